@@ -17,12 +17,12 @@ from typing import NamedTuple
 from sim.bench.noise import Noise, setting_at
 from sim.rules import RULES
 from sim.shrink.sought import sought_in
-from sim.shrink.story_edit import (
-    moved_up,
+from sim.shrink.stories import (
     names_of,
     offsets_written,
     renamed,
     speaks_of_offsets,
+    with_offsets,
     with_steps,
 )
 from sim.story.driver import run_story
@@ -142,9 +142,14 @@ class _Hiding:
             written = offsets_written(run_story(plain).events, len(plain.steps))
             came = sorted({at for ats in written[index:behind] for at in ats})
             moved = [
-                moved_up(step, came) if mine else step
+                with_offsets(step, lambda offset: _moved_up(offset, came)) if mine else step
                 for step, mine in zip(plain.steps[behind:], own[behind:], strict=True)
             ]
             if self._accept(with_steps(self.story, [*plain.steps[:behind], *moved]), own):
                 return True
         return self._accept(plain, own)
+
+
+def _moved_up(offset: int, came: Sequence[int]) -> int:
+    """An offset higher by as many as came, if the first of those is below it."""
+    return offset + len(came) if came and came[0] < offset else offset

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from random import Random
 from typing import NamedTuple
 
-from sim.shrink.story_edit import step_of
+from sim.shrink.stories import step_of
 from sim.story.format import Story
 from sim.story.steps import Step
 

@@ -8,7 +8,8 @@ from typing import Any, Final, Literal
 
 from sim.bounds import Inconclusive
 from sim.errors import BadInput
-from sim.shrink.witness import witness_of_row
+from sim.shrink.witness import witness_of
+from sim.sweeps import scenario_of_run
 from sim.sweeps.wording import counted
 from sim.what_if.opened import Opened, content_at, opened
 
@@ -72,7 +73,8 @@ def make_witness(out: Path, run_id: int, cause: str, file: Path) -> Witness | No
         None = the run does not fail for this cause, here and now.
     """
     try:
-        found = witness_of_row(out, run_id, tries=TRIES)
+        source = f"run {run_id} of {out.name}"
+        found = witness_of(scenario_of_run(out, run_id), tries=TRIES, source=source)
     except BadInput:
         return None
     if found.signature.cause != cause:

@@ -5,14 +5,14 @@ A candidate is a story with its steps, or a scenario with its parts. There is on
     engine     passes propose smaller values in a fixed order; the first one that still shows what
                is sought is the best from then on; one memo, one budget, one place to go on from
     sought     what has to stay: invariant and cause; runs stories and scenarios alike
-    story_passes, story_edit        the passes over stories, and how a story stays sound
-    scenarios                       the same of scenarios
+    stories    what is small of a story, edits that keep it sound, and the passes
+    scenarios  the same of scenarios
 
 A run in simulated time becomes a story where one shows the same:
 
-    from_run     tells the whole run; what does not matter is left out by shrinking the story
-    retelling    takes the events of the run one by one, and the steps that do the same
-    liberties    a story may not do what no cluster does, unless the run did
+    retelling  takes the events of the run one by one, and the steps that do the same; what does
+               not matter is left out by shrinking the story
+    liberties  a story may not do what no cluster does, unless the run did
 
 `witness` goes these roads for `replog shrink`, `replog causes` and `sim.Run.shrink`; `near_miss`
 finds the one rule that heals, here and where it came from; `writing` writes the files.

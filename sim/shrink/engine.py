@@ -13,16 +13,17 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
-from typing import Any, Final, Generic, NamedTuple, TypeAlias, TypeVar
+from dataclasses import replace
+from functools import partial
+from itertools import islice
+from math import inf
+from typing import Any, Final, Generic, NamedTuple, TypeVar
 
 from sim.check import Violation
 from sim.trace import Event
 
 V = TypeVar("V")
 Item = TypeVar("Item")
-
-Position = tuple[int, ...]
-"""Where a pass stands; the pass alone knows what the numbers mean. Empty = at its beginning."""
 
 
 class Shown(NamedTuple, Generic[V]):
@@ -39,9 +40,16 @@ class Shown(NamedTuple, Generic[V]):
     events: Sequence[tuple[int, Event]]
 
 
-Pass: TypeAlias = Callable[[Shown[V], Position], Iterator[tuple[Position, V]]]
-"""One way to make a value smaller: smaller ones in an order of its own, from a position on, each
-with where the pass stands if it is kept."""
+class Pass(NamedTuple, Generic[V]):
+    """One way to make a value smaller.
+
+    Attributes:
+        edits: What it may try, in an order of its own; by default these are smaller values.
+        made: The smaller values that come of one of them.
+    """
+
+    edits: Callable[[Shown[V]], Iterable[Any]]
+    made: Callable[[Shown[V], Any], Iterable[V]] = lambda _, value: (value,)
 
 
 class Place(NamedTuple):
@@ -49,12 +57,12 @@ class Place(NamedTuple):
 
     Attributes:
         number: Of the pass that found the best so far, from 0.
-        position: Where that pass stands.
+        position: Of the edit that did, from 0; the pass goes on from there.
         changed: Whether this round has found anything.
     """
 
     number: int = 0
-    position: Position = ()
+    position: int = 0
     changed: bool = False
 
 
@@ -77,9 +85,10 @@ class Budget:
     ) -> None:
         """Seconds from now on and runs; None = as many as it takes."""
         self.tries = 0
-        self._within_s, self._most_tries = within_s, tries
+        self._most_s = inf if within_s is None else within_s
+        self._most_tries = inf if tries is None else tries
         self._clock = clock
-        self._begun = clock()
+        self.renew()
 
     def renew(self) -> None:
         """Give as many seconds again, from now on."""
@@ -87,11 +96,22 @@ class Budget:
 
     def is_over(self, share: float = 1.0) -> bool:
         """Whether so much of it is spent."""
-        if self._most_tries is not None and self.tries >= int(self._most_tries * share):
-            return True
-        if self._within_s is None:
-            return False
-        return self._clock() - self._begun >= self._within_s * share
+        spent_s = self._clock() - self._begun
+        return self.tries >= self._most_tries * share or spent_s >= self._most_s * share
+
+
+class Kind(NamedTuple, Generic[V]):
+    """What there is to know of values that are shrunk in the same way.
+
+    Attributes:
+        passes: In the order of a round.
+        size: What is compared, the most telling first; there are no endless descents in it.
+        key: What tells values apart; a value is not tried twice.
+    """
+
+    passes: Sequence[Pass[V]]
+    size: Callable[[Shown[V]], Iterable[Any]]
+    key: Callable[[V], Hashable]
 
 
 class Reducer(Generic[V]):
@@ -105,30 +125,22 @@ class Reducer(Generic[V]):
     def __init__(
         self,
         best: Shown[V],
-        passes: Sequence[Pass[V]],
-        *,
+        kind: Kind[V],
         shows: Callable[[V], Shown[V] | None],
-        size: Callable[[Shown[V]], Iterable[Any]],
-        key: Callable[[V], Hashable],
         place: Place = BEGINNING,
     ) -> None:
         """A shrink that has tried nothing.
 
         Args:
             best: What to shrink.
-            passes: In the order of a round.
+            kind: How.
             shows: The value, or as much of it as it takes, if it shows it; None = it does not.
-            size: What is compared, the most telling first; there are no endless descents in it.
-            key: What tells values apart; a value is not tried twice.
             place: Where an earlier shrink of this value stood.
         """
         self.best = best
-        self.place = place if place.number < len(passes) else BEGINNING
-        self._passes = passes
-        self._shows = shows
-        self._size = size
-        self._key = key
-        self._seen = {key(best.value)}
+        self.place = place if place.number < len(kind.passes) else BEGINNING
+        self._kind, self._shows = kind, shows
+        self._seen = {kind.key(best.value)}
 
     def run(
         self, budget: Budget, *, share: float = 1.0, told: Callable[[bool], None] = lambda _: None
@@ -138,95 +150,65 @@ class Reducer(Generic[V]):
         `told` hears after each try whether there is a new best.
         """
         while True:
-            for position, value in self._passes[self.place.number](self.best, self.place.position):
+            for place, value in self._proposals():
                 if budget.is_over(share):
                     return False
-                key = self._key(value)
-                if key in self._seen:
-                    continue
-                self._seen.add(key)
-                budget.tries += 1
-                improved = self._keep(value, position)
-                told(improved)
-                if improved:
-                    break
+                if self._is_new(value):
+                    budget.tries += 1
+                    improved = self._keep(value, place)
+                    told(improved)
+                    if improved:
+                        break
             else:
                 if self._ended():
                     return True
 
-    def _keep(self, value: V, position: Position) -> bool:
+    def _ended(self) -> bool:
+        """Whether all is done; else the place is the beginning of a pass, the same if it goes on.
+
+        What a pass left behind on its way may go now that what came after has changed.
+        """
+        number, position, changed = self.place
+        is_last = number + 1 == len(self._kind.passes)
+        if position:
+            self.place = Place(number, 0, changed)
+        else:
+            self.place = BEGINNING if is_last else Place(number + 1, 0, changed)
+        return is_last and not changed
+
+    def _proposals(self) -> Iterator[tuple[Place, V]]:
+        """What the pass where the work stands proposes, with where that is."""
+        number, since, _ = self.place
+        edits, made = self._kind.passes[number]
+        for position, edit in islice(enumerate(edits(self.best)), since, None):
+            for value in made(self.best, edit):
+                yield Place(number, position, changed=True), value
+
+    def _is_new(self, value: V) -> bool:
+        before = len(self._seen)
+        self._seen.add(self._kind.key(value))
+        return len(self._seen) > before
+
+    def _keep(self, value: V, place: Place) -> bool:
         """Make a value the best if it is smaller and shows what it is to show."""
-        shown = self._shows(value)
-        if shown is None or not self._is_smaller(shown):
+        shown, size = self._shows(value), self._kind.size
+        if shown is None or [*size(shown)] >= [*size(self.best)]:
             return False
-        self.best = shown
-        self._seen.add(self._key(shown.value))
-        self.place = Place(self.place.number, position, changed=True)
+        self.best, self.place = shown, place
+        self._is_new(shown.value)
         return True
 
-    def _is_smaller(self, shown: Shown[V]) -> bool:
-        for own, other in zip(self._size(shown), self._size(self.best), strict=True):
-            if own != other:
-                return bool(own < other)
-        return False
 
-    def _ended(self) -> bool:
-        """Whether all is done; if not, the place is the beginning of the next pass."""
-        number, _, changed = self.place
-        if number + 1 < len(self._passes):
-            self.place = Place(number + 1, (), changed)
-            return False
-        self.place = BEGINNING
-        return not changed
-
-
-def in_order(smaller: Callable[[Shown[V]], Iterable[V]]) -> Pass[V]:
-    """A pass of proposals that are counted through: the position is the number of one, from 0."""
-
-    def run(best: Shown[V], start: Position) -> Iterator[tuple[Position, V]]:
-        since = start[0] if start else 0
-        for number, value in enumerate(smaller(best)):
-            if number >= since:
-                yield (number,), value
-
-    return run
-
-
-def in_chunks(
-    count: Callable[[V], int], without: Callable[[Shown[V], range], Iterable[V]]
-) -> Pass[V]:
-    """A pass that leaves out parts of so many: halves first, then ever smaller ones.
+def chunks(count: int) -> Iterator[range]:
+    """Parts of so many to leave out: halves first, then ever smaller ones, each from the end.
 
     What comes late depends on what came before, and not the other way round, so leaving out from
-    the end finds more. A position is the size of a chunk and where the chunk ends.
+    the end finds more.
     """
-
-    def run(best: Shown[V], start: Position) -> Iterator[tuple[Position, V]]:
-        for position, part in chunks(count(best.value), start):
-            for value in without(best, part):
-                yield position, value
-
-    return run
-
-
-def chunks(length: int, start: Position) -> Iterator[tuple[Position, range]]:
-    """The parts that `in_chunks` leaves out, from a position on."""
-    size, end = (start[0], min(start[1], length)) if start else ((length + 1) // 2, length)
-    while size >= 1:
-        while end > 0:
-            begin = max(0, end - size)
-            yield (size, end), range(begin, end)
-            end = begin
-        size, end = size // 2 if size > 1 else 0, length
-
-
-def alike(names: Sequence[Iterable[Hashable]]) -> list[frozenset[int]]:
-    """The indexes of what has a name in common, each set of them once."""
-    found: dict[Hashable, set[int]] = {}
-    for index, own in enumerate(names):
-        for name in own:
-            found.setdefault(name, set()).add(index)
-    return list(dict.fromkeys(map(frozenset, found.values())))
+    size = (count + 1) // 2
+    while size:
+        yield from (range(max(0, end - size), end) for end in range(count, 0, -size))
+        size //= 2
 
 
 def without(items: Sequence[Item], *left_out: int) -> list[Item]:
@@ -237,3 +219,20 @@ def without(items: Sequence[Item], *left_out: int) -> list[Item]:
 def put_at(items: Sequence[Item], index: int, item: Item) -> tuple[Item, ...]:
     """A sequence with another item at an index."""
     return (*items[:index], item, *items[index + 1 :])
+
+
+def plainer(own: Any, usual: Any) -> Iterator[Any]:
+    """A value with one thing in it as in a usual one of its kind: all of it, then part by part."""
+    if own == usual:
+        return
+    yield usual
+    if type(own) is not type(usual):
+        return
+    put = getattr(own, "_replace", partial(replace, own))
+    for name in getattr(own, "__match_args__", ()):
+        for less in plainer(getattr(own, name), getattr(usual, name)):
+            yield put(**{name: less})
+    if type(own) is tuple and len(own) == len(usual) and hasattr(own[0], "__match_args__"):
+        for index, pair in enumerate(zip(own, usual, strict=True)):
+            for less in plainer(*pair):
+                yield put_at(own, index, less)

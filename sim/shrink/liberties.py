@@ -23,7 +23,6 @@ NOT_ADMITTED: Final = "a replica is in sync that was not admitted"
 DISK_COUNTED_ON: Final = "a disk is replaced that others count on"
 ACKNOWLEDGED_LOST: Final = "a crash loses what was acknowledged"
 NOT_THE_LEADER: Final = "a replica writes in an epoch that it does not lead"
-PUSHED: Final = "a follower gives offsets to what it copies"
 NO_SNAPSHOT: Final = "the beginning of a log goes without a snapshot"
 UNCOMMITTED: Final = "a snapshot has what is not committed"
 
@@ -56,91 +55,73 @@ class _Watch:
         self._by_majority = rules.replication.commit == "majority"
         self._checker = Checker(rules, ())
         self._history = self._checker.history
-        self._isr: tuple[str, ...] | None = None
         self._led: set[tuple[str, int]] = set()
         self._acknowledged: dict[str, int] = {}
 
     def on(self, at: int, event: trace.Event) -> list[str]:
         """What liberties an event takes."""
-        found = list(self._taken_by(event))
+        found = list(self._taken_by(event, self._view(getattr(event, "replica", ""))))
         self._checker.on(at, event)
         return found
-
-    def _taken_by(self, event: trace.Event) -> Iterator[str]:
-        match event:
-            case trace.LeaderElected():
-                yield from self._elected(event)
-            case trace.IsrChanged():
-                if event.joined is None:
-                    yield from self._not_admitted(event.isr)
-                self._isr = event.isr
-            case trace.Appended():
-                if (event.replica, event.batch.epoch) not in self._led:
-                    yield NOT_THE_LEADER
-            case trace.Pushed():
-                yield PUSHED
-            case trace.SnapshotTaken():
-                if event.end_offset > self._view(event.replica).high_watermark:
-                    yield UNCOMMITTED
-            case trace.PrefixDeleted():
-                ends = {end for end, _ in self._view(event.replica).snapshots}
-                if event.log_start_offset not in ends:
-                    yield NO_SNAPSHOT
-            case _:
-                yield from self._lost_by(event)
 
     def _view(self, name: str) -> ReplicaView:
         return self._history.replicas.get(name) or ReplicaView(name)
 
-    def _elected(self, event: trace.LeaderElected) -> Iterator[str]:
-        if self._by_majority:
-            own = self._entry(event.replica)
-            votes = [name for name in event.voters if name != event.replica and self._up(name)]
-            granted = [name for name in votes if self._entry(name) <= own]
-            if len(granted) + 1 < len(event.voters) // 2 + 1:
-                yield NO_MAJORITY
-        else:
-            before = event.isr if self._isr is None else self._isr
-            if event.replica not in before or event.replica not in event.isr:
-                yield OUT_OF_SYNC
-            yield from self._not_admitted(event.isr)
-        self._isr = event.isr
-        self._led.add((event.replica, event.epoch))
-
-    def _up(self, name: str) -> bool:
-        return self._view(name).up and name not in self._history.removed_replicas
-
-    def _entry(self, name: str) -> tuple[int, int]:
-        """The epoch of the last record that a log was given, and where the log ends."""
-        view = self._view(name)
-        written = self._history.written.get(view.lineage[-1] if view.lineage else 0)
-        return (0 if written is None else written.batch.epoch, view.log_end_offset)
-
-    def _not_admitted(self, isr: Collection[str]) -> Iterator[str]:
-        if self._isr is not None and not set(isr) <= set(self._isr):
-            yield NOT_ADMITTED
-
-    def _lost_by(self, event: trace.Event) -> Iterator[str]:
-        """Looks at what followers told their leaders that they have, and lose."""
-        known = self._acknowledged
+    def _taken_by(self, event: trace.Event, view: ReplicaView) -> Iterator[str]:
+        """Of followers it counts what they told their leaders that they have."""
+        name, end, known = view.name, view.log_end_offset, self._acknowledged
         match event:
-            case trace.PositionRecorded(follower=name, position=position):
-                end = self._view(name).log_end_offset
-                known[name] = max(known.get(name, 0), min(position, end))
-            case trace.Truncated(replica=name, target=target, lowest=lowest):
+            case trace.LeaderElected():
+                yield from (
+                    self._elected_by_votes(event) if self._by_majority else self._elected(event)
+                )
+                self._led.add((name, event.epoch))
+            case trace.IsrChanged(joined=None, isr=isr):
+                yield from self._not_admitted(isr)
+            case trace.Appended(batch=batch) if (name, batch.epoch) not in self._led:
+                yield NOT_THE_LEADER
+            case trace.SnapshotTaken(end_offset=taken) if taken > view.high_watermark:
+                yield UNCOMMITTED
+            case trace.PrefixDeleted(log_start_offset=start):
+                if start not in {taken for taken, _ in view.snapshots}:
+                    yield NO_SNAPSHOT
+            case trace.PositionRecorded(follower=follower, position=position):
+                there = min(position, self._view(follower).log_end_offset)
+                known[follower] = max(known.get(follower, 0), there)
+            case trace.Truncated(target=target, lowest=lowest):
                 known[name] = min(known.get(name, 0), target if lowest is None else lowest)
-            case trace.ReplicaCrashed(replica=name, log_end_offset=left):
-                end = self._view(name).log_end_offset
-                counted_on = max(known.get(name, 0), len(self._history.committed))
-                if left < min(counted_on, end):
+            case trace.ReplicaCrashed(log_end_offset=left):
+                if left < min(max(known.get(name, 0), len(self._history.committed)), end):
                     yield ACKNOWLEDGED_LOST
                 known[name] = min(known.get(name, 0), left)
-            case trace.ReplicaWiped(replica=name, reason=reason):
-                holds = self._view(name).log_end_offset > 0
-                counted = holds if self._by_majority else name in (self._isr or ())
+            case trace.ReplicaWiped(reason=reason):
+                counted = end > 0 if self._by_majority else name in self._history.isr
                 if reason != trace.REBUILT and counted:
                     yield DISK_COUNTED_ON
                 known.pop(name, None)
                 self._led = {(other, epoch) for other, epoch in self._led if other != name}
-            case _:
-                pass
+
+    def _elected_by_votes(self, event: trace.LeaderElected) -> Iterator[str]:
+        votes = [
+            self._view(name)
+            for name in event.voters
+            if name not in {event.replica, *self._history.removed_replicas}
+        ]
+        own = self._entry(self._view(event.replica))
+        granted = [voter for voter in votes if voter.up and self._entry(voter) <= own]
+        if len(granted) < len(event.voters) // 2:
+            yield NO_MAJORITY
+
+    def _elected(self, event: trace.LeaderElected) -> Iterator[str]:
+        if event.replica not in (self._history.isr or event.isr) or event.replica not in event.isr:
+            yield OUT_OF_SYNC
+        yield from self._not_admitted(event.isr)
+
+    def _entry(self, view: ReplicaView) -> tuple[int, int]:
+        """The epoch of the last record that a log was given, and where the log ends."""
+        written = self._history.written.get(view.lineage[-1] if view.lineage else 0)
+        return (0 if written is None else written.batch.epoch, view.log_end_offset)
+
+    def _not_admitted(self, isr: Collection[str]) -> Iterator[str]:
+        if self._history.isr and not set(isr) <= set(self._history.isr):
+            yield NOT_ADMITTED

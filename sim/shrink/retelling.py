@@ -1,36 +1,151 @@
-"""Takes the events of a timed run one by one, and takes the steps of a story that do the same.
+"""From a timed run to a story of single steps that violates the same invariant.
 
-A step is taken only where the story has not got there by itself, so that what a fetch brings, a
-leader commits or a quorum decides comes out of the story's own rules, and what is left out of it
-moves the rest no further than it has to.
+The story takes the steps of the whole run, and to leave out what does not matter is the work of the
+shrinker. It need not be right: it is judged by running it, and where it does not violate the same
+for the same cause it is told in another way. When all are wrong there is no story: what decides may
+be something that stories cannot say.
+
+A step is taken only where the story has not got there by itself: what a fetch brings or a quorum
+decides comes out of the story's own rules.
 """
 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator
-from typing import Any, Final, TypeAlias
+from contextlib import suppress
+from itertools import product, takewhile
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from sim import trace
 from sim.compaction.strategies import ENCODERS, VERSION_HEADER_BYTES, decode_varint
+from sim.explain import mechanisms as of
+from sim.explain.signature import Signature, signature_of
 from sim.log import Batch, Control, Record
 from sim.replication import Replica
 from sim.replication.cleaning import stable_offset
 from sim.replication.elections import wins
 from sim.rules import Rules
-from sim.shrink.sought import Events
+from sim.scenario.model import Scenario
+from sim.shrink.engine import Shown
+from sim.shrink.liberties import lawful
+from sim.shrink.sought import Cause, Events, Sought, rules_of, watched
+from sim.shrink.stories import OFFSETS, with_steps
 from sim.story.driver import StoryDriver
+from sim.story.expect import StoryExpect
+from sim.story.format import Story
+from sim.story.ops import OPS, REPLICA
 from sim.story.steps import Step
+
+UNTELLABLE: Final = {
+    of.BY_OTHER_SETTINGS: "settings do not change in the midst of a story",
+    of.CLOCK_AHEAD: "a story has one clock",
+    of.EXPIRED: "no step of a story deletes by age or size",
+}
+"""Facts of a signature that no story shows, and why."""
+
+
+class FoundStory(NamedTuple):
+    """A story that violates the invariant of a run.
+
+    Attributes:
+        sought: What it shows: shrink it by this, and it takes no liberty that the run did not take
+            (`sim.shrink.liberties`).
+        shown: The story; its last step shows it.
+        choice: What of the run it was made of, in words.
+    """
+
+    sought: Sought[Story]
+    shown: Shown[Story]
+    choice: str
+
+
+def why_untellable(signature: Signature) -> str | None:
+    """Why no story shows a violation with this signature; None = one may."""
+    return next((UNTELLABLE[fact] for fact in signature.mechanism if fact in UNTELLABLE), None)
+
+
+def story_from_run(shown: Shown[Scenario], *, cause_of: Cause = signature_of) -> FoundStory | None:
+    """A story that violates the same invariant as a timed run, for the same cause.
+
+    Returns:
+        The first one that does, of some that are tried in turn; None = none does.
+    """
+    past, violation, rules = shown.events, shown.violation, rules_of(shown.value)
+    cause_of = lawful(cause_of, past, rules)
+    cause = cause_of(past, violation, rules)
+    sought: Sought[Story] = Sought(violation.invariant, cause, cause_of)
+    reads = any(word in violation.invariant for word in ("consumer", "read"))
+    for exact, of_story in product((True, False), _rules_of_story(rules)):
+        driver = StoryDriver(_beginning(past, of_story), invariants=(sought.invariant,))
+        telling = Retelling(driver, past, rules, reads=reads, exact=exact)
+        with suppress(ValueError):  # a log refuses what no leader would send: this is no story
+            moments = watched(driver, map(telling.on, [event for _, event in past]))
+            found = sought.found_in(driver.story, moments)
+            if found is not None:
+                story = with_steps(driver.story, telling.steps[: found.violation.at])
+                words = "the run" if exact else "the run, as far as it goes"
+                return FoundStory(sought.keeping(story), found._replace(value=story), words)
+    return None
+
+
+def _rules_of_story(rules: Rules) -> Iterator[Rules]:
+    """Rules to tell the run under; what is violated under any of them is violated.
+
+    A delete is marked as such, where all agree what one is. And a leader waits for its in-sync set
+    alone: a story has no replica.lag.time.max.ms, so whoever was caught up once would stay so.
+    """
+    if rules.cleaner.tombstone_mark == "null_value":
+        rules = rules.with_values({"tombstone_mark": "explicit"})
+    yield rules
+    if rules.replication.high_watermark_waits_for != "in_sync_set":
+        yield rules.with_values({"high_watermark_waits_for": "in_sync_set"})
+
+
+def _beginning(past: Events, rules: Rules) -> Story:
+    """The replicas there are before the first leader, and whom it begins with."""
+    first = next((event for _, event in past if isinstance(event, trace.LeaderElected)), None)
+    before = takewhile(lambda pair: pair[1] is not first, past)
+    names = tuple(event.replica for _, event in before if isinstance(event, trace.ReplicaAdded))
+    isr, voters = (names, names) if first is None else (first.isr, first.voters)
+    return Story("story", "", "", rules, names, isr or names, voters or names, (), StoryExpect())
+
 
 _AT_ONCE = 3
 """So many rounds of fetching until a follower has what it is to have: to part, and to copy."""
 _MARKERS = {Control.COMMIT: "commit", Control.ABORT: "abort"}
-_DURING = " during a pass ("
+_DURING = re.compile(r" during a pass \((.*?)\)")
 _SUFFIX: Final = {
     kind: re.sub("([A-Z])", r"_\1", name).lower() for kind, name in trace.NAMES.items()
 }
 """Class of event -> how the names of the methods end that take it."""
+_READING: Final = (trace.Consumed, trace.ConsumerReset, trace.ReadingEnded)
 
+
+class _Same(NamedTuple):
+    """A step that is all that an event needs.
+
+    Attributes:
+        op: Its op.
+        fields: Those that the event has, too; of its offsets the story has its own.
+        renamed: Field -> what the event calls it.
+    """
+
+    op: str
+    fields: tuple[str, ...] = ("replica",)
+    renamed: tuple[tuple[str, str], ...] = ()
+
+
+_SAME: Final = {
+    trace.RemovalBoundMoved: _Same("coordinate", ()),
+    trace.SnapshotTaken: _Same("snapshot", renamed=(("end", "end_offset"),)),
+    trace.PrefixDeleted: _Same("delete_prefix", renamed=(("to", "log_start_offset"),)),
+    trace.ReplicaRemoved: _Same("remove_replica"),
+    trace.ReadingEnded: _Same("read_to_end", ("consumer", "replica", "until")),
+    trace.CoordinatorLoaded: _Same("load"),
+    trace.CoordinatorAnswered: _Same("ask", ("replica", "key")),
+}
 
 Pair: TypeAlias = tuple[Replica, Replica]
 """A follower and its leader."""
@@ -39,9 +154,8 @@ Pair: TypeAlias = tuple[Replica, Replica]
 class Retelling:
     """A story in the making out of the events of a run.
 
-    An event is taken by the method with its name behind what has to be so in the story: `_any`
-    nothing, `_there` its replica is there, `_up` it is up, `_pair` its follower and leader are such
-    (the latter is the story's if the event does not say). They are what the method is given.
+    What `_SAME` does not say of an event, a method does that ends in its name: `_at` is given the
+    replica of the event, `_of` its follower and leader, who are such in the story, too.
 
     Attributes:
         driver: What the story has come to.
@@ -69,42 +183,37 @@ class Retelling:
         self._followed: set[tuple[str, str, int]] = set()
         self._interrupted = _interrupted(past)
         self._unclean: set[tuple[str, int]] = set()
-        self._readers: dict[str, str] = {}
+        self._replaced: Counter[str] = Counter()
 
     def on(self, event: Any) -> None:
         """Take what steps the event needs."""
-        for state, given in self._states(event):
-            take = getattr(self, state + _SUFFIX[type(event)], None)
-            if take is not None:
-                take(event, *given)
-                return
-
-    def _states(self, event: Any) -> Iterator[tuple[str, tuple[object, ...]]]:
-        """What is so in the story of whom an event is about, and who that is."""
-        yield "_any", ()
-        replica = self.replicas.get(getattr(event, "replica", ""))
-        if replica is None:
+        if isinstance(event, _READING) and not self._reads:
             return
-        yield "_there", (replica,)
-        if replica.up:
-            yield "_up", (replica,)
+        suffix, same = _SUFFIX[type(event)], _SAME.get(type(event))
+        pair, replica = self._pair_of(event), self.replicas.get(event.replica or "")
+        if same is not None and replica is not None:
+            self._same(event, replica, same)
+        elif pair is not None and hasattr(self, f"_of{suffix}"):
+            getattr(self, f"_of{suffix}")(event, pair)
+        elif replica is not None and hasattr(self, f"_at{suffix}"):
+            getattr(self, f"_at{suffix}")(event, replica)
+        elif isinstance(event, trace.ReplicaAdded) and replica is None:
+            self.step("add_replica", replica=event.replica)
+        elif isinstance(event, trace.Quiesced):
+            self.step("quiesce" if event.synced else "check")
+
+    def _same(self, event: Any, replica: Replica, same: _Same) -> None:
+        names = {name: name for name in same.fields} | dict(same.renamed)
+        fields = {name: getattr(event, told) for name, told in names.items()}
+        here = {name: held_at(replica, fields[name]) for name in OFFSETS & fields.keys()}
+        self.step(same.op, **(fields | here))
+
+    def _pair_of(self, event: Any) -> Pair | None:
+        """Whom an event is about; the leader is the story's if the event does not say."""
         follower = getattr(event, "follower", None)
-        leader = event.replica if follower else getattr(event, "leader", self.driver.leader)
-        pair = self.pair(follower or event.replica, leader)
-        if pair is not None:
-            yield "_pair", (pair,)
-
-    def step(self, op: str, **fields: Any) -> None:
-        """Take one step; fields that are None are left out."""
-        given = {name: value for name, value in fields.items() if value is not None}
-        step = Step(len(self.steps) + 1, op, given)
-        self.steps.append(step)
-        self.driver.take(step)
-
-    def until(self, now_ms: int) -> None:
-        """Let time pass up to a moment, unless that is over."""
-        if now_ms > self.driver.now_ms:
-            self.step("advance", ms=now_ms - self.driver.now_ms)
+        if follower is not None:
+            return self.pair(follower, event.replica)
+        return self.pair(event.replica, getattr(event, "leader", self.driver.leader))
 
     def pair(self, follower: str, leader: str | None) -> Pair | None:
         """Both, if the leader leads in the story, too, and both are up."""
@@ -113,6 +222,21 @@ class Retelling:
             return None
         ready = fetcher.up and source.up and source.leadership is not None
         return (fetcher, source) if ready else None
+
+    def step(self, op: str, **fields: Any) -> None:
+        """Take one step if its replicas can; fields that are None are left out."""
+        given = {name: value for name, value in fields.items() if value is not None}
+        for name, field in OPS[op].told.items():
+            if field.kind is REPLICA and field.must and field.must(self.replicas[given[name]]):
+                return
+        step = Step(len(self.steps) + 1, op, given)
+        self.steps.append(step)
+        self.driver.take(step)
+
+    def until(self, now_ms: int) -> None:
+        """Let time pass up to a moment, unless that is over."""
+        if now_ms > self.driver.now_ms:
+            self.step("advance", ms=now_ms - self.driver.now_ms)
 
     def between(self, op: str, pair: Pair, **fields: Any) -> None:
         """Take one step of a follower and its leader."""
@@ -135,27 +259,27 @@ class Retelling:
 
     # Writing.
 
-    def _there_appended(self, event: trace.Appended, replica: Replica) -> None:
-        batch = event.batch
-        if batch.control in _MARKERS:
-            self._append(replica, batch, marker=_MARKERS[batch.control], pid=batch.producer_id)
-        for record in batch.records if batch.control is None else ():
-            pid = batch.producer_id if batch.transactional else None
-            self._append(
-                replica, batch, **fields_of(record, self.rules, self.driver.rules), pid=pid
-            )
-
-    def _append(self, replica: Replica, batch: Batch, **fields: Any) -> None:
-        leadership = replica.leadership
+    def _at_appended(self, event: trace.Appended, replica: Replica) -> None:
+        batch, leadership = event.batch, replica.leadership
         zombie = leadership is None or leadership.epoch != batch.epoch
-        self.step("append", leader=replica.name, **fields, epoch=batch.epoch if zombie else None)
+        epoch = batch.epoch if zombie else None
+        for fields in self._written(batch):
+            self.step("append", leader=replica.name, **fields, epoch=epoch)
+
+    def _written(self, batch: Batch) -> list[dict[str, Any]]:
+        if batch.control is not None:
+            marker = _MARKERS.get(batch.control)
+            return [{"marker": marker, "pid": batch.producer_id}] if marker else []
+        pid = batch.producer_id if batch.transactional else None
+        rules, story = self.rules, self.driver.rules
+        return [fields_of(record, rules, story) | {"pid": pid} for record in batch.records]
 
     # Leading.
 
-    def _any_unclean_election(self, event: trace.UncleanElection) -> None:
+    def _at_unclean_election(self, event: trace.UncleanElection, _: Replica) -> None:
         self._unclean.add((event.replica, event.epoch))
 
-    def _there_leader_elected(self, event: trace.LeaderElected, candidate: Replica) -> None:
+    def _at_leader_elected(self, event: trace.LeaderElected, candidate: Replica) -> None:
         if not candidate.up:
             self.step("restart", replica=event.replica)
         by_isr, is_first = self.rules.replication.commit == "isr", self.driver.leader is None
@@ -173,9 +297,7 @@ class Retelling:
         asked = [self.replicas[name] for name in voters if name in self.replicas]
         rules = self.driver.rules
         granting = wins(candidate, asked, voter_count=len(voters), epoch=epoch, rules=rules)
-        if granting is None:
-            return None
-        ranked = sorted(granting, key=lambda voter: voter.leadership is not None)
+        ranked = sorted(granting or (), key=lambda voter: voter.leadership is not None)
         return tuple(voter.name for voter in ranked[: len(voters) // 2]) or None
 
     def _set_isr(self, isr: tuple[str, ...]) -> None:
@@ -183,7 +305,7 @@ class Retelling:
         if set(known) != set(self.driver.isr):
             self.step("isr", isr=known)
 
-    def _there_isr_changed(self, event: trace.IsrChanged, leader: Replica) -> None:
+    def _at_isr_changed(self, event: trace.IsrChanged, leader: Replica) -> None:
         if leader.name != self.driver.leader:
             return
         if event.joined is None or event.joined in self.driver.isr:
@@ -201,11 +323,11 @@ class Retelling:
 
     # Following.
 
-    def _pair_position_recorded(self, event: trace.PositionRecorded, pair: Pair) -> None:
+    def _of_position_recorded(self, event: trace.PositionRecorded, pair: Pair) -> None:
         if self._known(pair) != held_at(pair[1], event.position):
             self.tell(pair)
 
-    def _pair_copied(self, event: trace.Copied | trace.GapLearned, pair: Pair) -> None:
+    def _of_copied(self, event: trace.Copied | trace.GapLearned, pair: Pair) -> None:
         """Fetch until the follower has what its leader has below a bound of the run."""
         (fetcher, source), bound = pair, event.log_end_offset
         for _ in range(_AT_ONCE):
@@ -220,9 +342,9 @@ class Retelling:
             if not most or fetcher.log.log_end_offset >= max(wanted, end + 1):
                 return
 
-    _pair_gap_learned = _pair_copied
+    _of_gap_learned = _of_copied
 
-    def _pair_truncated(self, event: trace.Truncated, pair: Pair) -> None:
+    def _of_truncated(self, event: trace.Truncated, pair: Pair) -> None:
         target = event.target if event.lowest is None else event.lowest
         end = pair[0].log.log_end_offset
         # What stood at the end may be cleaned away: then its place says nothing of the target.
@@ -233,7 +355,7 @@ class Retelling:
         else:
             self.follow(pair)
 
-    def _pair_high_watermark_moved(self, event: trace.HighWatermarkMoved, pair: Pair) -> None:
+    def _of_high_watermark_moved(self, event: trace.HighWatermarkMoved, pair: Pair) -> None:
         log, known = pair[0].log, pair[0].log.high_watermark
         wanted = held_at(pair[0], event.high_watermark)
         has_news = known < wanted <= log.log_end_offset and pair[1].log.high_watermark > known
@@ -242,7 +364,7 @@ class Retelling:
 
     # Cleaning.
 
-    def _up_cleaned(self, event: trace.Cleaned, replica: Replica) -> None:
+    def _at_cleaned(self, event: trace.Cleaned, replica: Replica) -> None:
         self.until(event.now_ms)
         ripe = [each for each in event.removals if each.reason in ("tombstone", "marker")]
         self._ripen(replica, {held_at(replica, each.offset) for each in ripe})
@@ -258,118 +380,64 @@ class Retelling:
     def _ripen(self, replica: Replica, offsets: set[int]) -> None:
         """Let so much time pass that what went in the run may go in the story."""
         batches = [batch for batch in replica.log.batches() if batch.base_offset in offsets]
-        horizons = [batch.delete_horizon_ms for batch in batches]
-        self.until(max((at for at in horizons if at is not None), default=0))
+        self.until(max((batch.delete_horizon_ms or 0 for batch in batches), default=0))
 
-    def _up_removal_bound_moved(self, event: trace.RemovalBoundMoved, replica: Replica) -> None:
-        if replica.removal_bound < held_at(replica, event.offset):
-            self.step("coordinate")
+    # Who goes down and comes back.
 
-    # Who goes down, comes back, joins and leaves.
+    def _at_fault_injected(self, event: trace.FaultInjected, replica: Replica) -> None:
+        if event.fault == "crash" and (moment := _DURING.search(event.detail)):
+            self.step("compact", replica=replica.name, crash=moment[1])
 
-    def _up_fault_injected(self, event: trace.FaultInjected, replica: Replica) -> None:
-        if event.fault == "crash" and _DURING in event.detail:
-            self.step("compact", replica=replica.name, crash=_moment(event))
+    def _at_replica_crashed(self, event: trace.ReplicaCrashed, replica: Replica) -> None:
+        if replica.up:
+            lost = count(replica, event.log_end_offset)
+            self.step("crash", replica=replica.name, lose=lost or None)
 
-    def _up_replica_crashed(self, event: trace.ReplicaCrashed, replica: Replica) -> None:
-        lost = count(replica, event.log_end_offset)
-        self.step("crash", replica=replica.name, lose=lost or None)
-
-    def _there_replica_restarted(self, event: trace.ReplicaRestarted, replica: Replica) -> None:
+    def _at_replica_restarted(self, event: trace.ReplicaRestarted, replica: Replica) -> None:
         if not replica.up:
             self.step("restart", replica=event.replica)
 
-    def _there_replica_wiped(self, event: trace.ReplicaWiped, replica: Replica) -> None:
+    def _at_replica_wiped(self, event: trace.ReplicaWiped, replica: Replica) -> None:
         if event.reason != trace.REBUILT:
             self.step("wipe", replica=replica.name)
 
-    def _any_replica_added(self, event: trace.ReplicaAdded) -> None:
-        if event.replica not in self.replicas:
-            self.step("add_replica", replica=event.replica)
+    # Copies of snapshots, and reading.
 
-    def _there_replica_removed(self, event: trace.ReplicaRemoved, replica: Replica) -> None:
-        if event.replica != self.driver.leader:
-            self.step("remove_replica", replica=replica.name)
-
-    # Snapshots.
-
-    def _up_snapshot_taken(self, event: trace.SnapshotTaken, replica: Replica) -> None:
-        end = held_at(replica, event.end_offset)
-        if end > replica.log.log_start_offset:
-            self.step("snapshot", replica=replica.name, end=end)
-
-    def _up_prefix_deleted(self, event: trace.PrefixDeleted, replica: Replica) -> None:
-        to = held_at(replica, event.log_start_offset)
-        if to > replica.log.log_start_offset:
-            self.step("delete_prefix", replica=replica.name, to=to)
-
-    def _pair_snapshot_offered(self, _: trace.Event, pair: Pair) -> None:
+    def _of_snapshot_offered(self, _: trace.Event, pair: Pair) -> None:
         if pair[0].download is None:
             self.between("fetch", pair)
 
-    _pair_log_emptied = _pair_snapshot_offered
+    _of_log_emptied = _of_snapshot_offered
 
-    def _pair_snapshot_chunk_fetched(self, event: trace.SnapshotChunkFetched, pair: Pair) -> None:
+    def _of_snapshot_chunk_fetched(self, event: Any, pair: Pair) -> None:
         if pair[0].download is not None:
-            free = event.in_bytes or not self._exact
+            free = not self._exact or getattr(event, "in_bytes", True)
             self.between("fetch_snapshot", pair, chunk=None if free else event.entries or None)
 
-    def _pair_snapshot_installed(self, _: trace.SnapshotInstalled, pair: Pair) -> None:
-        if pair[0].download is not None:
-            self.between("fetch_snapshot", pair)
+    _of_snapshot_installed = _of_snapshot_chunk_fetched
 
-    # Reading and asking.
+    def _at_consumed(self, event: trace.Consumed, replica: Replica) -> None:
+        self.until(event.now_ms)
+        end = held_at(replica, event.end)
+        upto = end if end < replica.log.high_watermark else None
+        self._consume(event, replica, upto, "read_committed" if event.committed else None)
 
-    def _up_consumed(self, event: trace.Consumed, replica: Replica) -> None:
-        if self._reads:
-            self.until(event.now_ms)
-            end = held_at(replica, event.end)
-            upto = end if end < replica.log.high_watermark else None
-            isolation = "read_committed" if event.committed else None
-            self._consume(event.consumer, replica, upto, isolation)
-
-    def _up_consumer_reset(self, event: trace.ConsumerReset, replica: Replica) -> None:
+    def _at_consumer_reset(self, event: trace.ConsumerReset, replica: Replica) -> None:
         """Its position moves when it asks; where that does not move it, another reader goes on.
 
         A story moves readers only as far as KIP-320 does; who is new begins where it likes.
         """
-        if not self._reads:
-            return
         seen = len(self.driver.events)
-        self._consume(event.consumer, replica, held_at(replica, event.position))
+        self._consume(event, replica, held_at(replica, event.position))
         told = [each for _, each in self.driver.events[seen:]]
         if not any(isinstance(each, trace.ConsumerReset) for each in told):
-            self._readers[event.consumer] = f"{self._reader(event.consumer)}+"
-
-    def _reader(self, consumer: str) -> str:
-        return self._readers.get(consumer, consumer)
+            self._replaced[event.consumer] += 1
 
     def _consume(
-        self, consumer: str, replica: Replica, upto: int | None, isolation: str | None = None
+        self, event: Any, replica: Replica, upto: int | None, isolation: str | None = None
     ) -> None:
-        name = self._reader(consumer)
+        name = event.consumer + "+" * self._replaced[event.consumer]
         self.step("consume", consumer=name, replica=replica.name, upto=upto, isolation=isolation)
-
-    def _up_reading_ended(self, event: trace.ReadingEnded, replica: Replica) -> None:
-        if self._reads:
-            consumer, until = event.consumer, event.until
-            self.step("read_to_end", consumer=consumer, replica=replica.name, until=until)
-
-    def _there_coordinator_loaded(self, _: trace.CoordinatorLoaded, replica: Replica) -> None:
-        self.step("load", replica=replica.name)
-
-    def _there_coordinator_answered(
-        self, event: trace.CoordinatorAnswered, replica: Replica
-    ) -> None:
-        self.step("ask", replica=replica.name, key=event.key)
-
-    def _any_quiesced(self, event: trace.Quiesced) -> None:
-        self.step("quiesce" if event.synced else "check")
-
-
-def _moment(event: trace.FaultInjected) -> str:
-    """When in a pass a crash came."""
-    return event.detail.partition(_DURING)[2].partition(")")[0]
 
 
 def _interrupted(past: Events) -> dict[int, str]:
@@ -379,10 +447,10 @@ def _interrupted(past: Events) -> dict[int, str]:
     for at, event in past:
         if isinstance(event, trace.Cleaned):
             last[at, event.replica] = event
-        elif isinstance(event, trace.FaultInjected) and _DURING in event.detail:
+        elif isinstance(event, trace.FaultInjected) and (moment := _DURING.search(event.detail)):
             cleaned = last.get((at, event.replica))
             if cleaned is not None:
-                found[id(cleaned)] = _moment(event)
+                found[id(cleaned)] = moment[1]
     return found
 
 
@@ -407,36 +475,26 @@ def fields_of(record: Record, rules: Rules, story: Rules) -> dict[str, Any]:
         story: Those of the story: what is a delete, and which version decides.
     """
     fields: dict[str, Any] = {"label": f"u{record.uid}", "key": record.key}
-    strategy, mark = story.cleaner.strategy, story.cleaner.tombstone_mark
-    if strategy == "timestamp":
+    if story.cleaner.strategy == "timestamp":
         fields["ts"] = record.timestamp_ms
-    elif strategy != "offset":
+    elif story.cleaner.strategy != "offset":
         fields |= _version(record, story)
     by_flag = record.flagged and rules.cleaner.tombstone_mark != "null_value"
-    marks = {
-        "explicit": ("tombstone", record.value is None or by_flag),
-        "null_value": ("null_value", record.value is None),
-    }
-    field, deletes = marks.get(mark, ("flag", record.flagged))
-    return fields | {field: True} if deletes else fields
+    if story.cleaner.tombstone_mark == "explicit":
+        return fields | ({"tombstone": True} if record.value is None or by_flag else {})
+    return fields | ({"flag": True} if record.flagged else {})
 
 
 def _version(record: Record, rules: Rules) -> dict[str, Any]:
     """The version headers of a record: the last one, and one before it, which some rules read."""
-    form = rules.cleaner.header_form
-    own = [value for name, value in record.headers if name == rules.topic.strategy_header]
-    numbers = [_number(value, form) for value in own]
-    if not own:
-        return {}
-    if len(own) > 1 and numbers[-2] is not None:
-        return {"hdr": numbers[-2], "hdr_bytes": own[-1]}
-    return {"hdr_bytes": own[-1]} if numbers[-1] is None else {"hdr": numbers[-1]}
+    own = [value for name, value in record.headers if name == rules.topic.strategy_header][-2:]
+    first = _number(own[0], rules.cleaner.header_form) if own else None
+    number = {} if first is None else {"hdr": first}
+    return number if len(own) == len(number) else {**number, "hdr_bytes": own[-1]}
 
 
 def _number(value: bytes, form: str) -> int | None:
     """The number that a story would write as these bytes; None = there is none."""
-    if len(value) == VERSION_HEADER_BYTES:
-        found: int | None = int.from_bytes(value, "big", signed=True)
-    else:
-        found = decode_varint(value)
-    return found if found is not None and ENCODERS[form](found) == value else None
+    fixed = int.from_bytes(value[:VERSION_HEADER_BYTES], "big", signed=True)
+    known = [number for number in (fixed, decode_varint(value)) if number is not None]
+    return next((number for number in known if ENCODERS[form](number) == value), None)

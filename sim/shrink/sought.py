@@ -16,10 +16,9 @@ from sim.rules import Rules
 from sim.scenario.file.write import as_said, scenario_text
 from sim.scenario.model import Expect, Scenario
 from sim.scenario.model.promises import promise_of
-from sim.shrink import scenarios, story_edit
-from sim.shrink.engine import BEGINNING, Place, Reducer, Shown
-from sim.shrink.story_edit import with_steps
-from sim.shrink.story_passes import STORY_PASSES
+from sim.shrink.engine import BEGINNING, Kind, Place, Reducer, Shown
+from sim.shrink.scenarios import SCENARIOS
+from sim.shrink.stories import STORIES, with_steps
 from sim.story.driver import StoryDriver
 from sim.story.format import Story
 from sim.timed_run import conclusive, run_scenario
@@ -98,21 +97,23 @@ class Sought(Generic[V]):
         broken = {one.invariant for found, _ in judged(value, OWN_STEPS_BREAK) for one in found}
         return replace(self, kept=OWN_STEPS_BREAK - broken)
 
-    def found_in(self, value: V, *, first_only: bool = False) -> Shown[V] | None:
-        """The first violation for this cause; `first_only`: if the invariant's first one is it."""
-        moments = judged(value, (self.invariant, *self.kept))
-        return self.first_of(moments, value, first_only=first_only)
+    def found_in(
+        self, value: V, moments: Moments | None = None, *, first_only: bool = False
+    ) -> Shown[V] | None:
+        """The first violation for this cause.
 
-    def first_of(self, moments: Moments, value: V, *, first_only: bool = False) -> Shown[V] | None:
-        """As `found_in`, of a value that is being run."""
-        rules = rules_of(value)
-        for violations, events in moments:
+        Args:
+            value: A story or a scenario.
+            moments: What it violates while it is run, if it is run already.
+            first_only: Whether it has to be the first violation of the invariant.
+        """
+        for violations, events in moments or judged(value, (self.invariant, *self.kept)):
             if any(violation.invariant in self.kept for violation in violations):
                 return None
             for violation in violations:
                 if violation.invariant == self.invariant:
                     past = _past(events, violation)
-                    if self.cause_of(past, violation, rules) == self.cause:
+                    if self.cause_of(past, violation, rules_of(value)) == self.cause:
                         return Shown(value, violation, past)
                     if first_only:
                         return None
@@ -126,15 +127,12 @@ class Sought(Generic[V]):
         """
         try:
             found = self.found_in(value)
-        except (ValueError, AssertionError):
-            return None
-        if found is None:
-            return None
-        if isinstance(value, Story):
-            return Shown(_up_to(value, found.violation), found.violation, found.events)
-        try:
+            if found is None:
+                return None
+            if isinstance(value, Story):
+                return found._replace(value=_up_to(value, found.violation))
             scenario_text(value)
-        except BadInput:
+        except (ValueError, AssertionError, BadInput):
             return None
         return found
 
@@ -147,11 +145,8 @@ class Sought(Generic[V]):
         shown = self.shown_by(value)
         if shown is None:
             raise BadInput(f"{value.id}: does not show what is shrunk: {self.invariant}")
-        kind: Any = (story_edit.key_of, story_edit.size_of, STORY_PASSES)
-        if isinstance(value, Scenario):
-            kind = (lambda scenario: scenario, scenarios.size_of, scenarios.PASSES)
-        key, size, passes = kind
-        return Reducer(shown, passes, shows=self.shown_by, size=size, key=key, place=place)
+        kind: Kind[Any] = STORIES if isinstance(value, Story) else SCENARIOS
+        return Reducer(shown, kind, self.shown_by, place)
 
 
 def _past(events: Events, violation: Violation) -> Events:
@@ -188,34 +183,33 @@ def sought_in(
         BadInput: It violates nothing, or not this.
     """
     where = where or value.id
-    violations, events = _all_of(value, invariant, where)
+    named = [] if invariant is None else [_known(invariant, where)]
+    violations, events = _all_of(value, [*value.expect.violated, *named])
     violated = list(dict.fromkeys(violation.invariant for violation in violations))
     if not violated:
         raise BadInput(f"{where}: violates no invariant, so there is nothing to shrink")
-    expected = [name for name in violated if name in value.expect.violated] or violated
-    wanted = expected if invariant is None else [invariant]
+    wanted = named or [name for name in violated if name in value.expect.violated] or violated
     violation = next((each for each in violations if each.invariant in wanted), None)
     if violation is None:
         raise BadInput(f"{where}: {invariant} is not violated; violated: {listed(violated)}")
-    past = _past(events, violation)
+    past, small = _past(events, violation), _up_to(value, violation)
     cause = cause_of(past, violation, rules_of(value))
-    small = _up_to(value, violation)
     sought: Sought[V] = Sought(violation.invariant, cause, cause_of)
     return sought.keeping(small), Shown(small, violation, past), len(events)
 
 
-def _all_of(value: V, invariant: str | None, where: str) -> tuple[list[Violation], Events]:
+def _known(invariant: str, where: str) -> str:
+    if invariant not in known_invariants():
+        hint = unknown_value(invariant, known_invariants(), what="invariant")
+        raise BadInput(f"{where}: {hint}")
+    return invariant
+
+
+def _all_of(value: V, invariants: list[str]) -> tuple[list[Violation], Events]:
     """All that a value violates, and all that happened."""
-    names = [*value.expect.violated]
-    if isinstance(value, Story):
-        names = [*story_invariants(liveness=True), *names]
-    if invariant is not None:
-        if invariant not in known_invariants():
-            hint = unknown_value(invariant, known_invariants(), what="invariant")
-            raise BadInput(f"{where}: {hint}")
-        names.append(invariant)
+    by_format = story_invariants(liveness=True) if isinstance(value, Story) else ()
     violations: list[Violation] = []
     events: Events = []
-    for found, events in judged(value, names):  # noqa: B007 - the last of them is returned
+    for found, events in judged(value, [*by_format, *invariants]):  # noqa: B007 - the last of them
         violations += found
     return violations, events

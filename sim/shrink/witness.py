@@ -18,19 +18,16 @@ from typing import Any, Final, Literal, NamedTuple, TypeVar, cast
 from sim.errors import BadInput
 from sim.explain.signature import Signature
 from sim.files.formats import SCENARIO_FORMAT, STORY_FORMAT
-from sim.files.opening import read_bytes
 from sim.files.yaml_text import parse_yaml
 from sim.foreign.names import file_name
 from sim.scenario.file.load import load_scenario, scenario_in
-from sim.scenario.file.write import scenario_text
 from sim.scenario.model import Expect, Scenario
 from sim.shrink.engine import Budget, Place, Reducer, Shown
-from sim.shrink.from_run import story_from_run, why_untellable
 from sim.shrink.near_miss import NearMiss, near_miss_of
+from sim.shrink.retelling import story_from_run, why_untellable
 from sim.shrink.sought import Sought, sought_in
 from sim.shrink.writing import file_of, near_miss_file
-from sim.story.expect import StoryExpect
-from sim.story.format import Story, load_story, story_from
+from sim.story.format import Story, load_story, story_in
 from sim.suite.scenario_files import format_of
 from sim.sweeps import scenario_of_run
 
@@ -43,7 +40,7 @@ SMALL: Final = 400
 NO_STORY: Final = "no story was found that shows it for the same cause"
 
 _HEAD = "unfinished shrink of {}: pass {}, at {}, {}"
-_READ = re.compile(r"# unfinished shrink of (\w+): pass (\d+), at ([\d ]*), (changed|unchanged)\n")
+_READ = re.compile(r"# unfinished shrink of (\w+): pass (\d+), at (\d+), (changed|unchanged)\n")
 
 
 class Witness(NamedTuple):
@@ -95,8 +92,7 @@ class Case:
         id: What the result is called, and its file in a folder.
         invariant: What it violates.
         signature: Why.
-        unit: What its size counts: `steps` once there is a story, until then `events`.
-        size: How large it is.
+        size: How large it is, in steps once there is a story, until then in events.
         whole: The same for people, with its unit if that is another one.
     """
 
@@ -107,7 +103,6 @@ class Case:
         *,
         command: str = "",
         source: str = "",
-        digest: str = "",
         where: str | None = None,
     ) -> None:
         """Run it, and look for a story.
@@ -115,37 +110,39 @@ class Case:
         Args:
             value: It violates something.
             invariant: Which one counts, as in `sought_in`.
-            command: What was typed, for title and source of the result.
+            command: What was typed, for title and source of the result. What is cut short can go
+                on only if something was.
             source: Where it comes from, if nothing was typed.
-            digest: Tells it from everything else, so that a shrink can go on.
             where: What messages call it.
 
         Raises:
             BadInput: It violates nothing, or not this.
         """
-        shown: Shown[Any]
-        sought: Sought[Any]
-        sought, shown, self._events_before = sought_in(value, invariant, where=where)
-        self.value, self.invariant = value, sought.invariant
-        self.signature = cast(Signature, sought.cause)
-        self._sought, self._shown = sought, shown
-        self._command, self._source, self._digest = command, source, digest
+        self._sought: Sought[Any]
+        self._shown: Shown[Any]
+        self._sought, self._shown, self._events_before = sought_in(value, invariant, where=where)
+        self.value, self.invariant = value, self._sought.invariant
+        self.signature = cast(Signature, self._sought.cause)
+        self._command, self._source = command, source
         plain = re.sub(r"[^\w.-]", "_", f"{value.id}_{self.invariant.replace('-', '_')}")
         self.id = file_name(plain, instead="shrunk")
-        self._made_of, self.unit = "", "steps"
-        if isinstance(value, Story):
-            self.size, self.whole = len(value.steps), str(len(value.steps))
-        else:
-            self.size, self.whole = self._events_before, f"{self._events_before:,} events"
-            self._made_of, self.unit = why_untellable(self.signature) or NO_STORY, "events"
-            self._becomes_story(shown)
+        self.size = self._events_before if isinstance(value, Scenario) else len(value.steps)
+        self.whole = f"{self.size:,} events" if isinstance(value, Scenario) else str(self.size)
+        self._made_of = ""
+        if isinstance(value, Scenario):
+            self._made_of = why_untellable(self.signature) or NO_STORY
+            self._becomes_story(self._shown)
+
+    @property
+    def unit(self) -> str:
+        """What its size counts: `steps` or `events`."""
+        return "steps" if isinstance(self._shown.value, Story) else "events"
 
     def _becomes_story(self, shown: Shown[Scenario]) -> bool:
         """Look for a story that shows the same as a scenario; it is shrunk from then on."""
         found = None if why_untellable(self.signature) else story_from_run(shown)
         if found is not None:
-            self._sought, self._shown = found.sought, found.shown
-            self._made_of, self.unit = found.choice, "steps"
+            self._sought, self._shown, self._made_of = found
         return found is not None
 
     def shrink(
@@ -173,11 +170,25 @@ class Case:
             complete = self._run(budget, told, hasty=hasty)
         except KeyboardInterrupt:
             interrupted = True
-        return self._witness(budget.tries, complete=complete, interrupted=interrupted)
+        best, is_story = self.best, self.unit == "steps"
+        return Witness(
+            "story" if is_story else "scenario",
+            self.invariant,
+            self.signature,
+            best.violation.sentence,
+            self._text() if complete or not self._command else self.unfinished(),
+            len(best.value.steps) if is_story else None,
+            len(best.events),
+            self._events_before,
+            budget.tries,
+            complete,
+            interrupted,
+            self._made_of,
+        )
 
     def _run(self, budget: Budget, told: Callable[[bool], None], *, hasty: bool) -> bool:
         complete = False
-        for share in (FIRST_SHARE, 1.0) if hasty and self.unit == "events" else (1.0,):
+        for share in (FIRST_SHARE, 1.0) if hasty else (1.0,):
             complete = self._reducer.run(budget, share=share, told=told)
             may_be_told = self.unit == "events" and (complete or hasty) and self.left <= SMALL
             if may_be_told and self._becomes_story(self.best):
@@ -209,34 +220,34 @@ class Case:
         where = count if self.unit == "steps" else "the same scenario"
         kept = "" if near.heals_origin else f"; {self.value.id} itself violates it all the same"
         title = f"{near.change}: {self.invariant} holds in {where}{kept}"
-        return near_miss_file(self._named(near.value, title, near_miss=True), self.invariant)
+        return near_miss_file(self._named(near.value, title, "_near_miss"), self.invariant)
 
-    def _named(self, value: V, title: str, *, near_miss: bool = False) -> V:
+    def _named(self, value: V, title: str, behind: str = "") -> V:
         """The story or scenario under the name of the result, with where it comes from."""
         name = self.id if self._command else self.id.replace("-", "_")
-        return replace(
-            value,
-            id=f"{name}_near_miss" if near_miss else name,
-            title=title if self._command or near_miss else str(self.signature),
-            source=self._command or self._source or self.value.source,
-        )
+        source = self._command or self._source or self.value.source
+        return replace(value, id=name + behind, title=title, source=source)
 
-    def _text(self, head: str, *, unfinished: bool = False) -> str:
-        why = str(self.signature)
-        if self.unit == "steps":
-            why = f"{self.invariant} broken in {self.left} steps"
-        named = self._named(self.best.value, f"{why}, shrunk from {self.whole} of {self.value.id}")
-        sentence = "" if unfinished else self.best.violation.sentence
-        return file_of(named, self.invariant, sentence, head=head)
+    def _text(self, head: str = "") -> str:
+        """The file of the best so far; with a head it is not run, and expects this invariant."""
+        title = str(self.signature)
+        if self._command:
+            steps = f"{self.invariant} broken in {self.left} steps"
+            why = steps if self.unit == "steps" else title
+            title = f"{why}, shrunk from {self.whole} of {self.value.id}"
+        sentence = "" if head else self.best.violation.sentence
+        return file_of(self._named(self.best.value, title), self.invariant, sentence, head=head)
 
     def unfinished(self) -> str:
         """The file of the best so far: it can be run, and it says where the work stands."""
-        return self._text(self._head(), unfinished=True)
-
-    def _head(self) -> str:
         number, position, changed = self._reducer.place
-        where = " ".join(map(str, position))
-        return _HEAD.format(self._digest, number, where, "changed" if changed else "unchanged")
+        state = "changed" if changed else "unchanged"
+        return self._text(_HEAD.format(self._digest(), number, position, state))
+
+    def _digest(self) -> str:
+        """What tells one thing to shrink from another: what is in it, and the invariant."""
+        content = f"{self.value}{self.invariant}".encode(errors="surrogatepass")
+        return hashlib.sha256(content).hexdigest()[:16]
 
     def _resumed(self, text: str) -> Reducer[Any] | None:
         """An earlier shrink of this case, out of its file.
@@ -244,36 +255,17 @@ class Case:
         None = it is the file of something else, or somebody has edited it since.
         """
         found = _READ.match(text)
-        if found is None or found[1] != self._digest:
+        if found is None or found[1] != self._digest():
             return None
-        own = {field: getattr(self.value, field) for field in ("id", "title", "source")}
-        place = Place(int(found[2]), tuple(map(int, found[3].split())), found[4] == "changed")
+        place = Place(int(found[2]), int(found[3]), found[4] == "changed")
         try:
             document = parse_yaml(text, "unfinished")
             if self.unit == "steps":
-                story = story_from(document.data, where="unfinished")
-                return self._sought.reducer(replace(story, **own, expect=StoryExpect()), place)
+                return self._sought.reducer(story_in(document, default_id="story"), place)
             scenario = scenario_in(document, path=Path("unfinished.yaml"))
-            return self._sought.reducer(replace(scenario, **own, expect=Expect()), place)
+            return self._sought.reducer(replace(scenario, expect=Expect()), place)
         except BadInput:
             return None
-
-    def _witness(self, tries: int, *, complete: bool, interrupted: bool) -> Witness:
-        best, is_story = self.best, self.unit == "steps"
-        return Witness(
-            "story" if is_story else "scenario",
-            self.invariant,
-            self.signature,
-            best.violation.sentence,
-            self._text("" if complete or not self._digest else self._head()),
-            len(best.value.steps) if is_story else None,
-            len(best.events),
-            self._events_before,
-            tries,
-            complete,
-            interrupted,
-            self._made_of,
-        )
 
 
 def open_case(path: Path, run_id: int | None, *, invariant: str | None, command: str) -> Case:
@@ -291,27 +283,16 @@ def open_case(path: Path, run_id: int | None, *, invariant: str | None, command:
     if path.is_dir():
         if run_id is None:
             raise BadInput(f"{path}: is a folder; a run of a sweep is given as DIR RUN_ID")
-        run = scenario_of_run(path, run_id)
-        digest = _digest_of(scenario_text(run).encode(), invariant)
-        return Case(run, invariant, command=command, digest=digest)
+        return Case(scenario_of_run(path, run_id), invariant, command=command)
     if run_id is not None:
         raise BadInput(f"{path}: no such folder; only a run of a sweep has a number")
-    loaders: dict[object, Callable[[Path], Story | Scenario]]
-    loaders = {STORY_FORMAT: load_story, SCENARIO_FORMAT: load_scenario}
     found = format_of(path)
-    if found not in loaders:
-        allowed = ", ".join(map(str, loaders))
-        raise BadInput(f"{path}: format: {found or 'missing'}; allowed: {allowed}")
-    digest = _digest_of(read_bytes(path), invariant)
-    value = loaders[found](path)
-    where = str(path) if isinstance(value, Story) else None
-    return Case(value, invariant, command=command, digest=digest, where=where)
-
-
-def _digest_of(content: bytes, invariant: str | None) -> str:
-    """What tells one thing to shrink from another: what is in it, and the invariant."""
-    name = (invariant or "").encode(errors="surrogatepass")
-    return hashlib.sha256(content + name).hexdigest()[:16]
+    if found == STORY_FORMAT:
+        return Case(load_story(path), invariant, command=command, where=str(path))
+    if found == SCENARIO_FORMAT:
+        return Case(load_scenario(path), invariant, command=command)
+    allowed = f"{STORY_FORMAT}, {SCENARIO_FORMAT}"
+    raise BadInput(f"{path}: format: {found or 'missing'}; allowed: {allowed}")
 
 
 def witness_of(
@@ -336,15 +317,3 @@ def witness_of(
     """
     budget = Budget(within_s, tries)
     return Case(value, invariant, source=source).shrink(budget, hasty=True)
-
-
-def witness_of_row(
-    out: Path | str, run_id: int, invariant: str | None = None, *, tries: int | None = None
-) -> Witness:
-    """As `witness_of`, of a run of the sweep in a folder.
-
-    Raises:
-        BadInput: There is no such run, it violates nothing, or not this.
-    """
-    run, source = scenario_of_run(out, run_id), f"run {run_id} of {Path(out).name}"
-    return witness_of(run, invariant, tries=tries, source=source)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -40,27 +41,24 @@ def story_text(
         remark: A comment behind the last step.
         head: A comment in the first line.
     """
-    rules, known = story.rules.differing_from(STORY_DEFAULTS), list(story.replicas)
-    lines = [f"# {one_line(head)}"] if head else []
-    lines += [f"format: {STORY_FORMAT}", f"id: {flow(story.id)}"]
+    rules, scope = story.rules.differing_from(STORY_DEFAULTS), Scope(list(story.replicas))
     texts = {"title": story.title, "source": story.source}
-    lines += [f"{part}: {quoted(text)}" for part, text in texts.items() if text]
-    lines += [f"rules: {flow(rules)}"] if rules else []
-    lines.append(f"replicas: {flow(story.replicas)}")
     names = {"isr": story.isr, "voters": story.voters}
-    lines += [f"{part}: {flow(own)}" for part, own in names.items() if own != story.replicas]
-    lines.append("steps:")
-    for step in story.steps:
-        last = step is story.steps[-1]
-        behind = f"    # {one_line(' '.join(remark.split()))}" if remark and last else ""
-        lines.append(f"  - {_step(step, known)}{behind}")
-        if step.op == "add_replica":
-            known.append(step["replica"])
-        elif step.op == "remove_replica":
-            known.remove(step["replica"])
+    last = f"    # {one_line(' '.join(remark.split()))}" if remark and story.steps else ""
+    lines = [
+        *([f"# {one_line(head)}"] if head else []),
+        f"format: {STORY_FORMAT}",
+        f"id: {flow(story.id)}",
+        *(f"{part}: {quoted(text)}" for part, text in texts.items() if text),
+        *([f"rules: {flow(rules)}"] if rules else []),
+        f"replicas: {flow(story.replicas)}",
+        *(f"{part}: {flow(own)}" for part, own in names.items() if own != story.replicas),
+        "steps:",
+        *(f"  - {_step(step, scope)}" for step in story.steps),
+    ]
+    lines[-1] += last
     lines += ["expect:", f"  violated: {flow(list(violated))}"]
-    if checked is not None:
-        lines.append(f"  checked: {flow(list(checked))}")
+    lines += [] if checked is None else [f"  checked: {flow(list(checked))}"]
     return "\n".join(lines) + "\n"
 
 
@@ -100,18 +98,15 @@ def rules_text(rules: Mapping[str, RuleValue]) -> str:
     return ", ".join(f"{name}: {shown(value)}" for name, value in rules.items())
 
 
-def _step(step: Step, known: Sequence[str]) -> str:
+def _step(step: Step, scope: Scope) -> str:
     """The step as a line if that is read as the same step, else as a mapping."""
     line = line_of(step.op, step.fields)
-    try:
-        read = step_at(line, step.number, Scope(list(known)), Document("", None).top)
-    except BadInput:
-        read = None
-    if read is None or read.op != step.op or dict(read.fields) != dict(step.fields):
-        fields = {name: _plain(value) for name, value in step.fields.items()}
-        return flow({"op": step.op, **fields})
-    risky = ": " in line or " #" in line or line.endswith(":") or not is_plain(line)
-    return quoted(line) if risky else line
+    with suppress(BadInput):
+        read = step_at(line, step.number, scope, Document("", None).top)
+        if (read.op, read.fields) == (step.op, step.fields):
+            risky = ": " in line or " #" in line or line.endswith(":") or not is_plain(line)
+            return quoted(line) if risky else line
+    return flow({"op": step.op, **{name: _plain(value) for name, value in step.fields.items()}})
 
 
 def _plain(value: Any) -> Any:

@@ -21,7 +21,6 @@ CASES: dict[str, tuple[dict[str, str], str, str]] = {
     of.DISK_COUNTED_ON: ({}, "wipe r2", "isr r1,r3; wipe r2"),
     of.ACKNOWLEDGED_LOST: ({}, "crash r2 lose=1", "append r1 b k; crash r1 lose=1"),
     of.NOT_THE_LEADER: ({}, "append r2 b k epoch=1", "append r1 b k epoch=1"),
-    of.PUSHED: ({}, "push r2 r1 a", "append r1 b k; fetch r2 r1"),
     of.NO_SNAPSHOT: (SNAPSHOT, "delete_prefix r1 1", "snapshot r1 1; delete_prefix r1 1"),
     of.UNCOMMITTED: (SNAPSHOT, "append r1 b k; snapshot r1 2", "snapshot r1 1"),
 }

@@ -15,7 +15,7 @@ from sim.scenario.model import Change, EndTransaction, Fault, FaultKind, Scenari
 from sim.shrink.engine import Budget, Reducer
 from sim.shrink.scenarios import parts_of, with_parts, without_replica
 from sim.shrink.sought import Sought, sought_in
-from sim.shrink.story_edit import key_of, step_of, with_steps, without_steps
+from sim.shrink.stories import key_of, step_of, with_steps, without_steps
 from sim.story import Story, run_story
 from sim.story.format import STORY_DEFAULTS, story_from
 from tests.shrink.cases import FAILING, LOST_TAIL, story

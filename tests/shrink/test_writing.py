@@ -3,7 +3,7 @@
 import pytest
 
 from sim.files.yaml_text import parse_yaml
-from sim.shrink.story_edit import key_of
+from sim.shrink.stories import key_of
 from sim.shrink.writing import story_text
 from sim.story import Story
 from sim.story.format import story_from
