@@ -95,14 +95,13 @@ test: $(STAMP)  ## all tests, those on Spark included
 	@$(BIN)/python -m pytest -n $$((2 * $$($(PYTHON) -c 'import os; print(min(4, os.cpu_count()))'))) \
 	  --dist worksteal $(ARGS)
 
-# For an hour, unless ARGS says otherwise, as in: make fuzz ARGS="--minutes 10 -j 2 --seed 7"
+# For an hour, unless ARGS says otherwise, as in: make fuzz ARGS="--minutes 10 --seed 7"
 .PHONY: fuzz
-fuzz: $(STAMP)  ## absurd inputs for every reader, for an hour; what it finds is in build/fuzz
+fuzz: $(STAMP)  ## mistaken files and legal commands, for an hour; what it finds is in build/fuzz
 	@$(BIN)/python -m tests.fuzz $(ARGS)
 
-# Mounts a small disk for each sweep, so that it can be full: needs the right to mount (root).
 .PHONY: chaos
-chaos: $(STAMP)  ## sweeps, and Spark clusters, killed, paused, out of disk, continued, for an hour
+chaos: $(STAMP)  ## sweeps, and Spark clusters, killed, paused, continued and compared, for an hour
 	@$(HAVE_JAVA) || { echo "Spark $(NO_JAVA)" >&2; exit 2; }
 	@$(BIN)/python -m tests.chaos $(ARGS)
 

@@ -9,12 +9,12 @@ import pytest
 from sim.sweeps import load_plan, run_sweep
 from sim.sweeps.engines.session import WAIT
 from tests.sweeps.conftest import ROOT
-from tests.sweeps.spark_cluster import PATIENCE_SECONDS, Cluster, kill, wait_until
+from tests.sweeps.spark_cluster import PATIENCE_SECONDS, Cluster, wait_until
 from tests.sweeps.test_engines import assert_same
 
 PLAN = ROOT / "scenarios/sweeps/demo.yaml"
-CASES = 40
-BLOCKS = 40
+CASES = 20
+BLOCKS = 20
 BLOCK_SECONDS = 0.1
 """How long the driver takes its time for each block, so that there is a middle to kill in."""
 
@@ -59,7 +59,7 @@ def wait_for_waves(out: Path, more: int, driver: subprocess.Popen[str]) -> None:
 
 @pytest.mark.spark
 @pytest.mark.timeout(900)
-def test_tables_are_the_same_when_an_executor_the_driver_and_a_worker_are_killed(
+def test_tables_are_the_same_when_the_driver_and_a_worker_are_killed(
     tmp_path: Path,
 ) -> None:
     out, reference = tmp_path / "out", tmp_path / "reference"
@@ -69,8 +69,6 @@ def test_tables_are_the_same_when_an_executor_the_driver_and_a_worker_are_killed
 
         driver = start(cluster, out)
         run_sweep(load_plan(PLAN), out=reference, count=CASES, engine="process")
-        wait_for_waves(out, 1, driver)
-        kill(cluster.executors()[0])
         wait_for_waves(out, 1, driver)
         driver.kill()
         driver.communicate()
