@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.sweeps.spark_cluster import Cluster, kill, processes
+from tests.sweeps.spark_cluster import SMALL_SPARK, Cluster, kill, processes
 
 ROOT = Path(__file__).resolve().parents[2]
 PLAN = "scenarios/sweeps/demo.yaml"
@@ -22,10 +22,7 @@ END_SECONDS = 180.0
 """A command that takes longer hangs."""
 STRAY_SECONDS = 20.0
 """How long after its command a process may live: a Java machine takes a while to notice."""
-SMALL = (
-    "--conf", "spark.executor.memory=512m",
-    "--conf", "spark.driver.extraJavaOptions=-XX:+UseSerialGC -XX:TieredStopAtLevel=1",
-)  # fmt: skip
+SMALL = [word for item in SMALL_SPARK.items() for word in ("--conf", "=".join(item))]
 OFTEN = "import runpy; from sim.sweeps import waves; waves.WAVE_SECONDS = 0.5; \
 runpy.run_module('sim', run_name='__main__', alter_sys=True)"
 """`replog`, whose waves come into place so often that a short sweep has several."""

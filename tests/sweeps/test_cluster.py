@@ -9,7 +9,7 @@ import pytest
 from sim.sweeps import load_plan, run_sweep
 from sim.sweeps.engines.session import WAIT
 from tests.sweeps.conftest import ROOT
-from tests.sweeps.spark_cluster import PATIENCE_SECONDS, Cluster, wait_until
+from tests.sweeps.spark_cluster import PATIENCE_SECONDS, SMALL_SPARK, Cluster, wait_until
 from tests.sweeps.test_engines import assert_same
 
 PLAN = ROOT / "scenarios/sweeps/demo.yaml"
@@ -29,7 +29,7 @@ def taking_its_time(self, answer, add=waves.WaveWriter.add):
 
 waves.WaveWriter.add = taking_its_time
 waves.WAVE_SECONDS = 2 * {BLOCK_SECONDS}
-settings = {{"spark.executor.memory": "512m", "{WAIT}": "{PATIENCE_SECONDS}s"}}
+settings = {SMALL_SPARK | {WAIT: f"{PATIENCE_SECONDS}s"}}
 result = run_sweep(load_plan(Path({str(PLAN)!r})), out=Path(sys.argv[1]), count={CASES},
                    master=sys.argv[2], spark=settings, partitions={BLOCKS}, resume=True)
 print(result.runs_before, result.runs)
