@@ -88,21 +88,20 @@ reports: $(STAMP)  ## all reports in reports/, each under two seeds: see reports
 reports-clean:  ## remove the sweeps that reports were made from
 	rm -rf $(foreach name,$(REPORTS) $(LOG_END),reports/$(name) reports/$(name)_confirmation)
 
-# Twice as many processes as cores: many tests wait, for Java or for processes of their own.
+# One process more than cores: some tests wait, for Java or for processes of their own.
 .PHONY: test
 test: $(STAMP)  ## all tests, those on Spark included
 	@$(HAVE_JAVA) || { echo "Some of the tests run on Spark, which $(NO_JAVA)" >&2; exit 2; }
-	@$(BIN)/python -m pytest -n $$((2 * $$($(PYTHON) -c 'import os; print(min(4, os.cpu_count()))'))) \
+	@$(BIN)/python -m pytest -n $$((1 + $$($(PYTHON) -c 'import os; print(min(4, os.cpu_count()))'))) \
 	  --dist worksteal $(ARGS)
 
-# For an hour, unless ARGS says otherwise, as in: make fuzz ARGS="--minutes 10 -j 2 --seed 7"
+# For an hour, unless ARGS says otherwise, as in: make fuzz ARGS="--minutes 10 --seed 7"
 .PHONY: fuzz
-fuzz: $(STAMP)  ## absurd inputs for every reader, for an hour; what it finds is in build/fuzz
+fuzz: $(STAMP)  ## mistaken files and legal commands, for an hour; what it finds is in build/fuzz
 	@$(BIN)/python -m tests.fuzz $(ARGS)
 
-# Mounts a small disk for each sweep, so that it can be full: needs the right to mount (root).
 .PHONY: chaos
-chaos: $(STAMP)  ## sweeps, and Spark clusters, killed, paused, out of disk, continued, for an hour
+chaos: $(STAMP)  ## sweeps, and Spark clusters, killed, paused, continued and compared, for an hour
 	@$(HAVE_JAVA) || { echo "Spark $(NO_JAVA)" >&2; exit 2; }
 	@$(BIN)/python -m tests.chaos $(ARGS)
 
@@ -128,7 +127,8 @@ TUTORIAL := build/tutorial
 .PHONY: tutorial
 tutorial:  ## the tutorial, command by command, in an environment that pip install made
 	@rm -rf $(TUTORIAL) && $(PYTHON) -m venv $(TUTORIAL)
-	@$(TUTORIAL)/bin/python -m pip install --quiet --disable-pip-version-check '.[report]'
+	@$(TUTORIAL)/bin/python -m pip install --quiet --disable-pip-version-check --no-compile \
+	  '.[report]'
 	@$(TUTORIAL)/bin/python tests/guide/run_page.py notebooks/guide/pages/tutorial.md \
 	  --path $(TUTORIAL)/bin
 

@@ -102,7 +102,7 @@ def matrix(
         print_table(page.conditions_table(made), texts=True)
         print(*page.conditions_list(made), "", sep="\n")
     tables = [page.invariants_table(made), page.prices_table(made), page.scenarios_table(made)]
-    for rows in filter(None, tables):
+    for rows in tables:
         print_table(rows)
         print()
     differing = sum(line.differs for line in made.lines)

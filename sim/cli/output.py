@@ -101,8 +101,11 @@ def terminal_width() -> int:
 def print_table(rows: Cells, *, texts: bool = False) -> None:
     """Rows with the same columns, the first one to the left, numbers to the right.
 
-    With `texts` every column is text that may wrap; where there is no room for that, a list.
+    With `texts` every column is text that may wrap; where there is no room for that, a list. Of no
+    rows nothing is printed.
     """
+    if not rows:
+        return
     shown = [{one_line(name): one_line(str(cell)) for name, cell in row.items()} for row in rows]
     longest = max(len(next(iter(row.values()))) for row in shown)
     if texts and (width() < TABLE_WIDTH or longest > NAME_WIDTH):

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.plugins.plugged import replog, replog_process
+from sim.cluster import settling
+from tests.plugins.plugged import replog
 
 RAISES = """
 from sim.compaction import TombstoneRemoval
@@ -20,14 +21,6 @@ def may_remove(circumstances):
 
 register_tombstone_removal(TombstoneRemoval("raises", "a test", "never, or fails", may_remove))
 """
-IMPATIENT = (
-    RAISES.replace("raises", "impatient")
-    + """
-from sim.cluster import settling
-
-settling.PATIENCE_MS = 0
-"""
-)
 PLAN = """\
 format: replog-sweep/1
 title: what a sweep says of runs without a verdict
@@ -54,17 +47,14 @@ rule_sets: [{flush: interval}]
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """A folder with a plugin that raises, and one that hits a bound."""
+    """A folder with a plugin that raises."""
     (tmp_path / "raises.py").write_text(RAISES)
-    (tmp_path / "impatient.py").write_text(IMPATIENT)
     return tmp_path
 
 
 def swept(folder: Path, plan: str, *more: str) -> subprocess.CompletedProcess[str]:
     (folder / "plan.yaml").write_text(plan)
-    return replog_process(
-        folder, "sweep", "plan.yaml", "--out", "out", "--engine", "process", *more
-    )
+    return replog(folder, "sweep", "plan.yaml", "--out", "out", "--engine", "process", *more)
 
 
 def test_an_exception_inside_a_run_makes_a_sweep_end_with_1_and_say_how_to_see_it(
@@ -90,9 +80,11 @@ def test_an_exception_inside_a_run_makes_a_sweep_end_with_1_and_say_how_to_see_i
     assert told in (folder / "out/report.html").read_text()
 
 
-def test_a_run_that_hits_a_bound_makes_a_sweep_end_with_3(folder: Path) -> None:
-    plan = PLAN.replace("SECOND", "immediate")
-    ended = swept(folder, plan, "--plugin", "impatient", "--json")
+def test_a_run_that_hits_a_bound_makes_a_sweep_end_with_3(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(settling, "PATIENCE_MS", 0)
+    ended = swept(folder, PLAN.replace("SECOND", "immediate"), "--json")
     document = json.loads(ended.stdout)
     why, reproduce = ended.stderr.splitlines()[-2:]
 
@@ -102,7 +94,7 @@ def test_a_run_that_hits_a_bound_makes_a_sweep_end_with_3(folder: Path) -> None:
     assert why == (
         f"replog: not green: of 6 runs {found} hit a bound (column reason); see out/runs"
     )
-    assert re.fullmatch(r"replog: reproduce: replog replay out \d --plugin=impatient", reproduce)
+    assert re.fullmatch(r"replog: reproduce: replog replay out \d", reproduce)
 
 
 def test_runs_that_leave_the_durability_contract_leave_a_sweep_green(folder: Path) -> None:

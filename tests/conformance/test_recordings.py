@@ -27,13 +27,13 @@ FOLDER = Path(__file__).parent.parent / "data" / "kafka"
 RECORDINGS = list(read_recordings(FOLDER))
 
 
-@pytest.mark.parametrize(
-    "recording", [each for _, each in RECORDINGS], ids=[name for name, _ in RECORDINGS]
-)
-def test_replog_keeps_what_kafka_kept(recording: Json) -> None:
-    log = recording["log"]
+def test_replog_keeps_what_kafka_kept() -> None:
+    differing = {}
+    for name, recording in RECORDINGS:
+        log = recording["log"]
+        differing[name] = difference_between(log, replog_answer(log), recording["answer"])
 
-    assert difference_between(log, replog_answer(log), recording["answer"]) is None
+    assert {name: found for name, found in differing.items() if found is not None} == {}
 
 
 @pytest.mark.parametrize("preset", ["kafka-4.0", "kafka-2.8"])

@@ -1,5 +1,8 @@
 """Texts that do more than be seen wherever they are shown as they are."""
 
+from collections.abc import Callable, Mapping
+from inspect import signature
+from pathlib import Path
 from typing import Final
 
 NASTY: Final = {
@@ -58,3 +61,23 @@ PLAIN: Final = {
     "spaces": "a\xa0b\u2009c",
 }
 """What is to stay as it is."""
+
+
+def of_each(texts: Mapping[str, str]) -> Callable[[Callable[..., None]], object]:
+    """Makes one test of a check of a text; if it takes one, it gets an empty folder for each."""
+
+    def test_of(check: Callable[..., None]) -> object:
+        def test(tmp_path: Path) -> None:
+            for number, (name, text) in enumerate(texts.items()):
+                folder = tmp_path / str(number)
+                folder.mkdir()
+                try:
+                    check(*(text, folder)[: len(signature(check).parameters)])
+                except Exception as error:
+                    error.add_note(f"of {name}: {text!a}")
+                    raise
+
+        test.__doc__ = check.__doc__
+        return test
+
+    return test_of

@@ -9,7 +9,7 @@ import pytest
 from sim.errors import BadInput
 from sim.foreign.documents import fit_for, json_text, readable
 from sim.foreign.lines import one_line, plain_lines, without_commands
-from tests.foreign.nasty import NASTY, PLAIN
+from tests.foreign.nasty import NASTY, PLAIN, of_each
 
 UNSEEN = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
 
@@ -20,7 +20,7 @@ def unseen(text: str) -> set[str]:
     return {one for one in text if unicodedata.category(one) in UNSEEN or one in "\u3164\ufe00"}
 
 
-@pytest.mark.parametrize("text", NASTY.values(), ids=NASTY)
+@of_each(NASTY)
 def test_a_line_holds_nothing_that_is_not_seen(text: str) -> None:
     shown = one_line(text)
 
@@ -31,7 +31,7 @@ def test_a_line_holds_nothing_that_is_not_seen(text: str) -> None:
         assert shown == text
 
 
-@pytest.mark.parametrize("text", PLAIN.values(), ids=PLAIN)
+@of_each(PLAIN)
 def test_text_of_any_script_stays_as_it_is(text: str) -> None:
     assert one_line(text) == text
     assert plain_lines(f"{text}\n\t{text}\n") == f"{text}\n\t{text}\n"
@@ -74,7 +74,7 @@ def test_no_line_is_a_command_to_what_runs_the_step(text: str) -> None:
     assert without_commands("a::b :: # ##") == "a::b :: # ##"
 
 
-@pytest.mark.parametrize("text", [*NASTY.values(), *PLAIN.values()], ids=[*NASTY, *PLAIN])
+@of_each(NASTY | PLAIN)
 def test_json_is_exact_and_holds_nothing_that_is_not_seen(text: str) -> None:
     document = json_text({text: [text]}, indent=1)
 

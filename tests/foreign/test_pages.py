@@ -10,7 +10,7 @@ import pytest
 
 from sim.foreign import html, markdown, names, shell
 from sim.foreign.lines import one_line
-from tests.foreign.nasty import NASTY, PLAIN
+from tests.foreign.nasty import NASTY, PLAIN, of_each
 
 ALL = NASTY | PLAIN
 
@@ -49,7 +49,7 @@ def rendered(page: str) -> Page:
 PLACES = ("{}\n", "# {}\n", "a\n\n- {}\n", "before\n{}\nafter\n", "*{}*\n", "**a {}**\n")
 
 
-@pytest.mark.parametrize("given", ALL.values(), ids=ALL)
+@of_each(ALL)
 def test_text_in_markdown_is_nothing_but_text(given: str) -> None:
     for put in (markdown.text, markdown.code):
         for page in PLACES:
@@ -59,7 +59,7 @@ def test_text_in_markdown_is_nothing_but_text(given: str) -> None:
             assert one_line(given).strip() in found.text, page
 
 
-@pytest.mark.parametrize("given", ALL.values(), ids=ALL)
+@of_each(ALL)
 def test_text_in_a_table_stays_in_its_cell(given: str) -> None:
     cells = [markdown.text(given), markdown.code(given), f"<b>{markdown.in_html(given)}</b>"]
 
@@ -80,7 +80,7 @@ def test_what_github_looks_for_is_not_in_the_page(given: str, sign: str) -> None
     assert rendered(markdown.text(given)).text.strip() == given
 
 
-@pytest.mark.parametrize("given", ALL.values(), ids=ALL)
+@of_each(ALL)
 def test_a_block_of_code_ends_where_it_should(given: str) -> None:
     page = markdown.block([given, "`````", "<b>"])
 
@@ -90,7 +90,7 @@ def test_a_block_of_code_ends_where_it_should(given: str) -> None:
     assert one_line(given) in found.text.replace("\n", "\\n")
 
 
-@pytest.mark.parametrize("given", ALL.values(), ids=ALL)
+@of_each(ALL)
 def test_text_in_html_is_nothing_but_text(given: str) -> None:
     found = Page(f'<p title="{html.text(given)}">{html.text(given)}</p>')
 
@@ -117,7 +117,10 @@ def test_a_path_in_a_command_is_no_option() -> None:
     assert shell.command(["rm", Path("-rf"), "--force", Path("a b")]) == "rm ./-rf --force 'a b'"
 
 
-@pytest.mark.parametrize("given", [*ALL.values(), "x" * 300, "日" * 300, ".", "..", "-", "a/" * 99])
+LONG = {text[:5]: text for text in ("x" * 300, "日" * 300, ".", "..", "-", "a/" * 99)}
+
+
+@of_each(ALL | LONG)
 def test_a_name_of_a_file_is_one(given: str, tmp_path: Path) -> None:
     name = names.file_name(given, instead="nothing")
 

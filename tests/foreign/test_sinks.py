@@ -28,13 +28,12 @@ from sim.suite import CaseResult
 from sim.suite.github import error_commands
 from sim.suite.junit import write_junit
 from sim.suite.markdown import page
-from tests.foreign.nasty import NASTY, PLAIN
+from tests.foreign.nasty import NASTY, PLAIN, of_each
 from tests.foreign.test_pages import Page, rendered
 from tests.gates.planted import folder
 from tests.suite.junit_schema import problems
 
 ALL = NASTY | PLAIN
-TEXTS = pytest.mark.parametrize("text", ALL.values(), ids=ALL)
 SAID = {name: text for name, text in ALL.items() if not re.search("[\ud800-\udfff]", text)}
 """What a file of UTF-8 can say."""
 
@@ -65,7 +64,7 @@ def tags(page: Page) -> list[str]:
     return [tag for tag in page.tags if tag not in {"span", "tspan"}]
 
 
-@TEXTS
+@of_each(ALL)
 def test_junit(text: str, tmp_path: Path) -> None:
     write_junit(tmp_path / "junit.xml", [red(text)])
 
@@ -77,7 +76,7 @@ def test_junit(text: str, tmp_path: Path) -> None:
     seen(case[0].text or "")
 
 
-@TEXTS
+@of_each(ALL)
 def test_an_annotation_is_one_command_and_no_other(text: str) -> None:
     (line,) = error_commands([red(text)])
 
@@ -137,7 +136,7 @@ def story_of(text: str, path: Path) -> Story:
     return load_story(path)
 
 
-@pytest.mark.parametrize("text", SAID.values(), ids=SAID)
+@of_each(SAID)
 def test_a_story_that_is_written_reads_back_to_the_same(text: str, tmp_path: Path) -> None:
     story = story_of(text, tmp_path / "first.yaml")
 
@@ -227,7 +226,7 @@ def failure(text: str) -> Failure:
     )
 
 
-@TEXTS
+@of_each(ALL)
 def test_the_index_of_failures(text: str) -> None:
     """Documents are read from folders, which anybody may have written."""
     name = text.replace("/", "").replace("\x00", "").replace("\ud800", "") or "x"

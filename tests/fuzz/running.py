@@ -1,188 +1,123 @@
-"""Tries cases one after the other, each in a folder of its own, and judges the answers."""
+"""Tries cases, each in a process and a folder of its own, and says how it went."""
 
-import hashlib
-import json
 import os
-import shutil
-import stat
-import subprocess
+import resource
+import signal
 import sys
-import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from multiprocessing import get_context
 from pathlib import Path
-from typing import Any, Self
+from tempfile import TemporaryDirectory
 
 from tests.fuzz.case import Case
 from tests.fuzz.oracle import Answer, faults
-from tests.fuzz.server import FULLY
 
-ROOT = Path(__file__).parent.parent.parent
-SECONDS = 20.0
-LONG = {"sweep", "matrix"}
-"""Make many runs, each with a bound of its own. When their time is up they are interrupted; what is
-judged is how they take that."""
-PREPARING_SECONDS = 120.0
+ROOT = Path(__file__).parents[2]
+SECONDS = 30.0
+"""A command that takes longer hangs."""
+GRACE_SECONDS = 2.0
+"""So long what a command started may outlive it."""
 MEMORY = 4 * 2**30
-"""Of addresses; the peak of what is really used is judged apart."""
+"""Of addresses; of what is really used, `DATA`."""
+DATA = 1_500 * 2**20
+MOST_FILE_BYTES = 256 * 2**20
+WARM = (
+    "pytest", "yaml", "sim.cli.scenarios", "sim.cli.suites", "sim.cli.logs", "sim.cli.shrink",
+    "sim.cli.matrices", "sim.cli.sweeps", "sim.cli.traces", "sim.cli.certify", "sim.cli.drawing",
+    "sim.cli.about", "sim.story", "sim.scenario.file", "sim.timed_run", "sim.logfile",
+    "sim.certify", "sim.draw", "sim.explain", "sim.sweeps", "sim.suite", "sim.shrink",
+    "pyarrow.parquet", "pyarrow.csv", "sim.report", "sim.gates", "scipy.stats",
+    "matplotlib.figure",
+)  # fmt: skip
+"""What commands import, so that they find it."""
 
-CALM = {
-    # One thread each: a fork has none of its parent's, and two cores are soon busy.
-    "OPENBLAS_NUM_THREADS": "1",
-    "OMP_NUM_THREADS": "1",
-    # No Java: starting Spark takes seconds, and its absence is bad input as well as any.
-    "JAVA_HOME": "/nonexistent",
-    "GITHUB_ACTIONS": "",
-    "COLUMNS": "80",
-    "PYTHONHASHSEED": "0",
-    "MPLCONFIGDIR": tempfile.gettempdir(),
-}
+_PROCESSES = get_context("forkserver")
+_PROCESSES.set_forkserver_preload(list(WARM))
 
 
-class Runner:
-    """Tries cases in a warm process; a context manager.
-
-    Attributes:
-        seconds: When a command that goes on is taken for a hang.
-        fully: Whether all is imported beforehand, what only reports need included.
-    """
-
-    def __init__(self, seconds: float = SECONDS, *, fully: bool = True) -> None:
-        self.seconds = seconds
-        self.fully = fully
-        self._prepared: dict[str, Path] = {}
-
-    def __enter__(self) -> Self:
-        self._home = Path(tempfile.mkdtemp(prefix="replog-fuzz-"))
-        environment = {**os.environ, **CALM, "PYTHONPATH": str(ROOT)}
-        self._server = subprocess.Popen(
-            [sys.executable, "-m", "tests.fuzz.server", *([FULLY] if self.fully else [])],
-            cwd=ROOT,
-            env=environment,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-            encoding="utf-8",
-        )
-        assert self._server.stdout is not None
-        assert self._server.stdout.readline() == '"ready"\n'
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        assert self._server.stdin is not None
-        assert self._server.stdout is not None
-        self._server.stdin.close()
-        self._server.stdout.close()
-        try:
-            self._server.wait(timeout=5)
-        except subprocess.TimeoutExpired:
-            self._server.kill()
-            self._server.wait()
-        shutil.rmtree(self._home, ignore_errors=True)
-
-    def prepare(self, name: str, case: Case) -> Path:
-        """The folder `name` that this case makes, once: other cases may start from it."""
-        if name not in self._prepared:
-            with self._place() as place:
-                answer = self._answer(case, place, PREPARING_SECONDS)
-                assert answer.status == 0, answer.err.decode()
-                kept = self._home / f"prepared-{name}"
-                (place / name).rename(kept)
-            self._prepared[name] = kept
-        return self._prepared[name]
-
-    def answer(self, case: Case) -> tuple[Answer, list[str]]:
-        """What the command answers, and what is wrong with that."""
-        with self._place() as place:
-            answer = self._answer(case, place)
-            return answer, faults(case, answer, place)
-
-    def again(self, case: Case) -> tuple[int, bytes, bytes]:
-        """Status, stdout and stderr of the same in a process of its own, with another hash seed."""
-        with self._place() as place:
-            self._lay(case, place)
-            environment = {**os.environ, **CALM, "PYTHONPATH": str(ROOT), "PYTHONHASHSEED": "7"}
-            for variable, value in case.environment.items():
-                environment.pop(variable, None)
-                if value is not None:
-                    environment[variable] = value
-            try:
-                done = subprocess.run(
-                    [sys.executable, "-m", "sim", *map(os.fsencode, case.argv)],
-                    cwd=place,
-                    env=environment,
-                    input=case.stdin,
-                    capture_output=True,
-                    timeout=4 * self.seconds,
-                    check=False,
-                )
-            except subprocess.TimeoutExpired:
-                return -9, b"", b""
-            return done.returncode, done.stdout, done.stderr
-
-    @contextmanager
-    def _place(self) -> Iterator[Path]:
-        """A new folder of always the same name, so that answers that name it are the same."""
-        place = self._home / "here"
+def judged(case: Case) -> tuple[Answer, list[str]]:
+    """What the command answers, and what is wrong with that."""
+    with _folder() as home:
+        place = home / "here"
         place.mkdir()
-        try:
-            yield place
-        finally:
-            shutil.rmtree(place, ignore_errors=True)
-
-    def _lay(self, case: Case, place: Path) -> None:
-        if case.start is not None:
-            shutil.copytree(self._prepared[case.start], place / case.start)
         case.lay(place)
-
-    def _answer(self, case: Case, place: Path, seconds: float | None = None) -> Answer:
-        self._lay(case, place)
-        before = picture(place)
-        names = {name: str(self._home / name) for name in ("stdin", "out", "err")}
-        Path(names["stdin"]).write_bytes(case.stdin)
-        Path(names["out"]).write_bytes(b"")
-        said = self._ask(
-            {
-                **names,
-                "folder": str(place),
-                "argv": case.argv,
-                "environment": dict(case.environment),
-                "stdout": case.stdout,
-                "seconds": seconds or self.seconds,
-                "long": case.command in LONG,
-                "memory": MEMORY,
-            }
-        )
-        return Answer(
-            out=Path(names["out"]).read_bytes(),
-            err=Path(names["err"]).read_bytes(),
-            before=before,
-            after=picture(place),
-            left=tuple(said.pop("left")),
-            **said,
-        )
-
-    def _ask(self, request: dict[str, Any]) -> dict[str, Any]:
-        assert self._server.stdin is not None
-        assert self._server.stdout is not None
-        self._server.stdin.write(json.dumps(request) + "\n")
-        self._server.stdin.flush()
-        said: dict[str, Any] = json.loads(self._server.stdout.readline())
-        return said
+        answer = run_in(place, case.argv, home)
+        return answer, faults(case, answer, place)
 
 
-def picture(folder: Path) -> dict[str, str]:
-    """What is below a folder: each path, and a digest of its bytes or what it is instead."""
+@contextmanager
+def _folder() -> Iterator[Path]:
+    with TemporaryDirectory(prefix="replog-fuzz-", ignore_cleanup_errors=True) as folder:
+        yield Path(folder)
+
+
+def run_in(place: Path, argv: Sequence[str], home: Path) -> Answer:
+    """How the command ends in the folder `place`; what it prints goes to files in `home`."""
+    before = picture(place)
+    command = _PROCESSES.Process(target=_command, args=(argv, str(place), str(home)))
+    began = time.monotonic()
+    command.start()
+    group = command.pid
+    assert group is not None
+    command.join(SECONDS)
+    if in_time := not command.is_alive():
+        wait_for_the_end_of(group)
+    left = exists(group)
+    if left:
+        os.killpg(group, signal.SIGKILL)
+    command.join()
+    assert command.exitcode is not None
+    return Answer(
+        status=command.exitcode,
+        out=(home / "out").read_bytes(),
+        err=(home / "err").read_bytes(),
+        seconds=time.monotonic() - began,
+        in_time=in_time,
+        left=left,
+        before=before,
+        after=picture(place),
+    )
+
+
+def exists(group: int) -> bool:
+    """Whether a process of the group lives."""
+    with suppress(ProcessLookupError):
+        os.killpg(group, 0)
+        return True
+    return False
+
+
+def wait_for_the_end_of(group: int) -> None:
+    """Until nothing of it lives, or the patience is over."""
+    until = time.monotonic() + GRACE_SECONDS
+    while exists(group) and time.monotonic() < until:
+        time.sleep(0.02)
+
+
+def _command(argv: Sequence[str], place: str, home: str) -> None:
+    """In the process of the command, whose status is that of `main`."""
+    os.setsid()
+    os.chdir(place)
+    for descriptor, name in ((1, "out"), (2, "err")):
+        os.dup2(os.open(f"{home}/{name}", os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644), descriptor)
+    os.environ.update(COLUMNS="80", JAVA_HOME="/nonexistent", GITHUB_ACTIONS="")
+    os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})  # one worker for a sweep
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+    resource.setrlimit(resource.RLIMIT_DATA, (DATA, DATA))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (MOST_FILE_BYTES, MOST_FILE_BYTES))
+    sys.argv = ["replog", *argv]
+    from sim.cli import main
+
+    main()
+
+
+def picture(folder: Path) -> dict[str, bytes]:
+    """What is below a folder: each path, and its bytes or what it is instead."""
     found = {}
     for path in sorted(folder.rglob("*")):
         name = path.relative_to(folder).as_posix()
-        mode = path.lstat().st_mode
-        if stat.S_ISREG(mode) and path.stat().st_size > 2**24:
-            found[name] = f"{path.stat().st_size} bytes"
-        elif stat.S_ISREG(mode):
-            found[name] = hashlib.sha256(path.read_bytes()).hexdigest()
-        elif stat.S_ISLNK(mode):
-            found[name] = f"link to {path.readlink()}"
-        else:
-            found[name] = "folder" if stat.S_ISDIR(mode) else "no file"
+        small = path.is_file() and not path.is_symlink() and path.stat().st_size < 2**24
+        found[name] = path.read_bytes() if small else str(path.lstat().st_mode).encode()
     return found

@@ -8,10 +8,9 @@ import pytest
 
 import sim
 from sim import invariant_plugins, plugins
-from sim.bounds import Bounds, bounded
+from sim.bounds import Bounds
 from sim.compaction.extending import register_strategy
 from sim.invariant_plugins import forget_invariants, registered_invariants
-from sim.plugin_calls import Guarded
 from sim.sweeps.plan import number_runs
 from sim.sweeps.work import rows_of_cases
 from tests.plugins.plugged import PAIR, replog
@@ -46,24 +45,10 @@ PLAIN = STORY.replace("rules: {strategy: mine}\n", "")
 IMPORTS = {
     "an error": ("1 / 0", "cannot be imported: ZeroDivisionError: division by zero"),
     "the end": ("raise SystemExit", "cannot be imported: SystemExit"),
-    "the end, with a word": ("import sys; sys.exit('bye')", "cannot be imported: SystemExit: bye"),
     "the end, at once": ("import os; os._exit(0)", "cannot be imported: SystemExit: os._exit(0)"),
     "no Exception": ("class X(BaseException): pass\nraise X(1)", "cannot be imported: X: 1"),
-    "the end of a generator": ("raise GeneratorExit", "cannot be imported: GeneratorExit"),
-    "an error that cannot be shown": (
-        "class X(Exception):\n  def __str__(self): raise self\nraise X",
-        "cannot be imported: X: a X that cannot be shown",
-    ),
-    "an error of many lines": ("raise OSError('a\\n\\n b')", "cannot be imported: OSError: a b"),
-    "an endless error": ("raise OSError('x' * 10**6)", "cannot be imported: OSError: xxx"),
     "no Python": ("def", "cannot be imported: SyntaxError: "),
-    "no text": ("\0", "cannot be imported: SyntaxError: "),
-    "recursion": ("def f(): f()\nf()", "cannot be imported: RecursionError: "),
     "a loop": ("while True: pass", "its import hit a bound: wall time: more than 0.2 s"),
-    "a loop that catches errors": (
-        "while True:\n  try:\n    while True: pass\n  except Exception: pass",
-        "its import hit a bound: wall time: more than 0.2 s",
-    ),
 }
 
 
@@ -82,7 +67,7 @@ def test_an_import_that_goes_wrong_is_one_line(
     assert len(line) < 500
 
 
-@pytest.mark.parametrize("name", ["../mine", "mine-1", "a b", "", "x\ny", "mine.", "-c"])
+@pytest.mark.parametrize("name", ["../mine", "", "x\ny", "-c"])
 def test_what_is_no_name_of_a_module_is_refused(tmp_path: Path, name: str) -> None:
     ran = replog(tmp_path, "list", "rules", f"--plugin={name}")
 
@@ -110,9 +95,6 @@ def test_an_import_leaves_time_bounds_and_the_current_folder_as_they_were(tmp_pa
 
 PRINTS = {
     "on import": "print('printed')\n" + STRATEGY.format(answer="pass"),
-    "in a strategy": STRATEGY.format(answer="print('printed')"),
-    "in an invariant": STRATEGY.format(answer="pass")
-    + INVARIANT.format(body="print('printed')").replace('"mine"', '"a-law"'),
     "and closes it": "import sys; print('printed'); sys.stdout.close()\n"
     + STRATEGY.format(answer="sys.stdout.close()"),
 }
@@ -133,11 +115,7 @@ def test_what_a_plugin_prints_is_not_among_the_results(tmp_path: Path, text: str
 ANSWERS = {
     "an error": ("raise KeyError(record.key)", "raises KeyError: 'A' at Record(offset="),
     "the end": ("raise SystemExit(0)", "raises SystemExit: 0 at Record(offset="),
-    "no Exception": ("raise BaseException", "raises BaseException at Record("),
-    "bad input": ("import sim; raise sim.BadInput('x')", "raises BadInput: x at Record("),
-    "nothing": ("return None", "a version is a tuple of whole numbers, not None"),
     "a fraction": ("return (0.5, 1)", "a version is a tuple of whole numbers, not (0.5, 1)"),
-    "a truth": ("return (True, 1)", "a version is a tuple of whole numbers, not (True, 1)"),
     "an endless text": ("return 'x' * 10**6", "a version is a tuple of whole numbers, not 'xxx"),
 }
 
@@ -165,14 +143,6 @@ OTHERS = {
         ),
         "fix: mine",
         "fix mine: raises ZeroDivisionError: division by zero at Tail(",
-    ),
-    "a fix keeps nothing there is": (
-        (
-            "def keeps(tail):\n  return Kept(tail.high_watermark == 2 and 'x' or None)\n"
-            "register_fix(Fix('mine', 'x', 'x', keeps))"
-        ),
-        "fix: mine",
-        "fix mine: keeps offset 'x'; allowed: a whole number, None",
     ),
     "a fix keeps what is far away": (
         (
@@ -216,16 +186,11 @@ def test_fixes_and_tombstone_rules_are_held_to_their_answers(
 BODIES = {
     "an error": ("1 / 0", ", on_appended: raises ZeroDivisionError: division by zero at Appended("),
     "the end": ("raise SystemExit", ", on_appended: raises SystemExit at Appended("),
-    "no sentence": ("self.violated(None)", ": its sentence is None; allowed: a text"),
-    "an empty sentence": ("self.violated(' ')", ": its sentence is ' '; allowed: a text"),
     "a sentence in bytes": ("self.violated(b'x')", ": its sentence is b'x'; allowed: a text"),
     "an offset out of bounds": (
         "self.violated('x', offset=10**30)",
         ": offset is 1000000000000000000000000000000; allowed: a whole number of 64 bits, None",
     ),
-    "an offset in words": ("self.violated('x', offset='1')", ": offset is '1'; allowed: a whole"),
-    "a truth for an offset": ("self.violated('x', offset=True)", ": offset is True; allowed: a"),
-    "a numbered replica": ("self.violated('x', replica=1)", ": replica is 1; allowed: a text"),
     "a key in bytes": ("self.violated('x', key=b'k')", ": key is b'k'; allowed: a text"),
     "reports for ever": (
         "for n in range(10**9): self.violated('x', offset=n)",
@@ -250,19 +215,7 @@ def test_an_invariant_that_goes_wrong_is_one_line(
     assert len(line) < 1_000
 
 
-def test_an_invariant_that_cannot_be_made_is_one_line(tmp_path: Path) -> None:
-    init = "def __init__(self, *given): raise OSError('no')\n    def on_appended"
-    text = INVARIANT.format(body="pass").replace("def on_appended", init)
-    (tmp_path / "mine.py").write_text(text)
-    (tmp_path / "story.yaml").write_text(PLAIN)
-
-    ran = replog(tmp_path, "run", "story.yaml", "--plugin", "mine")
-
-    assert (ran.returncode, ran.stdout) == (2, "")
-    assert "plugin mine: invariant mine: raises OSError: no" in ran.stderr
-
-
-NAMES = ["a b", "x" * 65, "1", "a\nb", "__class__", "ümlaut", ""]
+NAMES = ["a b", "x" * 65, "__class__", ""]
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -283,12 +236,6 @@ def test_an_absurd_name_is_refused(name: str) -> None:
 LOOPS = {
     "a strategy": (STRATEGY.format(answer="while True: pass"), STORY),
     "an invariant": (INVARIANT.format(body="while True: pass"), PLAIN),
-    "an invariant that catches errors": (
-        INVARIANT.format(
-            body="while True:\n          try: 1 / 0\n          except Exception: pass"
-        ),
-        PLAIN,
-    ),
 }
 
 
@@ -312,7 +259,7 @@ class TestInASweep:
         yield
         forget_invariants(laws)
 
-    @pytest.mark.parametrize("raised", [KeyError, SystemExit, BaseException, GeneratorExit])
+    @pytest.mark.parametrize("raised", [KeyError, SystemExit])
     def test_an_invariant_that_raises_makes_an_error_row(self, raised: type) -> None:
         def on_appended(self: object, event: object) -> None:
             raise raised
@@ -334,10 +281,3 @@ class TestInASweep:
         (row, *_) = rows_of_cases(number_runs(plan()), range(1), bounds=Bounds(0.1))
 
         assert (row["verdict"], row["reason"]) == ("inconclusive", "wall time: more than 0.1 s")
-
-    def test_the_bound_of_time_is_nobodys_error(self) -> None:
-        waits = Guarded("plugin x", lambda _: signal.pause())
-
-        with bounded(Bounds(0.05)) as bound:
-            waits(None)
-        assert bound.reached == "wall time: more than 0.05 s"

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.sweeps.fakes import simulating_here
+from tests.sweeps.spark_cluster import SMALL_SPARK
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -25,7 +26,7 @@ def spark() -> Iterator[object]:
 
     before = os.environ.get("PYTHONPATH")
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, (str(ROOT), before)))
-    with spark_session(master="local[2,3]") as session:
+    with spark_session(master="local[2,3]", settings=SMALL_SPARK) as session:
         yield session
     if before is None:
         del os.environ["PYTHONPATH"]

@@ -21,7 +21,16 @@ import pyspark
 PATIENCE_SECONDS = 200
 """For what takes two seconds on an idle machine: another one may have a load of ten."""
 SPARK_HOME = Path(pyspark.__file__).parent
-SMALL_JAVA = ("-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
+FRUGAL = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
+"""What spares a Java machine of seconds the optimising that one of hours is made for."""
+SMALL_JAVA = ("-Xmx256m", *FRUGAL)
+SMALL_SPARK = {
+    "spark.executor.memory": "512m",
+    "spark.driver.extraJavaOptions": " ".join(FRUGAL),
+    "spark.executor.extraJavaOptions": " ".join(FRUGAL),
+    "spark.ui.enabled": "false",
+}
+"""Settings of Spark, so that a cluster and all that goes on beside it fit into one machine."""
 MARK = "REPLOG_TEST_CLUSTER"
 NOT_FOR_EXECUTORS = ("PYTHONPATH", "VIRTUAL_ENV", "PYTHONHOME")
 

@@ -22,7 +22,7 @@ from sim.sweeps.runner import EngineName, run_sweep
 from tests.sweeps.conftest import ROOT
 from tests.sweeps.fakes import FAR, TWO_ENVIRONMENTS, deadly, plan, quick, simulating_here, slow
 
-CASES = 300
+CASES = 120
 
 on_spark = pytest.param("spark", marks=pytest.mark.spark)
 

@@ -73,15 +73,14 @@ def test_the_schema_is_one() -> None:
     Draft202012Validator.check_schema(trace_schema())
 
 
-@pytest.mark.parametrize("part", range(4))
-def test_every_line_of_every_storys_trace_is_as_the_schema_says(part: int) -> None:
-    for path in STORIES[part::4]:
+def test_every_line_of_every_third_storys_trace_is_as_the_schema_says() -> None:
+    for path in STORIES[::3]:
         story = load_story(path)
         run = run_story(story)
         assert_as_the_schema_says(written(header_of_story(story), list(run.events), run))
 
 
-@pytest.mark.parametrize("number", range(4 * len(PRESETS)))
+@pytest.mark.parametrize("number", range(2 * len(PRESETS)))
 def test_every_line_of_a_random_runs_trace_is_as_the_schema_says(number: int) -> None:
     preset = list(PRESETS)[number % len(PRESETS)]
     built_in = "kraft" if preset == "kraft" else ("reference", "storm", "quiet")[number % 3]

@@ -30,7 +30,7 @@ SCENARIOS = Path(__file__).resolve().parents[2] / "scenarios"
 STORIES = [path for path in scenario_files(SCENARIOS) if format_of(path) == STORY_FORMAT]
 
 HARSH = {
-    "duration_ms": 5_000,
+    "duration_ms": 3_000,
     "power_losses": 0.5,
     "cleaning_crashes": 0.5,
     "install_crashes": 0.5,

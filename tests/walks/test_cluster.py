@@ -142,4 +142,4 @@ def test_without_a_fix_a_committed_offset_is_given_again() -> None:
     "machine", [CalmWithEmptyBatch, WithEmptyBatch, WithLeoRetentionOfCommittedTails]
 )
 def test_offsets_are_safe(machine: type[CalmWalk]) -> None:
-    walk(machine, examples=150)
+    walk(machine, examples=80)

@@ -103,7 +103,7 @@ def test_voters_that_keep_their_promises_keep_raft_s_properties(*, marker: bool)
     class Kept(Votes):
         under = KRAFT.with_values({"leader_change_record": marker})
 
-    walk(Kept, examples=120)
+    walk(Kept, examples=60)
 
 
 @pytest.mark.parametrize(
