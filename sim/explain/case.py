@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from sim.check import Violation
 from sim.check.history import ClusterHistory, Written
@@ -11,11 +12,13 @@ from sim.check.promise import DEFAULT_HEADER, meant_version
 from sim.check.violation import RecordSeen
 from sim.compaction.failures import UnreadableVersion
 from sim.explain.past import END, Past, Recorded
-from sim.explain.sentences import KINDS, WINS, FactKind, listed, told
+from sim.explain.sentences import KINDS, TEMPLATES, WINS, FactKind, listed
 from sim.log.record import Record
 from sim.rules import Rules
 from sim.rules.policy import cleaner_strategy
+from sim.rules.rules import GROUP_OF
 from sim.trace import ConfigChanged, EpochCacheChanged
+from sim.trace.sentences import describe
 
 
 class Fact(NamedTuple):
@@ -142,7 +145,7 @@ class Case:
         """
         kind = values.get("kind") or KINDS[name]
         by = self.order_kind() if kind == WINS else kind
-        return Fact(by, told(self, name, position, values), position, mechanisms)
+        return Fact(by, _told(self, name, position, values), position, mechanisms)
 
     # Records.
 
@@ -304,3 +307,92 @@ class Case:
                 if known is not None:
                     starts.setdefault(known.batch.epoch, offset)
         return listed([f"{epoch} from {start}" for epoch, start in starts.items()]) or "none"
+
+
+def _pieces(template: str) -> list[tuple[bool, str, str]]:
+    """A template taken apart: whether a piece may be left out, on what that depends, its text."""
+    pieces = [piece.rpartition("?") for piece in re.split("[<>]", template)]
+    return [(index % 2 > 0, condition, text) for index, (condition, _, text) in enumerate(pieces)]
+
+
+_PIECES: Final = {
+    name: _pieces(text) for named in TEMPLATES.values() for name, text in named.items()
+}
+
+
+class _Named:
+    """What a template may name: of its values, its event, the rules, in this order."""
+
+    def __init__(self, case: Case, position: int | None, values: Mapping[str, Any]) -> None:
+        self.case = case
+        self.position = position
+        self.values = values
+        self.lacks = False
+
+    def __getitem__(self, name: str) -> _Shown:
+        value = self.value(name)
+        self.lacks = self.lacks or value is None or value == ""
+        end = END if self.position is None else self.position
+        return _Shown(self.case, value, self.values.get("before", end))
+
+    def value(self, name: str) -> Any:
+        if name in self.values:
+            return self.values[name]
+        event = None
+        if self.position is not None:
+            event = self.case.past.event(self.position)
+            if name in EVERY_EVENT:
+                return EVERY_EVENT[name](self.case, self.position, event)
+        if name in GROUP_OF:
+            return getattr(getattr(self.case.rules, GROUP_OF[name]), name)
+        return getattr(event, name, None)
+
+
+class _Shown(NamedTuple):
+    """A value in a sentence, which is true before a position."""
+
+    case: Case
+    value: Any
+    before: int
+
+    def __format__(self, form: str) -> str:
+        if form in _FORMS:
+            return str(_FORMS[form](self.case, self.value, self.before))
+        return "None" if self.value is None else format(self.value, form)
+
+
+def _told(case: Case, name: str, position: int | None, values: Mapping[str, Any]) -> str:
+    """The sentence of that name about an event, or about all of a run."""
+    said = []
+    for optional, condition, text in _PIECES[name]:
+        named = _Named(case, position, values)
+        if not condition or named.value(condition):
+            shown = text.format_map(named)
+            said.append("" if optional and not condition and named.lacks else shown)
+    return "".join(said)
+
+
+_FORMS: Final[dict[str, Callable[[Case, Any, int], object]]] = {
+    "record": lambda case, uid, _: case.name(uid),
+    "records": lambda case, uids, _: case.names(uids) or "nothing",
+    "epoch": lambda case, uid, _: case.history.written[uid].batch.epoch,
+    "end": lambda case, replica, before: case.past.log_end(replica, before),
+    "mark": lambda case, replica, before: case.past.high_watermark(replica, before),
+    "epochs": lambda case, replica, before: case.epochs_of(replica, before),
+    "fault": lambda case, replica, before: case.fault(replica, before),
+    "snapshot": lambda case, replica, before: case.past.newest_snapshot(replica, before) or "none",
+    "since": lambda case, position, _: case.when(position).removeprefix("at "),
+    "listed": lambda _, words, __: listed(words) or "none",
+}
+"""How a value is shown; true just before the event at a position."""
+
+EVERY_EVENT: Final[dict[str, Callable[[Case, int, Any], object]]] = {
+    "when": lambda case, position, _: case.when(position),
+    "event": lambda _, __, event: describe(event),
+    "clock": lambda case, _, event: case.clock(event.replica, event.now_ms),
+    "by_clock": lambda case, position, _: case.by_clock(position),
+    "base": lambda _, __, event: event.batch.base_offset,
+    "low": lambda _, __, event: event.offsets[0],
+    "high": lambda _, __, event: event.offsets[-1],
+}
+"""What may be named of an event beside its fields."""

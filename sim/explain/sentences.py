@@ -8,16 +8,7 @@ as in `<leading?...>` is there where that value is true.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
-
-from sim.explain.past import END
-from sim.rules.rules import GROUP_OF
-from sim.trace.sentences import describe
-
-if TYPE_CHECKING:
-    from sim.explain.case import Case
+from typing import Final
 
 FactKind = str
 """What kind of value decided, one of the keys of `TEMPLATES`: `order` = the order of offsets,
@@ -222,95 +213,6 @@ TEMPLATES: Final[dict[FactKind, dict[str, str]]] = {
 """The sentences of facts without their full stops, by the kind of value that decides."""
 
 KINDS: Final = {name: kind for kind, named in TEMPLATES.items() for name in named}
-
-
-def _pieces(template: str) -> list[tuple[bool, str, str]]:
-    """A template taken apart: whether a piece may be left out, on what that depends, its text."""
-    pieces = [piece.rpartition("?") for piece in re.split("[<>]", template)]
-    return [(index % 2 > 0, condition, text) for index, (condition, _, text) in enumerate(pieces)]
-
-
-_PIECES: Final = {
-    name: _pieces(text) for named in TEMPLATES.values() for name, text in named.items()
-}
-
-
-class _Named:
-    """What a template may name: of its values, its event, the rules, in this order."""
-
-    def __init__(self, case: Case, position: int | None, values: Mapping[str, Any]) -> None:
-        self.case = case
-        self.position = position
-        self.values = values
-        self.lacks = False
-
-    def __getitem__(self, name: str) -> _Shown:
-        value = self.value(name)
-        self.lacks = self.lacks or value is None or value == ""
-        end = END if self.position is None else self.position
-        return _Shown(self.case, value, self.values.get("before", end))
-
-    def value(self, name: str) -> Any:
-        if name in self.values:
-            return self.values[name]
-        event = None
-        if self.position is not None:
-            event = self.case.past.event(self.position)
-            if name in EVERY_EVENT:
-                return EVERY_EVENT[name](self.case, self.position, event)
-        if name in GROUP_OF:
-            return getattr(getattr(self.case.rules, GROUP_OF[name]), name)
-        return getattr(event, name, None)
-
-
-class _Shown(NamedTuple):
-    """A value in a sentence, which is true before a position."""
-
-    case: Case
-    value: Any
-    before: int
-
-    def __format__(self, form: str) -> str:
-        if form in _FORMS:
-            return str(_FORMS[form](self.case, self.value, self.before))
-        return "None" if self.value is None else format(self.value, form)
-
-
-def told(case: Case, name: str, position: int | None, values: Mapping[str, Any]) -> str:
-    """The sentence of that name about an event, or about all of a run."""
-    said = []
-    for optional, condition, text in _PIECES[name]:
-        named = _Named(case, position, values)
-        if not condition or named.value(condition):
-            shown = text.format_map(named)
-            said.append("" if optional and not condition and named.lacks else shown)
-    return "".join(said)
-
-
-_FORMS: Final[dict[str, Callable[[Case, Any, int], object]]] = {
-    "record": lambda case, uid, _: case.name(uid),
-    "records": lambda case, uids, _: case.names(uids) or "nothing",
-    "epoch": lambda case, uid, _: case.history.written[uid].batch.epoch,
-    "end": lambda case, replica, before: case.past.log_end(replica, before),
-    "mark": lambda case, replica, before: case.past.high_watermark(replica, before),
-    "epochs": lambda case, replica, before: case.epochs_of(replica, before),
-    "fault": lambda case, replica, before: case.fault(replica, before),
-    "snapshot": lambda case, replica, before: case.past.newest_snapshot(replica, before) or "none",
-    "since": lambda case, position, _: case.when(position).removeprefix("at "),
-    "listed": lambda _, words, __: listed(words) or "none",
-}
-"""How a value is shown; true just before the event at a position."""
-
-EVERY_EVENT: Final[dict[str, Callable[[Case, int, Any], object]]] = {
-    "when": lambda case, position, _: case.when(position),
-    "event": lambda _, __, event: describe(event),
-    "clock": lambda case, _, event: case.clock(event.replica, event.now_ms),
-    "by_clock": lambda case, position, _: case.by_clock(position),
-    "base": lambda _, __, event: event.batch.base_offset,
-    "low": lambda _, __, event: event.offsets[0],
-    "high": lambda _, __, event: event.offsets[-1],
-}
-"""What may be named of an event beside its fields."""
 
 
 def listed(words: list[str]) -> str:

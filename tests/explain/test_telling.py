@@ -12,8 +12,9 @@ from sim.check import Violation
 from sim.check.checker import known_invariants
 from sim.check.registry import INVARIANTS
 from sim.explain import Explanation, explanation
+from sim.explain.case import EVERY_EVENT
 from sim.explain.questions import QUESTIONS
-from sim.explain.sentences import EVERY_EVENT, TEMPLATES
+from sim.explain.sentences import TEMPLATES
 from sim.log import Record, data_batch
 from sim.log.epochs import EpochEntry
 from sim.rules.rules import GROUP_OF
