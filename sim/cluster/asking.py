@@ -14,8 +14,6 @@ class AskingClient:
         name: What it is called, which is its address.
     """
 
-    __slots__ = ("_ask", "_context", "_done", "_number", "_retry_ms", "name")
-
     def __init__(self, context: Context, number: int, ask: Ask) -> None:
         """It asks nothing before `start`."""
         self._context = context
@@ -28,7 +26,7 @@ class AskingClient:
 
     def start(self) -> None:
         """Ask at its time."""
-        self._context.clock.after(self._ask.at_ms, self._send, 0)
+        self._context.after(self._ask.at_ms, self._send, 0)
 
     def _send(self, number: int) -> None:
         """Ask, unless it was told since, and come back."""
@@ -39,7 +37,7 @@ class AskingClient:
         if context.leader is not None:
             request = CoordinatorRequest(self.name, self._ask.key, self._number)
             context.network.send(self.name, context.leader[1], request)
-        context.clock.after(self._retry_ms, self._send, self._number)
+        context.after(self._retry_ms, self._send, self._number)
 
     def receive(self, response: CoordinatorResponse) -> None:
         """An answer, perhaps that there is none yet."""

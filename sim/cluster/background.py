@@ -24,8 +24,6 @@ class BackgroundTasks:
         paused: How many faults keep its cleaner from running at present.
     """
 
-    __slots__ = ("_broker", "_cleaner", "_config", "_metric_secs", "_topic", "paused")
-
     def __init__(self, broker: Broker) -> None:
         """Nothing runs before `start`."""
         self._broker = broker
@@ -46,22 +44,22 @@ class BackgroundTasks:
         broker, rules = self._broker, self._broker.context.rules
         backoff_ms = broker.spec.cleaner_backoff_ms
         if backoff_ms is not None and rules.cleaner.cleanup != "snapshot":
-            broker.clock.after(max(1, backoff_ms * (index + 1) // of), self._look, backoff_ms)
+            broker.context.after(max(1, backoff_ms * (index + 1) // of), self._look, backoff_ms)
         flush_ms = self._topic.flush_ms
         if flush_ms is not None and rules.storage.flush == "interval":
-            broker.clock.after(max(1, flush_ms * (index + 1) // of), self._flush, flush_ms)
+            broker.context.after(max(1, flush_ms * (index + 1) // of), self._flush, flush_ms)
 
     def _flush(self, interval_ms: int) -> None:
         """`flush.ms` is over (LogManager.flushDirtyLogs)."""
         replica = self._broker.replica
-        self._broker.clock.after(interval_ms, self._flush, interval_ms)
+        self._broker.context.after(interval_ms, self._flush, interval_ms)
         if replica.up:
             replica.log.flush()
 
     def _look(self, backoff_ms: int) -> None:
         """The cleaner wakes, looks at the log, cleans it if it is due, and sleeps again."""
         broker, topic = self._broker, self._topic
-        broker.clock.after(backoff_ms, self._look, backoff_ms)
+        broker.context.after(backoff_ms, self._look, backoff_ms)
         replica = broker.replica
         if not replica.up or self.paused:
             return

@@ -21,7 +21,7 @@ class Broker(ABC):
 
     Attributes:
         context: What everybody in the cluster shares.
-        clock: Simulated time; the replica's own clock is `now_ms`.
+        env: SimPy's, with simulated time; the replica's own clock is `now_ms`.
         network: Where messages go out.
         spec: Its settings in the scenario.
         skew_ms: How far its own clock is ahead of simulated time.
@@ -36,27 +36,10 @@ class Broker(ABC):
         crash_at_install: Whether it is to crash before it installs its next snapshot.
     """
 
-    __slots__ = (
-        "_settings",
-        "clock",
-        "context",
-        "crash_at_install",
-        "crash_in_pass",
-        "heard_ms",
-        "incarnation",
-        "name",
-        "network",
-        "replica",
-        "rules",
-        "skew_ms",
-        "spec",
-        "versions",
-    )
-
     def __init__(self, context: Context, spec: ReplicaSpec) -> None:
         """A live replica with an empty disk that knows of no leader."""
         self.context = context
-        self.clock = context.clock
+        self.env = context.env
         self.network = context.network
         self.spec = spec
         self.skew_ms = spec.clock_skew_ms
@@ -75,7 +58,7 @@ class Broker(ABC):
     @property
     def now_ms(self) -> int:
         """The replica's own clock in ms."""
-        return self.clock.now_ms + self.skew_ms
+        return self.context.now_ms + self.skew_ms
 
     @property
     def settings(self) -> Settings:

@@ -28,30 +28,12 @@ class CheckingApplication:
         name: Its address as a reader.
     """
 
-    __slots__ = (
-        "_asked_ms",
-        "_clock",
-        "_context",
-        "_leader",
-        "_number",
-        "_place",
-        "_producer",
-        "_queue",
-        "_strategy",
-        "_table",
-        "_timeout_ms",
-        "_version",
-        "_waiting",
-        "name",
-    )
-
     def __init__(self, context: Context, producer: Producer) -> None:
         """An application that has read nothing."""
         rules, scenario = context.rules, context.scenario
         timers = scenario.timers
         self.name = f"{producer.name} checks"
         self._context = context
-        self._clock = context.clock
         self._producer = producer
         self._strategy = strategy_for(
             "header",
@@ -77,7 +59,7 @@ class CheckingApplication:
 
     def decide(self, step: Send | EndTransaction) -> None:
         """Send this, or end this transaction, after a check that begins now or later."""
-        self._queue.append((self._clock.now_ms, step))
+        self._queue.append((self._context.now_ms, step))
         if not self._waiting:
             self._begin()
 
@@ -91,7 +73,7 @@ class CheckingApplication:
     def _begin(self) -> None:
         """Begin to read for everything that waits by now."""
         self._waiting = True
-        self._asked_ms = self._clock.now_ms
+        self._asked_ms = self._context.now_ms
         self._ask()
 
     def _ask(self) -> None:
@@ -111,7 +93,7 @@ class CheckingApplication:
                 correlation_id=self._number,
             )
             context.network.send(self.name, self._leader, request)
-        self._clock.after(self._timeout_ms, self._end_wait, self._number)
+        self._context.after(self._timeout_ms, self._end_wait, self._number)
 
     def _end_wait(self, number: int) -> None:
         if number == self._number and self._waiting:
@@ -125,7 +107,7 @@ class CheckingApplication:
         if response.error is not ErrorCode.NONE:
             self._leader = None
             self._number += 1
-            self._clock.after(self._timeout_ms, self._end_wait, self._number)
+            self._context.after(self._timeout_ms, self._end_wait, self._number)
             return
         fetched = receive_consumer_fetch(self._place, response, committed=False)
         for batch in fetched.batches:
@@ -135,7 +117,7 @@ class CheckingApplication:
             self._ask()
             return
         self._waiting = False
-        counts, now_ms = self._context.counts, self._clock.now_ms
+        counts, now_ms = self._context.counts, self._context.now_ms
         while self._queue and self._queue[0][0] <= self._asked_ms:
             decided_ms, step = self._queue.popleft()
             counts.check_wait_ms = max(counts.check_wait_ms, now_ms - decided_ms)

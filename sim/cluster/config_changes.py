@@ -44,7 +44,7 @@ class ConfigChanges:
             if change.at_ms <= 0:
                 self._make(change)
             else:
-                self._context.clock.after(change.at_ms, self._make, change)
+                self._context.after(change.at_ms, self._make, change)
 
     def _make(self, change: Change) -> None:
         context = self._context

@@ -39,30 +39,10 @@ class Consumer:
         client: Its fetch version (KIP-87); None = the scenario is not about it.
     """
 
-    __slots__ = (
-        "_asked",
-        "_clock",
-        "_committed",
-        "_context",
-        "_deadline_ms",
-        "_done",
-        "_goal",
-        "_number",
-        "_place",
-        "_rules",
-        "_spec",
-        "_timed",
-        "_timeout_ms",
-        "_wait_ms",
-        "client",
-        "name",
-    )
-
     def __init__(self, context: Context, spec: ConsumerSpec) -> None:
         """A consumer at the very beginning that has asked for nothing."""
         timers = context.scenario.timers
         self._context = context
-        self._clock = context.clock
         self._rules: Rules = context.rules
         self._spec = spec
         self._committed = spec.isolation == "read_committed"
@@ -94,7 +74,7 @@ class Consumer:
     def start(self, index: int) -> None:
         """Begin to poll; consumers do not poll in step."""
         spec = self._spec
-        self._clock.after(spec.starts_ms + max(1, spec.poll_ms) + index, self._poll, 0)
+        self._context.after(spec.starts_ms + max(1, spec.poll_ms) + index, self._poll, 0)
 
     def roll_out(self, client: int) -> None:
         """Go on in another version: restarted, it polls again and forgets its last request."""
@@ -109,18 +89,18 @@ class Consumer:
         context = self._context
         paused_ms = self._next_poll_ms(0)
         if paused_ms:
-            self._clock.after(paused_ms, self._poll, number)
+            self._context.after(paused_ms, self._poll, number)
             return
         if self._asked is None and context.leader is not None:
             self._asked = context.leader[1]
         if self._asked is None:
-            self._clock.after(max(1, self._spec.poll_ms), self._poll, number)
+            self._context.after(max(1, self._spec.poll_ms), self._poll, number)
         else:
             self._ask(0)
 
     def _next_poll_ms(self, delay_ms: int) -> int:
         """How long until it polls when it wants to in `delay_ms`, but not in a pause."""
-        now_ms = self._clock.now_ms
+        now_ms = self._context.now_ms
         at_ms = now_ms + delay_ms
         for start_ms, end_ms in self._spec.pauses:
             if start_ms <= at_ms < end_ms:
@@ -142,15 +122,15 @@ class Consumer:
         self._number += 1
         asks_end = spec.until is not None and self._goal is None
         request = self._request(
-            max_wait_ms=0 if asks_end else self._wait_from(self._clock.now_ms + delay_ms),
+            max_wait_ms=0 if asks_end else self._wait_from(self._context.now_ms + delay_ms),
             leader_only=spec.replica is None,
             max_batches=spec.max_batches,
         )
         self._context.network.send(self.name, asked, request, delay_ms)
-        self._deadline_ms = self._clock.now_ms + delay_ms + self._timeout_ms
+        self._deadline_ms = self._context.now_ms + delay_ms + self._timeout_ms
         if not self._timed:
             self._timed = True
-            self._clock.after(delay_ms + self._timeout_ms, self._end_wait)
+            self._context.after(delay_ms + self._timeout_ms, self._end_wait)
 
     def _request(
         self, *, max_wait_ms: int, leader_only: bool, max_batches: int | None = None
@@ -172,10 +152,10 @@ class Consumer:
         self._timed = False
         if self._done:
             return
-        left_ms = self._deadline_ms - self._clock.now_ms
+        left_ms = self._deadline_ms - self._context.now_ms
         if left_ms > 0:
             self._timed = True
-            self._clock.after(left_ms, self._end_wait)
+            self._context.after(left_ms, self._end_wait)
         else:
             self._asked = self._spec.replica
             self._poll(self._number)
@@ -193,7 +173,7 @@ class Consumer:
         delay_ms = self._next_poll_ms(max(1, self._spec.poll_ms))
         if self._asked is None:
             self._number += 1
-            self._clock.after(delay_ms, self._poll, self._number)
+            self._context.after(delay_ms, self._poll, self._number)
         else:
             self._ask(delay_ms)
 

@@ -31,8 +31,6 @@ class ConsumerFetches:
         waiting: Name of a consumer -> its fetch that waits.
     """
 
-    __slots__ = ("_broker", "_timed", "waiting")
-
     def __init__(self, broker: Broker) -> None:
         """Nobody asks."""
         self._broker = broker
@@ -60,19 +58,19 @@ class ConsumerFetches:
             request,
             rules=broker.rules,
             versions=broker.versions,
-            now_ms=broker.clock.now_ms,
+            now_ms=broker.context.now_ms,
         )
         if answered.events:
             broker.context.emit_all(answered.events)
         return answered.response
 
     def _wait(self, request: ConsumerFetchRequest) -> None:
-        clock = self._broker.clock
-        deadline_ms = clock.now_ms + request.max_wait_ms
+        context = self._broker.context
+        deadline_ms = context.now_ms + request.max_wait_ms
         self.waiting[request.client_id] = WaitingRead(request, deadline_ms)
         if not self._timed:
             self._timed = True
-            clock.after(request.max_wait_ms, self._end_waits)
+            context.after(request.max_wait_ms, self._end_waits)
 
     def wake(self) -> None:
         """The high watermark has moved, or the leadership is over: answer who has to wait no more.
@@ -92,8 +90,8 @@ class ConsumerFetches:
     def _end_waits(self) -> None:
         """Answer those who have waited long enough; come back for the others."""
         self._timed = False
-        clock = self._broker.clock
-        now_ms = clock.now_ms
+        context = self._broker.context
+        now_ms = context.now_ms
         for client, fetch in list(self.waiting.items()):
             if fetch.deadline_ms <= now_ms:
                 del self.waiting[client]
@@ -101,7 +99,7 @@ class ConsumerFetches:
         if self.waiting:
             self._timed = True
             first_ms = min([fetch.deadline_ms for fetch in self.waiting.values()])
-            clock.after(max(1, first_ms - now_ms), self._end_waits)
+            context.after(max(1, first_ms - now_ms), self._end_waits)
 
 
 def _finds_nothing(request: ConsumerFetchRequest, response: ConsumerFetchResponse) -> bool:

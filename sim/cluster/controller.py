@@ -49,19 +49,6 @@ class Controller:
         hears: Whether heartbeats of a broker arrive at present.
     """
 
-    __slots__ = (
-        "_contacts",
-        "_context",
-        "_handlers",
-        "_incarnations",
-        "_network",
-        "_random",
-        "_rules",
-        "_session_ms",
-        "hears",
-        "state",
-    )
-
     def __init__(self, context: Context, hears: Callable[[str], bool]) -> None:
         """A controller that knows no replica yet."""
         self._context = context
@@ -97,7 +84,7 @@ class Controller:
         lowest_ms, highest_ms = self._session_ms
         timeout_ms = max(1, self._random.randint(lowest_ms, highest_ms))
         contact = self._contacts.get(name, 0)
-        self._context.clock.after(timeout_ms, self._fence_if_silent, name, contact)
+        self._context.after(timeout_ms, self._fence_if_silent, name, contact)
 
     def _fence_if_silent(self, name: str, contact: int) -> None:
         if self._contacts.get(name, 0) != contact or self.hears(name):

@@ -21,8 +21,6 @@ from sim.replication.messages import CoordinatorRequest
 class Coordinating:
     """The coordinator of one replica; there is none while it does not lead."""
 
-    __slots__ = ("_began_ms", "_broker", "_coordinator", "_us_per_record")
-
     def __init__(self, broker: Broker) -> None:
         """Nobody leads yet."""
         self._broker = broker
@@ -46,10 +44,10 @@ class Coordinating:
         self._coordinator = coordinator = begin_loading(broker.replica)
         if coordinator is None:
             return
-        self._began_ms = broker.clock.now_ms
+        self._began_ms = broker.context.now_ms
         took_ms = -(-sum(to_load(coordinator, broker.replica)) * self._us_per_record // 1_000)
         if took_ms:
-            broker.clock.after(took_ms, self._finish, coordinator, took_ms)
+            broker.context.after(took_ms, self._finish, coordinator, took_ms)
         else:
             self._finish(coordinator, 0)
 
@@ -89,7 +87,7 @@ class Coordinating:
         """A client asks for a key."""
         broker, coordinator = self._broker, self._coordinator
         if coordinator is not None and not coordinator.active:
-            elapsed_us = (broker.clock.now_ms - self._began_ms) * 1_000
+            elapsed_us = (broker.context.now_ms - self._began_ms) * 1_000
             load_some(coordinator, broker.replica, elapsed_us // max(1, self._us_per_record))
         answered = answer(broker.replica, coordinator, request, rules=broker.rules)
         broker.context.emit_all(answered.events)

@@ -67,7 +67,7 @@ class Faults:
     def start(self) -> None:
         """Wait for the times of the faults."""
         for fault in sorted(self._context.scenario.faults, key=lambda fault: fault.at_ms):
-            self._context.clock.after(max(0, fault.at_ms), self._inject, fault)
+            self._context.after(max(0, fault.at_ms), self._inject, fault)
 
     def end(self) -> None:
         """Nothing happens any more; what is going on ends now."""
@@ -124,7 +124,7 @@ class Faults:
         ended = FaultEnded(node.name, fault.kind.value)
         self._going_on.append(ended)
         wait_ms = max(1, fault.duration_ms)
-        self._context.clock.after(wait_ms, self._unless_over, ended, action, node, more)
+        self._context.after(wait_ms, self._unless_over, ended, action, node, more)
 
     def _unless_over(
         self,

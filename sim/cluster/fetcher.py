@@ -48,26 +48,6 @@ class Fetcher:
             (KafkaRaftClient.appendAsFollower).
     """
 
-    __slots__ = (
-        "_broker",
-        "_chunk_bytes",
-        "_deadline_ms",
-        "_first",
-        "_follower",
-        "_loader",
-        "_max_bytes",
-        "_question",
-        "_retry_ms",
-        "_timed",
-        "_timeout_ms",
-        "acknowledged",
-        "epoch",
-        "fetched",
-        "leader",
-        "number",
-        "slow_ms",
-    )
-
     def __init__(self, broker: Broker, follower: Follower, loader: StateLoader) -> None:
         """A follower of nobody."""
         self._broker = broker
@@ -127,11 +107,11 @@ class Fetcher:
         if leader is None or not replica.up:
             return
         self.number = number = self.number + 1
-        clock = broker.clock
-        self._deadline_ms = clock.now_ms + self._timeout_ms
+        context = broker.context
+        self._deadline_ms = context.now_ms + self._timeout_ms
         if not self._timed:
             self._timed = True
-            clock.after(self._timeout_ms, self._end_wait)
+            context.after(self._timeout_ms, self._end_wait)
         if self._question is not None:
             broker.send(leader, self._question._replace(correlation_id=number))
         elif replica.download is not None:
@@ -158,21 +138,21 @@ class Fetcher:
         broker = self._broker
         if self.leader is None or not broker.replica.up:
             return
-        left_ms = self._deadline_ms - broker.clock.now_ms
+        left_ms = self._deadline_ms - broker.context.now_ms
         if left_ms <= 0:
             self.ask()
         else:
             self._timed = True
-            broker.clock.after(left_ms, self._end_wait)
+            broker.context.after(left_ms, self._end_wait)
 
     def _again(self, number: int) -> None:
         if number == self.number:
             self.ask()
 
     def _later(self, delay_ms: int) -> None:
-        clock = self._broker.clock
-        self._deadline_ms = clock.now_ms + delay_ms + self._timeout_ms
-        clock.after(delay_ms, self._again, self.number)
+        context = self._broker.context
+        self._deadline_ms = context.now_ms + delay_ms + self._timeout_ms
+        context.after(delay_ms, self._again, self.number)
 
     def receive_epoch_end(self, response: OffsetsForLeaderEpochResponse) -> None:
         """The leader said where an epoch ends, or why it does not."""
@@ -197,7 +177,7 @@ class Fetcher:
             return
         result = self._take(response)
         if response.answer is RECORDS:
-            broker.heard_ms = broker.clock.now_ms
+            broker.heard_ms = broker.context.now_ms
             self.fetched = True
             if broker.context.retention is not None:
                 broker.context.emit_all(take_log_start(broker.replica, response.log_start_offset))
@@ -235,7 +215,7 @@ class Fetcher:
         if response.correlation_id != self.number:
             return
         if response.error in (None, SnapshotError.SNAPSHOT_NOT_FOUND):
-            broker.heard_ms = broker.clock.now_ms
+            broker.heard_ms = broker.context.now_ms
             self.fetched = True
         crashes = broker.crash_at_install
         result = receive_snapshot_chunk(

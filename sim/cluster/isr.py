@@ -29,8 +29,6 @@ class IsrMembership:
         asked_ms: When it asked the controller for another in-sync set; None = not now.
     """
 
-    __slots__ = ("_half_lag_ms", "_lag_max_ms", "_node", "_registered", "asked_ms", "state")
-
     def __init__(self, node: Node) -> None:
         """A broker that was told nothing."""
         self._node = node
@@ -90,7 +88,7 @@ class IsrMembership:
         leader = node.leader
         if leader is None or leader.epoch != state.leader_epoch:
             leader = node.lead(state.leader_epoch, isr=state.isr, replicas=state.replicas)
-            node.clock.after(self._half_lag_ms, self._look_for_laggards, leader)
+            node.context.after(self._half_lag_ms, self._look_for_laggards, leader)
         self.asked_ms = None
         leadership = node.replica.leadership
         if leadership is None:
@@ -152,7 +150,7 @@ class IsrMembership:
         rule = self._node.rules.replication.high_watermark_waits_for
         if rule == "in_sync_set":
             return
-        now_ms, end = self._node.clock.now_ms, self._node.replica.log.log_end_offset
+        now_ms, end = self._node.context.now_ms, self._node.replica.log.log_end_offset
         leadership.awaited = tuple(
             [
                 name
@@ -169,7 +167,7 @@ class IsrMembership:
 
     def _look_for_laggards(self, leader: LeaderState) -> None:
         """Ask for a set without those that have not caught up for too long."""
-        node, state, now_ms = self._node, self.state, self._node.clock.now_ms
+        node, state, now_ms = self._node, self.state, self._node.context.now_ms
         leadership = node.replica.leadership
         if leader.over or leadership is None or state is None:
             return
@@ -192,10 +190,10 @@ class IsrMembership:
                 late_ms = oldest_ms + limit_ms - now_ms
         # Nobody can be late before `late_ms` are over: looks in between would find nothing.
         looks = max(1, -(-(late_ms + 1) // self._half_lag_ms))
-        node.clock.after(looks * self._half_lag_ms, self._look_for_laggards, leader)
+        node.context.after(looks * self._half_lag_ms, self._look_for_laggards, leader)
 
     def _ask(self, leader: LeaderState, state: PartitionState, isr: tuple[str, ...]) -> None:
         node = self._node
-        self.asked_ms = node.clock.now_ms
+        self.asked_ms = node.context.now_ms
         request = AlterPartitionRequest(node.name, leader.epoch, state.partition_epoch, isr)
         node.send(CONTROLLER, request)

@@ -37,8 +37,6 @@ class FollowerProgress:
         replica_epoch: The newest of its lives that the leader has heard of (KIP-903).
     """
 
-    __slots__ = ("caught_up_ms", "contact_ms", "fetch_ms", "leader_end", "replica_epoch")
-
     def __init__(self, now_ms: int, *, in_sync: bool = False) -> None:
         """A follower of a new leader; an in-sync one is given the benefit of the doubt.
 
@@ -65,25 +63,10 @@ class LeaderState:
         over: Whether the leadership has ended.
     """
 
-    __slots__ = (
-        "_acknowledgements",
-        "_broker",
-        "_deadlines",
-        "_high_watermark",
-        "_snapshots",
-        "_tells_commits",
-        "_timed",
-        "_wait_ms",
-        "epoch",
-        "over",
-        "progress",
-        "waiting",
-    )
-
     def __init__(self, broker: Broker, epoch: int, replicas: Iterable[str]) -> None:
         """The state of a leader that was elected just now; `replicas` may follow it."""
         context = broker.context
-        now_ms = broker.clock.now_ms
+        now_ms = broker.context.now_ms
         self._broker = broker
         self.epoch = epoch
         leadership = broker.replica.leadership
@@ -170,7 +153,7 @@ class LeaderState:
         name = request.follower
         progress = self.progress.get(name)
         if progress is None:
-            progress = self.progress[name] = FollowerProgress(broker.clock.now_ms)
+            progress = self.progress[name] = FollowerProgress(broker.context.now_ms)
         elif request.replica_epoch < progress.replica_epoch:
             return False
         replica, rules = broker.replica, broker.rules
@@ -199,7 +182,7 @@ class LeaderState:
         """A follower asked for something that says nothing about its position."""
         progress = self.progress.get(follower)
         if progress is not None:
-            progress.contact_ms = self._broker.clock.now_ms
+            progress.contact_ms = self._broker.context.now_ms
 
     def caught_up_ms(self, follower: str) -> int:
         """When a follower last had everything; long ago, if nobody knows it."""
@@ -217,12 +200,12 @@ class LeaderState:
         self.waiting.pop(follower, None)
         progress = self.progress.get(follower)
         if progress is None:
-            progress = self.progress[follower] = FollowerProgress(self._broker.clock.now_ms)
+            progress = self.progress[follower] = FollowerProgress(self._broker.context.now_ms)
         progress.replica_epoch = max(progress.replica_epoch, replica_epoch)
 
     def _note_fetch(self, progress: FollowerProgress, request: FetchRequest, end: int) -> None:
         """Replica.updateFetchStateOrThrow: caught up now, or at the time of the last fetch."""
-        now_ms, offset = self._broker.clock.now_ms, request.offset
+        now_ms, offset = self._broker.context.now_ms, request.offset
         if offset >= end:
             progress.caught_up_ms = now_ms
         elif offset >= progress.leader_end and progress.fetch_ms > progress.caught_up_ms:
@@ -232,12 +215,12 @@ class LeaderState:
         progress.replica_epoch = request.replica_epoch
 
     def _wait(self, request: FetchRequest) -> None:
-        clock, name = self._broker.clock, request.follower
+        context, name = self._broker.context, request.follower
         self.waiting[name] = request
-        self._deadlines[name] = clock.now_ms + self._wait_ms
+        self._deadlines[name] = context.now_ms + self._wait_ms
         if not self._timed:
             self._timed = True
-            clock.after(self._wait_ms, self._end_waits)
+            context.after(self._wait_ms, self._end_waits)
 
     def wake(self) -> None:
         """Answer every waiting fetch: something was appended, or there is more to say."""
@@ -294,15 +277,15 @@ class LeaderState:
         self._timed = False
         if self.over:
             return
-        clock = self._broker.clock
-        now_ms = clock.now_ms
+        context = self._broker.context
+        now_ms = context.now_ms
         waiting, deadlines = self.waiting, self._deadlines
         due = [name for name in waiting if deadlines[name] <= now_ms]
         self._answer([waiting.pop(name) for name in due])
         if self.waiting and not self._timed:
             self._timed = True
             first_ms = min([deadlines[name] for name in self.waiting])
-            clock.after(max(1, first_ms - now_ms), self._end_waits)
+            context.after(max(1, first_ms - now_ms), self._end_waits)
 
 
 def _knows_less(request: FetchRequest, high_watermark: int) -> bool:

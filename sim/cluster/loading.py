@@ -18,8 +18,6 @@ class StateLoader:
         loading: Whether it is not there yet.
     """
 
-    __slots__ = ("_broker", "_number", "_us_per_record", "loading")
-
     def __init__(self, broker: Broker) -> None:
         """A state machine that is there."""
         self._broker = broker
@@ -42,7 +40,7 @@ class StateLoader:
         self.loading = True
         self._number += 1
         loaded = StateLoaded(broker.name, end, from_snapshot, from_log, took_ms)
-        broker.clock.after(took_ms, self._done, self._number, loaded)
+        broker.context.after(took_ms, self._done, self._number, loaded)
 
     def stop(self) -> None:
         """Forget it, as a crash does."""

@@ -72,18 +72,6 @@ class Node(Broker):
         handlers: Class of a message -> what takes it.
     """
 
-    __slots__ = (
-        "background",
-        "consumers",
-        "coordinating",
-        "fetcher",
-        "handlers",
-        "leader",
-        "loader",
-        "membership",
-        "snapshots",
-    )
-
     membership: Membership
 
     def __init__(self, context: Context, spec: ReplicaSpec) -> None:
@@ -265,7 +253,7 @@ class Node(Broker):
 
     def restart(self) -> None:
         """Come back with what is on disk."""
-        self.heard_ms = self.clock.now_ms
+        self.heard_ms = self.context.now_ms
         self.context.emit_all(recover(self.replica, rules=self.rules))
         self.fetcher.acknowledged = self.replica.log.log_end_offset
         self.loader.begin()

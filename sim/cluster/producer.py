@@ -57,8 +57,6 @@ class InFlightRequest:
         deadline_ms: When it is sent again, if nobody answers.
     """
 
-    __slots__ = ("asked", "deadline_ms", "request", "transaction", "tries")
-
     def __init__(self, request: ProduceRequest | WriteTxnMarkersRequest, transaction: int) -> None:
         """A request that was not sent yet."""
         self.request = request
@@ -82,37 +80,12 @@ class Producer:
         client: Its produce version (KIP-87), where brokers have versions.
     """
 
-    __slots__ = (
-        "_acks",
-        "_clock",
-        "_context",
-        "_correlation_id",
-        "_failed",
-        "_flights",
-        "_leader",
-        "_queue",
-        "_retries",
-        "_retry_ms",
-        "_sequence",
-        "_timed",
-        "_transaction",
-        "client",
-        "epoch",
-        "idempotent",
-        "name",
-        "number",
-        "patient",
-        "producer_id",
-        "versions",
-    )
-
     def __init__(
         self, context: Context, number: int, *, idempotent: bool, patient: bool = False
     ) -> None:
         """A producer that has sent nothing and knows no leader."""
         workload = context.scenario.workload
         self._context = context
-        self._clock = context.clock
         self.number = number
         self.producer_id, self.epoch = context.scenario.applications.identity_of(number)
         self.name = f"producer {number}"
@@ -180,7 +153,7 @@ class Producer:
     def _begin_instance(self) -> None:
         """Fence the instance before: what it left open the coordinator aborts (InitProducerId)."""
         self._context.producer_epochs[self.producer_id] = self.epoch
-        self._start((), EndTransaction(self._clock.now_ms, self.number, 0, commit=False), ())
+        self._start((), EndTransaction(self._context.now_ms, self.number, 0, commit=False), ())
 
     def _is_under_way(self, sends: tuple[Send, ...]) -> bool:
         """Whether a fenced instance goes on with a transaction that the coordinator knows.
@@ -273,9 +246,9 @@ class Producer:
         return tuple(records)
 
     def _transmit(self, flight: InFlightRequest) -> None:
-        context, clock = self._context, self._clock
+        context = self._context
         flight.tries += 1
-        flight.deadline_ms = clock.now_ms + self._retry_ms
+        flight.deadline_ms = context.now_ms + self._retry_ms
         if self._leader is None and context.leader is not None:
             self._leader = context.leader[1]
         flight.asked = self._leader
@@ -287,14 +260,14 @@ class Producer:
             )
         if not self._timed:
             self._timed = True
-            clock.after(max(1, self._retry_ms), self._end_waits)
+            context.after(max(1, self._retry_ms), self._end_waits)
         if self._leader is not None:
             context.network.send(self.name, self._leader, flight.request)
 
     def _end_waits(self) -> None:
         """Try again what was not answered in time, or give it up."""
         self._timed = False
-        now_ms = self._clock.now_ms
+        now_ms = self._context.now_ms
         for flight in [one for one in self._flights if one.deadline_ms <= now_ms]:
             self._leader = None
             self._try_again(flight)
@@ -302,7 +275,7 @@ class Producer:
         if self._flights and not self._timed:
             self._timed = True
             first_ms = min([flight.deadline_ms for flight in self._flights])
-            self._clock.after(max(1, first_ms - now_ms), self._end_waits)
+            self._context.after(max(1, first_ms - now_ms), self._end_waits)
 
     def _try_again(self, flight: InFlightRequest) -> None:
         """Markers are written by a coordinator that never gives up (KIP-98)."""
@@ -353,9 +326,9 @@ class Producer:
         """
         doublings = min(flight.tries - 1, BACKOFF_MAX_MS.bit_length())
         pause_ms = min(BACKOFF_MAX_MS, BACKOFF_MS << doublings)
-        clock = self._clock
-        flight.deadline_ms = clock.now_ms + pause_ms + self._retry_ms
-        clock.after(pause_ms, self._send_again, flight, flight.tries)
+        context = self._context
+        flight.deadline_ms = context.now_ms + pause_ms + self._retry_ms
+        context.after(pause_ms, self._send_again, flight, flight.tries)
 
     def _send_again(self, flight: InFlightRequest, tries: int) -> None:
         """Unless it has ended, or was sent again, since that try."""
@@ -370,4 +343,4 @@ class Producer:
 
     def abort_open_transaction(self) -> None:
         """What the coordinator does when a transaction takes too long (transaction.timeout.ms)."""
-        self.decide((), EndTransaction(self._clock.now_ms, self.number, 0, commit=False))
+        self.decide((), EndTransaction(self._context.now_ms, self.number, 0, commit=False))

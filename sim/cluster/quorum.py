@@ -75,23 +75,6 @@ class QuorumMembership:
             reached this offset again, since it forgot what it promised.
     """
 
-    __slots__ = (
-        "_node",
-        "_random",
-        "_ticking",
-        "_times",
-        "asked_ms",
-        "attempts",
-        "barred_below",
-        "candidacy",
-        "granted",
-        "loyal_until_ms",
-        "prospect",
-        "refused",
-        "timeout_ms",
-        "voters",
-    )
-
     def __init__(self, node: Node, voters: tuple[str, ...]) -> None:
         """A voter that has not voted yet, if it is one of `voters`."""
         self._node = node
@@ -173,8 +156,8 @@ class QuorumMembership:
     def _tick_again(self) -> None:
         if not self._ticking and self.is_voter:
             self._ticking = True
-            clock = self._node.clock
-            clock.after(max(1, self._due_ms - clock.now_ms), self._tick)
+            context = self._node.context
+            context.after(max(1, self._due_ms - context.now_ms), self._tick)
 
     def _tick(self) -> None:
         """Stand for election when no leader was heard for too long; come back later otherwise."""
@@ -182,7 +165,7 @@ class QuorumMembership:
         node = self._node
         if not node.replica.up:
             return
-        now_ms = node.clock.now_ms
+        now_ms = node.context.now_ms
         if node.leader is not None or self.barred:
             node.heard_ms = now_ms
         elif now_ms >= self._due_ms:
@@ -197,10 +180,10 @@ class QuorumMembership:
 
         Source: KafkaRaftClient.binaryExponentialElectionBackoffMs, CandidateState.startBackingOff.
         """
-        self.asked_ms = self._node.clock.now_ms
+        self.asked_ms = self._node.context.now_ms
         longest_ms = self._times.election_ms[1]
         pause_ms = BACKOFF_MS * self._random.randrange(1 << min(self.attempts, 21))
-        self._node.clock.after(max(1, min(pause_ms, longest_ms)), self._campaign_again, epoch)
+        self._node.context.after(max(1, min(pause_ms, longest_ms)), self._campaign_again, epoch)
         self.timeout_ms = longest_ms + 1
 
     def _campaign_again(self, epoch: int) -> None:
@@ -218,7 +201,7 @@ class QuorumMembership:
     def _ask_for_pre_votes(self) -> None:
         """Ask in the present epoch who would vote: no epoch changes (KIP-996, Prospective)."""
         node = self._node
-        self.asked_ms = node.clock.now_ms
+        self.asked_ms = node.context.now_ms
         self.timeout_ms = self._draw()
         self.prospect = epoch = node.replica.epoch
         self.granted = [node.name]
@@ -233,7 +216,7 @@ class QuorumMembership:
         node.fetcher.stop()
         epoch = node.replica.epoch + 1
         node.sees(epoch)
-        node.heard_ms = node.clock.now_ms
+        node.heard_ms = node.context.now_ms
         self.timeout_ms = self._draw()
         votes_for(node.replica, epoch, node.name)
         self.attempts = 1 if self.candidacy is None else self.attempts + 1
@@ -265,7 +248,7 @@ class QuorumMembership:
         epoch, fetcher = request.epoch, node.fetcher
         if epoch > replica.epoch:
             self._learn(epoch)
-        now_ms = node.clock.now_ms
+        now_ms = node.context.now_ms
         response = answer_vote(
             replica,
             request,
@@ -338,7 +321,7 @@ class QuorumMembership:
         node = self._node
         for name in node.network.replicas():
             self.announce(leader, name)
-        node.clock.after(self._times.half_ms, self._check_quorum, leader)
+        node.context.after(self._times.half_ms, self._check_quorum, leader)
 
     def announce(self, leader: LeaderState, name: str) -> None:
         """Tell a replica who leads."""
@@ -353,7 +336,7 @@ class QuorumMembership:
             return
         if epoch > node.replica.epoch:
             self._learn(epoch)
-        node.heard_ms = node.clock.now_ms
+        node.heard_ms = node.context.now_ms
         self.candidacy = None
         self.loyal_until_ms = 0
         self.timeout_ms = self._draw() + self._times.wait_ms
@@ -366,7 +349,7 @@ class QuorumMembership:
         node, times = self._node, self._times
         if leader.over:
             return
-        now_ms = node.clock.now_ms
+        now_ms = node.context.now_ms
         heard = 1
         for name in node.network.replicas():
             if name == node.name:
@@ -380,12 +363,12 @@ class QuorumMembership:
         if heard <= len(self.voters) // 2 and node.rules.election.check_quorum:
             self._resign()
         else:
-            node.clock.after(times.half_ms, self._check_quorum, leader)
+            node.context.after(times.half_ms, self._check_quorum, leader)
 
     def _resign(self) -> None:
         node = self._node
         node.resign()
-        node.heard_ms = node.clock.now_ms
+        node.heard_ms = node.context.now_ms
         self.timeout_ms = self._draw() + self._times.wait_ms
 
     def hand_over(self, preferred: str) -> bool:
@@ -424,9 +407,9 @@ class QuorumMembership:
             return
         turns = dict(waits(request.preferred_successors, self._times.election_ms[1]))
         if node.fetcher.leader is not None and node.fetcher.fetched:
-            self.loyal_until_ms = node.clock.now_ms + turns[node.name]
+            self.loyal_until_ms = node.context.now_ms + turns[node.name]
         node.fetcher.stop()
-        node.clock.after(turns[node.name], self._succeed, request.epoch)
+        node.context.after(turns[node.name], self._succeed, request.epoch)
 
     def _succeed(self, epoch: int) -> None:
         node = self._node

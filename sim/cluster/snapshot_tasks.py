@@ -22,19 +22,6 @@ class SnapshotTasks:
         watches: Whether it wants to know what is committed.
     """
 
-    __slots__ = (
-        "_broker",
-        "_bytes",
-        "_counted",
-        "_loader",
-        "_retention",
-        "_settings",
-        "_since_ms",
-        "_timed",
-        "_timers",
-        "watches",
-    )
-
     def __init__(self, broker: Broker, loader: StateLoader) -> None:
         """Nothing runs before `start`."""
         self._broker = broker
@@ -57,7 +44,7 @@ class SnapshotTasks:
         if broker.context.rules.cleaner.cleanup == "compact":
             return
         self.watches = settings.record_bytes is not None or settings.interval_ms is not None
-        after = broker.clock.after
+        after = broker.context.after
         if timers.snapshot_interval_ms is not None:
             first_ms = max(1, timers.snapshot_interval_ms * (index + 1) // of)
             after(first_ms, self._take_by_the_clock, timers.snapshot_interval_ms)
@@ -82,29 +69,29 @@ class SnapshotTasks:
         settings = self._settings
         if settings.record_bytes is not None and self._bytes >= settings.record_bytes:
             self._bytes = 0
-            broker.clock.after(0, self._take)
+            broker.context.after(0, self._take)
         if self._since_ms is None and self._counted > base:
-            self._since_ms = broker.clock.now_ms
+            self._since_ms = broker.context.now_ms
         if settings.interval_ms is not None and not self._timed and self._since_ms is not None:
             self._timed = True
-            broker.clock.after(settings.interval_ms, self._waited, settings.interval_ms)
+            broker.context.after(settings.interval_ms, self._waited, settings.interval_ms)
 
     def _waited(self, interval_ms: int) -> None:
         """Something may be newer than the last snapshot for as long as is allowed (KIP-876)."""
         self._timed = False
-        clock, since_ms = self._broker.clock, self._since_ms
+        context, since_ms = self._broker.context, self._since_ms
         if since_ms is None:
             return
-        left_ms = since_ms + interval_ms - clock.now_ms
+        left_ms = since_ms + interval_ms - context.now_ms
         if left_ms > 0:
             self._timed = True
-            clock.after(left_ms, self._waited, interval_ms)
+            context.after(left_ms, self._waited, interval_ms)
         else:
             self._take()
 
     def _take_by_the_clock(self, interval_ms: int) -> None:
         """Take one, whatever has happened since the last one."""
-        self._broker.clock.after(interval_ms, self._take_by_the_clock, interval_ms)
+        self._broker.context.after(interval_ms, self._take_by_the_clock, interval_ms)
         self._take()
 
     def _take(self) -> None:
@@ -148,7 +135,7 @@ class SnapshotTasks:
     def _clean(self, retention: SnapshotRetention) -> None:
         """Look for snapshots beyond size or age."""
         broker = self._broker
-        broker.clock.after(self._timers.snapshot_cleaning_ms, self._clean, retention)
+        broker.context.after(self._timers.snapshot_cleaning_ms, self._clean, retention)
         if broker.replica.up:
             broker.context.emit_all(
                 delete_old_snapshots(

@@ -20,17 +20,6 @@ def _when(step: tuple[Send | EndTransaction, tuple[SentHeader, ...]]) -> int:
 class Timetable:
     """All producers of a scenario, and the moments at which they decide something."""
 
-    __slots__ = (
-        "_checking",
-        "_context",
-        "_file",
-        "_file_producer",
-        "_next",
-        "_producers",
-        "_steps",
-        "_transactional",
-    )
-
     def __init__(self, context: Context) -> None:
         """They start with `start`."""
         self._context = context
@@ -78,25 +67,25 @@ class Timetable:
 
     def start(self) -> None:
         """Begin to decide."""
-        clock = self._context.clock
+        context = self._context
         if self._steps:
-            clock.after(max(0, self._steps[0][0].at_ms), self._decide)
+            context.after(max(0, self._steps[0][0].at_ms), self._decide)
         source = self._context.scenario.workload.trace
         if source is not None:
             number = max(self._producers, default=0) + 1
             producer = Producer(self._context, number, idempotent=True, patient=True)
             self._file_producer = self._producers[number] = producer
             self._file = _batches_of(source, number)
-            clock.after(max(1, source.interval_ms), self._read_file, max(1, source.interval_ms))
+            context.after(max(1, source.interval_ms), self._read_file, max(1, source.interval_ms))
 
     def _decide(self) -> None:
         """Everything that is decided now, then wait for the next decision."""
-        clock, steps, index = self._context.clock, self._steps, self._next
-        now_ms, count = clock.now_ms, len(steps)
+        context, steps, index = self._context, self._steps, self._next
+        now_ms, count = context.now_ms, len(steps)
         while index < count:
             step, headers = steps[index]
             if step.at_ms > now_ms:
-                clock.after(step.at_ms - now_ms, self._decide)
+                context.after(step.at_ms - now_ms, self._decide)
                 break
             index += 1
             if self._checking:
@@ -117,7 +106,7 @@ class Timetable:
                 self._file = None
                 return
             self._file_producer.decide(*decision)
-        self._context.clock.after(interval_ms, self._read_file, interval_ms)
+        self._context.after(interval_ms, self._read_file, interval_ms)
 
     @property
     def reads_file(self) -> bool:

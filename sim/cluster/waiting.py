@@ -1,0 +1,101 @@
+"""What processes wait for beside SimPy's own events, and how they are interrupted together.
+
+This module stays interpreted when the others are compiled: a compiled subclass of a SimPy class
+does not work.
+"""
+
+from __future__ import annotations
+
+from simpy import Environment, Event, Interrupt, Process, Timeout
+from simpy.events import URGENT, ProcessGenerator
+
+
+class Before(Event):
+    """Happens after a delay in ms, before everything else of that moment."""
+
+    def __init__(self, env: Environment, delay_ms: int) -> None:
+        """It is triggered at once, as a timeout is."""
+        super().__init__(env)
+        self._ok = True
+        self._value = None
+        env.schedule(self, URGENT, delay_ms)
+
+
+class Answer(Event):
+    """What somebody waits for; whoever waits goes on as soon as the present event is over."""
+
+    def come(self, value: object) -> None:
+        """Here it is, before everything else of this moment."""
+        self._ok = True
+        self._value = value
+        self.env.schedule(self, URGENT)
+
+
+class Waiting:
+    """One party's wait for one answer at a time; its timer is armed once, not once per request."""
+
+    def __init__(self, env: Environment) -> None:
+        """Nobody waits."""
+        self._env = env
+        self._answer: Answer | None = None
+        self._deadline_ms = 0.0
+        self._armed = False
+
+    def begin(self, patience_ms: int) -> Event:
+        """What to yield: its value is the answer, or None when `patience_ms` were over before."""
+        answer = self._answer = Answer(self._env)
+        self._deadline_ms = self._env.now + patience_ms
+        if not self._armed:
+            self._arm(patience_ms)
+        return answer
+
+    def _arm(self, delay_ms: float) -> None:
+        self._armed = True
+        Timeout(self._env, delay_ms).callbacks.append(self._look)
+
+    def end(self, value: object = None) -> None:
+        """Let whoever waits go on with an answer; nothing when nobody does."""
+        answer, self._answer = self._answer, None
+        if answer is not None:
+            answer.come(value)
+
+    def _look(self, _timer: Event) -> None:
+        """Patience is over, or was extended by a later request."""
+        self._armed = False
+        if self._answer is None:
+            return
+        left_ms = self._deadline_ms - self._env.now
+        if left_ms > 0:
+            self._arm(left_ms)
+        else:
+            self.end()
+
+
+class Lives:
+    """The processes of one party, which are interrupted together."""
+
+    def __init__(self, env: Environment) -> None:
+        """None yet."""
+        self._env = env
+        self._processes: list[Process] = []
+
+    def start(self, life: ProcessGenerator) -> Process:
+        """Begin a process, which ends quietly when it is interrupted."""
+        self._processes = [process for process in self._processes if process.is_alive]
+        process = self._env.process(_until_interrupted(life))
+        self._processes.append(process)
+        return process
+
+    def interrupt(self) -> None:
+        """End all of them; one that does so itself has to return after."""
+        for process in self._processes:
+            if process.is_alive and process is not self._env.active_process:
+                process.interrupt()
+        self._processes = []
+
+
+def _until_interrupted(life: ProcessGenerator) -> ProcessGenerator:
+    try:
+        return (yield from life)
+    except Interrupt:
+        return None

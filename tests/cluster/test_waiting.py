@@ -1,0 +1,129 @@
+"""What processes wait for, how they are interrupted together, and that SimPy counts every event."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import simpy
+from simpy.events import ProcessGenerator
+
+from sim.cluster.waiting import Answer, Before, Lives, Waiting
+from tests.cluster.worlds import scenario, tell
+
+Notes = list[tuple[float, Any]]
+
+
+def noting(env: simpy.Environment, found: Notes, what: Any) -> Callable[[simpy.Event], None]:
+    return lambda _: found.append((env.now, what))
+
+
+def asking(env: simpy.Environment, found: Notes, waiting: Waiting, *patience_ms: int) -> Any:
+    for ms in patience_ms:
+        answer = yield waiting.begin(ms)
+        found.append((env.now, answer))
+
+
+def test_a_moment_comes_before_everything_else_of_its_time() -> None:
+    env, found = simpy.Environment(), []
+    for event, name in ((env.timeout(5), "timeout"), (Before(env, 5), "before")):
+        event.callbacks.append(noting(env, found, name))
+    env.run()
+
+    assert found == [(5, "before"), (5, "timeout")]
+
+
+def test_who_waits_for_an_answer_goes_on_before_what_is_left_of_the_moment() -> None:
+    env, found = simpy.Environment(), []
+    answer = Answer(env)
+    answer.callbacks.append(noting(env, found, "answer"))
+    env.timeout(3).callbacks += [lambda _: answer.come(1), noting(env, found, "it came")]
+    env.timeout(3).callbacks.append(noting(env, found, "rest"))
+    env.run()
+
+    assert found == [(3, "it came"), (3, "answer"), (3, "rest")]
+
+
+@pytest.mark.parametrize(
+    ("patience_ms", "answers_ms", "expected"),
+    [
+        ((5,), [3], [(3, "at 3")]),
+        ((5,), [], [(5, None)]),
+        ((5, 5), [3], [(3, "at 3"), (8, None)]),
+        ((5, 5, 5), [3, 6, 7], [(3, "at 3"), (6, "at 6"), (7, "at 7")]),
+        ((5, 5), [6], [(5, None), (6, "at 6")]),
+    ],
+)
+def test_an_answer_ends_a_wait_or_patience_does(
+    patience_ms: tuple[int, ...], answers_ms: list[int], expected: Notes
+) -> None:
+    env, found = simpy.Environment(), []
+    waiting = Waiting(env)
+    env.process(asking(env, found, waiting, *patience_ms))
+    for at_ms in answers_ms:
+        env.timeout(at_ms, f"at {at_ms}").callbacks.append(lambda event: waiting.end(event.value))
+    env.run()
+
+    assert found == expected
+
+
+def test_one_timer_serves_many_requests() -> None:
+    env, found = simpy.Environment(), []
+    waiting = Waiting(env)
+    env.process(asking(env, found, waiting, *[100] * 50))
+    for at_ms in range(1, 51):
+        env.timeout(at_ms).callbacks.append(lambda _: waiting.end("here"))
+    timeouts = 0
+    while env.peek() < float("inf"):
+        timeouts += isinstance(env._queue[0][3], simpy.Timeout)
+        env.step()
+
+    assert len(found) == 50
+    assert timeouts == 51
+
+
+def test_lives_are_interrupted_together_and_one_that_does_it_goes_on() -> None:
+    env, found = simpy.Environment(), []
+    lives = Lives(env)
+
+    def sleeps(name: str) -> ProcessGenerator:
+        yield env.timeout(10)
+        found.append((env.now, name))
+
+    def ends_all() -> ProcessGenerator:
+        yield env.timeout(5)
+        lives.interrupt()
+        yield env.timeout(7)
+        found.append((env.now, "itself"))
+
+    asleep = lives.start(sleeps("asleep"))
+    lives.start(ends_all())
+    other = env.process(sleeps("another's"))
+    env.run()
+
+    assert found == [(10, "another's"), (12, "itself")]
+    assert asleep.ok
+    assert other.ok
+
+
+def test_every_event_of_a_run_is_a_step_of_an_unmodified_environment(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    steps, processes = 0, []
+    step, start = simpy.Environment.step, simpy.Process.__init__
+
+    def counted(env: simpy.Environment) -> None:
+        nonlocal steps
+        assert type(env) is simpy.Environment
+        steps += 1
+        step(env)
+
+    def started(process: simpy.Process, env: simpy.Environment, generator: Any) -> None:
+        start(process, env, generator)
+        processes.append(process.name)
+
+    monkeypatch.setattr(simpy.Environment, "step", counted)
+    monkeypatch.setattr(simpy.Process, "__init__", started)
+    outcome = tell(scenario()).outcome
+
+    assert steps == outcome.simulator_events > 500
+    assert "_run" in processes
