@@ -42,24 +42,20 @@ class BackgroundTasks:
     def start(self, index: int, of: int) -> None:
         """Begin; replica `index` of `of` looks at its log out of step with the others."""
         broker, rules = self._broker, self._broker.context.rules
-        backoff_ms = broker.spec.cleaner_backoff_ms
+        backoff_ms, flush_ms = broker.spec.cleaner_backoff_ms, self._topic.flush_ms
         if backoff_ms is not None and rules.cleaner.cleanup != "snapshot":
-            broker.context.after(max(1, backoff_ms * (index + 1) // of), self._look, backoff_ms)
-        flush_ms = self._topic.flush_ms
+            broker.start_regularly(self._look, backoff_ms, index, of)
         if flush_ms is not None and rules.storage.flush == "interval":
-            broker.context.after(max(1, flush_ms * (index + 1) // of), self._flush, flush_ms)
+            broker.start_regularly(self._flush, flush_ms, index, of)
 
-    def _flush(self, interval_ms: int) -> None:
+    def _flush(self) -> None:
         """`flush.ms` is over (LogManager.flushDirtyLogs)."""
-        replica = self._broker.replica
-        self._broker.context.after(interval_ms, self._flush, interval_ms)
-        if replica.up:
-            replica.log.flush()
+        if self._broker.replica.up:
+            self._broker.replica.log.flush()
 
-    def _look(self, backoff_ms: int) -> None:
-        """The cleaner wakes, looks at the log, cleans it if it is due, and sleeps again."""
+    def _look(self) -> None:
+        """The cleaner looks at the log, and cleans it if it is due."""
         broker, topic = self._broker, self._topic
-        broker.context.after(backoff_ms, self._look, backoff_ms)
         replica = broker.replica
         if not replica.up or self.paused:
             return

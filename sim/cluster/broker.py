@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from typing import Any
 
 from sim.cluster.context import Context
+from sim.cluster.waiting import Lives, regularly
 from sim.log.versions import OLD, VERSION_SETTINGS, Versions
 from sim.replication.replica import Replica
 from sim.rules import Rules
@@ -34,6 +36,7 @@ class Broker(ABC):
         heard_ms: When it last heard from a leader, or let somebody else become one.
         crash_in_pass: The moment of its next cleaning pass at which it is to crash; None = at none.
         crash_at_install: Whether it is to crash before it installs its next snapshot.
+        background_lives: What it does regularly for itself, whoever leads.
     """
 
     def __init__(self, context: Context, spec: ReplicaSpec) -> None:
@@ -54,6 +57,7 @@ class Broker(ABC):
         self.heard_ms = 0
         self.crash_in_pass: str | None = None
         self.crash_at_install = False
+        self.background_lives = Lives(context.env)
 
     @property
     def now_ms(self) -> int:
@@ -82,6 +86,14 @@ class Broker(ABC):
         old = self.versions is not None and self.versions.software == OLD
         rules = self._settings
         self.rules = rules.with_values({"tombstone_mark": "null_value"}) if old else rules
+
+    def start_regularly(self, act: Callable[[], None], every_ms: int, index: int, of: int) -> None:
+        """Begin to do something again and again; replica `index` of `of` out of step with others.
+
+        It goes on while the replica is down, in the same rhythm, until it leaves.
+        """
+        first_ms = max(1, every_ms * (index + 1) // of)
+        self.background_lives.start(regularly(self.env, act, every_ms, first_ms=first_ms))
 
     def send(self, target: str, message: Any) -> None:
         """Send a message to an address."""

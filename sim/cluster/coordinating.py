@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from simpy.events import ProcessGenerator
+
 from sim.cluster.broker import Broker
+from sim.cluster.waiting import Lives
 from sim.log import Record
 from sim.replication.coordinator import (
     Coordinator,
@@ -26,6 +29,7 @@ class Coordinating:
         self._broker = broker
         self._coordinator: Coordinator | None = None
         self._began_ms = 0
+        self._lives = Lives(broker.env)
         self._us_per_record = broker.context.scenario.timers.load_us_per_record
 
     @property
@@ -47,9 +51,14 @@ class Coordinating:
         self._began_ms = broker.context.now_ms
         took_ms = -(-sum(to_load(coordinator, broker.replica)) * self._us_per_record // 1_000)
         if took_ms:
-            broker.context.after(took_ms, self._finish, coordinator, took_ms)
+            self._lives.start(self._load(coordinator, took_ms))
         else:
             self._finish(coordinator, 0)
+
+    def _load(self, coordinator: Coordinator, took_ms: int) -> ProcessGenerator:
+        """Read for a while, unless the end of the leadership interrupts that."""
+        yield self._broker.env.timeout(took_ms)
+        self._finish(coordinator, took_ms)
 
     def committed(self) -> None:
         """The high watermark has moved."""
@@ -60,11 +69,10 @@ class Coordinating:
     def stop(self) -> None:
         """The leadership is over, and what was in memory with it."""
         self._coordinator = None
+        self._lives.interrupt()
 
     def _finish(self, coordinator: Coordinator, took_ms: int) -> None:
-        """It has read everything, unless another one leads by now."""
-        if coordinator is not self._coordinator:
-            return
+        """It has read everything."""
         broker = self._broker
         loaded = finish_loading(coordinator, broker.replica, rules=broker.rules, took_ms=took_ms)
         broker.context.emit_all(loaded.events)

@@ -249,6 +249,7 @@ class Node(Broker):
         """Go for good, up or down."""
         self._close_connections()
         self.fetcher.stop()
+        self.background_lives.interrupt()
         self.replica.up = False
 
     def restart(self) -> None:

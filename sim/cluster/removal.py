@@ -34,10 +34,9 @@ class RemovalCoordination:
 
     def start(self) -> None:
         """Hold a round every interval in which it leads."""
-        self._node.context.after(self._interval_ms, self._round)
+        self._node.start_regularly(self._round, self._interval_ms, 0, 1)
 
     def _round(self) -> None:
-        self._node.context.after(self._interval_ms, self._round)
         if self._node.leader is not None:
             self.hold_round(self._node.leader)
 

@@ -93,7 +93,7 @@ def _run(cluster: Cluster, end: Answer) -> ProcessGenerator:
     for index, consumer in enumerate(consumers):
         consumer.start(index)
     for number, ask in enumerate(scenario.asks, start=1):
-        AskingClient(context, number, ask).start()
+        AskingClient(context, number, ask)
     faults.start()
     yield Before(context.env, max(1, scenario.duration_ms))
     while timetable.reads_file:

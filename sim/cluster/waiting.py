@@ -6,6 +6,8 @@ does not work.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from simpy import Environment, Event, Interrupt, Process, Timeout
 from simpy.events import URGENT, ProcessGenerator
 
@@ -88,10 +90,20 @@ class Lives:
 
     def interrupt(self) -> None:
         """End all of them; one that does so itself has to return after."""
-        for process in self._processes:
+        processes, self._processes = self._processes, []
+        for process in processes:
             if process.is_alive and process is not self._env.active_process:
                 process.interrupt()
-        self._processes = []
+
+
+def regularly(
+    env: Environment, act: Callable[[], None], every_ms: int, *, first_ms: int
+) -> ProcessGenerator:
+    """Do something in `first_ms`, and again every so many ms."""
+    yield env.timeout(first_ms)
+    while True:
+        act()
+        yield env.timeout(every_ms)
 
 
 def _until_interrupted(life: ProcessGenerator) -> ProcessGenerator:
