@@ -36,6 +36,7 @@ class Broker(ABC):
         heard_ms: When it last heard from a leader, or let somebody else become one.
         crash_in_pass: The moment of its next cleaning pass at which it is to crash; None = at none.
         crash_at_install: Whether it is to crash before it installs its next snapshot.
+        lives: What it does while it is up; a crash interrupts it.
         background_lives: What it does regularly for itself, whoever leads.
     """
 
@@ -57,6 +58,7 @@ class Broker(ABC):
         self.heard_ms = 0
         self.crash_in_pass: str | None = None
         self.crash_at_install = False
+        self.lives = Lives(context.env)
         self.background_lives = Lives(context.env)
 
     @property

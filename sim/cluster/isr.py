@@ -6,6 +6,8 @@ half `replica.lag.time.max.ms`), AlterPartitionManager.
 
 from __future__ import annotations
 
+from simpy.events import ProcessGenerator
+
 from sim.cluster.leader import LeaderState
 from sim.cluster.network import CONTROLLER
 from sim.cluster.node import Node
@@ -88,7 +90,7 @@ class IsrMembership:
         leader = node.leader
         if leader is None or leader.epoch != state.leader_epoch:
             leader = node.lead(state.leader_epoch, isr=state.isr, replicas=state.replicas)
-            node.context.after(self._half_lag_ms, self._look_for_laggards, leader)
+            leader.lives.start(self._look_for_laggards(leader))
         self.asked_ms = None
         leadership = node.replica.leadership
         if leadership is None:
@@ -165,32 +167,36 @@ class IsrMembership:
             ]
         )
 
-    def _look_for_laggards(self, leader: LeaderState) -> None:
-        """Ask for a set without those that have not caught up for too long."""
+    def _look_for_laggards(self, leader: LeaderState) -> ProcessGenerator:
+        """Look again and again for those that have not caught up for too long."""
+        looks = 1
+        while True:
+            yield self._node.env.timeout(looks * self._half_lag_ms)
+            # Nobody can be late before `late_ms` are over: looks in between would find nothing.
+            late_ms = self._ask_without_laggards(leader)
+            looks = max(1, -(-(late_ms + 1) // self._half_lag_ms))
+
+    def _ask_without_laggards(self, leader: LeaderState) -> int:
+        """Ask for a set without laggards, if there are any; in how many ms there may be one."""
         node, state, now_ms = self._node, self.state, self._node.context.now_ms
-        leadership = node.replica.leadership
-        if leader.over or leadership is None or state is None:
-            return
-        limit_ms = self._lag_max_ms
+        leadership, limit_ms = node.replica.leadership, self._lag_max_ms
+        assert leadership is not None
+        assert state is not None
+        if self.asked_ms is not None and now_ms - self.asked_ms <= limit_ms:
+            return 0
         followers = [name for name in leadership.isr if name != node.name]
-        oldest_ms = min([leader.caught_up_ms(name) for name in followers], default=now_ms)
-        late_ms = 0
-        if self.asked_ms is None or now_ms - self.asked_ms > limit_ms:
-            end = node.replica.log.log_end_offset
-            laggards = [
-                name
-                for name in followers
-                if now_ms - leader.caught_up_ms(name) > limit_ms
-                and leadership.positions.get(name) != end
-            ]
-            if laggards or self.asked_ms is not None:
-                in_sync = tuple(name for name in leadership.isr if name not in laggards)
-                self._ask(leader, state, in_sync)
-            elif self.asked_ms is None:
-                late_ms = oldest_ms + limit_ms - now_ms
-        # Nobody can be late before `late_ms` are over: looks in between would find nothing.
-        looks = max(1, -(-(late_ms + 1) // self._half_lag_ms))
-        node.context.after(looks * self._half_lag_ms, self._look_for_laggards, leader)
+        caught_up_ms = {name: leader.caught_up_ms(name) for name in followers}
+        end = node.replica.log.log_end_offset
+        laggards = [
+            name
+            for name in followers
+            if now_ms - caught_up_ms[name] > limit_ms and leadership.positions.get(name) != end
+        ]
+        if laggards or self.asked_ms is not None:
+            in_sync = tuple(name for name in leadership.isr if name not in laggards)
+            self._ask(leader, state, in_sync)
+            return 0
+        return min(caught_up_ms.values(), default=now_ms) + limit_ms - now_ms
 
     def _ask(self, leader: LeaderState, state: PartitionState, isr: tuple[str, ...]) -> None:
         node = self._node

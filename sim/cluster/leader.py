@@ -7,6 +7,8 @@ from dataclasses import replace
 from typing import Any, Final
 
 from sim.cluster.broker import Broker
+from sim.cluster.delayed import Delayed
+from sim.cluster.waiting import Lives
 from sim.replication.converting import as_served
 from sim.replication.leader import (
     acknowledge_fetch,
@@ -59,8 +61,8 @@ class LeaderState:
     Attributes:
         epoch: The epoch.
         progress: Follower name -> how far behind it is.
-        waiting: Follower name -> its fetch that waits.
-        over: Whether the leadership has ended.
+        fetches: The fetches of followers that wait.
+        lives: What goes on as long as it leads.
     """
 
     def __init__(self, broker: Broker, epoch: int, replicas: Iterable[str]) -> None:
@@ -76,12 +78,10 @@ class LeaderState:
             for name in replicas
             if name != broker.name
         }
-        self.waiting: dict[str, FetchRequest] = {}
-        self._deadlines: dict[str, int] = {}
-        self.over = False
+        self.fetches = Delayed[FetchRequest](broker.env, self._answer)
+        self.lives = Lives(broker.env)
         self._acknowledgements: list[Acknowledgement] = []
         self._high_watermark = -1
-        self._timed = False
         self._snapshots = context.retention is None
         self._tells_commits = context.rules.replication.commit == "majority"
         self._wait_ms = context.scenario.timers.fetch_wait_ms
@@ -173,7 +173,7 @@ class LeaderState:
         if events:
             self.react(events)
         if response is None:
-            self._wait(request)
+            self.fetches.hold(name, request, self._wait_ms)
         else:
             self._send(request, response)
         return True
@@ -197,7 +197,7 @@ class LeaderState:
         leadership = self._broker.replica.leadership
         if leadership is not None:
             leadership.positions.pop(follower, None)
-        self.waiting.pop(follower, None)
+        self.fetches.waiting.pop(follower, None)
         progress = self.progress.get(follower)
         if progress is None:
             progress = self.progress[follower] = FollowerProgress(self._broker.context.now_ms)
@@ -214,19 +214,15 @@ class LeaderState:
         progress.fetch_ms = progress.contact_ms = now_ms
         progress.replica_epoch = request.replica_epoch
 
-    def _wait(self, request: FetchRequest) -> None:
-        context, name = self._broker.context, request.follower
-        self.waiting[name] = request
-        self._deadlines[name] = context.now_ms + self._wait_ms
-        if not self._timed:
-            self._timed = True
-            context.after(self._wait_ms, self._end_waits)
+    def end(self) -> None:
+        """The leadership is over: nobody who waits here gets an answer."""
+        self.fetches.close()
+        self.lives.interrupt()
 
     def wake(self) -> None:
         """Answer every waiting fetch: something was appended, or there is more to say."""
-        if self.waiting:
-            waiting, self.waiting = self.waiting, {}
-            self._answer(waiting.values())
+        if self.fetches.waiting:
+            self._answer(self.fetches.take_all())
 
     def _answer(self, requests: Iterable[FetchRequest]) -> None:
         """Answer fetches that have waited, whatever there is to say.
@@ -237,8 +233,6 @@ class LeaderState:
         answered_one: FetchRequest | None = None
         shared: FetchResponse | None = None
         for request in requests:
-            if self.over:
-                return
             if (
                 shared is not None
                 and answered_one is not None
@@ -271,21 +265,6 @@ class LeaderState:
                 broker.context.emit_all(served.events)
                 response = replace(response, batches=served.batches)
         broker.network.send(broker.name, name, response)
-
-    def _end_waits(self) -> None:
-        """Answer the fetches that have waited long enough; come back for the others."""
-        self._timed = False
-        if self.over:
-            return
-        context = self._broker.context
-        now_ms = context.now_ms
-        waiting, deadlines = self.waiting, self._deadlines
-        due = [name for name in waiting if deadlines[name] <= now_ms]
-        self._answer([waiting.pop(name) for name in due])
-        if self.waiting and not self._timed:
-            self._timed = True
-            first_ms = min([deadlines[name] for name in self.waiting])
-            context.after(max(1, first_ms - now_ms), self._end_waits)
 
 
 def _knows_less(request: FetchRequest, high_watermark: int) -> bool:

@@ -7,7 +7,7 @@ coordinator's state machine is the leader's alone: see `sim.cluster.coordinating
 
 from __future__ import annotations
 
-from simpy.events import ProcessGenerator
+from simpy.events import ProcessGenerator, Timeout
 
 from sim.cluster.broker import Broker
 from sim.cluster.waiting import Lives
@@ -42,16 +42,15 @@ class StateLoader:
         took_ms = -(-(from_snapshot + from_log) * self._us_per_record // 1_000)
         self.loading = True
         self._lives.interrupt()
-        self._lives.start(
-            self._load(StateLoaded(broker.name, end, from_snapshot, from_log, took_ms))
-        )
+        loaded = StateLoaded(broker.name, end, from_snapshot, from_log, took_ms)
+        self._lives.start(self._load(broker.env.timeout(took_ms, loaded)))
 
     def stop(self) -> None:
         """Forget it, as a crash does."""
         self._lives.interrupt()
         self.loading = False
 
-    def _load(self, loaded: StateLoaded) -> ProcessGenerator:
-        yield self._broker.env.timeout(loaded.took_ms)
+    def _load(self, done: Timeout) -> ProcessGenerator:
+        loaded = yield done
         self.loading = False
         self._broker.context.emit(loaded)

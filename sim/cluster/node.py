@@ -201,7 +201,7 @@ class Node(Broker):
         state, self.leader = self.leader, None
         self.coordinating.stop()
         if state is not None:
-            state.over = True
+            state.end()
         return state
 
     def sees(self, epoch: int) -> None:
@@ -243,6 +243,7 @@ class Node(Broker):
         self.consumers.close()
         self.resign()
         self.loader.stop()
+        self.lives.interrupt()
         self.incarnation += 1
 
     def leave(self) -> None:

@@ -118,7 +118,7 @@ class Settling:
     def _is_synced(leader: Node, node: Node) -> bool:
         """Its fetch at its own log end waits at the leader, and it knows the high watermark."""
         assert leader.leader is not None
-        fetch = leader.leader.waiting.get(node.name)
+        fetch = leader.leader.fetches.waiting.get(node.name)
         log = node.replica.log
         if (
             fetch is None
