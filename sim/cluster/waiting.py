@@ -40,18 +40,23 @@ class Waiting:
         """Nobody waits."""
         self._env = env
         self._answer: Answer | None = None
-        self._deadline_ms = 0.0
+        self._deadline_ms = 0
         self._armed = False
 
     def begin(self, patience_ms: int) -> Event:
         """What to yield: its value is the answer, or None when `patience_ms` were over before."""
         answer = self._answer = Answer(self._env)
-        self._deadline_ms = self._env.now + patience_ms
+        self._deadline_ms = int(self._env.now) + patience_ms
         if not self._armed:
             self._arm(patience_ms)
         return answer
 
-    def _arm(self, delay_ms: float) -> None:
+    @property
+    def left_ms(self) -> int:
+        """How much patience is left with the last request, answered or not."""
+        return self._deadline_ms - int(self._env.now)
+
+    def _arm(self, delay_ms: int) -> None:
         self._armed = True
         Timeout(self._env, delay_ms).callbacks.append(self._look)
 
@@ -66,7 +71,7 @@ class Waiting:
         self._armed = False
         if self._answer is None:
             return
-        left_ms = self._deadline_ms - self._env.now
+        left_ms = self.left_ms
         if left_ms > 0:
             self._arm(left_ms)
         else:
