@@ -26,9 +26,9 @@ class AskingClient:
         self._lives = Lives(context.env)
         self.name = f"client {number}"
         context.network.add_client(self.name, self.receive)
-        self._lives.start(self._live())
+        self._lives.start(self._ask_again())
 
-    def _live(self) -> ProcessGenerator:
+    def _ask_again(self) -> ProcessGenerator:
         """Ask whoever leads, again and again."""
         context = self._context
         yield context.env.timeout(self._ask.at_ms)

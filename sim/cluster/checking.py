@@ -56,7 +56,7 @@ class CheckingApplication:
         versioned = any(replica.versions is not None for replica in scenario.replicas)
         self._version = OLDEST_VERSION if versioned else None
         context.network.add_client(self.name, self.receive)
-        self._lives.start(self._live())
+        self._lives.start(self._check())
 
     @property
     def idle(self) -> bool:
@@ -77,9 +77,9 @@ class CheckingApplication:
         self._number += 1
         self._decided = None
         self._lives.interrupt()
-        self._lives.start(self._live())
+        self._lives.start(self._check())
 
-    def _live(self) -> ProcessGenerator:
+    def _check(self) -> ProcessGenerator:
         """Read to the end for everything that waits by then, and send what is newer."""
         context = self._context
         while True:

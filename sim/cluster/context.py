@@ -16,9 +16,9 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from hashlib import blake2b
 from random import Random
-from typing import Any, Protocol
+from typing import Protocol
 
-from simpy import Environment, Timeout
+from simpy import Environment
 
 from sim.cluster.network import Network
 from sim.log import LogConfig
@@ -147,10 +147,6 @@ class Context:
     def now_ms(self) -> int:
         """Simulated time in ms; only whole delays are ever waited for."""
         return self.env.now  # type: ignore[return-value]
-
-    def after(self, delay_ms: int, action: Callable[..., None], *arguments: Any) -> None:
-        """Call `action(*arguments)` when `delay_ms` ms (at least 0) have passed."""
-        Timeout(self.env, delay_ms).callbacks.append(lambda _: action(*arguments))
 
     def random(self, purpose: str) -> Random:
         """The stream of randomness for one purpose; it depends on nothing else but the seed."""

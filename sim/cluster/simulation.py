@@ -52,7 +52,8 @@ def simulate(
     cluster = Cluster(scenario, record)
     context = cluster.context
     if fork is not None:
-        context.after(fork.at_ms, context.draw_anew, fork.seed)
+        moment, seed = Before(context.env, fork.at_ms), fork.seed
+        moment.callbacks.append(lambda _: context.draw_anew(seed))
     network = context.network
     steps, inconclusive = step_to_the_end(cluster)
     return SimulationResult(

@@ -7,6 +7,8 @@ does not work.
 from __future__ import annotations
 
 from collections.abc import Callable
+from types import GeneratorType
+from typing import Any
 
 from simpy import Environment, Event, Interrupt, Process, Timeout
 from simpy.events import URGENT, ProcessGenerator
@@ -89,7 +91,9 @@ class Lives:
     def start(self, life: ProcessGenerator) -> Process:
         """Begin a process, which ends quietly when it is interrupted."""
         self._processes = [process for process in self._processes if process.is_alive]
-        process = self._env.process(_until_interrupted(life))
+        guarded = _until_interrupted(life)
+        guarded.__name__ = getattr(life, "__name__", "compiled")  # of the process, too
+        process = self._env.process(guarded)
         self._processes.append(process)
         return process
 
@@ -111,7 +115,7 @@ def regularly(
         yield env.timeout(every_ms)
 
 
-def _until_interrupted(life: ProcessGenerator) -> ProcessGenerator:
+def _until_interrupted(life: ProcessGenerator) -> GeneratorType[Event, Any, Any]:
     try:
         return (yield from life)
     except Interrupt:

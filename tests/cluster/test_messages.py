@@ -187,4 +187,4 @@ def test_a_leader_drops_a_fetch_of_an_earlier_life_of_a_follower() -> None:
     leader.receive(FetchRequest("r2", 1, 0, 1, replica_epoch=3))
     leader.receive(FetchRequest("r2", 1, 0, 1, replica_epoch=2))
 
-    assert state.waiting["r2"].replica_epoch == 3
+    assert state.fetches.waiting["r2"].replica_epoch == 3
