@@ -8,30 +8,30 @@ with the receiver as its callback; whoever has a life of its own is a process:
 
 | process | of whom | who starts it | what it waits for | what interrupts it |
 |---|---|---|---|---|
-| `_run` | the run | `simulate` | the end of the scenario, then the cluster's rest | |
+| `_run` | the run | `simulate` | the end of the scenario, then rest | |
 | `_decide` | the workload | the run | the time of the next decision | |
 | `_read_file` | a file of changes | the run | the interval between two batches | |
 | `_make_later` | a change of settings | the run | its time | |
-| `_happen` | a fault | the run | its time, then its end | the end of the scenario |
-| `_last` | a crash that waited | a pass, or an install | the end of the fault | the end of the scenario |
-| `_replicate` | a follower | word of a leader | an answer, or patience; a pause | a crash, another leader |
-| `_load` | a state machine | a restart, an install, an election | the time it takes | a crash, a resignation |
-| `regularly` | cleaner, flushes, snapshots, removal rounds | joining | its interval | leaving |
-| `_age` | snapshots by age | something committed | the age of what is committed | leaving |
-| `_expire` | fetches that wait at a broker | the first of them | the first deadline | a crash, a resignation |
-| `_look_for_laggards` | a leader (isr) | its election | half of `replica.lag.time.max.ms` | its resignation |
-| `_session` | the controller | silence of a broker | the session timeout | a word of the broker |
+| `_happen` | a fault | the run | its time, then its end | the end |
+| `_last` | a crash that waited | a pass, an install | the end of the fault | the end |
+| `_replicate` | a follower | word of a leader | an answer; a pause | a crash, another leader |
+| `_load` | a state machine | restart, install, election | the time it takes | a crash |
+| `regularly` | cleaner, flushes, snapshots, removal | joining | its interval | leaving |
+| `_age` | snapshots by age | something committed | its age | leaving |
+| `_expire` | fetches that wait | the first of them | the first deadline | a crash, resigning |
+| `_look_for_laggards` | a leader (isr) | its election | half the longest lag | resigning |
+| `_session` | the controller | a broker's silence | the session timeout | a word of the broker |
 | `_stand_without_a_leader` | a voter | start, restart | the election timeout | a crash |
 | `_campaign_again` | a candidate | a lost election | a pause | a crash |
-| `_succeed` | a preferred successor | the resignation of the leader | its turn | a crash |
-| `_check_quorum` | a leader (majority) | its election | half a fetch timeout | its resignation |
-| `_live` | an idempotent producer | the run | a decision, then as `_deliver` | |
-| `_deliver` | a request of another producer | a decision | a response, the deadline, a pause | |
+| `_succeed` | a successor | the leader resigned | its turn | a crash |
+| `_check_quorum` | a leader (majority) | its election | half a fetch timeout | resigning |
+| `_live` | an idempotent producer | the run | a decision; as `_deliver` | |
+| `_deliver` | a request of another producer | a decision | a response; a pause | |
 | `_look_for_late_answers` | a producer | a request | the first deadline | |
-| `_poll_from` | a consumer | the run | an answer, or patience; a pause | a roll-out |
-| `_poll` | a consumer | a roll-out | an answer, or patience; a pause | the next roll-out |
-| `_check` | an application that checks | the run | a decision; an answer, or patience | the end |
-| `_ask_again` | a client of a coordinator | the run | its time, then a pause | an answer |
+| `_poll_from` | a consumer | the run | an answer; a pause | a roll-out |
+| `_poll` | a consumer | a roll-out | an answer; a pause | the next roll-out |
+| `_check` | an application that checks | the run | a decision; an answer | the end |
+| `_ask_again` | a client of a coordinator | the run | its time; a pause | an answer |
 
 An interrupt takes a process out of what it waits for, so nobody has to know old timers from new
 ones. Who waits for an answer goes on before anything else of that moment (`sim.cluster.waiting`).

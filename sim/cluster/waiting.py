@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from types import GeneratorType
-from typing import Any
 
 from simpy import Environment, Event, Interrupt, Process, Timeout
 from simpy.events import URGENT, ProcessGenerator
@@ -92,6 +91,7 @@ class Lives:
         """Begin a process, which ends quietly when it is interrupted."""
         self._processes = [process for process in self._processes if process.is_alive]
         guarded = _until_interrupted(life)
+        assert isinstance(guarded, GeneratorType)
         guarded.__name__ = getattr(life, "__name__", "compiled")  # of the process, too
         process = self._env.process(guarded)
         self._processes.append(process)
@@ -115,7 +115,7 @@ def regularly(
         yield env.timeout(every_ms)
 
 
-def _until_interrupted(life: ProcessGenerator) -> GeneratorType[Event, Any, Any]:
+def _until_interrupted(life: ProcessGenerator) -> ProcessGenerator:
     try:
         return (yield from life)
     except Interrupt:
