@@ -142,7 +142,7 @@ class Producer:
         """Send it at once, unless something is to be sent before it."""
         decided, self._decided = self._decided, None
         if not self.idempotent:
-            self._context.env.process(self._deliver(self._request_of(*decision)))
+            self._context.env.process(self._deliver(self._sent(decision)))
         elif decided is None:
             self._queue.append(decision)
         else:
@@ -186,21 +186,25 @@ class Producer:
         """An idempotent producer: one request after the other."""
         while True:
             decision = self._next_batch() if self._queue else (yield self._next_decision())
-            yield from self._deliver(self._request_of(*decision))
+            yield from self._deliver(self._sent(decision))
 
     def _next_decision(self) -> Answer:
         self._decided = Answer(self._context.env)
         return self._decided
 
+    def _sent(self, decision: Decision) -> InFlightRequest:
+        """The request that comes of a decision, on its way for the first time."""
+        flight = self._request_of(*decision)
+        self._flights.append(flight)
+        self._transmit(flight)
+        return flight
+
     def _deliver(self, flight: InFlightRequest) -> ProcessGenerator:
         """One request, from its first try until it is answered or given up."""
         env, counts = self._context.env, self._context.counts
-        while not self._has_tried_enough(flight):
-            self._transmit(flight)
+        while True:
             response = yield self._wait(flight)
-            if response is not None and response.error is ErrorCode.NOT_LEADER_OR_FOLLOWER:
-                if self._finds_another_leader(flight):
-                    continue
+            if response is not None and self._has_to_wait(flight, response):
                 response = yield self._wait(flight)
             if response is None:
                 self._leader = None
@@ -212,8 +216,11 @@ class Producer:
                 pause_ms = _pause_ms(flight.tries)
                 flight.deadline_ms = self._context.now_ms + pause_ms + self._retry_ms
                 yield env.timeout(pause_ms)
-            else:
+            elif response.error is not ErrorCode.NOT_LEADER_OR_FOLLOWER:
                 break
+            if self._has_tried_enough(flight):
+                break
+            self._transmit(flight)
         self._flights.remove(flight)
         counts.sends_given_up += 1
         self._failed = flight.transaction
@@ -232,9 +239,10 @@ class Producer:
             yield self._context.env.timeout(look_ms)
             now_ms = self._context.now_ms
             late = [flight for flight in self._flights if flight.deadline_ms <= now_ms]
+            again = any(not self._has_tried_enough(flight) for flight in late)
             for flight in late:
                 flight.answer.come(None)
-            if any(not self._has_tried_enough(flight) for flight in late):
+            if again:
                 look_ms = max(1, self._retry_ms)
             else:
                 left_ms = [one.deadline_ms - now_ms for one in self._flights if one not in late]
@@ -275,7 +283,7 @@ class Producer:
             marker = WriteTxnMarkersRequest(
                 self.name, self.producer_id, self.epoch, committed, self.client, number
             )
-            return self._in_flight(marker, end.transaction)
+            return InFlightRequest(marker, end.transaction)
         self._transaction = transaction = sends[0].transaction
         request = make(
             ProduceRequest,
@@ -292,14 +300,7 @@ class Producer:
             ),
         )
         self._sequence += len(sends)
-        return self._in_flight(request, transaction)
-
-    def _in_flight(
-        self, request: ProduceRequest | WriteTxnMarkersRequest, transaction: int
-    ) -> InFlightRequest:
-        flight = InFlightRequest(request, transaction)
-        self._flights.append(flight)
-        return flight
+        return InFlightRequest(request, transaction)
 
     def _records_of(self, sends: tuple[Send, ...], more: tuple[Headers, ...]) -> tuple[Record, ...]:
         """The records as they are sent; the leader gives them their offsets."""
@@ -342,13 +343,17 @@ class Producer:
                 flight.answer.come(response)
                 return
 
-    def _finds_another_leader(self, flight: InFlightRequest) -> bool:
-        """The replica that was asked does not lead: whether another one does, as is known now."""
+    def _has_to_wait(
+        self, flight: InFlightRequest, response: ProduceResponse | WriteTxnMarkersResponse
+    ) -> bool:
+        """The replica that was asked does not lead, and nobody knows who does."""
+        if response.error is not ErrorCode.NOT_LEADER_OR_FOLLOWER:
+            return False
         leader = self._context.leader
         if leader is None or leader[1] == flight.asked:
-            return False
+            return True
         self._leader = leader[1]
-        return True
+        return False
 
     def stop(self) -> None:
         """Give up what was not sent yet; what is on its way is still answered or given up."""

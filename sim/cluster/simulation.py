@@ -15,7 +15,7 @@ from sim.cluster.consumer import Consumer
 from sim.cluster.context import SimulationResult
 from sim.cluster.faults import Faults
 from sim.cluster.settling import NoRest, Settling
-from sim.cluster.waiting import Answer, Before
+from sim.cluster.waiting import Before
 from sim.cluster.workload import Timetable
 from sim.errors import BadInput
 from sim.scenario.model import Scenario
@@ -64,9 +64,7 @@ def simulate(
 def step_to_the_end(cluster: Cluster) -> tuple[int, str | None]:
     """Go through the events of a run; how many they were, and why it did not come to rest."""
     env, limit = cluster.context.env, cluster.context.scenario.limits.max_events
-    end = Answer(env)
-    end.callbacks.append(StopSimulation.callback)
-    env.process(_run(cluster, end))
+    env.process(_run(cluster))
     step = env.step
     steps = 0
     try:
@@ -78,11 +76,8 @@ def step_to_the_end(cluster: Cluster) -> tuple[int, str | None]:
     return limit, f"limits.max_events: {limit} simulator events were used"
 
 
-def _run(cluster: Cluster, end: Answer) -> ProcessGenerator:
-    """Start everybody, let them live until the end of the scenario, and settle.
-
-    What comes at the `end` is why the cluster did not come to rest, or None.
-    """
+def _run(cluster: Cluster) -> ProcessGenerator:
+    """Start everybody, let them live until the end of the scenario, and settle."""
     context = cluster.context
     scenario = context.scenario
     cluster.start()
@@ -100,9 +95,9 @@ def _run(cluster: Cluster, end: Answer) -> ProcessGenerator:
     while timetable.reads_file:
         yield Before(context.env, scenario.duration_ms)
     settling = Settling(cluster, timetable=timetable, consumers=consumers, faults=faults)
+    reason = None
     try:
         yield from settling.settle()
-    except NoRest as reason:
-        end.come(str(reason))
-    else:
-        end.come(None)
+    except NoRest as unrest:
+        reason = str(unrest)
+    Before(context.env, 0, reason).callbacks.append(StopSimulation.callback)

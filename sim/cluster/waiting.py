@@ -16,22 +16,27 @@ from simpy.events import URGENT, ProcessGenerator
 class Before(Event):
     """Happens after a delay in ms, before everything else of that moment."""
 
-    def __init__(self, env: Environment, delay_ms: int) -> None:
+    def __init__(self, env: Environment, delay_ms: int, value: object = None) -> None:
         """It is triggered at once, as a timeout is."""
         super().__init__(env)
         self._ok = True
-        self._value = None
+        self._value = value
         env.schedule(self, URGENT, delay_ms)
 
 
 class Answer(Event):
-    """What somebody waits for; whoever waits goes on as soon as the present event is over."""
+    """What a process waits for, which goes on within the event that brings it.
+
+    That a message arrives is one event of the simulator, whoever waits for it.
+    """
 
     def come(self, value: object) -> None:
-        """Here it is, before everything else of this moment."""
+        """Here it is: whoever waits goes on now."""
         self._ok = True
         self._value = value
-        self.env.schedule(self, URGENT)
+        callbacks, self.callbacks = self.callbacks, None  # type: ignore[assignment]
+        for callback in callbacks:
+            callback(self)
 
 
 class Waiting:

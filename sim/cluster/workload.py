@@ -13,7 +13,6 @@ from sim.changelog.reader import read_changes
 from sim.cluster.checking import CheckingApplication
 from sim.cluster.context import Context
 from sim.cluster.producer import Decision, Producer
-from sim.cluster.waiting import Before
 from sim.scenario.model import Change, EndTransaction, Send, SentHeader, TraceSource
 
 
@@ -90,13 +89,11 @@ class Timetable:
                     self._producers[step.producer].decide((), step)
                 else:
                     self._producers[step.producer].decide_one(step, headers)
-            yield Before(context.env, 0)  # what was decided is sent first
 
     def _read_file(self, source: TraceSource, producer: Producer) -> ProcessGenerator:
         """Decide the next batch of the file when the one before is answered."""
         decisions = _batches_of(source, producer.number)
         while True:
-            yield Before(self._context.env, 0)  # what was decided is sent first
             yield self._context.env.timeout(max(1, source.interval_ms))
             if producer.idle:
                 decision = next(decisions, None)
