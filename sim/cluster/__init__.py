@@ -18,7 +18,6 @@ with the receiver as its callback; whoever has a life of its own is a process:
 | `_load` | a state machine | restart, install, election | the time it takes | a crash |
 | `regularly` | cleaner, flushes, snapshots, removal | joining | its interval | leaving |
 | `_age` | snapshots by age | something committed | its age | leaving |
-| `_expire` | fetches that wait | the first of them | the first deadline | a crash, resigning |
 | `_look_for_laggards` | a leader (isr) | its election | half the longest lag | resigning |
 | `_session` | the controller | a broker's silence | the session timeout | a word of the broker |
 | `_stand_without_a_leader` | a voter | start, restart | the election timeout | a crash |
@@ -27,7 +26,6 @@ with the receiver as its callback; whoever has a life of its own is a process:
 | `_check_quorum` | a leader (majority) | its election | half a fetch timeout | resigning |
 | `_live` | an idempotent producer | the run | a decision; as `_deliver` | |
 | `_deliver` | a request of another producer | a decision | a response; a pause | |
-| `_look_for_late_answers` | a producer | a request | the first deadline | |
 | `_poll_from` | a consumer | the run | an answer; a pause | a roll-out |
 | `_poll` | a consumer | a roll-out | an answer; a pause | the next roll-out |
 | `_check` | an application that checks | the run | a decision; an answer | the end |

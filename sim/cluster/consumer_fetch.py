@@ -75,7 +75,7 @@ class ConsumerFetches:
 
     def close(self) -> None:
         """A crash: nobody gets an answer any more."""
-        self._delayed.close()
+        self.waiting.clear()
 
 
 def _finds_nothing(request: ConsumerFetchRequest, response: ConsumerFetchResponse) -> bool:

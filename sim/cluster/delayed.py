@@ -8,10 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Generic, TypeVar
 
-from simpy import Environment, Process
-from simpy.events import ProcessGenerator
-
-from sim.cluster.waiting import Lives
+from simpy import Environment, Event, Timeout
 
 R = TypeVar("R")
 
@@ -28,16 +25,19 @@ class Delayed(Generic[R]):
         self._env = env
         self._answer = answer
         self._deadlines: dict[str, int] = {}
-        self._lives = Lives(env)
-        self._expiring: Process | None = None
+        self._timed = False
         self.waiting: dict[str, R] = {}
 
     def hold(self, name: str, request: R, wait_ms: int) -> None:
         """Let a request wait, in the place of an earlier one of that party."""
         self.waiting[name] = request
         self._deadlines[name] = int(self._env.now) + wait_ms
-        if self._expiring is None or not self._expiring.is_alive:
-            self._expiring = self._lives.start(self._expire(wait_ms))
+        if not self._timed:
+            self._arm(wait_ms)
+
+    def _arm(self, wait_ms: int) -> None:
+        self._timed = True
+        Timeout(self._env, wait_ms).callbacks.append(self._expire)
 
     def take_all(self) -> list[R]:
         """All requests that wait; they do no more."""
@@ -45,18 +45,11 @@ class Delayed(Generic[R]):
         self.waiting.clear()
         return requests
 
-    def close(self) -> None:
-        """Forget them: nobody gets an answer any more."""
-        self.waiting.clear()
-        self._lives.interrupt()
-
-    def _expire(self, wait_ms: int) -> ProcessGenerator:
-        """Answer those who have waited long enough, as long as anybody waits."""
-        while True:
-            yield self._env.timeout(wait_ms)
-            now_ms, deadlines = int(self._env.now), self._deadlines
-            due = [name for name in self.waiting if deadlines[name] <= now_ms]
-            self._answer([self.waiting.pop(name) for name in due])
-            if not self.waiting:
-                return
-            wait_ms = max(1, min([deadlines[name] for name in self.waiting]) - now_ms)
+    def _expire(self, _timer: Event) -> None:
+        """Answer those who have waited long enough; come back for the others."""
+        self._timed = False
+        now_ms, deadlines = int(self._env.now), self._deadlines
+        due = [name for name in self.waiting if deadlines[name] <= now_ms]
+        self._answer([self.waiting.pop(name) for name in due])
+        if self.waiting:
+            self._arm(max(1, min([deadlines[name] for name in self.waiting]) - now_ms))

@@ -99,6 +99,7 @@ class Fetcher:
 
     def _forget_request(self) -> None:
         self.number += 1
+        self._waiting.forget()
         self._lives.interrupt()
 
     def resume(self) -> None:
@@ -131,11 +132,11 @@ class Fetcher:
         self, leader: str, question: OffsetsForLeaderEpochRequest | None
     ) -> ProcessGenerator:
         """A follower's life, until a crash or another leader interrupts it."""
-        env, replica = self._broker.env, self._broker.replica
+        replica = self._broker.replica
         while question is not None:
             response = yield self._ask_where_an_epoch_ends(leader, question)
             if response is not None and response.error is not NO_ERROR:
-                yield env.timeout(self._retry_ms)
+                yield self._waiting.pause(self._retry_ms, self._timeout_ms)
             elif response is not None:
                 question = self._truncate(question, response)
         while replica.up:
@@ -146,7 +147,7 @@ class Fetcher:
                 response = yield self._fetch_chunk(leader)
                 pause_ms = 0 if response is None else self._take_chunk(response)
             if pause_ms:
-                yield env.timeout(pause_ms)
+                yield self._waiting.pause(pause_ms, self._timeout_ms)
 
     def _ask_where_an_epoch_ends(
         self, leader: str, question: OffsetsForLeaderEpochRequest

@@ -216,7 +216,7 @@ class LeaderState:
 
     def end(self) -> None:
         """The leadership is over: nobody who waits here gets an answer."""
-        self.fetches.close()
+        self.fetches.waiting.clear()
         self.lives.interrupt()
 
     def wake(self) -> None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections import deque
 from typing import Final
 
-from simpy import Process
+from simpy import Event
 from simpy.events import ProcessGenerator
 
 from sim.cluster.context import Context
@@ -111,7 +111,7 @@ class Producer:
         self._failed = 0
         self._transaction = 0
         self._decided: Answer | None = None
-        self._looking: Process | None = None
+        self._timed = False
         context.network.add_client(self.name, self.receive)
         if idempotent:
             context.env.process(self._live())
@@ -228,25 +228,23 @@ class Producer:
     def _wait(self, flight: InFlightRequest) -> Answer:
         """What to yield for a response to a request, or None when its deadline has passed."""
         flight.answer = Answer(self._context.env)
-        if self._looking is None or not self._looking.is_alive:
-            self._looking = self._context.env.process(self._look_for_late_answers())
+        if not self._timed:
+            self._arm(self._retry_ms)
         return flight.answer
 
-    def _look_for_late_answers(self) -> ProcessGenerator:
-        """Look again and again, as long as a request is on its way, which is past its deadline."""
-        look_ms = max(1, self._retry_ms)
-        while self._flights:
-            yield self._context.env.timeout(look_ms)
-            now_ms = self._context.now_ms
-            late = [flight for flight in self._flights if flight.deadline_ms <= now_ms]
-            again = any(not self._has_tried_enough(flight) for flight in late)
-            for flight in late:
-                flight.answer.come(None)
-            if again:
-                look_ms = max(1, self._retry_ms)
-            else:
-                left_ms = [one.deadline_ms - now_ms for one in self._flights if one not in late]
-                look_ms = max(1, min(left_ms, default=1))
+    def _arm(self, delay_ms: int) -> None:
+        self._timed = True
+        timer = self._context.env.timeout(max(1, delay_ms))
+        timer.callbacks.append(self._end_late_waits)
+
+    def _end_late_waits(self, _timer: Event) -> None:
+        """End the waits that are past their deadlines; come back for the others."""
+        self._timed = False
+        now_ms = self._context.now_ms
+        for flight in [one for one in self._flights if one.deadline_ms <= now_ms]:
+            flight.answer.come(None)
+        if self._flights and not self._timed:
+            self._arm(min([flight.deadline_ms for flight in self._flights]) - now_ms)
 
     def _has_tried_enough(self, flight: InFlightRequest) -> bool:
         """Markers are written by a coordinator that never gives up (KIP-98)."""

@@ -7,7 +7,6 @@ does not work.
 from __future__ import annotations
 
 from collections.abc import Callable
-from types import GeneratorType
 
 from simpy import Environment, Event, Interrupt, Process, Timeout
 from simpy.events import URGENT, ProcessGenerator
@@ -72,11 +71,18 @@ class Waiting:
         if answer is not None:
             answer.come(value)
 
+    def pause(self, delay_ms: int, patience_ms: int) -> Event:
+        """What to yield to ask again in `delay_ms`, and then with so much patience."""
+        self._deadline_ms = int(self._env.now) + delay_ms + patience_ms
+        return Timeout(self._env, delay_ms)
+
+    def forget(self) -> None:
+        """Nobody waits any more."""
+        self._answer, self._deadline_ms = None, 0
+
     def _look(self, _timer: Event) -> None:
         """Patience is over, or was extended by a later request."""
         self._armed = False
-        if self._answer is None:
-            return
         left_ms = self.left_ms
         if left_ms > 0:
             self._arm(left_ms)
@@ -95,10 +101,8 @@ class Lives:
     def start(self, life: ProcessGenerator) -> Process:
         """Begin a process, which ends quietly when it is interrupted."""
         self._processes = [process for process in self._processes if process.is_alive]
-        guarded = _until_interrupted(life)
-        assert isinstance(guarded, GeneratorType)
-        guarded.__name__ = getattr(life, "__name__", "compiled")  # of the process, too
-        process = self._env.process(guarded)
+        process = self._env.process(life)
+        process.callbacks.append(_forgive_interrupt)
         self._processes.append(process)
         return process
 
@@ -120,8 +124,7 @@ def regularly(
         yield env.timeout(every_ms)
 
 
-def _until_interrupted(life: ProcessGenerator) -> ProcessGenerator:
-    try:
-        return (yield from life)
-    except Interrupt:
-        return None
+def _forgive_interrupt(process: Event) -> None:
+    """An interrupt that a process does not catch is its end, and nobody's failure."""
+    if not process.ok and isinstance(process.value, Interrupt):
+        process.defused = True
