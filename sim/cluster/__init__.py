@@ -4,7 +4,8 @@ Only this layer knows a clock, a network, clients and faults. What a replica doe
 moments is decided in `sim.replication` and `sim.compaction` alone.
 
 Time is that of one unmodified `simpy.Environment`, in whole ms. A message on its way is a timeout
-with the receiver as its callback; whoever has a life of its own is a process:
+with the receiver as its callback, a deadline of many requests one timer; whoever has a life of its
+own is a process:
 
 | process | of whom | who starts it | what it waits for | what interrupts it |
 |---|---|---|---|---|
@@ -32,7 +33,7 @@ with the receiver as its callback; whoever has a life of its own is a process:
 | `_ask_again` | a client of a coordinator | the run | its time; a pause | an answer |
 
 An interrupt takes a process out of what it waits for, so nobody has to know old timers from new
-ones. Who waits for an answer goes on before anything else of that moment (`sim.cluster.waiting`).
+ones. Who waits for an answer goes on within the event that brings it (`sim.cluster.waiting`).
 """
 
 from sim.cluster.context import Counts, SimulationResult

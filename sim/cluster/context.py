@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from hashlib import blake2b
 from random import Random
-from typing import Protocol
+from typing import Any, Protocol
 
 from simpy import Environment
 
@@ -140,7 +140,7 @@ class Context:
         self.committed = 0
         self.producer_epochs: dict[int, int] = {}
         self.counts = Counts()
-        self._record = record
+        self._record: Callable[[Any, Event], None] = record
         self.next_uid = 1
 
     @property
@@ -172,10 +172,10 @@ class Context:
 
     def emit(self, event: Event) -> None:
         """Let one event out of the cluster."""
-        self._record(self.now_ms, event)
+        self._record(self.env.now, event)
 
     def emit_all(self, events: Iterable[Event]) -> None:
         """Let events out of the cluster, in order."""
-        record, now_ms = self._record, self.now_ms
+        record, now_ms = self._record, self.env.now
         for event in events:
             record(now_ms, event)

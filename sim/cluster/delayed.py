@@ -8,7 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Generic, TypeVar
 
-from simpy import Environment, Event, Timeout
+from simpy import Environment, Event
+
+from sim.cluster.waiting import Later
 
 R = TypeVar("R")
 
@@ -37,7 +39,7 @@ class Delayed(Generic[R]):
 
     def _arm(self, wait_ms: int) -> None:
         self._timed = True
-        Timeout(self._env, wait_ms).callbacks.append(self._expire)
+        Later(self._env, wait_ms, self._expire)
 
     def take_all(self) -> list[R]:
         """All requests that wait; they do no more."""

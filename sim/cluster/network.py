@@ -12,8 +12,9 @@ from collections.abc import Callable, Collection, Iterable
 from random import Random
 from typing import Any, Final, NamedTuple
 
-from simpy import Environment, Event, Timeout
+from simpy import Environment, Event
 
+from sim.cluster.waiting import Later
 from sim.scenario.model import Network as NetworkSettings
 
 CONTROLLER: Final = "controller"
@@ -154,7 +155,7 @@ class Network:
             link.lost += 1
             return
         delay_ms += link.lowest_ms + int(link.draw() * link.span_ms)
-        Timeout(self._env, delay_ms, message).callbacks.append(link.deliver)
+        Later(self._env, delay_ms, link.deliver, message)
 
     def outgoing(self, name: str, peers: Collection[str] = ()) -> list[Link]:
         """The links on which `name` sends, to `peers` if there are any, else to everybody."""

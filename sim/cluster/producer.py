@@ -15,7 +15,7 @@ from simpy import Event
 from simpy.events import ProcessGenerator
 
 from sim.cluster.context import Context
-from sim.cluster.waiting import Answer
+from sim.cluster.waiting import Answer, Later
 from sim.compaction.strategies import ENCODERS
 from sim.log import Record
 from sim.log.formats import TOMBSTONE_HEADER
@@ -234,8 +234,7 @@ class Producer:
 
     def _arm(self, delay_ms: int) -> None:
         self._timed = True
-        timer = self._context.env.timeout(max(1, delay_ms))
-        timer.callbacks.append(self._end_late_waits)
+        Later(self._context.env, max(1, delay_ms), self._end_late_waits)
 
     def _end_late_waits(self, _timer: Event) -> None:
         """End the waits that are past their deadlines; come back for the others."""

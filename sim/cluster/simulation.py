@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import count, islice
 from typing import NamedTuple
 
 from simpy.core import StopSimulation
@@ -65,14 +66,12 @@ def step_to_the_end(cluster: Cluster) -> tuple[int, str | None]:
     """Go through the events of a run; how many they were, and why it did not come to rest."""
     env, limit = cluster.context.env, cluster.context.scenario.limits.max_events
     env.process(_run(cluster))
-    step = env.step
-    steps = 0
+    step, steps = env.step, count()
     try:
-        while steps < limit:
-            steps += 1
+        for _ in islice(steps, limit):
             step()
     except StopSimulation as stop:
-        return steps, stop.args[0]
+        return next(steps), stop.args[0]
     return limit, f"limits.max_events: {limit} simulator events were used"
 
 

@@ -9,6 +9,7 @@ from simpy.events import ProcessGenerator
 
 from sim.cluster.broker import Broker
 from sim.cluster.loading import StateLoader
+from sim.cluster.waiting import Later
 from sim.compaction.transactions import undivided_end
 from sim.replication.cleaning import stable_offset
 from sim.replication.snapshots.delete import (
@@ -72,7 +73,7 @@ class SnapshotTasks:
         settings = self._settings
         if settings.record_bytes is not None and self._bytes >= settings.record_bytes:
             self._bytes = 0
-            broker.env.timeout(0).callbacks.append(lambda _: self._take())
+            Later(broker.env, 0, lambda _: self._take())
         if self._since_ms is None and self._counted > base:
             self._since_ms = broker.context.now_ms
         idle = self._aging is None or not self._aging.is_alive

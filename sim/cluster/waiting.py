@@ -9,7 +9,25 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from simpy import Environment, Event, Interrupt, Process, Timeout
-from simpy.events import URGENT, ProcessGenerator
+from simpy.events import NORMAL, URGENT, ProcessGenerator
+
+
+class Later(Event):
+    """A timeout with one callback: a message on its way, or a timer; its value is the message."""
+
+    def __init__(
+        self,
+        env: Environment,
+        delay_ms: int,
+        callback: Callable[[Event], None],
+        value: object = None,
+    ) -> None:
+        """It is triggered at once, as a timeout is."""
+        self.env = env  # what the class above does, inlined as SimPy does it in its timeout
+        self.callbacks = [callback]
+        self._value = value
+        self._ok = True
+        env.schedule(self, NORMAL, delay_ms)
 
 
 class Before(Event):
@@ -63,7 +81,7 @@ class Waiting:
 
     def _arm(self, delay_ms: int) -> None:
         self._armed = True
-        Timeout(self._env, delay_ms).callbacks.append(self._look)
+        Later(self._env, delay_ms, self._look)
 
     def end(self, value: object = None) -> None:
         """Let whoever waits go on with an answer; nothing when nobody does."""
