@@ -106,5 +106,13 @@ class Broker(ABC):
         """Let events out that may have moved the log end or the high watermark of a leader."""
 
     @abstractmethod
+    def sees(self, epoch: int) -> None:
+        """Learn of an epoch; a leader of an older one stops leading."""
+
+    @abstractmethod
+    def rebuilt(self, log_end_offset: int) -> None:
+        """The log begins anew; it ended at that offset (exclusive) before."""
+
+    @abstractmethod
     def high_watermark_moved(self) -> None:
         """The high watermark of this replica is another one: who waits for that is answered."""

@@ -6,8 +6,6 @@ with the other modes a new follower fetches at once.
 
 from __future__ import annotations
 
-from typing import Protocol
-
 from simpy import Event
 from simpy.events import ProcessGenerator
 
@@ -29,16 +27,6 @@ from sim.replication.snapshots.fetch import receive_snapshot_chunk, snapshot_req
 from sim.replication.truncation import receive_offsets_for_leader_epoch, start_following
 
 
-class Follower(Protocol):
-    """What a fetcher tells the rest of its replica."""
-
-    def sees(self, epoch: int) -> None:
-        """An epoch was heard of."""
-
-    def rebuilt(self, log_end_offset: int) -> None:
-        """The log begins anew; it ended at that offset (exclusive) before."""
-
-
 class Fetcher:
     """The fetch loop of one replica; it has at most one request on its way.
 
@@ -52,10 +40,9 @@ class Fetcher:
             (KafkaRaftClient.appendAsFollower).
     """
 
-    def __init__(self, broker: Broker, follower: Follower, loader: StateLoader) -> None:
+    def __init__(self, broker: Broker, loader: StateLoader) -> None:
         """A follower of nobody."""
         self._broker = broker
-        self._follower = follower
         self._loader = loader
         self.leader: str | None = None
         self.epoch = 0
@@ -118,7 +105,7 @@ class Fetcher:
         elif not (
             self._broker.rules.replication.response_fencing or response.correlation_id < self._first
         ):
-            self._follower.sees(response.epoch)
+            self._broker.sees(response.epoch)
             self._take(response)
 
     def receive_other(
@@ -194,7 +181,7 @@ class Fetcher:
                 broker.context.emit_all(take_log_start(broker.replica, response.log_start_offset))
         else:
             if result.rebuilt:
-                self._follower.rebuilt(response.fetch_offset)
+                broker.rebuilt(response.fetch_offset)
             if result.retry_later:
                 return self._retry_ms
         return self.slow_ms

@@ -79,7 +79,7 @@ class Node(Broker):
         super().__init__(context, spec)
         self.leader: LeaderState | None = None
         self.loader = StateLoader(self)
-        self.fetcher = Fetcher(self, self, self.loader)
+        self.fetcher = Fetcher(self, self.loader)
         self.consumers = ConsumerFetches(self)
         self.background = BackgroundTasks(self)
         self.coordinating = Coordinating(self)
