@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from itertools import count
+
+from simpy.events import ProcessGenerator
+
 from sim.cluster.context import Context
+from sim.cluster.waiting import Lives
 from sim.replication.messages import CoordinatorRequest, CoordinatorResponse, ErrorCode
 from sim.scenario.model import Ask
 
@@ -14,34 +19,26 @@ class AskingClient:
         name: What it is called, which is its address.
     """
 
-    __slots__ = ("_ask", "_context", "_done", "_number", "_retry_ms", "name")
-
     def __init__(self, context: Context, number: int, ask: Ask) -> None:
-        """It asks nothing before `start`."""
+        """It begins at its time."""
         self._context = context
         self._ask = ask
-        self._number = 0
-        self._done = False
-        self._retry_ms = context.scenario.workload.retry_ms
+        self._lives = Lives(context.env)
         self.name = f"client {number}"
         context.network.add_client(self.name, self.receive)
+        self._lives.start(self._ask_again())
 
-    def start(self) -> None:
-        """Ask at its time."""
-        self._context.clock.after(self._ask.at_ms, self._send, 0)
-
-    def _send(self, number: int) -> None:
-        """Ask, unless it was told since, and come back."""
-        if self._done or number != self._number:
-            return
+    def _ask_again(self) -> ProcessGenerator:
+        """Ask whoever leads, again and again."""
         context = self._context
-        self._number += 1
-        if context.leader is not None:
-            request = CoordinatorRequest(self.name, self._ask.key, self._number)
-            context.network.send(self.name, context.leader[1], request)
-        context.clock.after(self._retry_ms, self._send, self._number)
+        yield context.env.timeout(self._ask.at_ms)
+        for number in count(1):
+            if context.leader is not None:
+                request = CoordinatorRequest(self.name, self._ask.key, number)
+                context.network.send(self.name, context.leader[1], request)
+            yield context.env.timeout(context.scenario.workload.retry_ms)
 
     def receive(self, response: CoordinatorResponse) -> None:
         """An answer, perhaps that there is none yet."""
         if response.error is ErrorCode.NONE:
-            self._done = True
+            self._lives.interrupt()

@@ -24,8 +24,6 @@ class BackgroundTasks:
         paused: How many faults keep its cleaner from running at present.
     """
 
-    __slots__ = ("_broker", "_cleaner", "_config", "_metric_secs", "_topic", "paused")
-
     def __init__(self, broker: Broker) -> None:
         """Nothing runs before `start`."""
         self._broker = broker
@@ -44,24 +42,20 @@ class BackgroundTasks:
     def start(self, index: int, of: int) -> None:
         """Begin; replica `index` of `of` looks at its log out of step with the others."""
         broker, rules = self._broker, self._broker.context.rules
-        backoff_ms = broker.spec.cleaner_backoff_ms
+        backoff_ms, flush_ms = broker.spec.cleaner_backoff_ms, self._topic.flush_ms
         if backoff_ms is not None and rules.cleaner.cleanup != "snapshot":
-            broker.clock.after(max(1, backoff_ms * (index + 1) // of), self._look, backoff_ms)
-        flush_ms = self._topic.flush_ms
+            broker.start_regularly(self._look, backoff_ms, index, of)
         if flush_ms is not None and rules.storage.flush == "interval":
-            broker.clock.after(max(1, flush_ms * (index + 1) // of), self._flush, flush_ms)
+            broker.start_regularly(self._flush, flush_ms, index, of)
 
-    def _flush(self, interval_ms: int) -> None:
+    def _flush(self) -> None:
         """`flush.ms` is over (LogManager.flushDirtyLogs)."""
-        replica = self._broker.replica
-        self._broker.clock.after(interval_ms, self._flush, interval_ms)
-        if replica.up:
-            replica.log.flush()
+        if self._broker.replica.up:
+            self._broker.replica.log.flush()
 
-    def _look(self, backoff_ms: int) -> None:
-        """The cleaner wakes, looks at the log, cleans it if it is due, and sleeps again."""
+    def _look(self) -> None:
+        """The cleaner looks at the log, and cleans it if it is due."""
         broker, topic = self._broker, self._topic
-        broker.clock.after(backoff_ms, self._look, backoff_ms)
         replica = broker.replica
         if not replica.up or self.paused:
             return

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from typing import Any
 
 from sim.cluster.context import Context
+from sim.cluster.waiting import Lives, regularly
 from sim.log.versions import OLD, VERSION_SETTINGS, Versions
 from sim.replication.replica import Replica
 from sim.rules import Rules
@@ -21,7 +23,7 @@ class Broker(ABC):
 
     Attributes:
         context: What everybody in the cluster shares.
-        clock: Simulated time; the replica's own clock is `now_ms`.
+        env: SimPy's, with simulated time; the replica's own clock is `now_ms`.
         network: Where messages go out.
         spec: Its settings in the scenario.
         skew_ms: How far its own clock is ahead of simulated time.
@@ -34,29 +36,14 @@ class Broker(ABC):
         heard_ms: When it last heard from a leader, or let somebody else become one.
         crash_in_pass: The moment of its next cleaning pass at which it is to crash; None = at none.
         crash_at_install: Whether it is to crash before it installs its next snapshot.
+        lives: What it does while it is up; a crash interrupts it.
+        background_lives: What it does regularly for itself, whoever leads.
     """
-
-    __slots__ = (
-        "_settings",
-        "clock",
-        "context",
-        "crash_at_install",
-        "crash_in_pass",
-        "heard_ms",
-        "incarnation",
-        "name",
-        "network",
-        "replica",
-        "rules",
-        "skew_ms",
-        "spec",
-        "versions",
-    )
 
     def __init__(self, context: Context, spec: ReplicaSpec) -> None:
         """A live replica with an empty disk that knows of no leader."""
         self.context = context
-        self.clock = context.clock
+        self.env = context.env
         self.network = context.network
         self.spec = spec
         self.skew_ms = spec.clock_skew_ms
@@ -71,11 +58,13 @@ class Broker(ABC):
         self.heard_ms = 0
         self.crash_in_pass: str | None = None
         self.crash_at_install = False
+        self.lives = Lives(context.env)
+        self.background_lives = Lives(context.env)
 
     @property
     def now_ms(self) -> int:
         """The replica's own clock in ms."""
-        return self.clock.now_ms + self.skew_ms
+        return int(self.env.now) + self.skew_ms
 
     @property
     def settings(self) -> Settings:
@@ -100,6 +89,14 @@ class Broker(ABC):
         rules = self._settings
         self.rules = rules.with_values({"tombstone_mark": "null_value"}) if old else rules
 
+    def start_regularly(self, act: Callable[[], None], every_ms: int, index: int, of: int) -> None:
+        """Begin to do something again and again; replica `index` of `of` out of step with others.
+
+        It goes on while the replica is down, in the same rhythm, until it leaves.
+        """
+        first_ms = max(1, every_ms * (index + 1) // of)
+        self.background_lives.start(regularly(self.env, act, every_ms, first_ms=first_ms))
+
     def send(self, target: str, message: Any) -> None:
         """Send a message to an address."""
         self.network.send(self.name, target, message)
@@ -107,6 +104,14 @@ class Broker(ABC):
     @abstractmethod
     def publish(self, events: list[Event]) -> None:
         """Let events out that may have moved the log end or the high watermark of a leader."""
+
+    @abstractmethod
+    def sees(self, epoch: int) -> None:
+        """Learn of an epoch; a leader of an older one stops leading."""
+
+    @abstractmethod
+    def rebuilt(self, log_end_offset: int) -> None:
+        """The log begins anew; it ended at that offset (exclusive) before."""
 
     @abstractmethod
     def high_watermark_moved(self) -> None:

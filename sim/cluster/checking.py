@@ -9,8 +9,12 @@ from __future__ import annotations
 from collections import deque
 from typing import Final
 
+from simpy import Event
+from simpy.events import ProcessGenerator
+
 from sim.cluster.context import Context
 from sim.cluster.producer import Producer
+from sim.cluster.waiting import Answer, Lives, Waiting
 from sim.compaction.strategies import ENCODERS, Version, strategy_for
 from sim.log import Record
 from sim.replication.messages import ConsumerFetchResponse, ErrorCode
@@ -28,30 +32,12 @@ class CheckingApplication:
         name: Its address as a reader.
     """
 
-    __slots__ = (
-        "_asked_ms",
-        "_clock",
-        "_context",
-        "_leader",
-        "_number",
-        "_place",
-        "_producer",
-        "_queue",
-        "_strategy",
-        "_table",
-        "_timeout_ms",
-        "_version",
-        "_waiting",
-        "name",
-    )
-
     def __init__(self, context: Context, producer: Producer) -> None:
         """An application that has read nothing."""
         rules, scenario = context.rules, context.scenario
         timers = scenario.timers
         self.name = f"{producer.name} checks"
         self._context = context
-        self._clock = context.clock
         self._producer = producer
         self._strategy = strategy_for(
             "header",
@@ -61,14 +47,16 @@ class CheckingApplication:
         self._table: dict[str, Version] = {}
         self._place = Position()
         self._queue: deque[tuple[int, Send | EndTransaction]] = deque()
-        self._waiting = False
-        self._asked_ms = 0
+        self._decided: Answer | None = None
+        self._lives = Lives(context.env)
+        self._waiting = Waiting(context.env)
         self._number = 0
         self._leader: str | None = None
         self._timeout_ms = timers.fetch_retry_ms + 2 * context.network.slowest_ms
         versioned = any(replica.versions is not None for replica in scenario.replicas)
         self._version = OLDEST_VERSION if versioned else None
         context.network.add_client(self.name, self.receive)
+        self._lives.start(self._check())
 
     @property
     def idle(self) -> bool:
@@ -77,25 +65,54 @@ class CheckingApplication:
 
     def decide(self, step: Send | EndTransaction) -> None:
         """Send this, or end this transaction, after a check that begins now or later."""
-        self._queue.append((self._clock.now_ms, step))
-        if not self._waiting:
-            self._begin()
+        self._queue.append((self._context.now_ms, step))
+        decided, self._decided = self._decided, None
+        if decided is not None:
+            decided.come(None)
 
     def stop(self) -> None:
         """Give up what was not checked yet."""
         self._context.counts.sends_given_up += len(self._queue)
         self._queue.clear()
-        self._waiting = False
         self._number += 1
+        self._decided = None
+        self._lives.interrupt()
+        self._lives.start(self._check())
 
-    def _begin(self) -> None:
-        """Begin to read for everything that waits by now."""
-        self._waiting = True
-        self._asked_ms = self._clock.now_ms
-        self._ask()
+    def _check(self) -> ProcessGenerator:
+        """Read to the end for everything that waits by then, and send what is newer."""
+        context = self._context
+        while True:
+            if not self._queue:
+                self._decided = Answer(context.env)
+                yield self._decided
+            began_ms = context.now_ms
+            yield from self._read_to_the_end()
+            while self._queue and self._queue[0][0] <= began_ms:
+                decided_ms, step = self._queue.popleft()
+                waited_ms = context.now_ms - decided_ms
+                context.counts.check_wait_ms = max(context.counts.check_wait_ms, waited_ms)
+                self._send(step)
 
-    def _ask(self) -> None:
-        """Fetch what follows; ask again if nobody answers in time."""
+    def _read_to_the_end(self) -> ProcessGenerator:
+        """Fetch what follows, again and again; somebody else is asked after a failure."""
+        while True:
+            response = yield self._ask()
+            if response is None:
+                self._leader = None
+            elif response.error is not ErrorCode.NONE:
+                self._leader = None
+                yield self._context.env.timeout(self._timeout_ms)
+            else:
+                fetched = receive_consumer_fetch(self._place, response, committed=False)
+                for batch in fetched.batches:
+                    for record in batch.records:
+                        self._note(record)
+                if fetched.end == fetched.start or self._place.offset >= response.readable_end:
+                    return
+
+    def _ask(self) -> Event:
+        """Fetch what follows from whoever leads."""
         context = self._context
         self._number += 1
         if self._leader is None and context.leader is not None:
@@ -111,37 +128,12 @@ class CheckingApplication:
                 correlation_id=self._number,
             )
             context.network.send(self.name, self._leader, request)
-        self._clock.after(self._timeout_ms, self._end_wait, self._number)
-
-    def _end_wait(self, number: int) -> None:
-        if number == self._number and self._waiting:
-            self._leader = None
-            self._ask()
+        return self._waiting.begin(self._timeout_ms)
 
     def receive(self, response: ConsumerFetchResponse) -> None:
-        """A fetch was answered: go on to the end, then decide about what waited when it began."""
-        if response.correlation_id != self._number or not self._waiting:
-            return
-        if response.error is not ErrorCode.NONE:
-            self._leader = None
-            self._number += 1
-            self._clock.after(self._timeout_ms, self._end_wait, self._number)
-            return
-        fetched = receive_consumer_fetch(self._place, response, committed=False)
-        for batch in fetched.batches:
-            for record in batch.records:
-                self._note(record)
-        if fetched.end > fetched.start and self._place.offset < response.readable_end:
-            self._ask()
-            return
-        self._waiting = False
-        counts, now_ms = self._context.counts, self._clock.now_ms
-        while self._queue and self._queue[0][0] <= self._asked_ms:
-            decided_ms, step = self._queue.popleft()
-            counts.check_wait_ms = max(counts.check_wait_ms, now_ms - decided_ms)
-            self._send(step)
-        if self._queue:
-            self._begin()
+        """A fetch was answered; an answer to an earlier one comes too late and is ignored."""
+        if response.correlation_id == self._number:
+            self._waiting.end(response)
 
     def _note(self, record: Record) -> None:
         """Keep the highest version of a key."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from simpy.events import ProcessGenerator
+
 from sim.cluster.cluster import Cluster
 from sim.cluster.consumer import Consumer
 from sim.cluster.workload import Timetable
@@ -44,7 +46,11 @@ class ConfigChanges:
             if change.at_ms <= 0:
                 self._make(change)
             else:
-                self._context.clock.after(change.at_ms, self._make, change)
+                self._context.env.process(self._make_later(change))
+
+    def _make_later(self, change: Change) -> ProcessGenerator:
+        yield self._context.env.timeout(change.at_ms)
+        self._make(change)
 
     def _make(self, change: Change) -> None:
         context = self._context

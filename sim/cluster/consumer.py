@@ -8,7 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from simpy import Event
+from simpy.events import ProcessGenerator
+
 from sim.cluster.context import Context
+from sim.cluster.waiting import Lives, Waiting
 from sim.compaction import TOMBSTONE_MARKS
 from sim.log import Record
 from sim.log.named_tuples import make
@@ -39,30 +43,10 @@ class Consumer:
         client: Its fetch version (KIP-87); None = the scenario is not about it.
     """
 
-    __slots__ = (
-        "_asked",
-        "_clock",
-        "_committed",
-        "_context",
-        "_deadline_ms",
-        "_done",
-        "_goal",
-        "_number",
-        "_place",
-        "_rules",
-        "_spec",
-        "_timed",
-        "_timeout_ms",
-        "_wait_ms",
-        "client",
-        "name",
-    )
-
     def __init__(self, context: Context, spec: ConsumerSpec) -> None:
         """A consumer at the very beginning that has asked for nothing."""
         timers = context.scenario.timers
         self._context = context
-        self._clock = context.clock
         self._rules: Rules = context.rules
         self._spec = spec
         self._committed = spec.isolation == "read_committed"
@@ -71,8 +55,8 @@ class Consumer:
         self._goal: ReadingGoal | None = None
         self._done = False
         self._number = 0
-        self._deadline_ms = 0
-        self._timed = False
+        self._lives = Lives(context.env)
+        self._waiting = Waiting(context.env)
         self._wait_ms = timers.fetch_wait_ms
         self._timeout_ms = (
             timers.fetch_wait_ms + timers.fetch_retry_ms + 2 * context.network.slowest_ms
@@ -94,33 +78,55 @@ class Consumer:
     def start(self, index: int) -> None:
         """Begin to poll; consumers do not poll in step."""
         spec = self._spec
-        self._clock.after(spec.starts_ms + max(1, spec.poll_ms) + index, self._poll, 0)
+        self._lives.start(self._poll_from(spec.starts_ms + max(1, spec.poll_ms) + index))
 
     def roll_out(self, client: int) -> None:
         """Go on in another version: restarted, it polls again and forgets its last request."""
         self.client = client
         if self._number:
-            self._poll(self._number)
+            self._lives.interrupt()
+            self._lives.start(self._poll())
 
-    def _poll(self, number: int) -> None:
-        """Ask for what follows the position, unless it was asked for since request `number`."""
-        if number != self._number or self._done:
-            return
+    def _poll_from(self, start_ms: int) -> ProcessGenerator:
+        yield self._context.env.timeout(start_ms)
+        yield from self._poll()
+
+    def _poll(self) -> ProcessGenerator:
+        """A consumer's life: find a broker, fetch, hand on, pause, fetch."""
+        spec = self._spec
+        while not self._done:
+            yield from self._find_a_broker()
+            delay_ms = 0
+            while self._asked is not None:
+                response = yield self._ask(self._asked, delay_ms)
+                if response is None:  # in time: ask somebody else if there is a choice
+                    self._asked = spec.replica
+                    break
+                if response.error is NO_ERROR:
+                    self._take(response)
+                elif response.error is ErrorCode.NOT_LEADER_OR_FOLLOWER:
+                    self._asked = spec.replica
+                if self._done:
+                    return
+                delay_ms = self._next_poll_ms(max(1, spec.poll_ms))
+            else:  # sent on: after a pause, but not later than without an answer
+                yield self._context.env.timeout(min(delay_ms, self._waiting.left_ms))
+
+    def _find_a_broker(self) -> ProcessGenerator:
+        """Wait for the end of a pause, and until somebody leads."""
         context = self._context
-        paused_ms = self._next_poll_ms(0)
-        if paused_ms:
-            self._clock.after(paused_ms, self._poll, number)
-            return
-        if self._asked is None and context.leader is not None:
-            self._asked = context.leader[1]
-        if self._asked is None:
-            self._clock.after(max(1, self._spec.poll_ms), self._poll, number)
-        else:
-            self._ask(0)
+        while True:
+            paused_ms = self._next_poll_ms(0)
+            if not paused_ms:
+                if self._asked is None and context.leader is not None:
+                    self._asked = context.leader[1]
+                if self._asked is not None:
+                    return
+            yield context.env.timeout(paused_ms or max(1, self._spec.poll_ms))
 
     def _next_poll_ms(self, delay_ms: int) -> int:
         """How long until it polls when it wants to in `delay_ms`, but not in a pause."""
-        now_ms = self._clock.now_ms
+        now_ms = self._context.now_ms
         at_ms = now_ms + delay_ms
         for start_ms, end_ms in self._spec.pauses:
             if start_ms <= at_ms < end_ms:
@@ -135,22 +141,18 @@ class Consumer:
                 wait_ms = start_ms - at_ms
         return wait_ms
 
-    def _ask(self, delay_ms: int) -> None:
+    def _ask(self, broker: str, delay_ms: int) -> Event:
         """Send a fetch when `delay_ms` have passed; to be sent and to arrive is one event."""
-        spec, asked = self._spec, self._asked
-        assert asked is not None
+        spec = self._spec
         self._number += 1
         asks_end = spec.until is not None and self._goal is None
         request = self._request(
-            max_wait_ms=0 if asks_end else self._wait_from(self._clock.now_ms + delay_ms),
+            max_wait_ms=0 if asks_end else self._wait_from(self._context.now_ms + delay_ms),
             leader_only=spec.replica is None,
             max_batches=spec.max_batches,
         )
-        self._context.network.send(self.name, asked, request, delay_ms)
-        self._deadline_ms = self._clock.now_ms + delay_ms + self._timeout_ms
-        if not self._timed:
-            self._timed = True
-            self._clock.after(delay_ms + self._timeout_ms, self._end_wait)
+        self._context.network.send(self.name, broker, request, delay_ms)
+        return self._waiting.begin(delay_ms + self._timeout_ms)
 
     def _request(
         self, *, max_wait_ms: int, leader_only: bool, max_batches: int | None = None
@@ -167,35 +169,10 @@ class Consumer:
             correlation_id=self._number,
         )
 
-    def _end_wait(self) -> None:
-        """Nobody has answered in time: poll again, and ask somebody else if there is a choice."""
-        self._timed = False
-        if self._done:
-            return
-        left_ms = self._deadline_ms - self._clock.now_ms
-        if left_ms > 0:
-            self._timed = True
-            self._clock.after(left_ms, self._end_wait)
-        else:
-            self._asked = self._spec.replica
-            self._poll(self._number)
-
     def receive(self, response: ConsumerFetchResponse) -> None:
-        """A fetch was answered."""
-        if response.correlation_id != self._number or self._done:
-            return
-        if response.error is NO_ERROR:
-            self._take(response)
-        elif response.error is ErrorCode.NOT_LEADER_OR_FOLLOWER:
-            self._asked = self._spec.replica
-        if self._done:
-            return
-        delay_ms = self._next_poll_ms(max(1, self._spec.poll_ms))
-        if self._asked is None:
-            self._number += 1
-            self._clock.after(delay_ms, self._poll, self._number)
-        else:
-            self._ask(delay_ms)
+        """A fetch was answered; an answer to an earlier one comes too late and is ignored."""
+        if response.correlation_id == self._number:
+            self._waiting.end(response)
 
     def _take(self, response: ConsumerFetchResponse) -> Fetched:
         """Hand on what came to the application."""
@@ -252,7 +229,7 @@ class Consumer:
         self, answer: Callable[[ConsumerFetchRequest], ConsumerFetchResponse]
     ) -> None:
         """At rest: read everything there is by `answer`, at once; then nothing more is to come."""
-        self._number += 1
+        self._lives.interrupt()
         replica = ""
         while not self._done:
             response = answer(self._request(max_wait_ms=0, leader_only=False))

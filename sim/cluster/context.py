@@ -16,9 +16,10 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from hashlib import blake2b
 from random import Random
-from typing import Protocol
+from typing import Any, Protocol
 
-from sim.cluster.clock import Clock
+from simpy import Environment
+
 from sim.cluster.network import Network
 from sim.log import LogConfig
 from sim.replication.replica import log_config
@@ -94,7 +95,7 @@ class Context:
     Attributes:
         scenario: What is simulated.
         rules: Its rules.
-        clock: Simulated time.
+        env: SimPy's, whose time is in whole ms.
         network: Links between the addresses.
         log_config: When logs roll.
         retention: What a `compact,delete` topic keeps; None = nothing is deleted by age or size.
@@ -108,25 +109,6 @@ class Context:
             wants the replica to crash in it.
     """
 
-    __slots__ = (
-        "_record",
-        "_seed",
-        "_streams",
-        "clock",
-        "committed",
-        "counts",
-        "crash",
-        "leader",
-        "log_config",
-        "network",
-        "next_uid",
-        "oracle",
-        "producer_epochs",
-        "retention",
-        "rules",
-        "scenario",
-    )
-
     oracle: Oracle
     crash: Callable[[str, str], None]
 
@@ -136,8 +118,8 @@ class Context:
         self._seed = scenario.seed
         self._streams: list[tuple[str, Random]] = []
         self.rules = scenario.rules
-        self.clock = Clock(limit=scenario.limits.max_events)
-        self.network = Network(self.clock, scenario.network, self.random)
+        self.env = Environment()
+        self.network = Network(self.env, scenario.network, self.random)
         topic = scenario.topic
         bounds = [ms for ms in (topic.segment_ms, topic.max_compaction_lag_ms) if ms is not None]
         self.log_config = log_config(
@@ -158,8 +140,13 @@ class Context:
         self.committed = 0
         self.producer_epochs: dict[int, int] = {}
         self.counts = Counts()
-        self._record = record
+        self._record: Callable[[Any, Event], None] = record
         self.next_uid = 1
+
+    @property
+    def now_ms(self) -> int:
+        """Simulated time in ms; only whole delays are ever waited for."""
+        return self.env.now  # type: ignore[return-value]
 
     def random(self, purpose: str) -> Random:
         """The stream of randomness for one purpose; it depends on nothing else but the seed."""
@@ -185,10 +172,10 @@ class Context:
 
     def emit(self, event: Event) -> None:
         """Let one event out of the cluster."""
-        self._record(self.clock.now_ms, event)
+        self._record(self.env.now, event)
 
     def emit_all(self, events: Iterable[Event]) -> None:
         """Let events out of the cluster, in order."""
-        record, now_ms = self._record, self.clock.now_ms
+        record, now_ms = self._record, self.env.now
         for event in events:
             record(now_ms, event)

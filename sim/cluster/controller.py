@@ -11,11 +11,15 @@ one of the two away, and `Controller.hears` says at its end whether heartbeats a
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable
 from typing import Any
 
+from simpy.events import ProcessGenerator
+
 from sim.cluster.context import Context
 from sim.cluster.network import CONTROLLER
+from sim.cluster.waiting import Lives
 from sim.replication.elections import (
     alone_in_sync,
     alter_partition,
@@ -49,19 +53,6 @@ class Controller:
         hears: Whether heartbeats of a broker arrive at present.
     """
 
-    __slots__ = (
-        "_contacts",
-        "_context",
-        "_handlers",
-        "_incarnations",
-        "_network",
-        "_random",
-        "_rules",
-        "_session_ms",
-        "hears",
-        "state",
-    )
-
     def __init__(self, context: Context, hears: Callable[[str], bool]) -> None:
         """A controller that knows no replica yet."""
         self._context = context
@@ -72,7 +63,7 @@ class Controller:
         self.hears = hears
         self.state = PartitionState(0, 0, None, (), ())
         self._incarnations: dict[str, int] = {}
-        self._contacts: dict[str, int] = {}
+        self._sessions = defaultdict[str, Lives](lambda: Lives(context.env))
         self._handlers: dict[type, Callable[[Any], None]] = {
             BrokerRegistrationRequest: self._register,
             BrokerHeartbeatRequest: self._heartbeat,
@@ -83,7 +74,6 @@ class Controller:
         """The replicas are registered and in sync, and the first one leads."""
         self._network.add(CONTROLLER, self.receive)
         self._incarnations = dict.fromkeys(names, 1)
-        self._contacts = dict.fromkeys(names, 0)
         epochs = (1,) * len(names)
         self.state = PartitionState(1, 1, names[0], names, names, (), None, names, epochs)
         self._inform_all()
@@ -96,13 +86,13 @@ class Controller:
         """Heartbeats of a broker do not arrive any more: it is fenced if that goes on."""
         lowest_ms, highest_ms = self._session_ms
         timeout_ms = max(1, self._random.randint(lowest_ms, highest_ms))
-        contact = self._contacts.get(name, 0)
-        self._context.clock.after(timeout_ms, self._fence_if_silent, name, contact)
+        self._sessions[name].start(self._session(name, timeout_ms))
 
-    def _fence_if_silent(self, name: str, contact: int) -> None:
-        if self._contacts.get(name, 0) != contact or self.hears(name):
-            return
-        self._change(self._without(name), fenced=(name,))
+    def _session(self, name: str, timeout_ms: int) -> ProcessGenerator:
+        """A broker is silent: fence it, unless a word of it interrupts this."""
+        yield self._context.env.timeout(timeout_ms)
+        if not self.hears(name):
+            self._change(self._without(name), fenced=(name,))
 
     def _without(self, name: str) -> PartitionState:
         """The state in which a replica is not eligible."""
@@ -127,13 +117,13 @@ class Controller:
         if request.incarnation != self._incarnations.get(name):
             return
         if name in self.state.eligible:
-            self._contacts[name] += 1
+            self._sessions[name].interrupt()
             self._inform(name)
         else:
             self._contact(name)
 
     def _contact(self, name: str, fenced: tuple[str, ...] = ()) -> None:
-        self._contacts[name] = self._contacts.get(name, 0) + 1
+        self._sessions[name].interrupt()
         eligible = self.state.eligible
         state = self._with_eligible(eligible if name in eligible else (*eligible, name))
         self._change(state, fenced=fenced, unclean=fenced)
@@ -200,7 +190,7 @@ class Controller:
     def unassign(self, name: str) -> None:
         """An administrator takes a replica away: it is in no set, and is told nothing any more."""
         self._incarnations.pop(name, None)
-        self._contacts.pop(name, None)
+        self._sessions[name].interrupt()
         self._change(self._without(name), fenced=(name,), unclean=(name,))
 
     def _inform_all(self) -> None:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from simpy.events import ProcessGenerator
+
 from sim.cluster.broker import Broker
+from sim.cluster.waiting import Lives
 from sim.log import Record
 from sim.replication.coordinator import (
     Coordinator,
@@ -21,13 +24,12 @@ from sim.replication.messages import CoordinatorRequest
 class Coordinating:
     """The coordinator of one replica; there is none while it does not lead."""
 
-    __slots__ = ("_began_ms", "_broker", "_coordinator", "_us_per_record")
-
     def __init__(self, broker: Broker) -> None:
         """Nobody leads yet."""
         self._broker = broker
         self._coordinator: Coordinator | None = None
         self._began_ms = 0
+        self._lives = Lives(broker.env)
         self._us_per_record = broker.context.scenario.timers.load_us_per_record
 
     @property
@@ -46,12 +48,17 @@ class Coordinating:
         self._coordinator = coordinator = begin_loading(broker.replica)
         if coordinator is None:
             return
-        self._began_ms = broker.clock.now_ms
+        self._began_ms = broker.context.now_ms
         took_ms = -(-sum(to_load(coordinator, broker.replica)) * self._us_per_record // 1_000)
         if took_ms:
-            broker.clock.after(took_ms, self._finish, coordinator, took_ms)
+            self._lives.start(self._load(coordinator, took_ms))
         else:
             self._finish(coordinator, 0)
+
+    def _load(self, coordinator: Coordinator, took_ms: int) -> ProcessGenerator:
+        """Read for a while, unless the end of the leadership interrupts that."""
+        yield self._broker.env.timeout(took_ms)
+        self._finish(coordinator, took_ms)
 
     def committed(self) -> None:
         """The high watermark has moved."""
@@ -62,11 +69,10 @@ class Coordinating:
     def stop(self) -> None:
         """The leadership is over, and what was in memory with it."""
         self._coordinator = None
+        self._lives.interrupt()
 
     def _finish(self, coordinator: Coordinator, took_ms: int) -> None:
-        """It has read everything, unless another one leads by now."""
-        if coordinator is not self._coordinator:
-            return
+        """It has read everything."""
         broker = self._broker
         loaded = finish_loading(coordinator, broker.replica, rules=broker.rules, took_ms=took_ms)
         broker.context.emit_all(loaded.events)
@@ -89,7 +95,7 @@ class Coordinating:
         """A client asks for a key."""
         broker, coordinator = self._broker, self._coordinator
         if coordinator is not None and not coordinator.active:
-            elapsed_us = (broker.clock.now_ms - self._began_ms) * 1_000
+            elapsed_us = (broker.context.now_ms - self._began_ms) * 1_000
             load_some(coordinator, broker.replica, elapsed_us // max(1, self._us_per_record))
         answered = answer(broker.replica, coordinator, request, rules=broker.rules)
         broker.context.emit_all(answered.events)

@@ -16,10 +16,14 @@ is left out.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
+
+from simpy.events import ProcessGenerator
 
 from sim.cluster.cluster import Cluster
 from sim.cluster.network import Link, Network
 from sim.cluster.node import Node
+from sim.cluster.waiting import Lives
 from sim.replication.interrupting import MOMENTS
 from sim.replication.recovery import NONE_OLD
 from sim.scenario.model import CrashWithOldFiles, Fault, FaultKind
@@ -39,8 +43,12 @@ _FILES = {
 """What is told of files that a crash left older than the log."""
 
 
+Undo = Callable[[], None]
+"""What is done when a fault is over."""
+
+
 class Faults:
-    """The faults of a scenario; each is one call at its time, and one when it is over."""
+    """The faults of a scenario, each a process; the end of the run interrupts them."""
 
     def __init__(self, cluster: Cluster) -> None:
         """They start with `start`."""
@@ -48,10 +56,10 @@ class Faults:
         self._context = cluster.context
         self._context.crash = self._crash_at_last
         self._waiting: dict[tuple[str, str], Fault] = {}
-        self._over = False
+        self._lives = Lives(cluster.context.env)
         self._going_on: list[FaultEnded] = []
         self._gone: set[str] = set()
-        self._actions: dict[FaultKind, Callable[[Fault, Node], None]] = {
+        self._actions: dict[FaultKind, Callable[[Fault, Node], Undo | None]] = {
             FaultKind.CRASH: self._crash,
             FaultKind.WIPE: self._wipe,
             FaultKind.PARTITION: self._partition,
@@ -65,13 +73,36 @@ class Faults:
         }
 
     def start(self) -> None:
-        """Wait for the times of the faults."""
+        """Begin to wait for the times of the faults."""
         for fault in sorted(self._context.scenario.faults, key=lambda fault: fault.at_ms):
-            self._context.clock.after(max(0, fault.at_ms), self._inject, fault)
+            self._lives.start(self._happen(fault))
+
+    def _happen(self, fault: Fault) -> ProcessGenerator:
+        """One fault: it begins at its time, and is over after its duration."""
+        yield self._context.env.timeout(max(0, fault.at_ms))
+        if fault.kind is FaultKind.ADD_REPLICA:
+            self._add_replica(fault)
+            return
+        node = self._target(fault)
+        if node is None or not (node.replica.up or fault.kind is FaultKind.REMOVE_REPLICA):
+            return
+        undo = self._actions[fault.kind](fault, node)
+        if undo is not None:
+            yield from self._last(fault, node, undo)
+
+    def _last(self, fault: Fault, node: Node, undo: Undo) -> ProcessGenerator:
+        """A fault goes on, and is undone when it is over, unless its replica has left for good."""
+        ended = FaultEnded(node.name, fault.kind.value)
+        self._going_on.append(ended)
+        yield self._context.env.timeout(max(1, fault.duration_ms))
+        if node.name not in self._gone:
+            undo()
+        self._going_on.remove(ended)
+        self._context.emit(ended)
 
     def end(self) -> None:
         """Nothing happens any more; what is going on ends now."""
-        self._over = True
+        self._lives.interrupt()
         cluster = self._cluster
         self._context.network.heal()
         for node in list(cluster.nodes.values()):
@@ -83,20 +114,11 @@ class Faults:
             else:
                 self._bring_back(node)
         self._context.emit_all(self._going_on)
-        self._going_on.clear()
 
-    def _inject(self, fault: Fault) -> None:
-        if self._over:
-            return
-        if fault.kind is FaultKind.ADD_REPLICA:
-            if fault.target not in self._cluster.nodes and fault.target not in self._gone:
-                self._cluster.add(fault.target)
-                self._emit(fault.target, fault, "joins with an empty log")
-            return
-        node = self._target(fault)
-        if node is None or not (node.replica.up or fault.kind is FaultKind.REMOVE_REPLICA):
-            return
-        self._actions[fault.kind](fault, node)
+    def _add_replica(self, fault: Fault) -> None:
+        if fault.target not in self._cluster.nodes and fault.target not in self._gone:
+            self._cluster.add(fault.target)
+            self._emit(fault.target, fault, "joins with an empty log")
 
     def _target(self, fault: Fault) -> Node | None:
         cluster = self._cluster
@@ -116,46 +138,23 @@ class Faults:
         self._context.counts.faults += 1
         self._context.emit(FaultInjected(replica, fault.kind.value, detail))
 
-    def _after(self, fault: Fault, action: Callable[..., None], node: Node, *more: object) -> None:
-        """Do something when the fault is over, unless the run has come to its end before.
-
-        Nor if the replica has left for good.
-        """
-        ended = FaultEnded(node.name, fault.kind.value)
-        self._going_on.append(ended)
-        wait_ms = max(1, fault.duration_ms)
-        self._context.clock.after(wait_ms, self._unless_over, ended, action, node, more)
-
-    def _unless_over(
-        self,
-        ended: FaultEnded,
-        action: Callable[..., None],
-        node: Node,
-        more: tuple[object, ...],
-    ) -> None:
-        if self._over:
-            return
-        if node.name not in self._gone:
-            action(node, *more)
-        self._going_on.remove(ended)
-        self._context.emit(ended)
-
-    def _crash(self, fault: Fault, node: Node) -> None:
+    def _crash(self, fault: Fault, node: Node) -> Undo | None:
         """Now, or at a moment of the next cleaning pass, or of the next snapshot."""
         if fault.during is None:
-            self._crash_now(fault, node)
-            return
+            return self._crash_now(fault, node)
         if fault.during == "install":
             node.crash_at_install = True
         else:
             node.crash_in_pass = fault.during
         self._waiting[node.name, fault.during] = fault
+        return None
 
     def _crash_at_last(self, name: str, moment: str) -> None:
         """The moment has come that a fault waited for at a replica."""
-        self._crash_now(self._waiting[name, moment], self._cluster.nodes[name])
+        fault, node = self._waiting[name, moment], self._cluster.nodes[name]
+        self._lives.start(self._last(fault, node, self._crash_now(fault, node)))
 
-    def _crash_now(self, fault: Fault, node: Node) -> None:
+    def _crash_now(self, fault: Fault, node: Node) -> Undo:
         lost = self._unflushed(node, fault.lose_batches)
         what = "what was not flushed is lost" if fault.power_loss else f"{lost} batches lost"
         when = _WHEN.get(fault.during or "", "")
@@ -168,7 +167,7 @@ class Faults:
         self._emit(node.name, fault, f"down for {fault.duration_ms} ms{when}, {what}{says}")
         node.crash(lost_batches=lost, power_loss=fault.power_loss, old=old)
         self._cluster.elections.crashed(node)
-        self._after(fault, self._bring_back, node)
+        return partial(self._bring_back, node)
 
     def _unflushed(self, node: Node, wanted: int) -> int:
         """How many of the last `wanted` batches are neither committed nor acknowledged."""
@@ -189,11 +188,11 @@ class Faults:
         if not node.replica.up:
             node.restart()
 
-    def _wipe(self, fault: Fault, node: Node) -> None:
+    def _wipe(self, fault: Fault, node: Node) -> Undo:
         self._emit(node.name, fault, f"down for {fault.duration_ms} ms, to get an empty disk")
         node.crash(lost_batches=0)
         self._cluster.elections.crashed(node)
-        self._after(fault, self._replace_disk, node)
+        return partial(self._replace_disk, node)
 
     def _replace_disk(self, node: Node) -> None:
         """The old disk is thrown away if the others do not count on it, else it comes back."""
@@ -203,41 +202,42 @@ class Faults:
             node.replica.up = False
         self._bring_back(node)
 
-    def _partition(self, fault: Fault, node: Node) -> None:
+    def _partition(self, fault: Fault, node: Node) -> Undo:
         links = self._context.network.outgoing(node.name, fault.peers)
         links += self._context.network.incoming(node.name, fault.peers)
-        self._cut(fault, node, links, "from and to it")
+        return self._cut(fault, node, links, "from and to it")
 
-    def _one_way_partition(self, fault: Fault, node: Node) -> None:
-        self._cut(fault, node, self._context.network.outgoing(node.name, fault.peers), "from it")
+    def _one_way_partition(self, fault: Fault, node: Node) -> Undo:
+        links = self._context.network.outgoing(node.name, fault.peers)
+        return self._cut(fault, node, links, "from it")
 
-    def _cut(self, fault: Fault, node: Node, links: list[Link], which: str) -> None:
+    def _cut(self, fault: Fault, node: Node, links: list[Link], which: str) -> Undo:
         others = f", {' and '.join(fault.peers)} being the other end" if fault.peers else ""
         detail = f"messages {which} are lost for {fault.duration_ms} ms{others}"
         self._emit(node.name, fault, detail)
         Network.cut(links)
         self._cluster.elections.cut_off(node)
-        self._after(fault, self._mend, node, links)
+        return partial(self._mend, node, links)
 
     def _mend(self, node: Node, links: list[Link]) -> None:
         Network.mend(links)
         self._cluster.elections.reconnected(node)
 
-    def _slow_fetcher(self, fault: Fault, node: Node) -> None:
+    def _slow_fetcher(self, fault: Fault, node: Node) -> Undo:
         slow_ms = max(1, self._context.scenario.timers.replica_lag_max_ms * 3 // 2)
         detail = f"one batch every {slow_ms} ms for {fault.duration_ms} ms"
         self._emit(node.name, fault, detail)
         node.fetcher.slow_ms = slow_ms
-        self._after(fault, self._full_speed, node)
+        return partial(self._full_speed, node)
 
     @staticmethod
     def _full_speed(node: Node) -> None:
         node.fetcher.slow_ms = 0
 
-    def _slow_cleaner(self, fault: Fault, node: Node) -> None:
+    def _slow_cleaner(self, fault: Fault, node: Node) -> Undo:
         self._emit(node.name, fault, f"its cleaner rests for {fault.duration_ms} ms")
         node.background.paused += 1
-        self._after(fault, self._clean_again, node)
+        return partial(self._clean_again, node)
 
     @staticmethod
     def _clean_again(node: Node) -> None:

@@ -1,4 +1,4 @@
-"""What a follower does in time: ask where epochs end, fetch in a loop, try again without an answer.
+"""A follower's life: ask where epochs end, fetch in a loop, try again without an answer.
 
 Only `truncation: epoch_kip101` and `epoch_kip279` have something to ask before the first fetch;
 with the other modes a new follower fetches at once.
@@ -6,10 +6,12 @@ with the other modes a new follower fetches at once.
 
 from __future__ import annotations
 
-from typing import Protocol
+from simpy import Event
+from simpy.events import ProcessGenerator
 
 from sim.cluster.broker import Broker
 from sim.cluster.loading import StateLoader
+from sim.cluster.waiting import Lives, Waiting
 from sim.replication.follower import ReceiveResult, fetch_request, receive_fetch
 from sim.replication.messages import (
     NO_ERROR,
@@ -25,16 +27,6 @@ from sim.replication.snapshots.fetch import receive_snapshot_chunk, snapshot_req
 from sim.replication.truncation import receive_offsets_for_leader_epoch, start_following
 
 
-class Follower(Protocol):
-    """What a fetcher tells the rest of its replica."""
-
-    def sees(self, epoch: int) -> None:
-        """An epoch was heard of."""
-
-    def rebuilt(self, log_end_offset: int) -> None:
-        """The log begins anew; it ended at that offset (exclusive) before."""
-
-
 class Fetcher:
     """The fetch loop of one replica; it has at most one request on its way.
 
@@ -48,30 +40,9 @@ class Fetcher:
             (KafkaRaftClient.appendAsFollower).
     """
 
-    __slots__ = (
-        "_broker",
-        "_chunk_bytes",
-        "_deadline_ms",
-        "_first",
-        "_follower",
-        "_loader",
-        "_max_bytes",
-        "_question",
-        "_retry_ms",
-        "_timed",
-        "_timeout_ms",
-        "acknowledged",
-        "epoch",
-        "fetched",
-        "leader",
-        "number",
-        "slow_ms",
-    )
-
-    def __init__(self, broker: Broker, follower: Follower, loader: StateLoader) -> None:
+    def __init__(self, broker: Broker, loader: StateLoader) -> None:
         """A follower of nobody."""
         self._broker = broker
-        self._follower = follower
         self._loader = loader
         self.leader: str | None = None
         self.epoch = 0
@@ -79,10 +50,9 @@ class Fetcher:
         self.slow_ms = 0
         self.fetched = False
         self.acknowledged = 0
-        self._question: OffsetsForLeaderEpochRequest | None = None
+        self._lives = Lives(broker.env)
+        self._waiting = Waiting(broker.env)
         self._first = 0
-        self._deadline_ms = 0
-        self._timed = False
         scenario = broker.context.scenario
         timers = scenario.timers
         self._retry_ms = timers.fetch_retry_ms
@@ -98,21 +68,26 @@ class Fetcher:
         self.fetched = self.fetched and (self.leader, self.epoch) == (leader, epoch)
         self.leader = leader
         self.epoch = epoch
+        self._lives.interrupt()
         result = start_following(broker.replica, epoch, rules=broker.rules)
         broker.context.emit_all(result.events)
-        self._question = result.request
-        self.ask()
+        self._lives.start(self._replicate(leader, result.request))
 
     def stop(self) -> None:
         """Follow nobody; an answer on its way is ignored."""
         self.leader = None
-        self.number += 1
+        self._forget_request()
 
     def interrupt(self) -> None:
         """Forget the request on its way, as a crash does, and that there was an answer before."""
         self.fetched = False
-        self.number += 1
+        self._forget_request()
         self._first = self.number
+
+    def _forget_request(self) -> None:
+        self.number += 1
+        self._waiting.forget()
+        self._lives.interrupt()
 
     def resume(self) -> None:
         """After a restart: follow whom it followed before, if anybody."""
@@ -120,104 +95,96 @@ class Fetcher:
         if self.leader is not None:
             self.follow(self.leader, self.epoch)
 
-    def ask(self) -> None:
-        """Send the next request: about epochs, for batches, or for a chunk of a snapshot."""
-        broker, leader = self._broker, self.leader
-        replica = broker.replica
-        if leader is None or not replica.up:
-            return
-        self.number = number = self.number + 1
-        clock = broker.clock
-        self._deadline_ms = clock.now_ms + self._timeout_ms
-        if not self._timed:
-            self._timed = True
-            clock.after(self._timeout_ms, self._end_wait)
-        if self._question is not None:
-            broker.send(leader, self._question._replace(correlation_id=number))
-        elif replica.download is not None:
-            broker.send(
-                leader,
-                snapshot_request(replica, max_bytes=self._chunk_bytes, correlation_id=number),
-            )
-        else:
-            versions = broker.versions
-            request = fetch_request(
-                replica,
-                max_batches=1 if self.slow_ms else None,
-                max_bytes=self._max_bytes,
-                replica_epoch=broker.incarnation,
-                version=None if versions is None else versions.fetch_version,
-                correlation_id=number,
-            )
-            self.acknowledged = request.offset
-            broker.network.send(broker.name, leader, request)
+    def receive(self, response: FetchResponse) -> None:
+        """A fetch was answered.
 
-    def _end_wait(self) -> None:
-        """Ask again when the deadline of the last request has passed without an answer."""
-        self._timed = False
+        Without `response_fencing` it counts that an answer comes, not to which request.
+        """
+        if response.correlation_id == self.number:
+            self._waiting.end(response)
+        elif not (
+            self._broker.rules.replication.response_fencing or response.correlation_id < self._first
+        ):
+            self._broker.sees(response.epoch)
+            self._take(response)
+
+    def receive_other(
+        self, response: OffsetsForLeaderEpochResponse | FetchSnapshotResponse
+    ) -> None:
+        """The leader said where an epoch ends, or sent a chunk of a snapshot."""
+        if response.correlation_id == self.number:
+            self._waiting.end(response)
+
+    def _replicate(
+        self, leader: str, question: OffsetsForLeaderEpochRequest | None
+    ) -> ProcessGenerator:
+        """A follower's life, until a crash or another leader interrupts it."""
+        replica = self._broker.replica
+        while question is not None:
+            response = yield self._ask_where_an_epoch_ends(leader, question)
+            if response is not None and response.error is not NO_ERROR:
+                yield self._waiting.pause(self._retry_ms, self._timeout_ms)
+            elif response is not None:
+                question = self._truncate(question, response)
+        while replica.up:
+            if replica.download is None:
+                response = yield self._fetch(leader)
+                pause_ms = 0 if response is None else self._append(response)
+            else:
+                response = yield self._fetch_chunk(leader)
+                pause_ms = 0 if response is None else self._take_chunk(response)
+            if pause_ms:
+                yield self._waiting.pause(pause_ms, self._timeout_ms)
+
+    def _ask_where_an_epoch_ends(
+        self, leader: str, question: OffsetsForLeaderEpochRequest
+    ) -> Event:
+        self.number += 1
+        self._broker.send(leader, question._replace(correlation_id=self.number))
+        return self._waiting.begin(self._timeout_ms)
+
+    def _truncate(
+        self, question: OffsetsForLeaderEpochRequest, response: OffsetsForLeaderEpochResponse
+    ) -> OffsetsForLeaderEpochRequest | None:
+        """Cut what an answer says, as the rules want; what is to be asked next, if anything."""
         broker = self._broker
-        if self.leader is None or not broker.replica.up:
-            return
-        left_ms = self._deadline_ms - broker.clock.now_ms
-        if left_ms <= 0:
-            self.ask()
-        else:
-            self._timed = True
-            broker.clock.after(left_ms, self._end_wait)
-
-    def _again(self, number: int) -> None:
-        if number == self.number:
-            self.ask()
-
-    def _later(self, delay_ms: int) -> None:
-        clock = self._broker.clock
-        self._deadline_ms = clock.now_ms + delay_ms + self._timeout_ms
-        clock.after(delay_ms, self._again, self.number)
-
-    def receive_epoch_end(self, response: OffsetsForLeaderEpochResponse) -> None:
-        """The leader said where an epoch ends, or why it does not."""
-        broker, question = self._broker, self._question
-        if response.correlation_id != self.number or question is None:
-            return
-        if response.error is not NO_ERROR:
-            self._later(self._retry_ms)
-            return
         result = receive_offsets_for_leader_epoch(
             broker.replica, question, response, rules=broker.rules
         )
         broker.context.emit_all(result.events)
-        self._question = result.request
-        self.ask()
+        return result.request
 
-    def receive(self, response: FetchResponse) -> None:
-        """A fetch was answered."""
+    def _fetch(self, leader: str) -> Event:
         broker = self._broker
-        if response.correlation_id != self.number:
-            self._receive_stale(response)
-            return
+        versions = broker.versions
+        self.number += 1
+        request = fetch_request(
+            broker.replica,
+            max_batches=1 if self.slow_ms else None,
+            max_bytes=self._max_bytes,
+            replica_epoch=broker.incarnation,
+            version=None if versions is None else versions.fetch_version,
+            correlation_id=self.number,
+        )
+        self.acknowledged = request.offset
+        broker.network.send(broker.name, leader, request)
+        return self._waiting.begin(self._timeout_ms)
+
+    def _append(self, response: FetchResponse) -> int:
+        """Do what the leader answered; in how many ms to go on."""
+        broker = self._broker
         result = self._take(response)
         if response.answer is RECORDS:
-            broker.heard_ms = broker.clock.now_ms
+            broker.heard_ms = broker.context.now_ms
             self.fetched = True
             if broker.context.retention is not None:
                 broker.context.emit_all(take_log_start(broker.replica, response.log_start_offset))
         else:
             if result.rebuilt:
-                self._follower.rebuilt(response.fetch_offset)
+                broker.rebuilt(response.fetch_offset)
             if result.retry_later:
-                self._later(self._retry_ms)
-                return
-        if self.slow_ms:
-            self._later(self.slow_ms)
-        else:
-            self.ask()
-
-    def _receive_stale(self, response: FetchResponse) -> None:
-        """Without `response_fencing` it counts that an answer comes, not to which request."""
-        if self._broker.rules.replication.response_fencing or response.correlation_id < self._first:
-            return
-        self._follower.sees(response.epoch)
-        self._take(response)
+                return self._retry_ms
+        return self.slow_ms
 
     def _take(self, response: FetchResponse) -> ReceiveResult:
         """Do what an answer says."""
@@ -229,13 +196,20 @@ class Fetcher:
                 broker.high_watermark_moved()
         return result
 
-    def receive_chunk(self, response: FetchSnapshotResponse) -> None:
-        """A chunk of a snapshot arrived, or the reason why there is none."""
+    def _fetch_chunk(self, leader: str) -> Event:
         broker = self._broker
-        if response.correlation_id != self.number:
-            return
+        self.number += 1
+        request = snapshot_request(
+            broker.replica, max_bytes=self._chunk_bytes, correlation_id=self.number
+        )
+        broker.send(leader, request)
+        return self._waiting.begin(self._timeout_ms)
+
+    def _take_chunk(self, response: FetchSnapshotResponse) -> int:
+        """A chunk of a snapshot, or the reason why there is none; in how many ms to go on."""
+        broker = self._broker
         if response.error in (None, SnapshotError.SNAPSHOT_NOT_FOUND):
-            broker.heard_ms = broker.clock.now_ms
+            broker.heard_ms = broker.context.now_ms
             self.fetched = True
         crashes = broker.crash_at_install
         result = receive_snapshot_chunk(
@@ -245,10 +219,6 @@ class Fetcher:
         if crashes and result.complete:
             broker.crash_at_install = False
             broker.context.crash(broker.name, "install")
-            return
-        if result.installed:
+        elif result.installed:
             self._loader.begin()
-        if result.events:
-            self.ask()
-        else:
-            self._later(self._retry_ms)
+        return 0 if result.events else self._retry_ms

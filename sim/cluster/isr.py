@@ -6,6 +6,8 @@ half `replica.lag.time.max.ms`), AlterPartitionManager.
 
 from __future__ import annotations
 
+from simpy.events import ProcessGenerator
+
 from sim.cluster.leader import LeaderState
 from sim.cluster.network import CONTROLLER
 from sim.cluster.node import Node
@@ -28,8 +30,6 @@ class IsrMembership:
         state: The newest state that it was told; None = none yet.
         asked_ms: When it asked the controller for another in-sync set; None = not now.
     """
-
-    __slots__ = ("_half_lag_ms", "_lag_max_ms", "_node", "_registered", "asked_ms", "state")
 
     def __init__(self, node: Node) -> None:
         """A broker that was told nothing."""
@@ -90,7 +90,7 @@ class IsrMembership:
         leader = node.leader
         if leader is None or leader.epoch != state.leader_epoch:
             leader = node.lead(state.leader_epoch, isr=state.isr, replicas=state.replicas)
-            node.clock.after(self._half_lag_ms, self._look_for_laggards, leader)
+            leader.lives.start(self._look_for_laggards(leader))
         self.asked_ms = None
         leadership = node.replica.leadership
         if leadership is None:
@@ -152,7 +152,7 @@ class IsrMembership:
         rule = self._node.rules.replication.high_watermark_waits_for
         if rule == "in_sync_set":
             return
-        now_ms, end = self._node.clock.now_ms, self._node.replica.log.log_end_offset
+        now_ms, end = self._node.context.now_ms, self._node.replica.log.log_end_offset
         leadership.awaited = tuple(
             [
                 name
@@ -167,35 +167,39 @@ class IsrMembership:
             ]
         )
 
-    def _look_for_laggards(self, leader: LeaderState) -> None:
-        """Ask for a set without those that have not caught up for too long."""
-        node, state, now_ms = self._node, self.state, self._node.clock.now_ms
-        leadership = node.replica.leadership
-        if leader.over or leadership is None or state is None:
-            return
-        limit_ms = self._lag_max_ms
+    def _look_for_laggards(self, leader: LeaderState) -> ProcessGenerator:
+        """Look again and again for those that have not caught up for too long."""
+        looks = 1
+        while True:
+            yield self._node.env.timeout(looks * self._half_lag_ms)
+            # Nobody can be late before `late_ms` are over: looks in between would find nothing.
+            late_ms = self._ask_without_laggards(leader)
+            looks = max(1, -(-(late_ms + 1) // self._half_lag_ms))
+
+    def _ask_without_laggards(self, leader: LeaderState) -> int:
+        """Ask for a set without laggards, if there are any; in how many ms there may be one."""
+        node, state, now_ms = self._node, self.state, self._node.context.now_ms
+        leadership, limit_ms = node.replica.leadership, self._lag_max_ms
+        assert leadership is not None
+        assert state is not None
+        if self.asked_ms is not None and now_ms - self.asked_ms <= limit_ms:
+            return 0
         followers = [name for name in leadership.isr if name != node.name]
-        oldest_ms = min([leader.caught_up_ms(name) for name in followers], default=now_ms)
-        late_ms = 0
-        if self.asked_ms is None or now_ms - self.asked_ms > limit_ms:
-            end = node.replica.log.log_end_offset
-            laggards = [
-                name
-                for name in followers
-                if now_ms - leader.caught_up_ms(name) > limit_ms
-                and leadership.positions.get(name) != end
-            ]
-            if laggards or self.asked_ms is not None:
-                in_sync = tuple(name for name in leadership.isr if name not in laggards)
-                self._ask(leader, state, in_sync)
-            elif self.asked_ms is None:
-                late_ms = oldest_ms + limit_ms - now_ms
-        # Nobody can be late before `late_ms` are over: looks in between would find nothing.
-        looks = max(1, -(-(late_ms + 1) // self._half_lag_ms))
-        node.clock.after(looks * self._half_lag_ms, self._look_for_laggards, leader)
+        caught_up_ms = {name: leader.caught_up_ms(name) for name in followers}
+        end = node.replica.log.log_end_offset
+        laggards = [
+            name
+            for name in followers
+            if now_ms - caught_up_ms[name] > limit_ms and leadership.positions.get(name) != end
+        ]
+        if laggards or self.asked_ms is not None:
+            in_sync = tuple(name for name in leadership.isr if name not in laggards)
+            self._ask(leader, state, in_sync)
+            return 0
+        return min(caught_up_ms.values(), default=now_ms) + limit_ms - now_ms
 
     def _ask(self, leader: LeaderState, state: PartitionState, isr: tuple[str, ...]) -> None:
         node = self._node
-        self.asked_ms = node.clock.now_ms
+        self.asked_ms = node.context.now_ms
         request = AlterPartitionRequest(node.name, leader.epoch, state.partition_epoch, isr)
         node.send(CONTROLLER, request)

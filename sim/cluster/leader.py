@@ -7,6 +7,8 @@ from dataclasses import replace
 from typing import Any, Final
 
 from sim.cluster.broker import Broker
+from sim.cluster.delayed import Delayed
+from sim.cluster.waiting import Lives
 from sim.replication.converting import as_served
 from sim.replication.leader import (
     acknowledge_fetch,
@@ -37,8 +39,6 @@ class FollowerProgress:
         replica_epoch: The newest of its lives that the leader has heard of (KIP-903).
     """
 
-    __slots__ = ("caught_up_ms", "contact_ms", "fetch_ms", "leader_end", "replica_epoch")
-
     def __init__(self, now_ms: int, *, in_sync: bool = False) -> None:
         """A follower of a new leader; an in-sync one is given the benefit of the doubt.
 
@@ -61,29 +61,14 @@ class LeaderState:
     Attributes:
         epoch: The epoch.
         progress: Follower name -> how far behind it is.
-        waiting: Follower name -> its fetch that waits.
-        over: Whether the leadership has ended.
+        fetches: The fetches of followers that wait.
+        lives: What goes on as long as it leads.
     """
-
-    __slots__ = (
-        "_acknowledgements",
-        "_broker",
-        "_deadlines",
-        "_high_watermark",
-        "_snapshots",
-        "_tells_commits",
-        "_timed",
-        "_wait_ms",
-        "epoch",
-        "over",
-        "progress",
-        "waiting",
-    )
 
     def __init__(self, broker: Broker, epoch: int, replicas: Iterable[str]) -> None:
         """The state of a leader that was elected just now; `replicas` may follow it."""
         context = broker.context
-        now_ms = broker.clock.now_ms
+        now_ms = broker.context.now_ms
         self._broker = broker
         self.epoch = epoch
         leadership = broker.replica.leadership
@@ -93,12 +78,10 @@ class LeaderState:
             for name in replicas
             if name != broker.name
         }
-        self.waiting: dict[str, FetchRequest] = {}
-        self._deadlines: dict[str, int] = {}
-        self.over = False
+        self.fetches = Delayed[FetchRequest](broker.env, self._answer)
+        self.lives = Lives(broker.env)
         self._acknowledgements: list[Acknowledgement] = []
         self._high_watermark = -1
-        self._timed = False
         self._snapshots = context.retention is None
         self._tells_commits = context.rules.replication.commit == "majority"
         self._wait_ms = context.scenario.timers.fetch_wait_ms
@@ -170,7 +153,7 @@ class LeaderState:
         name = request.follower
         progress = self.progress.get(name)
         if progress is None:
-            progress = self.progress[name] = FollowerProgress(broker.clock.now_ms)
+            progress = self.progress[name] = FollowerProgress(broker.context.now_ms)
         elif request.replica_epoch < progress.replica_epoch:
             return False
         replica, rules = broker.replica, broker.rules
@@ -190,7 +173,7 @@ class LeaderState:
         if events:
             self.react(events)
         if response is None:
-            self._wait(request)
+            self.fetches.hold(name, request, self._wait_ms)
         else:
             self._send(request, response)
         return True
@@ -199,7 +182,7 @@ class LeaderState:
         """A follower asked for something that says nothing about its position."""
         progress = self.progress.get(follower)
         if progress is not None:
-            progress.contact_ms = self._broker.clock.now_ms
+            progress.contact_ms = self._broker.context.now_ms
 
     def caught_up_ms(self, follower: str) -> int:
         """When a follower last had everything; long ago, if nobody knows it."""
@@ -214,15 +197,15 @@ class LeaderState:
         leadership = self._broker.replica.leadership
         if leadership is not None:
             leadership.positions.pop(follower, None)
-        self.waiting.pop(follower, None)
+        self.fetches.waiting.pop(follower, None)
         progress = self.progress.get(follower)
         if progress is None:
-            progress = self.progress[follower] = FollowerProgress(self._broker.clock.now_ms)
+            progress = self.progress[follower] = FollowerProgress(self._broker.context.now_ms)
         progress.replica_epoch = max(progress.replica_epoch, replica_epoch)
 
     def _note_fetch(self, progress: FollowerProgress, request: FetchRequest, end: int) -> None:
         """Replica.updateFetchStateOrThrow: caught up now, or at the time of the last fetch."""
-        now_ms, offset = self._broker.clock.now_ms, request.offset
+        now_ms, offset = self._broker.context.now_ms, request.offset
         if offset >= end:
             progress.caught_up_ms = now_ms
         elif offset >= progress.leader_end and progress.fetch_ms > progress.caught_up_ms:
@@ -231,19 +214,15 @@ class LeaderState:
         progress.fetch_ms = progress.contact_ms = now_ms
         progress.replica_epoch = request.replica_epoch
 
-    def _wait(self, request: FetchRequest) -> None:
-        clock, name = self._broker.clock, request.follower
-        self.waiting[name] = request
-        self._deadlines[name] = clock.now_ms + self._wait_ms
-        if not self._timed:
-            self._timed = True
-            clock.after(self._wait_ms, self._end_waits)
+    def end(self) -> None:
+        """The leadership is over: nobody who waits here gets an answer."""
+        self.fetches.waiting.clear()
+        self.lives.interrupt()
 
     def wake(self) -> None:
         """Answer every waiting fetch: something was appended, or there is more to say."""
-        if self.waiting:
-            waiting, self.waiting = self.waiting, {}
-            self._answer(waiting.values())
+        if self.fetches.waiting:
+            self._answer(self.fetches.take_all())
 
     def _answer(self, requests: Iterable[FetchRequest]) -> None:
         """Answer fetches that have waited, whatever there is to say.
@@ -254,8 +233,6 @@ class LeaderState:
         answered_one: FetchRequest | None = None
         shared: FetchResponse | None = None
         for request in requests:
-            if self.over:
-                return
             if (
                 shared is not None
                 and answered_one is not None
@@ -288,21 +265,6 @@ class LeaderState:
                 broker.context.emit_all(served.events)
                 response = replace(response, batches=served.batches)
         broker.network.send(broker.name, name, response)
-
-    def _end_waits(self) -> None:
-        """Answer the fetches that have waited long enough; come back for the others."""
-        self._timed = False
-        if self.over:
-            return
-        clock = self._broker.clock
-        now_ms = clock.now_ms
-        waiting, deadlines = self.waiting, self._deadlines
-        due = [name for name in waiting if deadlines[name] <= now_ms]
-        self._answer([waiting.pop(name) for name in due])
-        if self.waiting and not self._timed:
-            self._timed = True
-            first_ms = min([deadlines[name] for name in self.waiting])
-            clock.after(max(1, first_ms - now_ms), self._end_waits)
 
 
 def _knows_less(request: FetchRequest, high_watermark: int) -> bool:

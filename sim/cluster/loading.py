@@ -7,7 +7,10 @@ coordinator's state machine is the leader's alone: see `sim.cluster.coordinating
 
 from __future__ import annotations
 
+from simpy.events import ProcessGenerator, Timeout
+
 from sim.cluster.broker import Broker
+from sim.cluster.waiting import Lives
 from sim.trace import StateLoaded
 
 
@@ -18,12 +21,10 @@ class StateLoader:
         loading: Whether it is not there yet.
     """
 
-    __slots__ = ("_broker", "_number", "_us_per_record", "loading")
-
     def __init__(self, broker: Broker) -> None:
         """A state machine that is there."""
         self._broker = broker
-        self._number = 0
+        self._lives = Lives(broker.env)
         self._us_per_record = broker.context.scenario.timers.load_us_per_record
         self.loading = False
 
@@ -40,16 +41,16 @@ class StateLoader:
         )
         took_ms = -(-(from_snapshot + from_log) * self._us_per_record // 1_000)
         self.loading = True
-        self._number += 1
+        self._lives.interrupt()
         loaded = StateLoaded(broker.name, end, from_snapshot, from_log, took_ms)
-        broker.clock.after(took_ms, self._done, self._number, loaded)
+        self._lives.start(self._load(broker.env.timeout(took_ms, loaded)))
 
     def stop(self) -> None:
         """Forget it, as a crash does."""
-        self._number += 1
+        self._lives.interrupt()
         self.loading = False
 
-    def _done(self, number: int, loaded: StateLoaded) -> None:
-        if number == self._number:
-            self.loading = False
-            self._broker.context.emit(loaded)
+    def _load(self, done: Timeout) -> ProcessGenerator:
+        loaded = yield done
+        self.loading = False
+        self._broker.context.emit(loaded)

@@ -12,7 +12,9 @@ from collections.abc import Callable, Collection, Iterable
 from random import Random
 from typing import Any, Final, NamedTuple
 
-from sim.cluster.clock import Clock
+from simpy import Environment, Event
+
+from sim.cluster.waiting import Later
 from sim.scenario.model import Network as NetworkSettings
 
 CONTROLLER: Final = "controller"
@@ -37,18 +39,6 @@ class Link:
         lost: Messages that did not arrive.
     """
 
-    __slots__ = (
-        "cuts",
-        "draw",
-        "loss",
-        "lost",
-        "lowest_ms",
-        "outside",
-        "receive",
-        "sent",
-        "span_ms",
-    )
-
     def __init__(
         self,
         latency_ms: tuple[int, int],
@@ -69,12 +59,12 @@ class Link:
         self.sent = 0
         self.lost = 0
 
-    def deliver(self, message: Any) -> None:
-        """A message arrives, unless the link is cut now."""
+    def deliver(self, arrival: Event) -> None:
+        """A message arrives, which is the value of the event, unless the link is cut now."""
         if self.cuts:
             self.lost += 1
         else:
-            self.receive(message)
+            self.receive(arrival.value)
 
 
 class Client(NamedTuple):
@@ -92,23 +82,11 @@ class Network:
         slowest_ms: Largest latency of any link in ms.
     """
 
-    __slots__ = (
-        "_all",
-        "_clients",
-        "_clock",
-        "_exceptions",
-        "_links",
-        "_random",
-        "_receivers",
-        "_settings",
-        "slowest_ms",
-    )
-
     def __init__(
-        self, clock: Clock, settings: NetworkSettings, random: Callable[[str], Random]
+        self, env: Environment, settings: NetworkSettings, random: Callable[[str], Random]
     ) -> None:
         """A network without addresses; `random` gives the stream for a purpose."""
-        self._clock = clock
+        self._env = env
         self._settings = settings
         self._random = random
         self._exceptions = {(link.source, link.target): link for link in settings.links}
@@ -177,7 +155,7 @@ class Network:
             link.lost += 1
             return
         delay_ms += link.lowest_ms + int(link.draw() * link.span_ms)
-        self._clock.call(delay_ms, link.deliver, message)
+        Later(self._env, delay_ms, link.deliver, message)
 
     def outgoing(self, name: str, peers: Collection[str] = ()) -> list[Link]:
         """The links on which `name` sends, to `peers` if there are any, else to everybody."""

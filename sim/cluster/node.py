@@ -72,18 +72,6 @@ class Node(Broker):
         handlers: Class of a message -> what takes it.
     """
 
-    __slots__ = (
-        "background",
-        "consumers",
-        "coordinating",
-        "fetcher",
-        "handlers",
-        "leader",
-        "loader",
-        "membership",
-        "snapshots",
-    )
-
     membership: Membership
 
     def __init__(self, context: Context, spec: ReplicaSpec) -> None:
@@ -91,7 +79,7 @@ class Node(Broker):
         super().__init__(context, spec)
         self.leader: LeaderState | None = None
         self.loader = StateLoader(self)
-        self.fetcher = Fetcher(self, self, self.loader)
+        self.fetcher = Fetcher(self, self.loader)
         self.consumers = ConsumerFetches(self)
         self.background = BackgroundTasks(self)
         self.coordinating = Coordinating(self)
@@ -100,9 +88,9 @@ class Node(Broker):
             FetchRequest: self._fetch,
             FetchResponse: self.fetcher.receive,
             FetchSnapshotRequest: self._fetch_snapshot,
-            FetchSnapshotResponse: self.fetcher.receive_chunk,
+            FetchSnapshotResponse: self.fetcher.receive_other,
             OffsetsForLeaderEpochRequest: self._offsets_for_leader_epoch,
-            OffsetsForLeaderEpochResponse: self.fetcher.receive_epoch_end,
+            OffsetsForLeaderEpochResponse: self.fetcher.receive_other,
             ProduceRequest: self._produce,
             WriteTxnMarkersRequest: self._write_marker,
             ConsumerFetchRequest: self.consumers.receive,
@@ -213,7 +201,7 @@ class Node(Broker):
         state, self.leader = self.leader, None
         self.coordinating.stop()
         if state is not None:
-            state.over = True
+            state.end()
         return state
 
     def sees(self, epoch: int) -> None:
@@ -255,17 +243,19 @@ class Node(Broker):
         self.consumers.close()
         self.resign()
         self.loader.stop()
+        self.lives.interrupt()
         self.incarnation += 1
 
     def leave(self) -> None:
         """Go for good, up or down."""
         self._close_connections()
         self.fetcher.stop()
+        self.background_lives.interrupt()
         self.replica.up = False
 
     def restart(self) -> None:
         """Come back with what is on disk."""
-        self.heard_ms = self.clock.now_ms
+        self.heard_ms = self.context.now_ms
         self.context.emit_all(recover(self.replica, rules=self.rules))
         self.fetcher.acknowledged = self.replica.log.log_end_offset
         self.loader.begin()

@@ -11,7 +11,11 @@ from __future__ import annotations
 from collections import deque
 from typing import Final
 
+from simpy import Event
+from simpy.events import ProcessGenerator
+
 from sim.cluster.context import Context
+from sim.cluster.waiting import Answer, Later
 from sim.compaction.strategies import ENCODERS
 from sim.log import Record
 from sim.log.formats import TOMBSTONE_HEADER
@@ -55,9 +59,10 @@ class InFlightRequest:
         tries: How often it was sent.
         asked: Whom it was sent to last.
         deadline_ms: When it is sent again, if nobody answers.
+        answer: What it waits for: its response, or None when that comes too late.
     """
 
-    __slots__ = ("asked", "deadline_ms", "request", "transaction", "tries")
+    answer: Answer
 
     def __init__(self, request: ProduceRequest | WriteTxnMarkersRequest, transaction: int) -> None:
         """A request that was not sent yet."""
@@ -82,37 +87,12 @@ class Producer:
         client: Its produce version (KIP-87), where brokers have versions.
     """
 
-    __slots__ = (
-        "_acks",
-        "_clock",
-        "_context",
-        "_correlation_id",
-        "_failed",
-        "_flights",
-        "_leader",
-        "_queue",
-        "_retries",
-        "_retry_ms",
-        "_sequence",
-        "_timed",
-        "_transaction",
-        "client",
-        "epoch",
-        "idempotent",
-        "name",
-        "number",
-        "patient",
-        "producer_id",
-        "versions",
-    )
-
     def __init__(
         self, context: Context, number: int, *, idempotent: bool, patient: bool = False
     ) -> None:
         """A producer that has sent nothing and knows no leader."""
         workload = context.scenario.workload
         self._context = context
-        self._clock = context.clock
         self.number = number
         self.producer_id, self.epoch = context.scenario.applications.identity_of(number)
         self.name = f"producer {number}"
@@ -130,13 +110,16 @@ class Producer:
         self._correlation_id = 0
         self._failed = 0
         self._transaction = 0
+        self._decided: Answer | None = None
         self._timed = False
         context.network.add_client(self.name, self.receive)
+        if idempotent:
+            context.env.process(self._live())
 
     @property
     def idle(self) -> bool:
         """Nothing waits and nothing is on its way."""
-        return not self._queue and not self._flights
+        return self._decided is not None if self.idempotent else not self._flights
 
     def decide(
         self,
@@ -153,11 +136,17 @@ class Producer:
             return
         if not self.versions and sends:
             sends = tuple([send._replace(version=None) for send in sends])
-        if self._queue or (self._flights and self.idempotent):
-            self._queue.append((sends, end, headers))
-            self._pump()
+        self._hand_over((sends, end, headers))
+
+    def _hand_over(self, decision: Decision) -> None:
+        """Send it at once, unless something is to be sent before it."""
+        decided, self._decided = self._decided, None
+        if not self.idempotent:
+            self._context.env.process(self._deliver(self._sent(decision)))
+        elif decided is None:
+            self._queue.append(decision)
         else:
-            self._start(sends, end, headers)
+            decided.come(decision)
 
     def decide_one(self, send: Send, headers: tuple[SentHeader, ...]) -> None:
         """Send one record, perhaps with these headers in the place of its version header."""
@@ -180,7 +169,10 @@ class Producer:
     def _begin_instance(self) -> None:
         """Fence the instance before: what it left open the coordinator aborts (InitProducerId)."""
         self._context.producer_epochs[self.producer_id] = self.epoch
-        self._start((), EndTransaction(self._clock.now_ms, self.number, 0, commit=False), ())
+        self._hand_over(((), self._abort(), ()))
+
+    def _abort(self) -> EndTransaction:
+        return EndTransaction(self._context.now_ms, self.number, 0, commit=False)
 
     def _is_under_way(self, sends: tuple[Send, ...]) -> bool:
         """Whether a fenced instance goes on with a transaction that the coordinator knows.
@@ -190,17 +182,80 @@ class Producer:
         """
         return bool(sends) and 0 < sends[0].transaction == self._transaction
 
-    def _pump(self) -> None:
-        """Send what may be sent now."""
-        while self._queue and not (self.idempotent and self._flights):
-            self._start(*self._next_batch())
+    def _live(self) -> ProcessGenerator:
+        """An idempotent producer: one request after the other."""
+        while True:
+            decision = self._next_batch() if self._queue else (yield self._next_decision())
+            yield from self._deliver(self._sent(decision))
+
+    def _next_decision(self) -> Answer:
+        self._decided = Answer(self._context.env)
+        return self._decided
+
+    def _sent(self, decision: Decision) -> InFlightRequest:
+        """The request that comes of a decision, on its way for the first time."""
+        flight = self._request_of(*decision)
+        self._flights.append(flight)
+        self._transmit(flight)
+        return flight
+
+    def _deliver(self, flight: InFlightRequest) -> ProcessGenerator:
+        """One request, from its first try until it is answered or given up."""
+        env, counts = self._context.env, self._context.counts
+        while True:
+            response = yield self._wait(flight)
+            if response is not None and self._has_to_wait(flight, response):
+                response = yield self._wait(flight)
+            if response is None:
+                self._leader = None
+            elif response.error is NO_ERROR:
+                self._flights.remove(flight)
+                counts.sends_acknowledged += 1
+                return
+            elif response.error in RETRIED:
+                pause_ms = _pause_ms(flight.tries)
+                flight.deadline_ms = self._context.now_ms + pause_ms + self._retry_ms
+                yield env.timeout(pause_ms)
+            elif response.error is not ErrorCode.NOT_LEADER_OR_FOLLOWER:
+                break
+            if self._has_tried_enough(flight):
+                break
+            self._transmit(flight)
+        self._flights.remove(flight)
+        counts.sends_given_up += 1
+        self._failed = flight.transaction
+
+    def _wait(self, flight: InFlightRequest) -> Answer:
+        """What to yield for a response to a request, or None when its deadline has passed."""
+        flight.answer = Answer(self._context.env)
+        if not self._timed:
+            self._arm(self._retry_ms)
+        return flight.answer
+
+    def _arm(self, delay_ms: int) -> None:
+        self._timed = True
+        Later(self._context.env, max(1, delay_ms), self._end_late_waits)
+
+    def _end_late_waits(self, _timer: Event) -> None:
+        """End the waits that are past their deadlines; come back for the others."""
+        self._timed = False
+        now_ms = self._context.now_ms
+        for flight in [one for one in self._flights if one.deadline_ms <= now_ms]:
+            flight.answer.come(None)
+        if self._flights and not self._timed:
+            self._arm(min([flight.deadline_ms for flight in self._flights]) - now_ms)
+
+    def _has_tried_enough(self, flight: InFlightRequest) -> bool:
+        """Markers are written by a coordinator that never gives up (KIP-98)."""
+        marker = type(flight.request) is WriteTxnMarkersRequest
+        return flight.tries > self._retries and not marker and not self.patient
 
     def _next_batch(self) -> Decision:
         """The next decision, with those that fit into the same batch."""
         queue = self._queue
         first = queue.popleft()
         sends, end, headers = first
-        if not self.idempotent or end is not None or headers or not queue:
+        if end is not None or headers or not queue:
             return first
         transaction = sends[0].transaction
         while queue:
@@ -212,16 +267,6 @@ class Producer:
             sends += more
             queue.popleft()
         return sends, None, ()
-
-    def _start(
-        self,
-        sends: tuple[Send, ...],
-        end: EndTransaction | None,
-        headers: tuple[Headers, ...],
-    ) -> None:
-        flight = self._request_of(sends, end, headers)
-        self._flights.append(flight)
-        self._transmit(flight)
 
     def _request_of(
         self,
@@ -273,9 +318,9 @@ class Producer:
         return tuple(records)
 
     def _transmit(self, flight: InFlightRequest) -> None:
-        context, clock = self._context, self._clock
+        context = self._context
         flight.tries += 1
-        flight.deadline_ms = clock.now_ms + self._retry_ms
+        flight.deadline_ms = context.now_ms + self._retry_ms
         if self._leader is None and context.leader is not None:
             self._leader = context.leader[1]
         flight.asked = self._leader
@@ -285,83 +330,27 @@ class Producer:
             flight.request = flight.request._replace(
                 correlation_id=self._correlation_id, version=self.client
             )
-        if not self._timed:
-            self._timed = True
-            clock.after(max(1, self._retry_ms), self._end_waits)
         if self._leader is not None:
             context.network.send(self.name, self._leader, flight.request)
 
-    def _end_waits(self) -> None:
-        """Try again what was not answered in time, or give it up."""
-        self._timed = False
-        now_ms = self._clock.now_ms
-        for flight in [one for one in self._flights if one.deadline_ms <= now_ms]:
-            self._leader = None
-            self._try_again(flight)
-        self._pump()
-        if self._flights and not self._timed:
-            self._timed = True
-            first_ms = min([flight.deadline_ms for flight in self._flights])
-            self._clock.after(max(1, first_ms - now_ms), self._end_waits)
-
-    def _try_again(self, flight: InFlightRequest) -> None:
-        """Markers are written by a coordinator that never gives up (KIP-98)."""
-        marker = type(flight.request) is WriteTxnMarkersRequest
-        if flight.tries > self._retries and not marker and not self.patient:
-            self._give_up(flight)
-        else:
-            self._transmit(flight)
-
-    def _give_up(self, flight: InFlightRequest) -> None:
-        self._flights.remove(flight)
-        self._context.counts.sends_given_up += 1
-        self._failed = flight.transaction
-
     def receive(self, response: ProduceResponse | WriteTxnMarkersResponse) -> None:
         """A request was answered; an answer to an earlier try comes too late and is ignored."""
-        number = response.correlation_id
         for flight in self._flights:
-            if flight.request.correlation_id == number:
-                break
-        else:
-            return
-        error = response.error
-        if error is NO_ERROR:
-            self._flights.remove(flight)
-            self._context.counts.sends_acknowledged += 1
-        elif error is ErrorCode.NOT_LEADER_OR_FOLLOWER:
-            self._find_leader(flight)
-        elif error in RETRIED:
-            self._back_off(flight)
-        else:
-            self._give_up(flight)
-        if self._queue:
-            self._pump()
+            if flight.request.correlation_id == response.correlation_id:
+                flight.answer.come(response)
+                return
 
-    def _find_leader(self, flight: InFlightRequest) -> None:
-        """The replica that was asked does not lead: send again at once if another one does."""
+    def _has_to_wait(
+        self, flight: InFlightRequest, response: ProduceResponse | WriteTxnMarkersResponse
+    ) -> bool:
+        """The replica that was asked does not lead, and nobody knows who does."""
+        if response.error is not ErrorCode.NOT_LEADER_OR_FOLLOWER:
+            return False
         leader = self._context.leader
-        if leader is not None and leader[1] != flight.asked:
-            self._leader = leader[1]
-            self._try_again(flight)
-
-    def _back_off(self, flight: InFlightRequest) -> None:
-        """Nothing was written: send the same batch, with the same sequence number, after a pause.
-
-        The leader is still the leader, so nobody is asked who leads (NotEnoughReplicasException is
-        no InvalidMetadataException).
-        """
-        doublings = min(flight.tries - 1, BACKOFF_MAX_MS.bit_length())
-        pause_ms = min(BACKOFF_MAX_MS, BACKOFF_MS << doublings)
-        clock = self._clock
-        flight.deadline_ms = clock.now_ms + pause_ms + self._retry_ms
-        clock.after(pause_ms, self._send_again, flight, flight.tries)
-
-    def _send_again(self, flight: InFlightRequest, tries: int) -> None:
-        """Unless it has ended, or was sent again, since that try."""
-        if flight.tries == tries and flight in self._flights:
-            self._try_again(flight)
-            self._pump()
+        if leader is None or leader[1] == flight.asked:
+            return True
+        self._leader = leader[1]
+        return False
 
     def stop(self) -> None:
         """Give up what was not sent yet; what is on its way is still answered or given up."""
@@ -370,4 +359,14 @@ class Producer:
 
     def abort_open_transaction(self) -> None:
         """What the coordinator does when a transaction takes too long (transaction.timeout.ms)."""
-        self.decide((), EndTransaction(self._clock.now_ms, self.number, 0, commit=False))
+        self.decide((), self._abort())
+
+
+def _pause_ms(tries: int) -> int:
+    """How long to wait before the same batch is sent again, with the same sequence number.
+
+    The leader is still the leader, so nobody is asked who leads (NotEnoughReplicasException is no
+    InvalidMetadataException).
+    """
+    doublings = min(tries - 1, BACKOFF_MAX_MS.bit_length())
+    return min(BACKOFF_MAX_MS, BACKOFF_MS << doublings)

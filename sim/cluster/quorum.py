@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
+from simpy.events import ProcessGenerator, Timeout
+
 from sim.cluster.leader import LeaderState
 from sim.cluster.node import Node
 from sim.replication.elections import answer_vote, last_entry, successors, votes_for, waits
@@ -75,29 +77,11 @@ class QuorumMembership:
             reached this offset again, since it forgot what it promised.
     """
 
-    __slots__ = (
-        "_node",
-        "_random",
-        "_ticking",
-        "_times",
-        "asked_ms",
-        "attempts",
-        "barred_below",
-        "candidacy",
-        "granted",
-        "loyal_until_ms",
-        "prospect",
-        "refused",
-        "timeout_ms",
-        "voters",
-    )
-
     def __init__(self, node: Node, voters: tuple[str, ...]) -> None:
         """A voter that has not voted yet, if it is one of `voters`."""
         self._node = node
         self._random = node.context.random(f"elections {node.name}")
         self._times = timeouts_of(node.context.scenario.timers)
-        self._ticking = False
         self.voters = voters
         self.timeout_ms = 0
         self.candidacy: int | None = None
@@ -168,44 +152,43 @@ class QuorumMembership:
 
     def _wait_for_leader(self) -> None:
         self.timeout_ms = self._draw() + self._times.wait_ms
-        self._tick_again()
+        if self.is_voter:
+            self._node.lives.start(self._stand_without_a_leader(self._until_due()))
 
-    def _tick_again(self) -> None:
-        if not self._ticking and self.is_voter:
-            self._ticking = True
-            clock = self._node.clock
-            clock.after(max(1, self._due_ms - clock.now_ms), self._tick)
+    def _until_due(self) -> Timeout:
+        return self._node.env.timeout(max(1, self._due_ms - self._node.context.now_ms))
 
-    def _tick(self) -> None:
-        """Stand for election when no leader was heard for too long; come back later otherwise."""
-        self._ticking = False
+    def _stand_without_a_leader(self, due: Timeout) -> ProcessGenerator:
+        """A voter's election timer: stand whenever no leader was heard for too long."""
         node = self._node
-        if not node.replica.up:
-            return
-        now_ms = node.clock.now_ms
-        if node.leader is not None or self.barred:
-            node.heard_ms = now_ms
-        elif now_ms >= self._due_ms:
-            if self.candidacy is None or node.rules.election.election_backoff == "none":
-                self._stand()
-            else:
-                self._back_off(self.candidacy)
-        self._tick_again()
+        while True:
+            yield due
+            now_ms = node.context.now_ms
+            if node.leader is not None or self.barred:
+                node.heard_ms = now_ms
+            elif now_ms >= self._due_ms:
+                if self.candidacy is None or node.rules.election.election_backoff == "none":
+                    self._stand()
+                else:
+                    self._back_off(self.candidacy)
+            due = self._until_due()
 
     def _back_off(self, epoch: int) -> None:
         """Campaign again a little later: longer after each time that failed.
 
         Source: KafkaRaftClient.binaryExponentialElectionBackoffMs, CandidateState.startBackingOff.
         """
-        self.asked_ms = self._node.clock.now_ms
+        self.asked_ms = self._node.context.now_ms
         longest_ms = self._times.election_ms[1]
         pause_ms = BACKOFF_MS * self._random.randrange(1 << min(self.attempts, 21))
-        self._node.clock.after(max(1, min(pause_ms, longest_ms)), self._campaign_again, epoch)
+        again = self._campaign_again(epoch, max(1, min(pause_ms, longest_ms)))
+        self._node.lives.start(again)
         self.timeout_ms = longest_ms + 1
 
-    def _campaign_again(self, epoch: int) -> None:
+    def _campaign_again(self, epoch: int, pause_ms: int) -> ProcessGenerator:
         node = self._node
-        if self.candidacy == epoch == node.replica.epoch and node.replica.up and not self.barred:
+        yield node.env.timeout(pause_ms)
+        if self.candidacy == epoch == node.replica.epoch and not self.barred:
             self.campaign()
 
     def _stand(self) -> None:
@@ -218,7 +201,7 @@ class QuorumMembership:
     def _ask_for_pre_votes(self) -> None:
         """Ask in the present epoch who would vote: no epoch changes (KIP-996, Prospective)."""
         node = self._node
-        self.asked_ms = node.clock.now_ms
+        self.asked_ms = node.context.now_ms
         self.timeout_ms = self._draw()
         self.prospect = epoch = node.replica.epoch
         self.granted = [node.name]
@@ -233,7 +216,7 @@ class QuorumMembership:
         node.fetcher.stop()
         epoch = node.replica.epoch + 1
         node.sees(epoch)
-        node.heard_ms = node.clock.now_ms
+        node.heard_ms = node.context.now_ms
         self.timeout_ms = self._draw()
         votes_for(node.replica, epoch, node.name)
         self.attempts = 1 if self.candidacy is None else self.attempts + 1
@@ -265,7 +248,7 @@ class QuorumMembership:
         epoch, fetcher = request.epoch, node.fetcher
         if epoch > replica.epoch:
             self._learn(epoch)
-        now_ms = node.clock.now_ms
+        now_ms = node.context.now_ms
         response = answer_vote(
             replica,
             request,
@@ -327,7 +310,6 @@ class QuorumMembership:
         node.sees(epoch)
         node.fetcher.stop()
         self.candidacy = None
-        self._tick_again()
 
     def _lead(self, epoch: int) -> None:
         self.candidacy = None
@@ -335,16 +317,13 @@ class QuorumMembership:
 
     def _announce_all(self, leader: LeaderState) -> None:
         """Announce the new leader, and begin to check whether a majority follows it."""
-        node = self._node
-        for name in node.network.replicas():
+        for name in self._others():
             self.announce(leader, name)
-        node.clock.after(self._times.half_ms, self._check_quorum, leader)
+        leader.lives.start(self._check_quorum(leader))
 
     def announce(self, leader: LeaderState, name: str) -> None:
         """Tell a replica who leads."""
-        node = self._node
-        if name != node.name:
-            node.send(name, BeginQuorumEpochRequest(node.name, leader.epoch))
+        self._node.send(name, BeginQuorumEpochRequest(self._node.name, leader.epoch))
 
     def _begin_epoch(self, request: BeginQuorumEpochRequest) -> None:
         """Somebody leads an epoch."""
@@ -353,7 +332,7 @@ class QuorumMembership:
             return
         if epoch > node.replica.epoch:
             self._learn(epoch)
-        node.heard_ms = node.clock.now_ms
+        node.heard_ms = node.context.now_ms
         self.candidacy = None
         self.loyal_until_ms = 0
         self.timeout_ms = self._draw() + self._times.wait_ms
@@ -361,31 +340,33 @@ class QuorumMembership:
         if fetcher.leader != request.leader or fetcher.epoch != epoch:
             fetcher.follow(request.leader, epoch)
 
-    def _check_quorum(self, leader: LeaderState) -> None:
-        """Check quorum, and announce the leader again to those who do not fetch."""
-        node, times = self._node, self._times
-        if leader.over:
-            return
-        now_ms = node.clock.now_ms
-        heard = 1
-        for name in node.network.replicas():
-            if name == node.name:
-                continue
-            progress = leader.progress.get(name)
-            silent_ms = now_ms - progress.contact_ms if progress is not None else now_ms
-            if name in self.voters and silent_ms <= times.check_quorum_ms:
-                heard += 1
-            if silent_ms > times.half_ms and name not in leader.waiting:
-                self.announce(leader, name)
-        if heard <= len(self.voters) // 2 and node.rules.election.check_quorum:
-            self._resign()
-        else:
-            node.clock.after(times.half_ms, self._check_quorum, leader)
+    def _check_quorum(self, leader: LeaderState) -> ProcessGenerator:
+        """Check quorum again and again, and announce the leader to those who do not fetch."""
+        node = self._node
+        while True:
+            yield node.env.timeout(self._times.half_ms)
+            heard = 1 + sum(self._is_heard(leader, name) for name in self._others())
+            if heard <= len(self.voters) // 2 and node.rules.election.check_quorum:
+                self._resign()
+                return
+
+    def _others(self) -> list[str]:
+        node = self._node
+        return [name for name in node.network.replicas() if name != node.name]
+
+    def _is_heard(self, leader: LeaderState, name: str) -> bool:
+        """Whether a replica counts for the leader, which is announced to one that is silent."""
+        now_ms, times = self._node.context.now_ms, self._times
+        progress = leader.progress.get(name)
+        silent_ms = now_ms - progress.contact_ms if progress is not None else now_ms
+        if silent_ms > times.half_ms and name not in leader.fetches.waiting:
+            self.announce(leader, name)
+        return name in self.voters and silent_ms <= times.check_quorum_ms
 
     def _resign(self) -> None:
         node = self._node
         node.resign()
-        node.heard_ms = node.clock.now_ms
+        node.heard_ms = node.context.now_ms
         self.timeout_ms = self._draw() + self._times.wait_ms
 
     def hand_over(self, preferred: str) -> bool:
@@ -424,12 +405,14 @@ class QuorumMembership:
             return
         turns = dict(waits(request.preferred_successors, self._times.election_ms[1]))
         if node.fetcher.leader is not None and node.fetcher.fetched:
-            self.loyal_until_ms = node.clock.now_ms + turns[node.name]
+            self.loyal_until_ms = node.context.now_ms + turns[node.name]
         node.fetcher.stop()
-        node.clock.after(turns[node.name], self._succeed, request.epoch)
+        node.lives.start(self._succeed(request.epoch, turns[node.name]))
 
-    def _succeed(self, epoch: int) -> None:
+    def _succeed(self, epoch: int, turn_ms: int) -> ProcessGenerator:
+        """Stand when it is this replica's turn, unless somebody else leads by then."""
         node = self._node
+        yield node.env.timeout(turn_ms)
         vacant = node.replica.epoch == epoch and node.fetcher.leader is None
-        if node.replica.up and vacant and node.leader is None and not self.barred:
+        if vacant and node.leader is None and not self.barred:
             self._stand()

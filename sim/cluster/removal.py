@@ -23,8 +23,6 @@ from sim.replication.messages import RemovalBoundsRequest, RemovalBoundsResponse
 class RemovalCoordination:
     """One replica's part: it coordinates while it leads, and reports while it does not."""
 
-    __slots__ = ("_coordinator", "_interval_ms", "_leader", "_node")
-
     def __init__(self, node: Node) -> None:
         """Nothing happens before `start`."""
         self._node = node
@@ -36,10 +34,9 @@ class RemovalCoordination:
 
     def start(self) -> None:
         """Hold a round every interval in which it leads."""
-        self._node.clock.after(self._interval_ms, self._round)
+        self._node.start_regularly(self._round, self._interval_ms, 0, 1)
 
     def _round(self) -> None:
-        self._node.clock.after(self._interval_ms, self._round)
         if self._node.leader is not None:
             self.hold_round(self._node.leader)
 

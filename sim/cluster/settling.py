@@ -8,10 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from simpy.events import ProcessGenerator
+
 from sim.cluster.cluster import Cluster
 from sim.cluster.consumer import Consumer
 from sim.cluster.faults import Faults
 from sim.cluster.node import Node
+from sim.cluster.waiting import Before
 from sim.cluster.workload import Timetable
 from sim.trace import Quiesced, RoundsEnded
 
@@ -23,6 +26,10 @@ PATIENCE_MS = 60_000
 
 MOST_PASSES = 20
 """Most cleaning passes per replica until nothing changes any more."""
+
+
+class NoRest(Exception):
+    """The healed cluster does not come to rest; the text says why."""
 
 
 class Settling:
@@ -43,34 +50,31 @@ class Settling:
         self._consumers = consumers
         self._faults = faults
 
-    def run(self) -> str | None:
-        """Heal, synchronise, clean, read to the end; why it did not work, or None."""
+    def settle(self) -> ProcessGenerator:
+        """Heal, synchronise, clean, read to the end.
+
+        Raises:
+            NoRest: Something goes on for too long.
+        """
         self._faults.end()
         self._timetable.stop()
-        unfinished = self._wait_for_rest()
-        if unfinished is not None:
-            return unfinished
+        yield from self._wait_for_rest()
         self._clean_to_a_fixpoint()
-        unfinished = self._wait_for_rest()
-        if unfinished is not None:
-            return unfinished
-        unfinished = self._last_rounds()
-        if unfinished is not None:
-            return unfinished
+        yield from self._wait_for_rest()
+        yield from self._last_rounds()
         leader = self._cluster.leading()
         assert leader is not None
         for consumer in self._consumers:
             source = self._cluster.nodes.get(consumer.tied_to or leader.name, leader)
             consumer.read_to_the_end(source.consumers.answer)
         self._context.emit(Quiesced(leader.name, synced=True))
-        return None
 
-    def _last_rounds(self) -> str | None:
-        """Clean again and again, the delete retention apart; why it did not work, or None."""
+    def _last_rounds(self) -> ProcessGenerator:
+        """Clean again and again, the delete retention apart."""
         cluster, context = self._cluster, self._context
         rounds, topic = context.scenario.last_rounds, context.scenario.topic
         if not rounds:
-            return None
+            return
         interval_ms = (
             max(context.rules.topic.delete_retention_ms, topic.min_compaction_lag_ms) + SLICE_MS
         )
@@ -79,25 +83,23 @@ class Settling:
                 if node.replica.log.active.batches:
                     node.replica.log.roll(now_ms=node.now_ms)
             self._clean_to_a_fixpoint()
-            context.clock.run_until(context.clock.now_ms + interval_ms)
-            unfinished = self._wait_for_rest()
-            if unfinished is not None:
-                return unfinished
+            yield Before(context.env, interval_ms)
+            yield from self._wait_for_rest()
         leader = cluster.leading()
         assert leader is not None
         cleaners = [n.name for n in cluster.nodes.values() if n.spec.cleaner_backoff_ms is not None]
         context.emit(RoundsEnded(leader.name, rounds, interval_ms, tuple(cleaners)))
-        return None
 
-    def _wait_for_rest(self) -> str | None:
-        """Go on until nobody has anything to do; what is still open after too long, or None."""
-        clock = self._context.clock
-        end_ms = clock.now_ms + PATIENCE_MS
+    def _wait_for_rest(self) -> ProcessGenerator:
+        """Go on until nobody has anything to do."""
+        context = self._context
+        end_ms = context.now_ms + PATIENCE_MS
         while (reason := self._unrest()) is not None:
-            if clock.now_ms >= end_ms:
-                return f"the healed cluster did not come to rest in {PATIENCE_MS} ms: {reason}"
-            clock.run_until(clock.now_ms + SLICE_MS)
-        return None
+            if context.now_ms >= end_ms:
+                raise NoRest(
+                    f"the healed cluster did not come to rest in {PATIENCE_MS} ms: {reason}"
+                )
+            yield Before(context.env, SLICE_MS)
 
     def _unrest(self) -> str | None:
         """What is still going on; None when the cluster is at rest."""
@@ -116,7 +118,7 @@ class Settling:
     def _is_synced(leader: Node, node: Node) -> bool:
         """Its fetch at its own log end waits at the leader, and it knows the high watermark."""
         assert leader.leader is not None
-        fetch = leader.leader.waiting.get(node.name)
+        fetch = leader.leader.fetches.waiting.get(node.name)
         log = node.replica.log
         if (
             fetch is None

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import count, islice
 from typing import NamedTuple
 
+from simpy.core import StopSimulation
+from simpy.events import ProcessGenerator
+
 from sim.cluster.asking import AskingClient
-from sim.cluster.clock import EventLimitReached
 from sim.cluster.cluster import Cluster
 from sim.cluster.config_changes import ConfigChanges
 from sim.cluster.consumer import Consumer
 from sim.cluster.context import SimulationResult
 from sim.cluster.faults import Faults
-from sim.cluster.settling import Settling
+from sim.cluster.settling import NoRest, Settling
+from sim.cluster.waiting import Before
 from sim.cluster.workload import Timetable
 from sim.errors import BadInput
 from sim.scenario.model import Scenario
@@ -49,27 +53,32 @@ def simulate(
     cluster = Cluster(scenario, record)
     context = cluster.context
     if fork is not None:
-        context.clock.after(fork.at_ms, context.draw_anew, fork.seed)
-    inconclusive: str | None
-    try:
-        inconclusive = _run(cluster)
-    except EventLimitReached:
-        inconclusive = f"limits.max_events: {scenario.limits.max_events} simulator events were used"
+        moment, seed = Before(context.env, fork.at_ms), fork.seed
+        moment.callbacks.append(lambda _: context.draw_anew(seed))
     network = context.network
+    steps, inconclusive = step_to_the_end(cluster)
     return SimulationResult(
-        inconclusive,
-        context.clock.processed,
-        context.clock.now_ms,
-        network.sent,
-        network.lost,
-        context.counts,
+        inconclusive, steps, context.now_ms, network.sent, network.lost, context.counts
     )
 
 
-def _run(cluster: Cluster) -> str | None:
-    """Run to the end and settle; why it did not come to rest, or None."""
+def step_to_the_end(cluster: Cluster) -> tuple[int, str | None]:
+    """Go through the events of a run; how many they were, and why it did not come to rest."""
+    env, limit = cluster.context.env, cluster.context.scenario.limits.max_events
+    env.process(_run(cluster))
+    step, steps = env.step, count()
+    try:
+        for _ in islice(steps, limit):
+            step()
+    except StopSimulation as stop:
+        return next(steps), stop.args[0]
+    return limit, f"limits.max_events: {limit} simulator events were used"
+
+
+def _run(cluster: Cluster) -> ProcessGenerator:
+    """Start everybody, let them live until the end of the scenario, and settle."""
     context = cluster.context
-    clock, scenario = context.clock, context.scenario
+    scenario = context.scenario
     cluster.start()
     timetable = Timetable(context)
     consumers = [Consumer(context, spec) for spec in scenario.consumers]
@@ -79,9 +88,15 @@ def _run(cluster: Cluster) -> str | None:
     for index, consumer in enumerate(consumers):
         consumer.start(index)
     for number, ask in enumerate(scenario.asks, start=1):
-        AskingClient(context, number, ask).start()
+        AskingClient(context, number, ask)
     faults.start()
-    clock.run_until(max(1, scenario.duration_ms))
+    yield Before(context.env, max(1, scenario.duration_ms))
     while timetable.reads_file:
-        clock.run_until(clock.now_ms + scenario.duration_ms)
-    return Settling(cluster, timetable=timetable, consumers=consumers, faults=faults).run()
+        yield Before(context.env, scenario.duration_ms)
+    settling = Settling(cluster, timetable=timetable, consumers=consumers, faults=faults)
+    reason = None
+    try:
+        yield from settling.settle()
+    except NoRest as unrest:
+        reason = str(unrest)
+    Before(context.env, 0, reason).callbacks.append(StopSimulation.callback)

@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
+
+from simpy import Process
+from simpy.events import ProcessGenerator
+
 from sim.cluster.broker import Broker
 from sim.cluster.loading import StateLoader
+from sim.cluster.waiting import Later
 from sim.compaction.transactions import undivided_end
 from sim.replication.cleaning import stable_offset
 from sim.replication.snapshots.delete import (
@@ -22,19 +28,6 @@ class SnapshotTasks:
         watches: Whether it wants to know what is committed.
     """
 
-    __slots__ = (
-        "_broker",
-        "_bytes",
-        "_counted",
-        "_loader",
-        "_retention",
-        "_settings",
-        "_since_ms",
-        "_timed",
-        "_timers",
-        "watches",
-    )
-
     def __init__(self, broker: Broker, loader: StateLoader) -> None:
         """Nothing runs before `start`."""
         self._broker = broker
@@ -49,7 +42,7 @@ class SnapshotTasks:
         self._bytes = 0
         self._counted = 0
         self._since_ms: int | None = None
-        self._timed = False
+        self._aging: Process | None = None
 
     def start(self, index: int, of: int) -> None:
         """Begin; replica `index` of `of` does by the clock what it does out of step with others."""
@@ -57,13 +50,11 @@ class SnapshotTasks:
         if broker.context.rules.cleaner.cleanup == "compact":
             return
         self.watches = settings.record_bytes is not None or settings.interval_ms is not None
-        after = broker.clock.after
         if timers.snapshot_interval_ms is not None:
-            first_ms = max(1, timers.snapshot_interval_ms * (index + 1) // of)
-            after(first_ms, self._take_by_the_clock, timers.snapshot_interval_ms)
+            broker.start_regularly(self._take, timers.snapshot_interval_ms, index, of)
         if self._retention is not None:
-            first_ms = max(1, timers.snapshot_cleaning_ms * (index + 1) // of)
-            after(first_ms, self._clean, self._retention)
+            clean = partial(self._clean, self._retention)
+            broker.start_regularly(clean, timers.snapshot_cleaning_ms, index, of)
 
     def high_watermark_moved(self) -> None:
         """Perhaps enough is committed for a snapshot (SnapshotGenerator)."""
@@ -82,29 +73,21 @@ class SnapshotTasks:
         settings = self._settings
         if settings.record_bytes is not None and self._bytes >= settings.record_bytes:
             self._bytes = 0
-            broker.clock.after(0, self._take)
+            Later(broker.env, 0, lambda _: self._take())
         if self._since_ms is None and self._counted > base:
-            self._since_ms = broker.clock.now_ms
-        if settings.interval_ms is not None and not self._timed and self._since_ms is not None:
-            self._timed = True
-            broker.clock.after(settings.interval_ms, self._waited, settings.interval_ms)
+            self._since_ms = broker.context.now_ms
+        idle = self._aging is None or not self._aging.is_alive
+        if settings.interval_ms is not None and idle and self._since_ms is not None:
+            self._aging = broker.background_lives.start(self._age(settings.interval_ms))
 
-    def _waited(self, interval_ms: int) -> None:
+    def _age(self, interval_ms: int) -> ProcessGenerator:
         """Something may be newer than the last snapshot for as long as is allowed (KIP-876)."""
-        self._timed = False
-        clock, since_ms = self._broker.clock, self._since_ms
-        if since_ms is None:
-            return
-        left_ms = since_ms + interval_ms - clock.now_ms
-        if left_ms > 0:
-            self._timed = True
-            clock.after(left_ms, self._waited, interval_ms)
-        else:
-            self._take()
-
-    def _take_by_the_clock(self, interval_ms: int) -> None:
-        """Take one, whatever has happened since the last one."""
-        self._broker.clock.after(interval_ms, self._take_by_the_clock, interval_ms)
+        left_ms = interval_ms
+        while left_ms > 0:
+            yield self._broker.env.timeout(left_ms)
+            if self._since_ms is None:
+                return
+            left_ms = self._since_ms + interval_ms - self._broker.context.now_ms
         self._take()
 
     def _take(self) -> None:
@@ -148,7 +131,6 @@ class SnapshotTasks:
     def _clean(self, retention: SnapshotRetention) -> None:
         """Look for snapshots beyond size or age."""
         broker = self._broker
-        broker.clock.after(self._timers.snapshot_cleaning_ms, self._clean, retention)
         if broker.replica.up:
             broker.context.emit_all(
                 delete_old_snapshots(

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import islice
+from itertools import groupby, islice
 from pathlib import Path
+
+from simpy import Process
+from simpy.events import ProcessGenerator
 
 from sim.changelog.reader import read_changes
 from sim.cluster.checking import CheckingApplication
@@ -19,17 +22,6 @@ def _when(step: tuple[Send | EndTransaction, tuple[SentHeader, ...]]) -> int:
 
 class Timetable:
     """All producers of a scenario, and the moments at which they decide something."""
-
-    __slots__ = (
-        "_checking",
-        "_context",
-        "_file",
-        "_file_producer",
-        "_next",
-        "_producers",
-        "_steps",
-        "_transactional",
-    )
 
     def __init__(self, context: Context) -> None:
         """They start with `start`."""
@@ -58,9 +50,8 @@ class Timetable:
         ]
         self._steps = [*steps, *((end, ()) for end in workload.ends)]
         self._steps.sort(key=_when)
-        self._next = 0
-        self._file: Iterator[Decision] | None = None
-        self._file_producer: Producer | None = None
+        self._deciding: Process | None = None
+        self._reading: Process | None = None
 
     def roll_out(self, change: Change) -> list[str]:
         """A producer (0 = all) sends otherwise from now on; the names of those it reaches."""
@@ -78,56 +69,47 @@ class Timetable:
 
     def start(self) -> None:
         """Begin to decide."""
-        clock = self._context.clock
-        if self._steps:
-            clock.after(max(0, self._steps[0][0].at_ms), self._decide)
-        source = self._context.scenario.workload.trace
+        env, source = self._context.env, self._context.scenario.workload.trace
+        self._deciding = env.process(self._decide())
         if source is not None:
             number = max(self._producers, default=0) + 1
             producer = Producer(self._context, number, idempotent=True, patient=True)
-            self._file_producer = self._producers[number] = producer
-            self._file = _batches_of(source, number)
-            clock.after(max(1, source.interval_ms), self._read_file, max(1, source.interval_ms))
+            self._producers[number] = producer
+            self._reading = env.process(self._read_file(source, producer))
 
-    def _decide(self) -> None:
-        """Everything that is decided now, then wait for the next decision."""
-        clock, steps, index = self._context.clock, self._steps, self._next
-        now_ms, count = clock.now_ms, len(steps)
-        while index < count:
-            step, headers = steps[index]
-            if step.at_ms > now_ms:
-                clock.after(step.at_ms - now_ms, self._decide)
-                break
-            index += 1
-            if self._checking:
-                self._checking[step.producer].decide(step)
-            elif isinstance(step, EndTransaction):
-                self._producers[step.producer].decide((), step)
-            else:
-                self._producers[step.producer].decide_one(step, headers)
-        self._next = index
+    def _decide(self) -> ProcessGenerator:
+        """Decide everything at its time."""
+        context = self._context
+        for at_ms, steps in groupby(self._steps, key=_when):
+            yield context.env.timeout(max(0, at_ms - context.now_ms))
+            for step, headers in steps:
+                if self._checking:
+                    self._checking[step.producer].decide(step)
+                elif isinstance(step, EndTransaction):
+                    self._producers[step.producer].decide((), step)
+                else:
+                    self._producers[step.producer].decide_one(step, headers)
 
-    def _read_file(self, interval_ms: int) -> None:
+    def _read_file(self, source: TraceSource, producer: Producer) -> ProcessGenerator:
         """Decide the next batch of the file when the one before is answered."""
-        assert self._file is not None
-        assert self._file_producer is not None
-        if self._file_producer.idle:
-            decision = next(self._file, None)
-            if decision is None:
-                self._file = None
-                return
-            self._file_producer.decide(*decision)
-        self._context.clock.after(interval_ms, self._read_file, interval_ms)
+        decisions = _batches_of(source, producer.number)
+        while True:
+            yield self._context.env.timeout(max(1, source.interval_ms))
+            if producer.idle:
+                decision = next(decisions, None)
+                if decision is None:
+                    return
+                producer.decide(*decision)
 
     @property
     def reads_file(self) -> bool:
         """A file of changes was not read to its end."""
-        return self._file is not None
+        return self._reading is not None and self._reading.is_alive
 
     @property
     def finished(self) -> bool:
         """Everything was decided, and answered or given up."""
-        if self._next < len(self._steps) or self._file is not None:
+        if self.reads_file or (self._deciding is not None and self._deciding.is_alive):
             return False
         if not all(application.idle for application in self._checking.values()):
             return False

@@ -87,7 +87,7 @@ def test_a_fetch_from_before_the_loss_of_a_disk_is_not_believed_after_it() -> No
     leading = leader.lead(1, isr=(), replicas=("r1", "r2", "r3"))
     fetch = fetch_request(wiped.replica, replica_epoch=wiped.incarnation)
     leading.fetch(fetch)
-    assert list(leading.waiting) == ["r2"]
+    assert list(leading.fetches.waiting) == ["r2"]
 
     wiped.incarnation += 1
     cluster.elections.wiped(wiped)

@@ -6,6 +6,7 @@ from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
 from typing import Any
 
 import pytest
+import simpy
 
 from sim.cluster.broker import Broker
 from sim.cluster.cluster import Cluster
@@ -42,7 +43,7 @@ def sent(case: Scenario, monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, str
     send = Network.send
 
     def spy(network: Network, source: str, target: str, message: Any, delay_ms: int = 0) -> None:
-        found.append((network._clock.now_ms + delay_ms, source, target, message))
+        found.append((int(network._env.now) + delay_ms, source, target, message))
         send(network, source, target, message, delay_ms)
 
     monkeypatch.setattr(Network, "send", spy)
@@ -80,7 +81,7 @@ def test_a_message_is_a_value(preset: str, monkeypatch: pytest.MonkeyPatch) -> N
 
 @pytest.mark.parametrize("preset", PRESETS)
 def test_no_party_holds_another_after_a_run(preset: str) -> None:
-    """What all share (`Context`: clock, network, the oracle of some rules) is not looked into."""
+    """What all share (`Context`: time, network, the oracle of some rules) is not looked into."""
     case = storm(preset)
     cluster = Cluster(case, lambda _at, _event: None)
     cluster.start()
@@ -88,7 +89,7 @@ def test_no_party_holds_another_after_a_run(preset: str) -> None:
     timetable.start()
     consumer = Consumer(cluster.context, ConsumerSpec("c1"))
     consumer.start(0)
-    cluster.context.clock.run_until(3_000)
+    cluster.context.env.run(until=3_000)
     parties: list[Any] = [*cluster.nodes.values(), *timetable._producers.values(), consumer]
     if isinstance(cluster.elections, ControllerElections):
         parties.append(cluster.elections.controller)
@@ -105,7 +106,7 @@ def reachable(party: Any) -> Iterator[Any]:
     while left:
         one = left.pop()
         shared = isinstance(one, (Context, Network, type, ModuleType, FunctionType))
-        shared = shared or type(one).__name__ in ("Clock", "ControllerElections")
+        shared = shared or isinstance(one, simpy.Environment | ControllerElections)
         if id(one) not in seen and not shared:
             seen.add(id(one))
             yield one
@@ -179,11 +180,11 @@ def test_a_consumer_that_waits_at_a_leader_is_sent_on_when_that_resigns() -> Non
 def test_a_leader_drops_a_fetch_of_an_earlier_life_of_a_follower() -> None:
     cluster = Cluster(scenario(), lambda _at, _event: None)
     cluster.start()
-    cluster.context.clock.run_until(300)
+    cluster.context.env.run(until=300)
     leader = cluster.nodes["r1"]
     state = leader.leader
     assert state is not None
     leader.receive(FetchRequest("r2", 1, 0, 1, replica_epoch=3))
     leader.receive(FetchRequest("r2", 1, 0, 1, replica_epoch=2))
 
-    assert state.waiting["r2"].replica_epoch == 3
+    assert state.fetches.waiting["r2"].replica_epoch == 3

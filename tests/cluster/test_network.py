@@ -4,8 +4,8 @@ from random import Random
 from typing import Any
 
 import pytest
+import simpy
 
-from sim.cluster.clock import Clock
 from sim.cluster.network import CONTROLLER, Network
 from sim.scenario.model import Link
 from sim.scenario.model import Network as NetworkSettings
@@ -15,18 +15,18 @@ class Parties:
     """A network of two replicas, a client and the controller that note what they get."""
 
     def __init__(self, settings: NetworkSettings) -> None:
-        self.clock = Clock(limit=1_000)
-        self.network = Network(self.clock, settings, Random)
+        self.env = simpy.Environment()
+        self.network = Network(self.env, settings, Random)
         self.got: list[tuple[str, Any, int]] = []
         for name in ("r1", "r2", CONTROLLER):
             self.network.add(name, self.taker(name))
         self.network.add_client("c1", self.taker("c1"))
 
     def taker(self, name: str) -> Any:
-        return lambda message: self.got.append((name, message, self.clock.now_ms))
+        return lambda message: self.got.append((name, message, int(self.env.now)))
 
     def after(self, ms: int) -> list[tuple[str, Any, int]]:
-        self.clock.run_until(self.clock.now_ms + ms)
+        self.env.run(until=self.env.now + ms)
         got, self.got = self.got, []
         return got
 

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from sim.cluster.cluster import Cluster
-from sim.cluster.simulation import _run
+from sim.cluster.simulation import step_to_the_end
 from sim.compaction import TOMBSTONE_MARKS
 from sim.files.formats import STORY_FORMAT
 from sim.files.trace_file import TraceHeader
@@ -102,13 +102,13 @@ def test_the_logs_of_random_runs_can_be_rebuilt_at_every_moment(number: int, pre
     cluster = Cluster(scenario, follower.take)
     kinds = set()
 
-    def compare() -> None:
+    def compare(_: object) -> None:
         follower.compare({name: node.replica for name, node in cluster.nodes.items()})
         kinds.add(follower.row["event"])
 
     for at_ms in range(0, 2 * scenario.duration_ms, 50):
-        cluster.context.clock.after(at_ms, compare)
-    _run(cluster)
-    compare()
+        cluster.context.env.timeout(at_ms).callbacks.append(compare)
+    step_to_the_end(cluster)
+    compare(None)
 
     assert len(kinds) > 2
