@@ -225,6 +225,8 @@ def renamed(story: Story, kind: str, names: Mapping[Any, Any], *, since: int = 0
 
 # Passes: steps go.
 
+STRETCH = 12
+"""Most steps of a stretch."""
 MERGES_UP_TO, NEAREST = 40, 6
 """Steps; in longer stories so near neighbours only are merged."""
 ROUND = (0, 1, 2, 5, 10, 100, 101, 1000)
@@ -391,11 +393,19 @@ def _step_chunks(shown: Shown[Story]) -> Iterator[range]:
     return chunks(len(shown.value.steps))
 
 
+def _stretches(shown: Shown[Story]) -> Iterator[range]:
+    """Steps in a row, wherever they begin: chunks have fixed places, and may cut through them."""
+    count = len(shown.value.steps)
+    for size in range(min(STRETCH, count), 2, -1):
+        yield from (range(end - size, end) for end in range(count, size - 1, -1))
+
+
 STORIES = Kind(
     (
         Pass(drop_replicas),
         Pass(_step_chunks, without_steps),
         Pass(plain_start),
+        Pass(_stretches, without_steps),
         Pass(begin_with),
         Pass(one_for_two),
         Pass(merge),
