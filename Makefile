@@ -110,7 +110,7 @@ lint: $(STAMP)  ## style, format, types, who may import whom
 	$(BIN)/ruff check
 	$(BIN)/ruff check --preview --select PLW1514 sim
 	$(BIN)/ruff format --check
-	$(BIN)/mypy --strict sim tests/rules/misspelt.py
+	$(BIN)/mypy --strict sim tests/bench tests/conformance tests/rules/misspelt.py
 	$(BIN)/lint-imports
 
 .PHONY: notebooks
@@ -134,16 +134,16 @@ tutorial:  ## the tutorial, command by command, in an environment that pip insta
 
 .PHONY: bench
 bench: $(COMPILED)/installed  ## measure side by side with the commit before, write reports/bench.json
-	$(BIN)/python -m sim.bench $(ARGS)
+	$(BIN)/python -m tests.bench $(ARGS)
 
 .PHONY: digests
 digests: $(COMPILED)/installed  ## Spark, processes, compiled and pure: the same digests of 2,000 runs
 	@$(HAVE_JAVA) || { echo "Spark $(NO_JAVA)" >&2; exit 2; }
-	$(BIN)/python -m sim.bench.digests $(ARGS)
+	$(BIN)/python -m tests.bench.digests $(ARGS)
 
 .PHONY: certify
 certify: $(STAMP)  ## 3,000 random runs and all scenarios: does the oracle of traces find the same
-	$(BIN)/python -m sim.bench.certified $(ARGS)
+	$(BIN)/python -m tests.bench.certified $(ARGS)
 
 .PHONY: wheel
 wheel: $(STAMP)  ## compile the simulator with mypyc: a wheel in dist/; needs a C compiler, minutes
@@ -169,19 +169,19 @@ $(COMPILED)/installed: $(STAMP) $(shell find sim -name '*.py')
 .PHONY: conformance
 conformance: $(STAMP)  ## compare the cleaner with Apache Kafka's own and with a real broker
 	@$(HAVE_JAVA) || { echo "Kafka $(NO_JAVA)" >&2; exit 2; }
-	@$(BIN)/python -m sim.conformance $(ARGS)
-	@$(BIN)/python -m sim.conformance.seen_files
-	@$(BIN)/python -m sim.conformance.seen_files 2.8.2
+	@$(BIN)/python -m tests.conformance $(ARGS)
+	@$(BIN)/python -m tests.conformance.seen_files
+	@$(BIN)/python -m tests.conformance.seen_files 2.8.2
 
 .PHONY: shrink-report
 shrink-report: $(STAMP)  ## how small failures get: red stories hidden in noise, random runs; reports/shrink*.md
-	$(BIN)/python -m sim.bench.shrinking -j 2
-	$(BIN)/python -m sim.bench.shrinking_runs -j 2
+	$(BIN)/python -m tests.bench.shrinking -j 2
+	$(BIN)/python -m tests.bench.shrinking_runs -j 2
 
 .PHONY: lock
 lock:  ## write requirements.lock anew from pyproject.toml; needs uv on the PATH
 	uv pip compile pyproject.toml --all-extras --group test --group lint --group build --group docs \
-	  --group bench \
+	  --group conformance \
 	  --universal --fork-strategy fewest --python-version 3.11 --generate-hashes \
 	  --no-emit-index-url --no-header --quiet --upgrade --output-file requirements.lock
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from sim.bench.certified import Certified, file_runs, random_runs
 from sim.certify import JUDGED
+from tests.bench.certified import Certified, file_runs, random_runs
 
 ROOT = Path(__file__).parents[2]
 RANDOM_RUNS = 150

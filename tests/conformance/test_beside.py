@@ -3,11 +3,11 @@
 from collections import Counter
 from dataclasses import replace
 
-from sim.conformance.beside import BesideResult
-from sim.conformance.beside_page import beside_lines, beside_sections
-from sim.conformance.features import features_expected
-from sim.conformance.pool_runs import POOL_FEATURES, ComparedPools
-from sim.conformance.random_runs import Compared
+from tests.conformance.beside import BesideResult
+from tests.conformance.beside_page import beside_lines, beside_sections
+from tests.conformance.features import features_expected
+from tests.conformance.pool_runs import POOL_FEATURES, ComparedPools
+from tests.conformance.random_runs import Compared
 
 EXPECTED = features_expected("kafka-2.8")
 HALVES = (Counter(dict.fromkeys(EXPECTED[::2], 2)), Counter(dict.fromkeys(EXPECTED[1::2], 3)))

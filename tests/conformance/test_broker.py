@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from sim.conformance.broker import Broker, running_broker
 from sim.errors import BadInput
+from tests.conformance.broker import Broker, running_broker
 from tests.conformance.processes import is_alive, wait_until
 
 LISTENS = r"""
@@ -77,7 +77,7 @@ def test_a_harness_that_is_killed_takes_the_broker_with_it(
     java(LISTENS)
     program = (
         "import sys, time; from pathlib import Path\n"
-        "from sim.conformance.broker import running_broker\n"
+        "from tests.conformance.broker import running_broker\n"
         "with running_broker([Path('kafka.jar')]):\n"
         "    print('up', flush=True); time.sleep(600)\n"
     )

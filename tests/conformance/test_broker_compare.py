@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from sim.conformance.broker_clients import Read
-from sim.conformance.broker_compare import compare_broker_run
-from sim.conformance.broker_run import RETENTION_MS, BrokerPass, BrokerRun
-from sim.conformance.compare import replog_answer
-from sim.conformance.log_builder import Data, Entry, LogBuilder, Marker, Write
-from sim.conformance.raw_log import RawLog, RawSegment
+from tests.conformance.broker_clients import Read
+from tests.conformance.broker_compare import compare_broker_run
+from tests.conformance.broker_run import RETENTION_MS, BrokerPass, BrokerRun
+from tests.conformance.compare import replog_answer
+from tests.conformance.log_builder import Data, Entry, LogBuilder, Marker, Write
+from tests.conformance.raw_log import RawLog, RawSegment
 
 Json = dict[str, Any]
 
@@ -105,7 +105,7 @@ def difference(run: BrokerRun) -> str | None:
     return compare_broker_run(run, replog_answer).difference
 
 
-def changed_disk(run: BrokerRun, change: Callable[[list[Json]], None]) -> BrokerRun:
+def changed_disk(run: BrokerRun, change: Callable[[list[Json]], object]) -> BrokerRun:
     """The run with other batches on the disk after the pass."""
     (passed,) = run.passes
     first, active = passed.after.segments

@@ -1,6 +1,6 @@
 """What is written to a real broker covers every kind of producer, and is the same for a seed."""
 
-from sim.conformance.broker_load import (
+from tests.conformance.broker_load import (
     IDEMPOTENT,
     PLAIN,
     TRANSACTIONAL,

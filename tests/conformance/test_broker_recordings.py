@@ -6,18 +6,18 @@ from typing import Any
 
 import pytest
 
-from sim.conformance.broker_clients import Read
-from sim.conformance.broker_index_seek import outcome, rules_of
-from sim.conformance.broker_recordings import (
+from sim.errors import BadInput
+from tests.conformance.broker_clients import Read
+from tests.conformance.broker_index_seek import outcome, rules_of
+from tests.conformance.broker_recordings import (
     FOLDER,
     SCENARIOS,
     read_broker_recordings,
     write_index_seek,
 )
-from sim.conformance.broker_run import BrokerPass, BrokerRun
-from sim.conformance.compare import normal_step, replog_answer
-from sim.conformance.raw_log import RawLog, RawSegment
-from sim.errors import BadInput
+from tests.conformance.broker_run import BrokerPass, BrokerRun
+from tests.conformance.compare import normal_step, replog_answer
+from tests.conformance.raw_log import RawLog, RawSegment
 
 Json = dict[str, Any]
 RECORDINGS = dict(read_broker_recordings())

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from sim.conformance.compare import replog_answer
+from tests.conformance.compare import replog_answer
 
 REPORT = Path("reports/kafka_index_seek.md").read_text()
 BEGIN, END = "$ cat > logs.py\n", "$ python logs.py\n"

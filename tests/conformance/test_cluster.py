@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from sim.conformance.cluster import BROKERS, Cluster, running_cluster
 from sim.errors import BadInput
+from tests.conformance.cluster import BROKERS, Cluster, running_cluster
 from tests.conformance.processes import is_alive, wait_until
 
 LISTENS = r"""
@@ -119,7 +119,7 @@ def test_a_harness_that_is_killed_takes_all_nodes_with_it(
     java(LISTENS)
     program = (
         "import signal, time; from pathlib import Path\n"
-        "from sim.conformance.cluster import running_cluster\n"
+        "from tests.conformance.cluster import running_cluster\n"
         "with running_cluster([Path('k.jar')], Path('l.jar'), kept=Path('kept')) as cluster:\n"
         "    pids = [process.pid for process in cluster.processes.values()]\n"
         "    cluster.processes[3].send_signal(signal.SIGSTOP)\n"
@@ -144,7 +144,7 @@ def test_a_harness_that_is_killed_while_folders_are_formatted_leaves_nothing(
     java(FORMATS_FOR_EVER)
     program = (
         "from pathlib import Path\n"
-        "from sim.conformance.cluster import running_cluster\n"
+        "from tests.conformance.cluster import running_cluster\n"
         "with running_cluster([Path('k.jar')], Path('l.jar'), kept=Path('kept')): pass\n"
     )
     root = Path(__file__).parent.parent.parent

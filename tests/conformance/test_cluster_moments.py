@@ -5,14 +5,14 @@ from typing import Any, cast
 
 import pytest
 
-from sim.conformance import cluster_moments
-from sim.conformance.broker import Broker
-from sim.conformance.broker_clients import Read
-from sim.conformance.cluster import Cluster
-from sim.conformance.cluster_clients import ClusterAdministrator, PartitionState
-from sim.conformance.cluster_moments import Differs, Witness, batch_text
-from sim.conformance.raw_log import RawLog, RawSegment
 from sim.errors import BadInput
+from tests.conformance import cluster_moments
+from tests.conformance.broker import Broker
+from tests.conformance.broker_clients import Read
+from tests.conformance.cluster import Cluster
+from tests.conformance.cluster_clients import ClusterAdministrator, PartitionState
+from tests.conformance.cluster_moments import Differs, Witness, batch_text
+from tests.conformance.raw_log import RawLog, RawSegment
 
 Json = dict[str, Any]
 STORY = "kafka_01_lost_tombstone"

@@ -5,13 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from sim.conformance import cluster_all
-from sim.conformance.broker_index_seek import SeekResult
-from sim.conformance.cluster_all import RealResult, run_real
-from sim.conformance.cluster_page import real_sections
-from sim.conformance.cluster_recordings import read_cluster_recordings
-from sim.conformance.cluster_run import CLUSTERS, ClusterResult
-from sim.conformance.compare import Json
+from tests.conformance import cluster_all
+from tests.conformance.broker_index_seek import SeekResult
+from tests.conformance.cluster_all import RealResult, run_real
+from tests.conformance.cluster_page import real_sections
+from tests.conformance.cluster_recordings import read_cluster_recordings
+from tests.conformance.cluster_run import CLUSTERS, ClusterResult
+from tests.conformance.compare import Json
 from tests.conformance.test_broker_recordings import run_of
 
 RECORDED = dict(read_cluster_recordings())

@@ -4,14 +4,14 @@ from pathlib import Path
 
 import pytest
 
-from sim.conformance.cluster_moments import STORIES, moments_of, predicted
-from sim.conformance.cluster_recordings import (
+from sim.errors import BadInput
+from sim.story import load_story
+from tests.conformance.cluster_moments import STORIES, moments_of, predicted
+from tests.conformance.cluster_recordings import (
     FOLDER,
     read_cluster_recordings,
     write_cluster_recording,
 )
-from sim.errors import BadInput
-from sim.story import load_story
 
 RECORDINGS = dict(read_cluster_recordings())
 NAMES = sorted(path.stem for path in STORIES.glob("*.yaml"))

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from sim.conformance.compare import Json, difference_between, first_difference, replog_answer
-from sim.conformance.log_builder import Data, Entry, Marker
-from sim.conformance.log_steps import Clean, Now, Plan, Retry, Segment, build
+from tests.conformance.compare import Json, difference_between, first_difference, replog_answer
+from tests.conformance.log_builder import Data, Entry, Marker
+from tests.conformance.log_steps import Clean, Now, Plan, Retry, Segment, build
 
 Change = Callable[[Json], None]
 

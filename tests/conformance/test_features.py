@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from sim.conformance.compare import replog_answer
-from sim.conformance.features import features_expected, features_of
-from sim.conformance.log_builder import Data, Entry, LeaderChange, Marker, Write
-from sim.conformance.log_steps import Append, Clean, Now, Other, Plan, Retry, Segment, Step, build
+from tests.conformance.compare import replog_answer
+from tests.conformance.features import features_expected, features_of
+from tests.conformance.log_builder import Data, Entry, LeaderChange, Marker, Write
+from tests.conformance.log_steps import Append, Clean, Now, Other, Plan, Retry, Segment, Step, build
 
 NOW = Now("later", 0)
 LATER = Now("later", 1_000)

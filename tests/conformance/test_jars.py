@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from sim.conformance.jars import IVY_SETTINGS, KAFKA_VERSION, default_cache, kafka_jars
 from sim.errors import BadInput
+from tests.conformance.jars import IVY_SETTINGS, KAFKA_VERSION, default_cache, kafka_jars
 
 VERSION = "1.2.3"
 

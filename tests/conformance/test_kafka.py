@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from sim.conformance import kafka
-from sim.conformance.disk_log import Due, KafkaPass, PassParameters
-from sim.conformance.kafka import KafkaCleaner
-from sim.conformance.segment_reader import SegmentContent
 from sim.errors import BadInput
+from tests.conformance import kafka
+from tests.conformance.disk_log import Due, KafkaPass, PassParameters
+from tests.conformance.kafka import KafkaCleaner
+from tests.conformance.segment_reader import SegmentContent
 
 DONE = KafkaPass(next_dirty_offset=99, messages_read=3, messages_written=2, invalid_messages=1)
 
@@ -288,7 +288,7 @@ def test_a_log_whose_pass_failed_is_not_cleaned_before_a_reload(
         log.calls.append(("failed",))
         raise JavaError("The last offset of appended transactions must increase sequentially")
 
-    monkeypatch.setattr(kafka.jpype, "JException", JavaError)
+    monkeypatch.setattr("jpype.JException", JavaError)
     monkeypatch.setattr(Log, "clean", fails)
     steps = [clean(2, 7), clean(2, 7), {"op": "reload"}, clean(2, 7)]
     answers = KafkaCleaner().answer(log_file(*steps))["steps"]
@@ -372,7 +372,7 @@ def test_a_file_that_is_no_log_file_is_one_line_and_status_2(
 def test_the_tool_says_how_to_call_it(capsys: pytest.CaptureFixture[str]) -> None:
     assert kafka.main([]) == 2
 
-    assert capsys.readouterr().err.startswith("usage: python -m sim.conformance.kafka FILE")
+    assert capsys.readouterr().err.startswith("usage: python -m tests.conformance.kafka FILE")
 
 
 @pytest.mark.parametrize(

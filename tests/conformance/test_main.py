@@ -1,4 +1,4 @@
-"""`python -m sim.conformance`: its exit status, its page, what it leaves beside the page."""
+"""`python -m tests.conformance`: its exit status, its page, what it leaves beside the page."""
 
 import json
 from pathlib import Path
@@ -6,15 +6,15 @@ from typing import Any
 
 import pytest
 
-from sim.conformance import __main__ as command
-from sim.conformance.broker_compare import BrokerResult
-from sim.conformance.broker_index_seek import SeekResult
-from sim.conformance.cluster_all import RealResult
-from sim.conformance.cluster_run import ClusterResult
-from sim.conformance.compare import replog_answer
-from sim.conformance.noticing import Noticed
-from sim.conformance.planted import PLANTED
 from sim.errors import BadInput
+from tests.conformance import __main__ as command
+from tests.conformance.broker_compare import BrokerResult
+from tests.conformance.broker_index_seek import SeekResult
+from tests.conformance.cluster_all import RealResult
+from tests.conformance.cluster_run import ClusterResult
+from tests.conformance.compare import replog_answer
+from tests.conformance.noticing import Noticed
+from tests.conformance.planted import PLANTED
 
 Json = dict[str, Any]
 
@@ -84,7 +84,7 @@ def test_all_agree_but_too_few_logs_show_too_little(
 def test_a_run_in_which_all_agree_and_everything_happens_exits_0(
     page: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("sim.conformance.random_runs.features_expected", lambda preset: ())
+    monkeypatch.setattr("tests.conformance.random_runs.features_expected", lambda preset: ())
 
     assert run(page, "--count", "5") == 0
 
@@ -115,7 +115,7 @@ def test_an_error_that_no_log_notices_exits_1(
         return [Noticed(PLANTED[0], None, "")]
 
     monkeypatch.setattr(command, "notice", notice)
-    monkeypatch.setattr("sim.conformance.random_runs.features_expected", lambda preset: ())
+    monkeypatch.setattr("tests.conformance.random_runs.features_expected", lambda preset: ())
 
     assert command.main(["--out", str(page), "--count", "2"]) == 1
 
@@ -127,7 +127,7 @@ def test_a_difference_on_the_broker_exits_1_and_leaves_its_log(
     page: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(command, "_with_broker", lambda chosen, status: broker("pass 1: no"))
-    monkeypatch.setattr("sim.conformance.random_runs.features_expected", lambda preset: ())
+    monkeypatch.setattr("tests.conformance.random_runs.features_expected", lambda preset: ())
 
     assert run(page, "--count", "2") == 1
     assert page.with_name("conformance-broker.json").exists()
@@ -137,7 +137,7 @@ def test_a_difference_on_a_cluster_exits_1_and_is_said(
     page: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(command, "_with_real", lambda status: real("a_story: tail: y"))
-    monkeypatch.setattr("sim.conformance.random_runs.features_expected", lambda preset: ())
+    monkeypatch.setattr("tests.conformance.random_runs.features_expected", lambda preset: ())
 
     assert run(page, "--count", "2") == 1
     assert "cluster of Kafka 3.8.0: a_story: tail: y" in capsys.readouterr().out
@@ -147,7 +147,7 @@ def test_a_difference_on_a_cluster_exits_1_and_is_said(
 def test_no_broker_means_no_cluster_either(
     page: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("sim.conformance.random_runs.features_expected", lambda preset: ())
+    monkeypatch.setattr("tests.conformance.random_runs.features_expected", lambda preset: ())
 
     run(page, "--count", "2", "--no-broker")
 
@@ -158,7 +158,7 @@ def test_no_broker_means_no_cluster_either(
 def test_recordings_are_made_when_all_agree(
     page: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr("sim.conformance.random_runs.features_expected", lambda preset: ())
+    monkeypatch.setattr("tests.conformance.random_runs.features_expected", lambda preset: ())
     monkeypatch.chdir(tmp_path)
 
     assert run(page, "--count", "12", "--record", "3") == 0

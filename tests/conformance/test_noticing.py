@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 
 import sim
-from sim.conformance.compare import replog_answer
-from sim.conformance.noticing import KeptLogs, Noticed, notice
-from sim.conformance.planted import PLANTED, Planted
-from sim.conformance.random_runs import Agreed
+from tests.conformance.compare import replog_answer
+from tests.conformance.noticing import KeptLogs, Noticed, notice
+from tests.conformance.planted import PLANTED, Planted
+from tests.conformance.random_runs import Agreed
 
 LOG = {
     "format": "replog-log/1",
@@ -40,7 +40,7 @@ def logs(kept: KeptLogs) -> Path:
 
 
 def test_the_first_log_that_shows_an_error_notices_it(logs: Path) -> None:
-    said = []
+    said: list[Noticed] = []
     wrong, harmless = notice(logs, (STAYS, HARMLESS), progress=said.append)
 
     assert wrong.log == 2

@@ -4,12 +4,12 @@ from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
-from sim.conformance.broker_compare import BrokerResult, PassRow
-from sim.conformance.features import features_expected
-from sim.conformance.noticing import Noticed
-from sim.conformance.page import ConformanceResult, summary, write_page
-from sim.conformance.planted import PLANTED
-from sim.conformance.random_runs import Compared
+from tests.conformance.broker_compare import BrokerResult, PassRow
+from tests.conformance.features import features_expected
+from tests.conformance.noticing import Noticed
+from tests.conformance.page import ConformanceResult, summary, write_page
+from tests.conformance.planted import PLANTED
+from tests.conformance.random_runs import Compared
 
 ALL = Counter(dict.fromkeys(features_expected("kafka-4.0"), 3))
 RANDOM = Compared(280, "kafka-4.0", logs=2000, steps=5000, passes=3797, records=23767, features=ALL)

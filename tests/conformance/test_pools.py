@@ -6,17 +6,17 @@ from typing import Any
 
 import pytest
 
-from sim.conformance.pool_kafka import PoolAnswer
-from sim.conformance.pool_logs import within
-from sim.conformance.pool_recordings import Choices, read_choices, write_choices
-from sim.conformance.pool_runs import (
+from sim.errors import BadInput
+from tests.conformance.pool_kafka import PoolAnswer
+from tests.conformance.pool_logs import within
+from tests.conformance.pool_recordings import Choices, read_choices, write_choices
+from tests.conformance.pool_runs import (
     POOL_FEATURES,
     choice_difference,
     compare_pools,
     pool_features,
     replog_choice,
 )
-from sim.errors import BadInput
 
 Json = dict[str, Any]
 

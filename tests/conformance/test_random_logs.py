@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sim.conformance.features import batches_of, written_batches
-from sim.conformance.log_builder import Data, Entry, LogBuilder, Marker
-from sim.conformance.log_steps import Append, Clean, Now, Plan, Retry, Segment, build
-from sim.conformance.random_logs import LARGE_GAP, documents
 from sim.logfile.answer import answer
+from tests.conformance.features import batches_of, written_batches
+from tests.conformance.log_builder import Data, Entry, LogBuilder, Marker
+from tests.conformance.log_steps import Append, Clean, Now, Plan, Retry, Segment, build
+from tests.conformance.random_logs import LARGE_GAP, documents
 
 Json = dict[str, Any]
 

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from sim.conformance.compare import replog_answer
-from sim.conformance.features import batches_of
-from sim.conformance.random_runs import COMPARING, SHRINKING, Agreed, compare_random
+from tests.conformance.compare import replog_answer
+from tests.conformance.features import batches_of
+from tests.conformance.random_runs import COMPARING, SHRINKING, Agreed, compare_random
 
 Json = dict[str, Any]
 

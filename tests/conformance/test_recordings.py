@@ -1,6 +1,6 @@
 """What Kafka's own cleaner answered once, Replog answers still; needs no Java.
 
-Those of `kafka-*.jsonl` are made by `python -m sim.conformance --record N`, in a run in which all
+Those of `kafka-*.jsonl` are made by `python -m tests.conformance --record N`, in a run in which all
 agreed. The other files hold what such a run seldom meets, asked of Kafka in the same way: maps that
 are read by the offset index, evicted ABORT markers, and the sizes of batches whose horizon, times,
 offsets and headers need many bytes.
@@ -13,13 +13,13 @@ from typing import Any
 
 import pytest
 
-from sim.conformance.compare import difference_between, replog_answer
-from sim.conformance.features import features_expected
-from sim.conformance.log_builder import Data, Entry
-from sim.conformance.log_steps import Clean, Now, Plan, Segment, build
-from sim.conformance.random_runs import Agreed
-from sim.conformance.recordings import Collection, read_recordings, write_recordings
 from sim.errors import BadInput
+from tests.conformance.compare import difference_between, replog_answer
+from tests.conformance.features import features_expected
+from tests.conformance.log_builder import Data, Entry
+from tests.conformance.log_steps import Clean, Now, Plan, Segment, build
+from tests.conformance.random_runs import Agreed
+from tests.conformance.recordings import Collection, read_recordings, write_recordings
 
 Json = dict[str, Any]
 

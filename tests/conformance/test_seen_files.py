@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from sim.conformance.compare import difference_between, replog_answer
-from sim.conformance.old_batches import old_bytes
-from sim.conformance.seen_files import recorded_answer, seen_files
+from tests.conformance.compare import difference_between, replog_answer
+from tests.conformance.old_batches import old_bytes
+from tests.conformance.seen_files import recorded_answer, seen_files
 
 ROOT = Path(__file__).parents[2]
 SEEN = seen_files(ROOT / "scenarios")

@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 
-from sim.conformance.random_logs import documents
 from sim.errors import BadInput
 from sim.files.document import Document
 from sim.logfile.answer import answer
 from sim.logfile.expect import checked, differences
+from tests.conformance.random_logs import documents
 from tests.logfile.many_logs import asked, document, log
 from tests.logfile.writer import Json, Writer
 

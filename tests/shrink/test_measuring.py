@@ -1,6 +1,6 @@
 """The report on shrinking: what a story is compared with, and that what falls short shows."""
 
-from sim.bench.shrinking import Row, judged, page
+from tests.bench.shrinking import Row, judged, page
 
 
 def row(name: str, bug: str, *, written: int, alone: int, steps: int, seconds: float = 1) -> Row:

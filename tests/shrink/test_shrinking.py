@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sim.bench.hiding import hide
 from sim.errors import BadInput
 from sim.scenario.generate import Mix, generate
 from sim.scenario.model import Change, EndTransaction, Fault, FaultKind, Scenario, Send, Workload
@@ -18,6 +17,7 @@ from sim.shrink.sought import Sought, sought_in
 from sim.shrink.stories import key_of, step_of, with_steps, without_steps
 from sim.story import Story, run_story
 from sim.story.format import STORY_DEFAULTS, story_from
+from tests.bench.hiding import hide
 from tests.shrink.cases import FAILING, LOST_TAIL, story
 
 CASES: dict[str, tuple[Story | Scenario, str | None, int]] = {

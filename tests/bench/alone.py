@@ -1,0 +1,31 @@
+"""The runs of a plan one after the other, in this process, with whatever `sim` is on the path.
+
+Started by its path under the interpreter of the compiled simulator, so it imports nothing of this
+package.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+from sim.sweeps import load_plan
+from sim.sweeps.plan import Sweep, number_runs
+from sim.sweeps.work import rows_of_cases
+from sim.timed_run import COMPILED
+
+Answer = tuple[str, str]
+"""What a run came to: verdict and digest."""
+
+
+def alone(sweep: Sweep) -> dict[int, Answer]:
+    """The runs of a sweep, by their number."""
+    rows = rows_of_cases(sweep, range(sweep.count))
+    return {row["run_id"]: (row["verdict"], row["digest"]) for row in rows}
+
+
+if __name__ == "__main__":
+    PATH, CASES, SEED = sys.argv[1:]
+    RUNS = alone(number_runs(load_plan(Path(PATH)), count=int(CASES), seed=int(SEED)))
+    print(json.dumps({"compiled": COMPILED, "runs": [(n, *answer) for n, answer in RUNS.items()]}))

@@ -1,0 +1,133 @@
+"""Certifies many runs: every scenario file, and random runs of every preset in every mix.
+
+    python -m tests.bench.certified --count 3000 --seed 1
+
+Each run is written as a trace and judged again by `sim.certify`. A run that both do not agree on is
+printed with the command that makes its trace.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from sim.certify import Certificate, Refused, certify
+from sim.files.formats import LOG_FORMAT
+from sim.files.trace_file import TraceHeader, TraceVerdict, trace_lines
+from sim.rules import PRESETS
+from sim.rules.presets import settings_from
+from sim.scenario.generate import generate
+from sim.scenario.generate.mix import BUILT_IN_MIXES, Mix
+from sim.scenario.trace_header import header_of
+from sim.suite import format_of, scenario_files
+from sim.suite.running import run_file
+from sim.timed_run import run_scenario
+from sim.trace import Event
+from sim.trace.digest import digest_of
+
+HARDER: dict[str, Any] = {
+    "power_losses": 0.7,
+    "power_failures": 0.5,
+    "cleaning_crashes": 0.3,
+    "read_committed": 0.5,
+    "small_fetches": 0.5,
+    "flush_settings": 0.5,
+    "header_mistakes": 0.5,
+}
+"""What every second case has on top, with `flush: interval`: runs that leave the contract."""
+SMALL: dict[str, Any] = {
+    "duration_ms": 3_000,
+    "sends": (20, 80),
+    "outage_ms": (100, 2_000),
+    "idle_ms": (300, 1_500),
+    "lateness_ms": (1, 1_500),
+    "clock_skew_ms": 600,
+}
+"""What makes a case three times as short, for tests."""
+
+
+class Certified(NamedTuple):
+    """One run: its name, its trace, and what became of it."""
+
+    name: str
+    trace: bytes
+    certificate: Certificate
+
+
+class Unreadable(Exception):
+    """A run whose trace the oracle refuses; says which."""
+
+
+def random_runs(count: int, seed: int, *, small: bool = False) -> Iterator[Certified]:
+    """Cases `seed` to `seed + count - 1`: all mixes and presets, one after the other."""
+    combinations = [(mix, preset) for mix in BUILT_IN_MIXES for preset in PRESETS]
+    for case in range(seed, seed + count):
+        mix, preset = combinations[case % len(combinations)]
+        harder = case // len(combinations) % 2 == 1
+        given = {**(SMALL if small else {}), **(HARDER if harder else {})}
+        rules = {"preset": preset, "delete_retention_ms": "500" if small else "1000"}
+        rules |= {"flush": "interval"} if harder else {}
+        scenario = generate(case, Mix.model_validate({"mix": mix, **given}))
+        settings = settings_from(rules, base=scenario.settings, where="a random run")
+        scenario = replace(scenario.with_rules(settings), preset=preset)
+        events: list[tuple[int, Event]] = []
+        run = run_scenario(scenario, trace=events)
+        told = tuple(violation._asdict() for violation in run.violations)
+        verdict = TraceVerdict(run.verdict, run.reason, told, run.digest)
+        yield _certified(f"{mix}, {preset}, case {case}", header_of(scenario), events, verdict)
+
+
+def file_runs(folder: Path) -> Iterator[Certified]:
+    """Every story and timed scenario below a folder."""
+    for path in scenario_files(folder):
+        if format_of(path) != LOG_FORMAT:
+            result = run_file(path, keep_events=True, describe=True)
+            assert result.trace_header is not None
+            told = tuple(violation._asdict() for violation in result.seen)
+            digest = digest_of(result.events)
+            verdict = TraceVerdict(result.verdict, result.reason, told, digest)
+            yield _certified(str(path), result.trace_header, list(result.events), verdict)
+
+
+def _certified(
+    name: str, header: TraceHeader, events: list[tuple[int, Event]], verdict: TraceVerdict
+) -> Certified:
+    trace = b"".join(trace_lines(header, events, verdict))
+    try:
+        return Certified(name, trace, certify(trace))
+    except Refused as error:
+        raise Unreadable(f"{name}: {error}") from error
+
+
+def main() -> int:
+    """Certify the files and the random runs; 1 when some disagree."""
+    parser = argparse.ArgumentParser(description=__doc__, prog="python -m tests.bench.certified")
+    parser.add_argument("--count", type=int, default=3_000, metavar="N")
+    parser.add_argument("--seed", type=int, default=1, metavar="N")
+    parser.add_argument("--save", type=Path, metavar="DIR", help="Keep traces that disagree.")
+    given = parser.parse_args()
+    violated: Counter[str] = Counter()
+    runs = left = disagreeing = 0
+    for source in (file_runs(Path("scenarios")), random_runs(given.count, given.seed)):
+        for name, trace, made in source:
+            runs += 1
+            left += made.left_at is not None
+            violated.update(name for name in made.found if name in made.told)
+            if made.differing:
+                disagreeing += 1
+                print(f"{name}: {', '.join(made.differing)}", flush=True)
+                if given.save:
+                    given.save.mkdir(parents=True, exist_ok=True)
+                    (given.save / f"{runs}.ndjson").write_bytes(trace)
+    print(f"{runs:,} runs, {disagreeing} disagree; {left} left the durability contract")
+    print("violated, found by both: " + ", ".join(f"{n} {v:,}" for n, v in violated.most_common()))
+    return 1 if disagreeing else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,182 @@
+"""Batches of a log file as Kafka's bytes, written by Kafka's own `DefaultRecordBatch`.
+
+Not by `MemoryRecordsBuilder`, which refuses or recomputes what a log file may well say: a largest
+timestamp above those of the records that are left, a producer without sequence.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import jpype
+
+from sim.errors import BadInput
+from tests.conformance.jvm import java_class
+from tests.conformance.old_batches import old_bytes
+
+NOTHING = -1
+"""Kafka's "none" for a timestamp, a producer, an epoch of a producer, a sequence."""
+MAGIC = 2
+CONTROL_TYPES = range(8)
+"""Numbers that Kafka may give to kinds of control records."""
+_INT = range(-(2**31), 2**31)
+
+
+class BatchWriter:
+    """Turns batches of a log file into bytes of a segment."""
+
+    def __init__(self) -> None:
+        self._batch = java_class(
+            "common.record.internal.DefaultRecordBatch", "common.record.DefaultRecordBatch"
+        )
+        self._record = java_class(
+            "common.record.internal.DefaultRecord", "common.record.DefaultRecord"
+        )
+        self._compressions = java_class(
+            "common.record.CompressionType", "common.record.internal.CompressionType"
+        )
+        self._timestamp_types = java_class("common.record.TimestampType")
+        kinds = java_class(
+            "common.record.internal.ControlRecordType", "common.record.ControlRecordType"
+        )
+        self._kinds = {str(kinds.fromTypeId(each).name()): each for each in CONTROL_TYPES}
+        self._header = java_class("common.header.internals.RecordHeader")
+        self._headers = jpype.JArray(java_class("common.header.Header"))
+        self._output = java_class("common.utils.ByteBufferOutputStream")
+        self._data_output = java_class("java.io.DataOutputStream")
+        self._buffer = java_class("java.nio.ByteBuffer")
+        self._overhead = int(self._batch.RECORD_BATCH_OVERHEAD)
+        self._has_horizons = _parameters(self._batch, "writeHeader") > 16
+
+    def segment(self, batches: Iterable[Mapping[str, Any]]) -> bytes:
+        """The bytes of these batches, one after the other."""
+        return b"".join(self.batch(batch) for batch in batches)
+
+    def batch(self, batch: Mapping[str, Any]) -> bytes:
+        """The bytes of one batch, its checksum included.
+
+        Raises:
+            BadInput: A number does not fit where Kafka keeps it.
+        """
+        if batch.get("magic", MAGIC) < MAGIC:
+            return old_bytes(batch)
+        records = batch["records"]
+        base, horizon = batch["base_offset"], batch.get("delete_horizon_ms")
+        base_time = _base_timestamp(records) if horizon is None else horizon
+        output = self._output(self._overhead + 64)
+        output.position(self._overhead)
+        compression = self._compressions.forName(batch.get("compression") or "none")
+        data = self._data_output(self._compressing(output, compression))
+        for record in records:
+            self._write(data, record, base, base_time)
+        data.close()
+        size = int(output.buffer().position())
+        flags = [bool(batch.get("transactional")), batch.get("control") is not None]
+        if self._has_horizons:
+            flags.append(horizon is not None)
+        elif horizon is not None:
+            raise BadInput(f"batch at offset {base}: this release of Kafka knows no delete horizon")
+        buffer = output.buffer()
+        buffer.position(0)
+        try:
+            self._batch.writeHeader(
+                buffer,
+                base,
+                _delta(batch["last_offset"] - base),
+                size,
+                MAGIC,
+                compression,
+                self._timestamp_types.forName(batch.get("timestamp_type") or "CreateTime"),
+                base_time,
+                _largest_timestamp(batch),
+                _number(batch, "producer_id", NOTHING),
+                _number(batch, "producer_epoch", NOTHING),
+                _number(batch, "base_sequence", NOTHING),
+                *flags,
+                _number(batch, "epoch", 0),
+                len(records),
+            )
+        except (OverflowError, TypeError) as error:
+            raise BadInput(f"batch at offset {base}: Kafka cannot hold it: {error}") from None
+        return bytes(buffer.array())[:size]
+
+    def _compressing(self, output: Any, compression: Any) -> Any:
+        """A stream into `output` that compresses what is written to it, if it is to."""
+        if compression == self._compressions.NONE:
+            return output
+        if hasattr(compression, "wrapForOutput"):  # until 3.7
+            return compression.wrapForOutput(output, MAGIC)
+        codecs = java_class("common.compress.Compression")
+        return codecs.of(compression).build().wrapForOutput(output, MAGIC)
+
+    def _write(self, data: Any, record: Mapping[str, Any], base: int, base_time: int) -> None:
+        time = record.get("timestamp_ms")
+        headers = record.get("headers") or ()
+        self._record.writeTo(
+            data,
+            _delta(record["offset"] - base),
+            (NOTHING if time is None else time) - base_time,
+            self._wrapped(self._key(record)),
+            self._wrapped(_value(record)),
+            self._headers([self._header(name, _bytes(value)) for name, value in headers]),
+        )
+
+    def _key(self, record: Mapping[str, Any]) -> bytes | None:
+        """A control record's key is its version and its type (ControlRecordType)."""
+        marker = record.get("marker")
+        if marker is None:
+            return _bytes(record.get("key"))
+        return struct.pack(">hh", 0, self._kinds[marker])
+
+    def _wrapped(self, content: bytes | None) -> Any:
+        return None if content is None else self._buffer.wrap(content)
+
+
+def _parameters(of: Any, method: str) -> int:
+    return max(
+        len(each.getParameterTypes())
+        for each in of.class_.getDeclaredMethods()
+        if each.getName() == method
+    )
+
+
+def _number(batch: Mapping[str, Any], name: str, default: int) -> int:
+    value = batch.get(name)
+    return default if value is None else int(value)
+
+
+def _delta(delta: int) -> int:
+    if delta not in _INT:
+        raise BadInput(f"offset delta {delta}: Kafka keeps the offsets of a batch in 31 bits")
+    return delta
+
+
+def _base_timestamp(records: Sequence[Mapping[str, Any]]) -> int:
+    """What Kafka writes: the first record's, none for a batch without records."""
+    return _number(records[0], "timestamp_ms", NOTHING) if records else NOTHING
+
+
+def _largest_timestamp(batch: Mapping[str, Any]) -> int:
+    if batch.get("timestamp_ms") is not None:
+        return int(batch["timestamp_ms"])
+    return max((_number(each, "timestamp_ms", NOTHING) for each in batch["records"]), default=-1)
+
+
+def _value(record: Mapping[str, Any]) -> bytes | None:
+    """A marker's value is its version and the coordinator's epoch (EndTransactionMarker).
+
+    The change of a leader gets the same, as no cleaner looks at it (LeaderChangeMessage has more).
+    """
+    return _bytes(record.get("value")) if record.get("marker") is None else struct.pack(">hi", 0, 0)
+
+
+def _bytes(value: object) -> bytes | None:
+    if value is None:
+        return None
+    if isinstance(value, dict):
+        return bytes.fromhex(value["hex"])
+    if isinstance(value, int):
+        return struct.pack(">q", value)
+    return str(value).encode()

@@ -1,0 +1,329 @@
+"""A deleted key that comes back on a stock broker: the map is read from behind an ABORT marker.
+
+A producer commits K=old, aborts a transaction, and after some bulk commits a delete of K. The
+broker's offset map holds three keys, so the first pass ends before the delete; the second one reads
+its map from where the offset index of the cleaned segment says, which is behind the marker, and
+takes the delete for aborted. Near misses are the same topic with COMMIT in place of ABORT, and one
+whose index has no entry.
+
+`python -m tests.conformance.broker_index_seek [--kafka VERSION] [--large]` runs it alone: with
+`--large` the bulk is 600 KB in place of 4.5, which releases before KAFKA-806 need.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Sequence
+from contextlib import closing
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from rich.console import Console
+
+from sim.errors import BadInput
+from tests.conformance.broker import Broker, running_broker
+from tests.conformance.broker_clients import (
+    PATIENCE_S,
+    Administrator,
+    Producer,
+    connected,
+    java_failures,
+    read_all,
+)
+from tests.conformance.broker_compare import compare_broker_run
+from tests.conformance.broker_process import await_that
+from tests.conformance.broker_recordings import write_index_seek
+from tests.conformance.broker_run import (
+    RETENTION_MS,
+    BrokerPass,
+    BrokerRun,
+    Say,
+    await_horizons,
+    begun_log_file,
+    now_ms,
+)
+from tests.conformance.compare import Json, replog_answer
+from tests.conformance.jars import KAFKA_VERSION, kafka_jars
+from tests.conformance.jvm import start_jvm
+from tests.conformance.raw_log import read_raw
+
+KEYS_IN_MAP = 3
+FULL_AT = 6
+"""Of K, bulk-1 and bulk-2 the map knows; from here on it does not."""
+SMALL = (2_200, 2_200)
+"""Bytes of the values between the marker and the delete: more than `index.interval.bytes`."""
+LARGE = (200_000, 200_000, 200_000)
+"""More than the cleaner's I/O buffer: before KAFKA-806 each of its writes adds one entry."""
+NO_INDEX_BYTES = 2**30
+COMMITS = {"abort": False, "commit": True, "abort_without_index": False}
+"""The topics, and whether the second transaction is committed."""
+
+_BROKER = {
+    "log.cleaner.dedupe.buffer.size": "4194304",
+    "log.cleaner.io.buffer.load.factor": "0.00002",  # of 174,762 slots: three keys
+}
+_SEGMENT_MS = 60_000
+_WHEN_ALL_IS_DIRTY, _WHENEVER = "0.5", "0.0"
+_TOPIC = {
+    "cleanup.policy": "delete",
+    "retention.ms": "-1",
+    "segment.ms": str(_SEGMENT_MS),
+    "delete.retention.ms": str(RETENTION_MS),
+    "min.cleanable.dirty.ratio": _WHEN_ALL_IS_DIRTY,
+}
+
+
+def run_index_seek(
+    jars: Sequence[Path], *, bulk: Sequence[int] = SMALL, say: Say = lambda text: None
+) -> dict[str, BrokerRun]:
+    """Run all topics on one broker of its own, by name; takes about 20 seconds.
+
+    Args:
+        jars: What `kafka_jars` gives.
+        bulk: Bytes of each value between the marker and the delete.
+        say: Takes what the run does now.
+
+    Raises:
+        BadInput: The broker does not start, or does not do in time what is waited for.
+    """
+    say("index seek: starting a broker whose map holds three keys")
+    with (
+        java_failures("the broker of the index seek"),
+        running_broker(jars, settings=_BROKER) as broker,
+        connected(broker.address) as administrator,
+    ):
+        topics = [_Topic(broker, administrator, name, bulk) for name in COMMITS]
+        for topic in topics:
+            topic.write()
+        for topic in topics:
+            topic.first_pass()
+        say("index seek: waiting for the delete horizon")
+        for topic in topics:
+            topic.second_pass()
+        return {topic.name: topic.run() for topic in topics}
+
+
+class _Topic:
+    """One of the topics: what is written, what its passes do, and a log file of both."""
+
+    def __init__(
+        self, broker: Broker, administrator: Administrator, name: str, bulk: Sequence[int]
+    ) -> None:
+        self.name = name
+        self._broker = broker
+        self._administrator = administrator
+        self._bulk = {f"bulk-{number}": "x" * size for number, size in enumerate(bulk, start=1)}
+        self._partition = broker.partition(name)
+        self._passes: list[BrokerPass] = []
+        self._document: Json = {}
+        self._markers = 0
+        self._at_ms = now_ms()  # as that of the markers: nothing rolls between them
+        self._interval: dict[str, int] = {}
+        if name == "abort_without_index":
+            self._interval = {"index_interval_bytes": NO_INDEX_BYTES}
+        named = {rule.replace("_", "."): str(value) for rule, value in self._interval.items()}
+        administrator.create(name, {**_TOPIC, **named})
+
+    def write(self) -> None:
+        """All records, each a batch; the last one rolls."""
+        transactional = {"transactional.id": f"A-{self.name}", "enable.idempotence": "true"}
+        address = self._broker.address
+        with (
+            closing(Producer(address, self.name, transactional)) as producer,
+            closing(Producer(address, self.name, {"enable.idempotence": "false"})) as plain,
+        ):
+            self._transaction(producer, "K", "old", commit=True)
+            self._transaction(producer, "bulk-1", "undecided", commit=COMMITS[self.name])
+            for key, value in self._bulk.items():
+                self._send(plain, key, value)
+            self._transaction(producer, "K", None, commit=True)
+            self._at_ms += 2 * _SEGMENT_MS
+            self._send(plain, "last", "rolls the segment")
+        begun = begun_log_file(read_raw(self._partition))
+        self._document = {**begun, "rules": {**begun["rules"], **self._interval}}
+
+    def first_pass(self) -> None:
+        """The topic becomes a compacted one; the map is full before the delete."""
+        self._clean(0, FULL_AT, {"cleanup.policy": "compact"})
+
+    def second_pass(self) -> None:
+        """After the horizon of the delete, the rest of the segment."""
+        await_horizons(self._partition)
+        active = self._document["segments"][-1]["base_offset"]
+        self._clean(FULL_AT, active, {"min.cleanable.dirty.ratio": _WHENEVER})
+
+    def run(self) -> BrokerRun:
+        """What happened, with what consumers read in the end."""
+        address = self._broker.address
+        return BrokerRun(
+            document=self._document,
+            passes=tuple(self._passes),
+            uncommitted=read_all(address, self.name, "read_uncommitted"),
+            committed=read_all(address, self.name, "read_committed"),
+            held_up=True,
+        )
+
+    def _transaction(
+        self, producer: Producer, key: str, value: str | None, *, commit: bool
+    ) -> None:
+        """One record and its marker, which a broker writes a little later than it answers."""
+        producer.begin()
+        self._send(producer, key, value)
+        producer.end(commit=commit)
+        self._markers += 1
+        await_that(
+            lambda: self._markers_written() == self._markers,
+            f"{self._markers} markers in the log of {self.name}",
+            patience_s=PATIENCE_S,
+            last=self._markers_written,
+        )
+
+    def _markers_written(self) -> int:
+        return sum(1 for batch in read_raw(self._partition).batches if batch["control"])
+
+    def _send(self, producer: Producer, key: str, value: str | None) -> None:
+        self._at_ms += 1
+        producer.batch([(key, value)], self._at_ms)
+
+    def _clean(self, first_dirty: int, reached: int, change: dict[str, str]) -> None:
+        """Let the cleaner pass by changing the topic; wait for the checkpoint it comes to."""
+        before = read_raw(self._partition)
+        from_ms = now_ms()
+        self._administrator.change(self.name, change)
+        await_that(
+            lambda: self._broker.checkpoint(self.name) == reached,
+            f"the cleaner's checkpoint {reached} of {self.name}",
+            patience_s=PATIENCE_S,
+            last=lambda: self._broker.checkpoint(self.name),
+        )
+        to_ms = now_ms()
+        steps = self._document["steps"]
+        steps.append(
+            {
+                "op": "clean",
+                "now_ms": from_ms,
+                "first_dirty_offset": first_dirty,
+                "upper_bound": before.segments[-1].base_offset,
+                "map_capacity": KEYS_IN_MAP,
+            }
+        )
+        known = self._administrator.last_sequences(self.name)
+        after = read_raw(self._partition)
+        number = len(steps) - 1
+        self._passes.append(BrokerPass(number, from_ms, to_ms, before, after, known, reached))
+
+
+@dataclass(frozen=True, slots=True)
+class SeekResult:
+    """What the comparison of the topics found.
+
+    Attributes:
+        version: The release.
+        runs: What was seen, by topic, with the log file in which the clock's times are filled in.
+        difference: The first difference from the prediction, in one sentence; None = all agree.
+        seconds: How long it took.
+    """
+
+    version: str
+    runs: dict[str, tuple[BrokerRun, Json]]
+    difference: str | None
+    seconds: float
+
+    @property
+    def outcomes(self) -> dict[str, str]:
+        """What a new read_committed consumer makes of K, by topic."""
+        return {name: outcome(run) for name, (run, _) in self.runs.items()}
+
+    @property
+    def summary(self) -> str:
+        """The outcome in one line."""
+        told = "; ".join(f"{name}: {what}" for name, what in self.outcomes.items())
+        agree = "as predicted" if self.difference is None else self.difference
+        return f"index seek on a real broker, Kafka {self.version}: {told}; {agree}"
+
+
+def rules_of(version: str) -> Json:
+    """The rules of a log file for a release from 3.1 on, the topic's own settings left out.
+
+    An append adds one entry of the offset index for each batch since KAFKA-806: from 3.9.1, and
+    from 4.0.1, on; the last batch of a round is kept from 4.0 on (KAFKA-17076).
+    """
+    release = tuple(int(part) for part in version.split("."))
+    preset = "kafka-4.0" if release >= (4, 0) else "kafka-3.8"
+    each_batch = release >= (4, 0, 1) or (3, 9, 1) <= release < (4, 0)
+    return {"preset": preset, "index_entries": "per_batch" if each_batch else "per_append"}
+
+
+def compare_index_seek(
+    version: str, *, bulk: Sequence[int] = SMALL, say: Say = lambda text: None
+) -> SeekResult:
+    """Run all topics on a broker of a release, and compare them with Replog's prediction.
+
+    Raises:
+        BadInput: As `run_index_seek`.
+    """
+    begun = time.monotonic()
+    jars = kafka_jars(version)
+    start_jvm()
+    runs = run_index_seek(jars, bulk=bulk, say=say)
+    rules = rules_of(version)
+    compared = {
+        name: compare_broker_run(_under(run, rules), replog_answer) for name, run in runs.items()
+    }
+    differences = [
+        f"topic {name}: {result.difference}"
+        for name, result in compared.items()
+        if result.difference is not None
+    ]
+    return SeekResult(
+        version,
+        {name: (run, compared[name].document) for name, run in runs.items()},
+        differences[0] if differences else None,
+        time.monotonic() - begun,
+    )
+
+
+def _under(run: BrokerRun, rules: Json) -> BrokerRun:
+    """The run, with the rules of its release in its log file."""
+    settings = {**run.document["rules"], **rules}
+    return replace(run, document={**run.document, "rules": settings})
+
+
+def outcome(run: BrokerRun) -> str:
+    """What a new read_committed consumer makes of K, in a few words."""
+    latest = {read.key: read.value for read in run.committed[0]}
+    return "K is deleted" if latest.get("K") is None else f"K={latest['K']} is back"
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run it alone; 0 as predicted, 1 not so, 2 it cannot be run."""
+    parser = argparse.ArgumentParser(prog="python -m tests.conformance.broker_index_seek")
+    parser.add_argument("--kafka", default=KAFKA_VERSION, help=f"release ({KAFKA_VERSION})")
+    parser.add_argument("--large", action="store_true", help="600 KB between marker and delete")
+    parser.add_argument("--record", action="store_true", help="keep what the broker held")
+    chosen = parser.parse_args(arguments)
+    output = Console(soft_wrap=True, highlight=False)
+    status = Console(stderr=True, soft_wrap=True, highlight=False)
+    bulk = LARGE if chosen.large else SMALL
+    try:
+        result = compare_index_seek(chosen.kafka, bulk=bulk, say=status.print)
+    except BadInput as error:
+        status.print(str(error), style="red")
+        return 2
+    except KeyboardInterrupt:
+        status.print("interrupted")
+        return 130
+    output.print(f"{result.summary}; {result.seconds:.0f} s")
+    for name, (run, _) in result.runs.items():
+        left = [b["record_offsets"] for b in run.passes[-1].after.answered()]
+        output.print(f"{name}: records left: {[offset for offsets in left for offset in offsets]}")
+    if chosen.record and result.difference is None:
+        for path in write_index_seek(result.version, result.runs):
+            output.print(f"recording: {path}")
+    return int(result.difference is not None)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,188 @@
+"""Does the random comparison notice errors? Each is planted in a copy of the product.
+
+The logs were agreed on before, and Kafka's answers to them are kept in a file, so that no planted
+error has to ask Kafka again. A copy answers log after log in a process of its own, up to the first
+difference.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import sim
+from tests.conformance.compare import Json, first_difference
+from tests.conformance.planted import PLANTED, Planted
+from tests.conformance.random_runs import Agreed
+
+ROOT = Path(__file__).parents[2]
+WORKERS = 2
+"""Copies that answer at the same time."""
+
+LIMIT_SECONDS = 600
+"""A copy that takes longer hangs: noticed, too."""
+
+
+@dataclass(frozen=True, slots=True)
+class Noticed:
+    """What came of one planted error.
+
+    Attributes:
+        error: The error.
+        log: Number of the first log, from 1, to which its answer differs; None = none.
+        difference: The difference in one sentence; empty without one.
+    """
+
+    error: Planted
+    log: int | None
+    difference: str
+
+
+class KeptLogs:
+    """Writes agreed logs with Kafka's answers to a file, one a line."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._file = path.open("w", encoding="utf-8")
+
+    def add(self, case: Agreed) -> None:
+        """Keep one more."""
+        line = {"log": case.document, "answer": case.kafka, "features": sorted(case.features)}
+        self._file.write(json.dumps(line) + "\n")
+
+    def close(self) -> None:
+        """No more come."""
+        self._file.close()
+
+    def those_that_notice(self, noticed: Sequence[Noticed]) -> list[Agreed]:
+        """The logs that were the first to notice an error, each once, in the order they came."""
+        wanted = {one.log for one in noticed}
+        with self.path.open(encoding="utf-8") as lines:
+            kept = [
+                json.loads(line) for number, line in enumerate(lines, start=1) if number in wanted
+            ]
+        return [Agreed(one["log"], one["answer"], frozenset(one["features"])) for one in kept]
+
+
+def unnoticed(noticed: Sequence[Noticed]) -> list[str]:
+    """A sentence for each error that no log noticed."""
+    return [
+        f"planted errors: no log notices that {one.error.what}; raise --count"
+        for one in noticed
+        if one.log is None
+    ]
+
+
+def section(noticed: Sequence[Noticed]) -> Iterator[str]:
+    """The section of `reports/conformance.md` about planted errors, in Markdown."""
+    yield "## Errors planted in the cleaner"
+    yield ""
+    yield (
+        f"{len(noticed)} errors, each in a copy of Replog of its own that answered the same random"
+        " logs until its answer was not Kafka's. A row without a number fails the run."
+    )
+    yield ""
+    yield "| what the copy does wrong | file in `sim/` | first log that notices | by |"
+    yield "|---|---|--:|---|"
+    for one in noticed:
+        number = "none" if one.log is None else f"{one.log:,}"
+        field = one.difference.partition(":")[0].replace("|", "\\|")
+        yield f"| {one.error.what} | `{one.error.module}` | {number} | {field} |"
+    yield ""
+
+
+def notice(
+    logs: Path,
+    errors: Sequence[Planted] = PLANTED,
+    *,
+    progress: Callable[[Noticed], None] = lambda noticed: None,
+) -> list[Noticed]:
+    """Plant each error by itself and let its copy answer the logs up to the first difference.
+
+    Args:
+        logs: What `KeptLogs` wrote.
+        errors: The errors.
+        progress: Told after each.
+
+    Raises:
+        ValueError: An error has no place in today's source.
+    """
+
+    def one(error: Planted) -> Noticed:
+        with TemporaryDirectory(prefix="replog-planted-") as folder:
+            plant(error, Path(folder))
+            noticed = _answered(error, Path(folder), logs)
+        progress(noticed)
+        return noticed
+
+    with ThreadPoolExecutor(WORKERS) as pool:
+        return list(pool.map(one, errors))
+
+
+def plant(error: Planted, folder: Path) -> None:
+    """Copy the product's modules into `folder`, one of them with the error.
+
+    Raises:
+        ValueError: The error has no place in today's source.
+    """
+    source = Path(sim.__file__).parent
+    target = folder / "sim"
+    shutil.copytree(source, target, ignore=shutil.ignore_patterns("__pycache__"))
+    module = target / error.module
+    module.write_text(error.plant(module.read_text(encoding="utf-8")), encoding="utf-8")
+
+
+def _answered(error: Planted, folder: Path, logs: Path) -> Noticed:
+    command = [sys.executable, "-m", "tests.conformance.noticing", str(logs.resolve())]
+    # `sim` is the copy with the error; the comparison is this one.
+    environment = {**os.environ, "PYTHONPATH": f"{folder}{os.pathsep}{ROOT}"}
+    try:
+        done = subprocess.run(
+            command,
+            cwd=folder,
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=LIMIT_SECONDS,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        return Noticed(error, 1, f"no answer in {LIMIT_SECONDS} s")
+    if done.returncode != 0:
+        return Noticed(error, 1, done.stderr.strip().splitlines()[-1])
+    said: Json = json.loads(done.stdout)
+    return Noticed(error, said["log"], said["difference"])
+
+
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    """Answers for Kafka what it answered before."""
+
+    answer: Json
+
+    def __call__(self, document: Json) -> Json:
+        return self.answer
+
+
+def first_noticed(logs: Path) -> tuple[int | None, str]:
+    """Number of the first log, from 1, that this product answers otherwise than Kafka, and how."""
+    with logs.open(encoding="utf-8") as lines:
+        for number, line in enumerate(lines, start=1):
+            kept: Json = json.loads(line)
+            difference = first_difference(kept["log"], kafka=_Kept(kept["answer"]))
+            if difference is not None:
+                return number, difference
+    return None, ""
+
+
+if __name__ == "__main__":
+    NUMBER, DIFFERENCE = first_noticed(Path(sys.argv[1]))
+    sys.stdout.write(json.dumps({"log": NUMBER, "difference": DIFFERENCE}))

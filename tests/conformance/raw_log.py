@@ -1,0 +1,170 @@
+"""What is in the segment files of a partition, read with Kafka's own classes, as a log file has it.
+
+The files may belong to a running broker; they are only read.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import jpype
+
+from tests.conformance.compare import Json
+from tests.conformance.jvm import java_class
+from tests.conformance.segment_reader import size_of
+
+
+@dataclass(frozen=True, slots=True)
+class RawSegment:
+    """One segment: its base offset and its batches, in the form of a log file.
+
+    Attributes:
+        sizes: Bytes of each batch; None where it is compressed.
+    """
+
+    base_offset: int
+    batches: tuple[Json, ...]
+    sizes: tuple[int | None, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RawLog:
+    """A partition's segments in order, the active one last, and its index of aborted transactions.
+
+    Attributes:
+        segments: The segments.
+        aborted: `producer_id`, `first_offset`, `last_offset`, `last_stable_offset` each.
+    """
+
+    segments: tuple[RawSegment, ...]
+    aborted: tuple[Json, ...]
+
+    @property
+    def batches(self) -> list[Json]:
+        """All batches in order."""
+        return [batch for segment in self.segments for batch in segment.batches]
+
+    @property
+    def end(self) -> int:
+        """Log end offset: after the last batch, or the base of an empty active segment."""
+        batches = self.batches
+        after = int(batches[-1]["last_offset"]) + 1 if batches else 0
+        return max(after, self.segments[-1].base_offset)
+
+    def answered(self) -> list[Json]:
+        """The batches in the form of an answer to a log file."""
+        return [
+            {
+                "base_offset": batch["base_offset"],
+                "last_offset": batch["last_offset"],
+                "record_offsets": [record["offset"] for record in batch["records"]],
+                "delete_horizon_ms": batch["delete_horizon_ms"],
+                "control": batch["control"],
+                "max_timestamp_ms": batch["timestamp_ms"],
+                "size_bytes": size,
+                "segment": segment.base_offset,
+            }
+            for segment in self.segments
+            for batch, size in zip(segment.batches, segment.sizes, strict=True)
+        ]
+
+
+def read_raw(partition: Path) -> RawLog:
+    """Read all segments of a partition's folder.
+
+    No cleaner may be at work on it meanwhile: files would be swapped under the reader.
+    """
+    aborted = tuple(entry for file in _files(partition) for entry in _aborted(file))
+    return RawLog(tuple(read_segments(partition)), aborted)
+
+
+def read_segments(partition: Path, *, since: int = 0) -> list[RawSegment]:
+    """Read the segments with a base offset from `since` on, in order."""
+    return [_segment(file) for file in _files(partition) if int(file.stem) >= since]
+
+
+def bases_in(partition: Path) -> list[int]:
+    """The base offsets of a partition's segments, in order."""
+    return [int(file.stem) for file in _files(partition)]
+
+
+def _files(partition: Path) -> list[Path]:
+    return sorted(partition.glob("*.log"))
+
+
+def _segment(file: Path) -> RawSegment:
+    records = java_class("common.record.internal.FileRecords", "common.record.FileRecords")
+    mutable = False
+    opened = records.open(jpype.java.io.File(str(file)), mutable)
+    try:
+        batches = list(opened.batches())
+        written = tuple(_batch(batch) for batch in batches)
+        return RawSegment(int(file.stem), written, tuple(size_of(batch) for batch in batches))
+    finally:
+        opened.closeHandlers()
+
+
+def _batch(batch: Any) -> Json:
+    horizon = batch.deleteHorizonMs()
+    records = [_record(record, control=bool(batch.isControlBatch())) for record in batch]
+    control = None
+    if batch.isControlBatch():
+        control = records[0]["marker"] if records else "COMMIT"
+    return {
+        "base_offset": int(batch.baseOffset()),
+        "last_offset": int(batch.lastOffset()),
+        "epoch": int(batch.partitionLeaderEpoch()),
+        "producer_id": int(batch.producerId()),
+        "producer_epoch": int(batch.producerEpoch()),
+        "base_sequence": int(batch.baseSequence()),
+        "transactional": bool(batch.isTransactional()),
+        "control": control,
+        "timestamp_ms": int(batch.maxTimestamp()),
+        "delete_horizon_ms": int(horizon.getAsLong()) if horizon.isPresent() else None,
+        "records": records,
+    }
+
+
+def _record(record: Any, *, control: bool) -> Json:
+    written: Json = {
+        "offset": int(record.offset()),
+        "key": None if control else _text(record.key()),
+        "value": None if control else _text(record.value()),
+        "timestamp_ms": int(record.timestamp()),
+        "headers": [],
+    }
+    if control:
+        kinds = java_class(
+            "common.record.internal.ControlRecordType", "common.record.ControlRecordType"
+        )
+        written["marker"] = str(kinds.parse(record.key()).name())
+    return written
+
+
+def _text(buffer: Any) -> str | None:
+    if buffer is None:
+        return None
+    return bytes(java_class("common.utils.Utils").toArray(buffer)).decode()
+
+
+def _aborted(file: Path) -> list[Json]:
+    """The entries of a segment's transaction index."""
+    path = file.with_suffix(".txnindex")
+    if not path.exists():
+        return []
+    index = java_class("storage.internals.log.TransactionIndex")
+    opened = index(jpype.JLong(int(file.stem)), jpype.java.io.File(str(path)))
+    try:
+        return [
+            {
+                "producer_id": int(entry.producerId()),
+                "first_offset": int(entry.firstOffset()),
+                "last_offset": int(entry.lastOffset()),
+                "last_stable_offset": int(entry.lastStableOffset()),
+            }
+            for entry in opened.allAbortedTxns()
+        ]
+    finally:
+        opened.close()
