@@ -3,8 +3,8 @@
 Of YAML and JSON files only those are taken whose `format` is Replog's; other people's files are
 left alone. Where the ini option `replog_paths` names folders, only files below these are taken, and
 there every YAML or JSON file has to say a known format, as in `replog suite`. What is misspelt, or
-says something wrong, is one more item, which fails in one line, whatever is chosen by `-k` or `-m`;
-the others are run all the same.
+says something wrong, is one more item, which fails in one line; the others are run all the same.
+`-k` knows such a file by its path alone.
 
 The kind of a file (`story`, `timed`, `log`), its folder and its `tags` are its markers, so that
 `-m "kip280 and not timed"` chooses; `-k` knows its id and these as well. With
@@ -17,7 +17,7 @@ Nothing else of Replog is imported before a file is taken, so that this costs ot
 from __future__ import annotations
 
 import re
-from collections.abc import Generator, Iterable
+from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from sim.suite.result import CaseResult
 
 PATHS, PLUGINS = "replog_paths", "replog_plugins"
+FAILURES = "--replog-failures"
 NOTE = "replog_note"
 """The property of a test that holds what should be known of a scenario, and is no failure."""
 _SUFFIXES = (".yaml", ".yml", ".json")
@@ -38,13 +39,20 @@ _SAYS = re.compile(rb"""format["']?\s*:\s*["']?replog-""")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Adds the ini options."""
+    """Adds the options."""
     parser.addini(
         PATHS,
         "Folders whose YAML and JSON files are scenarios of Replog, every one; without it, "
         "any file that says format: replog-… is one.",
         type="paths",
         default=[],
+    )
+    parser.getgroup("replog").addoption(
+        FAILURES,
+        type=Path,
+        metavar="DIR",
+        help="Of a scenario that is not as it expects, write a folder with all there is about it "
+        "below this folder.",
     )
     parser.addini(
         PLUGINS,
@@ -151,7 +159,9 @@ class ScenarioItem(pytest.Item):
         result = self.case.run()
         self.user_properties += [(NOTE, line) for line in result.notes]
         if not result.expectation_met:
-            raise NotAsExpected(result)
+            folder = self.config.getoption(FAILURES)
+            saved = None if folder is None or result.is_log else _saved(result, folder)
+            raise NotAsExpected(result, saved)
 
     def repr_failure(
         self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None
@@ -164,6 +174,7 @@ class ScenarioItem(pytest.Item):
         if isinstance(excinfo.value, NotAsExpected):
             result = excinfo.value.result
             lines = [*result.complaints[:1], *filter(None, [result.title]), *failure_lines(result)]
+            lines += [f"failure: {excinfo.value.saved}"] if excinfo.value.saved else []
             return _as_named(self, "\n".join(map(one_line, lines)))
         if isinstance(excinfo.value, BadInput):
             return _as_named(self, str(excinfo.value))
@@ -206,18 +217,6 @@ class UnusableFile(pytest.Item):
         return self.path, None, self.name
 
 
-@pytest.hookimpl(hookwrapper=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> Generator[None]:
-    """Keeps what cannot be run: nobody knows whether `-k` or `-m` mean it, so it is not left out.
-
-    With `--deselect`, or by its name, it is left out as anything else is.
-    """
-    unusable = [item for item in items if isinstance(item, UnusableFile)]
-    yield
-    left = set(items)
-    items += [item for item in unusable if item not in left]
-
-
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """Tells what should be known of scenarios that are as they expect: what did nothing, say."""
     notes = [
@@ -248,11 +247,20 @@ class NotAsExpected(Exception):
 
     Attributes:
         result: What came of it.
+        saved: The folder that has all there is about it; None = none was asked for.
     """
 
-    def __init__(self, result: CaseResult) -> None:
+    def __init__(self, result: CaseResult, saved: Path | None) -> None:
         super().__init__("; ".join(result.complaints))
-        self.result = result
+        self.result, self.saved = result, saved
+
+
+def _saved(result: CaseResult, folder: Path) -> Path:
+    """The folder, below `folder`, about what nobody expected of a scenario. Raises BadInput."""
+    from sim.api.runs import run
+
+    about = next((violation.invariant for violation in result.unexpected), None)
+    return run(result.path).save(folder, about)
 
 
 _OURS = pytest.StashKey[set[str]]()

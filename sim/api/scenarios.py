@@ -211,9 +211,10 @@ def load(source: Source, *, seed: int | None = None) -> Scenario:
         Scenario(reference-7, timed, seed 7)
 
     Args:
-        source: The path of a story or a timed scenario; its text, YAML or JSON, which has more than
-            one line or begins with `{`; its data as a mapping; or a seed, which draws a timed
-            scenario from the built-in mix `reference`.
+        source: The path of a story or a timed scenario, or the id of a shipped one, as `replog run`
+            takes it; its text, YAML or JSON, which has more than one line or begins with `{`; its
+            data as a mapping; or a seed, which draws a timed scenario from the built-in mix
+            `reference`.
         seed: Of a timed scenario: replaces its own.
 
     Raises:
@@ -234,8 +235,9 @@ def load(source: Source, *, seed: int | None = None) -> Scenario:
         return _loaded(Document(TEXT, dict(source)), path=None, text=None, seed=seed)
     from sim.files.opening import read_text
     from sim.files.reading import document_in
+    from sim.files.shipped import shipped_path
 
-    path = Path(source)
+    path = shipped_path(str(source))
     text = read_text(path)  # once: it may come through a pipe
     return _loaded(document_in(text, path), path=path, text=text, seed=seed)
 

@@ -6,6 +6,7 @@ import sys
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
@@ -126,7 +127,7 @@ def suite(
     chosen = found if chosen_by is None else select(found, chosen_by)
     if last_failed:
         chosen = _last_failed(chosen)
-    started = time.perf_counter()
+    began, started = datetime.now(UTC), time.perf_counter()
     results: list[CaseResult] = []
     interrupted = False
     progress = _Progress(len(chosen.files), show_rows=not as_json)
@@ -149,7 +150,7 @@ def suite(
     summary = f"{len(results) - red} as expected, {red} not; {seconds:.1f} s"
     saved = {} if failures is None else _save(results, failures)
     _tell(results, notes, summary, saved, as_json=as_json)
-    _hand_over(results, notes, summary, junit=junit, markdown=markdown)
+    _hand_over(results, notes, summary, began=began, junit=junit, markdown=markdown)
     if github or on_github():
         _annotate(results, file=sys.stderr if as_json else sys.stdout)
     if interrupted:
@@ -292,6 +293,7 @@ def _hand_over(
     notes: Sequence[str],
     summary: str,
     *,
+    began: datetime,
     junit: Path | None,
     markdown: Path | None,
 ) -> None:
@@ -300,7 +302,7 @@ def _hand_over(
     from sim.suite.markdown import page
 
     if junit is not None:
-        write_junit(junit, results)
+        write_junit(junit, results, started=began)
     if markdown is not None:
         with markdown.open("a", encoding="utf-8", errors="backslashreplace") as added:
             added.write(page(results, notes, summary))

@@ -40,11 +40,18 @@ class Verdict:
         return "undecided" if "undecided" in outcomes else "passed"
 
     @property
+    def failed(self) -> list[Finding]:
+        """The findings that did not pass."""
+        return [one for one in self.findings if one.outcome == "failed"]
+
+    def shown_by(self, found: Finding) -> str | None:
+        """The command that does again a run that shows a finding; None = there is none."""
+        return None if found.shows is None else self.folder.replay_command(found.shows)
+
+    @property
     def reproduce(self) -> str | None:
         """The command that shows the first failure; None = there is none."""
-        shown = (one.shows for one in self.findings if one.outcome == "failed")
-        run_id = next((run_id for run_id in shown if run_id is not None), None)
-        return None if run_id is None else self.folder.replay_command(run_id)
+        return next(filter(None, map(self.shown_by, self.failed)), None)
 
 
 def judge(folder: SweepFolder, gates: Gates) -> Verdict:

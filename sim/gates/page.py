@@ -98,8 +98,7 @@ def as_markdown(verdict: Verdict) -> str:
 
 
 def error_commands(verdict: Verdict) -> Iterator[str]:
-    """Annotations of GitHub Actions, one for each comparison that failed."""
-    for one in verdict.findings:
-        if one.outcome == "failed":
-            told = [one.text] if verdict.reproduce is None else [one.text, verdict.reproduce]
-            yield error_command("\n".join(told), title=f"replog gate: {one.asked}")
+    """Annotations of GitHub Actions, one for each comparison that failed, with a run of its own."""
+    for one in verdict.failed:
+        told = filter(None, [one.text, verdict.shown_by(one)])
+        yield error_command("\n".join(told), title=f"replog gate: {one.asked}")

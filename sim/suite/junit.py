@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
@@ -12,8 +14,10 @@ from sim.suite.failure import failure_lines
 from sim.suite.result import BAD_INPUT, ERROR, CaseResult
 
 
-def write_junit(path: Path, results: Sequence[CaseResult]) -> None:
+def write_junit(path: Path, results: Sequence[CaseResult], *, started: datetime) -> None:
     """Write results as JUnit XML; a failure holds what the command prints of it.
+
+    `started` is when the suite began, with its time zone.
 
     Raises BadInput when `path` cannot be written; then nothing is.
     """
@@ -26,6 +30,8 @@ def write_junit(path: Path, results: Sequence[CaseResult]) -> None:
         errors=str(kinds.count("error")),
         skipped="0",
         time=f"{sum(result.wall_ms for result in results) / 1000:.3f}",
+        timestamp=started.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S"),
+        hostname=one_line(socket.gethostname()),
     )
     for result, kind in zip(results, kinds, strict=True):
         parts = result.path.with_suffix("").parts
@@ -38,13 +44,20 @@ def write_junit(path: Path, results: Sequence[CaseResult]) -> None:
             time=f"{result.wall_ms / 1000:.3f}",
         )
         if kind is not None:
-            problem = ET.SubElement(case, kind, message=one_line(result.complaints[0]))
+            problem = ET.SubElement(
+                case, kind, message=one_line(result.complaints[0]), type=_type(result)
+            )
             lines = [*filter(None, [result.title]), *failure_lines(result, whole=True)]
             problem.text = "\n".join(map(one_line, lines))
         elif result.notes:
             ET.SubElement(case, "system-out").text = "\n".join(map(one_line, result.notes))
     with replacing(path) as file:
         ET.ElementTree(suite).write(file, encoding="utf-8", xml_declaration=True)
+
+
+def _type(result: CaseResult) -> str:
+    """What kind of problem it is: `violated`, `inconclusive`, `bad input`, `error`, or another."""
+    return "not as expected" if result.verdict == "holds" else result.verdict
 
 
 def _junit_kind(result: CaseResult) -> str | None:

@@ -97,20 +97,20 @@ def _tags_in(document: Document, path: Path) -> tuple[str, ...]:
 
 
 def select(found: Collected, expression: str) -> Collected:
-    """The files that an expression means, and those that cannot be asked: refused or unreadable.
+    """The files that an expression means; one that cannot be read goes by its path alone.
 
     Raises:
         BadInput: The expression cannot be read, or means none of them.
     """
     is_meant = chooser(expression)
-    chosen = [path for path in found.files if path in found.refused or _takes(is_meant, path)]
+    chosen = [path for path in found.files if is_meant(_names_as_known(path))]
     if not chosen:
         raise BadInput(f"-k {expression}: means none of {len(found.files)} scenario files")
     return found._replace(files=tuple(chosen))
 
 
-def _takes(is_meant: Chooses, path: Path) -> bool:
+def _names_as_known(path: Path) -> Names:
     try:
-        return is_meant(names_of(path))
+        return names_of(path)
     except BadInput:
-        return True
+        return (str(from_here(path)),)

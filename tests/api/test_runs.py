@@ -73,6 +73,11 @@ def test_what_is_no_scenario_is_told_in_one_line(source: object, complaint: str)
     assert len(str(raised.value).splitlines()) == 1
 
 
+def test_a_shipped_scenario_is_loaded_by_its_id() -> None:
+    assert sim.load("kip280_03") == sim.load(sim.load("kip280_03").path)
+    assert sim.run("kip280_03").scenario.id == sim.load("kip280_03").id
+
+
 def test_an_unknown_rule_is_told_in_one_line() -> None:
     with pytest.raises(sim.BadInput, match=r"unknown rule 'fixx' \(did you mean 'fix'\?\)"):
         sim.run(STORY, fixx="none")

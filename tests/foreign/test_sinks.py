@@ -4,6 +4,7 @@ import json
 import re
 from collections.abc import Callable
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
@@ -66,7 +67,7 @@ def tags(page: Page) -> list[str]:
 
 @of_each(ALL)
 def test_junit(text: str, tmp_path: Path) -> None:
-    write_junit(tmp_path / "junit.xml", [red(text)])
+    write_junit(tmp_path / "junit.xml", [red(text)], started=datetime.now(UTC))
 
     root = ET.parse(tmp_path / "junit.xml").getroot()  # noqa: S314 - written just now
     assert problems(root) == []

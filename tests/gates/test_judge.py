@@ -2,6 +2,7 @@
 
 import importlib
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,7 @@ from sim.gates import Budget, Gates, budget_in, judge, names_in
 from sim.gates.baseline import compare_with
 from sim.gates.cells import cells_of
 from sim.gates.judge import Verdict, corrected
-from sim.gates.page import as_document, as_markdown, lines
+from sim.gates.page import as_document, as_markdown, error_commands, lines
 from tests.gates.planted import folder
 
 
@@ -32,6 +33,20 @@ def test_one_run_is_enough_to_fail_a_gate_on_none_and_it_is_the_one_to_replay() 
         "a rate of up to 0.30 % is not excluded"
     )
     assert summary == "gates failed: 2 comparisons, 1 passed, 1 failed (level 5.00 %)"
+
+
+def test_each_annotation_shows_a_run_of_its_own() -> None:
+    sweep = folder({"none": {READERS: 1}, "empty_batch": {READERS: 1}}, cases=1_000)
+
+    verdict = judge(sweep, Gates(fail_on=(READERS,)))
+    shown = tuple(replace(one, shows=run) for run, one in enumerate(verdict.findings, start=4))
+
+    annotations = list(error_commands(replace(verdict, findings=shown)))
+
+    assert [line.rpartition("replog replay ")[2] for line in annotations] == [
+        "nowhere 4",
+        "nowhere 5",
+    ]
 
 
 def test_a_rule_set_that_is_there_to_fail_is_left_out() -> None:

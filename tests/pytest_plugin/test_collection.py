@@ -116,13 +116,8 @@ BAD = {
 }
 
 
-@pytest.mark.parametrize("chosen", [(), ("-k", "kip280"), ("-m", "story")])
-def test_a_bad_file_fails_in_one_line_and_the_others_are_run(
-    says: Replies, chosen: tuple[str, ...]
-) -> None:
-    good = {"kip280/x.yaml": STORY}
-
-    said = says(good | {name: text for name, (text, _) in BAD.items()}, *chosen)
+def test_a_bad_file_fails_in_one_line_and_the_others_are_run(says: Replies) -> None:
+    said = says({"kip280/x.yaml": STORY} | {name: text for name, (text, _) in BAD.items()})
 
     assert said.ret == pytest.ExitCode.TESTS_FAILED
     said.assert_outcomes(failed=len(BAD) + 1)  # the good one ends otherwise than it says
@@ -134,6 +129,15 @@ def test_a_bad_file_fails_in_one_line_and_the_others_are_run(
         )
         assert said.outlines[start + 1].startswith(f"{name}:{wrong}")
         assert said.outlines[start + 2].startswith(("____", "===="))
+
+
+@pytest.mark.parametrize("chosen", [("-k", "kip280"), ("-m", "timed"), ("-k", "not e.yaml")])
+def test_a_bad_file_elsewhere_does_not_decide_and_no_file_counts_twice(
+    says: Replies, chosen: tuple[str, ...]
+) -> None:
+    said = says({"kip280/x.yaml": GREEN, "e.yaml": BAD["e.yaml"][0]}, *chosen)
+
+    said.assert_outcomes(passed=1, deselected=1)
 
 
 def test_in_a_folder_of_replog_every_file_has_to_say_a_format(

@@ -36,6 +36,16 @@ def test_a_failure_is_ten_lines_without_a_traceback(says: Replies) -> None:
     ]
 
 
+def test_a_failure_gets_a_folder_where_one_is_asked_for(
+    pytester: pytest.Pytester, says: Replies
+) -> None:
+    said = says({"x.yaml": STORY, "y.yaml": GREEN}, "--replog-failures", "failed")
+
+    (saved,) = (path for path in (pytester.path / "failed").iterdir() if path.is_dir())
+    assert (saved / "sentence.txt").read_text().endswith(f"{SENTENCE}\n")
+    assert f"failure: failed/{saved.name}" in said.outlines
+
+
 def test_notes_of_what_passes_are_told_at_the_end(says: Replies) -> None:
     idle = STORY.partition("  - elect r2")[0] + "  - append r2 b B\n"
 

@@ -1,6 +1,7 @@
 """What a suite hands over: JUnit, annotations, Markdown; each says what is red, and how."""
 
 from collections.abc import Sequence
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
@@ -16,6 +17,8 @@ from tests.suite.conftest import GOOD, Fill
 from tests.suite.junit_schema import problems
 from tests.suite.red import LOG, RED, STORY, TIMED
 
+BEGAN = datetime(2026, 7, 1, 14, 0, tzinfo=timezone(timedelta(hours=2)))
+
 
 @pytest.fixture
 def results(fill: Fill) -> list[CaseResult]:
@@ -29,7 +32,7 @@ def violated(invariant: str, sentence: str) -> Violation:
 
 
 def junit(results: Sequence[CaseResult]) -> ET.Element:
-    write_junit(Path("out.xml"), results)
+    write_junit(Path("out.xml"), results, started=BEGAN)
     return ET.parse("out.xml").getroot()  # noqa: S314 - written by this very test
 
 
@@ -46,6 +49,9 @@ def test_junit_is_as_its_schema_says_and_names_each_file(results: list[CaseResul
         "s/timed.yaml": ["failure"],
         "s/z.yaml": ["error"],
     }
+    assert (root.get("timestamp"), bool(root.get("hostname"))) == ("2026-07-01T12:00:00", True)
+    kinds = [child.get("type") for case in root for child in case]
+    assert kinds == ["not as expected", "violated", "not as expected", "bad input"]
     text = root[2][0].text or ""
     assert text.splitlines()[0] == "A leader with a shorter log"
     assert "» r2 leads 2 ▕       hw 0 end 0" in text

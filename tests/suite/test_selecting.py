@@ -93,11 +93,16 @@ def test_a_selection_of_nothing_is_an_error(fill: Fill) -> None:
         select(found, "kip354")
 
 
-def test_a_file_that_cannot_be_asked_is_not_deselected(fill: Fill) -> None:
+def test_a_file_that_cannot_be_read_goes_by_its_path(fill: Fill) -> None:
     files = {"a.yaml": GOOD, "b.yaml": "format: replog-sory/1\n", "c.yaml": GOOD + "tags: [a b]\n"}
     found = collect([fill(files)])
 
-    assert [path.stem for path in select(found, "s/a").files] == ["a", "b", "c"]
+    def chosen(expression: str) -> list[str]:
+        return [path.stem for path in select(found, expression).files]
+
+    assert chosen("s/a") == ["a"]
+    assert chosen("s/b or s/c") == ["b", "c"]
+    assert chosen("not s/a") == ["b", "c"]
 
 
 @pytest.mark.parametrize(

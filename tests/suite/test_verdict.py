@@ -1,6 +1,7 @@
 """One verdict, of what is judged, whoever is asked; what else was seen is a note."""
 
 import json
+from datetime import UTC, datetime
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
@@ -67,7 +68,7 @@ def test_a_failure_tells_it_wherever_it_is_told(results: dict[str, CaseResult]) 
 
 def test_what_is_green_has_its_notes_in_every_report(results: dict[str, CaseResult]) -> None:
     green = results["as_expected"]
-    write_junit(Path("out.xml"), [green])
+    write_junit(Path("out.xml"), [green], started=datetime.now(UTC))
     (case,) = ET.parse("out.xml").getroot()  # noqa: S314 - written by this very test
 
     assert [(child.tag, child.text) for child in case] == [("system-out", "\n".join(NOTES))]
