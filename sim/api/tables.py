@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Final
 
 from sim.api.recorded import Recorded
-from sim.errors import BadInput
+from sim.extras import check_extra
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -99,8 +98,7 @@ COLUMNS: Final = {
 
 def check_pandas() -> None:
     """Raises BadInput where pandas is not installed: the base installation has no tables."""
-    if find_spec("pandas") is None:
-        raise BadInput("tables need more than the base installation: pip install 'replog[report]'")
+    check_extra("tables need", "report", "pandas")
 
 
 def columns_table(time: str) -> pd.DataFrame:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from sim.api.markup import shorten
 from sim.api.recorded import Recorded
 from sim.errors import BadInput
+from sim.extras import install
 
 if TYPE_CHECKING:
     from sim.check import Violation
@@ -130,7 +131,7 @@ class Timeline:
             widgets = import_module("ipywidgets")
         except ModuleNotFoundError:
             raise BadInput(
-                "a slider needs ipywidgets: pip install 'replog[notebook]'; without it, "
+                f"a slider needs ipywidgets: {install('notebook')}; without it, "
                 ".at(moment) shows a moment, and .save('page.html') has a slider of its own"
             ) from None
         moments = sorted({when for when, _ in self.recorded.events})

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Mapping
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, cast
 
 from sim.cli.arguments import Command, Parser, place, shipped
 from sim.cli.values import told
 from sim.errors import BadInput
+from sim.extras import check_extra
 
 SHELLS = ("bash", "zsh", "fish", "tcsh")
 INSTALL = {
@@ -33,8 +33,7 @@ def completion(shell: str) -> int:
     """
     if shell not in SHELLS:
         raise BadInput(f"completion {told(shell)}: allowed: {', '.join(SHELLS)}")
-    if find_spec("shtab") is None:
-        raise BadInput("completion needs shtab: pip install 'replog[completion]'")
+    check_extra("completion needs", "completion", "shtab")
     import shtab
 
     print(f"# {INSTALL[shell]}")

@@ -15,6 +15,7 @@ from sim.check.registry import INVARIANTS, declared_family
 from sim.cli import references
 from sim.compaction.extending import REGISTERED
 from sim.errors import BadInput
+from sim.extras import install
 from sim.files.formats import LOG_FORMAT, SCENARIO_FORMAT, STORY_FORMAT
 from sim.plugins import in_use, invariants_by, registered_by
 from sim.rules import DEFAULTS, PRESETS, RULES
@@ -170,13 +171,13 @@ def capabilities() -> list[tuple[str, bool, str]]:
         ("simulator", True, "compiled" if COMPILED else "pure Python"),
     ]
     for name, modules, extra in (
-        ("sweeps on processes", ("pyarrow",), "sweep"),
+        ("sweeps on processes", ("pyarrow",), "report"),
         ("sweeps on Spark", ("pyspark", "pyarrow"), "sweep"),
         ("reports", ("matplotlib", "scipy", "jinja2", "pandas"), "report"),
         ("traces", ("pyarrow",), "trace"),
     ):
         missing = [module for module in modules if find_spec(module) is None]
-        advice = f"pip install 'replog[{extra}]'" if missing else "installed"
+        advice = install(extra) if missing else "installed"
         found.append((name, not missing, advice))
     if all(find_spec(module) for module in ("pyspark", "pyarrow")):
         from sim.sweeps.engines.java import find_java

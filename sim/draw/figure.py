@@ -17,6 +17,7 @@ from sim.draw.scene import Case, Scene
 from sim.draw.shapes import Picture, Text, joined, legend, snippet_of, svg_of
 from sim.draw.space_time import SpaceTime
 from sim.errors import BadInput
+from sim.extras import install
 
 ROWS_MAX = 60
 """Of more events than that the last ones and the violation are drawn; how many are not is said."""
@@ -64,7 +65,7 @@ def figure_html(case: Case, **options: Unpack[Options]) -> str:
 
 
 def png(case: Case, **options: Unpack[Options]) -> bytes:
-    """The same picture as a PNG file, at twice the size; needs `replog[report]`.
+    """The same picture as a PNG file, at twice the size; needs the extra `report`.
 
     Raises:
         BadInput: As `svg`; also when matplotlib is not installed.
@@ -72,7 +73,7 @@ def png(case: Case, **options: Unpack[Options]) -> bytes:
     try:
         from sim.draw.raster import png_of
     except ModuleNotFoundError as error:
-        raise BadInput(f"a PNG needs {error.name}: pip install 'replog[report]'") from None
+        raise BadInput(f"a PNG needs {error.name}: {install('report')}") from None
     return png_of(figure(case, **options))
 
 

@@ -23,6 +23,7 @@ from sim.draw.space_time import HEAD, ROW, SpaceTime, sentence_of
 from sim.draw.spots import NOT_COMMITTED, NOT_THERE, Spot
 from sim.errors import BadInput
 from sim.explain import Explanation
+from sim.extras import install
 from sim.foreign.documents import json_text
 from sim.foreign.lines import shown
 from sim.trace import FaultInjected, LeaderElected, ReplicaCrashed, ReplicaRestarted
@@ -49,7 +50,7 @@ def html(
     everything: bool = False,
     command: str = "",
 ) -> str:
-    """A run as an HTML page of at most 1 MB that works offline; needs `replog[report]`.
+    """A run as an HTML page of at most 1 MB that works offline; needs the extra `report`.
 
     It opens at the violation, steps by keys and a slider from event to event and from violation to
     violation, and shows the offset grid, the space-time diagram, the violation's sentence and its
@@ -137,7 +138,7 @@ def _template() -> jinja2.Template:
     try:
         import jinja2
     except ModuleNotFoundError:
-        raise BadInput("an HTML page needs jinja2: pip install 'replog[report]'") from None
+        raise BadInput(f"an HTML page needs jinja2: {install('report')}") from None
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("sim.draw", "templates"),
         autoescape=True,

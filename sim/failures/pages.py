@@ -21,7 +21,7 @@ FILES = {
     "trace.ndjson": "everything that happened, a line of JSON each",
     "failure.json": "the same facts for machines",
 }
-"""What is in the folder of a failure beside `README.md`; the page needs `replog[report]`."""
+"""What is in the folder of a failure beside `README.md`; the page needs the extra `report`."""
 
 
 def readme(failure: Failure, *, command: str, texts: Mapping[str, str]) -> str:

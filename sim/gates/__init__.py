@@ -18,12 +18,9 @@ its cases are drawn again in the others.
 
 from __future__ import annotations
 
-from importlib.util import find_spec
+from sim.extras import check_extra
 
-from sim.errors import BadInput
-
-if not all(find_spec(needed) for needed in ("numpy", "scipy", "pyarrow")):
-    raise BadInput("gates need more than the base installation: pip install 'replog[report]'")
+check_extra("gates need", "report", "numpy", "scipy", "pyarrow")
 
 from sim.gates.judge import Verdict, judge
 from sim.gates.wanted import Budget, Gates, budget_in, names_in

@@ -9,12 +9,9 @@ causes out.
 
 from __future__ import annotations
 
-from importlib.util import find_spec
+from sim.extras import check_extra
 
-from sim.errors import BadInput
-
-if not all(find_spec(needed) for needed in ("scipy", "matplotlib", "jinja2", "pyarrow")):
-    raise BadInput("reports need more than the base installation: pip install 'replog[report]'")
+check_extra("reports need", "report", "scipy", "matplotlib", "jinja2", "pyarrow")
 
 from sim.report.comparison import comparison_table, headline
 from sim.report.grid import grid_as_markdown

@@ -9,13 +9,11 @@ asked for.
 from __future__ import annotations
 
 from importlib import import_module
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
-from sim.errors import BadInput
+from sim.extras import check_extra
 
-if find_spec("pyarrow") is None:
-    raise BadInput("sweeps need more than the base installation: pip install 'replog[sweep]'")
+check_extra("sweeps need", "report", "pyarrow")
 
 if TYPE_CHECKING:
     from sim.sweeps.one_run import (

@@ -5,13 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from importlib.util import find_spec
 from pathlib import Path
 
 from sim.errors import BadInput
+from sim.extras import check_extra
 from sim.sweeps.storage import LocalStorage, Storage
 
-NO_PYSPARK = "sweeps on Spark need pyspark: pip install 'replog[sweep]'"
 ONE_CORE = "local[1]"
 """The master of a session that only reads and writes files."""
 
@@ -61,8 +60,7 @@ def storage_at(
     if isinstance(out, Path):
         yield LocalStorage(out)
         return
-    if find_spec("pyspark") is None:
-        raise BadInput(NO_PYSPARK)
+    check_extra("sweeps on Spark need", "sweep", "pyspark")
     from sim.sweeps.engines.hadoop import HadoopStorage
     from sim.sweeps.engines.session import spark_session
 

@@ -7,13 +7,13 @@ from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Literal, get_args
 
 from rich.console import Console
 
 from sim.errors import BadInput
+from sim.extras import check_extra
 from sim.foreign.lines import one_line
 from sim.plugins import in_use
 from sim.sweeps.append import begin, grown
@@ -24,7 +24,7 @@ from sim.sweeps.layout import FINISHED_FILE
 from sim.sweeps.lock import this_process
 from sim.sweeps.output import check_folder, clear_errors, prepare_folder
 from sim.sweeps.parts import missing_cases, parts_there, plan_content
-from sim.sweeps.places import NO_PYSPARK, place, storage_at
+from sim.sweeps.places import place, storage_at
 from sim.sweeps.plan import Plan, Sweep, number_runs
 from sim.sweeps.runs_progress import show_progress
 from sim.sweeps.storage import Storage
@@ -192,8 +192,7 @@ def _engine(
         with closing(ProcessEngine(work)) as pool:
             yield pool
         return
-    if find_spec("pyspark") is None:
-        raise BadInput(NO_PYSPARK)
+    check_extra("sweeps on Spark need", "sweep", "pyspark")
     from sim.sweeps.engines.session import (
         spark_session,  # half a second, and only this engine needs it
     )

@@ -11,6 +11,7 @@ from sim import __version__
 from sim.check.coverage import SITUATIONS
 from sim.check.registry import INVARIANTS
 from sim.compaction import STRATEGIES
+from sim.extras import install
 from sim.rules import DEFAULTS, PRESETS, RULES
 from tests.cli.conftest import Replog
 
@@ -216,8 +217,8 @@ def test_the_doctor_needs_none_of_the_extras_itself(
     rows = {row["name"]: row for row in replog("doctor", "--json").document}
 
     assert not rows["sweeps on Spark"]["ready"]
-    assert rows["sweeps on Spark"]["detail"] == "pip install 'replog[sweep]'"
-    assert rows["reports"]["detail"] == "pip install 'replog[report]'"
+    assert rows["sweeps on Spark"]["detail"] == install("sweep")
+    assert rows["reports"]["detail"] == install("report")
     assert rows["sweeps on processes"]["ready"]
     assert "Java" not in rows
 

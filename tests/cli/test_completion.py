@@ -8,6 +8,7 @@ import pytest
 
 from sim.cli import GROUPS, MODULES
 from sim.cli.completion import SHELLS
+from sim.extras import install
 from tests.cli.conftest import Replog
 
 
@@ -71,6 +72,6 @@ def test_an_unknown_shell_and_a_missing_package_are_one_line(
     replog: Replog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert replog("completion", "ksh").complaint == "completion ksh: allowed: bash, zsh, fish, tcsh"
-    monkeypatch.setattr("sim.cli.completion.find_spec", lambda _: None)
-    told = "completion needs shtab: pip install 'replog[completion]'"
+    monkeypatch.setattr("sim.extras.find_spec", lambda _: None)
+    told = f"completion needs shtab: {install('completion')}"
     assert replog("completion", "bash").complaint == told

@@ -170,5 +170,5 @@ def _ivy_jar() -> Path:
     home = Path(found.origin).parent if found is not None and found.origin else None
     jars = sorted((home / "jars").glob("ivy-*.jar")) if home is not None else []
     if not jars:
-        raise BadInput("no Ivy to download with: it comes with PySpark; pip install replog[sweep]")
+        raise BadInput("no Ivy to download with: it comes with PySpark; `make install` brings it")
     return jars[-1]

@@ -27,6 +27,7 @@ from importlib.metadata import (
 from pathlib import Path
 
 from sim.errors import BadInput
+from sim.extras import install
 from sim.plugins import GROUP, Plugins
 from sim.sweeps.code_digest import files_of_module, simulating
 from sim.timed_run import COMPILED
@@ -176,8 +177,7 @@ def with_requirements(names: Iterable[str]) -> list[Distribution]:
         except PackageNotFoundError:
             if must:
                 raise BadInput(
-                    f"sweeps on a cluster need {name} here, to send it there: "
-                    "pip install 'replog[sweep]'"
+                    f"sweeps on a cluster need {name} here, to send it there: {install('sweep')}"
                 ) from None
             continue  # for another platform or Python
         found[key] = one
