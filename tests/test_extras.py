@@ -1,4 +1,4 @@
-"""What is missing for an optional part is told with the command that installs it from where one is."""
+"""What is missing for an optional part is told with the command that installs it."""
 
 import json
 from importlib import metadata
