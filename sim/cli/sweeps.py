@@ -392,7 +392,7 @@ def report(
     """
     from sim.cli.causes import tell_runs, tell_witness
     from sim.files.atomic import check_writable
-    from sim.report import comparison_table, headline, quote, quoted, write_report
+    from sim.report import comparison_table, headline, quote, quoted, read_folder, write_report
 
     if quote_in is not None:
         check_writable(quote_in, what=f"--quote-in {quote_in}")
@@ -410,7 +410,7 @@ def report(
         print_json_text((folder / "report.json").read_text(encoding="utf-8").rstrip())
         return 0
     print_table(comparison_table(folder))
-    for sentence in headline(folder):
+    for sentence in headline(read_folder(folder)):
         tell(sentence)
     tell(f"report: {page}")
     return 0

@@ -1,28 +1,27 @@
-"""What a sweep says: rates with intervals, paired differences, what each rule set costs.
+"""What a sweep says: the verdict, rates with intervals, paired differences, what rule sets cost.
 
 Everything that the page, the Markdown and the terminal show is computed once, from the tallies.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from sim.report.about import AboutPair, about_pairs, about_sentences
-from sim.report.answer import Answer, answer_of
+from sim.causes.grouping import Causes
+from sim.report.about import AboutPair, about_pairs
 from sim.report.conditions import Conditions, conditions_of
 from sim.report.costs import Cost, CostOfRuleSet, costs_of
 from sim.report.families import Family, families_of
 from sim.report.onset import Onset, onsets_of
 from sim.report.pairs import PairComparison, pairs_of
 from sim.report.rates import Rate, rate_of
+from sim.report.standings import Standing, standings_of
 from sim.report.sweep_folder import SweepFolder, read_folder
+from sim.report.verdict import verdict_of
 from sim.sweeps import wording
 from sim.timed_run import LEFT_THE_CONTRACT
 
-LISTED_MAX = 4
-"""Rule sets that one sentence names."""
 INTERVALS = "in brackets the share and its two-sided 95 % interval"
 
 
@@ -32,8 +31,6 @@ class Comparison:
 
     environment: str
     """Empty for all cases together."""
-    headline: tuple[str, ...]
-    """Empty for one environment."""
     rates: tuple[Rate, ...]
     families: tuple[Family, ...]
     about: tuple[AboutPair, ...]
@@ -41,7 +38,7 @@ class Comparison:
     pairs: tuple[PairComparison, ...]
     costs: tuple[Cost, ...]
     conditions: Conditions
-    answer: Answer
+    standings: tuple[Standing, ...]
     onsets: tuple[Onset, ...]
     """Empty without the tables of runs."""
 
@@ -55,34 +52,25 @@ def compare(folder: SweepFolder, *, intervals: bool = True) -> Comparison:
     pairs, costs = pairs_of(folder), costs_of(folder, intervals=intervals)
     return Comparison(
         environment=folder.environment,
-        headline=() if folder.environment else _headline(folder, rates, pairs),
         rates=rates,
         families=families_of(folder),
         about=about_pairs(folder) if folder.plan["plan"].get("about") else (),
         pairs=pairs,
         costs=costs,
         conditions=conditions_of(folder),
-        answer=answer_of(folder, costs),
+        standings=standings_of(folder, costs),
         onsets=onsets_of(folder) if intervals else (),
     )
 
 
-def _headline(
-    folder: SweepFolder, rates: Sequence[Rate], pairs: Iterable[PairComparison]
-) -> tuple[str, ...]:
-    """The result in a few sentences: what the plan is about, else how often anything happened.
+def headline(folder: SweepFolder, causes: Causes | None = None) -> tuple[str, ...]:
+    """The verdict in a few sentences, and one more if the sweep is not green.
 
-    And one more if the sweep is not green.
+    Of one rule set it is how often it violated an invariant.
     """
-    about = about_sentences(folder)
-    if about:
-        return (*about, *not_green(folder))
-    swept = list(folder.plan["rule_sets"][0]["swept"])
-    rule = f"{swept[0]} " if len(swept) == 1 else ""
-    sentences = [_rates_sentence(rates, rule)]
-    sentences.extend(pair.text for pair in pairs if pair.headline)
-    sentences += not_green(folder)
-    return tuple(sentences)
+    rates = [rate_of(entry) for entry in folder.tallies["rule_sets"]]
+    verdict = verdict_of(folder, causes) if len(rates) > 1 else (_rate_sentence(rates[0]),)
+    return (*verdict, *not_green(folder))
 
 
 def not_green(folder: SweepFolder) -> list[str]:
@@ -104,21 +92,8 @@ def not_green(folder: SweepFolder) -> list[str]:
     return [f"Not green: of {wording.count(folder.plan['runs'])} runs {' and '.join(parts)}."]
 
 
-def _rates_sentence(rates: Sequence[Rate], rule: str) -> str:
-    """All rates of a few rule sets; of many, the worst and how many never violated."""
-    if len(rates) <= LISTED_MAX:
-        parts = [f"{rule}{rate.label} in {rate.text}" for rate in rates]
-        return f"An invariant was violated under {'; '.join(parts)}; {INTERVALS}."
-    worst = sorted((rate for rate in rates if rate.violated), key=lambda rate: -(rate.rate or 0))
-    never = [rate.exact for rate in rates if rate.exact and not rate.violated]
-    sentence = f"{len(worst)} of {len(rates)} rule sets violated an invariant"
-    if worst:
-        parts = [f"{rule}{rate.label} in {rate.text}" for rate in worst[:LISTED_MAX]]
-        sentence += f"; most often {'; '.join(parts)}"
-    if never:
-        widest = max(never, key=lambda interval: interval.high)
-        sentence += f"; {len(never)} never did (each {wording.shares(widest)})"
-    return f"{sentence}; {INTERVALS}."
+def _rate_sentence(rate: Rate) -> str:
+    return f"An invariant was violated in {rate.text}; {INTERVALS}."
 
 
 def comparison_table(out: Path) -> list[dict[str, str]]:
@@ -155,13 +130,6 @@ def _rows(folder: SweepFolder) -> list[dict[str, str]]:
         row |= {cost.title: _cost_cell(cost.rule_sets[place]) for cost in costs}
         rows.append(row)
     return rows
-
-
-def headline(out: Path) -> tuple[str, ...]:
-    """The result of a finished sweep in one to four sentences. Raises BadInput."""
-    folder = read_folder(out)
-    rates = tuple(rate_of(entry) for entry in folder.tallies["rule_sets"])
-    return _headline(folder, rates, pairs_of(folder))
 
 
 def _cost_cell(cost: CostOfRuleSet) -> str:

@@ -36,21 +36,38 @@ class Conditions:
         return f"{self.environment}: {wording.count(self.cases)} cases, {hunts}"
 
     @property
+    def beyond_text(self) -> str:
+        """The share of outages that outlast the retention, and how long that is."""
+        return "-" if self.beyond_retention is None else f"{self._beyond}, {self._lives} ms"
+
+    @property
+    def _beyond(self) -> str:
+        assert self.beyond_retention is not None
+        low, high = self.beyond_retention
+        return wording.share(low) if low == high else f"{wording.share(low)} or more"
+
+    @property
+    def _lives(self) -> str:
+        return " or ".join(wording.count(ms) for ms in self.retention_ms)
+
+    @property
+    def late_text(self) -> str:
+        """The share of sends that are late."""
+        return "-" if self.late is None else wording.share(self.late)
+
+    @property
     def text(self) -> str:
-        """One line, for the caption of every table."""
+        """One line, for the caption of a table that stands alone."""
         parts = [self.hunts]
         if self.beyond_retention is None:
             parts.append("no outages")
         else:
-            low, high = self.beyond_retention
-            share = wording.share(low) if low == high else f"{wording.share(low)} or more"
-            lives = " or ".join(wording.count(ms) for ms in self.retention_ms)
             parts.append(
-                f"{share} of {wording.number(self.outages)} outages per case outlast the retention "
-                f"of {lives} ms"
+                f"{self._beyond} of {wording.number(self.outages)} outages per case outlast the "
+                f"retention of {self._lives} ms"
             )
         if self.late is not None:
-            parts.append(f"{wording.share(self.late)} of sends late")
+            parts.append(f"{self.late_text} of sends late")
         return "; ".join([*parts, f"{wording.number(self.rolls)} forced rolls per case"])
 
 

@@ -22,7 +22,10 @@ SIGNIFICANT_DIGITS = 12
 
 
 def report_content(
-    folder: SweepFolder, comparison: Comparison, environments: Sequence[Comparison]
+    folder: SweepFolder,
+    comparison: Comparison,
+    environments: Sequence[Comparison],
+    headline: Sequence[str],
 ) -> dict[str, Any]:
     """The content of `report.json`: all that the page shows, without the pictures.
 
@@ -34,7 +37,7 @@ def report_content(
         "format": REPORT_FORMAT,
         "title": plan["plan"]["title"],
         "source": plan["plan"]["source"],
-        "headline": list(comparison.headline),
+        "headline": list(headline),
         "cases": plan["count"],
         "runs": plan["runs"],
         "seed": plan["seed"],
@@ -87,7 +90,7 @@ def _compared(folder: SweepFolder, comparison: Comparison) -> dict[str, Any]:
             for one in _seen(folder, "invariant")
         ],
         "first_invariants": _seen(folder, "first_invariant"),
-        "answer": asdict(comparison.answer),
+        "standings": [asdict(one) for one in comparison.standings],
         "onsets": [asdict(onset) for onset in comparison.onsets],
     }
 

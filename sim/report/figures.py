@@ -21,10 +21,10 @@ from matplotlib.ticker import MaxNLocator
 
 from sim.draw.raster import plain_style
 from sim.foreign.lines import one_line
-from sim.report.answer import Standing
 from sim.report.costs import Cost
 from sim.report.onset import Onset
 from sim.report.rates import Rate
+from sim.report.standings import Standing
 from sim.sweeps.stats import Interval
 
 PALETTE = ("#d55e00", "#0072b2", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
@@ -108,8 +108,7 @@ def standings_figure(standings: Sequence[Standing], colours: Sequence[str]) -> s
         label, against = f"{one.label}: {one.share_text}", one.against_baseline
         if against is None:
             value = 0.0 if one.is_baseline else None
-            text = "compared with" if one.is_baseline else "-"
-            marks.append(Mark(label, text, colour, value, None, filled=False))
+            marks.append(Mark(label, one.against_text, colour, value, None, filled=False))
             continue
         points = Interval(100 * against.interval.low, 100 * against.interval.high)
         text = against.text.replace(" points", "")  # as the axis says

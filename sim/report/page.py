@@ -19,7 +19,7 @@ from sim.foreign.lines import shown
 from sim.report import figures
 from sim.report.bootstrap import RESAMPLES, TELLING_MIN
 from sim.report.causes import causes_content, causes_in, pictures
-from sim.report.comparison import Comparison, compare
+from sim.report.comparison import Comparison, compare, headline
 from sim.report.confirmation import confirm
 from sim.report.content import confirmed, report_content, rounded
 from sim.report.short import short_table
@@ -60,9 +60,9 @@ def write_report(
         confirmation = confirm(folder, read_folder(confirmed_by, thorough=True))
     environments = [compare(one) for one in folder.environments]
     comparison = compare(folder, intervals=len(environments) == 1)
-    content = report_content(folder, comparison, environments)
-    content |= confirmed(confirmation)
     causes = causes_in(folder, shrink=shrink, told=told, told_witness=told_witness)
+    content = report_content(folder, comparison, environments, headline(folder, causes))
+    content |= confirmed(confirmation)
     content["causes"] = causes_content(folder, causes)
     report_command = folder.report_command
     if confirmed_by:
@@ -149,7 +149,7 @@ def _unbroken(text: str) -> str:
 def _figures(comparison: Comparison, colours: list[str]) -> dict[str, Any]:
     """The pictures of one environment."""
     drawn = {
-        "picture": figures.standings_figure(comparison.answer.standings, colours)
+        "picture": figures.standings_figure(comparison.standings, colours)
         if len(comparison.rates) > 1
         else figures.rates_figure(comparison.rates, colours),
         "rates": figures.rates_figure(comparison.rates, colours),

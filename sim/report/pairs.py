@@ -123,7 +123,7 @@ def difference_of(folder: SweepFolder, place: int, other: int, *, about: bool) -
     """
     wanted = {place, other}
     pair = next(one for one in folder.tallies["pairs"] if {one["left"], one["right"]} == wanted)
-    both, only_left, only_right, neither = _cells(pair)
+    both, only_left, only_right, neither = cells_of(pair)
     judged = both + only_left + only_right + neither
     if not judged:
         return None
@@ -174,7 +174,7 @@ def _turned(pair: dict[str, Any]) -> dict[str, Any]:
     return {**pair, **sides, "verdicts": verdicts, "invariants": invariants}
 
 
-def _cells(pair: dict[str, Any]) -> tuple[int, int, int, int]:
+def cells_of(pair: dict[str, Any]) -> tuple[int, int, int, int]:
     """Judged cases: both violated, only left, only right, neither."""
     names = ("violated/violated", "violated/holds", "holds/violated", "holds/holds")
     both, only_left, only_right, neither = (pair["verdicts"].get(name, 0) for name in names)
@@ -182,14 +182,14 @@ def _cells(pair: dict[str, Any]) -> tuple[int, int, int, int]:
 
 
 def _p(pair: dict[str, Any]) -> float:
-    _both, only_left, only_right, _neither = _cells(pair)
+    _both, only_left, only_right, _neither = cells_of(pair)
     return stats.mcnemar_exact(only_left, only_right)
 
 
 def _pair(
     pair: dict[str, Any], *, labels: tuple[str, str], headline: bool, p: float, adjusted_p: float
 ) -> PairComparison:
-    cells = _cells(pair)
+    cells = cells_of(pair)
     both, only_left, only_right, neither = cells
     judged = sum(cells)
     return PairComparison(

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from sim.check.families import FAMILIES
 from sim.errors import BadInput
@@ -30,37 +30,53 @@ from sim.report.sweep_folder import SweepFolder, read_folder
 from sim.sweeps import wording
 
 
-def short_table(folder: SweepFolder, *, about_alone: bool = False) -> str:
-    """Markdown: per environment how many cases violated what, a column per set of other rules.
+class ShortTable(NamedTuple):
+    """How many cases violated what, a column per set of other rules.
 
-    With `about_alone` only what the plan is about. In a cell are the values of the first swept
-    rule, in the order that the head names. Empty where there are more than fit.
+    In a cell are the values of the first swept rule, in the order of `values`.
     """
+
+    values: tuple[str, ...]
+    columns: tuple[str, ...]
+    sections: tuple[tuple[str, tuple[tuple[str, ...], ...]], ...]
+    """Of each environment: what its cases are, and its rows."""
+
+    @property
+    def markdown(self) -> str:
+        """The table in Markdown."""
+        values = " / ".join(map(markdown.code, self.values))
+        rows = [
+            f"| {values} | {' | '.join(map(markdown.text, self.columns))} |",
+            f"|---|{'--:|' * len(self.columns)}",
+        ]
+        for caption, of_it in self.sections:
+            rows.append(f"| *{markdown.text(caption)}* |{' |' * len(self.columns)}")
+            rows += [f"| {' | '.join(map(markdown.text, row))} |" for row in of_it]
+        return "\n".join(rows)
+
+
+def short_table(folder: SweepFolder, *, about_alone: bool = False) -> ShortTable | None:
+    """The short table; with `about_alone` only what the plan is about. None: it does not fit."""
     blocks = blocks_by_first_rule(folder)
     if len(blocks[0].values) > LISTED_MAX:
-        return ""
-    values = " / ".join(map(markdown.code, blocks[0].values))
-    titles = [markdown.text(title_of(folder, block)) or "cases" for block in blocks]
-    rows = [f"| {values} | {' | '.join(titles)} |", f"|---|{'--:|' * len(blocks)}"]
+        return None
+    columns = tuple(title_of(folder, block).strip() or "cases" for block in blocks)
     about = folder.plan["plan"].get("about", [])
     names = about if about_alone else [name for name in about if name not in FAMILIES] + [*FAMILIES]
+    sections = []
     for one in folder.environments:
         entries = one.tallies["rule_sets"]
-        conditions = conditions_of(one)
-        caption = conditions.hunts if about_alone else conditions.text
-        rows.append(f"| *{markdown.text(caption)}* |{' |' * len(blocks)}")
-        for name in names:
-            measure = measure_of(name)
-            if any(share_of(entry, measure, name).runs for entry in entries):
-                cells = [_cell(entries, block, measure, name) for block in blocks]
-                rows.append(f"| {markdown.text(name)} | {' | '.join(cells)} |")
-        if about_alone:
-            continue
-        unmeant = [unmeant_share(entries[block.places[0]]) for block in blocks]
-        title = "keys that end on what their producer did not mean, under"
-        first = markdown.code(blocks[0].values[0])
-        rows.append(f"| {title} {first} | {' | '.join(unmeant)} |")
-    return "\n".join(rows)
+        rows = [
+            (name, *(_cell(entries, block, measure_of(name), name) for block in blocks))
+            for name in names
+            if any(share_of(entry, measure_of(name), name).runs for entry in entries)
+        ]
+        if not about_alone:
+            first = blocks[0].values[0]
+            title = f"keys that end on what their producer did not mean, under {first}"
+            rows.append((title, *(unmeant_share(entries[b.places[0]]) for b in blocks)))
+        sections.append((conditions_of(one).hunts, tuple(rows)))
+    return ShortTable(blocks[0].values, columns, tuple(sections))
 
 
 def _cell(entries: Sequence[dict[str, Any]], block: Block, measure: str, name: str) -> str:
@@ -93,5 +109,6 @@ def quoted(out: Path, page: Path) -> str:
     place = re.compile(f"(?<={re.escape(mark)}\n).*?(?=<!-- end -->)", re.DOTALL)
     if place.search(text) is None:
         raise BadInput(f"{page}: no lines {mark} and <!-- end --> in it")
-    table = f"\n{short_table(folder, about_alone=True)}\n\n"
+    short = short_table(folder, about_alone=True)
+    table = f"\n{short.markdown if short else ''}\n\n"
     return place.sub(lambda _found: table, text, count=1)

@@ -6,9 +6,8 @@ from pathlib import Path
 import pytest
 
 from sim.errors import BadInput
-from sim.report import comparison_table, headline
+from sim.report import comparison_table, read_folder
 from sim.report.comparison import compare
-from sim.report.sweep_folder import read_folder
 from tests.report.folders import both_fixes, entry, pair, rule_set, write_folder
 
 
@@ -59,36 +58,6 @@ def test_other_pairs_are_corrected_for_being_many(tmp_path: Path) -> None:
     _, *others = compare(read_folder(both_fixes(tmp_path))).pairs
 
     assert sorted(one.adjusted_p / one.p for one in others) == pytest.approx([1, 2])
-
-
-def test_the_headline_says_rates_and_the_paired_difference(tmp_path: Path) -> None:
-    rates, difference, not_green = headline(both_fixes(tmp_path))
-
-    assert rates == (
-        "An invariant was violated under fix none in 120 of 998 runs (12.0 %; 10.1 to 14.2 %); "
-        "fix empty_batch in none of 998 runs (0 to 0.37 %); "
-        "fix leo_retention in 7 of 1,000 runs (0.70 %; 0.28 to 1.44 %); "
-        "in brackets the share and its two-sided 95 % interval."
-    )
-    assert difference == (
-        "On the same 998 cases, leo_retention violated alone in 7, empty_batch alone in 0, both in "
-        "0: a difference of +0.70 points (95 % interval +0.098 to +1.44 points; p = 0.016)."
-    )
-    assert not_green == "Not green: of 3,000 runs 2 ended in an exception and 2 hit a bound."
-
-
-def test_two_fixes_that_never_violate_are_said_to_show_no_difference(tmp_path: Path) -> None:
-    rule_sets = [rule_set(0, "leo_retention"), rule_set(1, "empty_batch")]
-    entries = [
-        entry(0, "leo_retention", {"holds": 2_000}),
-        entry(1, "empty_batch", {"holds": 2_000}),
-    ]
-    out = write_folder(tmp_path, rule_sets, entries, [pair(0, 1, {"holds/holds": 2_000})])
-
-    sentence = headline(out)[1]
-
-    assert "no difference seen" in sentence
-    assert "95 % interval \u22120.18 to +0.18 points" in sentence
 
 
 def test_costs_are_compared_with_the_same_cases_without_a_fix(tmp_path: Path) -> None:
@@ -177,7 +146,6 @@ def test_a_sweep_without_a_judged_run_has_no_rate(tmp_path: Path) -> None:
     comparison = compare(read_folder(out))
 
     assert comparison.rates[0].rate is None
-    assert "no run was judged" in comparison.headline[0]
     assert "share no case" in comparison.pairs[0].text
     assert comparison_table(out)[0]["rate"] == "-"
 
@@ -188,7 +156,7 @@ def test_a_folder_that_is_no_finished_sweep_is_refused(name: str, tmp_path: Path
     (out / name).unlink()
 
     with pytest.raises(BadInput, match=str(tmp_path)):
-        headline(out)
+        read_folder(out)
 
 
 @pytest.mark.parametrize("text", ["{", "[]", json.dumps({"format": "replog-tallies/9"})])
@@ -197,4 +165,4 @@ def test_a_damaged_file_is_named(text: str, tmp_path: Path) -> None:
     (out / "tallies.json").write_text(text)
 
     with pytest.raises(BadInput, match=r"tallies\.json"):
-        headline(out)
+        read_folder(out)

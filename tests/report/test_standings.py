@@ -1,0 +1,77 @@
+"""Where each rule set stands: against its baseline, on the same cases, and at what price."""
+
+from pathlib import Path
+
+import pytest
+
+from sim.report.comparison import compare
+from sim.report.standings import Standing
+from sim.report.sweep_folder import read_folder
+from tests.report.folders import Verdicts, entry, pair, rule_set, write_folder
+from tests.report.tables import write_tables
+
+FIXES = ("none", "leo_retention", "empty_batch")
+RUNS = 1_000
+
+
+def standings(out: Path) -> tuple[Standing, ...]:
+    [environment] = read_folder(out).environments
+    return compare(environment).standings
+
+
+def test_a_price_is_what_differs_beyond_chance(tmp_path: Path) -> None:
+    worse: Verdicts = {"holds/holds": 900, "violated/holds": 100}
+    entries = [
+        entry(place, fix, {"holds": RUNS - violated, "violated": violated})
+        for place, (fix, violated) in enumerate(zip(FIXES, (100, 0, 0), strict=True))
+    ]
+    pairs = [pair(0, 1, worse), pair(0, 2, worse), pair(1, 2, {"holds/holds": RUNS})]
+    out = write_folder(tmp_path, [rule_set(*one) for one in enumerate(FIXES)], entries, pairs)
+    costs = {
+        "bytes_retained": [(1_000 + case, 1_050 + case, 1_000 + case) for case in range(RUNS)],
+        "bytes_replicated": [(500, 501 if case < 3 else 500, 500) for case in range(RUNS)],
+    }
+    write_tables(out, costs)
+
+    none, leo_retention, empty_batch = standings(out)
+
+    assert (none.against_text, none.price) == ("the baseline", "")
+    assert leo_retention.price.startswith("bytes retained \u00d71.03")
+    assert "replicated" not in leo_retention.price  # in three cases: no interval
+    assert empty_batch.price == "nothing that can be told from chance"
+
+
+def test_a_plan_that_says_what_it_is_about_is_measured_by_that(tmp_path: Path) -> None:
+    entries = [
+        entry(place, fix, {"holds": 50, "violated": 50}, counts={"about": {"any": runs}})
+        for place, (fix, runs) in enumerate((("none", 9), ("leo_retention", 1)))
+    ]
+    both = pair(0, 1, {"violated/violated": 50, "holds/holds": 50}) | {
+        "about": {"both": 1, "only_left": 8, "only_right": 0}
+    }
+    rule_sets = [rule_set(0, "none"), rule_set(1, "leo_retention")]
+    out = write_folder(tmp_path, rule_sets, entries, [both], plan={"about": ["log divergence"]})
+
+    none, leo_retention = standings(out)
+
+    assert (none.share.runs, leo_retention.share.runs) == (9, 1)
+    assert leo_retention.against_text.startswith("\u22128.00 points (")
+
+
+@pytest.mark.parametrize(("left", "right"), [(0, 1), (1, 0)])
+def test_the_sides_of_a_pair_do_not_turn_it(tmp_path: Path, left: int, right: int) -> None:
+    verdicts: Verdicts = {"holds/holds": 900, "violated/holds": 100}
+    if left:
+        verdicts = {"holds/holds": 900, "holds/violated": 100}
+    entries = [
+        entry(0, "none", {"holds": 900, "violated": 100}),
+        entry(1, "leo_retention", {"holds": 1_000}),
+    ]
+    rule_sets = [rule_set(0, "none"), rule_set(1, "leo_retention")]
+    out = write_folder(tmp_path, rule_sets, entries, [pair(left, right, verdicts)])
+
+    found = standings(out)[1].against_baseline
+
+    assert found is not None
+    assert found.value == -0.1
+    assert found.interval.high < 0
