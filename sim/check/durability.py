@@ -25,7 +25,7 @@ violations apart.
 
 from __future__ import annotations
 
-from sim.check.queries import HistoryQueries
+from sim.check.history import ClusterHistory
 from sim.check.replica_view import ReplicaView
 from sim.trace import ReplicaCrashed
 
@@ -40,15 +40,15 @@ class DurabilityContract:
         outside: How the run left it, as a sentence; None = it did not.
     """
 
-    def __init__(self, queries: HistoryQueries) -> None:
+    def __init__(self, history: ClusterHistory) -> None:
         """Nothing is lost."""
-        self._queries = queries
+        self._history = history
         self.outside: str | None = None
 
     def on_crash(self, event: ReplicaCrashed) -> None:
         """Look at a crash before the history has taken it in."""
         if self.outside is None:
-            crashed = self._queries.history.replicas[event.replica]
+            crashed = self._history.replicas[event.replica]
             if event.log_end_offset < crashed.log_end_offset:
                 self.outside = self._broken_by(crashed, event.log_end_offset)
 
@@ -57,7 +57,7 @@ class DurabilityContract:
 
         `crashed` is as before the crash; its log ends at `log_end_offset` (exclusive) after it.
         """
-        history, has = self._queries.history, self._queries.has_committed
+        history, has = self._history, self._history.has_committed
         isr = history.rules.replication.commit == "isr"
         members = [history.replicas[name] for name in (history.isr if isr else history.voters)]
         others = [view for view in members if view is not crashed and (view.up or not isr)]
@@ -67,7 +67,7 @@ class DurabilityContract:
                 continue
             keepers = sum(1 for v in others if offset < v.log_start_offset or has(v, offset))
             if keepers < needed:
-                record = self._queries.describe(history.committed[offset])
+                record = self._history.describe(history.committed[offset])
                 who = "in-sync replicas that are up" if isr else "voters"
                 return (
                     f"{crashed.name} lost committed offset {offset} ({record}) with its unflushed "

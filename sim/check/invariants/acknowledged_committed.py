@@ -40,17 +40,13 @@ class AcknowledgedCommitted(LogInvariant):
         self._had_below: defaultdict[str, int] = defaultdict(int)
         self._owed: list[tuple[str, int, int, int]] = []
 
-    def needs(self, event: type) -> bool:
-        """Who else has what a leader commits matters only where more than one log is asked for."""
-        return self._needed > 1 or event in (Acknowledged, Quiesced)
-
     def on_copied(self, event: Copied) -> None:
         """Once it was there: a leader may have counted it before a crash took it."""
         self._had_below[event.replica] = max(self._had_below[event.replica], event.log_end_offset)
 
     def on_high_watermark_moved(self, event: HighWatermarkMoved) -> None:
         """Count who has what is committed just now."""
-        if not event.leading:
+        if self._needed == 1 or not event.leading:
             return
         committed = len(self.committed)
         for offset in range(self._seen, committed):
@@ -61,7 +57,7 @@ class AcknowledgedCommitted(LogInvariant):
 
     def _has(self, view: ReplicaView, offset: int) -> bool:
         below = max(view.log_start_offset, self._had_below[view.name])
-        return offset < below or self.queries.has_committed(view, offset)
+        return offset < below or self.history.has_committed(view, offset)
 
     def on_acknowledged(self, event: Acknowledged) -> None:
         """Compare what the producer is told with what is committed."""
@@ -100,5 +96,5 @@ class AcknowledgedCommitted(LogInvariant):
         else:
             return
         if offset not in self.history.committed_twice:
-            key = self.queries.key_of(uid)
+            key = self.history.key_of(uid)
             self.violated(replica, offset, key, self.says + why, began, record=uid, **evidence)

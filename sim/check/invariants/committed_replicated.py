@@ -42,7 +42,7 @@ class CommittedReplicated(LogInvariant):
         members = [self.replicas[name] for name in (history.isr if by_isr else history.voters)]
         needed = len(members) if by_isr else len(members) // 2 + 1
         first_missing = [
-            (view, self.queries.first_missing(view, below, twice_counts=False)) for view in members
+            (view, self.history.first_missing(view, below, twice_counts=False)) for view in members
         ]
         missing = [(view, offset) for view, offset in first_missing if offset is not None]
         if not by_isr:
@@ -70,4 +70,4 @@ class CommittedReplicated(LogInvariant):
         return []
 
     def _lacks(self, view: ReplicaView, offset: int) -> bool:
-        return offset >= view.log_start_offset and not self.queries.has_committed(view, offset)
+        return offset >= view.log_start_offset and not self.history.has_committed(view, offset)

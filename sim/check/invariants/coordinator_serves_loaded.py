@@ -59,10 +59,10 @@ class CoordinatorServesLoaded(ReaderInvariant):
     def _is_newer(self, key: str, uid: int, winner: int) -> bool:
         """An answer other than the winner may come from a record that beats it."""
         if uid:
-            return self.queries.beats(uid, winner)
+            return self.history.beats(uid, winner)
         return self.written[winner].tombstone or any(
             self.written[other].tombstone
             and other not in self.history.aborted
-            and self.queries.beats(other, winner)
+            and self.history.beats(other, winner)
             for other in self.history.uids_of_key[key]
         )
