@@ -8,6 +8,7 @@ scenario, an invariant.
 from __future__ import annotations
 
 from collections import Counter as Multiset
+from collections import defaultdict
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, NamedTuple
@@ -227,9 +228,11 @@ class RunCounters:
         self._ends: dict[str, int] = {}
         self._refills: dict[str, int] = {}
         self._delays = RemovalDelays(checker.history, until_ms=faults_end_ms)
+        amounts: defaultdict[type, list[tuple[str, Callable[[Any], int]]]] = defaultdict(list)
         for name, one in COUNTER.items():
             if one.event is not None:
-                checker.listen({one.event: partial(self._add, name, one.amount)})
+                amounts[one.event].append((name, one.amount))
+        checker.listen({kind: partial(self._add, added) for kind, added in amounts.items()})
         checker.listen(handlers_of(self))
         checker.listen(handlers_of(self._delays))
 
@@ -251,8 +254,9 @@ class RunCounters:
         counts["unmeant_keys"] = sum(1 for _ in unmeant(history))
         return {name: reported.get(name, count) for name, count in counts.items()}
 
-    def _add(self, name: str, amount: Callable[[Any], int], event: trace.Event) -> None:
-        self.counts[name] += amount(event)
+    def _add(self, amounts: list[tuple[str, Callable[[Any], int]]], event: trace.Event) -> None:
+        for name, amount in amounts:
+            self.counts[name] += amount(event)
 
     def on_cleaned(self, event: trace.Cleaned) -> None:
         """What its cleaner remembers now."""

@@ -18,6 +18,7 @@ from sim.check.promise import Mark, Version, VersionOf, promised_mark, promised_
 from sim.check.replica_view import HOLE, ReplicaView
 from sim.log.record import Batch, Control, Record
 from sim.rules import Rules
+from sim.trace import Removal
 
 
 def unlabelled(_: int) -> str | None:
@@ -59,6 +60,8 @@ class Facts:
         rules: The rules of the run, where they change the newest; they say what beats what and
             what marks a tombstone.
         label: Names records by uid in sentences; None = it has no name.
+        deltas: Whether records are changes of what a key is, not what it is.
+        by_isr: Whether the in-sync set commits; else a majority of the voters does.
         zombies_count: Whether an append by a deposed leader that has not heard of it yet is held
             to `no-offset-reuse`. The story format says so; in a timed run such an append is what
             epochs are there for: it is never committed, and truncated when the leader hears.
@@ -94,6 +97,8 @@ class Facts:
             committed then.
         moved_horizons: By the latest cleaning: base offset, delete horizon that the batch had, and
             the other one that it got.
+        deletes_removed: By the latest cleaning: tombstones that win their key.
+        markers_removed: By the latest cleaning: control records.
         uids_read: By the latest read: the uids of its records.
         reads_deviate: Whether some reader was given something else than the committed record of an
             offset, just as it was appended.
@@ -119,6 +124,8 @@ class Facts:
         """
         self.rules = rules
         self.label = label
+        self.deltas = rules.snapshots.state_machine == "deltas"
+        self.by_isr = rules.replication.commit == "isr"
         self.zombies_count = zombies_count
         self.at = 0
         self.position = -1
@@ -158,6 +165,8 @@ class Facts:
         self.recommitted: list[tuple[int, int]] = []
         self.reassigned: list[tuple[Record, int]] = []
         self.moved_horizons: list[tuple[int, int, int]] = []
+        self.deletes_removed: list[Removal] = []
+        self.markers_removed: list[Removal] = []
         self.uids_read: list[int] = []
         self.snapshots_ahead = 0
         self.reads_deviate = False
@@ -202,24 +211,16 @@ class Facts:
             for version, highest in self._earlier
         )
 
-    def is_winning_delete(self, uid: int) -> bool:
-        """A tombstone, not aborted, that no committed, decided record beats.
+    def is_winning(self, known: Written) -> bool:
+        """A keyed record, not aborted, that no committed, decided record beats.
 
         Where settings change, one that a record beats under earlier ones does not win, either.
         """
-        known = self.written.get(uid)
-        return (
-            known is not None
-            and known.tombstone
-            and uid not in self.aborted
-            and not self._is_beaten(known)
-            and not self._beaten_earlier(known.record)
+        return not (
+            known.record.uid in self.aborted
+            or self._is_beaten(known)
+            or self._beaten_earlier(known.record)
         )
-
-    def is_marker(self, uid: int) -> bool:
-        """A control record."""
-        known = self.written.get(uid)
-        return known is not None and known.batch.control is not None
 
     @property
     def settings_change(self) -> bool:
@@ -326,12 +327,16 @@ class Facts:
             own = version(known.record)
             highest[key] = max(own, highest.get(key, own))
 
+    def who_commits(self) -> tuple[list[ReplicaView], int]:
+        """Who counts for what is committed, and how many of them need to have it: all or most."""
+        members = [self.replicas[name] for name in (self.isr if self.by_isr else self.voters)]
+        return members, len(members) if self.by_isr else len(members) // 2 + 1
+
     def too_few_have_it(self) -> bool:
         """Someone who has to have what is committed may lack some of it."""
-        by_isr, known = self.rules.replication.commit == "isr", len(self.committed)
-        members = [self.replicas[name] for name in (self.isr if by_isr else self.voters)]
+        known, (members, needed) = len(self.committed), self.who_commits()
         lacking = [view for view in members if len(view.slots) < known or view.unexplained_offsets]
-        return len(lacking) > (0 if by_isr else (len(members) - 1) // 2)
+        return len(members) - len(lacking) < needed
 
     def find_disagreements(self) -> None:
         """Find the contested offsets at which replicas hold different uids now."""

@@ -41,17 +41,17 @@ def family_of(
         return _family_of_key(history, view, held, history.winners.get(key)) or family
     for uid in history.uids_of_key.get(key, ()):
         if history.written[uid].offset == offset and view.uid_at(offset) in (uid, HOLE):
-            return _family_of_key(history, view, uid, _tombstone_over(history, key, uid)) or family
+            return _family_of_key(history, view, uid, _tombstone_over(history, uid)) or family
     return family
 
 
-def _tombstone_over(history: ClusterHistory, key: str, value: int) -> int | None:
-    """The highest committed tombstone of a key that beats a value of it."""
+def _tombstone_over(history: ClusterHistory, value: int) -> int | None:
+    """The highest committed tombstone that beats a value."""
     written = history.written
     found = [
         uid
-        for uid in history.uids_of_key[key]
-        if written[uid].tombstone and history.is_committed(uid) and history.beats(uid, value)
+        for uid in history.beating(value)
+        if written[uid].tombstone and history.is_committed(uid)
     ]
     return max(found, key=lambda uid: written[uid].version, default=None)
 

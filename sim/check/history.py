@@ -280,16 +280,24 @@ class ClusterHistory(Queries):
         self, view: ReplicaView, removals: tuple[trace.Removal, ...], committed_below: int
     ) -> bool:
         """Take records out of a log; are all, and what beat them, committed, and decide nothing?"""
-        committed = self.committed
+        committed, written = self.committed, self.written
         known, decisive, usual = len(committed), False, True
-        for offset, uid, _, reason, winner in removals:
+        self.deletes_removed, self.markers_removed = [], []
+        for removal in removals:
+            offset, uid, _, reason, winner = removal
             view.slots[offset] = HOLE
             if offset >= committed_below or (winner is not None and winner >= committed_below):
                 usual = False
-            if reason == "tombstone" or self.is_winning_delete(uid) or self.is_marker(uid):
+            one = written.get(uid)
+            if one is not None and one.batch.control is not None:
+                self.markers_removed.append(removal)
+            elif one is not None and one.tombstone and self.is_winning(one):
+                self.deletes_removed.append(removal)
+            elif reason == "tombstone":
                 decisive = True
             if offset >= known or committed[offset] != uid or not self.may_be_absent(uid):
                 view.unexplained_offsets.add(offset)
+        decisive = decisive or bool(self.deletes_removed or self.markers_removed)
         view.losses += decisive
         return usual and not decisive
 

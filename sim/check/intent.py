@@ -37,7 +37,7 @@ def unmeant(history: ClusterHistory) -> Iterator[Unmeant]:
     a key that ends deleted, with its tombstone gone, if no committed tombstone is ahead of all
     values, unless the topic's retention deleted it.
     """
-    if history.leader is None or history.rules.snapshots.state_machine == "deltas":
+    if history.leader is None or history.deltas:
         return
     view = history.replicas[history.leader]
     state = winners_of(history, view.known_to_be_committed(), base_records(view))

@@ -46,6 +46,12 @@ class Queries(Facts):
         written = self.written
         return written[uid].version > written[other].version
 
+    def beating(self, uid: int) -> list[int]:
+        """The records of its key that win over `uid`, in order of appends."""
+        known, written = self.written[uid], self.written
+        same_key = self.uids_of_key.get(known.key or "", ())
+        return [other for other in same_key if written[other].version > known.version]
+
     def holds(self, view: ReplicaView, uid: int) -> bool:
         """Whether a log has the record `uid` at the offset it was given."""
         return view.uid_at(self.written[uid].offset) == uid
@@ -115,14 +121,11 @@ class Queries(Facts):
         if self.leader is None:
             return False
         leader = self.replicas[self.leader]
-        key = self.written[uid].key
         return any(
-            other != uid
-            and self.beats(other, uid)
-            and self.holds(leader, other)
+            self.holds(leader, other)
             and other not in self.aborted
             and self.verdict_in(leader, other) is not False
-            for other in self.uids_of_key.get(key or "", ())
+            for other in self.beating(uid)
         )
 
     def has_committed(self, view: ReplicaView, offset: int) -> bool:
@@ -133,6 +136,10 @@ class Queries(Facts):
         if slot in (uid, EMPTY):
             return True
         return slot == HOLE and self.may_be_absent_now(uid)
+
+    def accounts_for(self, view: ReplicaView, offset: int) -> bool:
+        """Whether a log has a committed offset, or starts above it."""
+        return offset < view.log_start_offset or self.has_committed(view, offset)
 
     def first_missing(self, view: ReplicaView, below: int, *, twice_counts: bool) -> int | None:
         """The lowest committed offset in [log start, below) that a log lacks; None = all there.

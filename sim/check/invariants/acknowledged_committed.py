@@ -34,7 +34,7 @@ class AcknowledgedCommitted(LogInvariant):
     def begin(self) -> None:
         """Nothing is committed yet."""
         rules = self.history.rules
-        self._needed = rules.topic.min_isr if rules.replication.commit == "isr" else 1
+        self._needed = rules.topic.min_isr if self.history.by_isr else 1
         self._seen = 0
         self._too_few: dict[int, int] = {}
         self._had_below: defaultdict[str, int] = defaultdict(int)
@@ -56,8 +56,7 @@ class AcknowledgedCommitted(LogInvariant):
         self._seen = committed
 
     def _has(self, view: ReplicaView, offset: int) -> bool:
-        below = max(view.log_start_offset, self._had_below[view.name])
-        return offset < below or self.history.has_committed(view, offset)
+        return offset < self._had_below[view.name] or self.history.accounts_for(view, offset)
 
     def on_acknowledged(self, event: Acknowledged) -> None:
         """Compare what the producer is told with what is committed."""

@@ -54,16 +54,14 @@ class ConsumerNoSkip(ReaderInvariant):
         counts = history.status.get(uid) if by_history else history.verdict_in(view, uid)
         winner = uid if twice else history.winners.get(key, uid)
         beaten = history.beats(winner, uid) or history.lost_under_earlier_rules(uid)
-        if counts is True and not beaten and not self._is_beaten_on(view, key, uid):
+        if counts is True and not beaten and not self._is_beaten_on(view, uid):
             reader, end = event.consumer, event.end
             self.violated_by(event.replica, uid, offset, reader=reader, end=end)
 
-    def _is_beaten_on(self, view: ReplicaView, key: str, uid: int) -> bool:
-        """A log holds a record of the key that beats `uid`, and by its own markers counts."""
+    def _is_beaten_on(self, view: ReplicaView, uid: int) -> bool:
+        """A log holds a record that beats `uid`, and by its own markers counts."""
         history = self.history
         return any(
-            history.beats(other, uid)
-            and history.holds(view, other)
-            and history.verdict_in(view, other) is True
-            for other in self.history.uids_of_key[key]
+            history.holds(view, other) and history.verdict_in(view, other) is True
+            for other in history.beating(uid)
         )

@@ -47,7 +47,7 @@ class TombstoneSafety(DeleteInvariant):
             self._early += bool(history.laggards(event.replica, removal.uid))
         if history.rules.replication.lag_guard != "none":
             return
-        for removal in [one for one in event.removals if history.is_winning_delete(one.uid)]:
+        for removal in history.deletes_removed:
             if history.settings_change and removal.reason != "tombstone":
                 continue  # by the settings of before it was superseded
             for view, value in history.laggards(event.replica, removal.uid):
@@ -59,8 +59,7 @@ class TombstoneSafety(DeleteInvariant):
         """A log holds a committed, decided record of the key that beats `value`."""
         history = self.history
         return any(
-            history.beats(uid, value) and history.holds(view, uid) and history.is_committed(uid)
-            for uid in self.history.uids_of_key[self.written[value].key or ""]
+            history.holds(view, uid) and history.is_committed(uid) for uid in history.beating(value)
         )
 
 
