@@ -38,7 +38,7 @@ class Invariant:
         source: Who asks for it.
         history: What was written and committed so far, and what every replica holds
             (`sim.check.history.ClusterHistory`).
-        queries: Questions about that (`sim.check.queries.HistoryQueries`).
+        queries: The same: what can be asked about it is in `sim.check.queries`.
     """
 
     name: ClassVar[str] = ""
@@ -51,10 +51,9 @@ class Invariant:
     explained_by: ClassVar[str] = ""
     unusual_only: ClassVar[bool] = False
 
-    def __init__(self, queries: Any, report: Report) -> None:
-        """Watch the events that `queries.history` takes in."""
-        self.queries = queries
-        self.history = queries.history
+    def __init__(self, history: Any, report: Report) -> None:
+        """Watch the events that `history` takes in."""
+        self.history = self.queries = history
         self._report = report
 
     def violated(
@@ -105,7 +104,7 @@ def forget_invariants(since: int) -> None:
         del _REGISTERED[name]
 
 
-def watch(cls: type[Invariant], queries: Any, report: Report) -> dict[type, Callable[[Any], None]]:
+def watch(cls: type[Invariant], history: Any, report: Report) -> dict[type, Callable[[Any], None]]:
     """A new object of a registered class for one run: class of event -> what takes it.
 
     Raises:
@@ -114,7 +113,7 @@ def watch(cls: type[Invariant], queries: Any, report: Report) -> dict[type, Call
     """
     label = f"plugin {cls.__module__}: invariant {cls.name}"
     try:
-        invariant = cls(queries, _Checked(label, report))
+        invariant = cls(history, _Checked(label, report))
     except BaseException as error:  # noqa: BLE001 - foreign code may raise anything
         blame(error, label)
     events = events_by_method()

@@ -246,13 +246,11 @@ def _slots(history: ClusterHistory, view: ReplicaView) -> Iterator[tuple[int, st
 def _history(recorded: Recorded) -> ClusterHistory:
     """The facts at the end, by events alone."""
     from sim.check.history import ClusterHistory
-    from sim.check.history_keeper import HistoryKeeper
 
     history = ClusterHistory(recorded.rules)
-    keeper = HistoryKeeper(history)
     for at, event in recorded.events:
         history.at = at
-        keeper.apply(event)
+        history.apply(event)
     return history
 
 

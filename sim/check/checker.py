@@ -7,24 +7,20 @@ from functools import partial
 from typing import Any
 
 from sim.check.durability import DurabilityContract
+from sim.check.facts import unlabelled
 from sim.check.family_by_cause import family_of
 from sim.check.history import ClusterHistory
-from sim.check.history_keeper import HistoryKeeper
-from sim.check.invariant import Kind
-from sim.check.listening import Handler
-from sim.check.queries import HistoryQueries, unlabelled
-from sim.check.registry import INVARIANTS, LISTENERS, PLUGGED, discover
+from sim.check.invariant import Invariant, Kind
+from sim.check.listening import Handler, handlers_of
+from sim.check.registry import INVARIANTS, PLUGGED, discover
 from sim.check.violation import Evidence, Violation
 from sim.invariant_plugins import watch
 from sim.rules import Rules
 from sim.trace import NAMES, Event, Named, ReplicaCrashed
 
-TakeIn = Callable[[Any], bool]
-"""What takes an event of one class into the history, and says whether it is usual."""
-
-Route = tuple[TakeIn, tuple[list[Handler], list[Handler]]]
-"""Where events of a class go: into the history, then to the first handlers if they are unusual, to
-the second ones if they are usual."""
+Route = tuple[Callable[[Any], Any] | None, list[Handler], list[Handler]]
+"""Where events of a class go: into the history, if they change it, then to the first handlers if
+they are unusual, to the second ones if they are usual."""
 
 
 class Checker:
@@ -32,7 +28,6 @@ class Checker:
 
     Attributes:
         history: What happened so far.
-        queries: Questions about it.
         contract: Whether the run stays within the durability contract.
         violations: Found so far, in order of detection.
     """
@@ -60,26 +55,24 @@ class Checker:
         self.violations: list[Violation] = []
         self._seen: set[tuple[str, str | None, int | None, str | None]] = set()
         self.history = ClusterHistory(
-            rules, zombies_count=zombies_count, earlier=earlier, unit=unit
+            rules, label=label, zombies_count=zombies_count, earlier=earlier, unit=unit
         )
-        self.queries = HistoryQueries(self.history, label=label)
-        self.contract = DurabilityContract(self.queries)
-        self._keeper = HistoryKeeper(self.history)
+        self.contract = DurabilityContract(self.history)
         self._listeners: list[tuple[Mapping[type, Handler], bool]] = []
         self._routes: dict[str, Route] = {}
-        self._invariants = {
-            name: INVARIANTS[name](self.queries, partial(self._record, name))
-            for name in INVARIANTS
-            if name in asked and name not in PLUGGED
-        }
-        for name, made in PLUGGED.items():
-            if name in asked:
-                self.listen(watch(made, self.queries, partial(self._record, name)))
+        self._invariants: dict[str, Invariant] = {}
+        for name in [name for name in INVARIANTS if name in asked]:
+            report = partial(self._record, name)
+            if name in PLUGGED:
+                self.listen(watch(PLUGGED[name], self.history, report))
+            else:
+                invariant = self._invariants[name] = INVARIANTS[name](self.history, report)
+                self.listen(handlers_of(invariant), unusual_only=invariant.unusual_only)
 
     def listen(self, handlers: Mapping[type, Handler], *, unusual_only: bool = False) -> None:
         """Also hand events to `handlers`, by their class, after the invariants have seen them.
 
-        `unusual_only` leaves out the usual ones, see `sim.check.history_keeper`.
+        `unusual_only` leaves out the usual ones, see `sim.check.history`.
         """
         self._listeners.append((handlers, unusual_only))
         self._routes.clear()
@@ -102,30 +95,27 @@ class Checker:
             history.at = at
             history.position += 1
             try:
-                take_in, handlers = routes[name]
+                take_in, handlers, usual = routes[name]
             except KeyError:
-                take_in, handlers = routes[name] = self._route_of(type(event))
-            for handler in handlers[take_in(event)]:
+                take_in, handlers, usual = routes[name] = self._route_of(type(event))
+            if take_in is not None and take_in(event):
+                handlers = usual
+            elif history.disagreements:
+                history.find_disagreements()
+            for handler in handlers:
                 handler(event)
 
     def _route_of(self, kind: type) -> Route:
-        """Into the history, then to the invariants, then to the listeners."""
-        found = [
-            (getattr(invariant, method), invariant.unusual_only)
-            for name, method in LISTENERS.get(kind, ())
-            if (invariant := self._invariants.get(name)) is not None and invariant.needs(kind)
-        ]
-        found += [
-            (each[kind], unusual_only) for each, unusual_only in self._listeners if kind in each
-        ]
+        """Into the history, then to who listens, in order."""
+        found = [(each[kind], unusual) for each, unusual in self._listeners if kind in each]
         usual = [handler for handler, unusual_only in found if not unusual_only]
-        take_in = self._crashed if kind is ReplicaCrashed else self._keeper.apply
-        return take_in, ([handler for handler, _ in found], usual)
+        take_in = self._crashed if kind is ReplicaCrashed else self.history.handlers.get(kind)
+        return take_in, [handler for handler, _ in found], usual
 
-    def _crashed(self, event: ReplicaCrashed) -> bool:
+    def _crashed(self, event: ReplicaCrashed) -> None:
         """The contract asks what there was before the crash."""
         self.contract.on_crash(event)
-        return self._keeper.apply(event)
+        self.history.apply(event)
 
     def _record(
         self,
@@ -142,7 +132,7 @@ class Checker:
         identity = (name, replica, offset, key)
         if identity not in self._seen:
             self._seen.add(identity)
-            family = family_of(self.queries, INVARIANTS.get(name), replica, offset, key)
+            family = family_of(self.history, INVARIANTS.get(name), replica, offset, key)
             at, position = self.history.at, self.history.position
             self.violations.append(
                 Violation(name, at, replica, offset, key, says, family, evidence, position, began)

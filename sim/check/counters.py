@@ -8,6 +8,7 @@ scenario, an invariant.
 from __future__ import annotations
 
 from collections import Counter as Multiset
+from collections import defaultdict
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, NamedTuple
@@ -17,7 +18,6 @@ from sim.check.checker import Checker
 from sim.check.history import ClusterHistory
 from sim.check.intent import unmeant
 from sim.check.listening import handlers_of
-from sim.check.queries import HistoryQueries
 from sim.check.removal_delays import RemovalDelays
 from sim.check.replica_view import EMPTY
 from sim.log.record import BATCH_HEADER_BYTES, size_of
@@ -221,16 +221,18 @@ class RunCounters:
         is counted in passes before `faults_end_ms`.
         """
         self.counts: dict[str, int] = dict.fromkeys(COUNTERS, 0)
-        self._queries = checker.queries
+        self._history = checker.history
         self._persists_log_end = persists_log_end
         self._leader: str | None = None
         self._stubs: dict[str, int] = {}
         self._ends: dict[str, int] = {}
         self._refills: dict[str, int] = {}
-        self._delays = RemovalDelays(checker.queries, until_ms=faults_end_ms)
+        self._delays = RemovalDelays(checker.history, until_ms=faults_end_ms)
+        amounts: defaultdict[type, list[tuple[str, Callable[[Any], int]]]] = defaultdict(list)
         for name, one in COUNTER.items():
             if one.event is not None:
-                checker.listen({one.event: partial(self._add, name, one.amount)})
+                amounts[one.event].append((name, one.amount))
+        checker.listen({kind: partial(self._add, added) for kind, added in amounts.items()})
         checker.listen(handlers_of(self))
         checker.listen(handlers_of(self._delays))
 
@@ -240,21 +242,21 @@ class RunCounters:
         `reported` has those that others count: the simulated cluster, the invariants, who took the
         events, and what the scenario exposes it to.
         """
-        queries, counts = self._queries, self.counts
-        history = queries.history
+        history, counts = self._history, self.counts
         counts |= _retained(history) | self._delays.counters()
         counts["records"] = len(history.written)
         counts["committed"] = len(history.committed)
         counts["stubs_kept"] = sum(self._stubs.values())
         counts["log_ends_persisted"] = counts["cleanings"] * self._persists_log_end
         counts["keys"] = len(history.winners)
-        counts["keys_won_earlier"] = _keys_won_earlier(queries)
-        counts["stale_reads_last"] = _stale_keys(queries)
-        counts["unmeant_keys"] = sum(1 for _ in unmeant(queries))
+        counts["keys_won_earlier"] = _keys_won_earlier(history)
+        counts["stale_reads_last"] = _stale_keys(history)
+        counts["unmeant_keys"] = sum(1 for _ in unmeant(history))
         return {name: reported.get(name, count) for name, count in counts.items()}
 
-    def _add(self, name: str, amount: Callable[[Any], int], event: trace.Event) -> None:
-        self.counts[name] += amount(event)
+    def _add(self, amounts: list[tuple[str, Callable[[Any], int]]], event: trace.Event) -> None:
+        for name, amount in amounts:
+            self.counts[name] += amount(event)
 
     def on_cleaned(self, event: trace.Cleaned) -> None:
         """What its cleaner remembers now."""
@@ -325,33 +327,32 @@ def _retained(history: ClusterHistory) -> dict[str, int]:
     }
 
 
-def _keys_won_earlier(queries: HistoryQueries) -> int:
+def _keys_won_earlier(history: ClusterHistory) -> int:
     """Keys whose winner would be another record under the offset strategy."""
-    written, found = queries.history.written, 0
-    for key, winner in queries.history.winners.items():
-        uids = queries.history.uids_of_key[key]
+    written, found = history.written, 0
+    for key, winner in history.winners.items():
+        uids = history.uids_of_key[key]
         later = [uid for uid in uids if written[uid].offset > written[winner].offset]
-        found += any(map(queries.is_committed, later))
+        found += any(map(history.is_committed, later))
     return found
 
 
-def _stale_keys(queries: HistoryQueries) -> int:
+def _stale_keys(history: ClusterHistory) -> int:
     """Keys for which a reader of the leader's log does not end on the winner.
 
     Only committed data counts. A reader that takes the last record it sees of each key, as every
     consumer of an offset-compacted topic does, ends with a wrong value for these; one that applies
     the strategy (`consumer_order`) does only where the winner is gone.
     """
-    history = queries.history
     if history.leader is None:
         return 0
     view = history.replicas[history.leader]
     last: dict[str, int] = {}
     by_strategy = history.rules.reading.consumer_order == "strategy"
     for uid in view.slots[: view.high_watermark]:
-        key = queries.key_of(uid)
+        key = history.key_of(uid)
         if key is not None and uid not in history.aborted:
             known = last.get(key) if by_strategy else None
-            if known is None or queries.beats(uid, known):
+            if known is None or history.beats(uid, known):
                 last[key] = uid
-    return sum(queries.beats(uid, last[key]) for key, uid in history.winners.items() if key in last)
+    return sum(history.beats(uid, last[key]) for key, uid in history.winners.items() if key in last)

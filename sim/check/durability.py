@@ -25,7 +25,7 @@ violations apart.
 
 from __future__ import annotations
 
-from sim.check.queries import HistoryQueries
+from sim.check.history import ClusterHistory
 from sim.check.replica_view import ReplicaView
 from sim.trace import ReplicaCrashed
 
@@ -40,15 +40,15 @@ class DurabilityContract:
         outside: How the run left it, as a sentence; None = it did not.
     """
 
-    def __init__(self, queries: HistoryQueries) -> None:
+    def __init__(self, history: ClusterHistory) -> None:
         """Nothing is lost."""
-        self._queries = queries
+        self._history = history
         self.outside: str | None = None
 
     def on_crash(self, event: ReplicaCrashed) -> None:
         """Look at a crash before the history has taken it in."""
         if self.outside is None:
-            crashed = self._queries.history.replicas[event.replica]
+            crashed = self._history.replicas[event.replica]
             if event.log_end_offset < crashed.log_end_offset:
                 self.outside = self._broken_by(crashed, event.log_end_offset)
 
@@ -57,17 +57,16 @@ class DurabilityContract:
 
         `crashed` is as before the crash; its log ends at `log_end_offset` (exclusive) after it.
         """
-        history, has = self._queries.history, self._queries.has_committed
-        isr = history.rules.replication.commit == "isr"
-        members = [history.replicas[name] for name in (history.isr if isr else history.voters)]
+        history, isr = self._history, self._history.by_isr
+        members, most = history.who_commits()
         others = [view for view in members if view is not crashed and (view.up or not isr)]
-        needed = 1 if isr else len(members) // 2 + 1
+        needed = 1 if isr else most
         for offset in range(log_end_offset, min(crashed.log_end_offset, len(history.committed))):
-            if offset < crashed.log_start_offset or not has(crashed, offset):
+            if offset < crashed.log_start_offset or not history.has_committed(crashed, offset):
                 continue
-            keepers = sum(1 for v in others if offset < v.log_start_offset or has(v, offset))
+            keepers = sum([history.accounts_for(view, offset) for view in others])
             if keepers < needed:
-                record = self._queries.describe(history.committed[offset])
+                record = history.describe(history.committed[offset])
                 who = "in-sync replicas that are up" if isr else "voters"
                 return (
                     f"{crashed.name} lost committed offset {offset} ({record}) with its unflushed "

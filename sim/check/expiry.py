@@ -17,7 +17,7 @@ def lost_keys(history: ClusterHistory, view: ReplicaView, since: int) -> list[st
     gone = range(max(since, newest[0]), min(view.log_start_offset, len(history.committed)))
     if not gone:
         return []
-    if history.rules.snapshots.state_machine == "deltas":
+    if history.deltas:
         return sorted({key for offset in gone if (key := _changed_at(history, offset))})
     kept = {record.key for record in view.snapshots.get(newest, ())}
     written = history.written

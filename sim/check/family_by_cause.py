@@ -12,12 +12,12 @@ from sim.check.families import (
     TRANSACTIONS,
 )
 from sim.check.folding import highest_of
-from sim.check.queries import HistoryQueries
+from sim.check.history import ClusterHistory
 from sim.check.replica_view import HOLE, ReplicaView
 
 
 def family_of(
-    queries: HistoryQueries,
+    history: ClusterHistory,
     invariant: Any,
     replica: str | None,
     offset: int | None,
@@ -26,49 +26,48 @@ def family_of(
     """The family of a violation, by the facts at the moment it is found.
 
     Args:
-        queries: The facts.
+        history: The facts.
         invariant: The class that is broken; one of a plugin is in no family.
         replica: Where, if at one replica.
         offset: The offset concerned, if one is; where it is about a key, that of the value.
         key: The key concerned, if one is.
     """
     family: str = getattr(invariant, "family", NO_FAMILY)
-    view = queries.history.replicas.get(replica or "")
+    view = history.replicas.get(replica or "")
     if view is None or key is None or not getattr(invariant, "family_by_cause", False):
         return family
-    history = queries.history
     if offset is None:
         held = highest_of(history, view.known_to_be_committed()).get(key, 0)
-        return _family_of_key(queries, view, held, history.winners.get(key)) or family
+        return _family_of_key(history, view, held, history.winners.get(key)) or family
     for uid in history.uids_of_key.get(key, ()):
         if history.written[uid].offset == offset and view.uid_at(offset) in (uid, HOLE):
-            return _family_of_key(queries, view, uid, _tombstone_over(queries, key, uid)) or family
+            return _family_of_key(history, view, uid, _tombstone_over(history, uid)) or family
     return family
 
 
-def _tombstone_over(queries: HistoryQueries, key: str, value: int) -> int | None:
-    """The highest committed tombstone of a key that beats a value of it."""
-    written = queries.history.written
+def _tombstone_over(history: ClusterHistory, value: int) -> int | None:
+    """The highest committed tombstone that beats a value."""
+    written = history.written
     found = [
         uid
-        for uid in queries.history.uids_of_key[key]
-        if written[uid].tombstone and queries.is_committed(uid) and queries.beats(uid, value)
+        for uid in history.beating(value)
+        if written[uid].tombstone and history.is_committed(uid)
     ]
     return max(found, key=lambda uid: written[uid].version, default=None)
 
 
 def _family_of_key(
-    queries: HistoryQueries, view: ReplicaView, held: int, winner: int | None
+    history: ClusterHistory, view: ReplicaView, held: int, winner: int | None
 ) -> str | None:
     """Why a log ends with `held` (0 = nothing) for a key and not with `winner`; None = unknown."""
-    written = queries.history.written
-    if held and not queries.in_committed_history(held):
+    written = history.written
+    if held and not history.in_committed_history(held):
         return LOG_DIVERGENCE
-    if held and not queries.is_committed(held):
+    if held and not history.is_committed(held):
         return TRANSACTIONS
     if winner is None:
         return None
-    if written[winner].batch.transactional and queries.holds(view, winner) and winner != held:
+    if written[winner].batch.transactional and history.holds(view, winner) and winner != held:
         return TRANSACTIONS
     if not held or not written[winner].tombstone or written[held].tombstone:
         return None

@@ -70,10 +70,12 @@ def winners_of(
     return {key: uid for key, uid in highest.items() if not written[uid].tombstone}
 
 
-def delta_state(
+def state_of(
     history: ClusterHistory, uids: Iterable[int], base: Iterable[Record] = ()
-) -> dict[str, str]:
-    """Key -> value where records are deltas, on top of `base`."""
+) -> Mapping[str, int | str]:
+    """Key -> uid of the winner, or its value where records are deltas, on top of `base`."""
+    if not history.deltas:
+        return winners_of(history, uids, base)
     found = _delta_records(history, uids, base)
     return {key: record.value or "" for key, record in found.items()}
 
@@ -124,7 +126,7 @@ def own_state(history: ClusterHistory, view: ReplicaView) -> dict[str, int]:
     is that of the last one that changed the key.
     """
     held, base = view.known_to_be_committed(), base_records(view)
-    if history.rules.snapshots.state_machine == "deltas":
+    if history.deltas:
         return {key: record.uid for key, record in _delta_records(history, held, base).items()}
     return winners_of(history, held, base)
 
@@ -137,7 +139,7 @@ def _state_of(history: ClusterHistory, view: ReplicaView, keys: Iterable[str]) -
     uids = [uid for key in keys for uid in history.uids_of_key[key] if uid in held]
     if not base and all(written[uid].tombstone for uid in uids):
         return {}
-    if history.rules.snapshots.state_machine == "deltas":
+    if history.deltas:
         return own_state(history, view)
     if not all(written[uid].plain for uid in uids):
         decisive = {*uids, *[u for u in held if u > 0 and written[u].batch.control is not None]}

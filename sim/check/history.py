@@ -1,334 +1,327 @@
-"""Facts of a run: what was written, committed and held, kept up to date by events alone.
+"""How each event changes the history of a cluster.
 
-Committed history is never read from a compacted log: it is noted when a leader commits, and every
-replica is compared with it, not with another replica. What invariants ask about these facts is
-`sim.check.queries`.
+Of every event the keeper says whether it was usual. Usual are, while no two logs disagree:
+
+* an append at the end of the log, above everything committed, in an epoch that does not fall, to
+  offsets that nobody was given in that epoch;
+* a copy of batches just as they were appended, in epochs that do not fall;
+* a high watermark that rises within its log, commits nothing a second time as something else, and
+  is at or below what enough replicas have, while no snapshot is ahead of it;
+* a position that the follower has reached;
+* a cleaning pass whose bound, removals and winners are below the high watermark, that leaves the
+  log end, removes no control record and no tombstone but superseded ones, and sets no delete
+  horizon;
+* a read of committed records just as they were appended, if all reads before were such.
+
+Most events are, and most invariants cannot be broken by them: such invariants are not asked about
+them, see `Invariant.unusual_only`; each says why not.
+
+Events of all other classes are never usual: what takes them in says nothing.
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterable
-from dataclasses import dataclass
-from itertools import combinations
-from typing import Final
-
-from sim.check.promise import Mark, Version, VersionOf, promised_mark, promised_order
-from sim.check.replica_view import HOLE, ReplicaView
-from sim.log.record import Batch, Control, Record
-from sim.rules import Rules
-
-_NO_DATA: Final = (None, Control.COMMIT, Control.ABORT)
-"""What a batch without keys may be that a cleaner takes: data, or the end of a transaction."""
+from sim import trace
+from sim.check.queries import Queries
+from sim.check.replica_view import EMPTY, HOLE, ReplicaView
+from sim.log.record import Batch, Control
 
 
-@dataclass(slots=True)
-class Written:
-    """What is known of one append.
+class ClusterHistory(Queries):
+    """The history of a cluster: the facts, what can be asked about them, and what events change."""
 
-    Attributes:
-        record: As it was appended.
-        offset: Its offset.
-        key: Its key.
-        batch: The batch it was appended in.
-        version: The highest of a key wins.
-        tombstone: Whether it is one, under the run's mark.
-        plain: Data outside transactions.
-    """
-
-    record: Record
-    offset: int
-    key: str | None
-    batch: Batch
-    version: Version
-    tombstone: bool
-    plain: bool
-
-
-class ClusterHistory:
-    """What was appended and committed in a cluster, and what every replica holds.
-
-    Attributes:
-        rules: The rules of the run, where they change the newest; they say what beats what and
-            what marks a tombstone.
-        zombies_count: Whether an append by a deposed leader that has not heard of it yet is held
-            to `no-offset-reuse`. The story format says so; in a timed run such an append is what
-            epochs are there for: it is never committed, and truncated when the leader hears.
-        at: When the latest event happened: ms, or the step of a story.
-        position: Its place among all events, from 0; -1 = nothing has happened.
-        unit: What `at` counts: `ms` or `steps`.
-        replicas: By name, in order of creation.
-        removed_replicas: Who has left for good.
-        leader: Who was elected in the newest epoch; None = nobody, or it has left for good.
-        newest_epoch: The highest epoch anybody was elected in.
-        isr: The in-sync set, as that leader sees it.
-        voters: Who counts for a majority.
-        written: uid -> what was appended.
-        uids_of_key: key -> uids appended for it, in order.
-        controls: What control records said that were appended.
-        committed: Index = offset; uid that was there when the offset was first committed.
-        committed_twice: Offset -> the second uid that was committed there.
-        winners: key -> uid of the winning committed, decided record.
-        deleted: Of those the tombstones: key -> uid.
-        late_for_deletes: Rises whenever a committed record loses to the tombstone of its key, and
-            whenever a transaction's marker makes a tombstone the winner.
-        status: uid -> True committed, False aborted, for decided transactional data.
-        aborted: uids of committed data whose transaction was aborted.
-        undecided: producer -> uids of committed data of its open transaction.
-        committed_tombstones: Offsets at which a tombstone is committed, in order.
-        contested_offsets: Offsets that were given to more than one uid, or in two epochs.
-        disagreements: (offset, replica, replica) of all that hold different uids at present, in
-            order of offsets, then of creation.
-        expired_below: Offsets below were deleted by retention on some replica (exclusive).
-        recommitted: By the latest high watermark: (offset, uid) that were committed as another.
-        reassigned: By the latest append: (record, uid that had the same offset and epoch before).
-        snapshots_ahead: The highest end of a snapshot that was taken or installed above what was
-            committed then.
-        moved_horizons: By the latest cleaning: base offset, delete horizon that the batch had, and
-            the other one that it got.
-        uids_read: By the latest read: the uids of its records.
-        reads_deviate: Whether some reader was given something else than the committed record of an
-            offset, just as it was appended.
-        previous_log_start: Of the replica whose log was cut, or lost its beginning, before that.
-        previous_high_watermark: Of the replica whose high watermark moved, or whose log was cut,
-            cleaned or replaced by a snapshot last, before that.
-    """
-
-    def __init__(
-        self,
-        rules: Rules,
-        *,
-        zombies_count: bool = True,
-        earlier: Iterable[Rules] = (),
-        unit: str = "steps",
-    ) -> None:
-        """Nothing has happened in a run under `rules`.
-
-        `earlier` rules were in force on some replica as well: what lost under them may be gone.
-        """
-        self.rules = rules
-        self.zombies_count = zombies_count
-        self.at = 0
-        self.position = -1
-        self.unit = unit
-        earlier = tuple(earlier)
-        self._version = promised_order(rules)
-        self._earlier: list[tuple[VersionOf, dict[str, Version]]] = [
-            (promised_order(one), {}) for one in earlier
-        ]
-        self.is_tombstone = promised_mark(rules)
-        self._earlier_marks: list[Mark] = [
-            promised_mark(one)
-            for one in {one.cleaner.tombstone_mark: one for one in earlier}.values()
-        ]
-        self.replicas: dict[str, ReplicaView] = {}
-        self.removed_replicas: set[str] = set()
-        self.leader: str | None = None
-        self.newest_epoch = 0
-        self.isr: tuple[str, ...] = ()
-        self.voters: tuple[str, ...] = ()
-        self.written: dict[int, Written] = {}
-        self.uids_of_key: dict[str, list[int]] = defaultdict(list)
-        self.controls: set[Control] = set()
-        self.committed: list[int] = []
-        self.committed_twice: dict[int, int] = {}
-        self.winners: dict[str, int] = {}
-        self.deleted: dict[str, int] = {}
-        self.late_for_deletes = 0
-        self.status: dict[int, bool] = {}
-        self.aborted: set[int] = set()
-        self.undecided: dict[int, list[int]] = {}
-        self.committed_tombstones: list[int] = []
-        self._given: dict[int, dict[int, int]] = defaultdict(dict)
-        self.contested_offsets: set[int] = set()
-        self.disagreements: list[tuple[int, ReplicaView, ReplicaView]] = []
-        self.expired_below = 0
-        self.recommitted: list[tuple[int, int]] = []
-        self.reassigned: list[tuple[Record, int]] = []
-        self.moved_horizons: list[tuple[int, int, int]] = []
-        self.uids_read: list[int] = []
-        self.snapshots_ahead = 0
-        self.reads_deviate = False
-        self.previous_high_watermark = self.previous_log_start = 0
-
-    def may_be_absent(self, uid: int) -> bool:
-        """Committed facts alone explain that a log lacks committed `uid`, now and for ever.
-
-        It was beaten by a committed record, is a tombstone or a marker (their own invariants
-        judge those), is aborted data, or has no key.
-        """
-        known = self.written.get(uid)
-        if known is None:
+    def apply(self, event: trace.Event) -> bool:
+        """Take in what happened, and say whether it was usual."""
+        take_in = self.handlers.get(type(event))
+        if take_in is not None and take_in(event):
             return True
-        if known.key is None:
-            return known.batch.control in _NO_DATA
-        return (
-            known.tombstone
-            or self._is_beaten(known)
-            or uid in self.aborted
-            or (bool(self._earlier) and self.lost_under_earlier_rules(uid))
-        )
-
-    def _is_beaten(self, known: Written) -> bool:
-        """A committed, decided record beats a keyed one."""
-        winner = self.winners.get(known.key or "")
-        return winner is not None and self.written[winner].version > known.version
-
-    def lost_under_earlier_rules(self, uid: int) -> bool:
-        """By rules in force earlier, a committed record beats keyed `uid`, or it is a delete."""
-        record = self.written[uid].record
-        return self._beaten_earlier(record) or any(
-            is_tombstone(record) for is_tombstone in self._earlier_marks
-        )
-
-    def _beaten_earlier(self, record: Record) -> bool:
-        """By rules in force earlier, a committed record beats a keyed one."""
-        return any(
-            record.key in highest and highest[record.key] > version(record)
-            for version, highest in self._earlier
-        )
-
-    def is_winning_delete(self, uid: int) -> bool:
-        """A tombstone, not aborted, that no committed, decided record beats.
-
-        Where settings change, one that a record beats under earlier ones does not win, either.
-        """
-        known = self.written.get(uid)
-        return (
-            known is not None
-            and known.tombstone
-            and uid not in self.aborted
-            and not self._is_beaten(known)
-            and not self._beaten_earlier(known.record)
-        )
-
-    def is_marker(self, uid: int) -> bool:
-        """A control record."""
-        known = self.written.get(uid)
-        return known is not None and known.batch.control is not None
-
-    @property
-    def settings_change(self) -> bool:
-        """Other rules than the promised ones were in force on some replica, too."""
-        return bool(self._earlier)
-
-    def enter(self, batch: Batch) -> list[int]:
-        """Note the records of a new append; their uids."""
-        self.reassigned = []
-        data = batch.control is None
-        plain = data and not batch.transactional
-        if batch.control is not None:
-            self.controls.add(batch.control)
-        entered: list[int] = []
-        for record in batch.records:
-            offset, key, _, _, _, _, uid = record
-            entered.append(uid)
-            tombstone = data and key is not None and self.is_tombstone(record)
-            version = self._version(record)
-            self.written[uid] = Written(record, offset, key, batch, version, tombstone, plain)
-            if key is not None:
-                self.uids_of_key[key].append(uid)
-            earlier = self.assign(offset, batch.epoch, uid)
-            if earlier != uid:
-                self.reassigned.append((record, earlier))
-        return entered
-
-    def assign(self, offset: int, epoch: int, uid: int) -> int:
-        """Note that an offset was given to `uid`; to whom it was given first in that epoch."""
-        given = self._given[offset]
-        first = given.setdefault(epoch, uid)
-        if first != uid or len(given) > 1:
-            self.contested_offsets.add(offset)
-        return first
-
-    def commit_again(self, start: int, uids: list[int]) -> None:
-        """A leader commits offsets from `start` on that were committed before."""
-        for offset, uid in enumerate(uids, start):
-            if self.committed[offset] != uid:
-                self.committed_twice.setdefault(offset, uid)
-                self.recommitted.append((offset, uid))
-
-    def commit(self, start: int, uids: list[int]) -> bool:
-        """The committed history goes on with these uids, from offset `start` on.
-
-        Whether every log has them, and lacks nothing unexplained.
-        """
-        self.committed += uids
-        written = self.written
-        for offset, uid in enumerate(uids, start):
-            known = written.get(uid)
-            if known is not None:
-                if known.tombstone:
-                    self.committed_tombstones.append(offset)
-                if not known.plain:
-                    self._decide(uid, known.batch)
-                elif known.key is not None:
-                    self._fold(known.key, uid, known)
-        agree = [self.compare(view, start, uids) for view in self.replicas.values()]
-        return all(agree) and not any(view.unexplained_offsets for view in self.replicas.values())
-
-    def compare(self, view: ReplicaView, start: int, uids: list[int]) -> bool:
-        """Whether a log has committed `uids` from offset `start` on; note where it has others.
-
-        What it does not reach is not noted.
-        """
-        held = view.slots[start : start + len(uids)]
-        if held == uids:
-            return True
-        for offset, (slot, uid) in enumerate(zip(held, uids, strict=False), start):
-            if slot != uid:
-                view.losses += 1
-                if slot > 0 or not self.may_be_absent(uid):
-                    view.unexplained_offsets.add(offset)
+        if self.disagreements:
+            self.find_disagreements()
         return False
 
-    def _decide(self, uid: int, batch: Batch) -> None:
-        """A record of a transaction, or a control record, is committed."""
-        if batch.control is None:
-            self.undecided.setdefault(batch.producer_id, []).append(uid)
+    # Who is there, and who leads.
+
+    def _on_replica_added(self, event: trace.ReplicaAdded) -> None:
+        self.replicas[event.replica] = ReplicaView(event.replica)
+        self.removed_replicas.discard(event.replica)
+
+    def _on_replica_removed(self, event: trace.ReplicaRemoved) -> None:
+        del self.replicas[event.replica]
+        self.removed_replicas.add(event.replica)
+        if event.replica == self.leader:
+            self.leader = None
+        self.isr, self.voters = self.present(self.isr), self.present(self.voters)
+
+    def _on_replica_crashed(self, event: trace.ReplicaCrashed) -> None:
+        self._on_replica_restarted(event)
+        view = self.replicas[event.replica]
+        view.up, view.log_end_offset_before = False, len(view.slots)
+
+    def _on_replica_restarted(self, event: trace.ReplicaRestarted | trace.ReplicaCrashed) -> None:
+        view = self.replicas[event.replica]
+        view.up, view.log_end_offset_before = True, len(view.slots)
+        view.truncate_to(event.log_end_offset)
+        view.high_watermark = event.high_watermark
+
+    def _on_replica_wiped(self, event: trace.ReplicaWiped) -> None:
+        self._replace(ReplicaView(event.replica))
+
+    def _on_log_emptied(self, event: trace.LogEmptied) -> None:
+        self._replace(ReplicaView(event.replica))
+
+    def _on_log_started_afresh(self, event: trace.LogStartedAfresh) -> None:
+        self._replace(ReplicaView(event.replica, starts_at=event.log_start_offset))
+
+    def _on_snapshot_installed(self, event: trace.SnapshotInstalled) -> None:
+        self.previous_high_watermark = self.replicas[event.replica].high_watermark
+        view = ReplicaView(event.replica, starts_at=event.end_offset)
+        view.highest_epoch = event.epoch
+        self._replace(view)
+        self._on_snapshot_taken(event)
+
+    def _replace(self, view: ReplicaView) -> None:
+        view.losses = self.replicas[view.name].losses + 1
+        self.replicas[view.name] = view
+
+    def _on_leader_elected(self, event: trace.LeaderElected) -> None:
+        # Of two leaders the older may hear later of its election, and of a set that is no more.
+        if event.epoch >= self.newest_epoch:
+            self.leader, self.newest_epoch = event.replica, event.epoch
+            self.isr, self.voters = self.present(event.isr), self.present(event.voters)
+
+    def _on_isr_changed(self, event: trace.IsrChanged) -> None:
+        if event.replica == self.leader:
+            self.isr = self.present(event.isr)
+
+    def _on_position_recorded(self, event: trace.PositionRecorded) -> bool:
+        _, follower, position = event
+        return position <= len(self.replicas[follower].slots)
+
+    # What is written, and read.
+
+    def _on_appended(self, event: trace.Appended) -> bool:
+        name, batch = event
+        base = batch.base_offset
+        uids = self.enter(batch)
+        whole = len(uids) == batch.last_offset + 1 - base and batch.delete_horizon_ms is None
+        if whole:
+            self.whole[id(batch)] = (batch, uids)
+        usual = self._write(self.replicas[name], batch, uids if whole else None, None)
+        return usual and not self.reassigned and base >= len(self.committed)
+
+    def _on_pushed(self, event: trace.Pushed) -> None:
+        view = self.replicas[event.replica]
+        self._write_rebuilt(view, event.batch, None)
+        view.losses += 1
+
+    def _on_copied(self, event: trace.Copied) -> bool:
+        name, its_leader, _, batches, _ = event
+        view, leader = self.replicas[name], self.replicas.get(its_leader)
+        usual = Control.SNAPSHOT not in self.controls
+        for batch in batches:
+            whole = self.whole.get(id(batch))
+            if whole is None:
+                usual = self._write_rebuilt(view, batch, leader)
+            else:
+                usual = self._write(view, batch, whole[1], leader) and usual
+        return usual
+
+    def _write_rebuilt(self, view: ReplicaView, batch: Batch, leader: ReplicaView | None) -> bool:
+        """Append a batch that is not as it was appended: a cleaner was there, or worse."""
+        for record in batch.records:
+            self.assign(record.offset, batch.epoch, record.uid)
+        return self._write(view, batch, None, leader)
+
+    def _write(
+        self, view: ReplicaView, batch: Batch, uids: list[int] | None, leader: ReplicaView | None
+    ) -> bool:
+        """Append a batch, `uids` if it has a record at each offset; was that usual?
+
+        Offsets without a record inherit what `leader` knows.
+        """
+        base, before = batch.base_offset, len(view.slots)
+        if before > base:
+            view.overwrite_from(base)
+        if uids is not None:
+            self._put(view, base, uids, leader)
+        else:
+            for record in batch.records:
+                self._put(view, record.offset, [record.uid], leader)
+            self._leave_a_gap(view, batch.last_offset + 1, leader)
+            if not batch.records:
+                view.slots[batch.last_offset] = EMPTY
+            if batch.delete_horizon_ms is not None:
+                view.horizons[base] = batch.delete_horizon_ms
+        view.last_batch = batch
+        contested = self.contested_offsets
+        if contested and not contested.isdisjoint(range(base, len(view.slots))):
+            self.find_disagreements()
+        rises = batch.epoch >= view.highest_epoch
+        view.highest_epoch = max(view.highest_epoch, batch.epoch)
+        return uids is not None and rises and before <= base and not self.disagreements
+
+    def _put(
+        self, view: ReplicaView, start: int, uids: list[int], leader: ReplicaView | None
+    ) -> None:
+        """Append records at the offsets from `start` on."""
+        slots, committed = view.slots, self.committed
+        if len(slots) < start:
+            self._leave_a_gap(view, start, leader)
+        slots += uids
+        view.lineage += uids
+        if start < len(committed):
+            self.compare(view, start, committed[start : len(slots)])
+
+    def _on_gap_learned(self, event: trace.GapLearned) -> None:
+        leader = self.replicas.get(event.leader)
+        self._leave_a_gap(self.replicas[event.replica], event.log_end_offset, leader)
+
+    def _leave_a_gap(self, view: ReplicaView, end: int, leader: ReplicaView | None) -> None:
+        """The log of `view` goes on at `end`, and holds nothing below it."""
+        start = len(view.slots)
+        if end <= start:
             return
-        committed = batch.control is Control.COMMIT
-        for data in self.undecided.pop(batch.producer_id, ()):
-            self.status[data] = committed
-            known = self.written[data]
-            if not committed:
-                self.aborted.add(data)
-            elif known.key is not None:
-                self._fold(known.key, data, known)
+        view.losses += 1
+        inherited = leader.lineage[start:end] if leader is not None else []
+        view.slots += [HOLE] * (end - start)
+        view.lineage += inherited + [0] * (end - start - len(inherited))
+        for uid in inherited:
+            if uid in self.written:
+                view.highest_epoch = max(view.highest_epoch, self.written[uid].batch.epoch)
+        self.compare(view, start, self.committed[start:end])
+        if leader is not None:
+            view.unexplained_offsets |= leader.unexplained_offsets.intersection(range(start, end))
 
-    def _fold(self, key: str, uid: int, known: Written) -> None:
-        """A record of `key` counts: does it win?"""
-        winner = self.winners.get(key)
-        if winner is None or known.version > self.written[winner].version:
-            self.winners[key] = uid
-            if known.tombstone:
-                self.deleted[key] = uid
-                self.late_for_deletes += not known.plain
-            elif winner is not None:
-                self.deleted.pop(key, None)
-        elif key in self.deleted:
-            self.late_for_deletes += 1
-        for version, highest in self._earlier:
-            own = version(known.record)
-            highest[key] = max(own, highest.get(key, own))
+    def _on_consumed(self, event: trace.Consumed) -> bool:
+        committed, written = self.committed, self.written
+        known = len(committed)
+        self.uids_read = uids = []
+        for record in event.records:
+            offset, _, _, _, _, _, uid = record
+            uids.append(uid)
+            if offset >= known or committed[offset] != uid or written[uid].record is not record:
+                self.reads_deviate = True
+        return not self.reads_deviate
 
-    def too_few_have_it(self) -> bool:
-        """Someone who has to have what is committed may lack some of it."""
-        by_isr, known = self.rules.replication.commit == "isr", len(self.committed)
-        members = [self.replicas[name] for name in (self.isr if by_isr else self.voters)]
-        lacking = [view for view in members if len(view.slots) < known or view.unexplained_offsets]
-        return len(lacking) > (0 if by_isr else (len(members) - 1) // 2)
+    # What is committed.
 
-    def find_disagreements(self) -> None:
-        """Find the contested offsets at which replicas hold different uids now."""
-        self.disagreements = [
-            (offset, view, other)
-            for offset in sorted(self.contested_offsets)
-            for view, other in combinations(self.replicas.values(), 2)
-            if HOLE < view.uid_at(offset) != other.uid_at(offset) > HOLE
+    def _on_high_watermark_moved(self, event: trace.HighWatermarkMoved) -> bool:
+        name, mark, leading = event
+        view = self.replicas[name]
+        previous = self.previous_high_watermark = view.high_watermark
+        view.high_watermark = mark
+        self.recommitted = []
+        usual = previous <= mark <= len(view.slots) and not self.disagreements
+        if not leading or name != self.leader:
+            # Who does not know yet that a newer epoch has a leader commits nothing by itself.
+            return usual
+        known = len(self.committed)
+        if previous < known:
+            again = view.lineage[previous : min(mark, known)]
+            if again != self.committed[previous : previous + len(again)]:
+                self.commit_again(previous, again)
+        everywhere = mark > known and self.commit(known, view.lineage[known:mark])
+        return (
+            usual
+            and known >= self.snapshots_ahead
+            and not self.recommitted
+            and (everywhere or not self.too_few_have_it())
+        )
+
+    # What is cleaned, cut and replaced.
+
+    def _on_truncated(self, event: trace.Truncated) -> None:
+        view = self.replicas[event.replica]
+        self.previous_high_watermark = view.high_watermark
+        self.previous_log_start = view.log_start_offset
+        target = min(event.target, view.log_end_offset)
+        view.truncate_to(target)
+        view.log_start_offset = min(view.log_start_offset, target)
+        if event.kept_high_watermark:
+            view.high_watermark = event.high_watermark
+        if event.lowest is not None:  # the rest of a batch that straddled the target
+            lowest = max(event.lowest, view.log_start_offset)
+            view.lose(range(lowest, target))
+            view.lineage[lowest:target] = [0] * (target - lowest)
+            view.unexplained_offsets.difference_update(range(lowest, target))
+            self.compare(view, lowest, self.committed[lowest:target])
+
+    def _on_cleaned(self, event: trace.Cleaned) -> bool:
+        view = self.replicas[event.replica]
+        slots = view.slots
+        view.log_end_offset_before = before = len(slots)
+        self.previous_high_watermark = view.high_watermark
+        committed_below = min(event.high_watermark, view.high_watermark)
+        usual = self._remove(view, event.removals, committed_below)
+        for offset in event.emptied:
+            slots[offset] = EMPTY
+        for offset in event.dropped:
+            if slots[offset] == EMPTY:
+                slots[offset] = HOLE
+        self.moved_horizons = [
+            (base, view.horizons[base], horizon)
+            for base, horizon in event.horizons
+            if view.horizons.get(base, horizon) != horizon
         ]
+        view.horizons.update(event.horizons)
+        view.first_dirty_offset = max(view.first_dirty_offset, event.upper_bound)
+        if event.log_end_offset < before:
+            view.truncate_to(event.log_end_offset)
+        return (
+            usual
+            and not self.disagreements
+            and event.log_end_offset == before
+            and event.upper_bound <= committed_below
+            and view.high_watermark <= len(slots)
+            and not event.horizons
+        )
 
-    def present(self, names: tuple[str, ...]) -> tuple[str, ...]:
-        """Those replicas that have not left for good."""
-        removed = self.removed_replicas
-        return tuple([name for name in names if name not in removed]) if removed else names
+    def _remove(
+        self, view: ReplicaView, removals: tuple[trace.Removal, ...], committed_below: int
+    ) -> bool:
+        """Take records out of a log; are all, and what beat them, committed, and decide nothing?"""
+        committed, written = self.committed, self.written
+        known, decisive, usual = len(committed), False, True
+        self.deletes_removed, self.markers_removed = [], []
+        for removal in removals:
+            offset, uid, _, reason, winner = removal
+            view.slots[offset] = HOLE
+            if offset >= committed_below or (winner is not None and winner >= committed_below):
+                usual = False
+            one = written.get(uid)
+            if one is not None and one.batch.control is not None:
+                self.markers_removed.append(removal)
+            elif one is not None and one.tombstone and self.is_winning(one):
+                self.deletes_removed.append(removal)
+            elif reason == "tombstone":
+                decisive = True
+            if offset >= known or committed[offset] != uid or not self.may_be_absent(uid):
+                view.unexplained_offsets.add(offset)
+        decisive = decisive or bool(self.deletes_removed or self.markers_removed)
+        view.losses += decisive
+        return usual and not decisive
+
+    def _on_segments_lost(self, event: trace.SegmentsLost) -> None:
+        view = self.replicas[event.replica]
+        view.lose(event.offsets)
+        view.unexplained_offsets.update(event.offsets)
+
+    def _on_snapshot_taken(self, event: trace.SnapshotTaken | trace.SnapshotInstalled) -> None:
+        view, end = self.replicas[event.replica], event.end_offset
+        view.snapshots[(end, event.epoch)] = event.records
+        if end > len(self.committed):
+            self.snapshots_ahead = max(self.snapshots_ahead, end)
+
+    def _on_snapshot_deleted(self, event: trace.SnapshotDeleted) -> None:
+        self.replicas[event.replica].snapshots.pop((event.end_offset, event.epoch), None)
+
+    def _on_prefix_deleted(self, event: trace.PrefixDeleted | trace.LogStartMoved) -> None:
+        view, start = self.replicas[event.replica], event.log_start_offset
+        self.previous_log_start = view.log_start_offset
+        view.lose(range(view.log_start_offset, start))
+        view.log_start_offset = start
+        view.first_dirty_offset = max(view.first_dirty_offset, start)
+
+    def _on_log_start_moved(self, event: trace.LogStartMoved) -> None:
+        self.expired_below = max(self.expired_below, event.log_start_offset)
+        self._on_prefix_deleted(event)

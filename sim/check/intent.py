@@ -12,7 +12,6 @@ from typing import NamedTuple
 from sim.check.folding import base_records, winners_of
 from sim.check.history import ClusterHistory
 from sim.check.promise import DEFAULT_HEADER, meant_version
-from sim.check.queries import HistoryQueries
 
 
 class Unmeant(NamedTuple):
@@ -29,7 +28,7 @@ class Unmeant(NamedTuple):
     meant: int
 
 
-def unmeant(queries: HistoryQueries) -> Iterator[Unmeant]:
+def unmeant(history: ClusterHistory) -> Iterator[Unmeant]:
     """Keys that end, in the leader's log, on what their producers did not mean; none for deltas.
 
     A record is *behind* another of its key if its producer gave it an older timestamp and, where
@@ -38,14 +37,13 @@ def unmeant(queries: HistoryQueries) -> Iterator[Unmeant]:
     a key that ends deleted, with its tombstone gone, if no committed tombstone is ahead of all
     values, unless the topic's retention deleted it.
     """
-    history = queries.history
-    if history.leader is None or history.rules.snapshots.state_machine == "deltas":
+    if history.leader is None or history.deltas:
         return
     view = history.replicas[history.leader]
     state = winners_of(history, view.known_to_be_committed(), base_records(view))
     header = history.rules.topic.strategy_header or DEFAULT_HEADER
     for key, winner in history.winners.items():
-        uids = [uid for uid in history.uids_of_key[key] if queries.is_committed(uid)]
+        uids = [uid for uid in history.uids_of_key[key] if history.is_committed(uid)]
         if not uids:
             continue
         held = state.get(key)

@@ -18,7 +18,7 @@ from sim.check.families import (
     READERS,
     TRANSACTIONS,
 )
-from sim.check.queries import HistoryQueries
+from sim.check.history import ClusterHistory
 from sim.check.replica_view import ReplicaView
 from sim.check.violation import Evidence, RecordSeen, Value
 from sim.log.record import Batch
@@ -70,14 +70,13 @@ class Invariant:
             whatever removal, cut or loss came last.
         in_stories: False for those that the story format does not evaluate by default.
         fairness: What has to hold for a violation to count; empty = nothing.
-        unusual_only: True for one that no usual event can break (`sim.check.history_keeper` says
+        unusual_only: True for one that no usual event can break (`sim.check.history` says
             which are usual): it is handed the others alone.
         says: What happened, where a violation does not bring its own: with the names of its
             evidence in braces.
         any_of: Classes of events that `on_any_of` takes.
 
     Attributes:
-        queries: Questions about what happened.
         history: What happened so far; of it `replicas`, `written` and `committed`.
     """
 
@@ -92,10 +91,9 @@ class Invariant:
     says: ClassVar[str] = ""
     any_of: ClassVar[tuple[type, ...]] = ()
 
-    def __init__(self, queries: HistoryQueries, report: Report) -> None:
-        """Watch the events that `queries.history` has taken in."""
-        self.queries = queries
-        self.history = queries.history
+    def __init__(self, history: ClusterHistory, report: Report) -> None:
+        """Watch the events that `history` has taken in."""
+        self.history = history
         self.replicas = self.history.replicas
         self.written = self.history.written
         self.committed = self.history.committed
@@ -105,17 +103,13 @@ class Invariant:
     def begin(self) -> None:
         """Nothing has happened: make what it keeps between events."""
 
-    def needs(self, event: type) -> bool:
-        """Whether events of a class that it listens to can matter to it under the run's rules."""
-        return True
-
     def counters(self) -> dict[str, int]:
         """What it counted beside violations, by name of the counter (`sim.check.counters`)."""
         return {}
 
     def describe(self, uid: int) -> RecordSeen:
         """A record, for evidence."""
-        return self.queries.describe(uid)
+        return self.history.describe(uid)
 
     def violated(
         self,
@@ -138,6 +132,8 @@ class Invariant:
             began: When it began to be so (ms, or a step), where that is known.
             evidence: The values that decided; there is at least one. A record is named by its uid.
         """
+        if not evidence:
+            raise TypeError(f"{type(self).__name__} reports a violation without evidence")
         for name, value in evidence.items():
             if name in _RECORDS and isinstance(value, int):
                 evidence[name] = self.describe(value)

@@ -1,38 +1,22 @@
-"""What invariants ask about the facts of a run."""
+"""What can be asked about the facts of a run; asking changes nothing."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from itertools import chain
 
-from sim.check.history import ClusterHistory
+from sim.check.facts import Facts
 from sim.check.replica_view import EMPTY, HOLE, ReplicaView
 from sim.check.violation import RecordSeen
 from sim.log.record import Batch, Control, Record
 
 
-def unlabelled(_: int) -> str | None:
-    """No name for any uid."""
-    return None
-
-
-class HistoryQueries:
-    """Questions about a cluster's history; asking changes nothing.
-
-    Attributes:
-        history: The facts.
-    """
-
-    def __init__(
-        self, history: ClusterHistory, *, label: Callable[[int], str | None] = unlabelled
-    ) -> None:
-        """Questions about `history`; `label` names uids in sentences."""
-        self.history = history
-        self._label = label
+class Queries(Facts):
+    """The facts, with the questions that invariants ask."""
 
     def describe(self, uid: int) -> RecordSeen:
         """A record as it was appended, for evidence."""
-        known = self.history.written.get(uid)
+        known = self.written.get(uid)
         if known is None:
             return RecordSeen()
         record, control = known.record, known.batch.control
@@ -44,62 +28,67 @@ class HistoryQueries:
             known.tombstone,
             None if control is None else str(control),
             known.batch.producer_id,
-            self._label(uid),
+            self.label(uid),
         )
 
     def key_of(self, uid: int) -> str | None:
         """The key of a record; None also where there is no such record."""
-        known = self.history.written.get(uid)
+        known = self.written.get(uid)
         return None if known is None else known.key
 
     def in_committed_history(self, uid: int) -> bool:
         """Whether a record is the one that was committed first at its offset."""
-        committed, offset = self.history.committed, self.history.written[uid].offset
+        committed, offset = self.committed, self.written[uid].offset
         return offset < len(committed) and committed[offset] == uid
 
     def beats(self, uid: int, other: int) -> bool:
         """Whether `uid` wins over `other` of the same key under the topic's strategy."""
-        written = self.history.written
+        written = self.written
         return written[uid].version > written[other].version
+
+    def beating(self, uid: int) -> list[int]:
+        """The records of its key that win over `uid`, in order of appends."""
+        known, written = self.written[uid], self.written
+        same_key = self.uids_of_key.get(known.key or "", ())
+        return [other for other in same_key if written[other].version > known.version]
 
     def holds(self, view: ReplicaView, uid: int) -> bool:
         """Whether a log has the record `uid` at the offset it was given."""
-        return view.uid_at(self.history.written[uid].offset) == uid
+        return view.uid_at(self.written[uid].offset) == uid
 
     def is_value(self, uid: int) -> bool:
         """Keyed data that is neither a tombstone nor aborted."""
-        known = self.history.written[uid]
+        known = self.written[uid]
         return (
             known.batch.control is None
             and known.key is not None
             and not known.tombstone
-            and uid not in self.history.aborted
+            and uid not in self.aborted
         )
 
     def is_committed(self, uid: int) -> bool:
         """A record of committed history whose transaction, if it has one, is committed, too."""
-        known = self.history.written[uid]
+        known = self.written[uid]
         return self.in_committed_history(uid) and (
-            known.plain or not known.batch.transactional or self.history.status.get(uid) is True
+            known.plain or not known.batch.transactional or self.status.get(uid) is True
         )
 
     def altered(self, batches: Iterable[Batch]) -> list[Record]:
         """The records in copied batches that are not the very ones that were appended."""
         copies = [record for batch in batches for record in batch.records]
-        return [copy for copy in copies if self.history.written[copy.uid].record is not copy]
+        return [copy for copy in copies if self.written[copy.uid].record is not copy]
 
     def laggards(self, remover: str, tombstone: int) -> list[tuple[ReplicaView, int]]:
         """Who else, down or up, ends at or below a tombstone and holds a value that it beats.
 
         With each such value that is not aborted, in order of creation, then of appends.
         """
-        history = self.history
-        record = history.written[tombstone].record
+        record = self.written[tombstone].record
         return [
             (view, uid)
-            for view in history.replicas.values()
+            for view in self.replicas.values()
             if view.name != remover and view.log_end_offset <= record.offset
-            for uid in history.uids_of_key[record.key or ""]
+            for uid in self.uids_of_key[record.key or ""]
             if self.holds(view, uid) and self.is_value(uid) and self.beats(tombstone, uid)
         ]
 
@@ -108,7 +97,7 @@ class HistoryQueries:
 
         Data outside transactions counts; of a transaction the first marker above decides.
         """
-        written = self.history.written
+        written = self.written
         batch, offset = written[uid].batch, written[uid].offset
         if not batch.transactional:
             return True
@@ -127,41 +116,41 @@ class HistoryQueries:
 
         What the leader's own log aborts beats nothing.
         """
-        history = self.history
-        if history.may_be_absent(uid):
+        if self.may_be_absent(uid):
             return True
-        if history.leader is None:
+        if self.leader is None:
             return False
-        leader = history.replicas[history.leader]
-        key = history.written[uid].key
+        leader = self.replicas[self.leader]
         return any(
-            other != uid
-            and self.beats(other, uid)
-            and self.holds(leader, other)
-            and other not in history.aborted
+            self.holds(leader, other)
+            and other not in self.aborted
             and self.verdict_in(leader, other) is not False
-            for other in history.uids_of_key.get(key or "", ())
+            for other in self.beating(uid)
         )
 
     def has_committed(self, view: ReplicaView, offset: int) -> bool:
         """Whether a log has a committed offset: the uid, an empty batch or a justified hole."""
         if offset >= len(view.slots):
             return False
-        slot, uid = view.slots[offset], self.history.committed[offset]
+        slot, uid = view.slots[offset], self.committed[offset]
         if slot in (uid, EMPTY):
             return True
         return slot == HOLE and self.may_be_absent_now(uid)
+
+    def accounts_for(self, view: ReplicaView, offset: int) -> bool:
+        """Whether a log has a committed offset, or starts above it."""
+        return offset < view.log_start_offset or self.has_committed(view, offset)
 
     def first_missing(self, view: ReplicaView, below: int, *, twice_counts: bool) -> int | None:
         """The lowest committed offset in [log start, below) that a log lacks; None = all there.
 
         `twice_counts` false leaves out offsets that were committed twice.
         """
-        history, end = self.history, len(view.slots)
-        below = min(below, len(history.committed))
+        end = len(view.slots)
+        below = min(below, len(self.committed))
         if end >= below and not view.unexplained_offsets:
             return None
-        start, twice = view.log_start_offset, () if twice_counts else history.committed_twice
+        start, twice = view.log_start_offset, () if twice_counts else self.committed_twice
         for offset in chain(sorted(view.unexplained_offsets), range(max(end, start), below)):
             judged = start <= offset < below and offset not in twice
             if judged and not self.has_committed(view, offset):

@@ -21,9 +21,6 @@ plugins, which have the same shape (`sim.invariant_plugins`)."""
 PLUGGED: dict[str, Any] = {}
 """Of those the ones of plugins: name -> class."""
 
-LISTENERS: dict[type, list[tuple[str, str]]] = {}
-"""Class of event -> the invariants that listen to it, by name, each with its method."""
-
 
 def discover() -> None:
     """Find every invariant: in the modules of `sim.check.invariants`, and what plugins registered.
@@ -75,8 +72,7 @@ def register(cls: type[Invariant]) -> None:
     if name in INVARIANTS:
         raise ValueError(f"invariant {name!r} is registered twice")
     listener: Any = cls
-    for kind, method in methods_of(listener).items():
-        LISTENERS.setdefault(kind, []).append((name, method))
+    methods_of(listener)
     INVARIANTS[name] = cls
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sim.check.queries import HistoryQueries
+from sim.check.history import ClusterHistory
 from sim.check.replica_view import ReplicaView
 from sim.log.record import Control
 from sim.trace import Cleaned, ReplicaRemoved
@@ -17,10 +17,9 @@ class RemovalDelays:
     replicas.
     """
 
-    def __init__(self, queries: HistoryQueries, *, until_ms: int) -> None:
+    def __init__(self, history: ClusterHistory, *, until_ms: int) -> None:
         """Nothing is due; passes at or after `until_ms` are not looked at."""
-        self._queries = queries
-        self._history = queries.history
+        self._history = history
         self._until_ms = until_ms
         self._due_ms: dict[str, dict[int, int]] = {}
         self._longest_ms = {"tombstone": 0, "marker": 0}
@@ -44,7 +43,7 @@ class RemovalDelays:
         view = self._history.replicas[name]
         retention_ms = self._history.rules.topic.delete_retention_ms
         before = self._due_ms.get(name, {})
-        due_ms = {uid: at_ms for uid, at_ms in before.items() if self._queries.holds(view, uid)}
+        due_ms = {uid: at_ms for uid, at_ms in before.items() if self._history.holds(view, uid)}
         left = self._left[name] = []
         for uid, at_ms in due_ms.items():
             if at_ms <= now_ms:

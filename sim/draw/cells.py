@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from sim.check.history import Written
+from sim.check.facts import Written
 from sim.draw.frames import Replay
 from sim.draw.looks import KEY_COLOURS
 from sim.draw.spots import NEVER_HAD, NOT_THERE, Kind, Spot

@@ -12,7 +12,6 @@ from typing import NamedTuple
 
 from sim import trace
 from sim.check.history import ClusterHistory
-from sim.check.history_keeper import HistoryKeeper
 from sim.check.replica_view import EMPTY, ReplicaView
 from sim.draw.spots import NOT_COMMITTED, NOT_THERE, Kind, Reason, Spot, reason_after, removals_of
 from sim.log.record import Control
@@ -123,7 +122,6 @@ class Replay:
         self.history = ClusterHistory(self.rules)
         self.roles: list[Role] = []
         self.taken = 0
-        self._keeper = HistoryKeeper(self.history)
         self._leads: dict[str, int] = {}
         self._role: dict[str, tuple[int | None, bool]] = {}
         self._spots: dict[str, list[Spot]] = {}
@@ -137,7 +135,7 @@ class Replay:
         slots = [] if before is None else before.slots.copy()
         start = 0 if before is None else before.log_start_offset
         self.history.at = at
-        self._keeper.apply(event)
+        self.history.apply(event)
         for uid in self.history.committed[len(self._committed) :]:
             self._committed.append(self._held(uid) if uid > 0 else NOT_COMMITTED)
         view = self.history.replicas.get(name)

@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, NamedTuple
 
 from sim.check import Violation
-from sim.check.history import ClusterHistory, Written
+from sim.check.facts import Written
+from sim.check.history import ClusterHistory
 from sim.check.promise import DEFAULT_HEADER, meant_version
 from sim.check.violation import RecordSeen
 from sim.compaction.failures import UnreadableVersion

@@ -17,7 +17,6 @@ from typing import Any, Final, NamedTuple
 
 from sim import trace
 from sim.check.history import ClusterHistory
-from sim.check.history_keeper import HistoryKeeper
 from sim.check.replica_view import ReplicaView
 from sim.log.record import Batch
 from sim.rules import Rules
@@ -119,14 +118,13 @@ class Past:
         self._note_appends()
 
     def _read(self) -> None:
-        history, keeper = self.history, HistoryKeeper(self.history)
-        committed = history.committed
+        history, committed = self.history, self.history.committed
         for position, (at, event) in enumerate(self.events):
             history.at, history.position = at, position
             self._of_kind.setdefault(type(event), []).append(position)
             known, changes = len(committed), type(event) in _TOUCHED
             start, before = self._bounds_before(position, event) if changes else (0, 0)
-            keeper.apply(event)
+            history.apply(event)
             if len(committed) > known:
                 self._commits.append((len(committed), position))
             view = history.replicas.get(event.replica or "")

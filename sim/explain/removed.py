@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from sim import trace
-from sim.check.history import Written
+from sim.check.facts import Written
 from sim.check.promise import DEFAULT_HEADER
 from sim.explain import mechanisms as of
 from sim.explain.case import Case, Fact

@@ -37,7 +37,7 @@ def test_every_invariant_is_of_a_family_and_every_family_has_one() -> None:
 
 
 def test_what_is_in_no_table_is_in_no_family_and_not_lost() -> None:
-    assert family_of(checked(()).queries, None, None, None, None) == NO_FAMILY
+    assert family_of(checked(()).history, None, None, None, None) == NO_FAMILY
 
 
 RETURNS = ("no-resurrection", "materialized-state-equivalence")

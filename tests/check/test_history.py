@@ -67,7 +67,7 @@ def may_be_absent(*uids: int) -> Callable[[Checker], list[bool]]:
 
 
 def absent_now(checker: Checker) -> bool:
-    return checker.queries.may_be_absent_now(100)
+    return checker.history.may_be_absent_now(100)
 
 
 def told_apart(checker: Checker) -> list[tuple[int, str, str]]:
@@ -76,7 +76,7 @@ def told_apart(checker: Checker) -> list[tuple[int, str, str]]:
 
 def missing(name: str) -> Callable[[Checker], int | None]:
     """The first committed offset that a replica lacks."""
-    return lambda checker: checker.queries.first_missing(
+    return lambda checker: checker.history.first_missing(
         checker.history.replicas[name], 9, twice_counts=True
     )
 
@@ -227,7 +227,7 @@ def test_a_sentence_names_a_record_by_key_value_and_offset() -> None:
         *appended("r1", batch(0, "k", "old"), DELETE, marker(2, 7, commit=True)),
     ]
 
-    describe = checked(events).queries.describe
+    describe = checked(events).history.describe
 
     assert [str(describe(uid)) for uid in (100, 101, 102, 0)] == [
         "k=old (offset 0)",

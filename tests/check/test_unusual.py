@@ -8,7 +8,6 @@ from sim import trace
 from sim.check import Checker
 from sim.check.checker import known_invariants
 from sim.check.history import ClusterHistory
-from sim.check.history_keeper import HistoryKeeper
 from sim.compaction.strategies import HEADER_FORMS
 from sim.rules import Rules, rules_from
 from sim.scenario.generate import generate
@@ -156,7 +155,7 @@ UNUSUAL: list[tuple[list[Event], Event]] = [
     [(*case, True) for case in USUAL] + [(*case, False) for case in UNUSUAL],
 )
 def test_what_is_usual(before: list[Event], event: Event, usual: bool) -> None:
-    keeper = HistoryKeeper(ClusterHistory(RULES))
+    keeper = ClusterHistory(RULES)
     for each in before:
         keeper.apply(each)
 
@@ -164,7 +163,7 @@ def test_what_is_usual(before: list[Event], event: Event, usual: bool) -> None:
 
 
 def test_nothing_copied_is_usual_while_two_logs_disagree() -> None:
-    keeper, more = HistoryKeeper(ClusterHistory(RULES)), batch(1, "k", epoch=2)
+    keeper, more = ClusterHistory(RULES), batch(1, "k", epoch=2)
     for each in [*FORKED, *appended("r2", more)]:
         keeper.apply(each)
 

@@ -12,6 +12,6 @@ def asking_always(checker: Checker) -> Checker:
     def never_usual(take_in: Callable[[Event], object]) -> Callable[[Event], object]:
         return lambda event: take_in(event) and False
 
-    handlers = checker._keeper.handlers
+    handlers = checker.history.handlers
     handlers |= {kind: never_usual(take_in) for kind, take_in in handlers.items()}
     return checker

@@ -34,15 +34,11 @@ class AcknowledgedCommitted(LogInvariant):
     def begin(self) -> None:
         """Nothing is committed yet."""
         rules = self.history.rules
-        self._needed = rules.topic.min_isr if rules.replication.commit == "isr" else 1
+        self._needed = rules.topic.min_isr if self.history.by_isr else 1
         self._seen = 0
         self._too_few: dict[int, int] = {}
         self._had_below: defaultdict[str, int] = defaultdict(int)
         self._owed: list[tuple[str, int, int, int]] = []
-
-    def needs(self, event: type) -> bool:
-        """Who else has what a leader commits matters only where more than one log is asked for."""
-        return self._needed > 1 or event in (Acknowledged, Quiesced)
 
     def on_copied(self, event: Copied) -> None:
         """Once it was there: a leader may have counted it before a crash took it."""
@@ -50,7 +46,7 @@ class AcknowledgedCommitted(LogInvariant):
 
     def on_high_watermark_moved(self, event: HighWatermarkMoved) -> None:
         """Count who has what is committed just now."""
-        if not event.leading:
+        if self._needed == 1 or not event.leading:
             return
         committed = len(self.committed)
         for offset in range(self._seen, committed):
@@ -60,8 +56,7 @@ class AcknowledgedCommitted(LogInvariant):
         self._seen = committed
 
     def _has(self, view: ReplicaView, offset: int) -> bool:
-        below = max(view.log_start_offset, self._had_below[view.name])
-        return offset < below or self.queries.has_committed(view, offset)
+        return offset < self._had_below[view.name] or self.history.accounts_for(view, offset)
 
     def on_acknowledged(self, event: Acknowledged) -> None:
         """Compare what the producer is told with what is committed."""
@@ -100,5 +95,5 @@ class AcknowledgedCommitted(LogInvariant):
         else:
             return
         if offset not in self.history.committed_twice:
-            key = self.queries.key_of(uid)
+            key = self.history.key_of(uid)
             self.violated(replica, offset, key, self.says + why, began, record=uid, **evidence)

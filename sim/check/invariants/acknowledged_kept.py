@@ -34,5 +34,5 @@ class AcknowledgedKept(LogInvariant):
     def on_quiesced(self, _: Quiesced) -> None:
         """Compare with what was committed."""
         for uid, leader in self._promised.items():
-            if not self.queries.in_committed_history(uid):
+            if not self.history.in_committed_history(uid):
                 self.violated_by(leader, uid)

@@ -32,6 +32,6 @@ class CommittedNeverLost(LogInvariant):
                 offset >= view.log_start_offset
                 and offset not in self.history.committed_twice
                 and view.uid_at(offset) != uid
-                and not self.queries.may_be_absent_now(uid)
+                and not self.history.may_be_absent_now(uid)
             ):
                 self.violated_by(event.replica, uid, offset)

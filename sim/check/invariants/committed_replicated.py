@@ -37,12 +37,10 @@ class CommittedReplicated(LogInvariant):
             self._judge(what, event.replica, joined)
 
     def _judge(self, what: str, leader: str, joined: str | None) -> None:
-        history, below = self.history, len(self.committed)
-        by_isr = history.rules.replication.commit == "isr"
-        members = [self.replicas[name] for name in (history.isr if by_isr else history.voters)]
-        needed = len(members) if by_isr else len(members) // 2 + 1
+        history, below, by_isr = self.history, len(self.committed), self.history.by_isr
+        members, needed = history.who_commits()
         first_missing = [
-            (view, self.queries.first_missing(view, below, twice_counts=False)) for view in members
+            (view, history.first_missing(view, below, twice_counts=False)) for view in members
         ]
         missing = [(view, offset) for view, offset in first_missing if offset is not None]
         if not by_isr:
@@ -64,10 +62,7 @@ class CommittedReplicated(LogInvariant):
         """The first offset that too few voters have, with the first of those that lack it."""
         for offset in range(len(self.committed)):
             if offset not in self.history.committed_twice:
-                lacking = [view for view in voters if self._lacks(view, offset)]
+                lacking = [v for v in voters if not self.history.accounts_for(v, offset)]
                 if len(voters) - len(lacking) < needed:
                     return [(lacking[0], offset)]
         return []
-
-    def _lacks(self, view: ReplicaView, offset: int) -> bool:
-        return offset >= view.log_start_offset and not self.queries.has_committed(view, offset)

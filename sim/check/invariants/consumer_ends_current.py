@@ -35,15 +35,15 @@ class ConsumerEndsCurrent(ReaderInvariant):
         for record in event.records:
             if record.key is not None:
                 known = table.get(record.key) if by_strategy else None
-                if known is None or self.queries.beats(record.uid, known):
+                if known is None or self.history.beats(record.uid, known):
                     table[record.key] = record.uid
 
     def on_quiesced(self, _: Quiesced) -> None:
         """Compare the tables of those that have read everything with the committed history."""
-        winners, queries = self.history.winners, self.queries
+        history = self.history
         for consumer, table in self._tables.items():
             kept = table.items() if self._positions[consumer] >= len(self.committed) else ()
             for key, uid in kept:
-                winner = winners.get(key, uid)
-                if queries.is_committed(uid) and queries.beats(winner, uid):
+                winner = history.winners.get(key, uid)
+                if history.is_committed(uid) and history.beats(winner, uid):
                     self.violated_by(None, uid, reader=consumer, winner=winner)

@@ -46,24 +46,22 @@ class ConsumerNoSkip(ReaderInvariant):
                 self._judge(event, view, uid, offset)
 
     def _judge(self, event: Consumed, view: ReplicaView, uid: int, offset: int) -> None:
-        history, key, queries = self.history, self.queries.key_of(uid), self.queries
-        if key is None or not queries.is_value(uid):
+        history, key = self.history, self.history.key_of(uid)
+        if key is None or not history.is_value(uid):
             return
         twice = offset in history.committed_twice
         by_history = self.written[uid].batch.transactional and not twice
-        counts = history.status.get(uid) if by_history else queries.verdict_in(view, uid)
+        counts = history.status.get(uid) if by_history else history.verdict_in(view, uid)
         winner = uid if twice else history.winners.get(key, uid)
-        beaten = queries.beats(winner, uid) or history.lost_under_earlier_rules(uid)
-        if counts is True and not beaten and not self._is_beaten_on(view, key, uid):
+        beaten = history.beats(winner, uid) or history.lost_under_earlier_rules(uid)
+        if counts is True and not beaten and not self._is_beaten_on(view, uid):
             reader, end = event.consumer, event.end
             self.violated_by(event.replica, uid, offset, reader=reader, end=end)
 
-    def _is_beaten_on(self, view: ReplicaView, key: str, uid: int) -> bool:
-        """A log holds a record of the key that beats `uid`, and by its own markers counts."""
-        queries = self.queries
+    def _is_beaten_on(self, view: ReplicaView, uid: int) -> bool:
+        """A log holds a record that beats `uid`, and by its own markers counts."""
+        history = self.history
         return any(
-            queries.beats(other, uid)
-            and queries.holds(view, other)
-            and queries.verdict_in(view, other) is True
-            for other in self.history.uids_of_key[key]
+            history.holds(view, other) and history.verdict_in(view, other) is True
+            for other in history.beating(uid)
         )

@@ -56,7 +56,7 @@ class ConsumerTombstoneVisibility(ReaderInvariant):
             return
         retention_ms, now_ms = self.history.rules.topic.delete_retention_ms, event.now_ms
         for uid, at_ms in given.items():
-            if self.queries.beats(tombstone, uid) and now_ms <= at_ms + retention_ms:
+            if self.history.beats(tombstone, uid) and now_ms <= at_ms + retention_ms:
                 times = {"read_at_ms": at_ms, "now_ms": now_ms, "retention_ms": retention_ms}
                 reader = event.consumer
                 self.violated(event.replica, offset, key, reader=reader, record=uid, **times)

@@ -52,17 +52,19 @@ class CoordinatorServesLoaded(ReaderInvariant):
 
     def _judge(self, replica: str, epoch: int, key: str, uid: int, does: str) -> None:
         winner = self._winners.get((replica, epoch), {}).get(key)
-        if winner is not None and uid != winner and not self._is_newer(key, uid, winner):
+        if winner is not None and uid != winner and not self._is_newer(uid, winner):
             offset = self.written[winner].offset
             self.violated(replica, offset, key, epoch=epoch, does=does, record=uid, winner=winner)
 
-    def _is_newer(self, key: str, uid: int, winner: int) -> bool:
+    def _is_newer(self, uid: int, winner: int) -> bool:
         """An answer other than the winner may come from a record that beats it."""
-        if uid:
-            return self.queries.beats(uid, winner)
-        return self.written[winner].tombstone or any(
-            self.written[other].tombstone
-            and other not in self.history.aborted
-            and self.queries.beats(other, winner)
-            for other in self.history.uids_of_key[key]
+        newer = self.history.beating(winner)
+        return (
+            uid in newer
+            if uid
+            else self.written[winner].tombstone
+            or any(
+                self.written[other].tombstone and other not in self.history.aborted
+                for other in newer
+            )
         )

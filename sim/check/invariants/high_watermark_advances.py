@@ -47,7 +47,7 @@ class HighWatermarkAdvances(Invariant):
     def begin(self) -> None:
         """Nothing is due."""
         rules = self.history.rules.replication
-        self._by_isr = rules.commit == "isr"
+        self._by_isr = self.history.by_isr
         self._at_least = max(self.history.rules.topic.min_isr, 1) if self._by_isr else 1
         self._joining = rules.high_watermark_waits_for != "in_sync_set"
         self._going_on: Counter[tuple[str, str]] = Counter()
@@ -90,9 +90,8 @@ class HighWatermarkAdvances(Invariant):
         leader = history.leader
         if leader is None or not views[leader].up:
             return 0
-        members = history.isr if self._by_isr else history.voters
-        needed = len(members) if self._by_isr else len(members) // 2 + 1
-        ends = sorted([len(views[name].slots) for name in members if views[name].up])
+        members, needed = history.who_commits()
+        ends = sorted([len(view.slots) for view in members if view.up])
         if len(ends) < max(needed, self._at_least):
             return 0
         reached = min(ends[-needed], len(views[leader].slots))

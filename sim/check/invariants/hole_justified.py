@@ -32,5 +32,5 @@ class HoleJustified(LogInvariant):
     def _judge(self, view: ReplicaView, offset: int, leader: ReplicaView | None) -> None:
         held = [] if leader is None else [leader.uid_at(offset)]
         for uid in self.committed[offset : offset + 1] + held:
-            if uid in self.written and not self.queries.may_be_absent_now(uid):
+            if uid in self.written and not self.history.may_be_absent_now(uid):
                 self.violated_by(view.name, uid, offset)

@@ -25,8 +25,8 @@ class HwMonotonic(LogInvariant):
 
     def begin(self) -> None:
         """Whether followers may take less."""
-        rules = self.history.rules.replication
-        self._assigned = rules.commit == "isr" and rules.high_watermark_update == "assign"
+        update = self.history.rules.replication.high_watermark_update
+        self._assigned = self.history.by_isr and update == "assign"
 
     def on_high_watermark_moved(self, event: HighWatermarkMoved) -> None:
         """Compare with the one before; what may lower it has its own events."""

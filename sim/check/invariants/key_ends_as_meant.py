@@ -23,7 +23,7 @@ class KeyEndsAsMeant(Invariant):
     def on_quiesced(self, _: Quiesced) -> None:
         """Look for each key in the leader's log."""
         leader = self.history.leader
-        for key, held, meant in unmeant(self.queries):
+        for key, held, meant in unmeant(self.history):
             newer = self.describe(meant)
             if held is None:
                 gone = "{key} is gone; its producers meant {meant} to stay."

@@ -22,7 +22,7 @@ class LeaderCompleteness(LogInvariant):
     def on_leader_elected(self, event: LeaderElected) -> None:
         """Compare the new leader's log with the committed history."""
         view, committed = self.replicas[event.replica], len(self.committed)
-        missing = self.queries.first_missing(view, committed, twice_counts=True)
+        missing = self.history.first_missing(view, committed, twice_counts=True)
         if missing is not None:
             end, lacked = view.log_end_offset, self.committed[missing]
             told = {"epoch": event.epoch, "log_end": end, "committed_below": committed}

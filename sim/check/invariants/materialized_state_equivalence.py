@@ -1,8 +1,8 @@
 """Materialised state: what a log folds to, compared with the committed history."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
-from sim.check.folding import base_records, delta_state, differing_keys, winners_of
+from sim.check.folding import base_records, differing_keys, state_of
 from sim.check.invariant import Kind, LogInvariant
 from sim.log.record import Record
 from sim.trace import Quiesced
@@ -27,36 +27,27 @@ class MaterializedStateEquivalence(LogInvariant):
     explained_by = "state_differs"
     says = "{replica} folds to {held} for {key}, the committed history to {winner}"
 
-    def begin(self) -> None:
-        """Whether records are deltas."""
-        self._deltas = self.history.rules.snapshots.state_machine == "deltas"
-
     def on_quiesced(self, _: Quiesced) -> None:
         """Fold the log of every live replica."""
         history = self.history
         if history.committed_twice:
             return
-        fold: Callable[..., State] = delta_state if self._deltas else winners_of
-        expected = fold(history, self.committed) if self._deltas else self._values()
+        expected = state_of(history, self.committed)
         equal: list[tuple[list[int], tuple[Record, ...]]] = []
         for view in self.replicas.values():
             log = (view.known_to_be_committed(), base_records(view))
             if view.up and view.high_watermark >= len(self.committed) and log not in equal:
-                state = fold(history, *log)
+                state = state_of(history, *log)
                 if state == expected:
                     equal.append(log)  # most logs are the same at rest
                 else:
                     self._compare(view.name, state, expected)
 
-    def _values(self) -> dict[str, int]:
-        winners = self.history.winners
-        return {key: uid for key, uid in winners.items() if not self.written[uid].tombstone}
-
     def _compare(self, replica: str, state: State, expected: State) -> None:
         differing = [key for key in differing_keys(state, expected) if not self._expired(key)]
         for key in differing[:1]:
             held, winner = state.get(key), expected.get(key)
-            if self._deltas:
+            if self.history.deltas:
                 says = "{replica} has {key}={held}, the committed history has {key}={wanted}."
                 self.violated(replica, None, key, says, held=held, wanted=winner)
                 continue
@@ -67,6 +58,6 @@ class MaterializedStateEquivalence(LogInvariant):
 
     def _expired(self, key: str) -> bool:
         """The winner of a key was deleted by the topic's retention, which promises nothing."""
-        winner = self.history.winners.get(key)
-        below = self.history.expired_below
-        return not self._deltas and winner is not None and self.written[winner].offset < below
+        history, winner = self.history, self.history.winners.get(key)
+        expired = winner is not None and self.written[winner].offset < history.expired_below
+        return expired and not history.deltas

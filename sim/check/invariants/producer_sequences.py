@@ -3,7 +3,7 @@
 from collections import defaultdict
 from dataclasses import dataclass, field
 
-from sim.check.history import Written
+from sim.check.facts import Written
 from sim.check.invariant import Invariant
 from sim.check.replica_view import ReplicaView
 from sim.log.record import Batch

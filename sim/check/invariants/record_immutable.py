@@ -46,7 +46,7 @@ class RecordImmutable(ReaderInvariant):
     def on_copied(self, event: Copied) -> None:
         """Compare each copied record with the append."""
         deletes = self.history.is_tombstone
-        for record in self.queries.altered(event.batches):
+        for record in self.history.altered(event.batches):
             original = self.written[record.uid].record
             copy = as_appended(record)
             same = copy._replace(flagged=original.flagged) == original

@@ -1,6 +1,6 @@
 """Snapshots hold what the committed history folds to."""
 
-from sim.check.folding import delta_state, differing_keys, winners_of
+from sim.check.folding import differing_keys, state_of
 from sim.check.invariant import Invariant
 from sim.check.violation import Value
 from sim.log.record import Record
@@ -52,19 +52,18 @@ class SnapshotConsistency(Invariant):
         self._waiting = [each for each in self._waiting if each[1].end_offset > known]
 
     def _compare_with_fold(self, event: _Snapshot, at: int) -> None:
-        below = self.committed[: event.end_offset]
-        if self.history.rules.snapshots.state_machine == "deltas":
+        wanted = state_of(self.history, self.committed[: event.end_offset])
+        if self.history.deltas:
             values = {record.key or "": record.value or "" for record in event.records}
-            wanted = delta_state(self.history, below)
             for key in differing_keys(values, wanted)[:1]:
                 says = "has {key}={held}; the committed history has {wanted}."
-                held, want = values.get(key), wanted.get(key)
-                self._differs(event, key, says, at, held=held, wanted=want)
+                told = {"held": values.get(key), "wanted": wanted.get(key)}
+                self._differs(event, key, says, at, **told)
             return
-        found, expected = _contents(event.records), winners_of(self.history, below)
-        for key in differing_keys(found, expected)[:1]:
+        found = _contents(event.records)
+        for key in differing_keys(found, wanted)[:1]:
             says = "has {held} for {key}; the committed history has {winner}."
-            uid, winner = found.get(key, 0), expected.get(key, 0)
+            uid, winner = found.get(key, 0), wanted.get(key, 0)
             self._differs(event, key, says, at, held=uid, winner=winner)
 
     def _differs(

@@ -55,5 +55,5 @@ class TombstoneEventuallyRemoved(Invariant):
         """Look for tombstones of the key in the logs of live replicas."""
         for view in self.replicas.values():
             for uid in self.history.uids_of_key.get(event.key, ()):
-                if view.up and self.written[uid].tombstone and self.queries.holds(view, uid):
+                if view.up and self.written[uid].tombstone and self.history.holds(view, uid):
                     self.violated_by(view.name, uid, None, self.says + ".")

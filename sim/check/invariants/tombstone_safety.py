@@ -42,25 +42,24 @@ class TombstoneSafety(DeleteInvariant):
 
     def on_cleaned(self, event: Cleaned) -> None:
         """Look for a log that needs one of the winning tombstones that went."""
-        history, laggards = self.history, self.queries.laggards
+        history = self.history
         for removal in [one for one in event.removals if one.reason == "tombstone"]:
-            self._early += bool(laggards(event.replica, removal.uid))
+            self._early += bool(history.laggards(event.replica, removal.uid))
         if history.rules.replication.lag_guard != "none":
             return
-        for removal in [one for one in event.removals if history.is_winning_delete(one.uid)]:
+        for removal in history.deletes_removed:
             if history.settings_change and removal.reason != "tombstone":
                 continue  # by the settings of before it was superseded
-            for view, value in laggards(event.replica, removal.uid):
+            for view, value in history.laggards(event.replica, removal.uid):
                 if not self._is_beaten_on(view, value):
                     self.violated_for(event.replica, removal, view, value)
                     break
 
     def _is_beaten_on(self, view: ReplicaView, value: int) -> bool:
         """A log holds a committed, decided record of the key that beats `value`."""
-        queries = self.queries
+        history = self.history
         return any(
-            queries.beats(uid, value) and queries.holds(view, uid) and queries.is_committed(uid)
-            for uid in self.history.uids_of_key[self.written[value].key or ""]
+            history.holds(view, uid) and history.is_committed(uid) for uid in history.beating(value)
         )
 
 
@@ -86,5 +85,5 @@ class TombstoneUntilLogEnd(DeleteInvariant):
     def on_cleaned(self, event: Cleaned) -> None:
         """Look at every other log that ends at or below a removed tombstone."""
         for removal in [one for one in event.removals if one.reason == "tombstone"]:
-            for view, value in self.queries.laggards(event.replica, removal.uid)[:1]:
+            for view, value in self.history.laggards(event.replica, removal.uid)[:1]:
                 self.violated_for(event.replica, removal, view, value)

@@ -25,11 +25,11 @@ class TxnMarkerSafety(TransactionInvariant):
 
     def on_cleaned(self, event: Cleaned) -> None:
         """Look at every other log that ends at or below a removed marker."""
-        for removal in [one for one in event.removals if self.history.is_marker(one.uid)]:
+        for removal in self.history.markers_removed:
             data = self._data_of(self.replicas[event.replica], removal.offset, removal.uid)
             for view in self.replicas.values():
                 if view.name != event.replica and view.log_end_offset <= removal.offset:
-                    for uid in [uid for uid in data if self.queries.holds(view, uid)][:1]:
+                    for uid in [uid for uid in data if self.history.holds(view, uid)][:1]:
                         self.violated_for(event.replica, removal, view, uid, marker=removal.uid)
 
     def _data_of(self, view: ReplicaView, marker_offset: int, marker: int) -> list[int]:

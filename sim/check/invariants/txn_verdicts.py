@@ -43,8 +43,8 @@ class TxnIsolation(TransactionInvariant):
         history = self.history
         for view in self.replicas.values():
             for uid in transactional(history, view, with_empty=False):
-                told, verdict = history.status.get(uid), self.queries.verdict_in(view, uid)
-                if verdict is not told and self.queries.in_committed_history(uid):
+                told, verdict = history.status.get(uid), self.history.verdict_in(view, uid)
+                if verdict is not told and self.history.in_committed_history(uid):
                     words = {"verdict": _WORDS[verdict], "committed_verdict": _WORDS[told]}
                     self.violated_by(view.name, uid, **words)
 
@@ -74,7 +74,7 @@ class LsoProgress(TransactionInvariant):
         for view in self.replicas.values():
             for uid in transactional(history, view, with_empty=True):
                 told = history.status.get(uid)
-                if told is not None and self.queries.verdict_in(view, uid) is None:
+                if told is not None and self.history.verdict_in(view, uid) is None:
                     offset, word = self.written[uid].offset, _WORDS[told]
                     self.violated(view.name, offset, record=uid, committed_verdict=word)
                     break
