@@ -89,6 +89,8 @@ class Case:
         offset: That of the violation; 0 where it is about none.
         key: That of the violation; empty = it is about none.
         answered: What was answered of a replica, an offset and an event: it is not told again.
+        marker: What the first marker says that was found missing, `COMMIT` or `ABORT`; empty = no
+            question has met one.
         nested: How many answers are being worked out, each for the one before.
         skews: Replica -> how far its clock is ahead of simulated time in ms; None = not known,
             as in a story, whose times are steps.
@@ -118,6 +120,7 @@ class Case:
         self.replica = violation.replica or ""
         self.offset = violation.offset or 0
         self.key = violation.key or ""
+        self.marker = ""
         self.nested = 0
         self.answered: dict[tuple[str, int, int], Facts] = {}
         self.skews = skews
@@ -196,6 +199,11 @@ class Case:
             and str(known.batch.control) in ("COMMIT", "ABORT")
         ]
         return min(markers, key=lambda known: known.offset, default=None)
+
+    def lacks_marker(self, known: Written | None) -> None:
+        """Note that a record is missing, in case it is a marker."""
+        if known is not None and known.batch.control is not None:
+            self.marker = self.marker or str(known.batch.control)
 
     def beats(self, uid: int, other: int) -> bool:
         """Whether one record wins over another by what the topic promises."""
