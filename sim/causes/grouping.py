@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from itertools import product
 from pathlib import Path
 from typing import Any
 
+from sim.bounds import Inconclusive
 from sim.causes.failing import FailingRuns, Group, Row, Told, read_failing, sentences_of
 from sim.causes.track_record import Shown, TrackRecord
 from sim.causes.witness import Witness
-from sim.scenario.model.promises import promise_of
-from sim.sweeps.one_run import scenario_of_run
+from sim.explain.signature import signature_of
 from sim.sweeps.plan import Sweep
 from sim.sweeps.stats import Interval, clopper_pearson
 from sim.sweeps.wording import counted
+from sim.what_if.opened import open_row
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,9 +154,16 @@ def causes_of(
 
 
 def _known(known: TrackRecord, out: Path, row: Row) -> Shown | None:
-    """The story that shows what a run does under the rules that it is judged by."""
-    rules = promise_of(scenario_of_run(out, row["run_id"])).rules
-    return known.story_of(row["cause"], row["first_invariant"], rules)
+    """The story that shows what a run does, which is run once more; None = it is not known.
+
+    One that comes out otherwise now, by another version, is not known either.
+    """
+    with suppress(Inconclusive):
+        run = open_row(out, row["run_id"])
+        for first in run.violations[:1]:
+            found = signature_of(run.events, first, run.rules)
+            return known.story_of(found, run.rules) if found.cause == row["cause"] else None
+    return None
 
 
 def _shares(found: FailingRuns, group: Group) -> Iterator[Share]:

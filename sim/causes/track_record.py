@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass
@@ -14,7 +13,7 @@ from typing import Any, NamedTuple
 from sim.bounds import Inconclusive
 from sim.errors import BadInput
 from sim.explain.mechanisms import MECHANISMS, deciding_rules
-from sim.explain.signature import first_signatures
+from sim.explain.signature import Signature, first_signatures
 from sim.files.formats import SCENARIO_FORMAT, STORY_FORMAT
 from sim.files.shipped import PREFIX, shipped_folder
 from sim.rules import Rules
@@ -55,8 +54,7 @@ class _Entry(NamedTuple):
     """What a file shows of one invariant.
 
     Attributes:
-        cause: Why it is violated.
-        invariant: What is.
+        signature: What is violated, and why.
         rules: What it is judged by, by name.
         deciding: Those that make it possible.
         rank: Whether it is none that the vocabulary of causes names, whether something else is
@@ -64,12 +62,16 @@ class _Entry(NamedTuple):
         shown: The file.
     """
 
-    cause: str
-    invariant: str
+    signature: Signature
     rules: Mapping[str, object]
     deciding: tuple[str, ...]
     rank: tuple[bool, bool, int, str]
     shown: Shown
+
+    def shows(self, found: Signature) -> bool:
+        """Whether it has the same cause; where a marker is missing, one that says the same."""
+        own = self.signature
+        return (own.cause, own.marker) == (found.cause, found.marker)
 
     def others(self, values: Mapping[str, object]) -> set[str]:
         """The rules that have other values."""
@@ -90,7 +92,7 @@ class TrackRecord:
         given = None if folder is None else (Path(folder), Path(folder))
         self._folder, self._named = given or _shipped()
 
-    def story_of(self, cause: str, invariant: str, rules: Rules) -> Shown | None:
+    def story_of(self, found: Signature, rules: Rules) -> Shown | None:
         """The story that shows what a run does, or else the scenario; None = it is not known.
 
         It has the cause of the run, and of the rules that make this possible the same values. Of
@@ -99,16 +101,15 @@ class TrackRecord:
         cause first of all, then the smallest.
 
         Args:
-            cause: Of the run (`sim.explain.signature.Signature.cause`).
-            invariant: What it violates.
+            found: What the run violates, and why.
             rules: What it is judged by.
         """
         values = rules.as_dict()
         for file_format in (STORY_FORMAT, SCENARIO_FORMAT):  # scenarios take longer
             fitting = [
-                (one.invariant != invariant, len(others), one.rank, one.shown)
+                (one.signature.invariant != found.invariant, len(others), one.rank, one.shown)
                 for one in _read(self._folder, self._named, file_format)
-                if one.cause == cause and not (others := one.others(values)) & {*one.deciding}
+                if one.shows(found) and not (others := one.others(values)) & {*one.deciding}
             ]
             if fitting:
                 return min(fitting, key=itemgetter(0, 1, 2))[-1]
@@ -135,8 +136,8 @@ def _read(folder: Path | None, named: Path, file_format: str) -> list[_Entry]:
 
 def _is_named(path: Path, mechanism: Iterable[str]) -> bool:
     """Whether the vocabulary of causes names a file as what shows one of these facts."""
-    sources = " ".join(MECHANISMS[name].source for name in mechanism if name in MECHANISMS)
-    return any(path.name.startswith(word) for word in re.findall(r"[a-z]\w*_\d+", sources))
+    known = [MECHANISMS[name] for name in mechanism if name in MECHANISMS]
+    return any(path.name.startswith(f"{one}_") for each in known for one in each.sources)
 
 
 def _entries(content: Story | Scenario, path: Path) -> Iterator[_Entry]:
@@ -148,4 +149,4 @@ def _entries(content: Story | Scenario, path: Path) -> Iterator[_Entry]:
     for place, found in first_signatures(run.events, run.violations, run.rules).items():
         rank = (not _is_named(path, found.mechanism), place > 0, size, path.as_posix())
         deciding = deciding_rules(found.mechanism)
-        yield _Entry(found.cause, found.invariant, values, deciding, rank, shown)
+        yield _Entry(found, values, deciding, rank, shown)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
+from string import Formatter
 from typing import Any, Final, NamedTuple
 
 from sim.check import Violation
@@ -90,6 +91,8 @@ class Case:
         offset: That of the violation; 0 where it is about none.
         key: That of the violation; empty = it is about none.
         answered: What was answered of a replica, an offset and an event: it is not told again.
+        marker: What the first marker says that was found missing, `COMMIT` or `ABORT`; empty = no
+            question has met one.
         nested: How many answers are being worked out, each for the one before.
         skews: Replica -> how far its clock is ahead of simulated time in ms; None = not known,
             as in a story, whose times are steps.
@@ -119,6 +122,7 @@ class Case:
         self.replica = violation.replica or ""
         self.offset = violation.offset or 0
         self.key = violation.key or ""
+        self.marker = ""
         self.nested = 0
         self.answered: dict[tuple[str, int, int], Facts] = {}
         self.skews = skews
@@ -197,6 +201,11 @@ class Case:
             and str(known.batch.control) in ("COMMIT", "ABORT")
         ]
         return min(markers, key=lambda known: known.offset, default=None)
+
+    def lacks_marker(self, known: Written | None) -> None:
+        """Note that a record is missing, in case it is a marker."""
+        if known is not None and known.batch.control is not None:
+            self.marker = self.marker or str(known.batch.control)
 
     def beats(self, uid: int, other: int) -> bool:
         """Whether one record wins over another by what the topic promises."""
@@ -310,10 +319,17 @@ class Case:
         return listed([f"{epoch} from {start}" for epoch, start in starts.items()]) or "none"
 
 
-def _pieces(template: str) -> list[tuple[bool, str, str]]:
-    """A template taken apart: whether a piece may be left out, on what that depends, its text."""
+_Piece = tuple[bool, str, list[tuple[str, str | None, str | None]]]
+"""Whether it may be left out, on what that depends, its parts: words, and a value with its form."""
+
+
+def _pieces(template: str) -> list[_Piece]:
+    """A template taken apart."""
     pieces = [piece.rpartition("?") for piece in re.split("[<>]", template)]
-    return [(index % 2 > 0, condition, text) for index, (condition, _, text) in enumerate(pieces)]
+    return [
+        (index % 2 > 0, condition, [part[:3] for part in Formatter().parse(text)])
+        for index, (condition, _, text) in enumerate(pieces)
+    ]
 
 
 _PIECES: Final = {
@@ -321,56 +337,39 @@ _PIECES: Final = {
 }
 
 
-class _Named:
-    """What a template may name: of its values, its event, the rules, in this order."""
-
-    def __init__(self, case: Case, position: int | None, values: Mapping[str, Any]) -> None:
-        self.case = case
-        self.position = position
-        self.values = values
-        self.lacks = False
-
-    def __getitem__(self, name: str) -> _Shown:
-        value = self.value(name)
-        self.lacks = self.lacks or value is None or value == ""
-        end = END if self.position is None else self.position
-        return _Shown(self.case, value, self.values.get("before", end))
-
-    def value(self, name: str) -> Any:
-        if name in self.values:
-            return self.values[name]
-        event = None
-        if self.position is not None:
-            event = self.case.past.event(self.position)
-            if name in EVERY_EVENT:
-                return EVERY_EVENT[name](self.case, self.position, event)
-        if name in GROUP_OF:
-            return getattr(getattr(self.case.rules, GROUP_OF[name]), name)
-        return getattr(event, name, None)
-
-
-class _Shown(NamedTuple):
-    """A value in a sentence, which is true before a position."""
-
-    case: Case
-    value: Any
-    before: int
-
-    def __format__(self, form: str) -> str:
-        if form in _FORMS:
-            return str(_FORMS[form](self.case, self.value, self.before))
-        return "None" if self.value is None else format(self.value, form)
-
-
-def _told(case: Case, name: str, position: int | None, values: Mapping[str, Any]) -> str:
+def _told(case: Case, template: str, position: int | None, values: Mapping[str, Any]) -> str:
     """The sentence of that name about an event, or about all of a run."""
+    before = values.get("before", END if position is None else position)
     said = []
-    for optional, condition, text in _PIECES[name]:
-        named = _Named(case, position, values)
-        if not condition or named.value(condition):
-            shown = text.format_map(named)
-            said.append("" if optional and not condition and named.lacks else shown)
+    for optional, condition, parts in _PIECES[template]:
+        if condition and not _value(case, condition, position, values):
+            continue
+        shown, lacks = "", False
+        for words, name, form in parts:
+            value = "" if name is None else _value(case, name, position, values)
+            lacks = lacks or (name is not None and value in (None, ""))
+            shown += words + _shown(case, value, form or "", before)
+        said.append("" if lacks and optional and not condition else shown)
     return "".join(said)
+
+
+def _shown(case: Case, value: Any, form: str, before: int) -> str:
+    """A value in a sentence, which is true before a position."""
+    if form in _FORMS:
+        return str(_FORMS[form](case, value, before))
+    return "None" if value is None else format(value, form)
+
+
+def _value(case: Case, name: str, position: int | None, values: Mapping[str, Any]) -> Any:
+    """What a template may name: one of its values, of its event, of the rules, in this order."""
+    if name in values:
+        return values[name]
+    event = None if position is None else case.past.event(position)
+    if event is not None and name in EVERY_EVENT:
+        return EVERY_EVENT[name](case, position, event)
+    if name in GROUP_OF:
+        return getattr(getattr(case.rules, GROUP_OF[name]), name)
+    return getattr(event, name, None)
 
 
 _FORMS: Final[dict[str, Callable[[Case, Any, int], object]]] = {

@@ -155,6 +155,7 @@ def undecided(case: Case, replica: str, uid: int) -> Facts:
     decided = _decided(case, replica, uid)
     if marker is None or case.past.uid_at(replica, marker.offset) == marker.record.uid:
         return decided
+    case.lacks_marker(marker)
     return [*undeleted(case, replica, uid, marker.record.uid), *decided]
 
 

@@ -16,12 +16,12 @@ class Mechanism(NamedTuple):
     """Where a fact that decides comes from.
 
     Attributes:
-        source: A KIP, ticket, paper or story that describes it.
+        sources: The KIPs, tickets, papers and stories that describe it.
         rules: Whose values make it possible, by their names: two runs have it by one defect only
             if these are equal. Where a step of a story, or a fault, suffices, there are none.
     """
 
-    source: str
+    sources: tuple[str, ...]
     rules: tuple[str, ...]
 
 
@@ -32,9 +32,9 @@ _ALL: Final = tuple(Rules().as_dict())
 _VERSION: Final = ("strategy", "header_form")
 
 
-def _known(name: str, source: str, *rules: str) -> str:
-    """Enter a fact into `MECHANISMS`; its name."""
-    MECHANISMS[name] = Mechanism(source, rules)
+def _known(name: str, sources: str, *rules: str) -> str:
+    """Enter a fact into `MECHANISMS`; its name. There is a semicolon between two sources."""
+    MECHANISMS[name] = Mechanism(tuple(sources.split("; ")), rules)
     return name
 
 
@@ -53,7 +53,7 @@ END_FELL_CUT = _known("log end fell by cleaning and a cut", "finding_01", "fix")
 END_FELL_CRASH = _known("log end fell by cleaning and a crash", "finding_03", "fix", "flush")
 """What a pass had left at the log end was lost in a crash; nothing before it was left."""
 END_FROM_LAST = _known(
-    "log end taken from the last record", "kip280_07, kip280_49", "leo_source", "fix"
+    "log end taken from the last record", "kip280_07; kip280_49", "leo_source", "fix"
 )
 """The log end was worked out from the last record that is left, below where it had been."""
 CUT_TO_HW = _known("cut to its high watermark", "KIP-101", "truncation", "unknown_epoch")
@@ -71,7 +71,7 @@ CUT_BY_EPOCH_FILE = _known(
 """A crash left a file of epochs behind or ahead of the log, and a follower was cut by it."""
 CUT_BY_CLEANED_EPOCH = _known(
     "cut by an epoch that cleaning took",
-    "KAFKA-17076; epochcache_01, finding_04",
+    "KAFKA-17076; epochcache_01; finding_04",
     "truncation",
     "epoch_cache",
     "fix",
@@ -106,7 +106,7 @@ NUMBERED_ITSELF = _known(
 TAIL_KEPT = _known("uncommitted tail not cut", "KIP-279", "truncation")
 """A record that was never committed stayed where the leader has another."""
 TAIL_UNKNOWN = _known(
-    "uncommitted tail that its leader cannot tell", "finding_09, finding_16", "truncation"
+    "uncommitted tail that its leader cannot tell", "finding_09; finding_16", "truncation"
 )
 """The leader has neither the record that belongs there nor where its epoch began: a pass or a
 snapshot took them, so it cannot tell that the follower has another one.
@@ -148,7 +148,7 @@ BY_LOWER = _known("evicted by a lower version", "KIP-280", *_VERSION)
 BY_TIE = _known("evicted by an equal version", "KIP-280; kip280_77", *_VERSION, "ties")
 """Of two equal versions the first was kept."""
 BY_NO_VERSION = _known(
-    "evicted by a record without a version", "KIP-280; kip280_51, kip280_79", *_VERSION
+    "evicted by a record without a version", "KIP-280; kip280_51; kip280_79", *_VERSION
 )
 """A record without a version, or with one that was not read, evicted one that has a version."""
 BY_MOVED_TIME = _known(

@@ -8,9 +8,8 @@ index of an event in the record; a question is always about the moment before on
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from enum import Enum
-from functools import partial
 from heapq import merge
 from operator import attrgetter
 from typing import Any, Final, NamedTuple
@@ -122,7 +121,8 @@ class Past:
         for position, (at, event) in enumerate(self.events):
             history.at, history.position = at, position
             self._of_kind.setdefault(type(event), []).append(position)
-            known, changes = len(committed), type(event) in _TOUCHED
+            known = len(committed)
+            changes = isinstance(event, _WRITES) or type(event) in _TOOK
             start, before = self._bounds_before(position, event) if changes else (0, 0)
             history.apply(event)
             if len(committed) > known:
@@ -328,11 +328,6 @@ class Past:
             change((event.end_offset, event.epoch))
         return max(kept, default=None)
 
-    def is_down(self, replica: str) -> bool:
-        """Whether a replica is down after the last event."""
-        view = self.history.replicas.get(replica)
-        return view is not None and not view.up
-
 
 def batches_of(event: trace.Event) -> Sequence[Batch]:
     """The batches that an event wrote."""
@@ -354,78 +349,68 @@ def _emptied(event: trace.Event, offset: int) -> bool:
     return isinstance(event, trace.Cleaned) and offset in (*event.emptied, *event.dropped)
 
 
-# What a step did to an offset; None = nothing.
+def _tail(step: Step) -> range:
+    """The offsets by which an event lowered a log end."""
+    return range(step.after, step.before)
 
 
-def _touched(step: Step, offset: int, uid: int | None) -> Became | None:
-    return _TOUCHED[type(step.event)](step, offset, uid)
+def _whole(step: Step) -> range:
+    """All offsets of a log, before and after."""
+    return range(max(step.before, step.after))
 
 
-def _written(step: Step, offset: int, uid: int | None) -> Became | None:
-    for batch in batches_of(step.event):
-        for record in batch.records:
-            if record.offset == offset:
-                return Became.HELD if uid in (None, record.uid) else Became.OTHER
-    return None
-
-
-def _copied(step: Step, offset: int, uid: int | None) -> Became | None:
-    """A batch may lie across offsets without records."""
-    inside = step.before <= offset < step.after
-    return (_written(step, offset, uid) or Became.NOT_AT_SOURCE) if inside else None
-
-
-def _cleaned(step: Step, offset: int, uid: int | None) -> Became | None:
-    if step.after <= offset < step.before:
-        return Became.END_LOWERED
-    removed = any(r.offset == offset and uid in (None, r.uid) for r in step.event.removals)
-    return Became.CLEANED if removed else None
-
-
-def _lost_segments(step: Step, offset: int, _uid: int | None) -> Became | None:
-    return Became.SEGMENTS_LOST if offset in step.event.offsets else None
-
-
-def _expired(step: Step, offset: int, _uid: int | None) -> Became | None:
-    return Became.EXPIRED if step.start <= offset < step.event.log_start_offset else None
-
-
-def _cut(step: Step, offset: int, _uid: int | None) -> Became | None:
+def _cut(step: Step) -> range:
+    """The offsets that a truncation took: a batch may lie across its target."""
     target, lowest = step.event.target, step.event.lowest
-    low = target if lowest is None else min(lowest, target)
-    return Became.CUT if low <= offset < step.before else None
+    return range(target if lowest is None else min(lowest, target), step.before)
 
 
-def _ended_lower(by: Became, step: Step, offset: int, _uid: int | None) -> Became | None:
-    """A log that begins anew says nothing of what it never had."""
-    if step.after <= offset < step.before:
-        return by
-    return Became.NEVER if isinstance(step.event, _ANEW) and step.after < step.before else None
-
-
-def _replaced(step: Step, offset: int, uid: int | None) -> Became | None:
-    below = offset < step.after
-    return Became.REPLACED if below else _ended_lower(Became.REPLACED, step, offset, uid)
+def _expired(step: Step) -> range:
+    """The offsets below which a log begins now."""
+    return range(step.start, step.event.log_start_offset)
 
 
 _ANEW: Final = (trace.ReplicaWiped, trace.LogEmptied, trace.LogStartedAfresh)
 _WRITES: Final = (trace.Appended, trace.Copied, trace.GapLearned, trace.Pushed)
-_TOUCHED: Final[dict[type, Callable[[Step, int, int | None], Became | None]]] = {
-    trace.Appended: _written,
-    trace.Copied: _copied,
-    trace.GapLearned: _copied,
-    trace.Pushed: _written,
-    trace.Cleaned: _cleaned,
-    trace.SegmentsLost: _lost_segments,
-    trace.LogStartMoved: _expired,
-    trace.PrefixDeleted: _expired,
-    trace.Truncated: _cut,
-    trace.ReplicaAdded: lambda _step, _offset, _uid: Became.NEVER,
-    trace.ReplicaCrashed: partial(_ended_lower, Became.CRASHED),
-    trace.ReplicaRestarted: partial(_ended_lower, Became.END_LOWERED),
-    trace.ReplicaWiped: partial(_ended_lower, Became.WIPED),
-    trace.LogEmptied: partial(_ended_lower, Became.REPLACED),
-    trace.LogStartedAfresh: _replaced,
-    trace.SnapshotInstalled: _replaced,
+_TOOK: Final[dict[type, tuple[Became, Callable[[Step], Collection[int]]]]] = {
+    trace.Cleaned: (Became.END_LOWERED, _tail),
+    trace.SegmentsLost: (Became.SEGMENTS_LOST, lambda step: step.event.offsets),
+    trace.LogStartMoved: (Became.EXPIRED, _expired),
+    trace.PrefixDeleted: (Became.EXPIRED, _expired),
+    trace.Truncated: (Became.CUT, _cut),
+    trace.ReplicaAdded: (Became.NEVER, lambda _: range(END)),
+    trace.ReplicaCrashed: (Became.CRASHED, _tail),
+    trace.ReplicaRestarted: (Became.END_LOWERED, _tail),
+    trace.ReplicaWiped: (Became.WIPED, _tail),
+    trace.LogEmptied: (Became.REPLACED, _tail),
+    trace.LogStartedAfresh: (Became.REPLACED, _whole),
+    trace.SnapshotInstalled: (Became.REPLACED, _whole),
 }
-"""Class of an event that changes a log -> what it did to an offset."""
+"""Class of an event that takes something from a log -> what became of which offsets."""
+
+
+def _touched(step: Step, offset: int, uid: int | None) -> Became | None:
+    """What a step did to an offset; None = nothing."""
+    event = step.event
+    if isinstance(event, _WRITES):
+        return _written(step, offset, uid)
+    became, offsets = _TOOK[type(event)]
+    if offset in offsets(step):
+        return became
+    if isinstance(event, trace.Cleaned):
+        removed = any(r.offset == offset and uid in (None, r.uid) for r in event.removals)
+        return Became.CLEANED if removed else None
+    # A log that begins anew says nothing of what it never had.
+    return Became.NEVER if isinstance(event, _ANEW) and step.after < step.before else None
+
+
+def _written(step: Step, offset: int, uid: int | None) -> Became | None:
+    """What is written is there; a copied batch may lie across offsets without records."""
+    copied = isinstance(step.event, trace.Copied | trace.GapLearned)
+    if copied and not step.before <= offset < step.after:
+        return None
+    for batch in batches_of(step.event):
+        for record in batch.records:
+            if record.offset == offset:
+                return Became.HELD if uid in (None, record.uid) else Became.OTHER
+    return Became.NOT_AT_SOURCE if copied else None

@@ -28,6 +28,7 @@ def removal_at(event: object, offset: int) -> trace.Removal | None:
 
 def removed(case: Case, position: int, removal: trace.Removal) -> Fact:
     """The fact by which a pass removed a record."""
+    case.lacks_marker(case.written(removal.uid))
     if removal.reason == "superseded" and removal.winner_offset is not None:
         return _superseded(case, position, removal, removal.winner_offset)
     if removal.reason in ("tombstone", "marker"):

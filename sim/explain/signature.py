@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from sim.check import Violation
-from sim.check.families import DELETED_KEY_RETURNS, LATE_WRITE
+from sim.check.families import DELETED_KEY_RETURNS, LATE_WRITE, TRANSACTIONS
 from sim.explain import mechanisms as of
 from sim.explain.case import Case, PastAt, mechanisms_of
 from sim.explain.past import Recorded
@@ -32,11 +32,14 @@ class Signature(NamedTuple):
         family: What kind of thing went wrong (`sim.check.families`): that of the violation, but
             where a value came after the delete that it outlives, a late write.
         mechanism: What decided, most telling first; never empty.
+        marker: Of a transaction that ends otherwise: what its missing marker says, `COMMIT` or
+            `ABORT`; empty = no marker is missing. No text has it.
     """
 
     invariant: str
     family: str
     mechanism: tuple[str, ...]
+    marker: str = ""
 
     @property
     def cause(self) -> str:
@@ -62,8 +65,11 @@ def signature_of(
     """
     case = Case(events, violation, rules, past_at=past_at)
     mechanism = mechanisms_of(deciding(case)) or (_found_at(case.shown_by),)
-    late = violation.family == DELETED_KEY_RETURNS and mechanism[0] in of.LATE
-    return Signature(violation.invariant, LATE_WRITE if late else violation.family, mechanism)
+    family = violation.family
+    if family == DELETED_KEY_RETURNS and mechanism[0] in of.LATE:
+        family = LATE_WRITE
+    marker = case.marker if family == TRANSACTIONS else ""
+    return Signature(violation.invariant, family, mechanism, marker)
 
 
 def first_signatures(

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from sim import trace
 from sim.explain import mechanisms as of
 from sim.explain.case import Case, Fact, Facts
 from sim.explain.past import END, Step
 from sim.explain.sentences import listed
+
+_FOLLOWED: Final = "the leader's log start"
+"""The cause of a log start's move by which a follower does as its leader did."""
+
 
 # Where logs end, and what leaders believe of it.
 
@@ -190,8 +196,7 @@ def lost_by(case: Case, step: Step, mechanism: str) -> Facts:
 def _followed(case: Case, step: Step) -> Facts:
     """Why the leader's log start had moved, where a follower took it over."""
     event, leader = step.event, case.past.leader_at(step.position)
-    took = isinstance(event, trace.LogStartMoved) and event.cause.startswith("the leader")
-    if not took or leader is None or leader[0] == event.replica:
+    if getattr(event, "cause", "") != _FOLLOWED or leader is None or leader[0] == event.replica:
         return []
     kinds = (trace.PrefixDeleted, trace.LogStartMoved, trace.LogStartedAfresh)
     moved = case.past.last(*kinds, replica=leader[0], before=step.position)

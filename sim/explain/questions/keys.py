@@ -216,7 +216,8 @@ def _why_it_stays(case: Case, replica: str, horizons: list[int]) -> tuple[str, .
     if rule == "last_modified":
         return (of.BY_SEGMENT_AGE,)
     if rule in ("coordinated", "leo_gated"):
-        return (of.WAITS_FOR_ABSENT,) if any(map(past.is_down, past.steps)) else ()
+        down = any(not view.up for view in case.history.replicas.values())
+        return (of.WAITS_FOR_ABSENT,) if down else ()
     passes = [past.event(one).now_ms for one in past.all(trace.Cleaned, replica=replica)]
     came = bool(horizons) and any(now_ms >= horizons[0] for now_ms in passes)
     return () if came else (of.NEVER_CLEANED,)

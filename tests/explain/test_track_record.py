@@ -1,0 +1,67 @@
+"""What is told of every story that violates something: the same as was recorded, in values.
+
+No words are held, but what they are made of: why, by which events, since when, and what led to it.
+`python -m tests.explain.test_track_record` records it anew, for a story that is new or meant to
+differ.
+"""
+
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+from sim.explain import Explanation, explanation
+from sim.explain.signature import Signature, signature_of
+from sim.files.formats import STORY_FORMAT
+from sim.story import load_story, run_story
+from sim.suite.scenario_files import format_of, scenario_files
+
+SCENARIOS = Path(__file__).parents[2] / "scenarios"
+RECORDED = Path(__file__).with_name("track_record.txt")
+GENERAL = ("write", "read")
+"""Kinds of facts that decide nothing by themselves: no more was found than what happened."""
+
+
+@cache
+def told() -> list[tuple[str, Signature, Explanation]]:
+    """Of each story: its id, and why it broke each invariant first, in each of its families."""
+    found = []
+    for path in scenario_files(SCENARIOS):
+        if format_of(path) == STORY_FORMAT:
+            run = run_story(load_story(path))
+            firsts = {(one.invariant, one.family): one for one in reversed(run.violations)}
+            for one in firsts.values():
+                why = signature_of(run.events, one, run.story.rules)
+                told_of = explanation(run.events, one, rules=run.story.rules)
+                found.append((run.story.id, why, told_of))
+    return found
+
+
+def lines() -> Iterator[str]:
+    """Each in a line of values."""
+    for story, why, found in told():
+        facts = " ".join(f"{fact.kind}@{fact.position}" for fact in found.facts)
+        cone = " ".join(map(str, found.cone))
+        family = f"{why.family} {why.marker}".strip()
+        yield f"{story} {why} ({family}); {facts}; since {found.since}; {cone}"
+
+
+def test_what_is_told_of_the_track_record_is_what_was_recorded() -> None:
+    recorded = set(RECORDED.read_text(encoding="utf-8").splitlines())
+    stories = {line.split(maxsplit=1)[0] for line in recorded}
+    now = {line for line in lines() if line.split(maxsplit=1)[0] in stories}
+
+    assert sorted(now ^ recorded) == []
+    assert len(recorded) >= 400
+
+
+def test_every_violation_of_every_story_has_a_deciding_fact() -> None:
+    for story, why, found in told():
+        assert found.facts[0].kind not in GENERAL, (story, why)
+        decided = [fact.position for fact in found.facts if fact.position is not None]
+        assert max([*decided, found.cone[-1]]) <= found.judged
+        assert found.since <= found.violation.at
+    assert len({why.invariant for _, why, _ in told()}) > 50
+
+
+if __name__ == "__main__":
+    RECORDED.write_text("".join(f"{line}\n" for line in sorted(lines())), encoding="utf-8")
