@@ -17,6 +17,8 @@ from sim.explain import Explanation, explanation
 from sim.rules import Rules
 from sim.trace.sentences import About
 
+_NAMED = 3
+"""So many violated invariants are named in a verdict."""
 _NEIGHBOURS = 40
 """How far to the left and right of the subject columns are looked for, at most."""
 _OF_EACH = 2
@@ -50,6 +52,21 @@ class Case:
     def explained(self, violation: Violation) -> Explanation:
         """Why something was violated."""
         return explanation(self.events, violation, rules=self.rules, skews=self.skews)
+
+    @property
+    def decided_by(self) -> str:
+        """The fact that decided what to look at, in a sentence; empty = there is no violation."""
+        told = "" if self.violation is None else self.explained(self.violation).decided_by
+        return f"Decided by: {told}." if told else ""
+
+
+def verdict_of(violations: Sequence[Violation]) -> str:
+    """What came of a run, in a sentence."""
+    names = list(dict.fromkeys(each.invariant for each in violations))
+    if not names:
+        return "Nothing is violated."
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return f"Violated: {', '.join(names[:_NAMED])}{more}."
 
 
 def position_of(events: Events, violation: Violation | None) -> int:
