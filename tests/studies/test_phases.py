@@ -51,8 +51,10 @@ def made_up(*happened: int) -> Found:
     [
         (
             (0, 20, 0, 50),
-            "In none of 400 runs with columns 0.5. "
-            "Most, 25.0 % (19.2 to 31.6), at fix some, rows 1, columns 2.",
+            (
+                "In none of 400 runs with columns 0.5. "
+                "Most, 25.0 % (19.2 to 31.6), at fix some, rows 1, columns 2."
+            ),
         ),
         ((1, 20, 50, 0), "Most, 25.0 % (19.2 to 31.6), at fix some, rows 1, columns 0.5."),
         ((0, 0, 0, 0), "In none of 800 runs."),
@@ -80,8 +82,10 @@ def test_page_and_document_have_every_count_and_what_they_are_of() -> None:
     for part in (
         "`replog phases made_up`",
         "A setting. 200 cases in each cell, seed 3.",
-        "**fix none**\n\n| rows ↓, columns → | 0.5 | 2 |\n|---|--:|--:|\n"
-        "| 1 | 0.0 % (0.0 to 1.8) | 10.0 % (6.2 to 15.0) |\n\n**fix some**",
+        (
+            "**fix none**\n\n| rows ↓, columns → | 0.5 | 2 |\n|---|--:|--:|\n"
+            "| 1 | 0.0 % (0.0 to 1.8) | 10.0 % (6.2 to 15.0) |\n\n**fix some**"
+        ),
         "(phases_made_up.svg)",
     ):
         assert part in text, part
