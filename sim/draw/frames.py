@@ -127,7 +127,7 @@ class Replay:
         self._leads: dict[str, int] = {}
         self._role: dict[str, tuple[int | None, bool]] = {}
         self._spots: dict[str, list[Spot]] = {}
-        self._committed: list[Spot] = []
+        self._committed: tuple[Spot, ...] = ()
         self._lanes: dict[str, Lane] = {}
 
     def take(self, at: int, event: trace.Event) -> None:
@@ -138,8 +138,9 @@ class Replay:
         start = 0 if before is None else before.log_start_offset
         self.history.at = at
         self._keeper.apply(event)
-        for uid in self.history.committed[len(self._committed) :]:
-            self._committed.append(self._held(uid) if uid > 0 else NOT_COMMITTED)
+        if len(self.history.committed) > len(self._committed):
+            new = self.history.committed[len(self._committed) :]
+            self._committed += tuple(self._held(uid) if uid > 0 else NOT_COMMITTED for uid in new)
         view = self.history.replicas.get(name)
         self._follow(event, view)
         if view is None:
@@ -213,7 +214,7 @@ class Replay:
     def frame(self) -> Frame:
         """All replicas now."""
         lanes = [self.lane(name) for name in self.history.replicas]
-        return Frame(tuple(lanes), tuple(self._committed))
+        return Frame(tuple(lanes), self._committed)
 
     def lane(self, name: str) -> Lane:
         """One replica now."""

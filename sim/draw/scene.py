@@ -145,6 +145,13 @@ class Scene:
         self.replay.upto(self.case.events, self.position)
         return self.replay.frame()
 
+    def frame_at(self, position: int) -> Frame:
+        """The same after an event, none of them before the one that was asked for last."""
+        if position >= self.position:
+            _ = self.frame  # it is not to be had any more when others have happened
+        self.replay.upto(self.case.events, position)
+        return self.replay.frame()
+
     @cached_property
     def explanation(self) -> Explanation | None:
         """Why it was violated; None = nothing was."""
