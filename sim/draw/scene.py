@@ -263,12 +263,8 @@ class Scene:
 
         Where not all fit, the subject is there, and what decided, narrower if need be.
         """
-        wanted = self._weighted()
-        found = room.fitting(wanted, 1)
-        if len(found) < self.end and self.subject is not None:
-            must = dict.fromkeys([self.subject, *self._deciding])
-            found = room.fitting([*must, *wanted], len(must))
-        return found
+        must = [] if self.subject is None else [self.subject, *self._deciding]
+        return room.fitting([*must, *self._weighted()], len({*must}) or 1)
 
     def _weighted(self) -> list[int]:
         """Offsets, those that matter most first."""
