@@ -207,10 +207,6 @@ class Replay:
         """What a replica has at an offset now."""
         return _at(self._spots.get(name, ()), offset)
 
-    def spots_of(self, name: str) -> tuple[Spot, ...]:
-        """What is at the offsets of a replica now; empty where it is not there."""
-        return tuple(self._spots.get(name, ()))
-
     def frame(self) -> Frame:
         """All replicas now."""
         lanes = [self.lane(name) for name in self.history.replicas]
@@ -231,7 +227,7 @@ class Replay:
                 last_stable_offset=self._last_stable(view),
                 clean_point=view.first_dirty_offset,
                 snapshots=tuple(sorted(view.snapshots)),
-                spots=self.spots_of(name),
+                spots=tuple(self._spots.get(name, ())),
             )
         return self._lanes[name]
 
