@@ -6,6 +6,7 @@ that works in the one works in the other. MkDocs calls `on_files` (its hooks).
 
 from __future__ import annotations
 
+import inspect
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,8 +17,10 @@ from typing import Any
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 
+import sim.cluster
 from sim.cli import GROUPS, MODULES, listing
 from sim.cli.arguments import Parser
+from sim.draw.shapes import Picture, Rect, Shape, Text, arrow, svg_of, text_width
 from sim.rules import RULES
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -53,6 +56,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
             files.append(File.generated(config, target, abs_src_path=str(ROOT / target)))
         else:
             texts[f"{target}.md"] = _as_page(target)
+    texts["reference/processes.svg"] = _picture_of(_processes())
     for uri, text in texts.items():
         files.append(File.generated(config, uri, content=text))
     return files
@@ -101,6 +105,7 @@ def _as_page(target: str) -> str:
 def _reference() -> Iterator[tuple[str, str]]:
     yield "reference/commands.md", "\n".join(_commands())
     yield "reference/rules.md", "\n".join(_rules())
+    yield "reference/processes.md", _cluster()
     for uri, title, table in (
         ("presets", "Presets", "presets"),
         ("invariants", "Invariants", "invariants"),
@@ -158,3 +163,48 @@ def _records(title: str, rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
             elif value:
                 yield f"*{column}*: {str(value).replace('[', '&#91;')}"
             yield ""
+
+
+def _cluster() -> str:
+    """What the package of the cluster says of itself, with a picture of its table."""
+    about = _documentation().replace(":\n\n|", f":\n\n![{_DRAWN}](processes.svg)\n\n|", 1)
+    return f"# A cluster of processes\n\n{about}\n"
+
+
+_DRAWN = "Each process of SimPy's, who starts it on its left, what interrupts it on its right"
+_BOX, _ROW = 320, 40
+"""Width of a process, and from one to the next, in pixels."""
+
+
+def _documentation() -> str:
+    return inspect.cleandoc(sim.cluster.__doc__ or "")
+
+
+def _processes() -> list[dict[str, str]]:
+    """The table of processes in the docstring of the cluster: a row each, by the heads."""
+    plain = _documentation().replace("`", "").splitlines()
+    lines = [line for line in plain if line.startswith("|")]
+    heads, _, *rows = ([cell.strip() for cell in line.strip("|").split("|")] for line in lines)
+    return [dict(zip(heads, row, strict=True)) for row in rows]
+
+
+def _picture_of(rows: Sequence[Mapping[str, str]]) -> str:
+    """Each process as a box between who starts it and what interrupts it, as SVG."""
+    left = max(text_width(row["who starts it"], "t") for row in rows) + 46
+    behind = max(text_width(row["what interrupts it"], "ta") for row in rows) + 50
+    shapes: list[Shape] = []
+    for y, row in zip(range(0, len(rows) * _ROW, _ROW), rows, strict=False):
+        name, middle, right = row["process"], y + _ROW / 2 - 4, left + _BOX
+        shapes += [
+            Rect(left, y, _BOX, _ROW - 8, "marker", 5),
+            Text(left + 10, y + 14, name, "tb"),
+            Text(left + 18 + text_width(name, "tb"), y + 14, f"of {row['of whom']}", "tf"),
+            Text(left + 10, y + 27, f"waits for {row['what it waits for']}", "tf"),
+            Text(left - 40, middle + 4, row["who starts it"], "t", "end"),
+            *arrow((left - 34, middle), (left - 2, middle), "message"),
+        ]
+        if row["what interrupts it"]:
+            shapes += arrow((right + 36, middle), (right + 2, middle), "fault")
+            shapes.append(Text(right + 42, middle + 4, row["what interrupts it"], "ta"))
+    drawn = Picture(left + _BOX + behind, len(rows) * _ROW, tuple(shapes))
+    return svg_of(drawn, alternative=_DRAWN)

@@ -30,6 +30,7 @@ class Recorded(NamedTuple):
         skews: How far each replica's clock is ahead of simulated time in ms; None = in steps.
         counters: What happened how often, by name (`sim.check.counters`); empty for a story.
         notes: What is no failure, and should be known, a line each.
+        cut_off: Whether a bound ended it, so that it is looked at no further.
     """
 
     verdict: str
@@ -44,6 +45,7 @@ class Recorded(NamedTuple):
     skews: Mapping[str, int] | None
     counters: Mapping[str, int]
     notes: tuple[str, ...]
+    cut_off: bool
 
     @property
     def seen(self) -> tuple[Violation, ...]:
@@ -76,6 +78,7 @@ def _story(story: Any) -> Recorded:
         skews=None,
         counters={},
         notes=(*not_judged_note(run.not_judged), *idle_notes(idle_steps(run))),
+        cut_off=run.reason is not None,
     )
 
 
@@ -98,4 +101,5 @@ def _timed(scenario: Any) -> Recorded:
         skews=scenario.clock_skews,
         counters=run.counters,
         notes=tuple(not_judged_note(run.not_judged)),
+        cut_off=run.cut_off,
     )

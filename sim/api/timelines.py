@@ -35,6 +35,7 @@ class Timeline:
         everything: Whether all events are drawn, and not only those that led to the violation.
         against: The same case under other rules; `save("page.html")` shows it beside this one.
         command: What runs it again.
+        decided: Whether a picture says in a sentence what decided.
     """
 
     name: str
@@ -46,6 +47,7 @@ class Timeline:
     everything: bool = False
     against: Timeline | None = None
     command: str = ""
+    decided: bool = False
 
     def at(self, *moments: int, **captions: int) -> Timeline:
         """The logs at some moments side by side: times in ms, or numbers of steps.
@@ -94,10 +96,11 @@ class Timeline:
     def as_case(self) -> Case:
         """What is drawn."""
         from sim.draw import Case
+        from sim.draw.scene import verdict_of
 
-        found = self.recorded
-        what = (found.events, self.violation, found.rules, found.labels, self.name, found.verdict)
-        return Case(*what, found.violations, found.skews)
+        found, verdict = self.recorded, verdict_of(self.recorded.violations)
+        what = (found.events, self.violation, found.rules, found.labels, self.name, verdict)
+        return Case(*what, found.seen, found.skews)
 
     def save(self, path: str | Path) -> Path:
         """Write it as `.html` (a page to step through), `.svg`, `.png` or `.txt`; its path.
@@ -154,8 +157,10 @@ class Timeline:
 
     @property
     def _how(self) -> dict[str, Any]:
+        told = self.decided and not self.moments
         return {
             "title": self.title,
+            "note": self.as_case().decided_by if told else "",
             "unit": self.unit,
             "captions": self.moments,
             "everything": self.everything,

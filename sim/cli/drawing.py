@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -22,19 +22,15 @@ from sim.cli.bounding import take_bounds
 from sim.cli.output import EXIT_INCONCLUSIVE, complain, tell, width
 from sim.cli.values import Number
 from sim.errors import BadInput, did_you_mean
-from sim.files.formats import LOG_FORMAT, SCENARIO_FORMAT, STORY_FORMAT
 from sim.foreign import shell
 from sim.limits import RUN
 
 if TYPE_CHECKING:
+    from sim.api.recorded import Recorded
+    from sim.api.scenarios import Scenario
+    from sim.api.timelines import Timeline
     from sim.check import Violation
-    from sim.draw import Case
-    from sim.rules import Rules
-    from sim.scenario.model import Scenario
-    from sim.trace import Event
 
-_NAMED = 3
-"""So many violated invariants are named in a verdict."""
 _RULES = 6
 """So many of the rules that tell two cases apart are named."""
 _KINDS = (".html", ".svg", ".png", ".txt")
@@ -108,25 +104,24 @@ def draw(
     kind = _kind(output, against=against, step=step)
     if output is not None:
         check_writable(output, what=f"--output {output}", read=[source])
-    subject = _Subject(source, run_id, rule_values(rule))
-    values = rule_values(against)
-    drawn = subject.drawn(invariant=invariant, named=values)
-    if kind == ".html":
-        other = subject.against(values, drawn.case.violation) if values else None
-        content = _page(drawn, other, everything=everything)
+    subject = _subject(source, run_id, _values(rule, "--rule"))
+    drawn = subject.timeline(invariant, _values(against, "--against"))
+    moments = _captions(step)
+    title = "" if moments else drawn.title
+    drawn = replace(drawn, title=title, everything=everything, moments=moments)
+    if output is None:
+        print(_strip(drawn, columns=width()))
     elif kind == ".txt":
-        text = _strip(drawn.case, columns=width() if output is None else 100)
-        if output is None:
-            print(text)
-            return subject.status()
-        content = f"{text}\n".encode()
+        with replacing(output) as file:
+            file.write(f"{_strip(drawn, columns=100)}\n".encode())
     else:
-        content = _picture(drawn, kind, _captions(step), everything=everything)
-    assert output is not None
-    with replacing(output) as file:
-        file.write(content)
-    tell(str(output))
-    return subject.status()
+        drawn.save(output)
+    if output is not None:
+        tell(str(output))
+    if not drawn.recorded.cut_off:
+        return 0
+    complain(f"inconclusive: {drawn.recorded.reason}; this is what happened until then")
+    return EXIT_INCONCLUSIVE
 
 
 def _kind(output: Path | None, *, against: object, step: object) -> str:
@@ -151,215 +146,100 @@ def _captions(step: list[str] | None) -> dict[int, str]:
     return captions
 
 
-class _Drawn(NamedTuple):
-    """A run, and how the picture of it is headed."""
+def _values(given: list[str] | None, option: str) -> dict[str, str]:
+    """Rules with their values, all of which there are."""
+    from sim.rules import settings_from
 
-    case: Case
+    values = rule_values(given)
+    settings_from(values, where=option)
+    return values
+
+
+class _Subject(NamedTuple):
+    """What the command line names.
+
+    Attributes:
+        scenario: Under the rules that it names.
+        title: Heads a picture.
+        words: Those of the command that name it.
+    """
+
+    scenario: Scenario
     title: str
-    unit: str
-    command: str
+    words: Sequence[object]
 
+    def timeline(self, invariant: str | None, against: Mapping[str, str]) -> Timeline:
+        """The picture; beside it the same case under the rules of `against`, if there are any."""
+        from sim.api.recorded import record
+        from sim.api.timelines import Timeline
 
-class _Subject:
-    """What the command line names: a file, or a row of a sweep."""
-
-    def __init__(self, source: Path, run_id: int | None, rules: Mapping[str, str]) -> None:
-        from sim.suite import format_of
-
-        self._source = source
-        self._run_id = run_id
-        self._rules = dict(rules)
-        self._is_folder = source.is_dir()
-        if self._is_folder and run_id is None:
-            raise BadInput(f"{source}: a folder: give RUN_ID, the number of a run, too")
-        if not self._is_folder and run_id is not None:
-            raise BadInput(f"{source}: not a folder: a RUN_ID goes with the folder of a sweep")
-        found = SCENARIO_FORMAT if self._is_folder else format_of(source)
-        if found == LOG_FORMAT:
-            raise BadInput(f"{source}: format: {found}: one log without a cluster is not drawn")
-        if found not in (STORY_FORMAT, SCENARIO_FORMAT):
-            allowed = f"{STORY_FORMAT} or {SCENARIO_FORMAT}"
-            raise BadInput(f"{source}: format: {found or 'missing'}; expected {allowed}")
-        self._is_story = found == STORY_FORMAT
-        self._cut_off: str | None = None
-
-    def drawn(self, *, invariant: str | None, named: Mapping[str, str]) -> _Drawn:
-        """The run itself; `named` are rules to be told from those of a case beside it."""
-        case, title = self._run({})
-        violation = _chosen(case, invariant)
-        assert case.rules is not None
-        case = replace(case, violation=violation, name=_name(case.rules, self._compared(named)))
-        words: list[object] = [self._source]
-        words += [] if self._run_id is None else [self._run_id]
-        words += [f"--rule={name}={value}" for name, value in self._rules.items()]
-        words += [f"--invariant={invariant}"] if invariant else []
-        words += [f"--against={name}={value}" for name, value in named.items()]
+        words = [*self.words, *([f"--invariant={invariant}"] if invariant else [])]
+        words += [f"--against={name}={value}" for name, value in against.items()]
         command = f"replog draw {shell.command([*words, *plugin_arguments()])}"
-        unit = "step" if self._is_story else "ms"
-        return _Drawn(case, title, unit, command)
-
-    def status(self) -> int:
-        """0, or that of a run that was cut off: it was drawn as far as it came."""
-        if self._cut_off is None:
-            return 0
-        complain(f"inconclusive: {self._cut_off}; this is what happened until then")
-        return EXIT_INCONCLUSIVE
-
-    def against(self, rules: Mapping[str, str], wanted: Violation | None) -> Case:
-        """The same case under other rules, at the same kind of violation if it has one."""
-        case, _ = self._run(rules)
-        same = [each for each in case.violations if wanted and each.invariant == wanted.invariant]
-        assert case.rules is not None
-        name = _name(case.rules, self._compared(rules))
-        return replace(case, violation=same[0] if same else None, name=name)
-
-    def _compared(self, rules: Mapping[str, str]) -> Sequence[str]:
-        """The names of the rules that tell two cases apart; of a preset those it changes."""
-        if "preset" not in rules:
-            return list(rules)
-        one, other = self._run({})[0].rules, self._run(rules)[0].rules
-        assert one is not None
-        assert other is not None
-        mine, theirs = one.as_dict(), other.as_dict()
-        return [name for name, value in mine.items() if theirs[name] != value]
-
-    def _run(self, changed: Mapping[str, str]) -> tuple[Case, str]:
-        """Run it with some rules replaced: the case, and its title."""
-        rules = {**self._rules, **changed}
-        return self._run_story(rules) if self._is_story else self._run_timed(rules)
-
-    def _run_story(self, rules: Mapping[str, str]) -> tuple[Case, str]:
-        from sim.draw import Case
-        from sim.rules import rules_from
-        from sim.story import load_story, run_story
-
-        story = load_story(self._source)
-        if rules:
-            story = replace(story, rules=rules_from(rules, base=story.rules, where="--rule"))
-        run = run_story(story)
-        self._cut_off = run.reason
-        verdict = _verdict(run.violations)
-        judged = run.violations[0] if run.violations else None
-        case = Case(run.events, judged, story.rules, run.labels, "", verdict, run.seen)
-        return case, story.title or story.id
-
-    def _run_timed(self, rules: Mapping[str, str]) -> tuple[Case, str]:
-        from sim.draw import Case
-        from sim.rules import settings_from
-        from sim.scenario.model.promises import promise_of
-        from sim.timed_run import run_scenario
-
-        scenario, title = self._scenario()
-        if rules:
-            settings = settings_from(rules, base=scenario.settings, where="--rule")
-            scenario = scenario.with_rules(settings)
-        events: list[tuple[int, Event]] = []
-        run = run_scenario(scenario, trace=events)
-        self._cut_off = run.reason if run.cut_off else None
-        case = Case(
-            events,
-            run.violations[0] if run.violations else None,
-            promise_of(scenario)[0],
-            verdict=_verdict(run.violations),
-            violations=run.seen,
-            skews=scenario.clock_skews,
-        )
-        return case, title
-
-    def _scenario(self) -> tuple[Scenario, str]:
-        if self._run_id is not None:
-            from sim.sweeps.one_run import scenario_of_run
-
-            scenario = scenario_of_run(self._source, self._run_id)
-            return scenario, f"run {self._run_id} of {self._source}: {scenario.id}"
-        from sim.check.checker import known_invariants
-        from sim.check.coverage import SITUATIONS
-        from sim.scenario.file.load import load_scenario
-
-        scenario = load_scenario(
-            self._source, known_invariants=known_invariants(), known_reached=SITUATIONS
-        )
-        return scenario, scenario.title or scenario.id
+        unit, other = self.scenario.unit, self.scenario.with_rules(**against)
+        name, its_name = _names(self.scenario, other, against)
+        found = record(self.scenario)
+        about, beside = _chosen(found, invariant), None
+        if against:
+            theirs = record(other)
+            same = [each for each in theirs.seen if about and each.invariant == about.invariant]
+            beside = Timeline(its_name, self.title, unit, theirs, same[0] if same else None)
+        drawn = Timeline(name, self.title, unit, found, about, against=beside, command=command)
+        return replace(drawn, decided=True)
 
 
-def _chosen(case: Case, invariant: str | None) -> Violation | None:
+def _subject(source: Path, run_id: int | None, rules: Mapping[str, str]) -> _Subject:
+    from sim.api.scenarios import Scenario, load
+
+    options = [f"--rule={name}={value}" for name, value in rules.items()]
+    if not source.is_dir():
+        if run_id is not None:
+            raise BadInput(f"{source}: not a folder: a RUN_ID goes with the folder of a sweep")
+        scenario = load(source)
+        title = scenario.title or scenario.id
+        return _Subject(scenario.with_rules(**rules), title, [source, *options])
+    if run_id is None:
+        raise BadInput(f"{source}: a folder: give RUN_ID, the number of a run, too")
+    from sim.sweeps.one_run import scenario_of_run
+
+    scenario = Scenario("timed", scenario_of_run(source, run_id))
+    title = f"run {run_id} of {source}: {scenario.id}"
+    return _Subject(scenario.with_rules(**rules), title, [source, run_id, *options])
+
+
+def _chosen(recorded: Recorded, invariant: str | None) -> Violation | None:
     """The violation to draw; one that is not judged only where it is named."""
     if invariant is None:
-        return case.violation
-    found = list(dict.fromkeys(each.invariant for each in case.violations))
+        return next(iter(recorded.violations), None)
+    found = {each.invariant: each for each in reversed(recorded.seen)}
     if invariant not in found:
-        violated = f"violated are {', '.join(found)}" if found else "nothing is violated"
-        hint = did_you_mean(invariant, found)
+        names = list(dict.fromkeys(each.invariant for each in recorded.seen))
+        violated = f"violated are {', '.join(names)}" if names else "nothing is violated"
+        hint = did_you_mean(invariant, names)
         raise BadInput(f"--invariant {invariant}: not violated here{hint}; {violated}")
-    return next(each for each in case.violations if each.invariant == invariant)
+    return found[invariant]
 
 
-def _name(rules: Rules, names: Sequence[str]) -> str:
-    values = rules.as_dict()
-    told = [f"{name}={_value(values[name])}" for name in names if name in values]
-    more = f" and {len(told) - _RULES} more rules" if len(told) > _RULES else ""
-    return ", ".join(told[:_RULES]) + more
+def _names(one: Scenario, other: Scenario, changed: Mapping[str, str]) -> list[str]:
+    """What tells two cases apart: values of the rules that were changed; of a preset, by it."""
+    from sim.rules.rules import shown
+
+    mine, theirs = one.rules, other.rules
+    names = [*changed] if "preset" not in changed else [n for n in mine if mine[n] != theirs[n]]
+    more = f" and {len(names) - _RULES} more rules" if len(names) > _RULES else ""
+    return [
+        ", ".join(f"{name}={shown(rules[name])}" for name in names[:_RULES]) + more
+        for rules in (mine, theirs)
+    ]
 
 
-def _value(value: object) -> str:
-    """A rule's value as it is written on a command line."""
-    return str(value).lower() if isinstance(value, bool) else str(value)
-
-
-def _verdict(violations: Sequence[Violation]) -> str:
-    names = list(dict.fromkeys(each.invariant for each in violations))
-    if not names:
-        return "Nothing is violated."
-    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-    return f"Violated: {', '.join(names[:_NAMED])}{more}."
-
-
-def _strip(case: Case, *, columns: int) -> str:
+def _strip(drawn: Timeline, *, columns: int) -> str:
     from sim.draw import strip
 
     encoding = (sys.stdout.encoding or "ascii").lower().replace("-", "")
-    drawn, violation = (
-        strip(case, columns, ascii_only=not encoding.startswith("utf")),
-        case.violation,
-    )
-    return drawn if violation is None else f"{violation.invariant}: {violation.sentence}\n{drawn}"
-
-
-def _picture(drawn: _Drawn, kind: str, captions: Mapping[int, str], *, everything: bool) -> bytes:
-    from sim.draw import png, svg
-
-    make: Callable[..., str | bytes] = svg if kind == ".svg" else png
-    content = make(
-        drawn.case,
-        title="" if captions else drawn.title,
-        note="" if captions else _decided(drawn),
-        unit=drawn.unit,
-        captions=captions,
-        everything=everything,
-    )
-    return content if isinstance(content, bytes) else content.encode()
-
-
-def _decided(drawn: _Drawn) -> str:
-    """The fact that decided, in a sentence."""
-    case = drawn.case
-    if case.violation is None:
-        return ""
-    return f"Decided by: {case.explained(case.violation).decided_by}."
-
-
-def _page(drawn: _Drawn, other: Case | None, *, everything: bool) -> bytes:
-    from sim.draw import html
-
-    page = html(
-        drawn.case,
-        title=drawn.title,
-        unit=drawn.unit,
-        against=other,
-        everything=everything,
-        command=drawn.command,
-    )
-    return page.encode()
+    text = strip(drawn.as_case(), columns, ascii_only=not encoding.startswith("utf"))
+    about = drawn.violation
+    return text if about is None else f"{about.invariant}: {about.sentence}\n{text}"
 
 
 COMMANDS = {"draw": Command(draw, _draw_takes, is_one_run=True)}

@@ -52,7 +52,7 @@ def phases(names: list[str], *, cases: int, seed: int, out: Path | None, as_json
     KIP-354 says by disorder. Everything else is held still.
     """
     from sim.studies.phases import QUESTIONS, page
-    from sim.studies.phases.measuring import measure
+    from sim.studies.phases.question import measure
     from sim.sweeps.runs_progress import show_progress
 
     for name in names:
@@ -64,14 +64,13 @@ def phases(names: list[str], *, cases: int, seed: int, out: Path | None, as_json
     words = ["replog", "phases", *names, "--cases", str(cases), "--seed", str(seed)]
     command = shell.command([*words, "--out", out])
     asked = [QUESTIONS[name] for name in dict.fromkeys(names or QUESTIONS)]
-    total = cases * sum(len(question.points) for question in asked)
     found: list[Found] = []
+    total = cases * sum(len(question.points) for question in asked)
     with show_progress(progress_console(), total=total) as report:
         for question in asked:
             before = sum(cases * len(one.question.points) for one in found)
-            found.append(
-                measure(question, cases=cases, seed=seed, report=partial(_add, report, before))
-            )
+            told = partial(_report, report, before)
+            found.append(measure(question, cases=cases, seed=seed, report=told))
             if out is not None:  # after each, so that Ctrl-C keeps what is finished
                 _write(out, found, command=command)
     if as_json:
@@ -84,7 +83,7 @@ def phases(names: list[str], *, cases: int, seed: int, out: Path | None, as_json
     return 0
 
 
-def _add(report: Reporter, before: int, done: int) -> None:
+def _report(report: Reporter, before: int, done: int) -> None:
     report(before + done)
 
 
@@ -106,21 +105,12 @@ def _show(found: Found) -> None:
 
     question = found.question
     print(f"{question.title}: share of {question.rate_of}. {page.answer(found)}")
-    for at, panel in enumerate(question.panels.shown):
-        if panel:
-            print(f"{question.panels.title} {panel}")
+    for title, panel in found.panels.items():
+        if title:
+            print(title)
         print(f"across: {question.columns.title}")
         print_table(
-            [
-                {
-                    question.rows.title: label,
-                    **{
-                        column: share_in_words(count, found.cases)
-                        for column, count in zip(question.columns.shown, row, strict=True)
-                    },
-                }
-                for label, row in zip(question.rows.shown, found.panel(at), strict=True)
-            ]
+            found.table(panel, question.rows.title, partial(share_in_words, cases=found.cases))
         )
         print()
 

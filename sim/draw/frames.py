@@ -125,7 +125,7 @@ class Replay:
         self._leads: dict[str, int] = {}
         self._role: dict[str, tuple[int | None, bool]] = {}
         self._spots: dict[str, list[Spot]] = {}
-        self._committed: list[Spot] = []
+        self._committed: tuple[Spot, ...] = ()
         self._lanes: dict[str, Lane] = {}
 
     def take(self, at: int, event: trace.Event) -> None:
@@ -136,8 +136,9 @@ class Replay:
         start = 0 if before is None else before.log_start_offset
         self.history.at = at
         self.history.apply(event)
-        for uid in self.history.committed[len(self._committed) :]:
-            self._committed.append(self._held(uid) if uid > 0 else NOT_COMMITTED)
+        if len(self.history.committed) > len(self._committed):
+            new = self.history.committed[len(self._committed) :]
+            self._committed += tuple(self._held(uid) if uid > 0 else NOT_COMMITTED for uid in new)
         view = self.history.replicas.get(name)
         self._follow(event, view)
         if view is None:
@@ -204,14 +205,10 @@ class Replay:
         """What a replica has at an offset now."""
         return _at(self._spots.get(name, ()), offset)
 
-    def spots_of(self, name: str) -> tuple[Spot, ...]:
-        """What is at the offsets of a replica now; empty where it is not there."""
-        return tuple(self._spots.get(name, ()))
-
     def frame(self) -> Frame:
         """All replicas now."""
         lanes = [self.lane(name) for name in self.history.replicas]
-        return Frame(tuple(lanes), tuple(self._committed))
+        return Frame(tuple(lanes), self._committed)
 
     def lane(self, name: str) -> Lane:
         """One replica now."""
@@ -228,7 +225,7 @@ class Replay:
                 last_stable_offset=self._last_stable(view),
                 clean_point=view.first_dirty_offset,
                 snapshots=tuple(sorted(view.snapshots)),
-                spots=self.spots_of(name),
+                spots=tuple(self._spots.get(name, ())),
             )
         return self._lanes[name]
 

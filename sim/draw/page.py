@@ -13,7 +13,7 @@ from itertools import chain, repeat, zip_longest
 from typing import TYPE_CHECKING, Any
 
 from sim.check import Violation
-from sim.draw.cells import NOTHING, Cell, Cells, printable
+from sim.draw.cells import NOTHING, Cell, printable
 from sim.draw.figure import left_out_in_words, place_of, window
 from sim.draw.frames import Frame, Replay, replicas_of
 from sim.draw.looks import LOOKS, NOTES, both, css, meant, variables
@@ -158,7 +158,6 @@ class Film:
         positions: Of the events that are shown.
         all_shown: Whether nothing is left out because it is of no concern.
         left_out: How many events that should be shown are not, in words; empty = none.
-        diagram: The space-time diagram of the shown events, without sentences, as SVG.
     """
 
     def __init__(
@@ -192,8 +191,6 @@ class Film:
         earlier = bisect_left(missing, self._scene.position)
         self.left_out = left_out_in_words(earlier, len(missing) - earlier)
         self._rows = ["committed", *replicas_of(case.events)]
-        diagram = SpaceTime(self._scene, self.positions, {*self._shows}, sentences=False)
-        self.diagram = inline_of(diagram.picture(), alternative="Space-time diagram")
 
     def _wanted(self) -> Sequence[int]:
         """The positions of events to show, if there is room."""
@@ -217,19 +214,28 @@ class Film:
                 found.add(position)
         return sorted(found)
 
+    @property
+    def diagram(self) -> str:
+        """The space-time diagram of the shown events, without sentences, as SVG."""
+        diagram = SpaceTime(self._scene, self.positions, {*self._shows}, sentences=False)
+        return inline_of(diagram.picture(), alternative="Space-time diagram")
+
     def content(self) -> dict[str, Any]:
         """All that the page's script needs, as JSON takes it."""
-        scene, own, events = self._scene, self.case.violation, self.case.events
-        about, replay = scene.about, Replay(self.case.rules)
-        cells = Cells(replay, self.case.labels, versions=self.case.rules is not None)
-        painter, frames, violations = _Painter(cells, self._rows), [], dict[int, dict[str, Any]]()
+        scene, own, painter = self._scene, self.case.violation, _Painter(self._scene, self._rows)
+        changes, violations = list[dict[str, Any]](), dict[int, dict[str, Any]]()
         for number, position in enumerate(self.positions):
-            replay.upto(events, position)
-            frame, (at, event) = replay.frame(), events[position]
-            frames.append({"a": at, "s": sentence_of(event, about), **painter.changes(frame)})
+            frame = scene.frame_at(position)
+            changes.append(painter.changes(frame))
             for which in [n for n, shows in enumerate(self._shows) if shows == position]:
                 subject = scene.subject_of(self.case.violations[which], frame)
                 violations[which] = {"f": number, "o": subject, **self._violation(which)}
+        happened = [self.case.events[position] for position in self.positions]
+        about = scene.about
+        frames = [
+            {"a": at, "s": sentence_of(event, about), **changed}
+            for (at, event), changed in zip(happened, changes, strict=True)
+        ]
         subjects = (scene.subject, *[each["o"] for each in violations.values()])
         return {
             "name": printable(self.case.name),
@@ -269,10 +275,10 @@ class _Painter:
         end: Offsets end here at which something was ever painted (exclusive).
     """
 
-    def __init__(self, cells: Cells, rows: Sequence[str]) -> None:
+    def __init__(self, scene: Scene, rows: Sequence[str]) -> None:
         self.table: dict[Cell, int] = {NOTHING: 0}
         self.end = 0
-        self._cells = cells
+        self._cells = scene.cells
         self._rows = rows
         self._painted: list[tuple[Sequence[Spot], Sequence[Spot]]] = [((), ())] * len(rows)
         self._marked: list[tuple[Any, ...] | None] = [None] * len(rows)

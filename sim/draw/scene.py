@@ -5,18 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import pairwise, zip_longest
+from itertools import pairwise
 from typing import NamedTuple
 
 from sim.check import Violation
 from sim.check.violation import RecordSeen
 from sim.draw.cells import Cell, Cells
 from sim.draw.frames import Events, Frame, Lane, Replay
-from sim.draw.spots import NOT_THERE
 from sim.explain import Explanation, explanation
+from sim.explain.case import judged_at
+from sim.explain.past import Past
 from sim.rules import Rules
 from sim.trace.sentences import About
 
+_NAMED = 3
+"""So many violated invariants are named in a verdict."""
 _NEIGHBOURS = 40
 """How far to the left and right of the subject columns are looked for, at most."""
 _OF_EACH = 2
@@ -51,15 +54,25 @@ class Case:
         """Why something was violated."""
         return explanation(self.events, violation, rules=self.rules, skews=self.skews)
 
+    @property
+    def decided_by(self) -> str:
+        """The fact that decided what to look at, in a sentence; empty = there is no violation."""
+        told = "" if self.violation is None else self.explained(self.violation).decided_by
+        return f"Decided by: {told}." if told else ""
+
+
+def verdict_of(violations: Sequence[Violation]) -> str:
+    """What came of a run, in a sentence."""
+    names = list(dict.fromkeys(each.invariant for each in violations))
+    if not names:
+        return "Nothing is violated."
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return f"Violated: {', '.join(names[:_NAMED])}{more}."
+
 
 def position_of(events: Events, violation: Violation | None) -> int:
     """The position of the event that showed a violation; without one, of the last event."""
-    last = len(events) - 1
-    if violation is None:
-        return last
-    if violation.position >= 0:
-        return min(violation.position, last)
-    return max((place for place, (at, _) in enumerate(events) if at <= violation.at), default=last)
+    return len(events) - 1 if violation is None else judged_at(events, violation)
 
 
 def has_a_place(violation: Violation | None) -> bool:
@@ -126,6 +139,13 @@ class Scene:
     def frame(self) -> Frame:
         """All replicas after the event."""
         self.replay.upto(self.case.events, self.position)
+        return self.replay.frame()
+
+    def frame_at(self, position: int) -> Frame:
+        """The same after an event, none of them before the one that was asked for last."""
+        if position >= self.position:
+            _ = self.frame  # it is not to be had any more when others have happened
+        self.replay.upto(self.case.events, position)
         return self.replay.frame()
 
     @cached_property
@@ -211,19 +231,17 @@ class Scene:
 
         Those of its offset or its key; else the first at which it did so.
         """
-        events, replay = self.case.events, Replay(self.case.rules)
-        logs = []
-        for until in (position - 1, position):
-            replay.upto(events, until)
-            logs.append(replay.spots_of(events[position][1].replica or ""))
-        pairs = enumerate(zip_longest(*logs, fillvalue=NOT_THERE))
-        changed = {at: (old.uid, new.uid) for at, (old, new) in pairs if old.uid != new.uid}
-        own = [violation.offset] if violation.offset in changed else []
-        key, key_of = violation.key, Cells(replay).key
-        of_key = [
-            at for at, pair in changed.items() if key is not None and key in map(key_of, pair)
-        ]
-        return [*own, *of_key[-_OF_EACH:]] or [*changed][:1]
+        past = Past(self.case.events[: position + 1], self.case.rules)
+        name, key, found = past.event(position).replica, violation.key, list[int]()
+        own = list[int]()
+        for at in range(max(past.log_end(name, position), past.log_end(name))):
+            uids = past.uid_at(name, at, position), past.uid_at(name, at)
+            if uids[0] != uids[1]:
+                found.append(at)
+                written = [past.history.written.get(uid) for uid in uids]
+                own += [at] * any(one and key and one.key == key for one in written)
+        first = [violation.offset] if violation.offset in found else []
+        return [*first, *own[-_OF_EACH:]] or found[:1]
 
     # Which columns there is room for.
 
@@ -239,12 +257,8 @@ class Scene:
 
         Where not all fit, the subject is there, and what decided, narrower if need be.
         """
-        wanted = self._weighted()
-        found = room.fitting(wanted, 1)
-        if len(found) < self.end and self.subject is not None:
-            must = dict.fromkeys([self.subject, *self._deciding])
-            found = room.fitting([*must, *wanted], len(must))
-        return found
+        must = [] if self.subject is None else [self.subject, *self._deciding]
+        return room.fitting([*must, *self._weighted()], len({*must}) or 1)
 
     def _weighted(self) -> list[int]:
         """Offsets, those that matter most first."""

@@ -158,7 +158,8 @@ def removals_of(event: trace.Cleaned, known: Mapping[int, Reason | None]) -> dic
     """
     found = {gone.offset: _removal(gone) for gone in event.removals}
     for offset in event.dropped:
-        why = _with(found.get(offset) or known.get(offset))
+        before = found.get(offset) or known.get(offset)
+        why = f": {before.words}" if before else ""
         found[offset] = Reason(f"the empty batch went{why}", "gone", "empty batch", "removed")
     return found
 
@@ -175,9 +176,5 @@ def _not_copied(leader: str, reason: Reason | None) -> Reason:
         return Reason(f"{_NOT_COPIED} {leader}", "gap", "gap")
     if reason.words.startswith(_NOT_COPIED):
         return reason
-    words = f"{_NOT_COPIED} {leader}{_with(reason)}"
+    words = f"{_NOT_COPIED} {leader}: {reason.words}"
     return Reason(words, reason.short, "gap", reason.brief, reason.winner)
-
-
-def _with(reason: Reason | None) -> str:
-    return "" if reason is None else f": {reason.words}"

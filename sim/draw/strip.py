@@ -5,9 +5,11 @@ Nothing is needed for it but the base install.
 
 from __future__ import annotations
 
+import re
 import textwrap
-import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
+
+from rich.cells import cell_len, set_cell_size
 
 from sim.check import Violation
 from sim.draw.cells import printable
@@ -18,6 +20,8 @@ NARROWEST = 40
 _COLUMN_MAX = 14
 _NAME_MAX = 16
 _ASCII = str.maketrans({"…": "~", "╌": "-", "▲": "^", "·": ".", "▕": "|", "⎡": "[", "»": ">"})
+_ASIDE = re.compile(r"^(not copied from [^:]*|wiped|dropped): | \(.*")
+"""What a legend leaves out of a reason: where it was so first, and which snapshot it is."""
 _LEGEND = {
     "»": "» where it is violated",
     "…": "… left out",
@@ -26,7 +30,6 @@ _LEGEND = {
     "╌": "╌ hole",
     "·": "· no log here",
     "!": "! not what was committed",
-    "1?": "led 1? does not know of the newer epoch",
 }
 
 
@@ -59,9 +62,9 @@ class _Strip:
         self._width = width
         lanes = scene.frame.lanes
         self._names = [self._name(lane) for lane in lanes]
-        self._left = min(max(map(columns_of, [*self._names, "  committed"])), _NAME_MAX)
+        self._left = min(max(map(cell_len, [*self._names, "  committed"])), _NAME_MAX)
         self._tails = [lane.marks + ("" if lane.up else " down") for lane in lanes]
-        right = max(map(columns_of, self._tails), default=0)
+        right = max(map(cell_len, self._tails), default=0)
         if self._left + right + 2 + 2 * _COLUMN_MAX > width:
             self._tails, right = [""] * len(lanes), 0
         room = width - self._left - right - 4
@@ -95,7 +98,7 @@ class _Strip:
 
     def _column_width(self, offset: int) -> int:
         cells = self._scene.column(offset, self._scene.frame)
-        widest = max(map(columns_of, [str(offset), *[cell.line for cell in cells]]))
+        widest = max(map(cell_len, [str(offset), *[cell.line for cell in cells]]))
         return min(widest, _COLUMN_MAX)
 
     def _name(self, lane: Lane) -> str:
@@ -113,12 +116,12 @@ class _Strip:
         tail: str = "",
     ) -> str:
         """One line: a name, a cell per column with a mark at its left border, what is behind."""
-        text, before, signs = _padded(name, self._left), -1, borders or {}
+        text, before, signs = set_cell_size(name, self._left), -1, borders or {}
         for cell, (offset, width) in zip(cells, self._columns.items(), strict=False):
             left_out = range(before + 1, offset)
             if left_out:
                 text += next((sign for at, sign in signs.items() if at in left_out), " ") + "…"
-            text += f" {signs.get(offset, ' ')}{_padded(clipped(cell, width), width)}"
+            text += f" {signs.get(offset, ' ')}{set_cell_size(clipped(cell, width), width)}"
             before = offset
         return f"{text} {signs.get(before + 1, ' ')}  {tail}"
 
@@ -128,8 +131,8 @@ class _Strip:
         line = self._row("", [*[""] * len(before), "▲"]).rstrip()
         line = line.replace("…", " ")
         behind = f"{line} {violation.invariant}"
-        in_front = f"{violation.invariant} {line.strip()}".rjust(columns_of(line))
-        return behind if columns_of(behind) <= self._width else clipped(in_front, self._width)
+        in_front = f"{violation.invariant} {line.strip()}".rjust(cell_len(line))
+        return behind if cell_len(behind) <= self._width else clipped(in_front, self._width)
 
     def _sentence(self, offset: int) -> str:
         """Who holds what at an offset, in words."""
@@ -148,37 +151,23 @@ class _Strip:
     def _legend(self, rows: str) -> list[str]:
         """What the signs mean that these rows have."""
         meanings = [text for sign, text in _LEGEND.items() if sign in rows]
+        lanes = self._scene.frame.lanes
+        old = [lane.leads for lane in lanes if lane.leads is not None and not lane.newest]
+        meanings += [f"led {epoch}? does not know of the newer epoch" for epoch in old[:1]]
         spots = [spot for offset in self._columns for spot in self._scene.frame.at(offset)]
         reasons = {spot.reason.short: spot.reason for spot in spots if spot.reason is not None}
-        beaten = next((each for each in reasons.values() if each.winner is not None), None)
-        if beaten is not None:
-            meanings.append(f"{beaten.short} superseded by {beaten.winner}")
-        plain = {short: each for short, each in reasons.items() if short and each.winner is None}
-        said = {short: each.words.rpartition(": ")[2] for short, each in plain.items()}
-        return [*meanings, *[f"{short} {why}" for short, why in said.items()]]
+        beaten = [each for each in reasons.values() if each.winner is not None][:1]
+        plain = [each for each in reasons.values() if each.winner is None and each.short]
+        for each in (*beaten, *plain):
+            why = _ASIDE.sub("", each.words)
+            meanings.append(f"{each.short} {why}")
+        return meanings
 
 
 def _and(names: Sequence[str]) -> str:
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
-def _padded(text: str, columns: int) -> str:
-    return text + " " * (columns - columns_of(text))
-
-
-def columns_of(text: str) -> int:
-    """How many columns of a terminal a text takes."""
-    if text.isascii():
-        return len(text)
-    wide = sum(unicodedata.east_asian_width(one) in "WF" for one in text)
-    combining = sum(unicodedata.combining(one) > 0 for one in text)
-    return len(text) + wide - combining
-
-
 def clipped(text: str, columns: int) -> str:
     """At most so many columns of a text, with … where something is left out."""
-    if columns_of(text) <= columns:
-        return text
-    while text and columns_of(text) > columns - 1:
-        text = text[:-1]
-    return text + "…"
+    return text if cell_len(text) <= columns else f"{set_cell_size(text, columns - 1)}…"

@@ -5,28 +5,28 @@ What holds under which rules, and at what price, is read off one table instead o
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from fnmatch import fnmatchcase
-from itertools import product
+from functools import cache
+from itertools import chain, product
 from math import prod
 from pathlib import Path
 
 from sim.bounds import Inconclusive
-from sim.check import Checker
-from sim.check.checker import known_invariants, story_invariants
+from sim.check import Checker, Violation
+from sim.check.checker import story_invariants
 from sim.check.counters import RunCounters
-from sim.check.coverage import SITUATIONS
 from sim.compaction import FIXES
 from sim.errors import BadInput, did_you_mean
 from sim.files.formats import SCENARIO_FORMAT, STORY_FORMAT
 from sim.limits import COMBINATIONS
-from sim.rules import RULES, Settings, settings_from
+from sim.rules import RULES, Settings
 from sim.rules.rules import RuleValue, check_value, listed, shown
-from sim.scenario.file.load import load_scenario
 from sim.scenario.model import Scenario
-from sim.story import Story, StoryRun, load_story, run_story
+from sim.story import Story, run_story
 from sim.suite import format_of, scenario_files
+from sim.suite.running import scenario_at, story_at
 from sim.timed_run import conclusive, default_invariants, run_scenario
 
 AS_WRITTEN = "as written"
@@ -111,32 +111,20 @@ class Matrix:
 
     def blamed(self, invariant: str, condition: int, value: int) -> bool:
         """Whether a scenario violates an invariant under this value and not under another one."""
-        return any(
-            invariant in row[value].violated
-            and any(invariant not in outcome.violated for outcome in row)
-            for row in (line.outcomes[condition] for line in self.lines)
-        )
+        rows = [line.outcomes[condition] for line in self.lines]
+        violated = [[invariant in outcome.violated for outcome in row] for row in rows]
+        return any(row[value] and not all(row) for row in violated)
 
     @property
     def violated(self) -> tuple[str, ...]:
         """Every invariant that is violated anywhere, in order of name."""
-        found = {
-            name
-            for line in self.lines
-            for row in line.outcomes
-            for outcome in row
-            for name in outcome.violated
-        }
-        return tuple(sorted(found))
+        cells = chain.from_iterable(row for line in self.lines for row in line.outcomes)
+        return tuple(sorted({name for cell in cells for name in cell.violated}))
 
     @property
     def decided(self) -> tuple[str, ...]:
         """The invariants that the varied rule decides: some value violates, another does not."""
-        places = [
-            (condition, value)
-            for condition in range(len(self.conditions))
-            for value in range(len(self.varied.values))
-        ]
+        places = [*product(range(len(self.conditions)), range(len(self.varied.values)))]
         return tuple(
             name for name in self.violated if any(self.blamed(name, *place) for place in places)
         )
@@ -192,26 +180,24 @@ def make_matrix(
         BadInput: A file says something wrong, there is none, or a rule is named twice.
     """
     beside = [choice for group in under for choice in group]
-    names = [varied.rule, *(choice.rule for choice in beside), *(rules or {})]
+    names = [varied.rule, *[choice.rule for choice in beside], *(rules or {})]
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
         raise BadInput(f"{twice}: named twice; a rule is varied, tried beside it, or fixed")
-    asked = [prod(len(choice.values) for choice in group) for group in under]
-    count = (1 + sum(asked)) * len(varied.values)
+    count = (1 + sum(prod(len(one.values) for one in group) for group in under)) * len(
+        varied.values
+    )
     problem = COMBINATIONS.too_many(count, "combinations of rules")
     if problem is not None:
         raise BadInput(problem)
     changes: list[dict[str, RuleValue]] = [{}]
     for group in under:
-        combinations = product(*(choice.values for choice in group))
-        changes += [
-            {choice.rule: value for choice, value in zip(group, values, strict=True)}
-            for values in combinations
-        ]
+        tried = product(*([(one.rule, value) for value in one.values] for one in group))
+        changes += map(dict, tried)
     grid = [[{**change, varied.rule: value} for value in varied.values] for change in changes]
     cases: dict[object, list[tuple[Path, Story | Scenario]]] = {}
     for path in _files(paths, skip):
-        case = _load(path, rules or {}, {varied.rule: varied.values[0]})
+        case = _load(path, {**(rules or {}), varied.rule: shown(varied.values[0])})
         cases.setdefault(_what_counts(case), []).append((path, case))
     lines = tuple(
         Line(path, case.id, case.title, _outcomes(case, grid), tuple(twin.id for _, twin in twins))
@@ -237,76 +223,58 @@ def _files(paths: Iterable[Path], skip: Sequence[str]) -> list[Path]:
     return kept
 
 
-def _load(
-    path: Path, rules: Mapping[str, str], values: Mapping[str, RuleValue]
-) -> Story | Scenario:
-    case: Story | Scenario
-    if format_of(path) == STORY_FORMAT:
-        case = load_story(path)
-    else:
-        case = load_scenario(path, known_invariants=known_invariants(), known_reached=SITUATIONS)
-    settings = settings_from(rules, base=_settings(case), where="--rule").with_values(values)
-    return _with_settings(case, settings)
+def _load(path: Path, rules: Mapping[str, str]) -> Story | Scenario:
+    return (
+        story_at(path, rules) if format_of(path) == STORY_FORMAT else scenario_at(path, None, rules)
+    )
 
 
 def _settings(case: Story | Scenario) -> Settings:
     return case.settings if isinstance(case, Scenario) else Settings(case.rules)
 
 
-def _with_settings(case: Story | Scenario, settings: Settings) -> Story | Scenario:
-    """The same case with other rules; nothing is upgraded in a story."""
-    if isinstance(case, Scenario):
-        return case.with_rules(settings)
-    return replace(case, rules=settings.rules)
-
-
 def _what_counts(case: Story | Scenario) -> str:
     """All of a scenario but what it says about itself."""
     said = ("id", "title", "source", "expect")
     counting = {f.name: getattr(case, f.name) for f in fields(case) if f.name not in said}
-    return f"{counting} {_judging(case)}"
-
-
-def _judging(case: Story | Scenario) -> tuple[str, ...] | None:
-    """The invariants a scenario names as those that count; None = it names none."""
-    return case.expect.checked
+    return f"{counting} {case.expect.checked}"
 
 
 def _outcomes(
     case: Story | Scenario, grid: Sequence[Sequence[Mapping[str, RuleValue]]]
 ) -> tuple[tuple[MatrixCell, ...], ...]:
-    known: dict[Settings, MatrixCell] = {}
-    run = _run_story if isinstance(case, Story) else _simulate
+    @cache
+    def outcome(settings: Settings) -> MatrixCell:
+        """The same case under other rules; nothing is upgraded in a story."""
+        if isinstance(case, Scenario):
+            return _simulate(case.with_rules(settings))
+        return _run_story(replace(case, rules=settings.rules))
 
-    def outcome(values: Mapping[str, RuleValue]) -> MatrixCell:
-        settings = _settings(case).with_values(values)
-        if settings not in known:
-            known[settings] = run(_with_settings(case, settings))  # type: ignore[arg-type]
-        return known[settings]
-
-    return tuple(tuple(outcome(values) for values in row) for row in grid)
+    base = _settings(case)
+    return tuple(tuple(outcome(base.with_values(values)) for values in row) for row in grid)
 
 
 def _run_story(story: Story) -> MatrixCell:
     run = run_story(story)
     if run.reason is not None:
         raise Inconclusive(f"{story.id}: {run.reason}")
-    judged = _judging(story) or story_invariants(liveness=True)
-    seen = dict.fromkeys(violation.invariant for violation in run.seen)
-    return MatrixCell(tuple(name for name in seen if name in judged), _counted(run))
-
-
-def _counted(run: StoryRun) -> dict[str, int]:
-    rules = run.story.rules
-    fix = FIXES[rules.cleaner.fix]
-    checker = Checker(rules, ())
+    judged = story.expect.checked or story_invariants(liveness=True)
+    checker = Checker(story.rules, ())
+    fix = FIXES[story.rules.cleaner.fix]
     counters = RunCounters(checker, persists_log_end=fix.persists_log_end)
     for step, event in run.events:
         checker.on(step, event)
-    return counters.values({"events": len(run.events)})
+    return _cell(run.seen, judged, counters.values({"events": len(run.events)}))
 
 
 def _simulate(scenario: Scenario) -> MatrixCell:
     run = conclusive(run_scenario(scenario))
-    judged = _judging(scenario) or default_invariants()
-    return MatrixCell(tuple(name for name in run.violated if name in judged), run.counters)
+    judged = scenario.expect.checked or default_invariants()
+    return _cell(run.violations, judged, run.counters)
+
+
+def _cell(
+    found: Iterable[Violation], judged: Collection[str], counters: Mapping[str, int]
+) -> MatrixCell:
+    names = dict.fromkeys(violation.invariant for violation in found)
+    return MatrixCell(tuple(name for name in names if name in judged), counters)

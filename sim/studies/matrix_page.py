@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
-from itertools import compress
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import compress, product
 from pathlib import Path
 from string import ascii_uppercase
 from typing import Any
@@ -39,77 +39,71 @@ _SCENARIOS = (
 
 def as_document(matrix: Matrix) -> dict[str, Any]:
     """All of a matrix, for machines."""
-    values = [shown(value) for value in matrix.varied.values]
 
-    def by_value(row: Sequence[MatrixCell]) -> dict[str, list[str]]:
-        return {value: list(one.violated) for value, one in zip(values, row, strict=True)}
+    def by_value(row: Sequence[MatrixCell]) -> dict[str, Any]:
+        return _by_value(matrix, [list(one.violated) for one in row])
 
     return {
         "format": MATRIX_FORMAT,
         "rule": matrix.varied.rule,
-        "values": values,
+        "values": [shown(value) for value in matrix.varied.values],
         "conditions": list(matrix.conditions),
         "decided": list(matrix.decided),
-        "prices": {
-            counter: {value: matrix.price(counter, at) for at, value in enumerate(values)}
-            for counter in PRICES
-        },
+        "prices": {counter: _by_value(matrix, _prices(matrix, counter)) for counter in PRICES},
         "scenarios": [
             {
                 "path": line.path.as_posix(),
                 "id": line.id,
                 "twins": list(line.twins),
-                "violated": {
-                    condition: by_value(row)
-                    for condition, row in zip(matrix.conditions, line.outcomes, strict=True)
-                },
+                "violated": dict(zip(matrix.conditions, map(by_value, line.outcomes), strict=True)),
             }
             for line in matrix.lines
         ],
     }
 
 
+def _by_value(matrix: Matrix, cells: Iterable[Any]) -> dict[str, Any]:
+    """Value of the varied rule -> what there is to say of it, in their order."""
+    return dict(zip(map(shown, matrix.varied.values), cells, strict=True))
+
+
+def _prices(matrix: Matrix, counter: str) -> list[int]:
+    return [matrix.price(counter, at) for at in range(len(matrix.varied.values))]
+
+
 def invariants_table(matrix: Matrix) -> list[Row]:
     """Per invariant that the rule decides: in how many scenarios each value violates it."""
+    values = range(len(matrix.varied.values))
     return [
         {"invariant": name}
-        | {
-            shown(value): str(matrix.violating(name, 0, at) or HOLDS)
-            for at, value in enumerate(matrix.varied.values)
-        }
+        | _by_value(matrix, [str(matrix.violating(name, 0, at) or HOLDS) for at in values])
         for name in matrix.decided
     ]
 
 
 def conditions_table(matrix: Matrix) -> list[Row]:
     """Per invariant that the rule decides: the letters of the conditions in which it fails."""
-    letters = _letters(matrix)
+    letters, values = _letters(matrix), range(len(matrix.varied.values))
+
+    def blamed(name: str, at: int) -> str:
+        failing = [matrix.blamed(name, place, at) for place in range(len(letters))]
+        return " ".join(compress(letters, failing)) or HOLDS
+
     return [
-        {"invariant": name}
-        | {
-            shown(value): " ".join(
-                compress(
-                    letters,
-                    [matrix.blamed(name, place, at) for place in range(len(letters))],
-                )
-            )
-            or HOLDS
-            for at, value in enumerate(matrix.varied.values)
-        }
+        {"invariant": name} | _by_value(matrix, [blamed(name, at) for at in values])
         for name in matrix.decided
     ]
 
 
 def conditions_list(matrix: Matrix) -> list[str]:
     """What each letter stands for."""
-    letters = _letters(matrix)
-    return [f"{letters[place]}: {name}" for place, name in enumerate(matrix.conditions)]
+    return [f"{letter}: {name}" for letter, name in _letters(matrix).items()]
 
 
-def _letters(matrix: Matrix) -> list[str]:
-    """A for the first condition; AA follows Z."""
-    many = [*ascii_uppercase, *(a + b for a in ascii_uppercase for b in ascii_uppercase)]
-    return many[: len(matrix.conditions)]
+def _letters(matrix: Matrix) -> dict[str, str]:
+    """Letter -> condition: A is the first one; AA follows Z."""
+    many = [*ascii_uppercase, *map("".join, product(ascii_uppercase, repeat=2))]
+    return dict(zip(many, matrix.conditions, strict=False))
 
 
 def scenarios_table(matrix: Matrix, *, start: Path | None = None) -> list[Row]:
@@ -118,11 +112,7 @@ def scenarios_table(matrix: Matrix, *, start: Path | None = None) -> list[Row]:
     With `start`, the names are Markdown links out of that folder.
     """
     return [
-        {"scenario": _named(line, start)}
-        | {
-            shown(value): _short(outcome)
-            for value, outcome in zip(matrix.varied.values, line.outcomes[0], strict=True)
-        }
+        {"scenario": _named(line, start)} | _by_value(matrix, map(_short, line.outcomes[0]))
         for line in matrix.lines
         if line.differs
     ]
@@ -142,15 +132,16 @@ def _short(outcome: MatrixCell) -> str:
 
 def prices_table(matrix: Matrix) -> list[Row]:
     """Each price, added up over all scenarios, and against the first value."""
+
+    def against(price: int, base: int) -> str:
+        ratio = f" (×{price / base:.3f})" if base and price != base else ""
+        return f"{price:,}{ratio}"
+
     rows = []
     for counter, title in PRICES.items():
-        base = matrix.price(counter, 0)
-        row = {"price": title}
-        for at, value in enumerate(matrix.varied.values):
-            price = matrix.price(counter, at)
-            ratio = f" (×{price / base:.3f})" if at and base and price != base else ""
-            row[shown(value)] = f"{price:,}{ratio}"
-        rows.append(row)
+        base, *_ = prices = _prices(matrix, counter)
+        told = [against(price, base) for price in prices]
+        rows.append({"price": title} | _by_value(matrix, told))
     return rows
 
 
@@ -159,7 +150,6 @@ def as_markdown(matrix: Matrix, *, command: str, folder: Path) -> str:
     rule, count = matrix.varied.rule, len(matrix.lines)
     table = scenarios_table(matrix, start=folder)
     untouched = [name for name in matrix.violated if name not in matrix.decided]
-    letters = zip(_letters(matrix), matrix.conditions, strict=True)
     parts = [
         f"# What {markdown.code(rule)} decides, in {count} scenarios",
         f"Made by\n\n{markdown.block([f'$ {command}'], language='console')}",
@@ -168,7 +158,7 @@ def as_markdown(matrix: Matrix, *, command: str, folder: Path) -> str:
         _LETTERS.format(count=count, holds=HOLDS),
         "\n".join(
             f"* {letter}: {name if name == AS_WRITTEN else markdown.code(name)}"
-            for letter, name in letters
+            for letter, name in _letters(matrix).items()
         ),
         _markdown(conditions_table(matrix)),
         f"The value makes no difference to: {', '.join(untouched)}." if untouched else "",

@@ -3,9 +3,9 @@
 from dataclasses import replace
 
 import pytest
+from rich.cells import cell_len
 
 from sim.draw import Case, strip
-from sim.draw.strip import columns_of
 from tests.draw.stories import LOST_MARKER, LOST_TAIL, case, holding, red
 from tests.story.running import run_steps
 
@@ -32,7 +32,7 @@ def test_the_lost_tail_in_ten_lines() -> None:
 def test_no_line_is_wider_than_asked_for(path: str, width: int) -> None:
     for violation in (*case(path).violations, None):
         lines = strip(replace(case(path), violation=violation), width).splitlines()
-        assert max(map(columns_of, lines)) <= width
+        assert max(map(cell_len, lines)) <= width
         assert 4 <= len(lines) <= 20
 
 

@@ -1,5 +1,6 @@
 """A matrix says what each value of a rule violates, under which other rules, and its price."""
 
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -24,14 +25,15 @@ LOST_TAIL_CURED = KIP280 / "kip280_17_believed_position_epoch_truncation_empty_b
 LAST_RECORD = KIP280 / "kip280_07_log_end_from_last_record.yaml"
 NARROW = KIP280 / "kip280_59_narrow_empty_batch_and_an_unclean_election.yaml"
 QUIET = KIP280 / "kip280_09_quiet_partition_never_catches_up.yaml"
+LATE_WRITE = KIP280 / "kip280_23_late_write_after_an_expired_tombstone.yaml"
 TIMED = KIP280 / "timed_lost_tail.yaml"
 FIXES = ("none", "leo_retention", "empty_batch", "empty_batch_at_hw", "persisted_leo", "gap_fetch")
 
 
-def matrix_of(*paths: Path, under: str | None = None, **options: object) -> Matrix:
+@cache
+def matrix_of(*paths: Path, under: str | None = None) -> Matrix:
     groups = [] if under is None else [choices_of(under, option="--under")]
-    varied = choice_of(f"fix={','.join(FIXES)}", option="--vary")
-    return make_matrix(paths, varied, under=groups, **options)  # type: ignore[arg-type]
+    return make_matrix(paths, Choice("fix", FIXES), under=groups)
 
 
 def cells(rows: list[dict[str, str]], name: str) -> list[str]:
@@ -40,52 +42,38 @@ def cells(rows: list[dict[str, str]], name: str) -> list[str]:
     return list(found.values())[1:]
 
 
-def test_every_cell_is_what_running_the_scenario_under_that_rule_says() -> None:
-    for path in (LOST_TAIL, TIMED):
-        [line] = matrix_of(path).lines
-        for fix, outcome in zip(FIXES, line.outcomes[0], strict=True):
-            run = run_file(path, rules={"fix": fix})
-            assert outcome.violated == tuple(dict.fromkeys(v.invariant for v in run.violations))
-
-
-def test_a_timed_scenario_costs_what_its_run_counts() -> None:
-    [line] = matrix_of(TIMED).lines
-
+@pytest.mark.parametrize("path", [LOST_TAIL, TIMED])
+def test_every_cell_is_what_running_the_scenario_under_that_rule_says(path: Path) -> None:
+    [line] = matrix_of(path).lines
     for fix, outcome in zip(FIXES, line.outcomes[0], strict=True):
-        assert outcome.counters == run_file(TIMED, rules={"fix": fix}).detail["counters"]
+        run = run_file(path, rules={"fix": fix})
+        assert outcome.violated == tuple(dict.fromkeys(v.invariant for v in run.violations))
+        assert outcome.counters == run.detail.get("counters", outcome.counters)
 
 
-def test_of_the_lost_tail_three_fixes_are_a_cure() -> None:
-    made = matrix_of(LOST_TAIL)
-
-    reuse = cells(invariants_table(made), "no-offset-reuse")
-    assert reuse == ["1", "holds", "holds", "holds", "1", "holds"]
-    assert cells(scenarios_table(made), LOST_TAIL.stem)[0] == "follower-position-sound +6"
+@pytest.mark.parametrize(
+    ("path", "invariant", "expected"),
+    [
+        (LOST_TAIL, "no-offset-reuse", ["1", "holds", "holds", "holds", "1", "holds"]),
+        # A liveness invariant counts where a scenario does not say otherwise.
+        (QUIET, "leo-convergence", ["1", "holds", "holds", "holds", "1", "holds"]),
+        # Of one that names what is checked, these alone.
+        (NARROW, "follower-position-sound", ["1", "1", "holds", "1", "1", "holds"]),
+    ],
+)
+def test_what_the_rule_decides(path: Path, invariant: str, expected: list[str]) -> None:
+    assert cells(invariants_table(matrix_of(path)), invariant) == expected
 
 
 def test_a_scenario_that_names_what_is_checked_is_judged_by_that_alone() -> None:
-    [line] = matrix_of(NARROW).lines
-
-    assert {name for one in line.outcomes[0] for name in one.violated} == {
-        "follower-position-sound",
-        "no-resurrection",
-    }
-    holds = [fix for fix, one in zip(FIXES, line.outcomes[0], strict=True) if not one.violated]
-    assert holds == ["empty_batch", "gap_fetch"]
+    assert matrix_of(NARROW).violated == ("follower-position-sound", "no-resurrection")
 
 
 def test_scenarios_that_differ_in_the_varied_rule_alone_count_once() -> None:
-    made = matrix_of(LOST_TAIL, LOST_TAIL_CURED)
+    [line] = matrix_of(LOST_TAIL, LOST_TAIL_CURED).lines
 
-    [line] = made.lines
     assert (line.id, line.twins) == (LOST_TAIL.stem, (LOST_TAIL_CURED.stem,))
     assert len(matrix_of(LOST_TAIL, LAST_RECORD).lines) == 2
-
-
-def test_a_liveness_invariant_counts_where_a_scenario_does_not_say_otherwise() -> None:
-    convergence = cells(invariants_table(matrix_of(QUIET)), "leo-convergence")
-
-    assert convergence == ["1", "holds", "holds", "holds", "1", "holds"]
 
 
 def test_other_rules_are_tried_in_every_combination_of_a_group() -> None:
@@ -99,15 +87,11 @@ def test_other_rules_are_tried_in_every_combination_of_a_group() -> None:
         "follower_position=request, leo_source=last_record",
     )
     reuse = cells(conditions_table(made), "no-offset-reuse")
-    assert reuse[FIXES.index("empty_batch")] == "holds"
-    assert reuse[FIXES.index("none")] == "A B C E"
-    assert reuse[FIXES.index("persisted_leo")] == "A B C"
-    assert reuse[FIXES.index("gap_fetch")] == "C E"
+    assert reuse == ["A B C E", "holds", "holds", "holds", "A B C", "C E"]
 
 
 def test_what_every_value_violates_is_not_decided_by_the_rule() -> None:
-    path = KIP280 / "kip280_23_late_write_after_an_expired_tombstone.yaml"
-    made = matrix_of(path)
+    made = matrix_of(LATE_WRITE)
 
     assert "no-resurrection" in made.violated
     assert made.decided == ()
@@ -117,31 +101,26 @@ def test_what_every_value_violates_is_not_decided_by_the_rule() -> None:
 def test_prices_are_added_up_over_the_scenarios() -> None:
     alone, other, both = matrix_of(LOST_TAIL), matrix_of(QUIET), matrix_of(LOST_TAIL, QUIET)
 
-    for at in range(len(FIXES)):
-        for counter in ("empty_batches", "bytes_retained", "gaps_learned", "log_ends_persisted"):
-            together = alone.price(counter, at) + other.price(counter, at)
-            assert both.price(counter, at) == together
-    assert [alone.price("empty_batches", at) for at in range(len(FIXES))] == [0, 0, 2, 2, 0, 0]
-    assert [alone.price("gaps_learned", at) for at in range(len(FIXES))] == [0, 0, 0, 0, 0, 1]
-    assert [alone.price("log_ends_persisted", at) for at in range(len(FIXES))] == [0, 0, 0, 0, 1, 0]
+    def prices(made: Matrix, counter: str) -> list[int]:
+        return [made.price(counter, at) for at in range(len(FIXES))]
+
+    for counter in ("empty_batches", "bytes_retained", "gaps_learned", "log_ends_persisted"):
+        added = map(sum, zip(prices(alone, counter), prices(other, counter), strict=True))
+        assert prices(both, counter) == list(added)
+    assert prices(alone, "empty_batches") == [0, 0, 2, 2, 0, 0]
+    assert prices(alone, "gaps_learned") == [0, 0, 0, 0, 0, 1]
+    assert prices(alone, "log_ends_persisted") == [0, 0, 0, 0, 1, 0]
     assert cells(prices_table(alone), "keys on whose stale record a reader ends")[1] == "1"
 
 
-def test_a_rule_can_be_fixed_for_all_of_them() -> None:
-    [line] = matrix_of(LOST_TAIL, rules={"follower_position": "request"}).lines
+def test_a_rule_is_fixed_for_all_and_files_are_left_out_by_name() -> None:
+    fix, rules = Choice("fix", ("none",)), {"follower_position": "request"}
+    [line] = make_matrix([LOST_TAIL], fix, rules=rules).lines
+    assert "no-offset-reuse" not in line.outcomes[0][0].violated
 
-    assert all("no-offset-reuse" not in outcome.violated for outcome in line.outcomes[0])
-
-
-def test_files_can_be_left_out_by_name_and_log_files_are() -> None:
-    some = make_matrix(
-        [KIP280],
-        Choice("fix", ("none",)),
-        skip=["kip280_*", "timed_[!l]*", "timed_la*", "timed_lost*"],
-    )
-
-    names = [line.path.stem for line in some.lines]
-    assert names == ["timed_low_rate", "timed_low_rate_maximum_lag"]
+    skip = ["kip280_*", "timed_[!l]*", "timed_la*", "timed_lost*"]
+    names = [line.path.stem for line in make_matrix([KIP280], fix, skip=skip).lines]
+    assert names == ["timed_low_rate", "timed_low_rate_maximum_lag"]  # and no log files
 
 
 @pytest.mark.parametrize(
@@ -160,36 +139,33 @@ def test_a_rule_is_varied_over_all_its_values_or_those_given(
 
 
 @pytest.mark.parametrize(
-    ("vary", "complaint"),
+    ("path", "vary", "under", "rules", "complaint"),
     [
-        ("fixes", "--vary fixes: unknown rule (did you mean 'fix'?); allowed: strategy, "),
-        ("delete_retention_ms", "--vary delete_retention_ms: say which values: "),
-        ("fix=nothing", "--vary fix: unknown value 'nothing'"),
+        (LOST_TAIL, "fixes", "fix", {}, r"--vary fixes: unknown rule \(did you mean 'fix'\?\)"),
+        (LOST_TAIL, "delete_retention_ms", "fix", {}, "--vary delete_retention_ms: say which"),
+        (LOST_TAIL, "fix=nothing", "fix", {}, "--vary fix: unknown value 'nothing'"),
+        (LOST_TAIL, "fix", "fix", {}, "fix: named twice"),
+        (LOST_TAIL, "fix", "strategy", {"strategy": "header"}, "strategy: named twice"),
+        (KIP280 / "log_late_version_azure.json", "fix", "ties", {}, "no story and no timed"),
+        (KIP280 / "nowhere", "fix", "ties", {}, "no such folder"),
     ],
 )
-def test_a_rule_or_value_that_does_not_exist_is_refused(vary: str, complaint: str) -> None:
-    with pytest.raises(BadInput) as refused:
-        choice_of(vary, option="--vary")
-
-    assert str(refused.value).startswith(complaint)
-
-
-def test_a_rule_is_named_once() -> None:
-    with pytest.raises(BadInput, match="fix: named twice"):
-        matrix_of(LOST_TAIL, under="fix")
-    with pytest.raises(BadInput, match="strategy: named twice"):
-        matrix_of(LOST_TAIL, under="strategy", rules={"strategy": "header"})
+def test_what_cannot_be_made_is_said(
+    path: Path, vary: str, under: str, rules: dict[str, str], complaint: str
+) -> None:
+    with pytest.raises(BadInput, match=complaint):
+        make_matrix(
+            [path],
+            choice_of(vary, option="--vary"),
+            under=[choices_of(under, option="--under")],
+            rules=rules,
+        )
 
 
-def test_nothing_to_run_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(BadInput, match="no story and no timed scenario"):
-        matrix_of(KIP280 / "log_late_version_azure.json")
-    with pytest.raises(BadInput, match="no such folder"):
-        matrix_of(tmp_path / "nowhere")
-
-
-def test_the_document_has_every_outcome() -> None:
-    document = as_document(matrix_of(LOST_TAIL, under="leo_source"))
+def test_document_and_page_have_every_outcome() -> None:
+    made, folder = matrix_of(LOST_TAIL, under="leo_source"), ROOT / "reports"
+    document = as_document(made)
+    page = as_markdown(made, command="replog matrix …", folder=folder)
 
     [scenario] = document["scenarios"]
     assert document["values"] == list(FIXES)
@@ -197,13 +173,7 @@ def test_the_document_has_every_outcome() -> None:
     assert scenario["violated"][AS_WRITTEN]["empty_batch"] == []
     assert scenario["violated"][AS_WRITTEN]["none"][0] == "follower-position-sound"
     assert document["prices"]["empty_batches"]["empty_batch"] == 2
-
-
-def test_the_page_links_to_the_scenarios_from_where_it_is(tmp_path: Path) -> None:
-    folder = ROOT / "reports"
-    page = as_markdown(matrix_of(LOST_TAIL), command="replog matrix …", folder=folder)
-
     assert "$ replog matrix …" in page
-    target = f"(../scenarios/kip280/{LOST_TAIL.name})"
-    assert f"[{LOST_TAIL.stem}]{target}" in page
-    assert (folder / target.strip("()")).is_file()
+    target = f"../scenarios/kip280/{LOST_TAIL.name}"
+    assert f"| [{LOST_TAIL.stem}]({target}) | follower-position-sound +6 |" in page
+    assert (folder / target).is_file()

@@ -11,7 +11,6 @@ from sim.scenario.generate.mix import Mix
 from sim.scenario.generate.streams import Draws
 from sim.scenario.model import Fault, FaultKind, Scenario
 from sim.studies.phases.question import Axis, Point, Question
-from sim.timed_run import conclusive, run_scenario
 
 RETENTION_MS: Final = 1_000
 DURATION_MS: Final = 12_000
@@ -59,11 +58,6 @@ def scenario(seed: int, point: Point) -> Scenario:
     )
 
 
-def happened(case: Scenario) -> bool:
-    """Whether a replica shows a deleted key when everything is at rest."""
-    return "no-resurrection" in conclusive(run_scenario(case)).violated
-
-
 QUESTION: Final = Question(
     name="deleted_key",
     title="A deleted key returns",
@@ -77,5 +71,5 @@ QUESTION: Final = Question(
     rows=Axis("cleaner period ÷ delete.retention.ms", (0.1, 0.25, 0.5, 1.0, 2.0)),
     columns=Axis("outage ÷ delete.retention.ms", (0.5, 1.0, 1.5, 2.0, 3.0, 5.0)),
     scenario=scenario,
-    happened=happened,
+    invariant="no-resurrection",
 )

@@ -48,7 +48,7 @@ def as_figure(found: Found) -> str:
     """The diagram, as an SVG file."""
     question = found.question
     return phase_figure(
-        [PhasePanel(title, found.panel(at)) for at, title in enumerate(_panel_titles(found))],
+        [PhasePanel(title, counts) for title, counts in found.panels.items()],
         cases=found.cases,
         rows=(question.rows.title, question.rows.shown),
         columns=(question.columns.title, question.columns.shown),
@@ -57,82 +57,55 @@ def as_figure(found: Found) -> str:
 
 def as_markdown(found: Sequence[Found], *, command: str) -> str:
     """The page; the figures lie beside it as `phases_NAME.svg`."""
-    lines = ["# Phase diagrams", "", _ABOUT, "", f"Made by `{command}`, version {__version__}.", ""]
-    for one in found:
-        lines += _section(one)
-    return "\n".join(lines)
+    about = ["# Phase diagrams", _ABOUT, f"Made by `{command}`, version {__version__}."]
+    return "\n\n".join([*about, *[part for one in found for part in _section(one)]]) + "\n"
 
 
 def answer(found: Found) -> str:
     """Where it never happened along the columns, and where most."""
-    columns = found.question.columns
-    totals = [
-        sum(row[at] for panel in _panels(found) for row in panel)
-        for at in range(len(columns.values))
-    ]
-    runs = found.cases * len(found.question.points) // len(columns.values)
-    calm = [at for at, total in enumerate(totals) if total == 0]
-    best = max(range(len(found.happened)), key=lambda cell: found.happened[cell])
-    most = _cell_text(found.happened[best], found.cases)
+    question, counts = found.question, found.happened
+    if not any(counts):
+        return f"In none of {with_commas(found.cases * len(counts))} runs."
+    columns = question.columns
+    across = len(columns.values)
+    calm = [name for at, name in enumerate(columns.shown) if not any(counts[at::across])]
+    best = counts.index(max(counts))
     where = ", ".join(
         f"{axis.title} {axis.shown[axis.values.index(value)]}"
-        for axis, value in zip(_axes(found), found.question.points[best], strict=True)
+        for axis, value in zip(_axes(found), question.points[best], strict=True)
         if axis.title
     )
-    top = f"Most, {most}, at {where}."
-    if not any(found.happened):
-        return f"In none of {with_commas(found.cases * len(found.happened))} runs."
+    most = f"Most, {_share(counts[best], found.cases)}, at {where}."
     if not calm:
-        return top
-    names = ", ".join(columns.shown[at] for at in calm)
-    none = f"In none of {with_commas(runs * len(calm))} runs with {columns.title} {names}."
-    return f"{none} {top}"
+        return most
+    runs = with_commas(found.cases * len(counts) // across * len(calm))
+    return f"In none of {runs} runs with {columns.title} {', '.join(calm)}. {most}"
 
 
 def _section(found: Found) -> Iterator[str]:
     question = found.question
+    by = ", ".join(axis.title for axis in _axes(found) if axis.title)
     yield f"## {question.title}"
-    yield ""
     yield f"Share of {question.rate_of}. {answer(found)}"
-    yield ""
-    yield f"![{question.title}: share of cases by {_by(found)}](phases_{question.name}.svg)"
-    yield ""
+    yield f"![{question.title}: share of cases by {by}](phases_{question.name}.svg)"
     yield f"{question.setting} {with_commas(found.cases)} cases in each cell, seed {found.seed}."
-    yield ""
-    for at, title in enumerate(_panel_titles(found)):
+    corner = f"{question.rows.title} ↓, {question.columns.title} →"
+    for title, panel in found.panels.items():
         if title:
             yield f"**{title}**"
-            yield ""
-        corner = f"{question.rows.title} ↓, {question.columns.title} →"
-        yield f"| {corner} | {' | '.join(question.columns.shown)} |"
-        yield "|---" + "|--:" * len(question.columns.shown) + "|"
-        for label, row in zip(question.rows.shown, found.panel(at), strict=True):
-            cells = " | ".join(_cell_text(count, found.cases) for count in row)
-            yield f"| {label} | {cells} |"
-        yield ""
+        rows = found.table(panel, corner, lambda count: _share(count, found.cases))
+        lines = [list(rows[0]), *[list(row.values()) for row in rows]]
+        head, *body = [f"| {' | '.join(line)} |" for line in lines]
+        yield "\n".join([head, "|---" + "|--:" * len(question.columns.shown) + "|", *body])
 
 
-def _cell_text(count: int, cases: int) -> str:
+def _share(count: int, cases: int) -> str:
     low, high = clopper_pearson(count, cases)
     return f"{100 * count / cases:.1f} % ({100 * low:.1f} to {100 * high:.1f})"
 
 
-def _by(found: Found) -> str:
-    return ", ".join(axis.title for axis in _axes(found) if axis.title)
-
-
 def _axes(found: Found) -> tuple[Axis, Axis, Axis]:
-    question = found.question
-    return question.panels, question.rows, question.columns
-
-
-def _panels(found: Found) -> list[list[list[int]]]:
-    return [found.panel(at) for at in range(len(found.question.panels.values))]
-
-
-def _panel_titles(found: Found) -> list[str]:
-    axis = found.question.panels
-    return [f"{axis.title} {label}".strip() for label in axis.shown]
+    return found.question.panels, found.question.rows, found.question.columns
 
 
 def _axis(axis: Axis) -> dict[str, Any]:

@@ -1,15 +1,23 @@
-"""What a phase diagram asks, and what was found."""
+"""What a phase diagram asks, and what is found: the cases of every cell are run on all cores."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass
+from hashlib import blake2b
 from itertools import product
 
 from sim.scenario.model import Scenario
+from sim.timed_run import conclusive, run_scenario
+from sim.workers import follow_the_parent, usable_cores, worker_context
+
+CASES_PER_TASK = 25
 
 Point = tuple[float, float, float]
 """Where a case stands: its value of the panels, the rows and the columns."""
+Row = dict[str, str]
+"""Of a table, by column."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +53,7 @@ class Question:
         rows: From top to bottom.
         columns: From left to right.
         scenario: (seed, point) -> the case.
-        happened: Whether it happened in a case. Takes the scenario, and simulates it.
+        invariant: What is violated where it happened.
     """
 
     name: str
@@ -56,7 +64,13 @@ class Question:
     rows: Axis
     columns: Axis
     scenario: Callable[[int, Point], Scenario]
-    happened: Callable[[Scenario], bool]
+    invariant: str
+
+    def happened(self, seed: int, point: Point) -> bool:
+        """Simulates a case: whether it happened."""
+        case = self.scenario(seed, point)
+        run = conclusive(run_scenario(case, also_check=(self.invariant,)))
+        return self.invariant in run.violated
 
     @property
     def points(self) -> tuple[Point, ...]:
@@ -83,8 +97,60 @@ class Found:
     def panel(self, index: int) -> list[list[int]]:
         """The counts of one panel, row by row."""
         rows, columns = len(self.question.rows.values), len(self.question.columns.values)
-        start = index * rows * columns
+        starts = range(index * rows * columns, (index + 1) * rows * columns, columns)
+        return [list(self.happened[start : start + columns]) for start in starts]
+
+    @property
+    def panels(self) -> dict[str, list[list[int]]]:
+        """The counts of every panel by its title, which is empty where there is one."""
+        axis = self.question.panels
+        return {f"{axis.title} {name}".strip(): self.panel(n) for n, name in enumerate(axis.shown)}
+
+    def table(self, panel: list[list[int]], corner: str, said: Callable[[int], str]) -> list[Row]:
+        """A panel in words, row by row: column -> what is said of a count."""
+        question = self.question
         return [
-            list(self.happened[start + row * columns : start + (row + 1) * columns])
-            for row in range(rows)
+            {corner: label} | dict(zip(question.columns.shown, map(said, counts), strict=True))
+            for label, counts in zip(question.rows.shown, panel, strict=True)
         ]
+
+
+def measure(
+    question: Question, *, cases: int, seed: int, report: Callable[[int], None] = lambda done: None
+) -> Found:
+    """Run `cases` cases in every cell; case n has the same seed in each.
+
+    `report` is told how many runs are done. The answer does not depend on the number of cores.
+    """
+    cells = range(len(question.points))
+    parts = [range(at, min(at + CASES_PER_TASK, cases)) for at in range(0, cases, CASES_PER_TASK)]
+    counts, done = [0] * len(cells), 0
+    with ProcessPoolExecutor(
+        max_workers=min(usable_cores(), len(cells) * len(parts)),
+        mp_context=worker_context(),
+        initializer=follow_the_parent,
+    ) as pool:
+        tasks = {
+            pool.submit(_count, question, question.points[cell], seed, part): (cell, part)
+            for cell, part in product(cells, parts)
+        }
+        try:
+            for task in as_completed(tasks):
+                cell, part = tasks[task]
+                counts[cell] += task.result()
+                done += len(part)
+                report(done)
+        except BaseException:
+            pool.shutdown(cancel_futures=True)
+            raise
+    return Found(question, cases, seed, tuple(counts))
+
+
+def _count(question: Question, point: Point, seed: int, cases: range) -> int:
+    return sum(question.happened(case_seed(seed, case), point) for case in cases)
+
+
+def case_seed(seed: int, case: int) -> int:
+    """The seed of a case, in [0, 2**63)."""
+    digest = blake2b(f"phases/{seed}/{case}".encode(), digest_size=8).digest()
+    return int.from_bytes(digest, "big") >> 1
