@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Generic, TypeVar
 
-from simpy import Environment, Event
+from simpy import Environment
 
 from sim.cluster.waiting import Later
 
@@ -28,6 +28,7 @@ class Delayed(Generic[R]):
         self._answer = answer
         self._deadlines: dict[str, int] = {}
         self._timed = False
+        self._timers = [self._expire]
         self.waiting: dict[str, R] = {}
 
     def hold(self, name: str, request: R, wait_ms: int) -> None:
@@ -39,7 +40,7 @@ class Delayed(Generic[R]):
 
     def _arm(self, wait_ms: int) -> None:
         self._timed = True
-        Later(self._env, wait_ms, self._expire)
+        Later(self._env, wait_ms, self._timers)
 
     def take_all(self) -> list[R]:
         """All requests that wait; they do no more."""
@@ -47,7 +48,7 @@ class Delayed(Generic[R]):
         self.waiting.clear()
         return requests
 
-    def _expire(self, _timer: Event) -> None:
+    def _expire(self, _timer: Later) -> None:
         """Answer those who have waited long enough; come back for the others."""
         self._timed = False
         now_ms, deadlines = int(self._env.now), self._deadlines

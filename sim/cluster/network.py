@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Iterable
 from random import Random
 from typing import Any, Final, NamedTuple
 
-from simpy import Environment, Event
+from simpy import Environment
 
 from sim.cluster.waiting import Later
 from sim.scenario.model import Network as NetworkSettings
@@ -37,6 +37,7 @@ class Link:
         receive: What is called with a message that arrives.
         sent: Messages handed to it.
         lost: Messages that did not arrive.
+        arrivals: What is called when a message arrives.
     """
 
     def __init__(
@@ -58,13 +59,14 @@ class Link:
         self.receive = receive
         self.sent = 0
         self.lost = 0
+        self.arrivals = [self._deliver]
 
-    def deliver(self, arrival: Event) -> None:
-        """A message arrives, which is the value of the event, unless the link is cut now."""
+    def _deliver(self, arrival: Later) -> None:
+        """A message arrives, unless the link is cut now."""
         if self.cuts:
             self.lost += 1
         else:
-            self.receive(arrival.value)
+            self.receive(arrival.message)
 
 
 class Client(NamedTuple):
@@ -155,7 +157,7 @@ class Network:
             link.lost += 1
             return
         delay_ms += link.lowest_ms + int(link.draw() * link.span_ms)
-        Later(self._env, delay_ms, link.deliver, message)
+        Later(self._env, delay_ms, link.arrivals, message)
 
     def outgoing(self, name: str, peers: Collection[str] = ()) -> list[Link]:
         """The links on which `name` sends, to `peers` if there are any, else to everybody."""

@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections import deque
 from typing import Final
 
-from simpy import Event
 from simpy.events import ProcessGenerator
 
 from sim.cluster.context import Context
@@ -234,9 +233,9 @@ class Producer:
 
     def _arm(self, delay_ms: int) -> None:
         self._timed = True
-        Later(self._context.env, max(1, delay_ms), self._end_late_waits)
+        Later(self._context.env, max(1, delay_ms), [self._end_late_waits])
 
-    def _end_late_waits(self, _timer: Event) -> None:
+    def _end_late_waits(self, _timer: Later) -> None:
         """End the waits that are past their deadlines; come back for the others."""
         self._timed = False
         now_ms = self._context.now_ms

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from itertools import count, islice
+from itertools import repeat
+from operator import length_hint
 from typing import NamedTuple
 
 from simpy.core import StopSimulation
@@ -66,12 +67,12 @@ def step_to_the_end(cluster: Cluster) -> tuple[int, str | None]:
     """Go through the events of a run; how many they were, and why it did not come to rest."""
     env, limit = cluster.context.env, cluster.context.scenario.limits.max_events
     env.process(_run(cluster))
-    step, steps = env.step, count()
+    step, left = env.step, repeat(None, limit)
     try:
-        for _ in islice(steps, limit):
+        for _ in left:
             step()
     except StopSimulation as stop:
-        return next(steps), stop.args[0]
+        return limit - length_hint(left), stop.args[0]
     return limit, f"limits.max_events: {limit} simulator events were used"
 
 

@@ -73,7 +73,7 @@ class SnapshotTasks:
         settings = self._settings
         if settings.record_bytes is not None and self._bytes >= settings.record_bytes:
             self._bytes = 0
-            Later(broker.env, 0, lambda _: self._take())
+            Later(broker.env, 0, [lambda _: self._take()])
         if self._since_ms is None and self._counted > base:
             self._since_ms = broker.context.now_ms
         idle = self._aging is None or not self._aging.is_alive

@@ -7,26 +7,31 @@ does not work.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any, Self
 
 from simpy import Environment, Event, Interrupt, Process, Timeout
 from simpy.events import NORMAL, URGENT, ProcessGenerator
 
 
 class Later(Event):
-    """A timeout with one callback: a message on its way, or a timer; its value is the message."""
+    """A timeout of which somebody is told: a message on its way, or a timer; nobody yields it.
+
+    Attributes:
+        message: What arrives.
+    """
+
+    _ok = True
 
     def __init__(
         self,
         env: Environment,
         delay_ms: int,
-        callback: Callable[[Event], None],
-        value: object = None,
+        callbacks: list[Callable[[Any], None]],
+        message: Any = None,
     ) -> None:
-        """It is triggered at once, as a timeout is."""
-        self.env = env  # what the class above does, inlined as SimPy does it in its timeout
-        self.callbacks = [callback]
-        self._value = value
-        self._ok = True
+        """It is triggered at once, as a timeout is; many may share a list of `callbacks`."""
+        self.callbacks = callbacks
+        self.message = message
         env.schedule(self, NORMAL, delay_ms)
 
 
@@ -42,63 +47,71 @@ class Before(Event):
 
 
 class Answer(Event):
-    """What a process waits for, which goes on within the event that brings it.
+    """What a process waits for, again and again; it goes on within the event that brings it.
 
     That a message arrives is one event of the simulator, whoever waits for it.
     """
 
+    _ok = True
+
+    def awaited(self) -> Self:
+        """What to yield: whoever does waits from now on."""
+        self.callbacks = []
+        return self
+
     def come(self, value: object) -> None:
         """Here it is: whoever waits goes on now."""
-        self._ok = True
         self._value = value
         callbacks, self.callbacks = self.callbacks, None  # type: ignore[assignment]
         for callback in callbacks:
             callback(self)
 
 
-class Waiting:
+class Waiting(Answer):
     """One party's wait for one answer at a time; its timer is armed once, not once per request."""
 
     def __init__(self, env: Environment) -> None:
         """Nobody waits."""
-        self._env = env
-        self._answer: Answer | None = None
+        super().__init__(env)
+        self._awaited = False
         self._deadline_ms = 0
         self._armed = False
+        self._looks = [self._look]
 
     def begin(self, patience_ms: int) -> Event:
         """What to yield: its value is the answer, or None when `patience_ms` were over before."""
-        answer = self._answer = Answer(self._env)
-        self._deadline_ms = int(self._env.now) + patience_ms
+        self.callbacks = []
+        self._awaited = True
+        self._deadline_ms = int(self.env.now) + patience_ms
         if not self._armed:
             self._arm(patience_ms)
-        return answer
+        return self
 
     @property
     def left_ms(self) -> int:
         """How much patience is left with the last request, answered or not."""
-        return self._deadline_ms - int(self._env.now)
+        return self._deadline_ms - int(self.env.now)
 
     def _arm(self, delay_ms: int) -> None:
         self._armed = True
-        Later(self._env, delay_ms, self._look)
+        Later(self.env, delay_ms, self._looks)
 
     def end(self, value: object = None) -> None:
         """Let whoever waits go on with an answer; nothing when nobody does."""
-        answer, self._answer = self._answer, None
-        if answer is not None:
-            answer.come(value)
+        if self._awaited:
+            self._awaited = False
+            self.come(value)
 
     def pause(self, delay_ms: int, patience_ms: int) -> Event:
         """What to yield to ask again in `delay_ms`, and then with so much patience."""
-        self._deadline_ms = int(self._env.now) + delay_ms + patience_ms
-        return Timeout(self._env, delay_ms)
+        self._deadline_ms = int(self.env.now) + delay_ms + patience_ms
+        return Timeout(self.env, delay_ms)
 
     def forget(self) -> None:
         """Nobody waits any more."""
-        self._answer, self._deadline_ms = None, 0
+        self._awaited, self._deadline_ms = False, 0
 
-    def _look(self, _timer: Event) -> None:
+    def _look(self, _timer: Later) -> None:
         """Patience is over, or was extended by a later request."""
         self._armed = False
         left_ms = self.left_ms

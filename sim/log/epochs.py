@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from sim.log.named_tuples import make
+
 
 class EpochEntry(NamedTuple):
     """An epoch and the first offset (inclusive) that was written in it."""
@@ -60,14 +62,14 @@ class LeaderEpochCache:
         """
         entries = self.entries
         if not entries:
-            return EpochEnd(epoch, log_end_offset)
+            return make(EpochEnd, (epoch, log_end_offset))
         if epoch >= entries[-1].epoch:
-            return EpochEnd(entries[-1].epoch, log_end_offset)
+            return make(EpochEnd, (entries[-1].epoch, log_end_offset))
         if epoch < entries[0].epoch:
-            return EpochEnd(epoch, entries[0].start_offset)
+            return make(EpochEnd, (epoch, entries[0].start_offset))
         for index in range(len(entries) - 2, -1, -1):
             if entries[index].epoch <= epoch:
-                return EpochEnd(entries[index].epoch, entries[index + 1].start_offset)
+                return make(EpochEnd, (entries[index].epoch, entries[index + 1].start_offset))
         raise AssertionError("unreachable: the first entry is at or below the epoch")
 
     def start_above(self, epoch: int) -> int | None:
