@@ -81,19 +81,17 @@ def ops() -> Rows:
 
 def faults() -> Rows:
     """Every kind of fault that a timed scenario may have, with how often random ones have it."""
-    from sim.scenario.file.format import FaultLine
-    from sim.scenario.generate.mix import Weights
-    from sim.scenario.model.faults import SOURCES, FaultKind
+    from sim.faults import FAULTS
+    from sim.faults.fault import meaning_of
 
-    weights = Weights().model_dump()
     return [
         {
-            "fault": kind.value,
-            "means": FaultLine.model_fields[kind.value].description or "",
-            "weight": weights.get(kind.value, 0.0),
-            "source": SOURCES[kind],
+            "fault": name,
+            "means": meaning_of(kind),
+            "weight": kind.weight or 0.0,
+            "source": kind.source,
         }
-        for kind in FaultKind
+        for name, kind in FAULTS.items()
     ]
 
 

@@ -14,7 +14,7 @@ from sim.draw.cells import printable
 from sim.draw.frames import replicas_of
 from sim.draw.scene import Scene
 from sim.draw.shapes import Path, Picture, Rect, Shape, Text, arrow, fitting, sign
-from sim.trace.cluster import INSTANT_FAULTS
+from sim.faults import INSTANT
 from sim.trace.sentences import About, describe
 
 ROW = 24.0
@@ -157,7 +157,7 @@ class SpaceTime:
             yield role.position, role.name, "lane", "lane" if role.up else "down"
         faults = Counter[str]()
         for position, (_, event) in enumerate(events[: last + 1]):
-            if isinstance(event, trace.FaultInjected) and event.fault not in INSTANT_FAULTS:
+            if isinstance(event, trace.FaultInjected) and event.fault not in INSTANT:
                 faults[event.replica] += 1
             elif isinstance(event, trace.FaultEnded):
                 faults[event.replica] = max(faults[event.replica] - 1, 0)
@@ -209,7 +209,7 @@ class SpaceTime:
             names = [getattr(event, each, self._other(event)) or "" for each in ends]
             return _arrow(self._x.get(names[0]), self._x.get(names[1]), y, look)
         name = _SIGNS.get(type(event), "other")
-        if isinstance(event, trace.FaultInjected) and event.fault in INSTANT_FAULTS:
+        if isinstance(event, trace.FaultInjected) and event.fault in INSTANT:
             name = "other"
         own = event.replica if event.replica in self._x else self._other(event)
         return [sign(name, self._x[lane], y) for lane in (self._replicas if own is None else [own])]

@@ -17,9 +17,9 @@ from typing import Any, Final, NamedTuple
 from sim import trace
 from sim.check.history import ClusterHistory
 from sim.check.replica_view import ReplicaView
+from sim.faults import INSTANT
 from sim.log.record import Batch
 from sim.rules import Rules
-from sim.trace.cluster import INSTANT_FAULTS
 
 Recorded = Sequence[tuple[int, trace.Event]]
 """(when, event) as a run or a story records them; when: ms, or the number of a step."""
@@ -314,7 +314,7 @@ class Past:
             event = self.event(position)
             if isinstance(event, trace.FaultEnded):
                 return None
-            if event.fault not in INSTANT_FAULTS:
+            if event.fault not in INSTANT:
                 return position
         return None
 

@@ -31,7 +31,7 @@ def environment_digest(scenario: Scenario) -> str:
         scenario.timers,
         workload,
         scenario.consumers,
-        scenario.faults,
+        [(fault.kind, fault) for fault in scenario.faults],
         *((scenario.applications,) if scenario.applications != Applications() else ()),
         *((scenario.asks,) if scenario.asks else ()),
         *((scenario.changes,) if scenario.changes else ()),

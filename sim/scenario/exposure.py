@@ -2,18 +2,8 @@
 
 from __future__ import annotations
 
-from sim.scenario.model import FaultKind, Scenario, Workload
-
-OUTAGES = frozenset(
-    {
-        FaultKind.CRASH,
-        FaultKind.WIPE,
-        FaultKind.PARTITION,
-        FaultKind.ONE_WAY_PARTITION,
-        FaultKind.SLOW_FETCHER,
-    }
-)
-"""Faults that keep a replica from what its leader writes: it is away, or falls behind."""
+from sim.faults.roll import Roll
+from sim.scenario.model import Scenario, Workload
 
 
 def exposure_of(scenario: Scenario) -> dict[str, int]:
@@ -30,14 +20,14 @@ def exposure_of(scenario: Scenario) -> dict[str, int]:
     lasted = [
         min(fault.duration_ms, scenario.duration_ms - fault.at_ms)
         for fault in scenario.faults
-        if fault.kind in OUTAGES
+        if fault.outage
     ]
     return {
         "sends": len(scenario.workload.sends),
         "late_sends": _late_sends(scenario.workload),
         "outages": len(lasted),
         "outages_beyond_retention": sum(1 for ms in lasted if ms > retention_ms),
-        "rolls": sum(1 for fault in scenario.faults if fault.kind is FaultKind.ROLL),
+        "rolls": sum(1 for fault in scenario.faults if isinstance(fault, Roll)),
     }
 
 

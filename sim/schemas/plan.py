@@ -87,8 +87,6 @@ def _mix() -> Schema:
 
 def _weights() -> Schema:
     fields: dict[str, Any] = without_titles(Weights.model_json_schema())["properties"]
-    for name, text in attribute_docs(Weights).items():
-        fields[name]["description"] = text
     return described(strict(fields), " ".join((Weights.__doc__ or "").split()))
 
 

@@ -13,6 +13,7 @@ from functools import partial
 from itertools import pairwise, product
 from typing import Any, NamedTuple, TypeAlias
 
+from sim.faults.partition import Partition
 from sim.rules import Rules
 from sim.rules.upgrade import UpgradeOrders
 from sim.scenario.model import (
@@ -21,7 +22,6 @@ from sim.scenario.model import (
     Consumer,
     EndTransaction,
     Fault,
-    FaultKind,
     Network,
     ReplicaSpec,
     Scenario,
@@ -120,11 +120,12 @@ def _together(scenario: Scenario, parts: Iterable[Part]) -> Iterator[Part]:
                     continue
             case Fault() as fault:
                 peers = tuple(peer for peer in fault.peers if peer in there)
-                joins = fault.kind is FaultKind.ADD_REPLICA
-                if joins == (fault.target in there) or bool(peers) != bool(fault.peers):
+                if fault.joins == (fault.target in there) or bool(peers) != bool(fault.peers):
                     continue
                 there.add(fault.target)
-                yield Part(replace(fault, peers=peers))
+                if isinstance(fault, Partition):
+                    fault = replace(fault, peers=peers)
+                yield Part(fault)
                 continue
         yield part
 

@@ -12,14 +12,14 @@ from dataclasses import dataclass, replace
 
 from sim.bounds import Inconclusive
 from sim.errors import BadInput
+from sim.faults.add_replica import AddReplica
+from sim.faults.crash import Crash
 from sim.limits import ANSWERS
 from sim.rules import Rules
 from sim.scenario.generate.shape import WorkloadShape
 from sim.scenario.generate.streams import stream
 from sim.scenario.generate.workload import draw_workload
 from sim.scenario.model import (
-    Fault,
-    FaultKind,
     Limits,
     Network,
     ReplicaSpec,
@@ -127,8 +127,8 @@ def compare(
         consumers=(),
         limits=Limits(max_events=200_000 + 200 * answers),
         faults=(
-            Fault(joins_ms, FaultKind.ADD_REPLICA, NEWCOMER),
-            Fault(restarts_ms, FaultKind.CRASH, NEWCOMER, DOWN_MS),
+            AddReplica(joins_ms, NEWCOMER),
+            Crash(restarts_ms, NEWCOMER, DOWN_MS),
         ),
     )
     return [_measure(policy, scenario) for policy, scenario in _policies(base, fetch_bytes)]

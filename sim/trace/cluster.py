@@ -109,12 +109,6 @@ class IsrChanged(NamedTuple):
     joined: str | None
 
 
-INSTANT_FAULTS: Final = frozenset(
-    {"migrate", "unclean_migrate", "add_replica", "remove_replica", "roll"}
-)
-"""Kinds of fault that happen at one moment; every other kind lasts for a time, and ends."""
-
-
 class FaultInjected(NamedTuple):
     """The world did something to a replica or a link; `detail` is for people."""
 

@@ -15,7 +15,7 @@ from hashlib import blake2b
 from sim.scenario.generate import generate
 from sim.scenario.generate.mix import Mix
 from sim.scenario.generate.streams import Draws
-from sim.scenario.model import Fault, FaultKind, Scenario, Send, Workload
+from sim.scenario.model import Fault, Scenario, Send, Workload
 
 _BY_ROLE = ("leader", "follower")
 
@@ -83,7 +83,7 @@ def _highest(numbers: Iterable[tuple[Hashable, int | None]]) -> Counter[Hashable
 
 def _here(fault: Fault, names: list[str]) -> Fault:
     """A fault of another scenario at the replica of this one that stands in for its target."""
-    if fault.target in (*_BY_ROLE, *names) or fault.kind is FaultKind.ADD_REPLICA:
+    if fault.target in (*_BY_ROLE, *names) or fault.joins:
         return fault
     return replace(fault, target=names[sum(fault.target.encode()) % len(names)])
 
@@ -120,7 +120,7 @@ def _struck_otherwise(scenario: Scenario, at_ms: int, seed: int) -> list[Fault]:
         draws = Draws(seed, f"faults/{index}")
         moment = at_ms + draws.below(scenario.duration_ms - at_ms)
         target = draws.choice(names)
-        keeps = fault.target in _BY_ROLE or fault.kind is FaultKind.ADD_REPLICA
+        keeps = fault.target in _BY_ROLE or fault.joins
         keeps = keeps or bool(fault.peers)
         later.append(replace(fault, at_ms=moment, target=fault.target if keeps else target))
     return later

@@ -2,9 +2,11 @@
 
 from dataclasses import replace
 
+from sim.faults.add_replica import AddReplica
+from sim.faults.roll import Roll
 from sim.log import Record
 from sim.rules import Rules
-from sim.scenario.model import Change, Fault, FaultKind, Scenario, Send, Workload
+from sim.scenario.model import Change, Scenario, Send, Workload
 from sim.trace import Appended, Cleaned, ConfigChanged
 from tests.cluster.worlds import tell
 
@@ -16,7 +18,7 @@ LATE = Workload(
         Send(700, 1, "other", "x", 700, 1),
     )
 )
-ROLLS = tuple(Fault(1_000, FaultKind.ROLL, name) for name in ("r1", "r2", "r3"))
+ROLLS = tuple(Roll(1_000, name) for name in ("r1", "r2", "r3"))
 QUIET = Scenario(
     id="changing", duration_ms=4_000, rules=Rules.of(commit="isr"), workload=LATE, faults=ROLLS
 )
@@ -75,8 +77,8 @@ def test_a_rollout_of_one_producer_leaves_the_others_as_they_are() -> None:
 
 
 def test_a_new_replica_starts_with_the_settings_of_the_first() -> None:
-    fresh = Fault(900, FaultKind.ADD_REPLICA, "r4")
-    rolled = Fault(2_000, FaultKind.ROLL, "r4")
+    fresh = AddReplica(900, "r4")
+    rolled = Roll(2_000, "r4")
     scenario = replace(QUIET, faults=(*ROLLS, fresh, rolled))
     changes = (Change(100, "r1", TO_HEADER),)
 

@@ -2,15 +2,16 @@
 
 from dataclasses import replace
 
+from sim.faults.migrate import Migrate
 from sim.rules import Rules, settings_from
 from sim.scenario.generate import Mix, generate
-from sim.scenario.model import Ask, Fault, FaultKind, Send, Timers, Topic, Workload
+from sim.scenario.model import Ask, Send, Timers, Topic, Workload
 from sim.timed_run import run_scenario
 from sim.trace import Acknowledged, CoordinatorAnswered, CoordinatorLoaded
 from tests.cluster.worlds import Story, scenario, tell
 
 SENDS = tuple(Send(100 + 10 * n, 1, f"k{n % 3}", f"v{n}", 100 + 10 * n) for n in range(30))
-MOVED = (Fault(50, FaultKind.MIGRATE, "r1"), Fault(1_000, FaultKind.MIGRATE, "r2"))
+MOVED = (Migrate(50, "r1"), Migrate(1_000, "r2"))
 
 
 def told(*, us: int = 10_000, at_ms: int = 1_050, **rules: object) -> Story:
@@ -63,7 +64,7 @@ def test_without_a_time_per_record_nobody_waits() -> None:
 def test_a_leader_that_goes_while_it_loads_never_serves() -> None:
     base = scenario(
         *MOVED,
-        Fault(1_100, FaultKind.MIGRATE, "r3"),
+        Migrate(1_100, "r3"),
         rules=Rules.of(commit="isr", coordinator="group"),
         workload=Workload(sends=SENDS),
         timers=Timers(load_us_per_record=10_000),

@@ -1,10 +1,11 @@
 """Each kind of fault does what it says."""
 
 from sim.cluster.cluster import Cluster
+from sim.faults.crash import Crash
 from sim.replication.follower import fetch_request
 from sim.replication.recovery import OldFiles
 from sim.rules import Rules
-from sim.scenario.model import CrashWithOldFiles, FaultKind, Workload
+from sim.scenario.model import FaultKind, Workload
 from sim.trace import (
     Appended,
     Cleaned,
@@ -113,6 +114,17 @@ def test_a_one_way_partition_loses_what_the_replica_sends() -> None:
     assert next(set(e.isr) for _, e in story.of(IsrChanged)) == {"r1", "r2"}
 
 
+def test_of_two_slow_times_that_overlap_the_second_ends_by_itself() -> None:
+    first = fault(FaultKind.SLOW_FETCHER, 300, "r3", 400)
+    second = fault(FaultKind.SLOW_FETCHER, 600, "r3", 900)
+    story = tell(scenario(first, second))
+    copied = [at for at, e in story.of(Copied) if e.replica == "r3"]
+
+    assert [at for at, _ in story.of(FaultEnded)] == [700, 1_500]
+    assert len([at for at in copied if 700 < at < 1_500]) <= 2  # a batch every 600 ms
+    assert len([at for at in copied if at > 1_500]) > 5
+
+
 def test_a_slow_cleaner_rests() -> None:
     story = tell(scenario(fault(FaultKind.SLOW_CLEANER, 10, "r2", 3_900)))
     cleaned = [(at, e.replica) for at, e in story.of(Cleaned)]
@@ -170,7 +182,7 @@ def test_a_conflicting_tail_of_a_zombie_is_cut() -> None:
 
 def test_a_replica_with_an_old_cleaner_checkpoint_cleans_from_there_again() -> None:
     def first_dirty(old: OldFiles) -> list[int]:
-        crash = CrashWithOldFiles(1_500, FaultKind.CRASH, "r3", 200, files=old)
+        crash = Crash(1_500, "r3", 200, **old._asdict())
         cleaned = tell(scenario(crash)).of(Cleaned, lambda event: event.replica == "r3")
         return [event.first_dirty_offset for at, event in cleaned if at > 1_700]
 

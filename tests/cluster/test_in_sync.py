@@ -4,6 +4,7 @@ from itertools import pairwise
 
 import pytest
 
+from sim.faults.migrate import Migrate
 from sim.rules import rules_from
 from sim.scenario.generate import BUILT_IN_MIXES, generate
 from sim.scenario.model import Fault, FaultKind, Network, Send, Workload
@@ -165,7 +166,7 @@ def test_a_leader_that_is_asked_to_leave_is_followed_by_one_in_sync() -> None:
 
 
 def test_pick_says_which_follower_gets_the_lead() -> None:
-    move = Fault(2_000, FaultKind.MIGRATE, "leader", pick=1)
+    move = Migrate(2_000, "leader", pick=1)
 
     assert [e.replica for _, e in told(move).of(LeaderElected)] == ["r1", "r3"]
 

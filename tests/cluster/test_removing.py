@@ -5,10 +5,11 @@ from random import Random
 
 import pytest
 
+from sim.faults.remove_replica import RemoveReplica
 from sim.rules import rules_from
 from sim.scenario.generate import generate
 from sim.scenario.generate.mix import Mix, Weights
-from sim.scenario.model import Fault, FaultKind, ReplicaSpec
+from sim.scenario.model import FaultKind, ReplicaSpec
 from sim.timed_run import run_scenario
 from sim.trace import (
     Appended,
@@ -91,7 +92,7 @@ def test_storms_in_which_replicas_leave_lose_nothing(preset: str) -> None:
     left = 0
     for seed in range(4):
         case, rng = generate(seed, mix), Random(seed)
-        leave = [Fault(rng.randrange(9_000), LEAVES, f"r{number}") for number in range(1, 6)]
+        leave = [RemoveReplica(rng.randrange(9_000), f"r{number}") for number in range(1, 6)]
         faults = tuple(sorted((*case.faults, *leave), key=lambda one: one.at_ms))
         trace: list[tuple[int, object]] = []
         run = run_scenario(replace(case, faults=faults).with_rules(rules), trace=trace)

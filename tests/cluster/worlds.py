@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from sim.cluster import SimulationResult, simulate
+from sim.faults import FAULTS
 from sim.rules import Rules
 from sim.scenario.model import (
     Consumer,
     Fault,
-    FaultKind,
     Network,
     ReplicaSpec,
     Scenario,
@@ -71,9 +71,9 @@ def sends(
     )
 
 
-def fault(kind: FaultKind, at_ms: int, target: str, duration_ms: int = 0, **more: Any) -> Fault:
+def fault(kind: str, at_ms: int, target: str, duration_ms: int = 0, **more: Any) -> Fault:
     """A fault."""
-    return Fault(at_ms, kind, target, duration_ms, **more)
+    return FAULTS[kind](at_ms, target, duration_ms, **more)
 
 
 def scenario(

@@ -14,13 +14,14 @@ from sim.explain import Explanation, explanation
 from sim.explain.case import EVERY_EVENT
 from sim.explain.questions import QUESTIONS
 from sim.explain.sentences import TEMPLATES
+from sim.faults.wipe import Wipe
 from sim.log import Record, data_batch
 from sim.log.epochs import EpochEntry
 from sim.rules.rules import GROUP_OF
 from sim.scenario.file.load import load_scenario
 from sim.scenario.generate import generate
 from sim.scenario.generate.mix import Mix
-from sim.scenario.model import Fault, FaultKind, Scenario
+from sim.scenario.model import Scenario
 from sim.story import load_story, run_story
 from sim.timed_run import run_scenario
 from sim.trace import Event
@@ -126,7 +127,7 @@ def test_it_begins_with_what_decided_and_its_values(
 def test_a_clock_that_is_ahead_is_what_decided() -> None:
     """A new disk copies a tombstone with its horizon; a replica without r3's value must wait."""
     away = load_scenario(ROOT / "scenarios/kip630/timed_isolated_replica_horizon.yaml")
-    wiped = Fault(1_800, FaultKind.WIPE, "r2", 300)
+    wiped = Wipe(1_800, "r2", 300)
     first, second, third = away.replicas
     waiting = replace(
         away,

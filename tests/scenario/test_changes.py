@@ -5,12 +5,13 @@ from pathlib import Path
 import pytest
 
 from sim.errors import BadInput
+from sim.faults.add_replica import AddReplica
 from sim.rules import RULES, Rules, settings_from
 from sim.scenario.environment import environment_digest
 from sim.scenario.file.load import load_scenario
 from sim.scenario.generate import generate
 from sim.scenario.generate.mix import Mix
-from sim.scenario.model import Change, Fault, FaultKind, Scenario
+from sim.scenario.model import Change, Fault, Scenario
 from sim.scenario.model.changes import CHANGEABLE
 from sim.scenario.model.promises import changes_of, promise_of
 from sim.scenario.model.rollouts import Rollout
@@ -184,7 +185,7 @@ def test_a_whole_rollback_has_the_topic_and_the_producers_one_after_the_other() 
 
 
 def test_a_replica_that_joins_is_upgraded_with_the_first() -> None:
-    joins = Fault(500, FaultKind.ADD_REPLICA, "r4")
+    joins = AddReplica(500, "r4")
 
     assert [at_ms for at_ms, who in upgraded("strategy_first", joins) if who == "r4"] == [2_010]
 

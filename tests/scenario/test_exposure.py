@@ -1,8 +1,13 @@
 """What a scenario exposes a cluster to: counted from what it is made of."""
 
+from sim.faults.crash import Crash
+from sim.faults.partition import Partition
+from sim.faults.roll import Roll
+from sim.faults.slow_cleaner import SlowCleaner
+from sim.faults.wipe import Wipe
 from sim.rules import Rules
 from sim.scenario.exposure import exposure_of
-from sim.scenario.model import Fault, FaultKind, Scenario, Send, Workload
+from sim.scenario.model import Fault, Scenario, Send, Workload
 
 
 def scenario(*faults: Fault, sends: tuple[Send, ...] = ()) -> Scenario:
@@ -18,11 +23,11 @@ def scenario(*faults: Fault, sends: tuple[Send, ...] = ()) -> Scenario:
 def test_an_outage_outlasts_the_retention_while_faults_last() -> None:
     found = exposure_of(
         scenario(
-            Fault(0, FaultKind.CRASH, "r1", 1_000),
-            Fault(0, FaultKind.PARTITION, "r1", 1_001),
-            Fault(9_500, FaultKind.WIPE, "r1", 5_000),  # all faults end after 500 ms
-            Fault(0, FaultKind.SLOW_CLEANER, "r1", 9_000),  # nobody is away
-            Fault(0, FaultKind.ROLL, "r1"),
+            Crash(0, "r1", 1_000),
+            Partition(0, "r1", 1_001),
+            Wipe(9_500, "r1", 5_000),  # all faults end after 500 ms
+            SlowCleaner(0, "r1", 9_000),  # nobody is away
+            Roll(0, "r1"),
         )
     )
 

@@ -4,12 +4,13 @@ from dataclasses import replace
 
 import pytest
 
+from sim.faults.add_replica import AddReplica
 from sim.log.versions import NEW, OLD, Versions
 from sim.rules import RULES, settings_from
 from sim.scenario.environment import environment_digest
 from sim.scenario.generate import generate
 from sim.scenario.generate.mix import Mix
-from sim.scenario.model import Change, Consumer, Fault, FaultKind, ReplicaSpec, Scenario
+from sim.scenario.model import Change, Consumer, Fault, ReplicaSpec, Scenario
 from sim.scenario.model.changes import changed
 from sim.scenario.model.promises import changes_of
 from sim.scenario.model.rollouts import FlagRollout
@@ -108,7 +109,7 @@ def test_an_upgrade_is_taken_back_from_the_clients_first_and_then_broker_by_brok
 
 
 def test_a_replica_that_joins_is_upgraded_with_the_first() -> None:
-    found = under("producers_last", Fault(500, FaultKind.ADD_REPLICA, "r9"))
+    found = under("producers_last", AddReplica(500, "r9"))
 
     times = {name: [c.at_ms for c in found if c.replica == name] for name in ("r1", "r2", "r9")}
     assert times["r9"] == times["r1"] != times["r2"]

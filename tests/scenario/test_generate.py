@@ -7,6 +7,7 @@ from itertools import pairwise
 import pytest
 from pydantic import TypeAdapter, ValidationError
 
+from sim.faults import INSTANT
 from sim.rules import Rules, rules_from
 from sim.scenario.environment import environment_digest
 from sim.scenario.generate import generate
@@ -15,7 +16,6 @@ from sim.scenario.generate.shape import WorkloadShape
 from sim.scenario.generate.streams import between, log_between, stream, words
 from sim.scenario.generate.workload import draw_workload
 from sim.scenario.model import Applications, FaultKind, Scenario, SentHeader, TraceSource, Workload
-from sim.trace.cluster import INSTANT_FAULTS
 
 REFERENCE = BUILT_IN_MIXES["reference"]
 
@@ -45,7 +45,7 @@ def test_every_seed_gives_a_valid_scenario(mix: Mix) -> None:
         scenario = generate(seed, mix)
         adapter.validate_python(adapter.dump_python(scenario))
         names = {replica.name for replica in scenario.replicas}
-        joined = {f.target for f in scenario.faults if f.kind is FaultKind.ADD_REPLICA}
+        joined = {f.target for f in scenario.faults if f.kind == FaultKind.ADD_REPLICA}
         assert not names & joined
         for fault in scenario.faults:
             assert 0 <= fault.at_ms < scenario.duration_ms
@@ -62,7 +62,7 @@ def test_a_newcomer_is_a_target_only_after_it_joined(cases: list[Scenario]) -> N
     for scenario in cases:
         names = {replica.name for replica in scenario.replicas} | {"leader", "follower"}
         for fault in scenario.faults:
-            if fault.kind is FaultKind.ADD_REPLICA:
+            if fault.kind == FaultKind.ADD_REPLICA:
                 names.add(fault.target)
             assert fault.target in names
 
@@ -84,7 +84,7 @@ def test_whole_kinds_of_faults_are_off_in_many_cases(cases: list[Scenario]) -> N
 def test_the_hazards_of_the_field_are_reachable(cases: list[Scenario]) -> None:
     """Each of these is the first half of a known loss; none may be generated away."""
     retention_ms = 1000
-    outages = [f for case in cases for f in case.faults if f.kind is FaultKind.CRASH]
+    outages = [f for case in cases for f in case.faults if f.kind == FaultKind.CRASH]
 
     assert sum(losing_tail(case) for case in cases) > 50
     assert sum(any(s.value is None for s in case.workload.sends) for case in cases) > 500
@@ -101,7 +101,7 @@ def test_leadership_comes_to_replicas_that_were_just_away(cases: list[Scenario])
         for outage in case.faults:
             back_ms = outage.at_ms + outage.duration_ms
             found += outage.duration_ms > 0 and any(
-                fault.kind is FaultKind.MIGRATE
+                fault.kind == FaultKind.MIGRATE
                 and fault.target == outage.target
                 and back_ms <= fault.at_ms <= back_ms + 1500
                 for fault in case.faults
@@ -123,7 +123,7 @@ def test_a_hunt_for_a_tail_goes_around_an_idle_phase_in_order() -> None:
         pauses = [(a, b) for a, b in pairwise(times) if b - a > 700]
         back_ms = outage.at_ms + outage.duration_ms
         assert any(outage.at_ms < end and start < back_ms for start, end in pauses)
-        migrations = [fault for fault in rest if fault.kind is FaultKind.MIGRATE]
+        migrations = [fault for fault in rest if fault.kind == FaultKind.MIGRATE]
         assert all(fault.kind in (FaultKind.ROLL, FaultKind.MIGRATE) for fault in rest)
         assert all(fault.target == outage.target and fault.at_ms > back_ms for fault in migrations)
 
@@ -199,12 +199,12 @@ def test_a_mix_that_cannot_be_drawn_from_is_refused(given: str, complaint: str) 
 
 
 def test_every_kind_of_fault_has_a_weight() -> None:
-    drawn = [kind for kind in FaultKind if kind is not FaultKind.REMOVE_REPLICA]
+    drawn = [kind for kind in FaultKind if kind != FaultKind.REMOVE_REPLICA]
     assert list(Weights.model_fields) == [kind.value for kind in drawn]
 
 
 def test_what_happens_at_one_moment_is_a_kind_of_fault() -> None:
-    assert set(FaultKind) > INSTANT_FAULTS
+    assert set(FaultKind) > INSTANT
 
 
 def test_a_mix_without_faults_gives_none() -> None:

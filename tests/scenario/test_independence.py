@@ -120,8 +120,8 @@ def test_a_new_kind_of_fault_that_occurs_leaves_all_other_faults_as_they_are() -
     assert kinds[FaultKind.REMOVE_REPLICA] > 60
     assert set(kinds) == {FaultKind.REMOVE_REPLICA, FaultKind.MIGRATE}
     for faults in new:
-        left = {fault.target for fault in faults if fault.kind is FaultKind.REMOVE_REPLICA}
-        assert {fault.target for fault in faults if fault.kind is FaultKind.MIGRATE} <= left
+        left = {fault.target for fault in faults if fault.kind == FaultKind.REMOVE_REPLICA}
+        assert {fault.target for fault in faults if fault.kind == FaultKind.MIGRATE} <= left
 
 
 @pytest.mark.parametrize("kind", Weights.model_fields)
@@ -137,7 +137,7 @@ def test_without_a_kind_of_fault_only_its_own_and_what_follows_them_is_missing(k
 
     assert any(fault.kind == kind for fault in missing)
     for fault in missing:
-        follows = fault.kind is FaultKind.MIGRATE or fault.during == "install"
+        follows = fault.kind == FaultKind.MIGRATE or fault.during == "install"
         assert fault.kind == kind or follows
 
 

@@ -6,17 +6,16 @@ from pathlib import Path
 import pytest
 
 from sim.errors import BadInput
-from sim.replication.recovery import OldFiles
+from sim.faults.crash import Crash
+from sim.faults.migrate import Migrate
+from sim.faults.partition import Partition
 from sim.rules import PRESETS, Rules, Settings
 from sim.scenario.file.load import load_scenario
 from sim.scenario.file.write import as_said, scenario_text
 from sim.scenario.generate import BUILT_IN_MIXES, Mix, generate
 from sim.scenario.model import (
     Consumer,
-    CrashWithOldFiles,
     Expect,
-    Fault,
-    FaultKind,
     Limits,
     Link,
     Network,
@@ -92,7 +91,7 @@ def test_sends_and_faults_have_a_line_each() -> None:
         "tail",
         rules=Rules.of(fix="empty_batch", delete_retention_ms=100),
         workload=Workload((Send(5, 1, "k", None, 5), Send(9, 2, "k 2", "no", 7, -3))),
-        faults=(Fault(20, FaultKind.PARTITION, "r1", 30, peers=("r2",)),),
+        faults=(Partition(20, "r1", 30, peers=("r2",)),),
         expect=Expect(("no-offset-reuse",)),
     )
 
@@ -125,9 +124,9 @@ def test_every_part_of_a_scenario_comes_back(tmp_path: Path) -> None:
         workload=Workload((Send(5, 1, "null", "", 5, 1, 0, flag=False),), idempotent=False),
         consumers=(Consumer("c1"), Consumer("c2", 50, 1, "b", ((1, 2), (3, 4)))),
         faults=(
-            CrashWithOldFiles(7, FaultKind.CRASH, "leader", 9, files=OldFiles(0, None, 3)),
-            Fault(8, FaultKind.CRASH, "r1", 1, power_loss=True, during="swap"),
-            Fault(8, FaultKind.MIGRATE, "follower", pick=1),
+            Crash(7, "leader", 9, high_watermark=0, epochs=3),
+            Crash(8, "r1", 1, power_loss=True, during="swap"),
+            Migrate(8, "follower", pick=1),
         ),
         snapshots=SnapshotSettings(40, retention_bytes=2**63 - 1),
         last_rounds=2,
@@ -156,11 +155,11 @@ def test_a_file_of_changes_is_found_from_the_folder_of_the_scenario(tmp_path: Pa
             "scenario: topic.cleanup.policy: compact,delete here, but rules.cleanup is snapshot",
         ),
         (
-            Scenario("x", faults=(Fault(3, FaultKind.CRASH, "r1"),)),
+            Scenario("x", faults=(Crash(3, "r1"),)),
             "scenario: faults[0].for_ms: missing",
         ),
         (
-            Scenario("x", faults=(Fault(3, FaultKind.CRASH, "r9", 5),)),
+            Scenario("x", faults=(Crash(3, "r9", 5),)),
             "scenario: faults[0].crash: there is no replica 'r9'",
         ),
         (Scenario("x", preset="none-such"), "scenario: rules.preset: there is no preset"),

@@ -9,8 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sim.errors import BadInput
+from sim.faults.add_replica import AddReplica
+from sim.faults.crash import Crash
+from sim.faults.partition import Partition
 from sim.scenario.generate import Mix, generate
-from sim.scenario.model import Change, EndTransaction, Fault, FaultKind, Scenario, Send, Workload
+from sim.scenario.model import Change, EndTransaction, Scenario, Send, Workload
 from sim.shrink.engine import Budget, Reducer
 from sim.shrink.scenarios import parts_of, with_parts, without_replica
 from sim.shrink.sought import Sought, sought_in
@@ -179,9 +182,9 @@ def test_what_belongs_to_something_that_is_gone_goes_with_it() -> None:
             (EndTransaction(3, 1, 1, commit=True), EndTransaction(4, 2, 1, commit=True)),
         ),
         faults=(
-            Fault(5, FaultKind.ADD_REPLICA, "r4"),
-            Fault(6, FaultKind.CRASH, "r4", 10),
-            Fault(7, FaultKind.PARTITION, "r1", 10, peers=("r3",)),
+            AddReplica(5, "r4"),
+            Crash(6, "r4", 10),
+            Partition(7, "r1", 10, peers=("r3",)),
         ),
         changes=(Change(9, "r4", (("strategy", "header"),)),),
     )

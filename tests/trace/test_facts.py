@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from sim.faults.roll import Roll
 from sim.log.epochs import EpochEntry
 from sim.replication.follower import receive_fetch
 from sim.replication.replica import crash, truncate
-from sim.scenario.model import Fault, FaultKind, ReplicaSpec, Scenario, Workload
+from sim.scenario.model import ReplicaSpec, Scenario, Workload
 from sim.timed_run import run_scenario
 from sim.trace import Cleaned, ConfigChanged, EpochCacheChanged, GapLearned, ReplicaCrashed
 from tests.cluster.worlds import sends, tell
@@ -57,7 +58,7 @@ def test_a_broker_with_settings_of_its_own_says_so_as_it_joins() -> None:
 
 def test_a_pass_tells_the_time_by_the_replicas_own_clock() -> None:
     specs = (ReplicaSpec("r1"), ReplicaSpec("r2", clock_skew_ms=700), ReplicaSpec("r3"))
-    rolls = tuple(Fault(1_500, FaultKind.ROLL, spec.name) for spec in specs)
+    rolls = tuple(Roll(1_500, spec.name) for spec in specs)
     work = Workload(sends=sends())
     case = Scenario("skewed", duration_ms=4_000, workload=work, replicas=specs, faults=rolls)
     passes = tell(case).of(Cleaned)

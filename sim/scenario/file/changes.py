@@ -24,7 +24,7 @@ def build_changes(
     and may be named, too.
     """
     names = [replica.name for replica in replicas]
-    joined = [line.add_replica for line in file.faults if line.add_replica is not None]
+    joined = [name for line in file.faults for kind, name in line.named() if kind.joins]
     found: list[tuple[int, Change]] = []
     for index, line in enumerate(file.changes):
         place: Location = ("changes", index)

@@ -9,6 +9,7 @@ from annotated_types import Ge
 from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema
 
 from sim.compaction import STRATEGIES
+from sim.files.bounds import Count, Setting, SettingFromOne, Size
 from sim.limits import LONG, SETTING
 from sim.rules import Rules
 from sim.rules.rules import RuleValue
@@ -21,7 +22,6 @@ from sim.scenario.model.snapshots import (
     RETENTION_MS,
     SnapshotSettings,
 )
-from sim.scenario.model.units import Count, Setting, SettingFromOne, Size
 
 FILE_CONFIG = ConfigDict(
     strict=True,

@@ -6,44 +6,17 @@ fault. Editors get a JSON Schema of these classes (`sim.scenario.file.schema`).
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from annotated_types import Ge
-from pydantic import BaseModel, Discriminator, Field, Tag
+from pydantic import BaseModel, Discriminator, Field, Tag, create_model
 
-from sim.files.tags import TAG_PATTERN
-from sim.limits import (
-    ASKS,
-    CONSUMERS,
-    FAULTS,
-    HEADERS,
-    LEADER_EPOCH,
-    PHASES,
-    REPLICAS,
-    SENDS,
-    TEXT,
-    TRANSACTIONS,
-)
-from sim.scenario.file.configs import FILE_CONFIG, BrokerSettings, Release, TopicSettings
-from sim.scenario.generate.shape import WorkloadShape
-from sim.scenario.model import (
-    Consumer,
-    Count,
-    Expect,
-    FaultKind,
-    Limits,
-    Milliseconds,
-    Name,
-    Network,
-    Period,
-    Timers,
-    Within,
-)
-from sim.scenario.model.units import (
+from sim.faults import FAULTS, Fault
+from sim.faults.fault import meaning_of, own_fields
+from sim.files.bounds import (
     BatchRecords,
     Changes,
     Key,
-    Offset,
     Producer,
     Rounds,
     Seed,
@@ -52,6 +25,32 @@ from sim.scenario.model.units import (
     Title,
     Transaction,
     Version,
+)
+from sim.files.tags import TAG_PATTERN
+from sim.limits import (
+    ASKS,
+    CONSUMERS,
+    HEADERS,
+    PHASES,
+    REPLICAS,
+    SENDS,
+    TEXT,
+    TRANSACTIONS,
+)
+from sim.limits import FAULTS as MOST_FAULTS
+from sim.scenario.file.configs import FILE_CONFIG, BrokerSettings, Release, TopicSettings
+from sim.scenario.generate.shape import WorkloadShape
+from sim.scenario.model import (
+    Consumer,
+    Count,
+    Expect,
+    Limits,
+    Milliseconds,
+    Name,
+    Network,
+    Period,
+    Timers,
+    Within,
 )
 
 Many = Within(SENDS)
@@ -262,52 +261,31 @@ class FaultLine(BaseModel):
     model_config = FILE_CONFIG
 
     at: Milliseconds
-    crash: Name | None = None
-    """Down for `for_ms`; `lose_batches` unflushed batches are lost."""
-    wipe: Name | None = None
-    """Down for `for_ms`, back with an empty log."""
-    partition: Name | None = None
-    """Cut off from all others for `for_ms`."""
-    one_way_partition: Name | None = None
-    """What it sends is lost for `for_ms`; it hears the others."""
-    slow_fetcher: Name | None = None
-    """Fetches far more slowly for `for_ms`."""
-    slow_cleaner: Name | None = None
-    """Cleans far more slowly for `for_ms`."""
-    migrate: Name | None = None
-    """Leadership goes there if it may lead; `leader`: to a follower, or see rule `successors`."""
-    unclean_migrate: Name | None = None
-    """Leadership goes there, in sync or not: committed records may be lost."""
-    add_replica: Name | None = None
-    """A new replica of that name joins with an empty log."""
-    remove_replica: Name | None = None
-    """Leaves for good, up or down, if it does not lead and the others can do without it."""
-    roll: Name | None = None
-    """Starts a new, empty active segment."""
     for_ms: Period | None = None
     """How long it lasts."""
     pick: Count = 0
     """With target `follower`, or a migration from `leader`: which one, by name order."""
-    lose_batches: Count = 0
-    """A crash loses so many unflushed batches."""
-    peers: Annotated[tuple[Name, ...], Within(REPLICAS)] = ()
-    """A partition is between the target and these replicas only; default: all others."""
-    power_loss: bool = False
-    """A crash of the machine: what was not flushed is lost, as the rule `flush` says."""
-    high_watermark: Offset | None = None
-    """After a crash the checkpoint of the high watermark says this, if it said more."""
-    cleaned: Offset | None = None
-    """After a crash the cleaner's checkpoint says this, if it said more."""
-    epochs: Annotated[int, Ge(0), Within(LEADER_EPOCH)] | None = None
-    """After a crash the file of leader epochs knows none above this one."""
-    during: Literal["cleaning", "swap", "checkpoint", "install"] | None = None
-    """A crash in the target's next cleaning pass: while a file is written, while the first ones
-    take the place of the old, or before the checkpoint is saved."""
 
-    def named(self) -> list[tuple[FaultKind, str]]:
+    def named(self) -> list[tuple[type[Fault], str]]:
         """The kinds that are given, with their targets."""
-        pairs = [(kind, getattr(self, kind.value)) for kind in FaultKind]
+        pairs = [(kind, getattr(self, name)) for name, kind in FAULTS.items()]
         return [(kind, target) for kind, target in pairs if target is not None]
+
+
+def _fault_fields() -> dict[str, Any]:
+    """A field a kind, for its target, and the fields that kinds have of their own."""
+    found: dict[str, Any] = {
+        name: (Name | None, Field(None, description=meaning_of(kind)))
+        for name, kind in FAULTS.items()
+    }
+    for kind in FAULTS.values():
+        for name, one in own_fields(kind).items():
+            found[name] = (one.type, Field(one.default, description=one.means))
+    return found
+
+
+if not TYPE_CHECKING:
+    FaultLine = create_model("FaultLine", __base__=FaultLine, **_fault_fields())
 
 
 class ChangeLine(BaseModel):
@@ -363,7 +341,7 @@ class ScenarioFile(BaseModel):
     """How many, or their names, or their settings."""
     asks: Annotated[tuple[AskLine, ...], Within(ASKS)] = ()
     """What clients ask the coordinator; the rule `coordinator` says of what kind it is."""
-    faults: Annotated[tuple[FaultLine, ...], Within(FAULTS)] = ()
+    faults: Annotated[tuple[FaultLine, ...], Within(MOST_FAULTS)] = ()
     changes: Annotated[tuple[ChangeLine, ...], Within(PHASES)] = ()
     """Settings that change during the run, and reach replicas and producers one by one."""
     last_rounds: Rounds = 0

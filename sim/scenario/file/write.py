@@ -20,7 +20,6 @@ from sim.files.formats import SCENARIO_FORMAT
 from sim.files.models import validate
 from sim.files.yaml_text import parse_yaml
 from sim.log.versions import Versions
-from sim.replication.recovery import OldFiles
 from sim.rules import PRESETS, Settings
 from sim.rules.upgrade import UpgradeOrders
 from sim.scenario.file.build import build
@@ -31,7 +30,6 @@ from sim.scenario.model import (
     Applications,
     Change,
     Consumer,
-    CrashWithOldFiles,
     EndTransaction,
     Fault,
     ReplicaSpec,
@@ -330,18 +328,10 @@ def _end(end: EndTransaction) -> dict[str, Any]:
 
 
 def _fault(fault: Fault) -> dict[str, Any]:
-    line: dict[str, Any] = {"at": fault.at_ms, fault.kind.value: fault.target}
+    line: dict[str, Any] = {"at": fault.at_ms, fault.kind: fault.target}
     if fault.duration_ms:
         line["for_ms"] = fault.duration_ms
-    standard = Fault(0, fault.kind, "")
-    for name in ("pick", "lose_batches", "peers", "power_loss", "during"):
-        given = getattr(fault, name)
-        if given != getattr(standard, name):
-            line[name] = _plain(given)
-    if isinstance(fault, CrashWithOldFiles):
-        given_files = zip(OldFiles._fields, fault.files, strict=True)
-        line |= {name: value for name, value in given_files if value is not None}
-    return line
+    return line | _differing(fault, type(fault)(fault.at_ms, fault.target, fault.duration_ms))
 
 
 def _change(change: Change) -> dict[str, Any]:

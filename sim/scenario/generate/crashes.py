@@ -10,22 +10,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Literal
 
+from sim.faults import Fault
+from sim.faults.crash import Crash
 from sim.scenario.generate.mix import Mix
 from sim.scenario.generate.streams import Draws, log_between
-from sim.scenario.model import Fault, FaultKind
 
 _MOMENTS: tuple[Literal["cleaning", "swap", "checkpoint"], ...] = ("cleaning", "swap", "checkpoint")
-_BEHIND = frozenset(
-    {
-        FaultKind.CRASH,
-        FaultKind.WIPE,
-        FaultKind.PARTITION,
-        FaultKind.ONE_WAY_PARTITION,
-        FaultKind.SLOW_FETCHER,
-        FaultKind.ADD_REPLICA,
-    }
-)
-"""After these a replica may be so far behind that it is sent a snapshot."""
 _DARK_MS = (100, 2_000)
 """How long a replica is down after a failure of all power."""
 
@@ -34,12 +24,12 @@ def made_harder(seed: int, mix: Mix, source: str, faults: list[Fault]) -> list[F
     """The same faults, some crashes of which lose power or wait for the target's next pass."""
     losses, moments = Draws(seed, f"power losses/{source}"), Draws(seed, f"moments/{source}")
     return [
-        _harder(fault, mix, losses, moments) if fault.kind is FaultKind.CRASH else fault
+        _harder(fault, mix, losses, moments) if isinstance(fault, Crash) else fault
         for fault in faults
     ]
 
 
-def _harder(fault: Fault, mix: Mix, losses: Draws, moments: Draws) -> Fault:
+def _harder(fault: Crash, mix: Mix, losses: Draws, moments: Draws) -> Crash:
     if losses.happens(mix.power_losses):
         fault = replace(fault, power_loss=True, lose_batches=0)
     waits, moment = moments.happens(mix.cleaning_crashes), moments.choice(_MOMENTS)
@@ -52,10 +42,7 @@ def power_failure(seed: int, mix: Mix, replicas: Sequence[str]) -> list[Fault]:
     if not draws.happens(mix.power_failures):
         return []
     at_ms = draws.below(mix.duration_ms)
-    return [
-        Fault(at_ms, FaultKind.CRASH, name, log_between(draws, _DARK_MS), power_loss=True)
-        for name in replicas
-    ]
+    return [Crash(at_ms, name, log_between(draws, _DARK_MS), power_loss=True) for name in replicas]
 
 
 def crashes_during_installs(
@@ -74,6 +61,6 @@ def crashes_during_installs(
             waits, down_ms = draws.happens(mix.install_crashes), log_between(draws, _DARK_MS)
             back_ms = fault.at_ms + fault.duration_ms + 1
             named = fault.target not in ("leader", "follower")
-            behind = fault.kind in _BEHIND and named and not fault.during
-            if waits and behind and back_ms < mix.duration_ms:
-                yield Fault(back_ms, FaultKind.CRASH, fault.target, down_ms, during="install")
+            behind = fault.outage or fault.joins  # so far that it may be sent a snapshot
+            if waits and behind and named and not fault.during and back_ms < mix.duration_ms:
+                yield Crash(back_ms, fault.target, down_ms, during="install")

@@ -9,13 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 
+from sim.faults import FAULTS, Fault
+from sim.faults.migrate import Migrate
 from sim.scenario.generate.crashes import crashes_during_installs, made_harder, power_failure
 from sim.scenario.generate.hunts import tail_hunt
 from sim.scenario.generate.mix import Mix
 from sim.scenario.generate.streams import Draws, between, log_between
-from sim.scenario.model import Fault, FaultKind
-from sim.scenario.model.faults import KEEPS_POSITION
-from sim.trace.cluster import INSTANT_FAULTS
 
 USUAL_WEIGHTS = 16.0
 """Weights that add up to this give as many faults as the mix says, on average; the defaults do."""
@@ -24,7 +23,6 @@ _LOPSIDED, _LOPSIDED_MEAN = 4.0, 1.3525
 
 The mean of 4 ** (2u - 1) over u from 0 to 1 is (4 - 1/4) / (2 ln 4)."""
 _NEWCOMERS_MAX = 2
-_LOST_BATCHES = (1, 6)
 _AIMED = 0.5
 """Share of faults placed at an idle phase instead of anywhere: an outage begins shortly before it
 and ends in it, a roll or a migration happens in it."""
@@ -39,13 +37,13 @@ def draw_faults(
     """Faults in order of time. `idle` are the phases without writes, (from, to) in ms."""
     number = between(Draws(seed, "faults"), mix.faults)
     drawn = {
-        name: _of_kind(seed, mix, FaultKind(name), number * weight, replicas, idle)
+        name: _of_kind(seed, mix, FAULTS[name], number * weight, replicas, idle)
         for name, weight in mix.weights
         if weight > 0
     }
     returns = list(_migrations_back(seed, mix, drawn))
     drawn["hunt"] = tail_hunt(seed, mix, replicas, idle)
-    for source in (FaultKind.CRASH, "hunt"):
+    for source in ("crash", "hunt"):
         drawn[source] = made_harder(seed, mix, source, drawn.get(source, []))
     drawn["power failure"] = power_failure(seed, mix, replicas)
     installs = crashes_during_installs(seed, mix, drawn)
@@ -65,31 +63,29 @@ def _frequency(mix: Mix, draws: Draws) -> float:
 def _of_kind(
     seed: int,
     mix: Mix,
-    kind: FaultKind,
+    kind: type[Fault],
     usual: float,
     replicas: Sequence[str],
     idle: Sequence[tuple[int, int]],
 ) -> list[Fault]:
     """The faults of one kind in no order, `usual / USUAL_WEIGHTS` on average over all runs."""
-    draws = Draws(seed, f"faults/{kind}")
+    draws = Draws(seed, f"faults/{kind.kind}")
     count = int(usual / USUAL_WEIGHTS * _frequency(mix, draws) + draws.random())
-    if kind is FaultKind.ADD_REPLICA:
+    if kind.joins:
         count = min(count, _NEWCOMERS_MAX)
     faults = []
     for number in range(1, count + 1):
-        draws = Draws(seed, f"faults/{kind}/{number}")
+        draws = Draws(seed, f"faults/{kind.kind}/{number}")
         at_ms, duration_ms = _when(mix, kind, idle, draws)
         target, pick = _target(kind, replicas, draws)
-        if kind is FaultKind.ADD_REPLICA:
+        if kind.joins:
             target, pick = f"r{len(replicas) + number}", 0
-        loses = kind is FaultKind.CRASH and draws.happens(0.5)
-        lost = between(draws, _LOST_BATCHES) if loses else 0
-        faults.append(Fault(at_ms, kind, target, duration_ms, pick, lost))
+        faults.append(kind(at_ms, target, duration_ms, pick, **kind.drawn(draws)))
     return faults
 
 
 def _when(
-    mix: Mix, kind: FaultKind, idle: Sequence[tuple[int, int]], draws: Draws
+    mix: Mix, kind: type[Fault], idle: Sequence[tuple[int, int]], draws: Draws
 ) -> tuple[int, int]:
     """Start and duration in ms; five numbers are drawn, whether there are idle phases or not."""
     aimed, place = draws.happens(_AIMED), draws.random()
@@ -99,27 +95,27 @@ def _when(
         start, end = idle[int(place * len(idle))]
         inside = start + int(moment * (end - start))
         begins_ms = max(0, start - before_ms)
-        at_ms = min(inside, mix.duration_ms - 1) if kind in INSTANT_FAULTS else begins_ms
+        at_ms = min(inside, mix.duration_ms - 1) if kind.instant else begins_ms
         duration_ms = max(1, inside - begins_ms)
-    return at_ms, 0 if kind in INSTANT_FAULTS else duration_ms
+    return at_ms, 0 if kind.instant else duration_ms
 
 
-def _target(kind: FaultKind, replicas: Sequence[str], draws: Draws) -> tuple[str, int]:
+def _target(kind: type[Fault], replicas: Sequence[str], draws: Draws) -> tuple[str, int]:
     """A replica by name, or by its role at the time, and from which follower on to look."""
     role, pick = draws.random(), draws.below(len(replicas))
-    if kind is FaultKind.WIPE or role >= 0.45:
+    if not kind.draws_role or role >= 0.45:
         return replicas[pick], 0
     return "leader" if role < 0.3 else "follower", pick
 
 
 def _migrations_back(seed: int, mix: Mix, drawn: Mapping[str, Sequence[Fault]]) -> Iterator[Fault]:
     """Migrations to replicas that were away, where the run has migrations at all."""
-    migrates = _frequency(mix, Draws(seed, f"faults/{FaultKind.MIGRATE}"))
-    if not (migrates and mix.weights.migrate):
+    migrates = _frequency(mix, Draws(seed, f"faults/{Migrate.kind}"))
+    if not (migrates and mix.weights.of(Migrate)):
         return
     share = Draws(seed, "migrations back").random()
     for kind, faults in drawn.items():
-        if kind in KEEPS_POSITION:
+        if kind in FAULTS and FAULTS[kind].keeps_position:
             continue
         draws = Draws(seed, f"migrations back/{kind}")
         for fault in faults:
@@ -127,4 +123,4 @@ def _migrations_back(seed: int, mix: Mix, drawn: Mapping[str, Sequence[Fault]]) 
             at_ms = fault.at_ms + fault.duration_ms + pause_ms
             by_role = fault.target in ("leader", "follower")
             if follows and at_ms < mix.duration_ms and not by_role:
-                yield Fault(at_ms, FaultKind.MIGRATE, fault.target)
+                yield Migrate(at_ms, fault.target)

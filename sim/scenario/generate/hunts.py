@@ -5,16 +5,23 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import accumulate
 
+from sim.faults import Fault
+from sim.faults.crash import Crash
+from sim.faults.migrate import Migrate
+from sim.faults.one_way_partition import OneWayPartition
+from sim.faults.partition import Partition
+from sim.faults.roll import Roll
+from sim.faults.slow_fetcher import SlowFetcher
+from sim.faults.wipe import Wipe
 from sim.scenario.generate.mix import Mix
 from sim.scenario.generate.streams import Draws, between, log_between
-from sim.scenario.model import Fault, FaultKind
 
-_OUTAGES = {
-    FaultKind.CRASH: 6,
-    FaultKind.PARTITION: 4,
-    FaultKind.ONE_WAY_PARTITION: 2,
-    FaultKind.SLOW_FETCHER: 4,
-    FaultKind.WIPE: 1,
+_OUTAGES: dict[type[Fault], int] = {
+    Crash: 6,
+    Partition: 4,
+    OneWayPartition: 2,
+    SlowFetcher: 4,
+    Wipe: 1,
 }
 """What takes the replica away, and how often compared with the others.
 
@@ -40,11 +47,11 @@ def tail_hunt(
     draws, weights = Draws(seed, "hunt"), mix.weights
     phases = [phase for phase in idle if phase[1] - phase[0] >= _IDLE_MS]
     hunts = draws.happens(mix.tail_hunts) and mix.faults[1] > 0
-    if not (hunts and phases and weights.roll and weights.migrate):
+    if not (hunts and phases and weights.of(Roll) and weights.of(Migrate)):
         return []
     point = draws.random() * _ENDS[-1]
     kind = next(kind for kind, end in zip(_OUTAGES, _ENDS, strict=True) if point < end)
-    if not getattr(weights, kind):
+    if not weights.of(kind):
         return []
     start, end = draws.choice(phases)
     length = end - start
@@ -53,9 +60,9 @@ def tail_hunt(
     roll_ms = start + int(draws.random() * length * 0.3)
     back_ms = start + int((0.2 + draws.random() * 0.6) * length)
     migrate_ms = back_ms + log_between(draws, _MIGRATION_MS)
-    faults = [
-        Fault(away_ms, kind, target, back_ms - away_ms),
-        Fault(roll_ms, FaultKind.ROLL, "leader"),
-        Fault(migrate_ms, FaultKind.MIGRATE, target),
+    faults: list[Fault] = [
+        kind(away_ms, target, back_ms - away_ms),
+        Roll(roll_ms, "leader"),
+        Migrate(migrate_ms, target),
     ]
     return [fault for fault in faults if fault.at_ms < mix.duration_ms]

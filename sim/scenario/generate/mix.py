@@ -8,15 +8,16 @@ very different weights, because a run with a bit of everything finds less than m
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from annotated_types import Ge
-from pydantic import BaseModel, ConfigDict, model_validator
+from pydantic import BaseModel, ConfigDict, Field, create_model, model_validator
 
+from sim.faults import FAULTS, Fault
+from sim.faults.fault import meaning_of
 from sim.limits import (
     ASKS,
     CONSUMERS,
-    FAULTS,
     KEYS,
     PHASES,
     PRODUCERS,
@@ -25,6 +26,7 @@ from sim.limits import (
     SKEW,
     WEIGHT,
 )
+from sim.limits import FAULTS as MOST_FAULTS
 from sim.scenario.model import Milliseconds, Period, Share, Within
 
 Weight = Annotated[float, Ge(0), Within(WEIGHT)]
@@ -33,7 +35,7 @@ _Sends = Annotated[int, Ge(0), Within(SENDS)]
 _Keys = Annotated[int, Ge(1), Within(KEYS)]
 _Producers = Annotated[int, Ge(1), Within(PRODUCERS)]
 _Consumers = Annotated[int, Ge(0), Within(CONSUMERS)]
-_Faults = Annotated[int, Ge(0), Within(FAULTS)]
+_Faults = Annotated[int, Ge(0), Within(MOST_FAULTS)]
 _Phases = Annotated[int, Ge(0), Within(PHASES)]
 _Asks = Annotated[int, Ge(0), Within(ASKS)]
 Shares = tuple[Share, Share]
@@ -50,17 +52,22 @@ class Weights(BaseModel):
 
     model_config = _CONFIG
 
-    crash: Weight = 2.5
-    wipe: Weight = 1.0
-    partition: Weight = 2.0
-    one_way_partition: Weight = 1.5
-    slow_fetcher: Weight = 2.0
-    slow_cleaner: Weight = 1.0
-    migrate: Weight = 2.5
-    unclean_migrate: Weight = 0.0
-    """0 unless asked for: it gives up committed records by design, whatever the cleaner does."""
-    add_replica: Weight = 1.0
-    roll: Weight = 2.5
+    def of(self, kind: type[Fault]) -> float:
+        """The weight of a kind; what no mix can ask for has none."""
+        return getattr(self, kind.kind, 0.0)
+
+
+if not TYPE_CHECKING:
+    Weights = create_model(
+        "Weights",
+        __base__=Weights,
+        __doc__=Weights.__doc__,
+        **{
+            name: (Weight, Field(kind.weight, description=meaning_of(kind)))
+            for name, kind in FAULTS.items()
+            if kind.weight is not None
+        },
+    )
 
 
 class Mix(BaseModel):
@@ -238,7 +245,7 @@ BUILT_IN_MIXES.update(
                 loss=(0.01, 0.2),
                 slow_link=0.5,
                 transactional=0.5,
-                weights=Weights(unclean_migrate=1.25, wipe=1.25),
+                weights=Weights.model_validate({"unclean_migrate": 1.25, "wipe": 1.25}),
             ),
             # The metadata log is not compacted by key: snapshots take the cleaner's place.
             Mix(mix="kraft", snapshots=1.0, cleaners=0.0, transactional=0.0, not_idempotent=0.0),

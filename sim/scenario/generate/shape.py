@@ -7,9 +7,9 @@ from typing import Annotated
 
 from annotated_types import Ge
 
+from sim.files.bounds import Sends
 from sim.limits import KEYS, PHASES, PRODUCERS, TRANSACTIONS
 from sim.scenario.model import Count, Milliseconds, Period, Share, Within
-from sim.scenario.model.units import Sends
 
 Span = tuple[int, int]
 """From (inclusive) and to (exclusive), in ms."""

@@ -1,13 +1,13 @@
 """The data of a scenario: everything a simulated run depends on, as immutable values."""
 
+from sim.faults import Fault, FaultKind
+from sim.files.bounds import Count, Milliseconds, Name, Period, Share, Within
 from sim.scenario.model.applications import Applications, SentHeader
 from sim.scenario.model.changes import Change
 from sim.scenario.model.cluster import Link, Network, ReplicaSpec, Timers
 from sim.scenario.model.expectations import Expect, Limits
-from sim.scenario.model.faults import CrashWithOldFiles, Fault, FaultKind
 from sim.scenario.model.scenario import Scenario
 from sim.scenario.model.topic import Topic
-from sim.scenario.model.units import Count, Milliseconds, Name, Period, Share, Within
 from sim.scenario.model.workload import (
     Ask,
     Consumer,
@@ -23,7 +23,6 @@ __all__ = [
     "Change",
     "Consumer",
     "Count",
-    "CrashWithOldFiles",
     "EndTransaction",
     "Expect",
     "Fault",

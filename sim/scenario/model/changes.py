@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from sim.files.bounds import Count, Milliseconds, Name
 from sim.log.versions import VERSION_SETTINGS, Versions
 from sim.rules.rules import Rules, RuleValue
-from sim.scenario.model.units import Count, Milliseconds, Name
 
 EVERY_REPLICA = "all"
 """In the place of a replica's name: every replica, at that moment."""

@@ -7,9 +7,9 @@ from typing import Annotated, Literal
 
 from annotated_types import Ge
 
+from sim.files.bounds import Latency, Loss, Name, Period, Skew, Within
 from sim.limits import LOAD, PHASES
 from sim.log.versions import Versions
-from sim.scenario.model.units import Latency, Loss, Name, Period, Skew, Within
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,8 +7,8 @@ from typing import Annotated
 
 from annotated_types import Gt
 
+from sim.files.bounds import Within
 from sim.limits import EVENTS
-from sim.scenario.model.units import Within
 
 
 @dataclass(frozen=True, slots=True)

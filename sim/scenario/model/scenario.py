@@ -10,17 +10,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
+from sim.faults import Fault
+from sim.files.bounds import Rounds
 from sim.rules import Rules, Settings
 from sim.rules.upgrade import UpgradeOrders
 from sim.scenario.model.applications import Applications
 from sim.scenario.model.changes import Change
 from sim.scenario.model.cluster import Network, ReplicaSpec, Timers
 from sim.scenario.model.expectations import Expect, Limits
-from sim.scenario.model.faults import Fault
 from sim.scenario.model.rollouts import FlagRollout, Rollout
 from sim.scenario.model.snapshots import SnapshotSettings
 from sim.scenario.model.topic import Topic
-from sim.scenario.model.units import Rounds
 from sim.scenario.model.workload import Ask, Consumer, Workload
 
 

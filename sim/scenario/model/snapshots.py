@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sim.scenario.model.units import Setting, SettingFromOne, Size
+from sim.files.bounds import Setting, SettingFromOne, Size
 
 FETCH_SNAPSHOT_BYTES = 8 * 1024 * 1024
 """Most bytes of a FetchSnapshot answer unless a setting says otherwise (KafkaRaftClient)."""

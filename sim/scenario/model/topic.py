@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sim.scenario.model.units import Setting, SettingFromOne, Share, Size
+from sim.files.bounds import Setting, SettingFromOne, Share, Size
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,6 @@ from typing import Final, Literal
 
 from sim.log.versions import NEW, OLD, VERSION_SETTINGS
 from sim.scenario.model.changes import EVERY_REPLICA, Change
-from sim.scenario.model.faults import FaultKind
 from sim.scenario.model.rollouts import FlagRollout, Rollout
 from sim.scenario.model.scenario import Scenario
 
@@ -65,7 +64,7 @@ def strategy_upgrade(scenario: Scenario, plan: Rollout) -> list[Change]:
         Change(0, EVERY_REPLICA, (("strategy", "offset"),)),
         Change(0, producer=0, versions=False),
     ]
-    joining = [fault.target for fault in scenario.faults if fault.kind is FaultKind.ADD_REPLICA]
+    joining = [fault.target for fault in scenario.faults if fault.joins]
     for index, replica in enumerate(scenario.replicas):
         names = (replica.name, *joining) if index == 0 else (replica.name,)
         software_ms = begins["brokers"] + plan.brokers_ms[index]
@@ -89,7 +88,7 @@ def flag_upgrade(scenario: Scenario, plan: FlagRollout) -> list[Change]:
     """
     order = scenario.upgrade.flag_rollout
     begins = dict(zip(_FLAG_ORDERS[order], plan.phases_ms, strict=True))
-    joining = [fault.target for fault in scenario.faults if fault.kind is FaultKind.ADD_REPLICA]
+    joining = [fault.target for fault in scenario.faults if fault.joins]
     found: list[Change] = []
     for index, replica in enumerate(scenario.replicas):
         names = (replica.name, *joining) if index == 0 else (replica.name,)

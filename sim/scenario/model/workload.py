@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, Literal, NamedTuple
 
-from sim.limits import PHASES
-from sim.scenario.model.units import (
+from sim.files.bounds import (
     BatchRecords,
     Changes,
     Count,
@@ -18,6 +17,7 @@ from sim.scenario.model.units import (
     Transaction,
     Within,
 )
+from sim.limits import PHASES
 
 
 class Send(NamedTuple):

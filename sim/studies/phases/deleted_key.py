@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
+from sim.faults.crash import Crash
 from sim.rules import settings_from
 from sim.scenario.generate import generate
 from sim.scenario.generate.mix import Mix
 from sim.scenario.generate.streams import Draws
-from sim.scenario.model import Fault, FaultKind, Scenario
+from sim.scenario.model import Scenario
 from sim.studies.phases.question import Axis, Point, Question
 
 RETENTION_MS: Final = 1_000
@@ -54,7 +55,7 @@ def scenario(seed: int, point: Point) -> Scenario:
         replicas=tuple(
             replace(replica, cleaner_backoff_ms=backoff_ms) for replica in drawn.replicas
         ),
-        faults=(Fault(at_ms, FaultKind.CRASH, target, outage_ms),),
+        faults=(Crash(at_ms, target, outage_ms),),
     )
 
 

@@ -6,12 +6,16 @@ from dataclasses import replace
 from math import log
 from typing import Final
 
+from sim.faults import Fault
+from sim.faults.crash import Crash
+from sim.faults.migrate import Migrate
+from sim.faults.roll import Roll
 from sim.rules import settings_from
 from sim.scenario.generate import generate
 from sim.scenario.generate.clients import draw_shape
 from sim.scenario.generate.streams import Draws, stream
 from sim.scenario.generate.workload import draw_workload
-from sim.scenario.model import Fault, FaultKind, Scenario
+from sim.scenario.model import Scenario
 from sim.studies.phases.deleted_key import MIX as QUIET_MIX
 from sim.studies.phases.question import Axis, Point, Question
 
@@ -46,9 +50,9 @@ def scenario(seed: int, point: Point) -> Scenario:
             idempotent=False,
         ),
         faults=(
-            Fault(at_ms, FaultKind.CRASH, target, outage_ms),
+            Crash(at_ms, target, outage_ms),
             *_rolls(seed, rolls_per_s),
-            Fault(leads_ms, FaultKind.MIGRATE, target),
+            Migrate(leads_ms, target),
         ),
     )
 
@@ -61,7 +65,7 @@ def _rolls(seed: int, per_s: float) -> list[Fault]:
         at_ms -= log(1.0 - draws.random()) * 1_000 / per_s
         if at_ms >= DURATION_MS:
             return rolls
-        rolls.append(Fault(int(at_ms), FaultKind.ROLL, "leader"))
+        rolls.append(Roll(int(at_ms), "leader"))
 
 
 QUESTION: Final = Question(

@@ -1,0 +1,30 @@
+"""A replica is added to the partition."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+from sim.faults.fault import Fault
+
+if TYPE_CHECKING:
+    from sim.cluster.faults import Faults
+
+
+@dataclass(frozen=True, slots=True)
+class AddReplica(Fault):
+    """A new replica of that name joins with an empty log."""
+
+    kind: ClassVar[str] = "add_replica"
+    place: ClassVar[int] = 9
+    source: ClassVar[str] = "KIP-455; KIP-853"
+    weight: ClassVar[float | None] = 1.0
+    instant: ClassVar[bool] = True
+    joins: ClassVar[bool] = True
+    by_role: ClassVar[bool] = False
+
+    def strike(self, faults: Faults) -> None:
+        """It joins, unless somebody has or had its name."""
+        if self.target not in faults.cluster.nodes and self.target not in faults.gone:
+            faults.cluster.add(self.target)
+            faults.tell(self, self.target, "joins with an empty log")

@@ -1,0 +1,28 @@
+"""What a replica sends is lost, while it hears the others."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+from sim.faults.partition import Partition
+
+if TYPE_CHECKING:
+    from sim.cluster.faults import Faults
+    from sim.cluster.network import Link
+    from sim.cluster.node import Node
+
+
+@dataclass(frozen=True, slots=True)
+class OneWayPartition(Partition):
+    """What it sends is lost for `for_ms`; it hears the others."""
+
+    kind: ClassVar[str] = "one_way_partition"
+    place: ClassVar[int] = 4
+    source: ClassVar[str] = "KIP-595, KIP-996"
+    weight: ClassVar[float | None] = 1.5
+    which: ClassVar[str] = "from it"
+
+    def links(self, faults: Faults, node: Node) -> list[Link]:
+        """What is cut."""
+        return faults.context.network.outgoing(node.name, self.peers)

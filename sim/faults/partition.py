@@ -1,0 +1,53 @@
+"""A replica and others hear nothing of each other."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Annotated, ClassVar
+
+from sim.faults.fault import Fault, Undo
+from sim.files.bounds import Name, Within
+from sim.limits import REPLICAS
+
+if TYPE_CHECKING:
+    from sim.cluster.faults import Faults
+    from sim.cluster.network import Link
+    from sim.cluster.node import Node
+
+
+@dataclass(frozen=True, slots=True)
+class Partition(Fault):
+    """Cut off from all others for `for_ms`."""
+
+    peers: Annotated[tuple[Name, ...], Within(REPLICAS)] = ()
+    """A partition is between the target and these replicas only; default: all others."""
+
+    kind: ClassVar[str] = "partition"
+    place: ClassVar[int] = 3
+    source: ClassVar[str] = "Jepsen: Kafka; KIP-595"
+    weight: ClassVar[float | None] = 2.0
+    outage: ClassVar[bool] = True
+    which: ClassVar[str] = "from and to it"
+    """The messages that are lost."""
+
+    def links(self, faults: Faults, node: Node) -> list[Link]:
+        """What is cut."""
+        network = faults.context.network
+        outgoing = network.outgoing(node.name, self.peers)
+        return outgoing + network.incoming(node.name, self.peers)
+
+    def begin(self, faults: Faults, node: Node) -> Undo:
+        """The links are cut."""
+        others = f", {' and '.join(self.peers)} being the other end" if self.peers else ""
+        detail = f"messages {self.which} are lost for {self.duration_ms} ms{others}"
+        faults.tell(self, node.name, detail)
+        links = self.links(faults, node)
+        faults.context.network.cut(links)
+        faults.cluster.elections.cut_off(node)
+        return partial(_mend, faults, node, links)
+
+
+def _mend(faults: Faults, node: Node, links: list[Link]) -> None:
+    faults.context.network.mend(links)
+    faults.cluster.elections.reconnected(node)

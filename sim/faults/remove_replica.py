@@ -1,0 +1,35 @@
+"""A replica is removed from the partition, up or down, when the others can do without it.
+
+Its name does not come back.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+from sim.faults.fault import Fault
+
+if TYPE_CHECKING:
+    from sim.cluster.faults import Faults
+
+
+@dataclass(frozen=True, slots=True)
+class RemoveReplica(Fault):
+    """Leaves for good, up or down, if it does not lead and the others can do without it."""
+
+    kind: ClassVar[str] = "remove_replica"
+    place: ClassVar[int] = 11
+    source: ClassVar[str] = "KIP-455; KIP-853"
+    instant: ClassVar[bool] = True
+    by_role: ClassVar[bool] = False
+
+    def strike(self, faults: Faults) -> None:
+        """It leaves, unless it led last, or the others need it."""
+        node, leader = faults.target_of(self), faults.context.leader
+        if node is None or leader is None or leader[1] == node.name:
+            return
+        if faults.cluster.elections.may_remove(node):
+            faults.tell(self, node.name, "leaves for good")
+            faults.gone.add(node.name)
+            faults.cluster.remove(node)

@@ -1,0 +1,34 @@
+"""A replica's cleaner rests."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, ClassVar
+
+from sim.faults.fault import Fault, Undo
+
+if TYPE_CHECKING:
+    from sim.cluster.faults import Faults
+    from sim.cluster.node import Node
+
+
+@dataclass(frozen=True, slots=True)
+class SlowCleaner(Fault):
+    """Cleans far more slowly for `for_ms`."""
+
+    kind: ClassVar[str] = "slow_cleaner"
+    place: ClassVar[int] = 6
+    source: ClassVar[str] = "log.cleaner.io.max.bytes.per.second; KIP-354"
+    weight: ClassVar[float | None] = 1.0
+    keeps_position: ClassVar[bool] = True
+
+    def begin(self, faults: Faults, node: Node) -> Undo:
+        """The cleaner rests until nothing makes it rest."""
+        faults.tell(self, node.name, f"its cleaner rests for {self.duration_ms} ms")
+        node.background.paused += 1
+        return partial(_clean_again, node)
+
+
+def _clean_again(node: Node) -> None:
+    node.background.paused -= 1

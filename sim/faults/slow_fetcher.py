@@ -1,0 +1,37 @@
+"""A follower copies so slowly that it falls out of sync."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, ClassVar
+
+from sim.faults.fault import Fault, Undo
+
+if TYPE_CHECKING:
+    from sim.cluster.faults import Faults
+    from sim.cluster.node import Node
+
+
+@dataclass(frozen=True, slots=True)
+class SlowFetcher(Fault):
+    """Fetches far more slowly for `for_ms`."""
+
+    kind: ClassVar[str] = "slow_fetcher"
+    place: ClassVar[int] = 5
+    source: ClassVar[str] = "replica.lag.time.max.ms"
+    weight: ClassVar[float | None] = 2.0
+    outage: ClassVar[bool] = True
+
+    def begin(self, faults: Faults, node: Node) -> Undo:
+        """One batch at a time, with a pause that is longer than a replica may lag."""
+        slow_ms = max(1, faults.context.scenario.timers.replica_lag_max_ms * 3 // 2)
+        detail = f"one batch every {slow_ms} ms for {self.duration_ms} ms"
+        faults.tell(self, node.name, detail)
+        node.fetcher.slow_ms = slow_ms
+        return partial(self._over, faults, node)
+
+    def _over(self, faults: Faults, node: Node) -> None:
+        """Full speed again, unless another one goes on."""
+        if not faults.goes_on(self, node):
+            node.fetcher.slow_ms = 0
