@@ -192,9 +192,23 @@ def refuse_fetch(
         if found.epoch < last_epoch or found.end_offset < offset:
             response = _nothing(Answer.DIVERGING, leader, epoch, request)
             return FetchResult(replace(response, diverging=found), [])
-    if 0 < offset < leader.removed_tombstone_end and replication.lag_guard != "none":
-        return FetchResult(_nothing(Answer.REBUILD, leader, epoch, request), [])
+    if offset < leader.removed_tombstone_end and replication.lag_guard != "none":
+        return _rebuild(leader, leadership, request)
     return None
+
+
+def _rebuild(leader: Replica, leadership: Leadership, request: FetchRequest) -> FetchResult | None:
+    """What a follower below a removed tombstone is told; None = it may read.
+
+    One that begins at 0 copies a log without those tombstones, however many fetches it takes; it
+    may have missed only what is removed after that.
+    """
+    removed, begun = leader.removed_tombstone_end, leadership.begun_below
+    if request.offset == 0:
+        begun[request.follower] = removed
+    if begun.get(request.follower, 0) >= removed:
+        return None
+    return FetchResult(_nothing(Answer.REBUILD, leader, leadership.epoch, request), [])
 
 
 def acknowledge_fetch(
