@@ -39,6 +39,7 @@ SCENARIOS = Path(__file__).parents[2] / "scenarios"
 NEVER_LOST = "committed-never-lost"
 TIMED = [
     SCENARIOS / "kip280" / "timed_two_version_headers_first_counts.yaml",
+    SCENARIOS / "truncation" / "timed_fetch_begins_in_mid_batch.yaml",
     SCENARIOS / "upgrade" / "timed_04_one_broker_still_goes_by_offset.yaml",
 ]
 """What stories cannot show."""
