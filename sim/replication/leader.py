@@ -6,7 +6,6 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from sim.compaction import FIXES
 from sim.log import Batch
 from sim.log.named_tuples import make
 from sim.replication.late_versions import late_record
@@ -223,7 +222,7 @@ def acknowledge_fetch(
         not batches
         and believed != leader.log.log_end_offset
         and rules.replication.follower_position == "read_end"
-        and not FIXES[rules.cleaner.fix].announces_gaps
+        and not rules.cleaner.fix_applied.announces_gaps
     ):
         believed = leader.log.log_end_offset
     return record_position(leader, request.follower, believed, rules=rules)
@@ -252,7 +251,7 @@ def answer_with(
         tuple(log.epochs.entries) if rules.replication.epoch_cache == "copied" else (),
         request.correlation_id,
     )
-    if not batches and FIXES[rules.cleaner.fix].announces_gaps:
+    if not batches and rules.cleaner.fix_applied.announces_gaps:
         return _with_gap(response, leader)
     return response
 

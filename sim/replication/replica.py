@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
-from sim.compaction import FIXES
 from sim.log import Log, LogConfig, Record
 from sim.log.epochs import EpochEntry
 from sim.replication.messages import SnapshotId
@@ -290,7 +289,7 @@ def come_back(replica: Replica, *, rules: Rules) -> list[Event]:
     return restart(
         replica,
         leo_from_last_record=rules.storage.leo_source == "last_record",
-        log_end_persists=FIXES[rules.cleaner.fix].persists_log_end,
+        log_end_persists=rules.cleaner.fix_applied.persists_log_end,
     )
 
 

@@ -17,7 +17,6 @@ from sim.check import Checker
 from sim.check.checker import known_invariants, story_invariants
 from sim.check.counters import RunCounters
 from sim.check.coverage import SITUATIONS
-from sim.compaction import FIXES
 from sim.errors import BadInput, did_you_mean
 from sim.files.formats import SCENARIO_FORMAT, STORY_FORMAT
 from sim.limits import COMBINATIONS
@@ -298,9 +297,8 @@ def _run_story(story: Story) -> MatrixCell:
 
 def _counted(run: StoryRun) -> dict[str, int]:
     rules = run.story.rules
-    fix = FIXES[rules.cleaner.fix]
     checker = Checker(rules, ())
-    counters = RunCounters(checker, persists_log_end=fix.persists_log_end)
+    counters = RunCounters(checker)
     for step, event in run.events:
         checker.on(step, event)
     return counters.values({"events": len(run.events)})

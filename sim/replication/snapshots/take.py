@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sim.compaction import TOMBSTONE_MARKS, fold
+from sim.compaction import fold
 from sim.compaction.fold import fold_deltas
 from sim.log import Control, Record, control_batch
 from sim.replication.leader import append
@@ -18,7 +18,7 @@ def state_below(replica: Replica, below: int, *, rules: Rules) -> dict[str, Reco
     """Key -> the record that holds its state, from the snapshot at the log start up to `below`."""
     base = replica.base_snapshot()
     records = () if base is None else base.records
-    is_tombstone, batches = TOMBSTONE_MARKS[rules.cleaner.tombstone_mark], replica.log.batches()
+    is_tombstone, batches = rules.cleaner.is_tombstone, replica.log.batches()
     if rules.snapshots.state_machine == "deltas":
         return fold_deltas(batches, below=below, is_tombstone=is_tombstone, base=records)
     strategy = judging_strategy(rules)
