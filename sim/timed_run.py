@@ -23,7 +23,6 @@ from sim.check.durability import OUTSIDE
 from sim.check.judged import judged, not_as_expected
 from sim.cluster.context import SimulationResult
 from sim.cluster.simulation import Fork, simulate
-from sim.compaction import FIXES
 from sim.foreign.html import text as shown
 from sim.rules import Rules, Settings
 from sim.rules.upgrade import UpgradeOrders
@@ -260,10 +259,7 @@ class _Recorder:
         self, checker: Checker, trace: list[tuple[int, Event]] | None, *, faults_end_ms: int
     ) -> None:
         self.checker = checker
-        fix = FIXES[checker.history.rules.cleaner.fix]
-        self.counters = RunCounters(
-            checker, persists_log_end=fix.persists_log_end, faults_end_ms=faults_end_ms
-        )
+        self.counters = RunCounters(checker, faults_end_ms=faults_end_ms)
         self.coverage = Coverage(checker, self.counters)
         self.events = 0
         self._trace = trace

@@ -212,17 +212,14 @@ class RunCounters:
         counts: Name of each counter -> what was counted so far, in the order of every table.
     """
 
-    def __init__(
-        self, checker: Checker, *, persists_log_end: bool = False, faults_end_ms: int = 0
-    ) -> None:
+    def __init__(self, checker: Checker, *, faults_end_ms: int = 0) -> None:
         """All zero.
 
-        `persists_log_end` is what the fix does with the end of each pass. What waits to be removed
-        is counted in passes before `faults_end_ms`.
+        What waits to be removed is counted in passes before `faults_end_ms`.
         """
         self.counts: dict[str, int] = dict.fromkeys(COUNTERS, 0)
         self._history = checker.history
-        self._persists_log_end = persists_log_end
+        self._persists_log_end = checker.history.rules.cleaner.fix_applied.persists_log_end
         self._leader: str | None = None
         self._stubs: dict[str, int] = {}
         self._ends: dict[str, int] = {}

@@ -126,7 +126,7 @@ class Fetcher:
                 yield self._waiting.pause(self._retry_ms, self._timeout_ms)
             elif response is not None:
                 question = self._truncate(question, response)
-        while replica.up:
+        while replica.up and not replica.fetching_failed:
             if replica.download is None:
                 response = yield self._fetch(leader)
                 pause_ms = 0 if response is None else self._append(response)

@@ -116,8 +116,13 @@ class Settling:
 
     @staticmethod
     def _is_synced(leader: Node, node: Node) -> bool:
-        """Its fetch at its own log end waits at the leader, and it knows the high watermark."""
+        """Its fetch at its own log end waits at the leader, and it knows the high watermark.
+
+        Nothing is waited for from a follower that cannot go on.
+        """
         assert leader.leader is not None
+        if node.replica.fetching_failed:
+            return True
         fetch = leader.leader.fetches.waiting.get(node.name)
         log = node.replica.log
         if (

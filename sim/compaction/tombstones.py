@@ -113,7 +113,7 @@ def record_horizon(record: Record) -> int | None:
     """The delete horizon in the record's own header, in ms; None without one."""
     for name, value in record.headers:
         if name == HORIZON_HEADER:
-            return int.from_bytes(value, "big")
+            return int.from_bytes(value, "big", signed=True)
     return None
 
 
@@ -125,8 +125,8 @@ def without_record_horizon(record: Record) -> Record:
 
 
 def with_record_horizon(record: Record, horizon_ms: int) -> Record:
-    """The record with one header more: its delete horizon in ms, 8 bytes big-endian."""
-    header = (HORIZON_HEADER, horizon_ms.to_bytes(8, "big"))
+    """The record with one header more: its delete horizon in ms, 8 bytes, signed."""
+    header = (HORIZON_HEADER, horizon_ms.to_bytes(8, "big", signed=True))
     return record._replace(headers=(*record.headers, header))
 
 

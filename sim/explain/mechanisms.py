@@ -216,6 +216,12 @@ UNFINISHED = _known("pass left unfinished", "checkpoint_02", "cleaner_checkpoint
 """A crash undid a pass, and what it covered counts as clean all the same."""
 STOPPED_AT_RECORD = _known("cleaning stopped at a record", "KIP-280; kip280_61", *_VERSION)
 """A pass cannot go on at a record."""
+FETCHING_FAILED = _known(
+    "fetching failed",
+    "UnexpectedAppendOffsetException; timed_fetch_begins_in_mid_batch",
+    "truncation",
+)
+"""A follower could not append what it fetched, since its log ends within a batch."""
 NEVER_CLEANED = _known("no pass came", "KIP-534; kip534_14")
 """No pass ran once it was due."""
 WAITS_FOR_ABSENT = _known("waits for a replica that is away", "kip630_05", "tombstone_removal")

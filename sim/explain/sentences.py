@@ -186,6 +186,8 @@ TEMPLATES: Final[dict[FactKind, dict[str, str]]] = {
     "version": {
         "changed": "{field} of {uid:record} was {was} as appended and is {now}",
         "its records": "its records: {uids:records}",
+        "fetching failed": "{replica} fetched no more from {leader} {when}: a batch begins at "
+        "{base_offset}, its log ends at {log_end_offset}",
         "stopped at": "a pass of {replica} could not go on at {offset} {when}, {uid:record}",
         "understood": "{consumer} was given value {value}, flag {flag}, and took it for {what}; "
         "appended was value {was}, flag {was_flag} (tombstone_mark: {tombstone_mark})",

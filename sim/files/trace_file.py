@@ -9,7 +9,6 @@ from typing import Any, Literal, NamedTuple
 
 import msgspec
 
-from sim.compaction import TOMBSTONE_MARKS
 from sim.files.atomic import replacing
 from sim.files.formats import TRACE_FORMAT
 from sim.rules import Rules, Settings
@@ -110,7 +109,7 @@ def trace_lines(
     """The lines of a trace one after the other, each with its end of line."""
     encode = msgspec.json.Encoder().encode
     yield encode(header.as_row()) + b"\n"
-    is_tombstone = TOMBSTONE_MARKS[header.judged_by.cleaner.tombstone_mark]
+    is_tombstone = header.judged_by.cleaner.is_tombstone
     at = count = 0
     for at, event in events:
         yield encode(as_row(at, event, is_tombstone)) + b"\n"

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from sim.compaction import (
-    TOMBSTONE_MARKS,
     UnreadableVersion,
 )
 from sim.compaction.strategies import Strategy, Version
@@ -145,7 +144,7 @@ def _note_pass(history: KeyHistory, result: PassResult) -> None:
 
 def _look_at_log(history: KeyHistory, *, number: int) -> None:
     """Note what there is of the key now, after step `number`."""
-    is_tombstone = TOMBSTONE_MARKS[history.rules.rules.cleaner.tombstone_mark]
+    is_tombstone = history.rules.rules.cleaner.is_tombstone
     there = {record.offset for batch in history.log.batches() for record in batch.records}
     for offset, known in list(history.records.items()):
         if known.removal is None and offset not in there:  # cut off, or deleted with its segment

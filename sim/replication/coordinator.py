@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-from sim.compaction import TOMBSTONE_MARKS, fold
+from sim.compaction import fold
 from sim.compaction.strategies import STRATEGIES
 from sim.log import Batch, Record, data_batch
 from sim.replication.messages import CoordinatorRequest, CoordinatorResponse, ErrorCode
@@ -191,6 +191,6 @@ def _state(
         replica.log.read_below(coordinator.applied, below) if below > coordinator.applied else (),
         below=below,
         strategy=STRATEGIES["offset"],
-        is_tombstone=TOMBSTONE_MARKS[rules.cleaner.tombstone_mark],
+        is_tombstone=rules.cleaner.is_tombstone,
         base=coordinator.entries.values(),
     )

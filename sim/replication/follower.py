@@ -19,6 +19,7 @@ from sim.trace import (
     Copied,
     EpochCacheChanged,
     Event,
+    FetchingFailed,
     GapLearned,
     HighWatermarkMoved,
     Pushed,
@@ -111,8 +112,10 @@ def receive_fetch(
     log = follower.log
     elsewhere = response.fetch_offset != log.log_end_offset
     if answer is RECORDS:
-        if elsewhere:
+        if elsewhere or follower.fetching_failed:
             return _ignored(follower, answer)
+        if response.batches and response.batches[0].base_offset < log.log_end_offset:
+            return ReceiveResult([_fail(follower, response)])
         high_watermark = log.high_watermark
         events = _copy(follower, response, rules, now_ms)
         return ReceiveResult(events, committed=log.high_watermark != high_watermark)
@@ -150,6 +153,13 @@ def _ignored(follower: Replica, answer: Answer) -> ReceiveResult:
     """Nothing comes of a stale answer; after one with records the next fetch may go out at once."""
     later = answer is not RECORDS and follower.download is None
     return ReceiveResult([], retry_later=later)
+
+
+def _fail(follower: Replica, response: FetchResponse) -> FetchingFailed:
+    """Give up fetching: the answer begins in the middle of a batch, where logs have diverged."""
+    follower.fetching_failed = True
+    end = follower.log.log_end_offset
+    return FetchingFailed(follower.name, response.leader, response.batches[0].base_offset, end)
 
 
 def _copy(follower: Replica, response: FetchResponse, rules: Rules, now_ms: int) -> list[Event]:

@@ -6,7 +6,6 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from sim.compaction import FIXES
 from sim.log import Batch
 from sim.log.named_tuples import make
 from sim.replication.late_versions import late_record
@@ -192,9 +191,23 @@ def refuse_fetch(
         if found.epoch < last_epoch or found.end_offset < offset:
             response = _nothing(Answer.DIVERGING, leader, epoch, request)
             return FetchResult(replace(response, diverging=found), [])
-    if 0 < offset < leader.removed_tombstone_end and replication.lag_guard != "none":
-        return FetchResult(_nothing(Answer.REBUILD, leader, epoch, request), [])
+    if offset < leader.removed_tombstone_end and replication.lag_guard != "none":
+        return _rebuild(leader, leadership, request)
     return None
+
+
+def _rebuild(leader: Replica, leadership: Leadership, request: FetchRequest) -> FetchResult | None:
+    """What a follower below a removed tombstone is told; None = it may read.
+
+    One that begins at 0 copies a log without those tombstones, however many fetches it takes; it
+    may have missed only what is removed after that.
+    """
+    removed, begun = leader.removed_tombstone_end, leadership.begun_below
+    if request.offset == 0:
+        begun[request.follower] = removed
+    if begun.get(request.follower, 0) >= removed:
+        return None
+    return FetchResult(_nothing(Answer.REBUILD, leader, leadership.epoch, request), [])
 
 
 def acknowledge_fetch(
@@ -209,7 +222,7 @@ def acknowledge_fetch(
         not batches
         and believed != leader.log.log_end_offset
         and rules.replication.follower_position == "read_end"
-        and not FIXES[rules.cleaner.fix].announces_gaps
+        and not rules.cleaner.fix_applied.announces_gaps
     ):
         believed = leader.log.log_end_offset
     return record_position(leader, request.follower, believed, rules=rules)
@@ -238,7 +251,7 @@ def answer_with(
         tuple(log.epochs.entries) if rules.replication.epoch_cache == "copied" else (),
         request.correlation_id,
     )
-    if not batches and FIXES[rules.cleaner.fix].announces_gaps:
+    if not batches and rules.cleaner.fix_applied.announces_gaps:
         return _with_gap(response, leader)
     return response
 

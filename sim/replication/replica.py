@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
-from sim.compaction import FIXES
 from sim.log import Log, LogConfig, Record
 from sim.log.epochs import EpochEntry
 from sim.replication.messages import SnapshotId
@@ -73,6 +72,8 @@ class Leadership:
         awaited: Others that the high watermark waits for, since they are about to join.
         voters: The replicas a majority is counted over.
         positions: Follower name -> offset below which the leader believes it has everything.
+        begun_below: Follower name -> below it no tombstone was left when the follower last fetched
+            at 0 (exclusive; `lag_guard`).
     """
 
     epoch: int
@@ -82,6 +83,7 @@ class Leadership:
     positions: dict[str, int] = field(default_factory=dict)
     confirmed: int | None = None
     awaited: tuple[str, ...] = ()
+    begun_below: dict[str, int] = field(default_factory=dict)
 
     @property
     def in_sync(self) -> int:
@@ -115,6 +117,8 @@ class Replica:
             removed tombstone, or what a leader said it is; None = nothing was removed.
         stubs: With `late_versions: stub`: key -> its removed tombstone, as far as a cleaner needs.
         uncleanable: A pass failed; there are no more until it restarts.
+        fetching_failed: It could not append what it fetched, and fetches no more until it restarts
+            or follows a leader of another epoch.
         epoch_file: What a restart finds in the file of leader epochs, where a crash left that
             behind or ahead of the log; None = what the cache held.
         snapshots: Its snapshots by id, oldest first.
@@ -128,6 +132,7 @@ class Replica:
         "download",
         "epoch",
         "epoch_file",
+        "fetching_failed",
         "first_dirty_offset",
         "last_cleaning",
         "leadership",
@@ -161,6 +166,7 @@ class Replica:
         self.disk = 1
         self.removed_tombstone_end = 0
         self.uncleanable = False
+        self.fetching_failed = False
         self.epoch_file: list[EpochEntry] | None = None
         self.version_floor: tuple[int, ...] | None = None
         self.stubs: dict[str, Record] = {}
@@ -254,6 +260,7 @@ def restart(
     replica.up = True
     replica.download = None
     replica.uncleanable = False
+    replica.fetching_failed = False
     if replica.leadership is not None:
         replica.leadership.positions.clear()
     replica.log.reopen(recovered_from=replica.log.flushed_end)
@@ -282,7 +289,7 @@ def come_back(replica: Replica, *, rules: Rules) -> list[Event]:
     return restart(
         replica,
         leo_from_last_record=rules.storage.leo_source == "last_record",
-        log_end_persists=FIXES[rules.cleaner.fix].persists_log_end,
+        log_end_persists=rules.cleaner.fix_applied.persists_log_end,
     )
 
 

@@ -62,6 +62,7 @@ def start_following(follower: Replica, epoch: int, *, rules: Rules) -> FollowRes
             return FollowResult([], refused=True)
         follower.sees(epoch)
     follower.leadership = None
+    follower.fetching_failed = False
     events = drop_download(follower, reason="a new leader")
     if rules.replication.truncation == "high_watermark":
         events += truncate(follower, follower.log.high_watermark)

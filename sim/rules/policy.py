@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 from sim.compaction import (
-    FIXES,
-    TOMBSTONE_MARKS,
-    TOMBSTONE_REMOVALS,
     CleanerPolicy,
     Strategy,
     strategy_for,
@@ -20,9 +17,9 @@ def cleaner_policy(rules: Rules) -> CleanerPolicy:
     cleaner = rules.cleaner
     return CleanerPolicy(
         strategy=cleaner_strategy(rules),
-        fix=FIXES[cleaner.fix],
-        removal=TOMBSTONE_REMOVALS[cleaner.tombstone_removal],
-        is_tombstone=TOMBSTONE_MARKS[cleaner.tombstone_mark],
+        fix=cleaner.fix_applied,
+        removal=cleaner.removal,
+        is_tombstone=cleaner.is_tombstone,
         full_map=cleaner.map_range == "full",
         index_interval_bytes=rules.topic.index_interval_bytes
         if cleaner.map_reads_from == "offset_index"

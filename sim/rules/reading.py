@@ -2,92 +2,75 @@
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple
+from typing import Annotated, Literal, NamedTuple
 
-from sim.rules.spec import RuleSpec, Value
+from sim.rules.spec import Value, rule
 
 
 class ReadingRules(NamedTuple):
     """What consumers are given, what they keep, and what they do at a new leader."""
 
-    consumer_order: Literal["offset", "strategy"] = "offset"
-    horizon_header: Literal["hidden", "visible"] = "hidden"
-    consumer_validation: Literal["none", "epoch"] = "none"
-    aborted_list: Literal["index", "history"] = "index"
-
-
-READING_TABLE: tuple[RuleSpec, ...] = (
-    RuleSpec(
-        "consumer_order",
-        "which of the records of a key that it was given a consumer keeps",
-        (
-            Value(
-                "offset",
+    consumer_order: Annotated[
+        Literal["offset", "strategy"],
+        rule(
+            "which of the records of a key that it was given a consumer keeps",
+            offset=Value(
                 "the last one",
                 "KIP-280, Recommendations: what a consumer does that is not aware of the strategy",
                 "kip280/kip280_69_consumer_takes_the_last_record.yaml",
             ),
-            Value(
-                "strategy",
+            strategy=Value(
                 "the one that wins by the strategy",
                 "KIP-280, Recommendations: consumers should be aware of the strategy",
                 "kip280/kip280_70_consumer_applies_the_strategy.yaml",
             ),
         ),
-    ),
-    RuleSpec(
-        "horizon_header",
-        "with record_horizon: whether consumers are given the header that holds the horizon",
-        (
-            Value(
-                "hidden",
+    ] = "offset"
+    horizon_header: Annotated[
+        Literal["hidden", "visible"],
+        rule(
+            "with record_horizon: whether consumers are given the header that holds the horizon",
+            hidden=Value(
                 "it is taken off",
                 "KIP-534, Rejected Alternatives: a header that consumers should not see",
                 "kip534/kip534_17_horizon_in_the_record.yaml",
             ),
-            Value(
-                "visible",
+            visible=Value(
                 "it is a header like any other",
                 "KIP-534, Rejected Alternatives: what a header does if nobody takes it off",
                 "kip534/kip534_18_readers_see_the_header.yaml",
             ),
         ),
-    ),
-    RuleSpec(
-        "consumer_validation",
-        "what a consumer does first at a new leader",
-        (
-            Value(
-                "none",
+    ] = "hidden"
+    consumer_validation: Annotated[
+        Literal["none", "epoch"],
+        rule(
+            "what a consumer does first at a new leader",
+            none=Value(
                 "it goes on at its offset",
                 "consumers before KIP-320",
                 "readers/readers_06_position_carried_to_another_history.yaml",
             ),
-            Value(
-                "epoch",
+            epoch=Value(
                 "it asks where the epoch of its position ends",
                 "KIP-320; SubscriptionState.maybeCompleteValidation",
                 "readers/readers_07_position_checked_with_the_new_leader.yaml",
             ),
         ),
-    ),
-    RuleSpec(
-        "aborted_list",
-        "which aborted transactions a read_committed consumer is told of",
-        (
-            Value(
-                "index",
+    ] = "none"
+    aborted_list: Annotated[
+        Literal["index", "history"],
+        rule(
+            "which aborted transactions a read_committed consumer is told of",
+            index=Value(
                 "those whose marker is left",
                 "TransactionIndex.collectAbortedTxns",
                 "readers/readers_09_list_goes_with_the_markers.yaml",
             ),
-            Value(
-                "history",
+            history=Value(
                 "all there ever were",
                 "Redpanda before PR 7081",
                 "readers/readers_08_list_of_all_aborted_transactions.yaml",
             ),
         ),
-    ),
-)
-"""What each of them decides, in their order; each value with its source and an example."""
+    ] = "index"

@@ -1,9 +1,9 @@
 """Rules: every disputed behaviour of the protocol and of the cleaner as a named switch.
 
 A hidden choice makes a testbed report bugs that are not there, or miss those that are. Each group
-of rules has a module beside this one: a class with the values as types, and a table that says what
-each value means and who says so. Files and the command line know rules by their names alone,
-without the group.
+of rules has a module beside this one: a class with a field for each rule, whose annotation is its
+one home: values as types, what it decides, what each value means and who says so. Files and the
+command line know rules by their names alone, without the group.
 """
 
 from __future__ import annotations
@@ -13,16 +13,16 @@ from typing import Any, NamedTuple
 
 from sim.errors import BadInput, did_you_mean
 from sim.limits import in_short, whole_number
-from sim.rules.cleaner import CLEANER_TABLE, CleanerRules
-from sim.rules.coordinator import COORDINATOR_TABLE, CoordinatorRules
-from sim.rules.election import ELECTION_TABLE, ElectionRules
-from sim.rules.reading import READING_TABLE, ReadingRules
-from sim.rules.replication import REPLICATION_TABLE, ReplicationRules
-from sim.rules.snapshots import SNAPSHOTS_TABLE, SnapshotRules
-from sim.rules.spec import RuleSpec, RuleValue, shown
-from sim.rules.storage import STORAGE_TABLE, StorageRules
-from sim.rules.topic import TOPIC_TABLE, TopicSettings
-from sim.rules.upgrade import UPGRADE_TABLE, UpgradeOrders
+from sim.rules.cleaner import CleanerRules
+from sim.rules.coordinator import CoordinatorRules
+from sim.rules.election import ElectionRules
+from sim.rules.reading import ReadingRules
+from sim.rules.replication import ReplicationRules
+from sim.rules.snapshots import SnapshotRules
+from sim.rules.spec import RuleSpec, RuleValue, rules_of, shown
+from sim.rules.storage import StorageRules
+from sim.rules.topic import TopicSettings
+from sim.rules.upgrade import UpgradeOrders
 
 __all__ = ["RULES", "RuleSpec", "RuleValue", "Rules", "Settings", "check_value", "listed", "shown"]
 
@@ -123,22 +123,11 @@ GROUP_OF: dict[str, str] = {
 DEFAULTS: dict[str, RuleValue] = Settings().as_dict()
 """The default of every rule, those of upgrades last."""
 
-_SPECS: dict[str, RuleSpec] = {
-    spec.name: spec
-    for spec in (
-        *CLEANER_TABLE,
-        *REPLICATION_TABLE,
-        *ELECTION_TABLE,
-        *STORAGE_TABLE,
-        *SNAPSHOTS_TABLE,
-        *READING_TABLE,
-        *COORDINATOR_TABLE,
-        *TOPIC_TABLE,
-        *UPGRADE_TABLE,
-    )
+RULES: dict[str, RuleSpec] = {
+    name: spec
+    for group in (*Rules(), UpgradeOrders())
+    for name, spec in rules_of(type(group)).items()
 }
-
-RULES: dict[str, RuleSpec] = {name: _SPECS[name] for name in DEFAULTS}
 """Every rule by name, in the order of `Settings`."""
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import NamedTuple, get_type_hints
 
 from sim.compaction.extending import meaning_of
 from sim.limits import Limit
@@ -16,16 +16,16 @@ class Value(NamedTuple):
     """One value of a rule.
 
     Attributes:
-        name: The value, as in files.
         means: What it means, for people.
         source: Who says so: a section of a KIP, a class and method, a ticket, a paper.
         example: A file below `scenarios/` in which it makes a difference; empty for a plugin's.
+        name: The value, as in files.
     """
 
-    name: RuleValue
     means: str
     source: str
     example: str = ""
+    name: RuleValue = ""
 
 
 def shown(value: object) -> str:
@@ -34,10 +34,9 @@ def shown(value: object) -> str:
 
 
 class RuleSpec(NamedTuple):
-    """One rule.
+    """One rule, in the annotation of the field that holds it.
 
     Attributes:
-        name: Its name in files and on the command line.
         decides: What it decides, for people.
         choices: Its values, the default first; empty when any number or text will do. A registry
             of strategies, fixes or the like stands for what is in it when asked: each has a
@@ -46,15 +45,16 @@ class RuleSpec(NamedTuple):
         source: Who says so, of a rule that takes any number or text; else each value has its own.
         minimum: Smallest allowed number, for rules that take one.
         limit: Largest allowed number, or longest text, for rules that take any.
+        name: Its name in files and on the command line: that of the field.
     """
 
-    name: str
     decides: str
     choices: tuple[Value, ...] | Mapping[str, object] = ()
     examples: Mapping[str, str] = MappingProxyType({})
     source: str = ""
     minimum: int | None = None
     limit: Limit | None = None
+    name: str = ""
 
     @property
     def values(self) -> tuple[RuleValue, ...]:
@@ -68,9 +68,22 @@ class RuleSpec(NamedTuple):
         if isinstance(self.choices, tuple):
             return self.choices
         return tuple(
-            Value(name, meaning_of(one), source_of(one), self.examples.get(name, ""))
+            Value(meaning_of(one), source_of(one), self.examples.get(name, ""), name)
             for name, one in self.choices.items()
         )
+
+
+def rule(decides: str, **values: Value) -> RuleSpec:
+    """A rule with these values, the default first; `true` and `false` are those of a flag."""
+    flags: dict[str, RuleValue] = {"true": True, "false": False}
+    named = [value._replace(name=flags.get(name, name)) for name, value in values.items()]
+    return RuleSpec(decides, tuple(named))
+
+
+def rules_of(group: type) -> dict[str, RuleSpec]:
+    """The rules of a group by name, in the order of its fields."""
+    kinds = get_type_hints(group, include_extras=True)
+    return {name: kind.__metadata__[0]._replace(name=name) for name, kind in kinds.items()}
 
 
 def source_of(described: object) -> str:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple
+from typing import Annotated, Literal, NamedTuple
 
-from sim.rules.spec import RuleSpec, Value
+from sim.rules.spec import Value, rule
 
 Flush = Literal["acknowledged", "on_append", "before_fetch", "interval"]
 """What of a log is on disk."""
@@ -16,127 +16,103 @@ SegmentSwap = Literal["swap_files", "new_first", "old_first"]
 class StorageRules(NamedTuple):
     """What is on disk when, and what a restart makes of it."""
 
-    leo_source: Literal["stored", "last_record"] = "stored"
-    flush: Flush = "acknowledged"
-    segment_swap: SegmentSwap = "swap_files"
-    cleaner_checkpoint: Literal["after_work", "before_work", "both"] = "after_work"
-    epoch_recovery: Literal["from_batches", "as_stored"] = "from_batches"
-
-
-STORAGE_TABLE: tuple[RuleSpec, ...] = (
-    RuleSpec(
-        "leo_source",
-        "where a replica knows its log end offset from after cleaning and after a restart",
-        (
-            Value(
-                "stored",
+    leo_source: Annotated[
+        Literal["stored", "last_record"],
+        rule(
+            "where a replica knows its log end offset from after cleaning and after a restart",
+            stored=Value(
                 "it is kept beside the records",
                 "LocalLog.nextOffsetMetadata",
                 "kip280/kip280_50_cleaning_leaves_the_log_end.yaml",
             ),
-            Value(
-                "last_record",
+            last_record=Value(
                 "it is the offset after the last record that is left",
                 "etcd issue 17780",
                 "kip280/kip280_49_cleaning_moves_the_log_end.yaml",
             ),
         ),
-    ),
-    RuleSpec(
-        "flush",
-        "what of a log is on disk, so survives a loss of power",
-        (
-            Value(
-                "acknowledged",
+    ] = "stored"
+    flush: Annotated[
+        Flush,
+        rule(
+            "what of a log is on disk, so survives a loss of power",
+            acknowledged=Value(
                 "what a follower fetched past, and what is committed",
                 "KafkaRaftClient.appendAsFollower",
                 "durability/durability_04_acknowledged_records_survive.yaml",
             ),
-            Value(
-                "on_append",
+            on_append=Value(
                 "everything",
                 "log.flush.interval.messages = 1; etcd, server/storage/wal",
                 "durability/durability_02_power_failure_every_append_flushed.yaml",
             ),
-            Value(
-                "before_fetch",
+            before_fetch=Value(
                 "what a leader appended, and what a follower fetched past",
                 "KafkaRaftClient.flushLeaderLog, .appendAsFollower",
                 "durability/durability_03_flushed_before_acknowledged.yaml",
             ),
-            Value(
-                "interval",
+            interval=Value(
                 "what flush.messages and flush.ms say, and closed segments",
                 "log.flush.interval.messages, log.flush.interval.ms; UnifiedLog.roll",
                 "durability/durability_01_power_failure_nothing_flushed.yaml",
             ),
         ),
-    ),
-    RuleSpec(
-        "segment_swap",
-        "how cleaned segments take the place of the old ones, if a crash comes in between",
-        (
-            Value(
-                "swap_files",
+    ] = "acknowledged"
+    segment_swap: Annotated[
+        SegmentSwap,
+        rule(
+            "how cleaned segments take the place of the old ones, if a crash comes in between",
+            swap_files=Value(
                 "by a file that a restart finishes with: all of a group or nothing",
                 "LocalLog.replaceSegments; LogLoader.load",
                 "durability/swap_03_swap_file_is_finished.yaml",
             ),
-            Value(
-                "new_first",
+            new_first=Value(
                 "the cleaned one first: what was merged may be there twice",
                 "Redpanda before PR 26755",
                 "durability/swap_04_cleaned_segment_first.yaml",
             ),
-            Value(
-                "old_first",
+            old_first=Value(
                 "the old ones go first: both may be missing",
                 "BookKeeper issue 1534",
                 "durability/swap_02_old_segments_deleted_first.yaml",
             ),
         ),
-    ),
-    RuleSpec(
-        "cleaner_checkpoint",
-        "when it is written down up to where a log is cleaned, if a crash comes in between",
-        (
-            Value(
-                "after_work",
+    ] = "swap_files"
+    cleaner_checkpoint: Annotated[
+        Literal["after_work", "before_work", "both"],
+        rule(
+            "when it is written down up to where a log is cleaned, if a crash comes in between",
+            after_work=Value(
                 "after the pass",
                 "Cleaner.doClean; LogCleanerManager.doneCleaning",
                 "durability/checkpoint_01_saved_after_the_work.yaml",
             ),
-            Value(
-                "before_work",
+            before_work=Value(
                 "before the pass: what was not cleaned counts as clean",
                 "etcd, v3.5 data inconsistency postmortem",
                 "durability/checkpoint_02_saved_before_the_work.yaml",
             ),
-            Value(
-                "both",
+            both=Value(
                 "before it what is begun, after it what is done; the log end is above the first",
                 "etcd PR 17815: scheduled and finished compact revision",
                 "durability/checkpoint_04_begun_and_done.yaml",
             ),
         ),
-    ),
-    RuleSpec(
-        "epoch_recovery",
-        "what a restart makes of a file of leader epochs that is behind or ahead of the log",
-        (
-            Value(
-                "from_batches",
+    ] = "after_work"
+    epoch_recovery: Annotated[
+        Literal["from_batches", "as_stored"],
+        rule(
+            "what a restart makes of a file of leader epochs that is behind or ahead of the log",
+            from_batches=Value(
                 "newer epochs come from the batches; those at or above the log end go",
                 "LogSegment.recover; LogLoader.load",
                 "durability/files_02_epochs_come_from_the_batches.yaml",
             ),
-            Value(
-                "as_stored",
+            as_stored=Value(
                 "nothing: the file is believed",
                 "this project: what LogLoader.load protects from; KAFKA-16541",
                 "durability/files_01_file_of_epochs_is_behind.yaml",
             ),
         ),
-    ),
-)
-"""What each of them decides, in their order; each value with its source and an example."""
+    ] = "from_batches"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 from sim.limits import INT_SETTING, NAME, SETTING
 from sim.log.offset_index import INDEX_INTERVAL_BYTES
@@ -22,39 +22,38 @@ class TopicSettings(NamedTuple):
         min_isr: Smallest in-sync set that commits, the leader included.
     """
 
-    strategy_header: str = "version"
-    delete_retention_ms: int = 86_400_000
-    index_interval_bytes: int = INDEX_INTERVAL_BYTES
-    min_isr: int = 1
-
-
-TOPIC_TABLE: tuple[RuleSpec, ...] = (
-    RuleSpec(
-        "strategy_header",
-        "name of the header that the header strategy reads",
-        source="KIP-280, compaction.strategy.header",
-        limit=NAME,
-    ),
-    RuleSpec(
-        "delete_retention_ms",
-        "ms from the first pass that keeps a tombstone to the first that may remove it",
-        source="delete.retention.ms, KIP-534",
-        minimum=0,
-        limit=SETTING,
-    ),
-    RuleSpec(
-        "index_interval_bytes",
-        "bytes of a segment after which its offset index gets an entry before the next batch",
-        source="index.interval.bytes; LogSegment.append",
-        minimum=0,
-        limit=INT_SETTING,
-    ),
-    RuleSpec(
-        "min_isr",
-        "isr: smallest in-sync set with which the high watermark moves",
-        source="min.insync.replicas, KIP-966",
-        minimum=1,
-        limit=INT_SETTING,
-    ),
-)
-"""What each of them decides, in their order; each value with its source and an example."""
+    strategy_header: Annotated[
+        str,
+        RuleSpec(
+            "name of the header that the header strategy reads",
+            source="KIP-280, compaction.strategy.header",
+            limit=NAME,
+        ),
+    ] = "version"
+    delete_retention_ms: Annotated[
+        int,
+        RuleSpec(
+            "ms from the first pass that keeps a tombstone to the first that may remove it",
+            source="delete.retention.ms, KIP-534",
+            minimum=0,
+            limit=SETTING,
+        ),
+    ] = 86_400_000
+    index_interval_bytes: Annotated[
+        int,
+        RuleSpec(
+            "bytes of a segment after which its offset index gets an entry before the next batch",
+            source="index.interval.bytes; LogSegment.append",
+            minimum=0,
+            limit=INT_SETTING,
+        ),
+    ] = INDEX_INTERVAL_BYTES
+    min_isr: Annotated[
+        int,
+        RuleSpec(
+            "isr: smallest in-sync set with which the high watermark moves",
+            source="min.insync.replicas, KIP-966",
+            minimum=1,
+            limit=INT_SETTING,
+        ),
+    ] = 1

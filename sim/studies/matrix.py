@@ -17,7 +17,6 @@ from sim.bounds import Inconclusive
 from sim.check import Checker, Violation
 from sim.check.checker import story_invariants
 from sim.check.counters import RunCounters
-from sim.compaction import FIXES
 from sim.errors import BadInput, did_you_mean
 from sim.files.formats import SCENARIO_FORMAT, STORY_FORMAT
 from sim.limits import COMBINATIONS
@@ -260,8 +259,7 @@ def _run_story(story: Story) -> MatrixCell:
         raise Inconclusive(f"{story.id}: {run.reason}")
     judged = story.expect.checked or story_invariants(liveness=True)
     checker = Checker(story.rules, ())
-    fix = FIXES[story.rules.cleaner.fix]
-    counters = RunCounters(checker, persists_log_end=fix.persists_log_end)
+    counters = RunCounters(checker)
     for step, event in run.events:
         checker.on(step, event)
     return _cell(run.seen, judged, counters.values({"events": len(run.events)}))

@@ -47,6 +47,7 @@ from sim.trace.logs import (
     Converted,
     Copied,
     EpochCacheChanged,
+    FetchingFailed,
     GapLearned,
     HighWatermarkMoved,
     ProducersForgotten,
@@ -88,6 +89,7 @@ __all__ = [
     "Event",
     "FaultEnded",
     "FaultInjected",
+    "FetchingFailed",
     "GapLearned",
     "HighWatermarkMoved",
     "IsrChanged",
@@ -141,6 +143,7 @@ Event = (
     | ProducersForgotten
     | Converted
     | Copied
+    | FetchingFailed
     | GapLearned
     | EpochCacheChanged
     | Pushed

@@ -93,6 +93,20 @@ class Copied(NamedTuple):
     log_end_offset: int
 
 
+class FetchingFailed(NamedTuple):
+    """A follower could not append what it fetched: a batch begins below its log end.
+
+    It fetches no more before it restarts, or follows a leader of another epoch
+    (UnexpectedAppendOffsetException; AbstractFetcherThread.markPartitionFailed, .addPartitions).
+    `base_offset` is the first offset of that batch (inclusive).
+    """
+
+    replica: str
+    leader: str
+    base_offset: int
+    log_end_offset: int
+
+
 class GapLearned(NamedTuple):
     """A follower was told that its leader holds nothing from its log end on up to another offset.
 

@@ -24,6 +24,7 @@ from sim.trace import (
     Event,
     FaultEnded,
     FaultInjected,
+    FetchingFailed,
     GapLearned,
     HighWatermarkMoved,
     IsrChanged,
@@ -160,6 +161,9 @@ def _in_the_cluster(event: Event) -> str | None:
     match event:
         case PositionRecorded(_, follower, position):
             return f"{name} believes {follower} is at {position}"
+        case FetchingFailed(_, leader, base, end):
+            why = f"a batch begins at {base}, and its log ends at {end}"
+            return f"{name} fetches no more from {leader}: {why}"
         case GapLearned(_, leader, start, end):
             return f"{name} learns from {leader} that nothing is left from {start} to {end}"
         case FaultInjected(_, fault, detail):

@@ -36,8 +36,10 @@ START = [*cluster("r2", "r1"), *appended("r1", VALUE, DELETE, COMMIT), copied("r
 
 def counted(*steps: tuple[int, Event], **rules: str) -> Counter[str]:
     """After a start, and (ms, event); faults end after 10,000 ms."""
-    checker = Checker(RULES.with_values({"strategy": "offset", **rules}), [])
-    counters = RunCounters(checker, persists_log_end=True, faults_end_ms=10_000)
+    checker = Checker(
+        RULES.with_values({"strategy": "offset", "fix": "persisted_leo", **rules}), []
+    )
+    counters = RunCounters(checker, faults_end_ms=10_000)
     for at_ms, event in [*[(0, event) for event in START], *steps]:
         checker.on(at_ms, event)
     return Counter(counters.values({"messages": 5}))

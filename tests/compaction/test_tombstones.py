@@ -3,7 +3,12 @@
 import pytest
 
 from sim.compaction import TOMBSTONE_MARKS, TOMBSTONE_REMOVALS
-from sim.compaction.tombstones import Circumstances, Stamp
+from sim.compaction.tombstones import (
+    Circumstances,
+    Stamp,
+    record_horizon,
+    with_record_horizon,
+)
 from tests.compaction.logs import (
     RETENTION_MS,
     batch,
@@ -115,3 +120,10 @@ def test_a_mark_says_what_is_a_tombstone(mark: str, tombstones: list[int]) -> No
 
     is_tombstone = TOMBSTONE_MARKS[mark]
     assert [r.offset for r in (null, both, flagged) if is_tombstone(r)] == tombstones
+
+
+@pytest.mark.parametrize("horizon_ms", [-5_000, 0, 2**62])
+def test_a_record_carries_any_horizon_as_it_is_also_that_of_a_clock_before_1970(
+    horizon_ms: int,
+) -> None:
+    assert record_horizon(with_record_horizon(record(0, "k", None), horizon_ms)) == horizon_ms

@@ -2,11 +2,13 @@
 
 import pytest
 
-from sim.log import LogConfig
+from sim.log import LogConfig, Record, data_batch
 from sim.log.offset_index import Call
-from sim.replication import Replica, follower
+from sim.replication import Replica, follower, leader
 from sim.replication.messages import Answer
-from sim.trace import Copied, HighWatermarkMoved, ReplicaWiped, Truncated
+from sim.replication.replica import restart
+from sim.replication.truncation import start_following
+from sim.trace import Copied, Event, FetchingFailed, HighWatermarkMoved, ReplicaWiped, Truncated
 from tests.replication.replicas import RULES, ask, bases, batch, elect, fetch, leading, with_log
 
 
@@ -117,9 +119,40 @@ def test_rebuilding_empties_the_log_and_says_why() -> None:
     source, fetcher = leading(records=3), with_log("r2", 1)
     source.removed_tombstone_end = 2
     response, _ = ask(source, fetcher, rules=rules)
-    events = follower.receive_fetch(fetcher, response, rules=rules, now_ms=0).events
+    result = follower.receive_fetch(fetcher, response, rules=rules, now_ms=0)
 
-    assert events == [ReplicaWiped("r2", "below a removed tombstone")]
+    assert result.events == [ReplicaWiped("r2", "below a removed tombstone")]
+    assert (result.rebuilt, fetcher.log.log_end_offset) == (True, 0)
+
+
+def test_who_was_rebuilt_copies_in_as_many_fetches_as_it_takes_until_more_is_removed() -> None:
+    rules = RULES.with_values({"lag_guard": "reset_local"})
+    source, fetcher = leading(records=4), with_log("r2", 1)
+    source.removed_tombstone_end = 3
+    answers = [fetch(source, fetcher, most=1, rules=rules) for _ in range(3)]
+    assert (answers, bases(fetcher)) == ([Answer.REBUILD, Answer.RECORDS, Answer.RECORDS], [0, 1])
+
+    source.removed_tombstone_end = 4
+    assert fetch(source, fetcher, most=1, rules=rules) is Answer.REBUILD
+
+
+def test_a_batch_that_begins_below_the_log_end_ends_fetching_until_another_epoch() -> None:
+    rules = RULES.with_values({"truncation": "none"})
+    source, fetcher = leading(epoch=2), with_log("r2", 1)
+    both = (Record(0, "k", "v", 0, (), uid=7), Record(1, "k", "w", 0, (), uid=8))
+    leader.append(source, data_batch(both, epoch=2), rules=rules, now_ms=0)
+    response, _ = ask(source, fetcher, rules=rules)
+
+    def told() -> list[Event]:
+        return follower.receive_fetch(fetcher, response, rules=rules, now_ms=0).events
+
+    assert told() == [FetchingFailed("r2", "r1", 0, 1)]
+    assert (told(), fetcher.log.log_end_offset) == ([], 1)
+    start_following(fetcher, 3, rules=rules)
+    assert not fetcher.fetching_failed
+    fetcher.fetching_failed = True
+    restart(fetcher)
+    assert not fetcher.fetching_failed
 
 
 @pytest.mark.parametrize(("guard", "known"), [("reset_local", 0), ("reset_propagated", 2)])
@@ -167,13 +200,3 @@ def test_a_follower_learns_from_the_result_whether_to_ask_at_once_or_later() -> 
 
     refusal, _ = ask(Replica("r3"), fetcher)
     assert follower.receive_fetch(fetcher, refusal, rules=RULES, now_ms=0).retry_later
-
-
-def test_a_follower_that_has_to_rebuild_says_so() -> None:
-    rules = RULES.with_values({"lag_guard": "reset_local"})
-    source, fetcher = leading(records=3), with_log("r2", 1)
-    source.removed_tombstone_end = 2
-    response, _ = ask(source, fetcher, rules=rules)
-    result = follower.receive_fetch(fetcher, response, rules=rules, now_ms=0)
-
-    assert (result.rebuilt, fetcher.log.log_end_offset) == (True, 0)

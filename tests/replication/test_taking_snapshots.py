@@ -2,11 +2,13 @@
 
 from sim.compaction.transactions import undivided_end
 from sim.log import Control, Record, control_batch, data_batch
+from sim.replication import leader
 from sim.replication.messages import SnapshotId
 from sim.replication.replica import Replica, Snapshot
 from sim.replication.snapshots.take import take_snapshot
 from sim.rules import Rules
 from sim.trace import SnapshotTaken
+from tests.replication.replicas import batch, leading
 
 RULES = Rules()
 
@@ -58,3 +60,13 @@ def test_no_snapshot_ends_within_a_transaction_even_if_that_is_decided_by_now() 
     assert ends(*range(7)) == [0] * 7
     replica.log.delete_prefix(4)
     assert ends(4, 5, 6) == [4, 4, 6]
+
+
+def test_a_snapshot_in_the_log_is_no_reason_for_another_one() -> None:
+    rules = Rules.of(snapshot_placement="in_log")
+    replica = leading(records=1, rules=rules)
+    taken = [take_snapshot(replica, end, rules=rules, uid=9) for end in (1, 2)]
+    leader.append(replica, batch(2), rules=rules, now_ms=0)
+
+    assert [len(events) > 0 for events in taken] == [True, False]
+    assert take_snapshot(replica, 3, rules=rules, uid=10)[0].replica == "r1"

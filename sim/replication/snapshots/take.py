@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sim.compaction import TOMBSTONE_MARKS, fold
+from sim.compaction import fold
 from sim.compaction.fold import fold_deltas
 from sim.log import Control, Record, control_batch
 from sim.replication.leader import append
@@ -18,7 +18,7 @@ def state_below(replica: Replica, below: int, *, rules: Rules) -> dict[str, Reco
     """Key -> the record that holds its state, from the snapshot at the log start up to `below`."""
     base = replica.base_snapshot()
     records = () if base is None else base.records
-    is_tombstone, batches = TOMBSTONE_MARKS[rules.cleaner.tombstone_mark], replica.log.batches()
+    is_tombstone, batches = rules.cleaner.is_tombstone, replica.log.batches()
     if rules.snapshots.state_machine == "deltas":
         return fold_deltas(batches, below=below, is_tombstone=is_tombstone, base=records)
     strategy = judging_strategy(rules)
@@ -34,14 +34,18 @@ def take_snapshot(
     its log, too, as a record with that `uid`.
 
     Nothing happens below the log start or above the log end, nor at a log start with the snapshot
-    that ends there (KafkaMetadataLog.createNewSnapshot); that the end is at or below the high
-    watermark is for the caller to choose and for the `snapshot-bound` invariant to check.
+    that ends there (KafkaMetadataLog.createNewSnapshot), nor where all that was written since the
+    latest snapshot is that snapshot, in the log: each would be the reason of the next. That the end
+    is at or below the high watermark is for the caller to choose and for the `snapshot-bound`
+    invariant to check.
     """
     log = replica.log
     if not max(log.log_start_offset, 1) <= end_offset <= log.log_end_offset:
         return []
     base = replica.base_snapshot()
     if base is not None and base.id.end_offset == end_offset:
+        return []
+    if _holds_only_snapshots(replica, end_offset):
         return []
     records = state_below(replica, end_offset, rules=rules)
     id_ = SnapshotId(end_offset, log.epochs.epoch_at(end_offset - 1))
@@ -64,3 +68,11 @@ def take_snapshot(
         batch = batch._replace(size_bytes=file_bytes(snapshot.records))
         events += append(replica, batch, rules=rules, now_ms=now_ms).events
     return events
+
+
+def _holds_only_snapshots(replica: Replica, below: int) -> bool:
+    """Whether the log has nothing but snapshots from the end of the latest one up to `below`."""
+    latest, log = replica.latest_snapshot(), replica.log
+    start = log.log_start_offset if latest is None else latest.id.end_offset
+    written = log.read_below(start, below)
+    return bool(written) and all(batch.control is Control.SNAPSHOT for batch in written)

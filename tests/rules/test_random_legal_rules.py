@@ -1,0 +1,119 @@
+"""Rules that are allowed never break a run, whatever they are combined with."""
+
+import random
+import sys
+import traceback
+from collections.abc import Iterator
+
+import pytest
+
+from sim.bounds import Bounds, each_run_within
+from sim.limits import SKEW
+from sim.rules import DEFAULTS, PRESETS, RULES, settings_from
+from sim.rules.spec import RuleSpec, RuleValue
+from sim.scenario.generate import BUILT_IN_MIXES, Mix, generate
+from sim.scenario.model import Scenario
+from sim.timed_run import run_scenario
+
+BLOCKS, BLOCK = 20, 15
+BOUNDS = Bounds(seconds=20)
+ONLY_STORIES = {"offset_assignment": "leader_assigned"}
+"""What a timed run refuses in one line, so that it is never drawn."""
+SHARES = [
+    name
+    for name, field in Mix.model_fields.items()
+    if isinstance(field.default, float) and name != "slow_link"
+]
+"""A slow link beside small fetches needs longer than a run waits, and is in no way stuck."""
+PAIRS_OF_SHARES = ("delete_share", "late_share", "loss")
+RESTLESS: dict[str, dict[str, RuleValue]] = {
+    "epochs/epochcache_08_an_empty_epoch_is_kept.yaml": {"epoch_cut": "kept"},
+    "bootstrap/boot_03_held_snapshot_is_ignored.yaml": {"held_snapshot": "ignored"},
+    "raft/raft_16_no_commit_before_the_first_write.yaml": {
+        "commit": "majority",
+        "leader_change_record": False,
+    },
+    "raft/raft_25_voters_compare_logs_only.yaml": {"commit": "majority", "vote_storage": "none"},
+    "findings/finding_22_offered_the_snapshot_it_has.yaml": {
+        "snapshot_offer": "by_epoch",
+        "leader_change_record": False,
+    },
+}
+"""Rules under which a cluster may never come to rest, by the story that shows why."""
+
+
+def drawn(seed: int) -> Scenario:
+    """A random scenario of a random mix under random rules."""
+    rng = random.Random(seed)
+    mix = _mix(rng)
+    settings = settings_from({"preset": rng.choice(list(PRESETS))})
+    few = {"min_isr": min(settings.rules.topic.min_isr, mix.replicas[0])}
+    rules = few | _rules(rng, mix.replicas[0])
+    return generate(seed, mix).with_rules(settings.with_values(rules))
+
+
+def _rules(rng: random.Random, replicas: int) -> dict[str, RuleValue]:
+    """Few of them in one run, in another most."""
+    share = rng.choice((0.05, 0.3, 1.0))
+    chosen = [spec for spec in RULES.values() if rng.random() < share]
+    return {spec.name: _value(rng, spec, replicas) for spec in chosen} | ONLY_STORIES
+
+
+def _value(rng: random.Random, spec: RuleSpec, replicas: int) -> RuleValue:
+    if spec.values:
+        return rng.choice(spec.values)
+    if spec.name == "min_isr":
+        return rng.randint(1, replicas)
+    if isinstance(DEFAULTS[spec.name], int):
+        return rng.randint(spec.minimum or 0, 20_000)
+    return rng.choice(("version", "other"))
+
+
+def _mix(rng: random.Random) -> Mix:
+    """One to seven replicas, clocks and senders however late, any share of anything."""
+    shares = {name: rng.choice((0.0, 1.0, rng.random())) for name in SHARES if rng.random() < 0.4}
+    pairs = {name: _range(rng) for name in PAIRS_OF_SHARES if rng.random() < 0.3}
+    fewest = rng.randint(1, 7)
+    return Mix(
+        mix=rng.choice(list(BUILT_IN_MIXES)),
+        replicas=(fewest, rng.randint(fewest, 7)),
+        clock_skew_ms=rng.choice((0, 2_000, 20_000, SKEW.most)),
+        lateness_ms=(1, rng.choice((1, 4_000, 1_000_000))),
+        duration_ms=rng.randint(1_000, 10_000),
+        asks=(0, rng.randint(0, 5)),
+        slow_link=0.0,
+        **shares,
+        **pairs,
+    )
+
+
+def _range(rng: random.Random) -> tuple[float, float]:
+    first, second = sorted((rng.random(), rng.random()))
+    return first, second
+
+
+def broken(seeds: range) -> Iterator[tuple[int, str]]:
+    """Of which seeds a run raises, or goes on and on; and what it says then."""
+    for seed in seeds:
+        scenario = drawn(seed)
+        rules = scenario.settings.as_dict()
+        try:
+            with each_run_within(BOUNDS):
+                run = run_scenario(scenario)
+        except Exception:  # noqa: BLE001 - whatever it is, it is what is looked for
+            yield seed, traceback.format_exc()
+        else:
+            known = any(found.items() <= rules.items() for found in RESTLESS.values())
+            known |= "fetching-failed" in run.reached  # truncation/timed_fetch_begins_in_mid_batch
+            if run.cut_off or (run.reason and run.outside is None and not known):
+                yield seed, str(run.reason)
+
+
+@pytest.mark.parametrize("block", range(BLOCKS))
+def test_no_legal_rule_breaks_a_run(block: int) -> None:
+    assert dict(broken(range(block * BLOCK, (block + 1) * BLOCK))) == {}
+
+
+if __name__ == "__main__":  # as in: python -m tests.rules.test_random_legal_rules 0 20000
+    for number, said in broken(range(int(sys.argv[1]), int(sys.argv[2]))):
+        sys.stdout.write(f"seed {number}: {said}\n")
