@@ -67,7 +67,6 @@ MODULES = {
     "capacity": "about",
     "doctor": "about",
     "completion": "completion",
-    "trace git": "traces",
     "trace replay": "traces",
 }
 """Commands in order of the help, and which module of `sim.cli` has each in its `COMMANDS`.
