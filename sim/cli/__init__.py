@@ -56,8 +56,6 @@ MODULES = {
     "certify": "certify",
     "sweep": "sweeps",
     "sweep check": "whole",
-    "sweep merge": "merging",
-    "sweep fetch": "whole",
     "replay": "sweeps",
     "report": "sweeps",
     "causes": "causes",
