@@ -56,8 +56,6 @@ MODULES = {
     "certify": "certify",
     "sweep": "sweeps",
     "sweep check": "whole",
-    "sweep merge": "merging",
-    "sweep fetch": "whole",
     "replay": "sweeps",
     "report": "sweeps",
     "causes": "causes",
@@ -67,7 +65,6 @@ MODULES = {
     "capacity": "about",
     "doctor": "about",
     "completion": "completion",
-    "trace git": "traces",
     "trace replay": "traces",
 }
 """Commands in order of the help, and which module of `sim.cli` has each in its `COMMANDS`.

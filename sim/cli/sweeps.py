@@ -176,7 +176,7 @@ def sweep(
 def _next(out: Path | str) -> str:
     """The command that goes on with a finished sweep."""
     if isinstance(out, str):
-        return "replog sweep fetch " + shell.command([out, "DIR"])
+        return f"copy the folder here, then {_next(Path('DIR'))}"
     return "replog report " + shell.command([out, *plugin_arguments()])
 
 

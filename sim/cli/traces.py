@@ -1,8 +1,7 @@
-"""`replog trace git` and `replog trace replay`: workloads out of real changes."""
+"""`replog trace replay`: what each strategy keeps of real changes."""
 
 from __future__ import annotations
 
-import os
 import sys
 from pathlib import Path
 
@@ -11,41 +10,13 @@ from sim.cli.arguments import (
     Parser,
     rule_values,
     take_json,
-    take_output,
     take_plugins,
     take_rules,
 )
 from sim.cli.bounding import take_bounds
-from sim.cli.output import EXIT_INCONCLUSIVE, print_json, print_table, tell
+from sim.cli.output import EXIT_INCONCLUSIVE, print_json, print_table
 from sim.cli.values import Number
 from sim.limits import CHANGES
-
-
-def _git_takes(parser: Parser) -> None:
-    parser.add_argument("repository", type=Path, help="A git repository.")
-    take_output(
-        parser, "The Parquet file to write; without it, NAME-changelog.parquet in this folder."
-    )
-    parser.add_argument(
-        "--limit",
-        type=Number(0, limit=CHANGES),
-        metavar="N",
-        help="Only so many changes, oldest first.",
-    )
-
-
-def trace_git(repository: Path, *, output: Path | None, limit: int | None) -> int:
-    """Turn a repository's history into a changelog: one row per changed path per commit."""
-    from sim.changelog.git import write_git_changelog
-
-    name = Path(os.path.realpath(repository)).name  # a link in a loop has one, too
-    target = output or Path(f"{name}-changelog.parquet")
-    made = write_git_changelog(repository, target, limit=limit)
-    tell(
-        f"{made.path}: {made.changes:,} changes, {made.deletions:,} of them deletions, "
-        f"in {made.commits:,} commits"
-    )
-    return 0
 
 
 def _replay_takes(parser: Parser) -> None:
@@ -100,6 +71,5 @@ def trace_replay(file: Path, *, rule: list[str] | None, limit: int | None, as_js
 
 
 COMMANDS = {
-    "trace git": Command(trace_git, _git_takes),
     "trace replay": Command(trace_replay, _replay_takes),
 }

@@ -1,4 +1,4 @@
-"""`replog sweep check` and `fetch`: whether a folder is what the sweep wrote; bringing it here."""
+"""`replog sweep check`: whether a folder is what the sweep wrote."""
 
 from __future__ import annotations
 
@@ -11,11 +11,9 @@ from sim.cli.output import (
     EXIT_INCONCLUSIVE,
     complain,
     print_json,
-    progress_console,
     tell,
 )
 from sim.errors import BadInput
-from sim.foreign import shell
 
 if TYPE_CHECKING:
     from sim.sweeps.storage import Storage
@@ -91,38 +89,6 @@ def _document(folder: Path | str, state: State) -> dict[str, object]:
     }
 
 
-def _fetch_takes(parser: Parser) -> None:
-    parser.add_argument("source", metavar="ADDRESS", help="Where the sweep was written (--out).")
-    parser.add_argument("folder", type=Path, metavar="DIR", help="A new folder here.")
-    parser.add_argument(
-        "--conf",
-        action="append",
-        metavar="NAME=VALUE",
-        help="A setting of Spark's, as spark-submit takes it; again for each.",
-    )
-
-
-def fetch(source: str, folder: Path, *, conf: list[str] | None) -> int:
-    """Bring a finished sweep from another file system into a folder here, for report and replay.
-
-    Every file is compared with its checksum. A copy that was interrupted goes on where it was.
-    """
-    from sim.sweeps.fetch import fetch_sweep
-    from sim.sweeps.places import ONE_CORE, spark_settings, storage_at
-
-    console = progress_console()
-
-    def told(done: int, of: int) -> None:
-        if console.is_terminal:
-            console.print(f"{done:,} of {of:,} files", end="\r", highlight=False)
-
-    with storage_at(place(source), master=ONE_CORE, settings=spark_settings(conf)) as storage:
-        copied = fetch_sweep(storage, folder, tell=told)
-    tell(f"{folder}: whole, {copied:,} files copied; next: replog report {shell.command([folder])}")
-    return 0
-
-
 COMMANDS = {
     "sweep check": Command(check, _check_takes),
-    "sweep fetch": Command(fetch, _fetch_takes),
 }

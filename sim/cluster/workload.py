@@ -9,10 +9,10 @@ from pathlib import Path
 from simpy import Process
 from simpy.events import ProcessGenerator
 
-from sim.changelog.reader import read_changes
 from sim.cluster.checking import CheckingApplication
 from sim.cluster.context import Context
 from sim.cluster.producer import Decision, Producer
+from sim.files.changes import read_changes
 from sim.scenario.model import Change, EndTransaction, Send, SentHeader, TraceSource
 
 

@@ -113,8 +113,7 @@ def read_folder(out: Path, *, thorough: bool = False) -> SweepFolder:
         check_folder_of(out)
     if not _is_there(out / PLAN_FILE):
         raise BadInput(
-            f"{out}: no {PLAN_FILE} there; give the folder of a sweep (--out of `replog sweep`); "
-            "`replog sweep fetch` brings one here"
+            f"{out}: no {PLAN_FILE} there; give the folder of a sweep (--out of `replog sweep`)"
         )
     plan = read_plan_file(out, out / PLAN_FILE, OUTPUT_FORMATS)
     state = require_whole(out, thorough=thorough)

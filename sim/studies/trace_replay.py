@@ -9,7 +9,7 @@ from itertools import islice
 from math import ceil
 from pathlib import Path
 
-from sim.changelog.reader import read_changes
+from sim.files.changes import read_changes
 from sim.foreign.lines import one_line
 from sim.rules import Rules
 from sim.scenario.model import Consumer, Scenario, Topic, TraceSource, Workload
@@ -54,7 +54,7 @@ def replay_trace(
     """Replay a trace under `rules` with each of `strategies`, through three replicas.
 
     Args:
-        path: A Parquet or CSV file, see `sim.changelog`.
+        path: A Parquet or CSV file, see `sim.files.changes`.
         rules: Everything but the strategy.
         strategies: Names of strategies.
         limit: Stop after so many changes; None = all.

@@ -36,8 +36,8 @@ def plan_content(storage: Storage) -> dict[str, Any]:
     except (FileNotFoundError, NotADirectoryError):
         if _ADDRESS.match(storage.label) and isinstance(storage, LocalStorage):
             raise BadInput(
-                f"{storage.label}: is no folder of this machine; replog sweep fetch ADDRESS DIR "
-                "brings a sweep here from another file system"
+                f"{storage.label}: is no folder of this machine; copy it here, as with "
+                "hdfs dfs -get ADDRESS DIR"
             ) from None
         raise BadInput(
             f"{storage.label}: no {PLAN_FILE} there; give the folder of a sweep (--out)"

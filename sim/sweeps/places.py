@@ -29,8 +29,8 @@ def require_here(out: Path | str, *, what: str) -> Path:
     """A folder of this machine. Raises BadInput for an address, which `what` cannot read."""
     if isinstance(out, str):
         raise BadInput(
-            f"{out}: {what} reads a folder of this machine; replog sweep fetch {out} DIR brings "
-            "the sweep here"
+            f"{out}: {what} reads a folder of this machine; copy it here, as with "
+            f"hdfs dfs -get {out} DIR"
         )
     return out
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, closing, contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal, get_args
@@ -115,6 +115,8 @@ def run_sweep(
     out = place(out) if isinstance(out, str) else out
     if engine not in get_args(EngineName):
         raise BadInput(f"engine {engine!r}: one of {', '.join(get_args(EngineName))}")
+    if master is not None and engine != "spark":
+        raise BadInput(f"--master {master}: only Spark has masters: --engine spark")
     if partitions is not None and partitions < 1:
         raise BadInput(f"partitions {partitions}: at least 1 block")
     with _place(out, engine, master, spark) as storage:
@@ -123,14 +125,15 @@ def run_sweep(
         with clear_errors(storage.label), storage.lock(this_process()):
             sweep = wanted(resume=resume)  # somebody may have swept here meanwhile
             started = time.perf_counter()
-            rate = measure_rate(sweep, open_case=open_case)
-            work = Work(sweep, open_case, rate, partitions, in_use())
+            work = Work(sweep, open_case, 0.0, partitions, in_use())
             with _engine(engine, work, master=master, spark=spark) as chosen:
                 try:
                     if append:
                         begin(storage, sweep, plan_file=plan_file)
                     tell = partial(_tell, console)
                     prepare_folder(storage, sweep, plan_file=plan_file, tell=tell)
+                    rate = measure_rate(sweep, open_case=open_case)
+                    work = replace(work, runs_per_second=rate)
                     seconds, before, content = _run(chosen, work, storage, console, started=started)
                 finally:
                     with suppress(OSError, BadInput):  # whoever comes next clears it

@@ -23,12 +23,11 @@ READ = [
     ("draw", "DIR", 1),
     ("shrink", "DIR", 1, "-o", "small.yaml"),
     ("explain", "DIR", 1),
-    ("sweep", "merge", "GOOD", "DIR", "--out", "merged"),
     ("sweep", "check", "DIR"),
 ]
 """Every command that takes a folder; GOOD is another one, to which nothing was done."""
 OF_TALLIES = [READ[0], READ[3], READ[4], READ[5]]
-OF_DRAWS = [READ[0], READ[1], READ[2], *READ[6:10]]
+OF_DRAWS = [READ[0], READ[1], READ[2], *READ[6:9]]
 OF_RUNS = [READ[1], READ[2], READ[4]]
 
 Forge = Callable[[Path], object]

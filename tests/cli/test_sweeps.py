@@ -207,25 +207,27 @@ def test_a_plan_is_confirmed_under_its_second_seed(replog: Replog, here: Path) -
     assert json.loads((here / "two" / "plan.json").read_text())["seed"] == 77
 
 
-def test_a_sweep_grows_and_is_merged_with_another_seed(
+def test_a_sweep_grows_by_cases_and_by_another_seed(
     replog: Replog, swept: Path, here: Path
 ) -> None:
     (here / "plan.yaml").write_text(PLAN)
     shutil.copytree(swept, here / "one")
-    sweep = ("sweep", "plan.yaml", "--engine", "process")
+    sweep = ("sweep", "plan.yaml", "--engine", "process", "--append", "--out", "one", "--json")
 
-    grown = replog(*sweep, "--append", "--count", 8, "--out", "one", "--json").document
-    more = replog(*sweep, "--count", 2, "--seed", 4, "--out", "two")
-    merged = replog("sweep", "merge", "one", "two", "--out", "both")
+    grown = replog(*sweep, "--count", 8).document
+    more = replog(*sweep, "--count", 2, "--seed", 4).document
 
-    assert (grown["cases"], grown["runs"], more.status) == (8, 16, 0)
-    assert merged.out.splitlines()[-2:] == [
-        "20 runs of 10 cases in both, seeds 3 (8 cases), 4 (2 cases)",
-        "next: replog report both",
-    ]
-    assert replog("replay", "both", 17).out.rstrip().endswith("digest reproduced")
-    again = replog("sweep", "merge", "one", "two", "--out", "both")
-    assert (again.status, again.complaint) == (2, "both: is there already; give a new folder")
+    assert (grown["cases"], grown["runs"], more["runs"]) == (8, 16, 20)
+    assert replog("replay", "one", 17).out.rstrip().endswith("digest reproduced")
+
+
+def test_processes_have_no_master(replog: Replog, here: Path) -> None:
+    (here / "plan.yaml").write_text(PLAN)
+
+    answer = replog("sweep", "plan.yaml", "--engine", "process", "--master", "yarn", "--out", "o")
+
+    assert (answer.status, (here / "o").exists()) == (2, False)
+    assert answer.complaint == "--master yarn: only Spark has masters: --engine spark"
 
 
 @pytest.mark.parametrize(

@@ -170,8 +170,8 @@ def test_text_is_utf_8(tmp_path: Path, content: bytes, said: str) -> None:
 
 
 ROOT = Path(__file__).parents[2] / "sim"
-OTHERS = ("bench", "conformance", "sweeps", "changelog/packs.py", "changelog/repository.py")
-"""What users do not call, and what has rules of its own: folders of sweeps, git repositories."""
+OTHERS = ("bench", "conformance", "sweeps")
+"""What users do not call, and what has rules of its own: folders of sweeps."""
 OPENED_ELSEWHERE = {
     "cli/new.py": "a template of our own",
     "cli/sweeps.py": "the report that was written a moment before",

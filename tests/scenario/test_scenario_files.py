@@ -445,7 +445,7 @@ def test_a_mistake_is_told_with_its_place(load: Load, text: str, complaint: str)
 
 def test_loading_scenarios_needs_no_tables() -> None:
     code = (
-        "import sys, sim.scenario.file.load, sim.scenario.generate, sim.changelog.reader\n"
+        "import sys, sim.scenario.file.load, sim.scenario.generate, sim.files.changes\n"
         "found = {'pandas', 'pyarrow', 'pyspark', 'matplotlib', 'simpy'} & set(sys.modules)\n"
         "sys.exit(repr(found) if found else 0)"
     )

@@ -1,8 +1,7 @@
-"""Sweeps that grow and sweeps that are merged: what comes out, and what is refused."""
+"""Sweeps that grow: what comes out, and what is refused."""
 
-import json
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,12 +12,11 @@ from sim.errors import BadInput
 from sim.report import read_folder
 from sim.rules.rules import Settings
 from sim.sweeps import digest_of_run, find_run, load_sweep, load_violations, run_sweep
-from sim.sweeps.merge import Merged, merge
 from sim.sweeps.output import read_sweep
 from sim.sweeps.plan import Sweep
 from sim.sweeps.segments import Part
 from sim.sweeps.storage import LocalStorage
-from sim.sweeps.whole import damage_in, write_finished
+from sim.sweeps.whole import damage_in
 from sim.sweeps.work import RunCase
 from sim.timed_run import Run
 from tests.sweeps.fakes import TWO_ENVIRONMENTS, plan, quick, simulating_here
@@ -122,17 +120,6 @@ def test_another_seed_follows_with_runs_numbered_on(both_seeds: Path, eight: Pat
     assert find_run(grown, 47)["seed"] == find_run(alone, 17)["seed"]
 
 
-def test_a_merged_folder_is_the_one_that_grew_and_grows_like_it(
-    seven: Path, eight: Path, both_seeds: Path, tmp_path: Path
-) -> None:
-    found = merge([seven, eight], tmp_path / "c")
-
-    assert (found.missing, found.sweep.parts) == (0, [Part(7, 10), Part(8, 6)])
-    assert_same(tmp_path / "c", both_seeds)
-    grown = appended(tmp_path / "c", count=9, seed=8)
-    assert_same(grown, appended(copied(both_seeds, tmp_path / "d"), count=9, seed=8))
-
-
 def test_a_report_of_both_seeds_counts_the_cases_of_both(
     seven: Path, eight: Path, both_seeds: Path
 ) -> None:
@@ -145,47 +132,6 @@ def test_a_report_of_both_seeds_counts_the_cases_of_both(
     assert [a + b for a, b in zip(*violated[:2], strict=True)] == violated[2]
     assert " && " in folders[2].sweep_command
     assert folders[2].seeds_text == "seeds 7 (10 cases), 8 (6 cases)"
-
-
-def _interrupted(out: Path, *, count: int, keep: Callable[[int], bool]) -> Path:
-    """A sweep of one wave per block, of which some are lost."""
-    swept(out, count=count, partitions=count)
-    for path in sorted((out / "waves").iterdir()):
-        wave = json.loads(path.read_text())
-        if not keep(wave["number"]):
-            path.unlink()
-            for part in wave["parts"]:
-                (out / part["path"]).unlink()
-    for name in ("finished.json", "tallies.json", "summary.csv"):
-        (out / name).unlink()
-    return out
-
-
-@pytest.fixture
-def waves_of_a_block(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sim.sweeps.waves.WAVE_SECONDS", 0.0)
-
-
-@pytest.mark.usefixtures("waves_of_a_block")
-def test_parts_of_an_interrupted_sweep_are_put_together(tmp_path: Path) -> None:
-    even = _interrupted(tmp_path / "a", count=8, keep=lambda number: number % 2 == 0)
-    odd = _interrupted(tmp_path / "b", count=8, keep=lambda number: number % 2 == 1)
-
-    found = merge([odd, even], tmp_path / "c")
-
-    assert found.missing == 0
-    assert_same(tmp_path / "c", swept(tmp_path / "d", count=8))
-
-
-@pytest.mark.usefixtures("waves_of_a_block")
-def test_what_no_part_has_is_left_to_resume(tmp_path: Path) -> None:
-    first = _interrupted(tmp_path / "a", count=8, keep=lambda number: number < 3)
-    last = _interrupted(tmp_path / "b", count=8, keep=lambda number: number > 4)
-
-    found = merge([first, last], tmp_path / "c")
-
-    assert (found.missing, found.tallies) == (6, None)
-    assert_same(swept(tmp_path / "c", count=8, resume=True), swept(tmp_path / "d", count=8))
 
 
 def test_growing_that_was_interrupted_is_resumed(seven: Path, tmp_path: Path) -> None:
@@ -204,102 +150,6 @@ def _interrupting(sweep: Sweep, case_id: int) -> RunCase:
     if case_id == 15:
         raise KeyboardInterrupt
     return drawn(sweep, case_id)
-
-
-def _other_code(out: Path) -> None:
-    """As if another version of the sources had made it."""
-    for path in (out / "waves").iterdir():
-        wave = json.loads(path.read_text())
-        wave["versions"]["code"] = "0" * 32
-        path.write_text(json.dumps(wave))
-    (out / "finished.json").unlink()
-    write_finished(LocalStorage(out))
-
-
-Change = Callable[[Path, Path, Path], object]
-"""Makes a folder that does not go with the first, out of that one and one of another seed."""
-REFUSED: list[tuple[str, Change, str]] = [
-    (
-        "another plan",
-        lambda out, _seven, _eight: swept(out, count=1, seed=8, of=plan()),
-        "holds another sweep",
-    ),
-    (
-        "other rules",
-        lambda out, _seven, _eight: swept(out, count=2, seed=8, of=OTHER_RULES),
-        "another sweep (rules",
-    ),
-    ("the same seed", lambda out, seven, _eight: copied(seven, out), "seed 7, draw 0 is in "),
-    (
-        "the confirmation seed",
-        lambda out, _seven, _eight: swept(out, count=2, seed=99),
-        "the plan's confirmation",
-    ),
-    (
-        "no wave",
-        lambda out, _seven, eight: shutil.rmtree(copied(eight, out) / "waves"),
-        "is in no wave's manifest",
-    ),
-    (
-        "a damaged part",
-        lambda out, _seven, eight: next(copied(eight, out).glob("runs/*/*.parquet")).write_text(""),
-        "has 0 bytes instead of",
-    ),
-    (
-        "an unfinished one",
-        lambda out, _seven, eight: _unfinished(copied(eight, out)),
-        "is not finished (18 of 18 runs missing)",
-    ),
-    (
-        "an older version",
-        lambda out, _seven, eight: _edited(copied(eight, out), package_version="0.0.1"),
-        'package_version "0.0.1" there',
-    ),
-    ("other code", lambda out, _seven, eight: _other_code(copied(eight, out)), "(code 0000"),
-    ("no sweep", lambda out, _seven, _eight: out.mkdir(), "no plan.json there"),
-    ("nothing", lambda _out, _seven, _eight: None, "no plan.json there"),
-]
-OTHER_RULES = plan(**TWO_ENVIRONMENTS, rules={})
-
-
-def _unfinished(out: Path) -> None:
-    for name in ("runs", "violations", "waves"):
-        shutil.rmtree(out / name)
-    (out / "finished.json").unlink()
-
-
-def _edited(out: Path, **changes: object) -> None:
-    path = out / "plan.json"
-    path.write_text(json.dumps(json.loads(path.read_text()) | changes))
-
-
-@pytest.mark.parametrize(("what", "make", "told"), REFUSED, ids=[one[0] for one in REFUSED])
-def test_what_does_not_belong_together_is_one_line(
-    seven: Path, eight: Path, tmp_path: Path, what: str, make: Change, told: str
-) -> None:
-    make(tmp_path / "b", seven, eight)
-
-    with pytest.raises(BadInput) as caught:
-        merge([seven, tmp_path / "b"], tmp_path / "c")
-
-    assert told in str(caught.value), what
-    assert "\n" not in str(caught.value)
-    assert not (tmp_path / "c").exists()
-
-
-def test_seeds_are_whole_draws_and_the_folder_is_new(eight: Path, tmp_path: Path) -> None:
-    odd = swept(tmp_path / "a", count=3)
-
-    with pytest.raises(BadInput, match="do not fill 2 environments"):
-        merge([odd, eight], tmp_path / "c")
-    with pytest.raises(BadInput, match="is there already"):
-        merge([eight, odd], odd)
-    with pytest.raises(BadInput, match="lies in"):
-        merge([eight, odd], odd / "deeper")
-    with pytest.raises(BadInput, match="two folders"):
-        merge([eight], tmp_path / "c")
-    merged: Merged = merge([eight, odd], tmp_path / "c")
-    assert merged.sweep.count == 9
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 """Which revision made a sweep: that of the checkout, or what an installed package is told."""
 
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -7,8 +8,13 @@ import pytest
 from sim.sweeps import revision as module
 from sim.sweeps.output import describe
 from sim.sweeps.plan import number_runs
-from tests.changelog.test_git import commit, git
 from tests.sweeps.fakes import plan
+
+
+def git(folder: Path, *words: str) -> str:
+    identity = ("-c", "user.name=A", "-c", "user.email=a@example.org")
+    command = ["git", "-C", str(folder), *identity, *words]
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
 
 
 def test_an_installed_package_goes_by_the_variable(
@@ -37,7 +43,7 @@ def test_the_checkout_is_the_one_of_this_package_even_inside_a_hook(
 ) -> None:
     """A hook of git has variables that name its repository; and nothing monitors the files."""
     git(tmp_path, "init", "-q")
-    commit(tmp_path, author=1, committer=1, a="1")
+    git(tmp_path, "commit", "-q", "--allow-empty", "-m", "one")
     trap = tmp_path / "trap"
     trap.write_text(f"#!/bin/sh\ntouch {tmp_path}/canary\n")
     trap.chmod(0o755)

@@ -16,14 +16,13 @@ import errno
 import re
 import uuid
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from typing import Any
 
 from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark import SparkContext
 
 from sim.errors import BadInput
-from sim.sweeps.engines.hadoop_lock import FileLock
 from sim.sweeps.layout import STAGING
 
 OBJECT_STORES = frozenset({"s3", "s3a", "s3n", "gs", "wasb", "wasbs", "oss", "cosn", "obs", "o3fs"})
@@ -60,7 +59,6 @@ class HadoopStorage:
             raise BadInput(f"{address}: {_reason(error)}") from None
         self._address = address.rstrip("/")
         self._renames = scheme not in OBJECT_STORES
-        self._lock: FileLock | None = None
 
     def _resolved_scheme(self) -> str:
         """That of the file system behind a mount table."""
@@ -112,11 +110,6 @@ class HadoopStorage:
         with self._errors(name):
             return int(self._files.getFileStatus(self._path(name)).getLen())
 
-    def modified_ms(self, name: str) -> int:
-        """When a file was written last, by the clock of the file system."""
-        with self._errors(name):
-            return int(self._files.getFileStatus(self._path(name)).getModificationTime())
-
     def read(self, name: str) -> bytes:
         """See `Storage`."""
         with self._errors(name):
@@ -127,12 +120,7 @@ class HadoopStorage:
                 stream.close()
 
     def write(self, name: str, content: bytes) -> None:
-        """See `Storage`: by a rename where there is one, else in its place.
-
-        Raises BadInput when another writer has taken the folder meanwhile.
-        """
-        if self._lock is not None:
-            self._lock.require_held()
+        """See `Storage`: by a rename where there is one, else in its place."""
         if not self._renames:
             self.create(name, content, overwrite=True)
             return
@@ -173,9 +161,8 @@ class HadoopStorage:
             self._files.delete(self._path(name), True)  # noqa: FBT003 - Java's: with all in it
 
     def lock(self, owner: str) -> AbstractContextManager[None]:
-        """See `FileLock`, which says what such a lock can promise."""
-        self._lock = FileLock(self, owner)
-        return self._lock.held()
+        """No folder elsewhere is held: let one sweep at a time write there."""
+        return nullcontext()
 
     def _errors(self, name: str = "") -> AbstractContextManager[None]:
         return _as_os_error(f"{self._address}/{name}" if name else self._address)

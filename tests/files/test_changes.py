@@ -9,9 +9,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from sim.changelog import reader
-from sim.changelog.reader import Change, read_changes
 from sim.errors import BadInput
+from sim.files import changes as reader
+from sim.files.changes import Change, read_changes
 from sim.limits import ROW_GROUP, ROWS
 
 

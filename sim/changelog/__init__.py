@@ -1,1 +1,0 @@
-"""Traces of real changes: written out of a git repository, and read as workloads."""
