@@ -26,7 +26,7 @@ class Later(Event):
         self,
         env: Environment,
         delay_ms: int,
-        callbacks: list[Callable[[Any], None]],
+        callbacks: list[Any],
         message: Any = None,
     ) -> None:
         """It is triggered at once, as a timeout is; many may share a list of `callbacks`."""

@@ -365,7 +365,7 @@ def _value(case: Case, name: str, position: int | None, values: Mapping[str, Any
     if name in values:
         return values[name]
     event = None if position is None else case.past.event(position)
-    if event is not None and name in EVERY_EVENT:
+    if position is not None and event is not None and name in EVERY_EVENT:
         return EVERY_EVENT[name](case, position, event)
     if name in GROUP_OF:
         return getattr(getattr(case.rules, GROUP_OF[name]), name)

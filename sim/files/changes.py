@@ -10,11 +10,11 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from sim.errors import BadInput
+from sim.extras import check_extra
 from sim.files.document import listed, shown
 from sim.files.opening import UTF_16, head_of
 from sim.limits import FILE_COLUMNS, HEADERS, LONG, ROW_GROUP, ROWS, TEXT, whole_number
@@ -62,8 +62,7 @@ def read_changes(path: Path) -> Iterator[Change]:
             (from 1, not counting the names of the columns).
     """
     head = head_of(path, _BLOCK)
-    if find_spec("pyarrow") is None:
-        raise BadInput("reading a trace needs pyarrow: install replog[trace]")
+    check_extra("reading a trace needs", "trace", "pyarrow")
     try:
         str(path).encode()
     except UnicodeEncodeError:
