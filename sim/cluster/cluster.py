@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from sim.cluster.context import Context
-from sim.cluster.elections import ControllerElections, Elections, QuorumElections
+from sim.cluster.elections import ControllerElections, Elections, QuorumElections, leading
 from sim.cluster.node import Node
 from sim.cluster.removal import RemovalCoordination
 from sim.scenario.model import ReplicaSpec, Scenario
@@ -31,11 +31,8 @@ class Cluster:
         context.oracle = self
         self.nodes: dict[str, Node] = {}
         by_controller = scenario.rules.replication.commit == "isr"
-        self.elections: Elections = (
-            ControllerElections(context, self.nodes)
-            if by_controller
-            else QuorumElections(context, self.nodes)
-        )
+        kind: type[Elections] = ControllerElections if by_controller else QuorumElections
+        self.elections = kind(context, self.nodes)
         for spec in scenario.replicas:
             self._connect(Node(context, spec))
 
@@ -79,9 +76,7 @@ class Cluster:
 
     def leading(self) -> Node | None:
         """The newest leader if it is up and still leads."""
-        leader = self.context.leader
-        node = None if leader is None else self.nodes[leader[1]]
-        return node if node is not None and node.leader is not None else None
+        return leading(self.context, self.nodes)
 
     def log_ends(self, *, live: bool) -> list[int]:
         """The log end offset (exclusive) of each replica, or of each that is up."""

@@ -7,7 +7,6 @@ and what they do to one takes no message. Brokers do not see this module.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Protocol
 
 from sim.cluster.context import Context
 from sim.cluster.controller import Controller
@@ -18,14 +17,35 @@ from sim.cluster.quorum import QuorumMembership
 from sim.replication.leader import can_do_without
 
 
-class Elections(Protocol):
-    """Who makes leaders: a controller (commit: isr) or the voters themselves (majority)."""
+def leading(context: Context, nodes: Mapping[str, Node]) -> Node | None:
+    """The newest leader if it is up and still leads."""
+    leader = context.leader
+    node = None if leader is None else nodes[leader[1]]
+    return node if node is not None and node.leader is not None else None
+
+
+class Elections:
+    """Who makes leaders: a controller (commit: isr) or the voters themselves (majority).
+
+    What a kind of elections does not have to be told of, it leaves to this class.
+    """
+
+    def __init__(self, context: Context, nodes: Mapping[str, Node]) -> None:
+        """No replica takes part yet; `nodes` are those of the cluster, by name."""
+        self._context = context
+        self._nodes = nodes
 
     def start(self) -> None:
         """Bring about the first leader."""
+        raise NotImplementedError
 
     def added(self, node: Node) -> None:
         """A replica joined."""
+        raise NotImplementedError
+
+    def removed(self, node: Node) -> None:
+        """A replica has left for good."""
+        raise NotImplementedError
 
     def crashed(self, node: Node) -> None:
         """A replica went down."""
@@ -41,28 +61,29 @@ class Elections(Protocol):
 
     def migrate(self, node: Node, *, unclean: bool) -> bool:
         """An administrator asks for `node` to lead; False when that is not possible now."""
+        raise NotImplementedError
 
     def may_wipe(self, node: Node) -> bool:
         """Whether the disk of `node` may be lost without losing what is promised."""
+        raise NotImplementedError
 
     def may_remove(self, node: Node) -> bool:
         """Whether the others can do without `node` and its disk, for good."""
-
-    def removed(self, node: Node) -> None:
-        """A replica has left for good."""
+        raise NotImplementedError
 
 
-class ControllerElections:
+class ControllerElections(Elections):
     """Elections by a controller.
+
+    What a disk holds makes no difference to it: a restarted replica is out of the set anyway.
 
     Attributes:
         controller: It.
     """
 
     def __init__(self, context: Context, nodes: Mapping[str, Node]) -> None:
-        """No replica is known yet; `nodes` are those of the cluster, by name."""
-        self._context = context
-        self._nodes = nodes
+        """No replica is known yet."""
+        super().__init__(context, nodes)
         self._members: dict[str, IsrMembership] = {}
         self.controller = Controller(context, self._hears)
 
@@ -91,9 +112,6 @@ class ControllerElections:
     def crashed(self, node: Node) -> None:
         """Nothing is heard from a replica any more."""
         self.controller.session_at_risk(node.name)
-
-    def wiped(self, node: Node) -> None:
-        """What a disk holds makes no difference: a restarted replica is out of the set anyway."""
 
     def cut_off(self, node: Node) -> None:
         """What a replica sends may not reach the controller any more."""
@@ -131,13 +149,12 @@ class ControllerElections:
         self.controller.unassign(node.name)
 
 
-class QuorumElections:
-    """Elections by the voters."""
+class QuorumElections(Elections):
+    """Elections by the voters, who notice by themselves who can be reached."""
 
     def __init__(self, context: Context, nodes: Mapping[str, Node]) -> None:
-        """No voters yet; `nodes` are those of the cluster, by name."""
-        self._context = context
-        self._nodes = nodes
+        """No voters yet."""
+        super().__init__(context, nodes)
         self._members: dict[str, QuorumMembership] = {}
         self._voters: tuple[str, ...] = ()
 
@@ -154,19 +171,13 @@ class QuorumElections:
             member.start()
         members[0].campaign()
 
-    def _leading(self) -> Node | None:
-        """The newest leader if it still leads."""
-        leader = self._context.leader
-        node = None if leader is None else self._nodes[leader[1]]
-        return node if node is not None and node.leader is not None else None
-
     def added(self, node: Node) -> None:
         """An observer joined, and the leader announces itself to it.
 
         That is what comes of the observer's first fetch, which goes to any voter.
         """
         self._join(node)
-        leader = self._leading()
+        leader = leading(self._context, self._nodes)
         if leader is not None and leader.leader is not None:
             self._members[leader.name].announce(leader.leader, node.name)
 
@@ -185,16 +196,10 @@ class QuorumElections:
                 other.leader.forget(node.name, node.incarnation)
         self._members[node.name].rebuilt(self._context.committed)
 
-    def cut_off(self, node: Node) -> None:
-        """Nobody is told; timers notice."""
-
-    def reconnected(self, node: Node) -> None:
-        """Nobody is told; the next message says it."""
-
     def migrate(self, node: Node, *, unclean: bool) -> bool:
         """The leader resigns in favour of `node`, or of others, as the rule `successors` says."""
         del unclean
-        leader = self._leading()
+        leader = leading(self._context, self._nodes)
         if leader is None:
             return False
         if self._context.rules.election.successors == "named" and not node.replica.up:
@@ -208,7 +213,7 @@ class QuorumElections:
 
     def may_remove(self, node: Node) -> bool:
         """Once a majority of the other voters has all that is committed; observers always."""
-        leader = self._leading()
+        leader = leading(self._context, self._nodes)
         able = leader is not None and can_do_without(
             leader.replica, node.name, self._context.committed
         )
@@ -220,6 +225,6 @@ class QuorumElections:
         self._voters = tuple(name for name in self._voters if name != node.name)
         for member in self._members.values():
             member.voters = self._voters
-        leader = self._leading()
+        leader = leading(self._context, self._nodes)
         if leader is not None and leader.leader is not None:
             leader.leader.count_over(self._voters)

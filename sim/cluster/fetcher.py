@@ -160,11 +160,11 @@ class Fetcher:
         self.number += 1
         request = fetch_request(
             broker.replica,
-            max_batches=1 if self.slow_ms else None,
-            max_bytes=self._max_bytes,
-            replica_epoch=broker.incarnation,
-            version=None if versions is None else versions.fetch_version,
-            correlation_id=self.number,
+            1 if self.slow_ms else None,
+            self._max_bytes,
+            broker.incarnation,
+            None if versions is None else versions.fetch_version,
+            self.number,
         )
         self.acknowledged = request.offset
         broker.network.send(broker.name, leader, request)
@@ -189,7 +189,7 @@ class Fetcher:
     def _take(self, response: FetchResponse) -> ReceiveResult:
         """Do what an answer says."""
         broker = self._broker
-        result = receive_fetch(broker.replica, response, rules=broker.rules, now_ms=broker.now_ms)
+        result = receive_fetch(broker.replica, response, broker.rules, broker.now_ms)
         if result.events:
             broker.context.emit_all(result.events)
             if result.committed:

@@ -10,7 +10,7 @@ from simpy.events import ProcessGenerator
 
 from sim.cluster.leader import LeaderState
 from sim.cluster.network import CONTROLLER
-from sim.cluster.node import Node
+from sim.cluster.node import Membership, Node
 from sim.replication.leader import advance_high_watermark, expand_isr, may_join_isr, set_isr
 from sim.replication.messages import (
     AlterPartitionRequest,
@@ -23,7 +23,7 @@ from sim.replication.messages import (
 from sim.replication.replica import Leadership
 
 
-class IsrMembership:
+class IsrMembership(Membership):
     """What one broker knows of the partition's state, and does about it.
 
     Attributes:
@@ -59,12 +59,6 @@ class IsrMembership:
         """The broker registers again, and does nothing before it is told."""
         self._node.fetcher.stop()
         self.register()
-
-    def rebuilt(self, log_end_offset: int) -> None:
-        """The log begins anew: the leader that said so has forgotten its position."""
-
-    def heard_epoch(self, epoch: int) -> None:
-        """Brokers do not step down for a follower's sake; the controller tells them."""
 
     def _receive(self, message: LeaderAndIsrRequest | AlterPartitionResponse) -> None:
         """Act on the controller's state, unless it is meant for an earlier life, or is older."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any
 
 from sim.cluster.background import BackgroundTasks
 from sim.cluster.broker import Broker
@@ -38,11 +38,15 @@ from sim.scenario.model import ReplicaSpec
 from sim.trace import Event, LeaderResigned
 
 
-class Membership(Protocol):
-    """A replica's part in elections: with a controller (commit: isr), or among voters."""
+class Membership:
+    """A replica's part in elections: with a controller (commit: isr), or among voters.
+
+    What a kind of elections has no use for, it leaves to this class.
+    """
 
     def restarted(self) -> None:
         """The replica is back from a crash."""
+        raise NotImplementedError
 
     def rebuilt(self, log_end_offset: int) -> None:
         """Its log begins anew; it ended at that offset (exclusive) before."""

@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 from simpy.events import ProcessGenerator, Timeout
 
 from sim.cluster.leader import LeaderState
-from sim.cluster.node import Node
+from sim.cluster.node import Membership, Node
 from sim.replication.elections import answer_vote, last_entry, successors, votes_for, waits
 from sim.replication.messages import (
     BeginQuorumEpochRequest,
@@ -60,7 +60,7 @@ def timeouts_of(timers: Timers) -> Timeouts:
     )
 
 
-class QuorumMembership:
+class QuorumMembership(Membership):
     """One replica's part in elections by majority: a voter, or an observer that votes for nobody.
 
     Attributes:
@@ -136,12 +136,6 @@ class QuorumMembership:
     def rebuilt(self, log_end_offset: int) -> None:
         """Its log begins anew: it may not vote before it has again what it had acknowledged."""
         self.barred_below = max(1, log_end_offset)
-
-    def fetched(self, follower: str) -> None:
-        """Positions are all that counts in this mode."""
-
-    def before_commit(self) -> None:
-        """A majority is waited for, whoever that is."""
 
     def heard_epoch(self, epoch: int) -> None:
         """A leader that meets a higher epoch stops leading."""

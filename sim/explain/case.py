@@ -8,8 +8,7 @@ from string import Formatter
 from typing import Any, Final, NamedTuple
 
 from sim.check import Violation
-from sim.check.facts import Written
-from sim.check.history import ClusterHistory
+from sim.check.history import Written
 from sim.check.promise import DEFAULT_HEADER, meant_version
 from sim.check.violation import RecordSeen
 from sim.compaction.failures import UnreadableVersion
@@ -77,15 +76,13 @@ def judged_at(events: Recorded, violation: Violation) -> int:
     return max((place for place, (at, _) in enumerate(events) if at <= violation.at), default=0)
 
 
-class Case:
+class Case(Past):
     """A violation, and the run up to the event that showed it.
 
     Attributes:
-        events: All of the run.
+        recorded: All events of the run, those after it as well.
         violation: What is explained.
         judged: Position of the event that showed it.
-        past: The run up to that event.
-        history: What was committed and what everybody held then.
         rules: By which the run was judged.
         replica: That of the violation; empty = it is at none.
         offset: That of the violation; 0 where it is about none.
@@ -111,14 +108,15 @@ class Case:
         `past_at` gives the run up to an event and with it, where somebody keeps it for several
         violations.
         """
-        self.events = events
+        judged, rules = judged_at(events, violation), Rules() if rules is None else rules
+        if past_at is None:
+            super().__init__(events[: judged + 1], rules)
+        else:
+            vars(self).update(vars(past_at(judged)))
+        self.recorded = events
         self.violation = violation
-        self.judged = judged_at(events, violation)
-        self.rules = Rules() if rules is None else rules
-        self.past: Past = (
-            Past(events[: self.judged + 1], self.rules) if past_at is None else past_at(self.judged)
-        )
-        self.history: ClusterHistory = self.past.history
+        self.judged = judged
+        self.rules = rules
         self.replica = violation.replica or ""
         self.offset = violation.offset or 0
         self.key = violation.key or ""
@@ -128,14 +126,13 @@ class Case:
         self.skews = skews
         self._cleaner_version = cleaner_strategy(self.rules).version
         self._changes_strategy = any(
-            "strategy" in dict(self.past.event(one).settings)
-            for one in self.past.all(ConfigChanged)
+            "strategy" in dict(self.event(one).settings) for one in self.all(ConfigChanged)
         )
 
     @property
     def shown_by(self) -> Any:
         """The event that showed the violation."""
-        return self.past.event(self.judged)
+        return self.event(self.judged)
 
     def fact(self, name: str, position: int | None, /, *mechanisms: str, **values: Any) -> Fact:
         """A fact in the words of a template.
@@ -175,7 +172,7 @@ class Case:
         return [
             uid
             for uid in self.uids_of(key)
-            if self.past.uid_at(replica, known[uid].offset, before) == uid
+            if self.uid_at(replica, known[uid].offset, before) == uid
         ]
 
     def tombstone(self, uid: int) -> bool:
@@ -195,7 +192,7 @@ class Case:
         """The lowest marker of a producer above an offset; None = there is none."""
         markers = [
             known
-            for uid in self.past.controls
+            for uid in self.controls
             if (known := self.history.written[uid]).offset > above
             and known.batch.producer_id == producer_id
             and str(known.batch.control) in ("COMMIT", "ABORT")
@@ -216,7 +213,7 @@ class Case:
 
     def when(self, position: int) -> str:
         """Its time, such as `at step 7` or `at 7,120 ms`."""
-        at = self.past.events[position][0]
+        at = self.events[position][0]
         return f"at step {at}" if self.skews is None else f"at {at:,} ms"
 
     def name(self, uid: int | None) -> str:
@@ -281,7 +278,7 @@ class Case:
 
     def by_clock(self, position: int) -> str:
         """What the clock of an event's replica said then, after a comma; empty in a story."""
-        at, event = self.past.events[position]
+        at, event = self.events[position]
         if self.skews is None or event.replica is None:
             return ""
         return f", {self.clock(event.replica, at + self.skews.get(event.replica, 0))}"
@@ -294,10 +291,10 @@ class Case:
 
     def fault(self, replica: str, before: int) -> str:
         """The fault that a replica suffers from, in brackets; empty = none goes on."""
-        position = self.past.fault_of(replica, before)
+        position = self.fault_of(replica, before)
         if position is None:
             return ""
-        event = self.past.event(position)
+        event = self.event(position)
         return f" ({event.fault} {self.when(position)}: {event.detail})"
 
     def epochs_of(self, replica: str, before: int = END) -> str:
@@ -305,15 +302,14 @@ class Case:
 
         By its epoch cache where an event told it last, else by the batches it held.
         """
-        past = self.past
-        changed = past.last(EpochCacheChanged, replica=replica, before=before)
-        steps = past.steps_before(replica, before)
+        changed = self.last(EpochCacheChanged, replica=replica, before=before)
+        steps = self.steps_before(replica, before)
         if changed is not None and changed >= (steps[0].position if steps else 0):
-            starts = dict(past.event(changed).epochs)
+            starts = dict(self.event(changed).epochs)
         else:
             starts = {}
-            for offset in range(past.log_end(replica, before)):
-                known = self.written(past.uid_at(replica, offset, before))
+            for offset in range(self.log_end(replica, before)):
+                known = self.written(self.uid_at(replica, offset, before))
                 if known is not None:
                     starts.setdefault(known.batch.epoch, offset)
         return listed([f"{epoch} from {start}" for epoch, start in starts.items()]) or "none"
@@ -364,23 +360,22 @@ def _value(case: Case, name: str, position: int | None, values: Mapping[str, Any
     """What a template may name: one of its values, of its event, of the rules, in this order."""
     if name in values:
         return values[name]
-    event = None if position is None else case.past.event(position)
-    if position is not None and event is not None and name in EVERY_EVENT:
-        return EVERY_EVENT[name](case, position, event)
+    if position is not None and name in EVERY_EVENT:
+        return EVERY_EVENT[name](case, position, case.event(position))
     if name in GROUP_OF:
         return getattr(getattr(case.rules, GROUP_OF[name]), name)
-    return getattr(event, name, None)
+    return None if position is None else getattr(case.event(position), name, None)
 
 
 _FORMS: Final[dict[str, Callable[[Case, Any, int], object]]] = {
     "record": lambda case, uid, _: case.name(uid),
     "records": lambda case, uids, _: case.names(uids) or "nothing",
     "epoch": lambda case, uid, _: case.history.written[uid].batch.epoch,
-    "end": lambda case, replica, before: case.past.log_end(replica, before),
-    "mark": lambda case, replica, before: case.past.high_watermark(replica, before),
+    "end": lambda case, replica, before: case.log_end(replica, before),
+    "mark": lambda case, replica, before: case.high_watermark(replica, before),
     "epochs": lambda case, replica, before: case.epochs_of(replica, before),
     "fault": lambda case, replica, before: case.fault(replica, before),
-    "snapshot": lambda case, replica, before: case.past.newest_snapshot(replica, before) or "none",
+    "snapshot": lambda case, replica, before: case.newest_snapshot(replica, before) or "none",
     "since": lambda case, position, _: case.when(position).removeprefix("at "),
     "listed": lambda _, words, __: listed(words) or "none",
 }

@@ -27,17 +27,17 @@ def chain(case: Case, cone: Sequence[int]) -> list[str]:
         case: What is explained.
         cone: Positions of events, ascending.
     """
-    about, past = _about(case, cone), case.past
+    about = _about(case, cone)
     lines = []
     for group in _grouped(case, cone):
-        events = [past.event(position) for position in reversed(group)]
-        lines.append(f"{past.events[group[0]][0]:>6}  {_sentence(case, about, events)}")
+        events = [case.event(position) for position in reversed(group)]
+        lines.append(f"{case.events[group[0]][0]:>6}  {_sentence(case, about, events)}")
     return lines
 
 
 def _grouped(case: Case, cone: Sequence[int]) -> Iterator[list[int]]:
     """Positions of the cone, newest first, those that are folded together in one list."""
-    kinds = {position: _folded(case.past.event(position)) for position in cone}
+    kinds = {position: _folded(case.event(position)) for position in cone}
     for _, stretch in groupby(reversed(cone), lambda position: bool(kinds[position])):
         groups: defaultdict[object, list[int]] = defaultdict(list)
         for position in stretch:
@@ -65,7 +65,7 @@ def _about(case: Case, cone: Iterable[int]) -> About:
     """The records to be named: those at the offset of the violation, of its key, and who won."""
     violation, written = case.violation, case.history.written
     offsets = set() if violation.offset is None else {violation.offset}
-    for event in map(case.past.event, cone):
+    for event in map(case.event, cone):
         for removal in event.removals if isinstance(event, trace.Cleaned) else ():
             if removal.winner_offset is not None and removal.offset in offsets:
                 offsets.add(removal.winner_offset)

@@ -23,7 +23,7 @@ def undeleted(case: Case, replica: str, value: int, deciding: int, before: int =
     """
     known, late = case.history.written[deciding], case.history.written[value]
     offset, keyed = known.offset, known.key is not None
-    became, whose, step = case.past.origin(replica, offset, deciding, before)
+    became, whose, step = case.origin(replica, offset, deciding, before)
     comes_late = keyed and late.offset > offset
     if became is not Became.CLEANED or step is None:
         if not comes_late:
@@ -46,16 +46,16 @@ def _elsewhere(
     case: Case, replica: str, value: int, deciding: int, step: Step, facts: Facts
 ) -> Facts:
     """Another log removed what decides: why this one still needed it then, or has the value."""
-    past, written = case.past, case.history.written
+    written = case.history.written
     offset, value_at, at = written[deciding].offset, written[value].offset, step.position
-    if past.fate(replica, value_at, value, at).became is not Became.HELD:
-        copied = past.slot(replica, value_at)
+    if case.fate(replica, value_at, value, at).became is not Became.HELD:
+        copied = case.slot(replica, value_at)
         return [*facts, case.fact("handed on", copied, of.HANDED_ON, name=replica, uid=value)]
-    became = past.fate(replica, offset, deciding, at).became
+    became = case.fate(replica, offset, deciding, at).became
     if became is Became.HELD:
-        ends = [each.position + 1 for each in past.steps.get(replica, ()) if each.position > at]
+        ends = [each.position + 1 for each in case.steps.get(replica, ()) if each.position > at]
         for end in ends:
-            if past.fate(replica, offset, deciding, end).became is not Became.HELD:
+            if case.fate(replica, offset, deciding, end).became is not Became.HELD:
                 return [*lacks(case, replica, offset, deciding, end), *facts]
     needed = why_needed(case, replica, offset, deciding, at)
     more = lacks(case, replica, offset, deciding, at) if became is Became.CUT else []
@@ -70,7 +70,7 @@ def _left(case: Case, replica: str, value: int, deciding: int, step: Step) -> Fa
         low, high = written[value].offset, written[deciding].offset
         passes = [
             each.event
-            for each in case.past.steps_before(replica, step.position)
+            for each in case.steps_before(replica, step.position)
             if isinstance(each.event, trace.Cleaned)
         ]
         if some_aborted(case, [value, deciding]):
@@ -84,15 +84,15 @@ def some_aborted(case: Case, uids: list[int]) -> bool:
     """Whether a transaction of the producers of some of these records was aborted."""
     batches = [case.history.written[uid].batch for uid in uids]
     producers = {batch.producer_id for batch in batches if batch.transactional}
-    ends = [case.history.written[uid].batch for uid in case.past.controls]
+    ends = [case.history.written[uid].batch for uid in case.controls]
     return any(b.control is Control.ABORT and b.producer_id in producers for b in ends)
 
 
 def _late(case: Case, replica: str, value: int, delete: int, step: Step, went: Facts) -> Facts:
     """Why a value that came after a delete, and loses to it, stays where a pass took the delete."""
-    position, late = case.past.appended_at[value], case.history.written[value].offset
+    position, late = case.appended_at[value], case.history.written[value].offset
     if position > step.position:
-        wiped = case.past.last(trace.ReplicaWiped, before=position) is not None
+        wiped = case.last(trace.ReplicaWiped, before=position) is not None
         remembered = case.rules.cleaner.late_versions != "accepted"
         disk = (of.DISK_LOST,) if wiped and remembered else ()
         return [*went, _came_late(case, replica, value, delete, *disk)]
@@ -107,7 +107,7 @@ def _late(case: Case, replica: str, value: int, delete: int, step: Step, went: F
 def _came_late(case: Case, replica: str, value: int, delete: int, *mechanisms: str) -> Fact:
     """That a value was appended when nothing told any more that it loses."""
     values = {"uid": value, "name": replica, "deleted": delete, "by": case.order_kind()}
-    at = case.past.appended_at[value]
+    at = case.appended_at[value]
     return case.fact("came late", at, of.CAME_LATE, *mechanisms, **values)
 
 
@@ -136,7 +136,7 @@ def why_kept(case: Case, step: Step, low: int, high: int) -> str:
 
 def _crashed_after(case: Case, step: Step) -> str:
     """That a replica crashed as soon as a pass had said how far it got."""
-    name, following = step.event.replica, case.events[step.position + 1 : step.position + 2]
+    name, following = step.event.replica, case.recorded[step.position + 1 : step.position + 2]
     if not any(isinstance(e, trace.ReplicaCrashed) and e.replica == name for _, e in following):
         return ""
     rule = case.rules.storage.cleaner_checkpoint
@@ -153,7 +153,7 @@ def undecided(case: Case, replica: str, uid: int) -> Facts:
         return []
     marker = case.next_marker(known.batch.producer_id, known.offset)
     decided = _decided(case, replica, uid)
-    if marker is None or case.past.uid_at(replica, marker.offset) == marker.record.uid:
+    if marker is None or case.uid_at(replica, marker.offset) == marker.record.uid:
         return decided
     case.lacks_marker(marker)
     return [*undeleted(case, replica, uid, marker.record.uid), *decided]
@@ -161,21 +161,21 @@ def undecided(case: Case, replica: str, uid: int) -> Facts:
 
 def _decided(case: Case, replica: str, uid: int) -> Facts:
     """What decides transactional data in a log, beside committed history."""
-    data, past = case.history.written[uid], case.past
+    data = case.history.written[uid]
     ends = {
         one
-        for one in past.controls
+        for one in case.controls
         if ends_transaction((batch := case.history.written[one].batch).control)
         and batch.producer_id == data.batch.producer_id
     }
-    held = (past.uid_at(replica, at) for at in range(data.offset + 1, past.log_end(replica)))
+    held = (case.uid_at(replica, at) for at in range(data.offset + 1, case.log_end(replica)))
     here = next((one for one in held if one in ends), 0)
     committed = next((u for u in case.history.committed[data.offset + 1 :] if u in ends), 0)
     if here == committed:
         return []
     names = [case.name(one) if one else "no marker" for one in (committed, here)]
     values = {"uid": uid, "name": replica, "committed": names[0], "here": names[1]}
-    return [case.fact("decided", past.appended_at.get(committed), **values)]
+    return [case.fact("decided", case.appended_at.get(committed), **values)]
 
 
 def last_removal(case: Case, key: str) -> Facts:
@@ -185,8 +185,8 @@ def last_removal(case: Case, key: str) -> Facts:
     """
     found = [
         (int(removal.reason != "superseded"), position, removal)
-        for position in case.past.all(trace.Cleaned)
-        for removal in case.past.event(position).removals
+        for position in case.all(trace.Cleaned)
+        for removal in case.event(position).removals
         if _is_of(removal.key or "", key)
     ]
     if not found:

@@ -42,8 +42,8 @@ def lacks(
 
     `uid` is the record that belongs there; None = what was committed there, else any.
     """
-    uid = uid or case.past.committed_at(offset) or None
-    became, _, step = case.past.fate(replica, offset, uid, before)
+    uid = uid or case.committed_at(offset) or None
+    became, _, step = case.fate(replica, offset, uid, before)
     if became is Became.HELD or case.nested > NESTED_MAX:
         return []
     if became is Became.NEVER or step is None:
@@ -88,21 +88,21 @@ def cleaned(case: Case, step: Step, offset: int) -> Facts:
     if facts[0].mechanisms != (of.SUPERSEDED,) or removal.winner_offset is None:
         return facts
     replica, at = step.event.replica, removal.winner_offset
-    winner = case.past.last_written(replica, at, step.position)
+    winner = case.last_written(replica, at, step.position)
     lost = lacks(case, replica, at, winner) if winner else []
     return [*first_is(facts, of.BEATEN_LOST), *lost] if lost else facts
 
 
 def _never_came(case: Case, replica: str, offset: int, before: int) -> Facts:
     """Its log ends at or below the offset: did it lag, or was there nothing to copy?"""
-    past, end = case.past, case.past.log_end(replica, before)
+    end = case.log_end(replica, before)
     never = [told.never_had(case, replica, offset, before)]
-    if any(isinstance(step.event, trace.Pushed) for step in past.steps_before(replica, before)):
+    if any(isinstance(step.event, trace.Pushed) for step in case.steps_before(replica, before)):
         return first_is(never, of.NUMBERED_ITSELF)
-    belief = past.believed(replica, offset, before)
+    belief = case.believed(replica, offset, before)
     if belief is not None:
         return recorded(case, belief)
-    leaders = [past.event(one).replica for one in past.all(trace.LeaderElected, before=before)]
+    leaders = [case.event(one).replica for one in case.all(trace.LeaderElected, before=before)]
     source = next((name for name in reversed(leaders) if name != replica), replica)
     if source != replica and ends_in_a_hole(case, source, end, before):
         return [*end_fell(case, source, end, before), *never]
@@ -111,9 +111,9 @@ def _never_came(case: Case, replica: str, offset: int, before: int) -> Facts:
 
 def ends_in_a_hole(case: Case, source: str, start: int, before: int) -> bool:
     """Whether a log goes on beyond `start`, and holds nothing from there to its end."""
-    end = case.past.log_end(source, before)
+    end = case.log_end(source, before)
     return start < end and all(
-        case.past.fate(source, offset, None, before).became in _HOLES
+        case.fate(source, offset, None, before).became in _HOLES
         for offset in range(end - 1, start - 1, -1)
     )
 
@@ -123,18 +123,18 @@ def end_fell(case: Case, source: str, start: int, before: int) -> Facts:
 
     What took the last thing at its end says how it fell. Never empty.
     """
-    past, last = case.past, case.past.log_end(source, before) - 1
-    became, replica, step = past.origin(source, last, None, before)
+    last = case.log_end(source, before) - 1
+    became, replica, step = case.origin(source, last, None, before)
     if became is not Became.CLEANED or step is None:
         at = None if step is None else step.position
         return [case.fact("holds nothing", at, of.END_FELL, name=source, end=last + 1, last=last)]
-    fallen = (each for each in past.steps_before(replica, before) if each.after < each.before)
+    fallen = (each for each in case.steps_before(replica, before) if each.after < each.before)
     later = next((each for each in fallen if each.position > step.position), None)
     how = of.END_FELL
     if later is not None:
         crashed = isinstance(later.event, trace.ReplicaCrashed)
         how = of.END_FELL_CRASH if crashed else of.END_FELL_CUT
-    first = past.origin(source, start, None, before)
+    first = case.origin(source, start, None, before)
     if first.became is Became.CLEANED and first.step is not None:
         step, last = first.step, start
     return first_is(cleaned(case, step, last), how)
@@ -145,14 +145,14 @@ def end_fell(case: Case, source: str, start: int, before: int) -> Facts:
 
 def _other(case: Case, step: Step, offset: int, uid: int | None) -> Facts:
     """Why did whoever wrote it not have the one that belongs there?"""
-    past, replica, written = case.past, step.event.replica, case.history.written
-    other = past.uid_at(replica, offset, step.position + 1)
-    if uid is None or uid not in past.appended_at or isinstance(step.event, trace.Pushed):
+    replica, written = step.event.replica, case.history.written
+    other = case.uid_at(replica, offset, step.position + 1)
+    if uid is None or uid not in case.appended_at or isinstance(step.event, trace.Pushed):
         return told.lost_by(case, step, of.NUMBERED_ITSELF)
     if written[uid].batch.epoch == written[other].batch.epoch:
-        return _given_again(case, offset, *sorted((uid, other), key=past.appended_at.__getitem__))
-    commit = past.first_commit(offset)
-    if commit is not None and commit <= past.appended_at[other]:
+        return _given_again(case, offset, *sorted((uid, other), key=case.appended_at.__getitem__))
+    commit = case.first_commit(offset)
+    if commit is not None and commit <= case.appended_at[other]:
         return _given_again(case, offset, uid, other)
     at = step.position
     since = case.fact("has since", at, at=at, other=other, uid=uid)
@@ -161,12 +161,12 @@ def _other(case: Case, step: Step, offset: int, uid: int | None) -> Facts:
 
 def _given_again(case: Case, offset: int, first: int, second: int) -> Facts:
     """Why a leader gave an offset to `second` that `first` has."""
-    past, written = case.past, case.history.written
-    position = past.appended_at[second]
-    leader = past.event(position).replica
+    written = case.history.written
+    position = case.appended_at[second]
+    leader = case.event(position).replica
     gave = case.fact("gave", position, offset=offset, uid=second)
     same_epoch = written[first].batch.epoch == written[second].batch.epoch
-    if same_epoch and past.event(past.appended_at[first]).replica != leader:
+    if same_epoch and case.event(case.appended_at[first]).replica != leader:
         led = told.led_twice(case)
         return [*led, gave] if led else first_is([gave], of.TWO_LEADERS)
     facts = without(case, leader, offset, first, position)
@@ -201,14 +201,14 @@ def without(
 
 def given_twice(case: Case, offset: int) -> Facts:
     """Why an offset was given again once committed, or twice in one epoch; [] = neither."""
-    past, written = case.past, case.history.written
-    uids, commit = past.uids_at.get(offset, []), past.first_commit(offset)
+    written = case.history.written
+    uids, commit = case.uids_at.get(offset, []), case.first_commit(offset)
     if len(uids) < 2:
         return []
-    committed = past.committed_at(offset)
+    committed = case.committed_at(offset)
     first = committed if committed in uids else uids[0]
     later = uids[uids.index(first) + 1 :]
-    again = bool(later) and commit is not None and commit < past.appended_at[later[0]]
+    again = bool(later) and commit is not None and commit < case.appended_at[later[0]]
     if not again and written[uids[0]].batch.epoch == written[uids[1]].batch.epoch:
         again, first, later = True, uids[0], uids[1:]
     if not again:
@@ -222,7 +222,7 @@ def two_records_at(case: Case, offset: int) -> Facts:
     That a new leader gives an offset again that is not committed is what epochs are there for; then
     what decided is who committed one of them, or did not cut its own.
     """
-    uids = case.past.uids_at.get(offset, [])
+    uids = case.uids_at.get(offset, [])
     if len(uids) < 2:
         return lacks(case, case.replica, offset) if case.replica else []
     given = [told.given_before(case, offset, uid) for uid in uids[-2:]]
@@ -244,15 +244,15 @@ def tail_kept(case: Case, offset: int, otherwise: Facts, whose: str | None = Non
 
 def _leader_cannot_tell(case: Case, offset: int, uncut: Facts) -> bool:
     """Whether what belongs at an offset went from the leader's log, and its epoch with it."""
-    past, uid = case.past, case.past.committed_at(offset)
-    leader, before = past.leader_at(), past.end
+    uid = case.committed_at(offset)
+    leader, before = case.leader_at(), case.end
     if uncut and uncut[0].position is not None:
         before = uncut[0].position
-        copied = past.event(before)
+        copied = case.event(before)
         leader = (copied.leader, 0) if isinstance(copied, trace.Copied) else leader
     if leader is None or not uid:
         return False
-    became = past.origin(leader[0], offset, uid, before).became
+    became = case.origin(leader[0], offset, uid, before).became
     return became in (Became.CLEANED, Became.REPLACED, Became.EXPIRED)
 
 
@@ -261,10 +261,10 @@ def _leader_cannot_tell(case: Case, offset: int, uncut: Facts) -> bool:
 
 def _counted(case: Case, replica: str, offset: int, before: int, names: tuple[str, ...]) -> Facts:
     """Why a replica that lacks a committed offset could lead, or count, all the same."""
-    past, since = case.past, case.past.first_commit(offset)
+    since = case.first_commit(offset)
     if since is None:
         return []
-    led = past.last(trace.LeaderElected, replica=replica, before=before)
+    led = case.last(trace.LeaderElected, replica=replica, before=before)
     facts: Facts = []
     if led is not None and told.chosen_uncleanly(case, led) and led > since:
         return elected(case, led, offset, of.UNCLEAN)
@@ -272,8 +272,8 @@ def _counted(case: Case, replica: str, offset: int, before: int, names: tuple[st
         facts = elected(case, led, offset)
     if of.NEVER_COPIED not in names or of.BELIEVED in names:
         return facts
-    for position in past.all(trace.IsrChanged, after=since, before=before, joined=replica):
-        if past.log_end(replica, position) <= offset:
+    for position in case.all(trace.IsrChanged, after=since, before=before, joined=replica):
+        if case.log_end(replica, position) <= offset:
             return [*joined(case, position, of.LET_IN), *facts]
     return [*(_too_few(case, offset, since) if facts else []), *facts]
 
@@ -282,7 +282,7 @@ def _too_few(case: Case, offset: int, committed: int) -> Facts:
     """Why a majority did not stand in the way of a leader that lacks what is committed."""
     if case.rules.replication.commit == "isr":
         return []
-    for step in (step for steps in case.past.steps.values() for step in steps):
+    for step in (step for steps in case.steps.values() for step in steps):
         if isinstance(step.event, trace.ReplicaCrashed) and step.after <= offset < step.before:
             return told.lost_by(case, step, of.TAIL_LOST)
     if not told.by_counting(case, offset):
@@ -294,15 +294,15 @@ def _too_few(case: Case, offset: int, committed: int) -> Facts:
 
 def elected(case: Case, position: int, offset: int | None = None, *mechanisms: str) -> Facts:
     """Why a replica leads: its log end against what was committed, and how it was chosen."""
-    past, event = case.past, case.past.event(position)
-    previous = past.last(trace.LeaderElected, before=position)
+    event = case.event(position)
+    previous = case.last(trace.LeaderElected, before=position)
     since = -1 if previous is None else previous
-    came = past.all(trace.IsrChanged, joined=event.replica, after=since, before=position)
-    unclean = past.all(trace.UncleanElection, replica=event.replica, after=since, before=position)
-    marks = past.all(trace.HighWatermarkMoved, leading=True, before=position)
-    committed = max((past.event(one).high_watermark for one in marks), default=0)
+    came = case.all(trace.IsrChanged, joined=event.replica, after=since, before=position)
+    unclean = case.all(trace.UncleanElection, replica=event.replica, after=since, before=position)
+    marks = case.all(trace.HighWatermarkMoved, leading=True, before=position)
+    committed = max((case.event(one).high_watermark for one in marks), default=0)
     beyond = offset is not None and committed > event.epoch_start_offset
-    because = past.event(unclean[-1]).because if unclean else None
+    because = case.event(unclean[-1]).because if unclean else None
     values = {"because": because, "committed": committed if beyond else None}
     before = [fact for one in came for fact in as_context(joined(case, one))]
     return [*before, case.fact("elected", position, *mechanisms, **values)]
@@ -310,17 +310,17 @@ def elected(case: Case, position: int, offset: int | None = None, *mechanisms: s
 
 def joined(case: Case, position: int, *mechanisms: str) -> Facts:
     """Why a replica was admitted to the in-sync set."""
-    past, event = case.past, case.past.event(position)
+    event = case.event(position)
     at = told.position_of(case, event.replica, event.joined, position) or 0
-    end = past.log_end(event.joined, position)
-    belief = past.believed(event.joined, end, position) if at > end else None
+    end = case.log_end(event.joined, position)
+    belief = case.believed(event.joined, end, position) if at > end else None
     facts = [] if belief is None else as_context(recorded(case, belief))
     return [*facts, case.fact("joined", position, *mechanisms, at=at)]
 
 
 def recorded(case: Case, position: int) -> Facts:
     """Why a leader recorded a position above the follower's log end."""
-    event, end = case.past.event(position), case.past.log_end
+    event, end = case.event(position), case.log_end
     start, to_end = end(event.follower, position), case.rules.replication.follower_position
     hole = ends_in_a_hole(case, event.replica, start, position)
     facts = end_fell(case, event.replica, start, position) if hole else []
@@ -334,14 +334,14 @@ def recorded(case: Case, position: int) -> Facts:
 
 def cut(case: Case, step: Step, offset: int, uid: int | None) -> Facts:
     """A truncation: did its leader lack what was cut, or was it mistaken?"""
-    event, at, leader = step.event, step.position, case.past.leader_at(step.position)
+    event, at, leader = step.event, step.position, case.leader_at(step.position)
     facts: Facts = []
     mechanism = () if event.leading else (told.why_mistaken(case, step),)
     if leader is not None and leader[0] != event.replica:
         facts = without(case, leader[0], offset, uid, at)
-        if case.past.origin(leader[0], offset, uid, at).became is Became.CLEANED:
+        if case.origin(leader[0], offset, uid, at).became is Became.CLEANED:
             mechanism = (of.CUT_BY_CLEANED_EPOCH,)
-        elif mechanisms_of(facts) and uid in (None, case.past.committed_at(offset)):
+        elif mechanisms_of(facts) and uid in (None, case.committed_at(offset)):
             mechanism = ()
     if mechanism:
         facts = as_context(facts)

@@ -43,8 +43,8 @@ def removed(case: Case, position: int, removal: trace.Removal) -> Fact:
 
 def _superseded(case: Case, position: int, removal: trace.Removal, winner_offset: int) -> Fact:
     """A newer record of the key won, as the cleaner compares them."""
-    event, uid, keyed = case.past.event(position), removal.uid, removal.key is not None
-    winner = case.past.uid_at(event.replica, winner_offset, position)
+    event, uid, keyed = case.event(position), removal.uid, removal.key is not None
+    winner = case.uid_at(event.replica, winner_offset, position)
     unfair = bool(winner) and keyed and not case.beats(winner, uid)
     uncommitted = winner_offset >= event.high_watermark
     last = event.protected_offset is None and removal.offset == event.log_end_offset - 1
@@ -67,8 +67,8 @@ def _superseded(case: Case, position: int, removal: trace.Removal, winner_offset
 
 def _how_evicted(case: Case, position: int, removal: trace.Removal, winner_offset: int) -> str:
     """Why the record that a pass held for the winner is none, or may have been one."""
-    event, evicted = case.past.event(position), case.written(removal.uid)
-    by = case.written(case.past.last_written(event.replica, winner_offset, position))
+    event, evicted = case.event(position), case.written(removal.uid)
+    by = case.written(case.last_written(event.replica, winner_offset, position))
     if evicted is not None and evicted.batch.control is not None:
         return of.EVICTED
     if evicted is None or by is None:
@@ -106,15 +106,15 @@ def _how_lower(case: Case, evicted: Written, by: Written) -> str:
 
 def settings_differ(case: Case) -> bool:
     """Whether settings of some broker were, or became, others than it started with."""
-    changed = case.past.all(trace.ConfigChanged)
-    return any(case.past.event(one).replica in case.past.steps for one in changed)
+    changed = case.all(trace.ConfigChanged)
+    return any(case.event(one).replica in case.steps for one in changed)
 
 
 def _other_settings(case: Case, replica: str) -> str:
     """To what the settings of a replica changed during the run; empty = they did not."""
     found = []
-    for position in case.past.all(trace.ConfigChanged, replica=replica):
-        settings = case.past.event(position).settings
+    for position in case.all(trace.ConfigChanged, replica=replica):
+        settings = case.event(position).settings
         values = ", ".join(f"{name} {value}" for name, value in settings)
         found.append(f"{values} {case.when(position)}")
     return listed(found)
@@ -123,7 +123,7 @@ def _other_settings(case: Case, replica: str) -> str:
 def _moved_timestamp(case: Case, replica: str, winner: int, position: int) -> int | None:
     """The delete horizon that took the timestamp of the winner with it; None = none did."""
     base = case.history.written[winner].batch.base_offset
-    horizon = case.past.horizon(replica, base, position)
+    horizon = case.horizon(replica, base, position)
     kept = case.rules.cleaner.horizon_rebase == "deltas_kept"
     return horizon.at_ms if horizon is not None and kept else None
 
@@ -133,20 +133,20 @@ def _moved_timestamp(case: Case, replica: str, winner: int, position: int) -> in
 
 def _expired(case: Case, position: int, removal: trace.Removal) -> Fact:
     """A tombstone or a marker went: its horizon and the clock, or a bound, allowed it."""
-    past, event = case.past, case.past.event(position)
+    event = case.event(position)
     known, rule = case.written(removal.uid), case.rules.cleaner.tombstone_removal
     base = removal.offset if known is None else known.batch.base_offset
     data = removal.reason == "tombstone"
-    bound = past.last(trace.RemovalBoundMoved, replica=event.replica, before=position)
+    bound = case.last(trace.RemovalBoundMoved, replica=event.replica, before=position)
     kind: FactKind = "position"
     mechanism, because = _by_rule(case, position, removal, base), ""
     if bound is not None:
-        below = past.event(bound).offset if data else past.event(bound).marker_offset
+        below = case.event(bound).offset if data else case.event(bound).marker_offset
         because = f"as all below {below} may go, it was told {case.when(bound)}"
         mechanism = of.COORDINATED if removal.offset < below else mechanism
     elif rule == "leo_gated":
         others = _others(case, event.replica)
-        ends = [f"{each} at {past.log_end(each, position)}" for each in others]
+        ends = [f"{each} at {case.log_end(each, position)}" for each in others]
         because = f"as every log end offset it knew of was above it (now {listed(ends)})"
     elif rule in BY_TIME:
         kind, because = _by_time(case, position, base)
@@ -159,13 +159,13 @@ def _expired(case: Case, position: int, removal: trace.Removal) -> Fact:
 
 def _by_rule(case: Case, position: int, removal: trace.Removal, base: int) -> str:
     """Which clock, or none, let a tombstone or a marker go."""
-    past, known, cleaner = case.past, case.written(removal.uid), case.rules.cleaner
+    known, cleaner = case.written(removal.uid), case.rules.cleaner
     data = known is not None and known.batch.control is None
     if removal.reason == "tombstone" and data and not case.tombstone(removal.uid):
         return of.BY_OTHER_SETTINGS if settings_differ(case) else of.AS_TOMBSTONE
-    event, rule = past.event(position), cleaner.tombstone_removal
-    given = past.horizon_given(event.replica, base, position)
-    stamped = given is not None and isinstance(past.event(given.position), trace.Cleaned)
+    event, rule = case.event(position), cleaner.tombstone_removal
+    given = case.horizon_given(event.replica, base, position)
+    stamped = given is not None and isinstance(case.event(given.position), trace.Cleaned)
     if given is not None and stamped and rule not in ("immediate", "last_modified"):
         apart_ms, early_ms = _early(case, position, given)
         return of.CLOCK_AHEAD if apart_ms and early_ms > 0 else of.HORIZON_PASSED
@@ -181,23 +181,23 @@ def _early(case: Case, position: int, given: Horizon) -> tuple[int, int]:
 
     And how long it was, in simulated time, before the one that gave it plus the retention.
     """
-    past, apart_ms, (at, _) = case.past, 0, case.past.events[position]
-    now_ms, given_ms = past.event(position).now_ms, past.event(given.position).now_ms
-    if past.timed:
-        apart_ms = (now_ms - at) - (given_ms - past.events[given.position][0])
+    apart_ms, (at, _) = 0, case.events[position]
+    now_ms, given_ms = case.event(position).now_ms, case.event(given.position).now_ms
+    if case.timed:
+        apart_ms = (now_ms - at) - (given_ms - case.events[given.position][0])
     return apart_ms, given.at_ms - now_ms + apart_ms
 
 
 def _by_time(case: Case, position: int, base: int) -> tuple[FactKind, str]:
     """The clock of a pass against the delete horizon, or the retention where there is none."""
-    event = case.past.event(position)
+    event = case.event(position)
     clock = case.clock(event.replica, event.now_ms)
-    given = case.past.horizon_given(event.replica, base, position)
+    given = case.horizon_given(event.replica, base, position)
     if given is None:
         retention = case.rules.topic.delete_retention_ms
         return "horizon", f"since by {clock} the retention of {retention:,} ms was over"
     why = f"since {clock} had passed its delete horizon {given.at_ms:,} ms"
-    giver = case.past.event(given.position)
+    giver = case.event(given.position)
     if not isinstance(giver, trace.Cleaned):
         return "horizon", why
     by = case.clock(giver.replica, giver.now_ms)
@@ -213,15 +213,15 @@ def _by_time(case: Case, position: int, base: int) -> tuple[FactKind, str]:
 
 def _aborted(case: Case, position: int, removal: trace.Removal) -> Fact:
     """Data went since the cleaner took its transaction for aborted."""
-    past, name, known = case.past, case.past.event(position).replica, case.written(removal.uid)
+    name, known = case.event(position).replica, case.written(removal.uid)
     producer = -1 if known is None else known.batch.producer_id
-    batches = [past.event(one).batch for one in past.all(trace.Appended, before=position)]
+    batches = [case.event(one).batch for one in case.all(trace.Appended, before=position)]
     ends = [b for b in batches if b.control is not None and b.producer_id == producer]
     below = [end for end in ends if end.last_offset < removal.offset]
     above = [end for end in ends if end.last_offset > removal.offset]
     markers = []
     for end in (*below[-1:], *above[:1]):
-        held = past.uid_at(name, end.last_offset, position)
+        held = case.uid_at(name, end.last_offset, position)
         gone = "" if held else f", which {name} does not hold any more"
         markers.append(f"{end.control} at {end.last_offset}{gone}")
     needed = _still_needed(case, position, removal) if case.tombstone(removal.uid) else None
@@ -235,7 +235,7 @@ def _aborted(case: Case, position: int, removal: trace.Removal) -> Fact:
 
 
 def _others(case: Case, name: str) -> list[str]:
-    return [other for other in case.past.steps if other != name]
+    return [other for other in case.steps if other != name]
 
 
 def _decided_by(case: Case, uid: int) -> list[int]:
@@ -244,8 +244,8 @@ def _decided_by(case: Case, uid: int) -> list[int]:
     if deciding.key is not None:
         values = [each for each in case.uids_of(deciding.key) if not case.tombstone(each)]
         return [each for each in values if case.beats(uid, each)]
-    producer, committed_at = deciding.batch.producer_id, case.past.committed_at
-    markers = [written[each] for each in case.past.controls]
+    producer, committed_at = deciding.batch.producer_id, case.committed_at
+    markers = [written[each] for each in case.controls]
     mine = [each for each in markers if each.batch.producer_id == producer]
     ends = [each.offset for each in mine if committed_at(each.offset) == each.record.uid]
     begins = max((offset for offset in ends if offset < deciding.offset), default=-1)
@@ -261,16 +261,16 @@ def _decided_by(case: Case, uid: int) -> list[int]:
 
 def holders(case: Case, position: int, removal: trace.Removal) -> dict[str, list[int]]:
     """Who ended at or below a tombstone or marker as it went, and held what it decides."""
-    past, written = case.past, case.history.written
+    written = case.history.written
     if removal.uid not in written:
         return {}
     decided = _decided_by(case, removal.uid)
     held = {
         replica: [
-            uid for uid in decided if past.uid_at(replica, written[uid].offset, position) == uid
+            uid for uid in decided if case.uid_at(replica, written[uid].offset, position) == uid
         ]
-        for replica in _others(case, past.event(position).replica)
-        if past.log_end(replica, position) <= removal.offset
+        for replica in _others(case, case.event(position).replica)
+        if case.log_end(replica, position) <= removal.offset
     }
     return {replica: uids for replica, uids in held.items() if uids}
 
@@ -278,7 +278,7 @@ def holders(case: Case, position: int, removal: trace.Removal) -> dict[str, list
 def _still_needed(case: Case, position: int, removal: trace.Removal) -> str:
     """Who held, or was given later, a record that only the removed one takes away."""
     return "; ".join(
-        f"{replica}, log end offset {case.past.log_end(replica, position)}"
+        f"{replica}, log end offset {case.log_end(replica, position)}"
         f"{case.fault(replica, position)}, still held {case.names(held[-NAMED:])}"
         for replica, held in holders(case, position, removal).items()
     )
@@ -286,7 +286,7 @@ def _still_needed(case: Case, position: int, removal: trace.Removal) -> str:
 
 def why_needed(case: Case, replica: str, offset: int, uid: int, removed_at: int) -> str:
     """Why a replica still needed, when it went, what stood at an offset."""
-    became = case.past.fate(replica, offset, uid, removed_at).became
+    became = case.fate(replica, offset, uid, removed_at).became
     if became is Became.CUT:
         return of.HOLDER_CUT
     if became is Became.CRASHED:
@@ -296,11 +296,11 @@ def why_needed(case: Case, replica: str, offset: int, uid: int, removed_at: int)
 
 def _is_new(case: Case, replica: str, before: int) -> bool:
     """Whether a replica was added, or lost its disk, after others had begun."""
-    for step in case.past.steps_before(replica, before):
+    for step in case.steps_before(replica, before):
         if isinstance(step.event, trace.ReplicaWiped):
             return True
         if isinstance(step.event, trace.ReplicaAdded):
-            begun = [steps[1:2] for name, steps in case.past.steps.items() if name != replica]
+            begun = [steps[1:2] for name, steps in case.steps.items() if name != replica]
             return any(second.position < step.position for each in begun for second in each)
     return False
 

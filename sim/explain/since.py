@@ -38,16 +38,16 @@ def so_since(
 
 def _changes(case: Case) -> list[int]:
     """Positions of what happened to the things that a violation is about."""
-    past, replica, leader = case.past, case.violation.replica, case.past.leader_at()
+    replica, leader = case.violation.replica, case.leader_at()
     names = [replica] if replica else [leader[0]] if leader else []
     changed = []
     for offset in _offsets(case):
-        changed += [past.first_commit(offset), *(past.slot(name, offset) for name in names)]
+        changed += [case.first_commit(offset), *(case.slot(name, offset) for name in names)]
     known = [position for position in changed if position is not None]
     if known:
         return known
     ends = names if leader is None else [*names, leader[0]]  # it is about where logs end
-    return [past.steps[name][-1].position for name in ends if name in past.steps]
+    return [case.steps[name][-1].position for name in ends if name in case.steps]
 
 
 def _offsets(case: Case) -> set[int]:

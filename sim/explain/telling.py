@@ -103,7 +103,7 @@ def explanation(
             time. None = the times of events are steps of a story.
     """
     case = Case(events, violation, rules, skews)
-    cone = causal_cone(case.past, violation)
+    cone = causal_cone(case, violation)
     return Explanation(
         violation,
         tuple(fact._replace(text=_shown(fact.text)) for fact in _once(deciding(case))),
@@ -113,7 +113,7 @@ def explanation(
         tuple(map(_shown, chain(case, cone))),
         tuple(cone),
         case.judged,
-        so_since(events, violation, case.rules, past_at=lambda _: case.past),
+        so_since(events, violation, case.rules, past_at=lambda _: case),
     )
 
 
@@ -144,11 +144,11 @@ def _truth(case: Case) -> list[str]:
 
 
 def _committed_at(case: Case, offset: int) -> str:
-    uid, commit = case.past.committed_at(offset), case.past.first_commit(offset)
+    uid, commit = case.committed_at(offset), case.first_commit(offset)
     known = case.written(uid)
     if known is None or commit is None:
         return f"nothing at offset {offset}"
-    by = f"{case.past.event(commit).replica} {case.when(commit)}"
+    by = f"{case.event(commit).replica} {case.when(commit)}"
     return f"{case.name(uid)} of epoch {known.batch.epoch} at offset {offset}, by {by}"
 
 

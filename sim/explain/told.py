@@ -19,25 +19,25 @@ _FOLLOWED: Final = "the leader's log start"
 
 def never_had(case: Case, replica: str, offset: int, before: int) -> Fact:
     """That a log ended below an offset."""
-    committed, counted = case.past.first_commit(offset), ""
+    committed, counted = case.first_commit(offset), ""
     if committed is not None and committed < before:
         counted = counted_by(case, committed, offset)
-    steps = case.past.steps_before(replica, before)
+    steps = case.steps_before(replica, before)
     at = steps[0].position if steps else None
     return case.fact("never had", at, name=replica, offset=offset, before=before, counted=counted)
 
 
 def position_of(case: Case, leader: str, follower: str, before: int = END) -> int | None:
     """The position that a leader recorded last for a follower; None = it has not."""
-    found = case.past.last(trace.PositionRecorded, replica=leader, follower=follower, before=before)
-    return None if found is None else int(case.past.event(found).position)
+    found = case.last(trace.PositionRecorded, replica=leader, follower=follower, before=before)
+    return None if found is None else int(case.event(found).position)
 
 
 def counted_by(case: Case, committed: int, offset: int) -> str:
     """By which positions a leader committed an offset."""
-    past, leader = case.past, case.past.event(committed).replica
-    whose = {leader: past.log_end(leader, committed)}
-    for other in past.steps:
+    leader = case.event(committed).replica
+    whose = {leader: case.log_end(leader, committed)}
+    for other in case.steps:
         whose[other] = position_of(case, leader, other, committed) or whose.get(other, 0)
     counted = [f"{name} at {at}" for name, at in whose.items() if at > offset]
     return f"{leader} committed it {case.when(committed)}, counting {listed(counted)}"
@@ -45,18 +45,18 @@ def counted_by(case: Case, committed: int, offset: int) -> str:
 
 def by_counting(case: Case, offset: int) -> bool:
     """Whether a leader committed an offset below its epoch by counting replicas (Raft 5.4.2)."""
-    past, committed = case.past, case.past.first_commit(offset)
+    committed = case.first_commit(offset)
     if committed is None or case.rules.replication.commit == "isr":
         return False
-    led = past.last(trace.LeaderElected, before=committed)
-    start = 0 if led is None else past.event(led).epoch_start_offset
-    return bool(past.event(committed).high_watermark <= start)
+    led = case.last(trace.LeaderElected, before=committed)
+    start = 0 if led is None else case.event(led).epoch_start_offset
+    return bool(case.event(committed).high_watermark <= start)
 
 
 def forked(case: Case, offset: int) -> Facts:
     """That a record of an older epoch was committed by counting, beside one of a newer one."""
-    uid, commit = case.past.committed_at(offset), case.past.first_commit(offset)
-    known, leader = case.written(uid), None if commit is None else case.past.leader_at(commit)
+    uid, commit = case.committed_at(offset), case.first_commit(offset)
+    known, leader = case.written(uid), None if commit is None else case.leader_at(commit)
     if commit is None or known is None or leader is None or leader[1] == known.batch.epoch:
         return []
     counted = counted_by(case, commit, offset)
@@ -68,10 +68,10 @@ def forked(case: Case, offset: int) -> Facts:
 
 def given_before(case: Case, offset: int, uid: int) -> Fact:
     """To whom an offset was given first, by whom, and whether that was committed."""
-    commit = case.past.first_commit(offset)
-    known = commit is not None and uid == case.past.committed_at(offset)
+    commit = case.first_commit(offset)
+    known = commit is not None and uid == case.committed_at(offset)
     committed = case.when(commit) if known and commit is not None else None
-    at = case.past.appended_at[uid]
+    at = case.appended_at[uid]
     return case.fact("given before", at, offset=offset, uid=uid, committed=committed)
 
 
@@ -80,14 +80,14 @@ def not_cut(case: Case, offset: int, whose: str | None = None) -> Facts:
 
     `whose` names a log whose record at the offset is not, or was not, the one that belongs there.
     """
-    past, leader = case.past, case.past.leader_at()
-    led = past.last(trace.LeaderElected)
+    leader = case.leader_at()
+    led = case.last(trace.LeaderElected)
     if leader is None or led is None:
         return []
-    right = past.uid_at(leader[0], offset)
+    right = case.uid_at(leader[0], offset)
     facts: Facts = []
-    for replica in past.steps if whose is None else (whose,):
-        position, held = past.slot(replica, offset), past.uid_at(replica, offset)
+    for replica in case.steps if whose is None else (whose,):
+        position, held = case.slot(replica, offset), case.uid_at(replica, offset)
         since = led
         if replica == whose and position is not None:
             since = position
@@ -100,18 +100,17 @@ def not_cut(case: Case, offset: int, whose: str | None = None) -> Facts:
 
 def _went_on(case: Case, replica: str, offset: int, after: int) -> Facts:
     """By which copy a log first went on behind an offset."""
-    copies = case.past.all(trace.Copied, replica=replica, after=after)
-    behind = [one for one in copies if case.past.event(one).fetch_offset > offset]
+    copies = case.all(trace.Copied, replica=replica, after=after)
+    behind = [one for one in copies if case.event(one).fetch_offset > offset]
     return [case.fact("went on", one, offset=offset) for one in behind[:1]]
 
 
 def _counted_anyway(case: Case, replica: str, leader: str, offset: int) -> Facts:
     """That a leader counts a position above an offset at which a follower has another record."""
-    past = case.past
-    at = past.last(trace.PositionRecorded, replica=leader, follower=replica)
-    if at is None or past.event(at).position <= offset:
+    at = case.last(trace.PositionRecorded, replica=leader, follower=replica)
+    if at is None or case.event(at).position <= offset:
         return []
-    return [case.fact("recorded anyway", at, uid=past.uid_at(replica, offset))]
+    return [case.fact("recorded anyway", at, uid=case.uid_at(replica, offset))]
 
 
 # Who leads.
@@ -119,31 +118,31 @@ def _counted_anyway(case: Case, replica: str, leader: str, offset: int) -> Facts
 
 def led_on(case: Case, replica: str, before: int) -> Facts:
     """A leader came back and went on in the epoch it had led."""
-    led = case.past.last(trace.LeaderElected, replica=replica, before=before)
-    back = case.past.last(trace.ReplicaRestarted, replica=replica, before=before)
+    led = case.last(trace.LeaderElected, replica=replica, before=before)
+    back = case.last(trace.ReplicaRestarted, replica=replica, before=before)
     if led is None or back is None or back < led:
         return []
-    return [case.fact("went on leading", back, of.SAME_EPOCH, led=case.past.event(led).epoch)]
+    return [case.fact("went on leading", back, of.SAME_EPOCH, led=case.event(led).epoch)]
 
 
 def chosen_uncleanly(case: Case, position: int) -> bool:
     """Whether a leader was not in the in-sync set, where that decides who may lead."""
-    past, election = case.past, case.past.event(position)
-    if past.all(trace.UncleanElection, replica=election.replica, epoch=election.epoch):
+    election = case.event(position)
+    if case.all(trace.UncleanElection, replica=election.replica, epoch=election.epoch):
         return True
-    members = past.last(trace.IsrChanged, trace.LeaderElected, before=position)
+    members = case.last(trace.IsrChanged, trace.LeaderElected, before=position)
     by_isr = case.rules.replication.commit == "isr"
-    return by_isr and members is not None and election.replica not in past.event(members).isr
+    return by_isr and members is not None and election.replica not in case.event(members).isr
 
 
 def led_twice(case: Case) -> Facts:
     """Why an epoch has two leaders; [] = none has."""
-    past, first = case.past, dict[int, int]()
-    for position in past.all(trace.LeaderElected):
-        event = past.event(position)
+    first = dict[int, int]()
+    for position in case.all(trace.LeaderElected):
+        event = case.event(position)
         at = first.setdefault(event.epoch, position)
-        if past.event(at).replica != event.replica:
-            backs = past.all(trace.ReplicaRestarted, after=at, before=position)
+        if case.event(at).replica != event.replica:
+            backs = case.all(trace.ReplicaRestarted, after=at, before=position)
             return [
                 case.fact("first leader", at, of.TWO_LEADERS),
                 *(case.fact("voter", back, of.VOTE_FORGOTTEN) for back in backs),
@@ -159,8 +158,8 @@ def why_mistaken(case: Case, step: Step) -> str:
     """By what a follower was mistaken that cut what its leader has."""
     if step.event.target == step.event.high_watermark:
         return of.CUT_TO_HW
-    backs = case.past.all(trace.ReplicaRestarted, before=step.position)
-    read = (case.past.all(trace.EpochCacheChanged, after=back, before=back + 2) for back in backs)
+    backs = case.all(trace.ReplicaRestarted, before=step.position)
+    read = (case.all(trace.EpochCacheChanged, after=back, before=back + 2) for back in backs)
     return of.CUT_BY_EPOCH_FILE if any(read) else of.CUT_BY_EPOCH
 
 
@@ -176,15 +175,15 @@ def told_cut(case: Case, step: Step, leader: tuple[str, int] | None, *mechanisms
 
 def came_back(case: Case, name: str, before: int) -> Facts:
     """With what a replica came back last; [] = it was never away."""
-    back = case.past.last(trace.ReplicaRestarted, replica=name, before=before)
+    back = case.last(trace.ReplicaRestarted, replica=name, before=before)
     return [] if back is None else [case.fact("came back", back)]
 
 
 def stands_in_snapshot(case: Case, step: Step, offset: int) -> bool:
     """Whether a snapshot of a replica stands for an offset before something happens to its log."""
     kinds = (trace.SnapshotTaken, trace.SnapshotInstalled)
-    taken = case.past.all(*kinds, replica=step.event.replica, before=step.position)
-    return any(case.past.event(one).end_offset > offset for one in taken)
+    taken = case.all(*kinds, replica=step.event.replica, before=step.position)
+    return any(case.event(one).end_offset > offset for one in taken)
 
 
 def lost_by(case: Case, step: Step, mechanism: str) -> Facts:
@@ -195,9 +194,9 @@ def lost_by(case: Case, step: Step, mechanism: str) -> Facts:
 
 def _followed(case: Case, step: Step) -> Facts:
     """Why the leader's log start had moved, where a follower took it over."""
-    event, leader = step.event, case.past.leader_at(step.position)
+    event, leader = step.event, case.leader_at(step.position)
     if getattr(event, "cause", "") != _FOLLOWED or leader is None or leader[0] == event.replica:
         return []
     kinds = (trace.PrefixDeleted, trace.LogStartMoved, trace.LogStartedAfresh)
-    moved = case.past.last(*kinds, replica=leader[0], before=step.position)
-    return [] if moved is None else [case.fact(type(case.past.event(moved)).__name__, moved)]
+    moved = case.last(*kinds, replica=leader[0], before=step.position)
+    return [] if moved is None else [case.fact(type(case.event(moved)).__name__, moved)]

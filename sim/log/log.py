@@ -126,7 +126,7 @@ class Log:
                 return segment.batches[-1]
         return None
 
-    def append(self, batch: Batch, *, now_ms: int) -> None:
+    def append(self, batch: Batch, now_ms: int) -> None:
         """Add a batch at or above the log end offset; a gap is accepted, going back is not.
 
         Raises:
@@ -144,7 +144,7 @@ class Log:
             rolled_at = self.log_end_offset if isinstance(batch, OldBatch) else base
             self.roll(rolled_at, now_ms=now_ms)
             active = self.segments[-1]
-        active.append(batch, now_ms=now_ms)
+        active.append(batch, now_ms)
         if producer_id >= 0:
             aborted = self.producers.note(batch)
             if aborted is not None:
@@ -200,7 +200,7 @@ class Log:
         limit_bytes, limit_ms = config.segment_bytes, config.segment_ms
         if limit_bytes is not None and segment.size_bytes + size_bytes > limit_bytes:
             return True
-        return limit_ms is not None and segment.waited_ms(timestamp_ms, now_ms=now_ms) > limit_ms
+        return limit_ms is not None and segment.waited_ms(timestamp_ms, now_ms) > limit_ms
 
     def roll_if_waited(self, *, now_ms: int) -> bool:
         """Close the active segment when its first record is older than `segment_ms`; True if so.

@@ -50,7 +50,7 @@ class Segment:
         self.aborted: list[AbortedTransaction] = []
         self.index = OffsetIndex()
 
-    def append(self, batch: Batch, *, now_ms: int) -> None:
+    def append(self, batch: Batch, now_ms: int) -> None:
         """Add a batch at the end."""
         timestamp_ms = batch.timestamp_ms
         if not self.batches:
@@ -72,7 +72,7 @@ class Segment:
         segment.reload_first_timestamp()
         return segment
 
-    def waited_ms(self, timestamp_ms: int, *, now_ms: int) -> int:
+    def waited_ms(self, timestamp_ms: int, now_ms: int) -> int:
         """How long it has been open, in ms, when a batch of that timestamp comes.
 
         Counted between timestamps if the segment has one, else by the clock since its creation

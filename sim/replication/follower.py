@@ -33,7 +33,6 @@ NOT_FROM_A_LEADER: Final = (Answer.NOT_LEADER, Answer.STALE_LEADER)
 
 def fetch_request(
     follower: Replica,
-    *,
     max_batches: int | None = None,
     max_bytes: int | None = None,
     replica_epoch: int = 1,
@@ -80,8 +79,8 @@ class ReceiveResult:
     def __init__(
         self,
         events: list[Event],
+        committed: bool = False,  # noqa: FBT001, FBT002 - by position it costs less
         *,
-        committed: bool = False,
         rebuilt: bool = False,
         retry_later: bool = False,
     ) -> None:
@@ -92,7 +91,7 @@ class ReceiveResult:
 
 
 def receive_fetch(
-    follower: Replica, response: FetchResponse, *, rules: Rules, now_ms: int
+    follower: Replica, response: FetchResponse, rules: Rules, now_ms: int
 ) -> ReceiveResult:
     """Act on a leader's answer; a stale one changes nothing.
 
@@ -118,7 +117,7 @@ def receive_fetch(
             return ReceiveResult([_fail(follower, response)])
         high_watermark = log.high_watermark
         events = _copy(follower, response, rules, now_ms)
-        return ReceiveResult(events, committed=log.high_watermark != high_watermark)
+        return ReceiveResult(events, log.high_watermark != high_watermark)
     if elsewhere and replication.response_fencing:
         return _ignored(follower, answer)
     if answer is Answer.REBUILD:
@@ -173,10 +172,10 @@ def _copy(follower: Replica, response: FetchResponse, rules: Rules, now_ms: int)
         for batch in batches:
             if response.epochs:
                 _learn_epochs(log, response, batch.base_offset)
-            log.append(batch, now_ms=now_ms)
+            log.append(batch, now_ms)
         if len(batches) > 1:
             log.note_call(batches[0].base_offset)
-        flush_after_copy(log, rules=rules)
+        flush_after_copy(log, rules)
         start, end = response.fetch_offset, log.log_end_offset
         events.append(make(Copied, (follower.name, response.leader, start, batches, end)))
     elif response.gap_end > log.log_end_offset:

@@ -56,7 +56,7 @@ class FetchResult:
         self.events = events
 
 
-def append(leader: Replica, batch: Batch, *, rules: Rules, now_ms: int) -> AppendResult:
+def append(leader: Replica, batch: Batch, rules: Rules, now_ms: int) -> AppendResult:
     """Append a batch at the log end and see whether that commits something.
 
     With `late_versions: floor` a batch with a record below the floor is refused whole.
@@ -69,8 +69,8 @@ def append(leader: Replica, batch: Batch, *, rules: Rules, now_ms: int) -> Appen
         if late is not None:
             return AppendResult([AppendRefused(leader.name, late.key)], accepted=False)
     log = leader.log
-    log.append(batch, now_ms=now_ms)
-    flush_after_append(log, rules=rules)
+    log.append(batch, now_ms)
+    flush_after_append(log, rules)
     events: list[Event] = [make(Appended, (leader.name, batch))]
     _advance(leader, rules, events)
     return AppendResult(events)
@@ -146,7 +146,7 @@ def can_do_without(leader: Replica, voter: str, committed: int) -> bool:
 
 
 def answer_fetch(
-    leader: Replica, request: FetchRequest, *, rules: Rules, snapshots: bool = True
+    leader: Replica, request: FetchRequest, rules: Rules, *, snapshots: bool = True
 ) -> FetchResult:
     """Answer a follower: fence, redirect to a snapshot, find divergence, else record and read.
 
@@ -225,7 +225,7 @@ def acknowledge_fetch(
         and not rules.cleaner.fix_applied.announces_gaps
     ):
         believed = leader.log.log_end_offset
-    return record_position(leader, request.follower, believed, rules=rules)
+    return record_position(leader, request.follower, believed, rules)
 
 
 def answer_with(
@@ -325,7 +325,7 @@ def _offer_snapshot(leader: Replica, request: FetchRequest, epoch: int) -> Fetch
     return FetchResult(response, [offered])
 
 
-def record_position(leader: Replica, follower: str, position: int, *, rules: Rules) -> list[Event]:
+def record_position(leader: Replica, follower: str, position: int, rules: Rules) -> list[Event]:
     """Believe that `follower` has everything below `position` (updateFollowerFetchState)."""
     leadership = leader.leadership
     if leadership is None or leadership.positions.get(follower) == position:

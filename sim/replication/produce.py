@@ -156,7 +156,7 @@ def _write(
         base_sequence=base_sequence,
         transactional=in_txn,
     )
-    appended = append(leader, batch, rules=rules, now_ms=now_ms)
+    appended = append(leader, batch, rules, now_ms)
     events = events + appended.events if events else appended.events
     if not appended.accepted:
         return ProduceResult(events, ErrorCode.INVALID_RECORD)
@@ -208,7 +208,7 @@ def _fenced(leader: Replica) -> ProduceResult:
     return ProduceResult([refused], ErrorCode.INVALID_PRODUCER_EPOCH)
 
 
-def has_enough_replicas(leadership: Leadership, *, rules: Rules) -> bool:
+def has_enough_replicas(leadership: Leadership, rules: Rules) -> bool:
     """Whether enough replicas are in sync for clients that want all acknowledgements.
 
     Else they are told NOT_ENOUGH_REPLICAS before anything is written
@@ -231,7 +231,7 @@ def _refused(
     if versions is not None and not speaks(versions, version):
         unknown = AppendRefused(leader.name, None, "client_version")
         return ProduceResult([unknown], ErrorCode.UNSUPPORTED_VERSION)
-    if acks == ACKS_ALL and not has_enough_replicas(leadership, rules=rules):
+    if acks == ACKS_ALL and not has_enough_replicas(leadership, rules):
         few = AppendRefused(leader.name, None, "not_enough_replicas")
         return ProduceResult([few], ErrorCode.NOT_ENOUGH_REPLICAS)
     return None

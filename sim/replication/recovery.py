@@ -47,13 +47,13 @@ _FETCHING_FLUSHES: Final[tuple[Flush, ...]] = ("acknowledged", "before_fetch")
 """With these a follower flushes what it acknowledges by its next fetch."""
 
 
-def flush_after_append(log: Log, *, rules: Rules) -> None:
+def flush_after_append(log: Log, rules: Rules) -> None:
     """A leader has appended."""
     if rules.storage.flush in _LEADER_FLUSHES:
         log.flush()
 
 
-def flush_after_copy(log: Log, *, rules: Rules) -> None:
+def flush_after_copy(log: Log, rules: Rules) -> None:
     """A follower has appended what it fetched."""
     if rules.storage.flush == "on_append":
         log.flush()

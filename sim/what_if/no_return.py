@@ -95,7 +95,7 @@ def point_of_no_return(
     until = time.monotonic() + (inf if within_s is None else within_s)
     futures = _Futures(scenario, violation.invariant, mix, tries, until)
     last: dict[int, int | None] = {-1: None}
-    for position in causal_cone(Case(events, violation, None).past, violation):
+    for position in causal_cone(Case(events, violation, None), violation):
         last[events[position][0]] = position
     first, complete = _first_sealed(futures, list(last))
     all_violate = [True] * tries

@@ -53,7 +53,7 @@ def _fallback(case: Case) -> Facts:
     """Whatever removal, cut, loss or election came last."""
     offset, replica = case.violation.offset, case.violation.replica
     facts: Facts = []
-    for name in () if offset is None else [replica] if replica else case.past.steps:
-        if offset is not None and not case.past.uid_at(name, offset):
+    for name in () if offset is None else [replica] if replica else case.steps:
+        if offset is not None and not case.uid_at(name, offset):
             facts += lacks(case, name, offset)
     return facts or [case.fact("event then", case.judged, kind="write")]

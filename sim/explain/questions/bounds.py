@@ -23,10 +23,10 @@ def lag(case: Case) -> Facts:
     due = "due" if event.eligible else "not due"
     facts = [case.fact("looked", case.judged, due=due)]
     offset = case.violation.offset
-    uid = 0 if offset is None else case.past.uid_at(event.replica, offset)
+    uid = 0 if offset is None else case.uid_at(event.replica, offset)
     known = case.written(uid)
     if known is not None:
-        at, timestamp_ms = case.past.appended_at.get(uid), known.record.timestamp_ms
+        at, timestamp_ms = case.appended_at.get(uid), known.record.timestamp_ms
         facts.append(case.fact("timestamp", at, uid=uid, timestamp_ms=timestamp_ms))
     return facts
 
@@ -38,13 +38,13 @@ def snapshot_bound(case: Case) -> Facts:
 
 def snapshot_content(case: Case) -> Facts:
     """A snapshot says something else of a key than committed history."""
-    past, key, end = case.past, case.key, case.violation.offset
-    taken = past.all(trace.SnapshotTaken)
-    at = next((one for one in reversed(taken) if end in (past.event(one).end_offset, None)), None)
+    key, end = case.key, case.violation.offset
+    taken = case.all(trace.SnapshotTaken)
+    at = next((one for one in reversed(taken) if end in (case.event(one).end_offset, None)), None)
     if at is None:
         missing = case.fact("snapshot missing", None, name=case.replica)
         return [missing] if case.replica else []
-    event = past.event(at)
+    event = case.event(at)
     held = [record.uid for record in event.records if record.key == key]
     facts = [case.fact("snapshot has", at, held=held, key=key)]
     winner = case.history.winners.get(key, 0)
@@ -57,7 +57,7 @@ def snapshot_content(case: Case) -> Facts:
 def prefix(case: Case) -> Facts:
     """A log start moved without a snapshot that covers it, or above what is committed."""
     kinds = (trace.PrefixDeleted, trace.LogStartMoved, trace.LogStartedAfresh)
-    start = case.past.last(*kinds, replica=case.replica)
+    start = case.last(*kinds, replica=case.replica)
     facts = [] if start is None else [_moved_start(case, start)]
     if start != case.judged:
         kind = "loss" if isinstance(case.shown_by, trace.ReplicaWiped) else "snapshot"
@@ -66,7 +66,7 @@ def prefix(case: Case) -> Facts:
 
 
 def _moved_start(case: Case, position: int) -> Fact:
-    event = case.past.event(position)
+    event = case.event(position)
     if isinstance(event, trace.LogStartedAfresh):
         return case.fact("event", position)
     moved = isinstance(event, trace.LogStartMoved)
@@ -76,11 +76,11 @@ def _moved_start(case: Case, position: int) -> Fact:
 
 def installed(case: Case) -> Facts:
     """A follower emptied or replaced its log by a snapshot at a wrong time."""
-    past, event = case.past, case.shown_by
+    event = case.shown_by
     if not isinstance(event, trace.SnapshotInstalled | trace.LogEmptied):
         return []
-    taken = past.last(trace.SnapshotTaken, end_offset=event.end_offset, epoch=event.epoch)
-    led = past.last(trace.LeaderElected, replica=event.replica)
+    taken = case.last(trace.SnapshotTaken, end_offset=event.end_offset, epoch=event.epoch)
+    led = case.last(trace.LeaderElected, replica=event.replica)
     facts = [] if taken is None else [case.fact("taken", taken)]
     facts += [] if led is None else [case.fact("leads", led, at=led)]
     return [*facts, case.fact(type(event).__name__, case.judged, kind="position")]
@@ -88,22 +88,21 @@ def installed(case: Case) -> Facts:
 
 def fetching(case: Case) -> Facts:
     """A snapshot's download did not get on."""
-    past = case.past
-    dropped = past.all(trace.SnapshotFetchDropped, replica=case.replica)
+    dropped = case.all(trace.SnapshotFetchDropped, replica=case.replica)
     if dropped:
         return [_dropped(case, position) for position in (dropped[-1], *dropped[:-1])]
-    last = past.last(trace.SnapshotChunkFetched, replica=case.replica)
+    last = case.last(trace.SnapshotChunkFetched, replica=case.replica)
     return [] if last is None else [case.fact("event", last, kind="snapshot")]
 
 
 def _dropped(case: Case, position: int) -> Fact:
     """That a fetch was given up, and who had deleted what it fetched."""
-    past, event = case.past, case.past.event(position)
+    event = case.event(position)
     which = {"end_offset": event.end_offset, "epoch": event.epoch}
-    gone = past.last(trace.SnapshotDeleted, before=position, **which)
+    gone = case.last(trace.SnapshotDeleted, before=position, **which)
     if gone is None:
         return case.fact("gave up", position)
-    return case.fact("gave up", position, deleter=past.event(gone).replica, deleted=case.when(gone))
+    return case.fact("gave up", position, deleter=case.event(gone).replica, deleted=case.when(gone))
 
 
 _FETCHING = (
@@ -120,6 +119,6 @@ def sent_twice(case: Case) -> Facts:
     if isinstance(event, trace.Copied):
         size = sum(batch.size_bytes for batch in event.batches)
         return [case.fact("sent twice", judged, size=size)]
-    before = case.past.last(*_FETCHING, replica=event.replica, before=judged)
+    before = case.last(*_FETCHING, replica=event.replica, before=judged)
     facts = [] if before is None else [case.fact("event", before, kind="snapshot")]
     return [*facts, case.fact("event then", judged)]

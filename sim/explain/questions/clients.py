@@ -12,10 +12,10 @@ from sim.log.record import Record
 
 def passed(case: Case, offset: int) -> Facts:
     """A consumer passed an offset, or two were given different records there."""
-    past, replica = case.past, case.shown_by.replica
-    if len(past.uids_at.get(offset, ())) > 1:
+    replica = case.shown_by.replica
+    if len(case.uids_at.get(offset, ())) > 1:
         facts = lost.two_records_at(case, offset)
-    elif past.fate(replica, offset, None).became is Became.HELD:
+    elif case.fate(replica, offset, None).became is Became.HELD:
         facts = [_kept_from(case, replica, offset)]
     else:
         facts = lost.lacks(case, replica, offset)
@@ -23,7 +23,7 @@ def passed(case: Case, offset: int) -> Facts:
 
 
 def _kept_from(case: Case, replica: str, offset: int) -> Fact:
-    uid, at = case.past.uid_at(replica, offset), case.past.slot(replica, offset)
+    uid, at = case.uid_at(replica, offset), case.slot(replica, offset)
     known = case.written(uid)
     kind = "marker" if known and known.batch.transactional else "position"
     return case.fact("kept from", at, of.KEPT_FROM_READER, name=replica, uid=uid, kind=kind)
@@ -31,20 +31,25 @@ def _kept_from(case: Case, replica: str, offset: int) -> Fact:
 
 def passed_a_delete(case: Case) -> Facts:
     """A consumer in time did not see a delete."""
-    became, _, step = case.past.origin(case.replica, case.offset, None)
+    became, _, step = case.origin(case.replica, case.offset, None)
     if became is not Became.CLEANED or step is None:
         facts = lost.lacks(case, case.replica, case.offset)
     else:
         facts = lost.cleaned(case, step, case.offset)
-        facts = first_also(facts, of.OTHER_REPLICA) if _read_elsewhere(case) else facts
+        facts = (
+            first_also(facts, of.OTHER_REPLICA) if _read_elsewhere(case, step.position) else facts
+        )
     return [*facts, *_reads(case, case.offset)]
 
 
-def _read_elsewhere(case: Case) -> bool:
-    """Whether the reader had the value of the key from another replica."""
+def _read_elsewhere(case: Case, removed_at: int) -> bool:
+    """Whether the reader had the value from another replica, and came after the removal."""
     last = case.shown_by
-    reads = [case.past.event(one) for one in case.past.all(trace.Consumed, consumer=last.consumer)]
-    others = [read for read in reads if read.replica != last.replica]
+    reads = case.all(trace.Consumed, consumer=last.consumer)
+    before = [case.event(one).replica for one in reads if one < removed_at]
+    if before[-1:] == [last.replica]:
+        return False
+    others = [read for read in map(case.event, reads) if read.replica != last.replica]
     return any(record.key == case.violation.key for read in others for record in read.records)
 
 
@@ -52,7 +57,7 @@ def does_not_end(case: Case) -> Facts:
     """A reader waits for what does not come."""
     event = case.shown_by
     rest = range(event.start, event.end)
-    holes = [offset for offset in rest if not case.past.uid_at(event.replica, offset)]
+    holes = [offset for offset in rest if not case.uid_at(event.replica, offset)]
     facts = lost.lacks(case, event.replica, holes[-1]) if holes else []
     return first_is([*as_context(facts), *_reads(case, None)], of.NO_RECORD_LEFT)
 
@@ -69,8 +74,8 @@ def _reads(case: Case, offset: int | None) -> Facts:
     """The read or the reset by which a consumer passed an offset, and the last one."""
     consumer = getattr(case.shown_by, "consumer", "")
     facts = []
-    for position in sorted({*case.past.all(*_READS, consumer=consumer), case.judged}):
-        event = case.past.event(position)
+    for position in sorted({*case.all(*_READS, consumer=consumer), case.judged}):
+        event = case.event(position)
         if isinstance(event, trace.Consumed):
             if offset is None or event.start <= offset < event.end:
                 given = [record.uid for record in event.records]
@@ -106,8 +111,8 @@ def _changed(case: Case, record: Record, original: Record, field: str) -> Fact:
 def _rewritten(case: Case, offset: int | None) -> Facts:
     """The pass, or the conversion, that wrote a batch anew."""
     found: Facts = []
-    for position in case.past.all(trace.Cleaned, trace.Converted):
-        event = case.past.event(position)
+    for position in case.all(trace.Cleaned, trace.Converted):
+        event = case.event(position)
         if isinstance(event, trace.Converted):
             found += [case.fact("event", position, kind="version")] * (offset in event.values_lost)
         elif any(base <= (offset or 0) for base, _ in (*event.rewritten, *event.horizons)):
@@ -118,10 +123,10 @@ def _rewritten(case: Case, offset: int | None) -> Facts:
 
 def understood(case: Case) -> Facts:
     """A consumer took a record for what it is not."""
-    past, event, offset = case.past, case.shown_by, case.violation.offset
-    converted = past.all(trace.Converted)[::-1]
-    told = [one for one in converted if offset in past.event(one).values_lost]
-    told += past.all(trace.ConfigChanged, replica=event.consumer)
+    event, offset = case.shown_by, case.violation.offset
+    converted = case.all(trace.Converted)[::-1]
+    told = [one for one in converted if offset in case.event(one).values_lost]
+    told += case.all(trace.ConfigChanged, replica=event.consumer)
     facts = [case.fact("event", position, kind="version") for position in told]
     given = [record for record in (*event.values, *event.deletes) if record.offset == offset]
     for record in given:
@@ -136,18 +141,18 @@ def understood(case: Case) -> Facts:
 
 def sequences(case: Case, offset: int) -> Facts:
     """A sequence number is committed twice, or not although it was acknowledged."""
-    past, uid = case.past, case.past.committed_at(offset)
+    uid = case.committed_at(offset)
     known = case.written(uid)
     if known is None:
         return []
-    at, batch = past.appended_at[uid], known.batch
-    leader, knew = past.event(at).replica, []
+    at, batch = case.appended_at[uid], known.batch
+    leader, knew = case.event(at).replica, []
     for earlier in case.history.written.values():
         if (
             earlier.batch.producer_id == batch.producer_id
             and earlier.batch is not batch
             and earlier.batch.base_sequence >= max(0, batch.base_sequence)
-            and not past.uid_at(leader, earlier.offset, at)
+            and not case.uid_at(leader, earlier.offset, at)
         ):
             knew += lost.lacks(case, leader, earlier.offset, before=at)
     return [*as_context(list(dict.fromkeys(knew))), *_told_of(case, batch.producer_id)[-4:]]
@@ -156,8 +161,8 @@ def sequences(case: Case, offset: int) -> Facts:
 def _told_of(case: Case, producer: int) -> Facts:
     """What events say of a producer's sequence numbers."""
     facts = []
-    for position in case.past.all(trace.Appended, trace.ProducersForgotten):
-        event = case.past.event(position)
+    for position in case.all(trace.Appended, trace.ProducersForgotten):
+        event = case.event(position)
         if isinstance(event, trace.ProducersForgotten):
             facts += [case.fact("event then", position, kind="sequence")] * (
                 producer in event.producers

@@ -38,14 +38,14 @@ def _held_and_wanted(case: Case, replica: str, key: str) -> tuple[int, int, int]
     violation, history = case.violation, case.history
     view = history.replicas.get(replica)
     held = own_state(history, view).get(key, 0) if view is not None else 0
-    before = case.past.end
+    before = case.end
     if violation.offset is not None:
         held = case.uid_of(key, violation.offset) or held
     winner, deleted_at = history.winners.get(key, 0), violation.value("deleted_at")
     if deleted_at is not None:
-        winner = case.past.committed_at(deleted_at) or winner
+        winner = case.committed_at(deleted_at) or winner
     if violation.began is not None:  # it is over now: what there was before that
-        before = bisect_left(case.past.events, violation.at, key=itemgetter(0))
+        before = bisect_left(case.events, violation.at, key=itemgetter(0))
     return held, winner, before
 
 
@@ -55,7 +55,7 @@ def _outlives(case: Case, replica: str, held: int, winner: int, before: int) -> 
     facts: Facts = []
     if case.violation.family == TRANSACTIONS:
         facts = deleted.undecided(case, replica, held) or deleted.undecided(case, replica, winner)
-    if not facts and case.past.uid_at(replica, known.offset, before) != winner:
+    if not facts and case.uid_at(replica, known.offset, before) != winner:
         facts = _passed_over(case, replica, held, winner)
         if not facts and known.tombstone:
             return deleted.undeleted(case, replica, held, winner, before)
@@ -65,11 +65,11 @@ def _outlives(case: Case, replica: str, held: int, winner: int, before: int) -> 
 def _lacks_winner(case: Case, replica: str, winner: int, before: int) -> Facts:
     """The winner is not in the log, or does not count there."""
     offset = case.history.written[winner].offset
-    if case.past.uid_at(replica, offset, before) != winner:
+    if case.uid_at(replica, offset, before) != winner:
         return lost.lacks(case, replica, offset, winner, before)
-    if offset < case.past.high_watermark(replica):
+    if offset < case.high_watermark(replica):
         return deleted.undecided(case, replica, winner)
-    leader, epoch = case.past.leader_at() or (None, 0)
+    leader, epoch = case.leader_at() or (None, 0)
     other = leader if leader != replica else None
     return [case.fact("above", None, name=replica, uid=winner, leader=other, epoch=epoch)]
 
@@ -77,13 +77,13 @@ def _lacks_winner(case: Case, replica: str, winner: int, before: int) -> Facts:
 def _not_committed(case: Case, replica: str, held: int) -> Facts:
     """Why a record that is not the committed one is still there."""
     offset = case.history.written[held].offset
-    committed = case.past.committed_at(offset)
+    committed = case.committed_at(offset)
     if committed in (0, held):
         return deleted.undecided(case, replica, held)
     found = lost.two_records_at(case, offset)
     mechanisms = () if mechanisms_of(found) else (of.TAIL_KEPT,)
     values = {"name": replica, "held": held, "committed": committed}
-    at = case.past.slot(replica, offset)
+    at = case.slot(replica, offset)
     return [*found, case.fact("not committed", at, *mechanisms, **values)]
 
 
@@ -92,16 +92,16 @@ def _passed_over(case: Case, replica: str, held: int, winner: int) -> Facts:
 
     That it took the winner for the loser is another matter: what it compared then says why.
     """
-    past, written = case.past, case.history.written
+    written = case.history.written
     low, high = written[held].offset, written[winner].offset
-    for step in past.steps.get(replica, ()):
+    for step in case.steps.get(replica, ()):
         event, at = step.event, step.position
         if not isinstance(event, trace.Cleaned) or event.upper_bound <= max(low, high):
             continue
-        saw = past.uid_at(replica, low, at) == held and past.uid_at(replica, high, at) == winner
+        saw = case.uid_at(replica, low, at) == held and case.uid_at(replica, high, at) == winner
         removal = removal_at(event, high)
         beaten = removal is not None and removal.reason == "superseded"
-        if saw and past.uid_at(replica, low, at + 1) == held and not beaten:
+        if saw and case.uid_at(replica, low, at + 1) == held and not beaten:
             gone = (
                 deleted.undeleted(case, replica, held, winner) if written[winner].tombstone else []
             )
@@ -119,7 +119,7 @@ def kept_both(case: Case) -> Facts:
         return []
     best = max(held, key=lambda uid: written[uid].version)
     values = {"name": replica, "best": best, "losers": [uid for uid in held if uid != best]}
-    steps = case.past.steps_before(replica, case.past.end)
+    steps = case.steps_before(replica, case.end)
     passes = [step for step in steps if isinstance(step.event, trace.Cleaned)]
     if not passes:
         return [case.fact("kept both", None, of.NOT_MAPPED, because="", **values)]
@@ -139,16 +139,16 @@ def kept_both(case: Case) -> Facts:
 
 def reader_keeps(case: Case) -> Facts:
     """A consumer that takes the last record it is given ends on another than committed history."""
-    past, by = case.past, case.order_kind()
+    by = case.order_kind()
     winner = case.history.winners.get(case.key, 0)
     kept = case.uid_of(case.key, case.violation.offset)
-    last = past.last(trace.Consumed)
-    replica = "" if last is None else past.event(last).replica
+    last = case.last(trace.Consumed)
+    replica = "" if last is None else case.event(last).replica
     facts: Facts = []
-    if winner and past.uid_at(replica, case.history.written[winner].offset) != winner:
+    if winner and case.uid_at(replica, case.history.written[winner].offset) != winner:
         facts = deleted.undeleted(case, replica, kept, winner)
     mechanisms = () if mechanisms_of(facts) else (of.LAST_OFFSET_WINS,)
-    at = past.appended_at.get(kept)
+    at = case.appended_at.get(kept)
     return [*facts, case.fact("given last", at, *mechanisms, kept=kept, winner=winner, by=by)]
 
 
@@ -166,15 +166,14 @@ def ends_on(case: Case) -> Facts:
 
 def removed_delete(case: Case, replica: str, offset: int) -> Facts:
     """A tombstone or a marker went while somebody needed it."""
-    past = case.past
-    for step in past.steps_before(replica, past.end):
+    for step in case.steps_before(replica, case.end):
         removal, at = removal_at(step.event, offset), step.position
         if removal is None:
             continue
         facts = lost.cleaned(case, step, offset)
         for holder in list(holders(case, at, removal))[:1]:
             facts = first_also(facts, why_needed(case, holder, offset, removal.uid, at))
-            if past.fate(holder, offset, removal.uid, at).became is Became.CUT:
+            if case.fate(holder, offset, removal.uid, at).became is Became.CUT:
                 facts += lost.lacks(case, holder, offset, removal.uid, at)
         return facts
     return lost.lacks(case, replica, offset)
@@ -182,19 +181,19 @@ def removed_delete(case: Case, replica: str, offset: int) -> Facts:
 
 def still_there(case: Case, replica: str, offset: int) -> Facts:
     """A tombstone stays: what the passes over it went by."""
-    past, uid = case.past, case.past.uid_at(replica, offset)
+    uid = case.uid_at(replica, offset)
     facts = []
-    for at in past.all(trace.CleaningFailed, replica=replica):
-        record = past.uid_at(replica, past.event(at).offset, at)
+    for at in case.all(trace.CleaningFailed, replica=replica):
+        record = case.uid_at(replica, case.event(at).offset, at)
         facts.append(case.fact("stopped at", at, of.STOPPED_AT_RECORD, uid=record))
-    position = past.last(trace.Cleaned, replica=replica)
+    position = case.last(trace.Cleaned, replica=replica)
     if position is None:
         mechanisms = () if facts else (of.NEVER_CLEANED,)
         return [*facts, case.fact("never cleaned", None, *mechanisms, name=replica, uid=uid)]
     known = case.written(uid)
-    given = past.horizons(replica, known.batch.base_offset if known else offset)
+    given = case.horizons(replica, known.batch.base_offset if known else offset)
     before = [horizon.at_ms for horizon in given if horizon.position < position]
-    short = past.event(position).upper_bound <= offset
+    short = case.event(position).upper_bound <= offset
     kept = case.fact(
         "kept tombstone",
         position,
@@ -210,7 +209,7 @@ def still_there(case: Case, replica: str, offset: int) -> Facts:
 
 
 def _why_it_stays(case: Case, replica: str, horizons: list[int]) -> tuple[str, ...]:
-    past, rule = case.past, case.rules.cleaner.tombstone_removal
+    rule = case.rules.cleaner.tombstone_removal
     if len(horizons) > 1:
         return (of.STAMPED_AGAIN,)
     if rule == "last_modified":
@@ -218,7 +217,7 @@ def _why_it_stays(case: Case, replica: str, horizons: list[int]) -> tuple[str, .
     if rule in ("coordinated", "leo_gated"):
         down = any(not view.up for view in case.history.replicas.values())
         return (of.WAITS_FOR_ABSENT,) if down else ()
-    passes = [past.event(one).now_ms for one in past.all(trace.Cleaned, replica=replica)]
+    passes = [case.event(one).now_ms for one in case.all(trace.Cleaned, replica=replica)]
     came = bool(horizons) and any(now_ms >= horizons[0] for now_ms in passes)
     return () if came else (of.NEVER_CLEANED,)
 
@@ -227,9 +226,9 @@ def _held_back(case: Case, replica: str) -> Facts:
     """By which log ends a bound of coordinated removal stands still."""
     if case.rules.cleaner.tombstone_removal != "coordinated":
         return []
-    past, bound = case.past, case.past.last(trace.RemovalBoundMoved, replica=replica)
-    below = 0 if bound is None else past.event(bound).offset
-    ends = [f"{name} at {past.log_end(name)}" for name in past.steps]
+    bound = case.last(trace.RemovalBoundMoved, replica=replica)
+    below = 0 if bound is None else case.event(bound).offset
+    ends = [f"{name} at {case.log_end(name)}" for name in case.steps]
     return [case.fact("coordinated", bound, below=below, ends=ends)]
 
 
@@ -238,30 +237,30 @@ def horizon_changed(case: Case) -> Facts:
     base = case.offset
     return [
         case.fact("stamped", position, base=base, at_ms=at_ms)
-        for at_ms, position in case.past.horizons(case.replica, base)
-        if isinstance(case.past.event(position), trace.Cleaned)
+        for at_ms, position in case.horizons(case.replica, base)
+        if isinstance(case.event(position), trace.Cleaned)
     ]
 
 
 def transaction(case: Case, replica: str, offset: int) -> Facts:
     """Data of a transaction counts otherwise in a log than in committed history."""
-    uid = case.past.uid_at(replica, offset) or case.past.committed_at(offset)
+    uid = case.uid_at(replica, offset) or case.committed_at(offset)
     return deleted.undecided(case, replica, uid)
 
 
 def coordinator(case: Case) -> Facts:
     """A coordinator answered by a state that lacks what was committed."""
-    event, past, offset = case.shown_by, case.past, case.offset
-    name, committed = event.replica, past.committed_at(offset)
-    loaded = past.last(trace.CoordinatorLoaded, replica=name)
-    end = None if loaded is None else past.event(loaded).end_offset
+    event, offset = case.shown_by, case.offset
+    name, committed = event.replica, case.committed_at(offset)
+    loaded = case.last(trace.CoordinatorLoaded, replica=name)
+    end = None if loaded is None else case.event(loaded).end_offset
     below = event.below if isinstance(event, trace.CoordinatorAnswered) else end
     facts: Facts = []
     mechanisms: tuple[str, ...] = ()
-    if past.uid_at(name, offset) != committed:
+    if case.uid_at(name, offset) != committed:
         facts = _gone_from(case, name, committed)
     else:
-        led = past.last(trace.LeaderElected, replica=name) or 0
+        led = case.last(trace.LeaderElected, replica=name) or 0
         early = loaded is None or loaded < led or (below is not None and below > offset)
         mechanisms = (of.READ_WHILE_LOADING if early else of.READ_BELOW_MARK,)
     when = None if loaded is None else case.when(loaded)
