@@ -28,14 +28,20 @@ def counted(case: Case, **rules: str) -> Counter[str]:
 START, *HAPPENED = cases_of("cases/counters.txt")
 
 
+def shown(counts: Counter[str]) -> list[str]:
+    return sorted(f"{name}={count:+d}" for name, count in counts.items() if count)
+
+
+def test_this_much_is_counted_at_the_start() -> None:
+    assert shown(counted(START)) == sorted(START.head.split())
+
+
 @pytest.mark.parametrize("case", HAPPENED)
 def test_an_event_changes_these_counters_alone(case: Case) -> None:
     found = counted(case)
     found.subtract(counted(START))
 
-    assert [f"{name}={change:+d}" for name, change in sorted(found.items()) if change] == sorted(
-        case.head.split()
-    )
+    assert shown(found) == sorted(case.head.split())
 
 
 @pytest.mark.parametrize("case", cases_of("cases/waits.txt"))

@@ -19,12 +19,13 @@ block `start` has all later ones of its file begin with.
 
 A line is the name of an event with its values in order, or by name; `cluster`, `append`, `copy`,
 `commit`, `clean` and `rest` are those of `tests.check.events`. Values of tuples are joined by
-commas, `-` is an empty one, '' an empty text, REBUILT that reason. A batch is `offset:key` and what is special about
-it: `!` is a tombstone, `=v` its value, `#9` its uid, `^2` its epoch, `~7` a transaction of producer
-7, `@5` its timestamp, `%100` its delete horizon, `+` flagged as a delete, `?` without a flag, `$3`
-its sequence number in producer epoch `&1`, `*2` how many records it has; `0:COMMIT~7` is a marker.
-The same text is the same batch. A removal is `0:k>1`, beaten by the record at 1, or
-`0:k/tombstone`.
+commas, `-` is an empty one, '' an empty text, REBUILT that reason. A removal is `0:k>1`, beaten by
+the record at 1, or `0:k/tombstone`.
+
+A batch is `offset:key` and what is special about it: `!` is a tombstone, `=v` its value, `#9` its
+uid, `^2` its epoch, `~7` a transaction of producer 7, `@5` its timestamp, `%100` its delete
+horizon, `+` flagged as a delete, `?` without a flag, `$3` its sequence number in producer epoch
+`&1`, `*2` how many records it has; `0:COMMIT~7` is a marker. The same text is the same batch.
 """
 
 import re
@@ -105,9 +106,10 @@ def cases_of(path: str) -> list[Case]:
 
 
 def _take(case: Case, lines: list[str]) -> None:
-    at: int | None = None
+    at: dict[str, int] = {}
     for line in lines:
         word, *rest = line[1:].split()
+        sides = "-+" if line[0] == " " else line[0]
         settings = {key: _plain(text) for key, _, text in (each.partition("=") for each in rest)}
         if word == "rules":
             case.rules = case.rules.with_values(settings)
@@ -118,10 +120,11 @@ def _take(case: Case, lines: list[str]) -> None:
         elif word in ("shows", "is"):
             case.notes[word].append(rest)
         elif word == "at":
-            at = int(rest[0])
+            at |= dict.fromkeys(sides, int(rest[0]))
         else:
-            for side in case.sides if line[0] == " " else line[0]:
-                case.sides[side] += [(at, event) for event in _events(case.batches, word, rest)]
+            told = _events(case.batches, word, rest)
+            for side in sides:
+                case.sides[side] += [(at.get(side), event) for event in told]
 
 
 def shown(value: Any) -> str:
