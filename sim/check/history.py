@@ -181,7 +181,6 @@ class ClusterHistory(Queries):
         start = len(view.slots)
         if end <= start:
             return
-        view.losses += 1
         inherited = leader.lineage[start:end] if leader is not None else []
         view.slots += [HOLE] * (end - start)
         view.lineage += inherited + [0] * (end - start - len(inherited))

@@ -8,7 +8,7 @@ from string import Formatter
 from typing import Any, Final, NamedTuple
 
 from sim.check import Violation
-from sim.check.history import Written
+from sim.check.facts import Written
 from sim.check.promise import DEFAULT_HEADER, meant_version
 from sim.check.violation import RecordSeen
 from sim.compaction.failures import UnreadableVersion

@@ -6,16 +6,12 @@ import pytest
 
 from sim import trace
 from sim.check import Checker
-from sim.rules import Rules
 from sim.story import load_story, run_story
 from sim.trace import Event
-from tests.check.events import batch, checked, copied
-from tests.check.events import committed as committed_to
+from tests.check.events import RULES, batch
+from tests.check.text import Case, cases_of
 
 FOLDER = Path(__file__).parents[2] / "scenarios"
-ISR = Rules.of(commit="isr")
-MAJORITY = Rules.of(commit="majority")
-THREE = ("a", "b", "c")
 LEFT_AT = {
     "kip101_03_hw_truncation_forks_after_power_failure": 6,
     "kip101_04_epoch_truncation_joins_the_lineages": 6,
@@ -52,44 +48,13 @@ def test_a_story_leaves_the_contract_where_the_last_keeper_loses_its_tail(name: 
     assert (checker.contract.outside or "").endswith(ends)
 
 
-def committed(*holders: str) -> list[Event]:
-    """`a` leads and commits one record, which `holders` have, too."""
-    one = batch(0, "k")
-    return [
-        *map(trace.ReplicaAdded, THREE),
-        trace.LeaderElected("a", 1, 0, THREE, THREE),
-        trace.Appended("a", one),
-        *[copied(name, "a", 0, one) for name in holders],
-        committed_to("a", 1),
-    ]
+@pytest.mark.parametrize("case", cases_of("cases/durability.txt"))
+def test_the_loss_of_the_tail_of_a_is_outside(case: Case) -> None:
+    assert (case.checked().contract.outside is not None) is case.head.startswith("outside")
 
 
-BOTH = committed("b", "c")
+[THREE_ELECT_B] = cases_of("cases/again.txt")
 LOST_BY_A = trace.ReplicaCrashed("a", 0, 0)
-DOWN = [trace.ReplicaCrashed("b", 1, 0), trace.ReplicaCrashed("c", 1, 0)]
-CASES: list[tuple[Rules, list[Event], bool]] = [
-    # In sync means: in the set, up, and with the record.
-    (ISR, BOTH, False),
-    (ISR, [*BOTH, trace.IsrChanged("a", ("a",), None)], True),
-    (ISR, [*BOTH, *DOWN], True),
-    (ISR, [*BOTH, *DOWN, trace.ReplicaRestarted("c", 1, 0)], False),
-    (ISR, committed(), True),
-    # A majority counts those that are down, too.
-    (MAJORITY, [*BOTH, *DOWN], False),
-    (MAJORITY, committed("b"), True),
-    # What was not committed may be lost by everybody.
-    (ISR, committed()[:-1], False),
-    (MAJORITY, committed()[:-1], False),
-]
-
-
-@pytest.mark.parametrize(("rules", "events", "outside"), CASES)
-def test_the_loss_of_the_tail_of_a_is_outside(
-    rules: Rules, events: list[Event], outside: bool
-) -> None:
-    assert (checked([*events, LOST_BY_A], rules=rules).contract.outside is not None) is outside
-
-
 AGAIN = trace.Appended("b", batch(0, "k", uid=900, epoch=2))
 
 
@@ -100,10 +65,8 @@ AGAIN = trace.Appended("b", batch(0, "k", uid=900, epoch=2))
 def test_violations_after_the_loss_are_not_recorded_those_before_are(
     events: list[Event], within: bool, found: int
 ) -> None:
-    checker = Checker(ISR, ["no-offset-reuse"], within_contract=within)
-    for at, event in enumerate(
-        [*committed(), trace.LeaderElected("b", 2, 0, THREE, THREE), *events]
-    ):
+    checker = Checker(RULES, ["no-offset-reuse"], within_contract=within)
+    for at, event in [*THREE_ELECT_B.happened(), *enumerate(events)]:
         checker.on(at, event)
 
     assert len(checker.violations) == found

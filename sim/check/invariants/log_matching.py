@@ -44,10 +44,8 @@ class LogMatching(LogInvariant):
         for offset, one, another in self.history.disagreements:
             if view is one or view is another:
                 other = another if view is one else one
-                for above in range(max(start, offset + 1), len(view.slots)):
-                    shared = view.slots[above]
-                    if shared > 0 and shared == other.uid_at(above):
-                        self.violated_by_two(
-                            view, other, offset, _BELOW, shared=shared, shared_at=above
-                        )
-                        break
+                copied = enumerate(view.slots[max(start, offset + 1) :], max(start, offset + 1))
+                both = [at for at, uid in copied if uid > 0 and uid == other.uid_at(at)]
+                for at in both[:1]:
+                    told = {"shared": view.slots[at], "shared_at": at}
+                    self.violated_by_two(view, other, offset, _BELOW, **told)

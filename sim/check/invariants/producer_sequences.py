@@ -70,7 +70,7 @@ class ProducerSequences(Invariant):
         """Note a batch; where it repeats an earlier one, whether the leader could know that."""
         replica, batch = event
         first, producer = batch.base_sequence, batch.producer_id
-        if first < 0 or producer < 0 or not batch.records:
+        if first < 0 or not batch.records:
             return
         sender = (producer, batch.producer_epoch)
         sent, highest = self._sent[sender], self._highest.get(sender, -1)

@@ -179,7 +179,7 @@ def stays_behind(case: Case) -> Facts:
         if tried is not None:
             again = (of.OFFERED_AGAIN,) if tried >= led else ()
             facts.append(case.fact("event then", tried, *again, kind="snapshot"))
-    failed = past.last(trace.FetchingFailed, replica=case.replica)
+    failed = case.last(trace.FetchingFailed, replica=case.replica)
     if failed is not None and failed > led:
         facts.append(case.fact("fetching failed", failed, of.FETCHING_FAILED))
     known = hole or mechanisms_of(facts)

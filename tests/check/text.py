@@ -1,4 +1,4 @@
-"""Cases as texts: events, one a line, that violate an invariant, and such as do not.
+"""Cases as texts: events, one a line; of the invariants, events that violate one, and that do not.
 
     # hw-within-log r2@2: a restart is no change
       cluster r1 r2
@@ -13,87 +13,132 @@ With the lines that have a minus it is violated, at offset 2 of r2 (`r2@2:k` wit
 there is no replica); with those that have a plus, the near miss, it is not. Without a place nothing
 is violated. What follows the colon is how somebody would read the invariant who takes the near miss
 for a violation. The line `shows` has the evidence of the first violation, `rules` settings of the
-run, and `checker` what else the checker is told.
+run, and `checker` what else the checker is told. A line `is` has a question to the history and the
+answer. With a line `at` later events happen at that time, in ms; without one each is a step. What a
+block `start` has all later ones of its file begin with.
 
 A line is the name of an event with its values in order, or by name; `cluster`, `append`, `copy`,
 `commit`, `clean` and `rest` are those of `tests.check.events`. Values of tuples are joined by
-commas, `-` is an empty one, and '' an empty text. A batch is `offset:key` and what is special about
-it: `!` is a tombstone, `=v` its value, `#9` its uid, `^2` its epoch, `~7` a transaction of producer
-7, `@5` its timestamp, `%100` its delete horizon, `+` flagged as a delete, `?` without a flag, `$3`
-its sequence number in producer epoch `&1`, `*2` how many records it has; `0:COMMIT~7` is a marker.
-The same text is the same batch. A removal is `0:k>1`, beaten by the record at 1, or
-`0:k/tombstone`.
+commas, `-` is an empty one, '' an empty text, REBUILT that reason. A removal is `0:k>1`, beaten by
+the record at 1, or `0:k/tombstone`.
+
+A batch is `offset:key` and what is special about it: `!` is a tombstone, `=v` its value, `#9` its
+uid, `^2` its epoch, `~7` a transaction of producer 7, `@5` its timestamp, `%100` its delete
+horizon, `+` flagged as a delete, `?` without a flag, `$3` its sequence number in producer epoch
+`&1`, `*2` how many records it has; `0:COMMIT~7` is a marker. The same text is the same batch.
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections import defaultdict
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple, get_args, get_type_hints
+from typing import Any, get_args, get_type_hints
 
+from sim import trace
+from sim.check import Checker
+from sim.check.replica_view import ReplicaView
+from sim.check.violation import RecordSeen
 from sim.log import Batch, Control, Record, control_batch, data_batch
 from sim.rules import Rules
-from sim.trace import Event, Removal
+from sim.trace import Cleaned, Event, Removal
 from tests.check import events
 from tests.check.events import RULES
 
+FOLDER = Path(__file__).parent
 KINDS: dict[str, Any] = {kind.__name__: kind for kind in get_args(Event)}
 _BATCH = re.compile(r"(\d+):(\w*)((?:[!+?]|[=#^~@%$&*][+-]?\w+)*)")
 _OPTION = re.compile(r"([=#^~@%$&*])([+-]?\w+)|([!+?])")
 _REMOVAL = re.compile(r"(\d+):(\w*)(?:#(\d+))?(?:>(\d+))?(?:/(\w+))?")
 _NO_WORDS = {"yes": True, "no": False, "none": None}
+_SHORT = {"end": "log_end_offset", "hw": "high_watermark", "protected": "protected_offset"}
 
 
-class Case(NamedTuple):
-    """Events that violate an invariant, and nearly the same ones, which do not.
+@dataclass
+class Case:
+    """What a block tells.
 
     Attributes:
-        name: Of the invariant.
-        places: Where it is violated.
-        evidence: Of the first violation; records by their uid.
-        misreading: How somebody would read it who takes the near miss for a violation.
-        violating: Violates it, if it has a place.
-        near_miss: Does not.
+        head: Its first line.
         rules: Of the run.
         checker: What else the checker is told.
+        notes: The words of lines that are no events, by their first one.
+        sides: `-` and `+` -> (time, or None, and event).
+        batches: By their text.
     """
 
-    name: str
-    places: list[str]
-    evidence: dict[str, str]
-    misreading: str
-    violating: list[Event]
-    near_miss: list[Event]
-    rules: Rules
-    checker: Mapping[str, Any]
+    head: str = ""
+    rules: Rules = RULES
+    checker: dict[str, Any] = field(default_factory=dict)
+    notes: defaultdict[str, list[list[str]]] = field(default_factory=lambda: defaultdict(list))
+    sides: dict[str, list[tuple[int | None, Event]]] = field(
+        default_factory=lambda: {"-": [], "+": []}
+    )
+    batches: dict[str, Batch] = field(default_factory=dict)
+
+    def happened(self, side: str = "-") -> list[tuple[int, Event]]:
+        """(time, event) of a side; where no time is told it is the number of the event."""
+        told = enumerate(self.sides[side], start=1)
+        return [(number if at is None else at, event) for number, (at, event) in told]
+
+    def checked(self, *names: str, side: str = "-") -> Checker:
+        """A checker of these invariants that has taken what happened."""
+        checker = Checker(self.rules, names, **self.checker)
+        for at, event in self.happened(side):
+            checker.on(at, event)
+        return checker
 
 
-def cases_of(path: Path) -> Iterator[Case]:
-    """The cases of a file, in order."""
-    for block in re.split(r"^# ", path.read_text(encoding="utf-8"), flags=re.MULTILINE)[1:]:
-        head, *lines = block.rstrip().splitlines()
-        yield _case(head, [line for line in lines if line.strip()])
+def cases_of(path: str) -> list[Case]:
+    """The cases of the files of a pattern, in order."""
+    found: list[Case] = []
+    for file in sorted(FOLDER.glob(path)):
+        start = Case()
+        for block in re.split(r"^#", file.read_text(encoding="utf-8"), flags=re.MULTILINE)[1:]:
+            head, *lines = block.splitlines()
+            begun = {side: [*told] for side, told in start.sides.items()}
+            case = Case(head.strip(), start.rules, sides=begun, batches={**start.batches})
+            _take(case, [line for line in lines if line.strip()])
+            if case.head == "start":
+                start = case
+            else:
+                found.append(case)
+    return found
 
 
-def _case(head: str, lines: list[str]) -> Case:
-    where, _, misreading = head.partition(": ")
-    name, *places = where.split()
-    rules, checker, evidence, batches = RULES, {}, {}, dict[str, Batch]()
-    sides: dict[str, list[Event]] = {"-": [], "+": []}
+def _take(case: Case, lines: list[str]) -> None:
+    at: dict[str, int] = {}
     for line in lines:
         word, *rest = line[1:].split()
+        sides = "-+" if line[0] == " " else line[0]
         settings = {key: _plain(text) for key, _, text in (each.partition("=") for each in rest)}
         if word == "rules":
-            rules = RULES.with_values(settings)
-        elif word == "shows":
-            evidence = dict(each.split("=", 1) for each in rest)
+            case.rules = case.rules.with_values(settings)
         elif word == "earlier":
-            checker["earlier"] = [RULES.with_values(settings)]
+            case.checker["earlier"] = [RULES.with_values(settings)]
         elif word == "checker":
-            checker |= settings
+            case.checker |= settings
+        elif word in ("shows", "is"):
+            case.notes[word].append(rest)
+        elif word == "at":
+            at |= dict.fromkeys(sides, int(rest[0]))
         else:
-            for side in sides if line[0] == " " else line[0]:
-                sides[side] += _events(batches, word, rest)
-    return Case(name, places, evidence, misreading, sides["-"], sides["+"], rules, checker)
+            told = _events(case.batches, word, rest)
+            for side in sides:
+                case.sides[side] += [(at.get(side), event) for event in told]
+
+
+def shown(value: Any) -> str:
+    """A value as texts have it: records by uid, replicas by name, no blanks."""
+    if isinstance(value, RecordSeen):
+        return f"#{value.uid}"
+    if isinstance(value, ReplicaView):
+        return value.name
+    if isinstance(value, dict):
+        value = list(value.items())
+    if isinstance(value, tuple | list | set):
+        parts = [":".join(map(shown, one)) if type(one) is tuple else shown(one) for one in value]
+        return ",".join(parts) or "-"
+    return str(value).replace(" ", "_")
 
 
 def _plain(text: str) -> Any:
@@ -118,16 +163,16 @@ def _events(batches: dict[str, Batch], word: str, rest: list[str]) -> list[Event
     if word == "rest":
         return [events.at_rest(told[0])]
     if word == "clean":
-        given = {
-            "horizons": _value(batches, named.pop("horizons", "-"), tuple[tuple[int, int], ...]),
-            "emptied": _value(batches, named.pop("emptied", "-"), tuple[int, ...]),
-            **{key: int(text) for key, text in named.items()},
-        }
-        return [events.cleaned(told[0], int(told[1]), *map(_removal, told[2:]), **given)]
+        made = events.cleaned(told[0], int(told[1]), *map(_removal, told[2:]))
+        given = {_SHORT.get(name, name): text for name, text in named.items()}
+        return [made._replace(**_values(batches, Cleaned, given))]
     kind = KINDS[word]
+    return [kind(**_values(batches, kind, dict(zip(kind._fields, told, strict=False)) | named))]
+
+
+def _values(batches: dict[str, Batch], kind: Any, texts: dict[str, str]) -> dict[str, Any]:
     hints = get_type_hints(kind)
-    values = dict(zip(kind._fields, told, strict=False)) | named
-    return [kind(**{key: _value(batches, text, hints[key]) for key, text in values.items()})]
+    return {name: _value(batches, text, hints[name]) for name, text in texts.items()}
 
 
 def _items(text: str) -> list[str]:
@@ -140,7 +185,7 @@ def _value(batches: dict[str, Batch], text: str, hint: Any) -> Any:
     if hint is Batch:
         return _batch(batches, text)
     if hint is str:
-        return text.strip("'")
+        return getattr(trace, text, text) if text.isupper() else text.strip("'")
     if not more or more[0] is not Ellipsis:  # a number, a flag, or one of some words
         return text if isinstance(inner, str) else _plain(text)
     if inner is Batch:
