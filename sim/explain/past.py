@@ -122,7 +122,7 @@ class Past:
             history.at, history.position = at, position
             self._of_kind.setdefault(type(event), []).append(position)
             known = len(committed)
-            changes = isinstance(event, _WRITES) or type(event) in _TOOK
+            changes = type(event) in _CHANGES
             start, before = self._bounds_before(position, event) if changes else (0, 0)
             history.apply(event)
             if len(committed) > known:
@@ -387,14 +387,16 @@ _TOOK: Final[dict[type, tuple[Became, Callable[[Step], Collection[int]]]]] = {
     trace.SnapshotInstalled: (Became.REPLACED, _whole),
 }
 """Class of an event that takes something from a log -> what became of which offsets."""
+_CHANGES: Final = {*_WRITES, *_TOOK}
 
 
 def _touched(step: Step, offset: int, uid: int | None) -> Became | None:
     """What a step did to an offset; None = nothing."""
     event = step.event
-    if isinstance(event, _WRITES):
+    took = _TOOK.get(type(event))
+    if took is None:
         return _written(step, offset, uid)
-    became, offsets = _TOOK[type(event)]
+    became, offsets = took
     if offset in offsets(step):
         return became
     if isinstance(event, trace.Cleaned):

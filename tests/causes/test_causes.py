@@ -50,8 +50,10 @@ def causes(folder: Path, stories: Path) -> Causes:
     return causes_of(folder, stories=stories)
 
 
-def test_the_failing_runs_of_all_causes_add_up(folder: Path, causes: Causes) -> None:
-    runs = load_sweep(folder)
+def test_causes_add_up_with_exact_intervals_and_the_run_that_fails_earliest(
+    folder: Path, causes: Causes
+) -> None:
+    runs, found = load_sweep(folder), load_violations(folder)
     failing = runs[runs.verdict == "violated"]
 
     assert causes.text == "4 failing runs, 2 causes"
@@ -59,23 +61,14 @@ def test_the_failing_runs_of_all_causes_add_up(folder: Path, causes: Causes) -> 
     assert {each.text: each.runs for each in causes.causes} == dict(failing.cause.value_counts())
     for cause in causes.causes:
         assert sum(cause.invariants.values()) == sum(s.runs for s in cause.shares) == cause.runs
-
-
-def test_each_share_has_its_exact_interval(causes: Causes) -> None:
+        example = cause.example
+        assert example.at_ms == min(runs[runs.cause == cause.text].first_violation_ms)
+        row = found[(found.run_id == example.run_id) & (found.position == 0)]
+        assert row.sentence.item() == example.sentence
     offset, header = causes.causes[0].shares
-
     assert (offset.label, offset.runs, offset.judged) == ("offset", 0, 3)
     assert (header.label, header.runs, header.judged) == ("header", 3, 3)
     assert header.interval == clopper_pearson(3, 3)
-
-
-def test_the_example_is_the_run_that_fails_earliest(folder: Path, causes: Causes) -> None:
-    example = causes.causes[0].example
-    runs, found = load_sweep(folder), load_violations(folder)
-
-    assert example.at_ms == min(runs[runs.cause == LATE].first_violation_ms)
-    row = found[(found.run_id == example.run_id) & (found.position == 0)]
-    assert row.sentence.item() == example.sentence
 
 
 def test_the_tables_say_since_when(folder: Path) -> None:
@@ -154,26 +147,21 @@ def test_every_story_that_violates_something_is_known_for_what_it_shows() -> Non
     assert shown > 100
 
 
-def test_in_tables_without_causes_they_are_worked_out_again(
+def test_in_tables_without_causes_they_are_worked_out_again_where_runs_come_out_as_then(
     folder: Path, stories: Path, causes: Causes, tmp_path: Path
 ) -> None:
-    old = _older(folder, tmp_path / "old")
     told: list[tuple[int, int]] = []
+    old, other = _older(folder, tmp_path / "old"), _older(folder, tmp_path / "other", "0" * 32)
 
-    found = causes_of(old, stories=stories, told=lambda *far: told.append(far))
-
-    assert found.causes == causes.causes
+    assert (
+        causes_of(old, stories=stories, told=lambda *far: told.append(far)).causes == causes.causes
+    )
     assert told == [(done, 4) for done in range(4)]
-
-
-def test_runs_that_come_out_otherwise_now_have_no_causes(folder: Path, tmp_path: Path) -> None:
-    old = _older(folder, tmp_path / "old", digest="0" * 32)
-
     with pytest.raises(BadInput, match="another version of Replog; sweep again to have causes"):
-        causes_of(old)
+        causes_of(other)
 
 
-def _older(folder: Path, old: Path, *, digest: str | None = None) -> Path:
+def _older(folder: Path, old: Path, digest: str | None = None) -> Path:
     """A copy of a sweep as it was before its tables had causes."""
     shutil.copytree(folder, old)
     content = json.loads((old / "plan.json").read_text())
@@ -239,25 +227,19 @@ def test_no_witness_is_written_through_a_link_that_leads_out_of_the_folder(
     assert list(elsewhere.iterdir()) == []
 
 
-def test_the_command_fits_a_narrow_terminal(
-    folder: Path, stories: Path, capsys: pytest.CaptureFixture[str]
+def test_the_command_fits_a_narrow_terminal_and_its_document_has_the_same(
+    folder: Path, stories: Path, causes: Causes, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    status = COMMANDS["causes"].run(folder, shrink=False, stories=stories, as_json=False)
+    asked = {"shrink": False, "stories": stories}
 
+    assert COMMANDS["causes"].run(folder, as_json=False, **asked) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert status == 0
-    assert lines[0] == "4 failing runs, 2 causes"
+    assert lines[0] == causes.text
     assert f"1. {LATE}" in lines
     commands = ("     replog", "   known")
     assert all(len(line) <= 100 for line in lines if not line.startswith(commands))
     assert any("not known: no story" in line for line in lines)
-
-
-def test_the_document_has_the_same(
-    folder: Path, stories: Path, causes: Causes, capsys: pytest.CaptureFixture[str]
-) -> None:
-    COMMANDS["causes"].run(folder, shrink=False, stories=stories, as_json=True)
-
+    COMMANDS["causes"].run(folder, as_json=True, **asked)
     shown = json.loads(capsys.readouterr().out)
     assert shown["failing"] == 4
     assert [one["cause"] for one in shown["causes"]] == [each.text for each in causes.causes]

@@ -202,3 +202,19 @@ def test_what_stories_of_a_few_steps_come_from(
     found = {str(signature_of(run.events, each, run.story.rules)) for each in run.violations}
 
     assert text in found
+
+
+@pytest.mark.parametrize("before", ["", "consume c r2\n"])
+def test_a_reader_that_was_there_before_the_removal_did_not_miss_it_by_changing(
+    before: str,
+) -> None:
+    run = run_steps(
+        f"elect r1 1\nappend r1 v K\nsync r2 r1\nconsume c r1\nelect_from_isr r2 2\n{before}"
+        "append r2 null K tombstone=true\nappend r2 z Z\nsync r1 r2\ncompact r2\ncompact r2\n"
+        "consume c r2",
+        replicas=["r1", "r2"],
+        rules={"tombstone_removal": "immediate"},
+    )
+    (found,) = [signature_of(run.events, each, run.story.rules) for each in run.violations]
+
+    assert (of.OTHER_REPLICA in found.mechanism) is (not before)
