@@ -77,7 +77,8 @@ class Shrunk(Generic[R]):
 
     def __repr__(self) -> str:
         """One line for people."""
-        return f"Shrunk({self.invariant}: {self.size})"
+        near = f"; near miss: {self.change}{self._but}" if self.change else ""
+        return f"Shrunk({self.invariant}: {self.size}{near})"
 
     @property
     def _but(self) -> str:

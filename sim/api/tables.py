@@ -39,6 +39,7 @@ VIOLATION_COLUMNS: Final = {
     "offset": "the offset concerned, if one is",
     "key": "the key concerned, if one is",
     "sentence": "what happened, with the numbers in it",
+    "since": "when it began to be so, in the unit of the first column, which is when it was judged",
 }
 """The other columns of `violations`, one row each, in order of detection."""
 
@@ -149,9 +150,15 @@ def violations_table(recorded: Recorded, time: str) -> pd.DataFrame:
     check_pandas()
     import pandas as pd
 
-    rows = [{**found.as_row(when=time), "family": found.family} for found in recorded.violations]
+    from sim.explain.since import all_since
+
+    since = all_since(recorded.events, recorded.violations, recorded.rules)
+    rows = [
+        {**found.as_row(when=time), "family": found.family, "since": began}
+        for found, began in zip(recorded.violations, since, strict=True)
+    ]
     frame = pd.DataFrame(rows, columns=[time, *VIOLATION_COLUMNS])
-    frame[time] = frame[time].astype("int64")
+    frame = frame.astype({time: "int64", "since": "int64"})
     return _typed(
         frame,
         integers=["offset"],

@@ -62,7 +62,11 @@ def run(
     trace: Path | None,
     failures: Path | None,
 ) -> int:
-    """Run one scenario or story and compare it with what it expects."""
+    """Run one scenario or story and compare it with what it expects.
+
+    With --json each violation tells when it was judged, `at_ms` or `step`, and `since` when it was
+    so, in the same unit.
+    """
     from sim.suite.running import run_file
 
     if trace is not None:
@@ -74,7 +78,7 @@ def run(
         file,
         seed=seed,
         rules=rule_values(rule),
-        keep_events=explain is not None or traced,
+        keep_events=explain is not None or traced or as_json,
         describe=traced,
     )
     if trace is not None:
@@ -86,7 +90,7 @@ def run(
 
         saved = save_file(file, failures, seed=seed, rules=rule_values(rule))
     if as_json:
-        document = result.as_json()
+        document = _document(result)
         if failures is not None:
             document["failure"] = None if saved is None else str(saved)
         if explain is not None:
@@ -111,6 +115,19 @@ def _write_trace(path: Path, result: CaseResult) -> None:
     digest = digest_of(result.events)
     verdict = TraceVerdict(result.verdict, result.reason, violations, digest)
     write_trace(path, result.trace_header, result.events, verdict)
+
+
+def _document(result: CaseResult) -> dict[str, Any]:
+    """The result as JSON; each violation also tells since when it was so."""
+    from sim.explain.since import all_since
+
+    document = result.as_json()
+    if result.judged_by is not None:
+        for name, found in (("violations", result.violations), ("not_judged", result.not_judged)):
+            since = all_since(result.events, found, result.judged_by)
+            rows = zip(document[name], since, strict=True)
+            document[name] = [row | {"since": began} for row, began in rows]
+    return document
 
 
 def _explanation(result: CaseResult, wanted: str) -> Explanation | None:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from functools import lru_cache
+
 from sim.check import Violation
 from sim.check.violation import RecordSeen
 from sim.explain.case import Case, PastAt, judged_at
-from sim.explain.past import Recorded
+from sim.explain.past import Past, Recorded
 from sim.rules import Rules
 from sim.trace import Quiesced, RoundsEnded, TombstoneProbed
 
@@ -34,6 +37,22 @@ def so_since(
         return violation.at
     case = Case(events, violation, rules, past_at=past_at)
     return events[max(_changes(case), default=case.judged)][0]
+
+
+def all_since(events: Recorded, violations: Iterable[Violation], rules: Rules) -> list[int]:
+    """When each of several violations of a run began to be so, as `so_since` has it."""
+    past_at = kept_pasts(events, rules)
+    return [so_since(events, violation, rules, past_at) for violation in violations]
+
+
+def kept_pasts(events: Recorded, rules: Rules) -> PastAt:
+    """The run up to its events; what is judged at rest is judged by one event or two."""
+
+    @lru_cache(maxsize=2)
+    def past_at(judged: int) -> Past:
+        return Past(events[: judged + 1], rules)
+
+    return past_at
 
 
 def _changes(case: Case) -> list[int]:

@@ -8,14 +8,21 @@ as an unclean election.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Iterator, Sequence
-from typing import Final
+from collections.abc import Callable, Collection, Hashable, Iterator, Sequence
+from typing import Final, TypeAlias
 
 from sim import trace
 from sim.check import Checker, Violation
 from sim.check.replica_view import ReplicaView
 from sim.rules import Rules
-from sim.shrink.sought import Cause, Events
+
+Events: TypeAlias = Sequence[tuple[int, trace.Event]]
+
+Cause: TypeAlias = Callable[[Events, Violation, Rules], Hashable]
+"""What tells causes of violations apart: `sim.explain.signature.signature_of` or its like.
+
+It is given (when, event) of what happened up to the violation, the violation, and the rules.
+"""
 
 OUT_OF_SYNC: Final = "a replica leads that is not in sync"
 NO_MAJORITY: Final = "a replica leads that no majority would elect"
@@ -27,17 +34,19 @@ NO_SNAPSHOT: Final = "the beginning of a log goes without a snapshot"
 UNCOMMITTED: Final = "a snapshot has what is not committed"
 
 
-def lawful(cause_of: Cause, past: Events, rules: Rules) -> Cause:
-    """A cause that also tells whether no liberty was taken but those of a run."""
-    allowed = liberties(past, rules)
-
-    def told(events: Events, violation: Violation, rules: Rules) -> Hashable:
-        return cause_of(events, violation, rules), liberties(events, rules) <= allowed
-
-    return told
+ELECTIONS: Final = ("election-safety", "epoch-monotonic")
+"""Invariants that are violated by elections which no cluster would hold: liberties of their own."""
 
 
-def liberties(events: Sequence[tuple[int, trace.Event]], rules: Rules) -> set[str]:
+def odd_elections(events: Events, rules: Rules) -> set[str]:
+    """Those of `ELECTIONS` that are violated."""
+    checker = Checker(rules, ELECTIONS)
+    for at, event in events:
+        checker.on(at, event)
+    return {violation.invariant for violation in checker.violations}
+
+
+def liberties(events: Events, rules: Rules) -> set[str]:
     """The liberties that were taken.
 
     Args:
@@ -45,7 +54,23 @@ def liberties(events: Sequence[tuple[int, trace.Event]], rules: Rules) -> set[st
         rules: Say who elects: a controller out of the in-sync set, or a majority.
     """
     watch = _Watch(rules)
-    return {liberty for at, event in events for liberty in watch.on(at, event)}
+    taken = {liberty for at, event in events for liberty in watch.on(at, event)}
+    return taken | odd_elections(events, rules)
+
+
+def lawful(
+    cause_of: Cause,
+    past: Events,
+    rules: Rules,
+    taken_in: Callable[[Events, Rules], set[str]] = liberties,
+) -> Cause:
+    """A cause that also tells whether no liberty was taken but those of a run or story."""
+    allowed = taken_in(past, rules)
+
+    def told(events: Events, violation: Violation, rules: Rules) -> Hashable:
+        return cause_of(events, violation, rules), taken_in(events, rules) <= allowed
+
+    return told
 
 
 class _Watch:

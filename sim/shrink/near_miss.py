@@ -6,16 +6,15 @@ tombstone the log end, so that a fix for log ends keeps it. So the rule is tried
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Sequence
 from itertools import islice
+from operator import itemgetter
 from typing import NamedTuple
 
-from sim.check.checker import story_invariants
 from sim.rules.spec import RuleValue, shown
 from sim.scenario.model import Scenario
-from sim.story.driver import StoryDriver
+from sim.story.driver import run_story
 from sim.story.format import Story
-from sim.timed_run import run_scenario
 from sim.what_if.changes import rule_changes, violated_by, with_rule
 
 MOST_TRIED = 40
@@ -58,41 +57,31 @@ def near_miss_of(
         invariant: Which; liveness does not count but for this one.
         origin: What it was shrunk from; None = it was not.
     """
-    chosen: tuple[tuple[bool, bool], NearMiss] | None = None
-    for found, is_idle in islice(_holding(small, invariant), MOST_TRIED):
-        heals = origin is None or _heals(origin, found, invariant)
-        rank = (not heals, is_idle)
-        if chosen is None or rank < chosen[0]:
-            chosen = rank, found._replace(heals_origin=heals)
+    tried: list[tuple[tuple[bool, bool], NearMiss]] = []
+    holding = (change for change in rule_changes(small) if not _violated(small, change, invariant))
+    for change in islice(holding, MOST_TRIED):
+        healed = origin is None or invariant not in _violated(origin, change, invariant)
+        found = NearMiss(with_rule(small, *change), *change, heals_origin=healed)
+        rank = (not healed, _is_idle(small, found.value))
+        tried.append((rank, found))
         if not any(rank):
             break
-    return None if chosen is None else chosen[1]
+    return min(tried, key=itemgetter(0))[1] if tried else None
 
 
-def _holding(small: Story | Scenario, invariant: str) -> Iterator[tuple[NearMiss, bool]]:
-    """The changes under which nothing is violated, and whether steps do nothing then."""
-    judging = tuple(dict.fromkeys((*story_invariants(liveness=False), invariant)))
-    doing = _steps_told(small, ()) or set() if isinstance(small, Story) else set()
-    for rule, setting in rule_changes(small):
-        changed = with_rule(small, rule, setting)
-        if isinstance(changed, Story):
-            told = _steps_told(changed, judging)
-            if told is not None:
-                yield NearMiss(changed, rule, setting), not doing <= told
-        elif run_scenario(changed, also_check=(invariant,)).verdict == "holds":
-            yield NearMiss(changed, rule, setting), False
-
-
-def _steps_told(story: Story, judging: tuple[str, ...]) -> set[int] | None:
-    """The steps of which something is told; None = something is violated."""
-    driver = StoryDriver(story, invariants=judging)
-    driver.run()
-    return None if driver.checker.violations else {step for step, _ in driver.events}
-
-
-def _heals(origin: Story | Scenario, found: NearMiss, invariant: str) -> bool:
-    """Whether the origin does not violate the invariant, either; what cannot run is not healed."""
+def _violated(
+    value: Story | Scenario, change: tuple[str, RuleValue], invariant: str
+) -> Sequence[str]:
+    """What is violated under a change; what cannot run under it is not healed."""
     try:
-        return invariant not in violated_by(with_rule(origin, found.rule, found.setting), invariant)
+        return violated_by(with_rule(value, *change), invariant)
     except Exception:  # noqa: BLE001 - whatever a run ends in is no cure
+        return (invariant,)
+
+
+def _is_idle(story: Story | Scenario, changed: Story | Scenario) -> bool:
+    """Whether a step of a story does something, and nothing under the other rules."""
+    if not isinstance(story, Story) or not isinstance(changed, Story):
         return False
+    before, after = ({step for step, _ in run_story(one).events} for one in (story, changed))
+    return not before <= after

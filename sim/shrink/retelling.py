@@ -29,8 +29,8 @@ from sim.replication.elections import wins
 from sim.rules import Rules
 from sim.scenario.model import Scenario
 from sim.shrink.engine import Shown
-from sim.shrink.liberties import lawful
-from sim.shrink.sought import Cause, Events, Sought, rules_of, watched
+from sim.shrink.liberties import Cause, Events, lawful
+from sim.shrink.sought import Sought, rules_of, watched
 from sim.shrink.stories import OFFSETS, with_steps
 from sim.story.driver import StoryDriver
 from sim.story.expect import StoryExpect
@@ -86,7 +86,7 @@ def story_from_run(shown: Shown[Scenario], *, cause_of: Cause = signature_of) ->
             if found is not None:
                 story = with_steps(driver.story, telling.steps[: found.violation.at])
                 words = "the run" if exact else "the run, as far as it goes"
-                return FoundStory(sought.keeping(story), found._replace(value=story), words)
+                return FoundStory(sought, found._replace(value=story), words)
     return None
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Any, Generic, TypeAlias, TypeVar, cast
@@ -17,6 +17,7 @@ from sim.scenario.file.write import as_said, scenario_text
 from sim.scenario.model import Expect, Scenario
 from sim.scenario.model.promises import promise_of
 from sim.shrink.engine import BEGINNING, Kind, Place, Reducer, Shown
+from sim.shrink.liberties import Cause, Events, lawful, odd_elections
 from sim.shrink.scenarios import SCENARIOS
 from sim.shrink.stories import STORIES, with_steps
 from sim.story.driver import StoryDriver
@@ -26,20 +27,8 @@ from sim.trace import Event
 
 V = TypeVar("V", bound=Story | Scenario)
 
-Events: TypeAlias = Sequence[tuple[int, Event]]
-
 Moments: TypeAlias = Iterator[tuple[Sequence[Violation], Events]]
 """Moment by moment what is violated, and all that has happened so far."""
-
-Cause: TypeAlias = Callable[[Events, Violation, Rules], Hashable]
-"""What tells causes of violations apart: `sim.explain.signature.signature_of` or its like.
-
-It is given (when, event) of what happened up to the violation, the violation, and the rules.
-"""
-
-OWN_STEPS_BREAK = frozenset(("election-safety", "epoch-monotonic"))
-"""Invariants that are violated by elections which no cluster would hold. A story that violates one
-of them, and did not before it was made shorter, is another story."""
 
 
 def judged(value: Story | Scenario, invariants: Iterable[str]) -> Moments:
@@ -82,20 +71,11 @@ class Sought(Generic[V]):
         invariant: What is violated.
         cause: Why, as `cause_of` has it.
         cause_of: What tells causes apart.
-        kept: Those of `OWN_STEPS_BREAK` that must not be violated.
     """
 
     invariant: str
     cause: Hashable
     cause_of: Cause = signature_of
-    kept: frozenset[str] = frozenset()
-
-    def keeping(self, value: V) -> Sought[V]:
-        """The same, and a story must not violate what this one does not."""
-        if not isinstance(value, Story):
-            return self
-        broken = {one.invariant for found, _ in judged(value, OWN_STEPS_BREAK) for one in found}
-        return replace(self, kept=OWN_STEPS_BREAK - broken)
 
     def found_in(
         self, value: V, moments: Moments | None = None, *, first_only: bool = False
@@ -107,9 +87,7 @@ class Sought(Generic[V]):
             moments: What it violates while it is run, if it is run already.
             first_only: Whether it has to be the first violation of the invariant.
         """
-        for violations, events in moments or judged(value, (self.invariant, *self.kept)):
-            if any(violation.invariant in self.kept for violation in violations):
-                return None
+        for violations, events in moments or judged(value, (self.invariant,)):
             for violation in violations:
                 if violation.invariant == self.invariant:
                     past = _past(events, violation)
@@ -184,7 +162,9 @@ def sought_in(
     """
     where = where or value.id
     named = [] if invariant is None else [_known(invariant, where)]
-    violations, events = _all_of(value, [*value.expect.violated, *named])
+    by_format = story_invariants(liveness=True) if isinstance(value, Story) else ()
+    moments = list(judged(value, [*by_format, *value.expect.violated, *named]))
+    violations = [violation for found, _ in moments for violation in found]
     violated = list(dict.fromkeys(violation.invariant for violation in violations))
     if not violated:
         raise BadInput(f"{where}: violates no invariant, so there is nothing to shrink")
@@ -192,10 +172,13 @@ def sought_in(
     violation = next((each for each in violations if each.invariant in wanted), None)
     if violation is None:
         raise BadInput(f"{where}: {invariant} is not violated; violated: {listed(violated)}")
-    past, small = _past(events, violation), _up_to(value, violation)
-    cause = cause_of(past, violation, rules_of(value))
+    events, rules = moments[-1][1], rules_of(value)
+    past = _past(events, violation)
+    if isinstance(value, Story):
+        cause_of = lawful(cause_of, past, rules, odd_elections)
+    cause = cause_of(past, violation, rules)
     sought: Sought[V] = Sought(violation.invariant, cause, cause_of)
-    return sought.keeping(small), Shown(small, violation, past), len(events)
+    return sought, Shown(_up_to(value, violation), violation, past), len(events)
 
 
 def _known(invariant: str, where: str) -> str:
@@ -203,13 +186,3 @@ def _known(invariant: str, where: str) -> str:
         hint = unknown_value(invariant, known_invariants(), what="invariant")
         raise BadInput(f"{where}: {hint}")
     return invariant
-
-
-def _all_of(value: V, invariants: list[str]) -> tuple[list[Violation], Events]:
-    """All that a value violates, and all that happened."""
-    by_format = story_invariants(liveness=True) if isinstance(value, Story) else ()
-    violations: list[Violation] = []
-    events: Events = []
-    for found, events in judged(value, [*by_format, *invariants]):  # noqa: B007 - the last of them
-        violations += found
-    return violations, events

@@ -13,10 +13,10 @@ import re
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Final, Literal, NamedTuple, TypeVar, cast
+from typing import Any, Final, Literal, NamedTuple, TypeVar
 
 from sim.errors import BadInput
-from sim.explain.signature import Signature
+from sim.explain.signature import Signature, signature_of
 from sim.files.formats import SCENARIO_FORMAT, STORY_FORMAT
 from sim.files.yaml_text import parse_yaml
 from sim.foreign.names import file_name
@@ -25,7 +25,7 @@ from sim.scenario.model import Expect, Scenario
 from sim.shrink.engine import Budget, Place, Reducer, Shown
 from sim.shrink.near_miss import NearMiss, near_miss_of
 from sim.shrink.retelling import story_from_run, why_untellable
-from sim.shrink.sought import Sought, sought_in
+from sim.shrink.sought import Sought, rules_of, sought_in
 from sim.shrink.writing import file_of, near_miss_file
 from sim.story.format import Story, load_story, story_in
 from sim.suite.scenario_files import format_of
@@ -122,7 +122,9 @@ class Case:
         self._shown: Shown[Any]
         self._sought, self._shown, self._events_before = sought_in(value, invariant, where=where)
         self.value, self.invariant = value, self._sought.invariant
-        self.signature = cast(Signature, self._sought.cause)
+        self.signature = signature_of(
+            self._shown.events, self._shown.violation, rules_of(self._shown.value)
+        )
         self._command, self._source = command, source
         plain = re.sub(r"[^\w.-]", "_", f"{value.id}_{self.invariant.replace('-', '_')}")
         self.id = file_name(plain, instead="shrunk")

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import lru_cache
 
-from sim.explain.past import Past
 from sim.explain.signature import first_signatures
-from sim.explain.since import so_since
+from sim.explain.since import kept_pasts, so_since
 from sim.scenario.model import Scenario
 from sim.scenario.model.promises import promise_of
 from sim.sweeps.row import reported
@@ -25,11 +23,7 @@ def run_with_causes(scenario: Scenario) -> Run:
     if not run.violations:
         return run
     rules, _earlier = promise_of(scenario)
-
-    @lru_cache(maxsize=2)  # what is judged at rest is judged by one event or two
-    def past_at(judged: int) -> Past:
-        return Past(events[: judged + 1], rules)
-
+    past_at = kept_pasts(events, rules)
     signatures = first_signatures(events, run.violations, rules, past_at)
     return replace(
         run,

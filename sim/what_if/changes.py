@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import TypeVar
 
 from sim.bounds import Inconclusive
+from sim.check import INVARIANTS, Kind
 from sim.rules import RULES, Rules
 from sim.rules.spec import RuleValue
 from sim.scenario.model import Scenario
@@ -38,16 +39,23 @@ def with_rule(value: V, name: str, setting: RuleValue) -> V:
     return replace(value, rules=value.rules.with_values({name: setting}), preset=None)
 
 
-def violated_by(value: Story | Scenario, invariant: str) -> Sequence[str]:
-    """The invariants that a story or a scenario violates, judged by this one, too.
+def violated_by(value: Story | Scenario, invariant: str) -> list[str]:
+    """What a story or a scenario violates of this invariant and those of safety, in its order.
 
     Raises:
         Inconclusive: It took too long or too much memory.
     """
     if isinstance(value, Scenario):
-        seen = conclusive(run_scenario(value, also_check=(invariant,))).seen
-        return list(dict.fromkeys(violation.invariant for violation in seen))
-    run = run_story(replace(value, expect=StoryExpect((invariant,))))
-    if run.reason is not None:
-        raise Inconclusive(f"{value.id}: {run.reason}")
-    return run.violated
+        run = conclusive(run_scenario(value, also_check=(invariant,)))
+        violated = [violation.invariant for violation in run.seen]
+    else:
+        story = run_story(replace(value, expect=StoryExpect((invariant,))))
+        if story.reason is not None:
+            raise Inconclusive(f"{value.id}: {story.reason}")
+        violated = story.violated
+    return [name for name in dict.fromkeys(violated) if name == invariant or _is_safety(name)]
+
+
+def _is_safety(name: str) -> bool:
+    known = INVARIANTS.get(name)
+    return known is None or known.kind is not Kind.LIVENESS

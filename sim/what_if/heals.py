@@ -9,8 +9,7 @@ from functools import partial
 from math import inf
 from typing import Any, NamedTuple
 
-from sim.check.invariant import Kind
-from sim.check.registry import INVARIANTS, discover
+from sim.check.registry import discover
 from sim.scenario.model import Scenario
 from sim.story.format import Story
 from sim.what_if.changes import rule_changes, violated_by, with_rule
@@ -90,13 +89,7 @@ def _outcome(change: _Change, invariant: str) -> Healing | Failed | None:
     except Exception as error:  # noqa: BLE001 - an error is an answer, too
         line = f"{type(error).__name__}: {str(error).partition(chr(10))[0]}"
         return Failed(kind, words, line.removesuffix(": "))
-    still = tuple(name for name in sorted(violated) if _counts(name))
-    return None if invariant in violated else Healing(kind, words, still)
-
-
-def _counts(name: str) -> bool:
-    known = INVARIANTS.get(name)
-    return known is None or known.kind is not Kind.LIVENESS
+    return None if invariant in violated else Healing(kind, words, tuple(sorted(violated)))
 
 
 def _changes(value: Story | Scenario) -> Iterator[_Change]:

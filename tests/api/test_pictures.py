@@ -111,6 +111,8 @@ def test_the_near_miss_of_a_witness_holds(shrunk: "sim.Shrunk[sim.Run]") -> None
 
 def test_a_witness_shows_itself_and_is_saved(shrunk: "sim.Shrunk[sim.Run]", tmp_path: Path) -> None:
     assert "\n" not in repr(shrunk)
+    assert repr(shrunk).endswith("; near miss: fix: leo_retention)")
+    assert repr(shrunk.near_miss) == repr(shrunk.scenario).replace(",", "_near_miss,", 1)
     html = shrunk._repr_html_()
     assert "fix: leo_retention" in html
     assert "<svg" in html
@@ -130,7 +132,7 @@ def test_what_is_cut_short_says_so(run: sim.Run) -> None:
     shrunk = run.shrink("no-offset-reuse", within_s=0)
 
     assert not shrunk.complete
-    assert repr(shrunk).endswith("; the time was over)")
+    assert "; the time was over" in repr(shrunk)
     assert "no-offset-reuse" in shrunk.run.violated
 
 

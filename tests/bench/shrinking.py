@@ -8,18 +8,16 @@ from __future__ import annotations
 import argparse
 import sys
 import time
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
 from statistics import median
 from typing import NamedTuple
 
-from sim.explain.signature import Signature
 from sim.files.atomic import replacing
 from sim.files.formats import STORY_FORMAT
 from sim.shrink.engine import Budget
-from sim.shrink.sought import sought_in
 from sim.shrink.witness import Case
 from sim.shrink.writing import rules_text
 from sim.story import load_story
@@ -105,11 +103,10 @@ def measured(path: Path, folder: Path, seed: int, noise: int) -> Row:
     hidden = hide(story, invariant, seed=seed, noise=noise).story
     budget = Budget()
     begun = time.process_time()
-    sought, shown, _ = sought_in(hidden, invariant)
-    reducer = sought.reducer(shown.value)
-    complete = reducer.run(budget)
+    case = Case(hidden, invariant)
+    found = case.shrink(budget)
     seconds = time.process_time() - begun
-    cause, known = _cause(sought.cause), _cause(alone.signature)
+    cause, known = ("; ".join(one.signature.mechanism) for one in (case, alone))
     rules = rules_text(alone.best.value.rules.differing_from(STORY_DEFAULTS)) or "defaults"
     return Row(
         name=str(path.relative_to(folder)),
@@ -120,15 +117,11 @@ def measured(path: Path, folder: Path, seed: int, noise: int) -> Row:
         alone=alone_steps,
         hidden=len(hidden.steps),
         same_cause=cause == known,
-        steps=len(reducer.best.value.steps),
+        steps=case.left,
         seconds=seconds,
         tries=budget.tries,
-        complete=complete,
+        complete=found.complete,
     )
-
-
-def _cause(signature: Hashable) -> str:
-    return "; ".join(signature.mechanism) if isinstance(signature, Signature) else ""
 
 
 def judged(rows: Sequence[Row]) -> list[Judged]:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+import sim
 from sim import __version__
 from sim.check.counters import COUNTERS
 from sim.files.trace_file import trace_lines
@@ -85,6 +86,7 @@ def test_a_story_as_json_has_the_shape_of_the_story_format(replog: Replog) -> No
         "offset",
         "key",
         "sentence",
+        "since",
     ]
     assert document["violations"][0]["step"] == 12
     assert list(document["replicas"]) == ["r1", "r2", "r3"]
@@ -108,6 +110,14 @@ def test_the_steps_of_a_story_that_did_nothing_are_told(replog: Replog, story: P
     assert f"  {said}\nholds; " in replog("run", story).out
     document = replog("run", story, "--json").document
     assert (document["idle_steps"], document["notes"]) == ([3], [said])
+
+
+def test_what_is_judged_at_rest_tells_since_when_it_was_so(replog: Replog) -> None:
+    file = LOST_TAIL.parents[1] / "upgrade/timed_12_rollback_producers_first.yaml"
+    first, table = replog("run", file, "--json").document["violations"][0], sim.run(file).violations
+
+    assert (first["at_ms"], first["since"]) == (5_000, 2_866)
+    assert (table.at_ms[0], table.since[0]) == (5_000, 2_866)
 
 
 def test_a_timed_scenario_as_json_says_when_in_ms_and_counts(replog: Replog) -> None:
@@ -233,7 +243,7 @@ def test_the_violations_of_a_run_are_in_the_last_line_of_its_trace(replog: Replo
     verdict = json.loads(Path("events.ndjson").read_text().splitlines()[-1])
     assert verdict["verdict"] == "violated"
     assert [dict(row, at_ms=row["at"]) for row in verdict["violations"]] == [
-        dict(row, at=row["at_ms"]) for row in told["violations"]
+        dict(row, at=row["at_ms"]) for row in told["violations"] if row.pop("since")
     ]
 
 

@@ -74,6 +74,7 @@ def test_a_story_that_breaks_the_law_violates_it_and_one_that_does_not_holds(law
         "offset": 1,
         "key": "K",
         "sentence": "r1 wrote K once more.",
+        "since": 3,
     }
 
 
