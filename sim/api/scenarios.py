@@ -269,9 +269,11 @@ def _parsed(text: str) -> Document:
 def _loaded(
     document: Document, *, path: Path | None, text: str | None, seed: int | None
 ) -> Scenario:
-    from sim.files.fields import check_format
+    from sim.suite.scenario_files import format_complaints
 
-    check_format(document, (STORY_FORMAT, SCENARIO_FORMAT))
+    named = Path("scenario") if path is None else path
+    if told := format_complaints(document, named, (STORY_FORMAT, SCENARIO_FORMAT)):
+        raise BadInput(*told)
     name = "text" if path is None else one_line(path.stem)
     if document.data["format"] == STORY_FORMAT:
         if seed is not None:
@@ -286,7 +288,7 @@ def _loaded(
 
     content = scenario_in(
         document,
-        path=Path("scenario") if path is None else path,
+        path=named,
         seed=seed,
         known_invariants=known_invariants(),
         known_reached=SITUATIONS,

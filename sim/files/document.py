@@ -210,6 +210,15 @@ def told_together(complaints: Sequence[str], *, more: int = 0) -> BadInput:
     return BadInput(*lines)
 
 
+def complaints_of(check: Callable[[], object]) -> list[str]:
+    """What a check has to complain about, a line each; none when it raises no BadInput."""
+    try:
+        check()
+    except BadInput as error:
+        return list(error.args)
+    return []
+
+
 def listed(values: Iterable[object]) -> str:
     """Names as a message lists them."""
     return ", ".join(map(str, values)) or "none"

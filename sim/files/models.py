@@ -5,13 +5,11 @@ Pydantic takes a while to import: stories and log files are read without it.
 
 from __future__ import annotations
 
-import dataclasses
 import json
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any, TypeVar
 
-from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError, create_model
+from pydantic import BaseModel, ValidationError
 
 from sim.errors import BadInput
 from sim.files.document import (
@@ -22,57 +20,28 @@ from sim.files.document import (
     unknown_field,
     unknown_value,
 )
-from sim.files.fields import check_format
-from sim.files.reading import read_document
 from sim.limits import CHECKED_VALUES
 
-M = TypeVar("M")
+M = TypeVar("M", bound=BaseModel)
 
 _READ = 2_000
 """Of what pydantic finds in a file so much is put into words: some of it is about the same value,
 and beyond what is told nobody asks for more than the number."""
-_STRICT = ConfigDict(strict=True, extra="forbid")
 
 
-def load_model(path: Path, model: type[M], formats: tuple[str, ...]) -> M:
-    """The model in a YAML or JSON file.
-
-    `model` is a pydantic model, or a dataclass, which is then validated strictly and without
-    unknown fields. The file's `format` must be one of `formats`; it is handed to the model if the
-    model has a field of that name.
+def validate(document: Document, model: type[M]) -> M:
+    """The document's content as a pydantic model.
 
     Raises:
         BadInput: One line per problem, `file:line: field: what is wrong, what is allowed`.
     """
-    document = read_document(path)
-    check_format(document, formats)
-    return validate(document, model)
-
-
-def validate(document: Document, model: type[M]) -> M:
-    """The document's content as `model`. Raises like `load_model`, the format is not looked at."""
-    data = document.data
-    if _has_more_values(data, CHECKED_VALUES.most):
+    if _has_more_values(document.data, CHECKED_VALUES.most):
         hint = "what producers write may stand in a file of its own, workload.trace"
         document.top.fail(f"more than {CHECKED_VALUES.most:,} values; {hint}")
-    if issubclass(model, BaseModel):
-        if "format" not in model.model_fields:
-            data = {key: value for key, value in data.items() if key != "format"}
-        try:
-            return model.model_validate_json(json.dumps(data))
-        except ValidationError as error:
-            raise _bad_input(document, error, model, skip=0) from None
-    names = {field.name for field in dataclasses.fields(model)}  # type: ignore[arg-type]
-    if "format" not in names:
-        data = {key: value for key, value in data.items() if key != "format"}
-    # A dataclass has no strictness of its own: it takes that of the model around it.
-    around = create_model("Around", __config__=_STRICT, content=(model, ...))
     try:
-        validated = around.model_validate_json(json.dumps({"content": data}))
+        return model.model_validate_json(json.dumps(document.data))
     except ValidationError as error:
-        raise _bad_input(document, error, model, skip=1) from None
-    content: M = validated.content  # type: ignore[attr-defined]
-    return content
+        raise _bad_input(document, error, model) from None
 
 
 def _has_more_values(data: Any, most: int) -> bool:
@@ -86,16 +55,14 @@ def _has_more_values(data: Any, most: int) -> bool:
     return found > most
 
 
-def _bad_input(
-    document: Document, error: ValidationError, model: type[object], *, skip: int
-) -> BadInput:
-    schema = TypeAdapter(model).json_schema()
+def _bad_input(document: Document, error: ValidationError, model: type[BaseModel]) -> BadInput:
+    schema = model.model_json_schema()
     found: dict[tuple[int, str], list[str]] = {}
     errors = error.errors(include_url=False)
     for item in errors[:_READ]:
         if item["type"] == "too_short" and item["input"]:
             continue  # nothing valid was left; each item has a message of its own
-        location = item["loc"][skip:]
+        location = item["loc"]
         parent = location if item["type"].endswith("_type") else location[:-1]
         fields = _fields_allowed(schema, document.existing(parent))
         text = _explain(item["type"], item, fields, location)

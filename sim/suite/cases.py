@@ -59,7 +59,7 @@ def load_case(path: Path) -> Case:
         from sim.logfile.expect import read_and_check
 
         return Case(path, read_and_check(path), partial(log_result, path))
-    raise BadInput(refusal(path, IN_A_SUITE))
+    raise BadInput(*refusal(path, IN_A_SUITE))
 
 
 def _run_story(path: Path, story: Story) -> CaseResult:

@@ -26,7 +26,7 @@ def failure_lines(result: CaseResult, *, whole: bool = False) -> list[str]:
 
 def _what(result: CaseResult, *, whole: bool) -> Iterator[str]:
     if result.verdict in (BAD_INPUT, ERROR):
-        yield f"{result.verdict}: {result.reason}"
+        yield from f"{result.verdict}: {result.reason}".splitlines()
         return
     unexpected = result.unexpected
     told: set[str] = set()

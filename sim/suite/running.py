@@ -59,7 +59,7 @@ def run_file(
         raise BadInput(_elsewhere(path, found, "a log file", command))
     if found == PLAN_FORMAT:
         raise BadInput(_elsewhere(path, found, "a sweep plan", "sweep"))
-    raise BadInput(refusal(path, (STORY_FORMAT, SCENARIO_FORMAT)))
+    raise BadInput(*refusal(path, (STORY_FORMAT, SCENARIO_FORMAT)))
 
 
 def _elsewhere(path: Path, found: str, what: str, command: str) -> str:

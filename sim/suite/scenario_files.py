@@ -11,12 +11,14 @@ import os
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from difflib import get_close_matches
 from fnmatch import fnmatchcase
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from sim.errors import BadInput
-from sim.files.document import Document
+from sim.files.document import Document, complaints_of
 from sim.files.fields import check_format
 from sim.files.formats import (
     LOG_FORMAT,
@@ -130,14 +132,53 @@ def _top_of(document: Document) -> Mapping[str, Any]:
     return document.data if isinstance(document.data, dict) else {}
 
 
-def refusal(path: Path, formats: Sequence[str]) -> str:
-    """What is wrong with a file that says none of `formats`: file, line and what is allowed."""
+def refusal(path: Path, formats: Sequence[str]) -> list[str]:
+    """What is wrong with a file that says none of `formats`: file, line and what is allowed.
+
+    Of a misspelt format that is nearly one of a suite's, what else is wrong is told as well.
+    """
     try:
         document = read_document(path)
-        check_format(document, formats)
     except BadInput as error:
-        return str(error)
-    return document.problem(["format"], f"write it as plain text: format: {formats[0]}")
+        return list(error.args)
+    told = format_complaints(document, path, formats)
+    plain = f"write it as plain text: format: {formats[0]}"
+    return told or [document.problem(["format"], plain)]
+
+
+def format_complaints(document: Document, path: Path, formats: Sequence[str]) -> list[str]:
+    """As `refusal`, of a document; none = it has one of the formats."""
+    told = complaints_of(partial(check_format, document, formats))
+    meant = get_close_matches(str(_top_of(document).get("format")), IN_A_SUITE, n=1)
+    if told and meant and meant[0] in formats:
+        corrected = {**document.data, "format": meant[0]}
+        as_meant = Document(document.name, corrected, document.line_of)
+        told += complaints_of(partial(_READ_AS[meant[0]], as_meant, path))
+    return told
+
+
+def _story(document: Document, path: Path) -> None:
+    from sim.story.format import story_in
+
+    story_in(document, default_id=path.stem)
+
+
+def _timed(document: Document, path: Path) -> None:
+    from sim.scenario.file.load import scenario_in
+
+    scenario_in(document, path=path)
+
+
+def _log(document: Document, path: Path) -> None:
+    from sim.logfile.eligible_file import eligible_file_in, is_eligible_document
+    from sim.logfile.file import log_file_in
+
+    del path
+    (eligible_file_in if is_eligible_document(document) else log_file_in)(document)
+
+
+_READ_AS = {STORY_FORMAT: _story, SCENARIO_FORMAT: _timed, LOG_FORMAT: _log}
+"""How a document of each format is read, to see what is wrong with it."""
 
 
 def from_here(path: Path) -> Path:
@@ -207,7 +248,7 @@ def _look_into(start: Path, skip: Sequence[str]) -> Collected:
             continue
         try:
             if path in refused:
-                raise BadInput(refused[path])
+                raise BadInput(*refused[path].splitlines())
             kind = set_aside(path, named=path == start)
         except BadInput as error:
             kind, refused[path] = None, str(error)
@@ -274,7 +315,7 @@ def set_aside(path: Path, *, named: bool = False) -> str | None:
         return OUTPUT
     if found is None and not named and _is_schema(path):
         return SCHEMA
-    raise BadInput(refusal(path, (*IN_A_SUITE, *NOT_RUN)))
+    raise BadInput(*refusal(path, (*IN_A_SUITE, *NOT_RUN)))
 
 
 def _is_schema(path: Path) -> bool:

@@ -11,7 +11,8 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from sim.errors import BadInput
 from sim.files import models
-from sim.files.models import load_model
+from sim.files.models import validate
+from sim.files.reading import read_document
 from sim.limits import CHECKED_VALUES
 
 Write = Callable[[str], Path]
@@ -25,17 +26,19 @@ class Inner:
     span: tuple[int, int] = (0, 1)
 
 
-@dataclass(frozen=True, slots=True)
-class Plain:
-    """A model without a field `format`."""
+class Plain(BaseModel):
+    """A model with parts, one of them a dataclass."""
 
+    model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
+
+    format: Literal["thing/1"]
     name: str
     inner: Inner = Inner()
     kind: Literal["red", "green"] = "red"
 
 
 class Checked(BaseModel):
-    """A model with a field `format`."""
+    """A model with mappings and lists."""
 
     model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
 
@@ -57,22 +60,16 @@ def write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Write:
     return to_file
 
 
-def complaints(path: Path, model: type[object]) -> list[str]:
+def complaints(path: Path, model: type[BaseModel]) -> list[str]:
     with pytest.raises(BadInput) as caught:
-        load_model(path, model, ("thing/1", "thing/2"))
+        validate(read_document(path), model)
     return str(caught.value).splitlines()
 
 
-def test_a_dataclass_is_loaded(write: Write) -> None:
-    path = write("format: thing/1\nname: a\ninner: {span: [3, 4]}\n")
-
-    assert load_model(path, Plain, ("thing/1",)) == Plain("a", Inner(1, (3, 4)))
-
-
-def test_a_pydantic_model_is_loaded_with_its_format(write: Write) -> None:
+def test_a_model_is_loaded(write: Write) -> None:
     path = write("format: thing/1\nrules: {a: true, b: 1, c: x}\nparts: [{size: 2}]\n")
 
-    loaded = load_model(path, Checked, formats=("thing/1",))
+    loaded = validate(read_document(path), Checked)
 
     assert loaded.rules == {"a": True, "b": 1, "c": "x"}
     assert loaded.parts == [Inner(2)]
@@ -89,7 +86,7 @@ def test_all_problems_are_told_at_once_in_order_of_lines(write: Write) -> None:
         "x.yaml:4: inner.spam: unknown field (did you mean 'span'?); allowed: size, span",
         "x.yaml:5: inner.span[1]: missing",
         "x.yaml:6: kind: unknown value \"grene\" (did you mean 'green'?); allowed: red, green",
-        "x.yaml:7: what: unknown field; allowed: name, inner, kind",
+        "x.yaml:7: what: unknown field; allowed: format, name, inner, kind",
     ]
 
 
@@ -120,20 +117,6 @@ def test_a_value_where_fields_belong_is_told_which_fields(write: Write) -> None:
     assert complaints(path, Plain) == [
         "x.yaml:3: inner: expected fields, not 3; allowed: size, span"
     ]
-
-
-@pytest.mark.parametrize("model", [Plain, Checked])
-def test_only_the_named_formats_are_accepted(write: Write, model: type[object]) -> None:
-    assert complaints(write("name: a\n"), model) == [
-        "x.yaml:1: format: missing; allowed: thing/1, thing/2"
-    ]
-    assert complaints(write("name: a\nformat: thng/1\n"), model) == [
-        (
-            "x.yaml:2: format: unknown format \"thng/1\" (did you mean 'thing/1'?); "
-            "allowed: thing/1, thing/2"
-        )
-    ]
-    assert complaints(write("format: {a: 1}\n"), model)[0].startswith("x.yaml:1: format: unknown")
 
 
 def test_a_hundred_complaints_are_told_and_the_others_counted(write: Write) -> None:

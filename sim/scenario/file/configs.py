@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from types import NoneType
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args, get_type_hints
 
-from annotated_types import Ge
-from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema
+from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema, create_model
 
 from sim.compaction import STRATEGIES
-from sim.files.bounds import Count, Setting, SettingFromOne, Size
-from sim.limits import LONG, SETTING
+from sim.files.attribute_docs import attribute_docs
+from sim.files.bounds import Count, Setting, Size
+from sim.limits import LONG
 from sim.rules import Rules
 from sim.rules.rules import RuleValue
-from sim.scenario.model import Name, Period, Share, Topic, Within
+from sim.scenario.model import Name, Period, Topic
 from sim.scenario.model.snapshots import (
     FETCH_SNAPSHOT_BYTES,
     INTERVAL_MS,
@@ -22,6 +23,7 @@ from sim.scenario.model.snapshots import (
     RETENTION_MS,
     SnapshotSettings,
 )
+from sim.scenario.model.topic import InKafka
 
 FILE_CONFIG = ConfigDict(
     strict=True,
@@ -34,10 +36,6 @@ FILE_CONFIG = ConfigDict(
 
 NEVER_REACHED = LONG
 """What -1 stands for: old snapshots are looked for, and stay."""
-
-Bound = Annotated[int, Ge(-1), Within(SETTING)]
-"""A bound in bytes or ms; -1 = none."""
-
 
 Release = Literal["0.10.1", "0.10.2"]
 """The releases before and with KIP-87, as `sim.log.versions` has them."""
@@ -64,45 +62,21 @@ class TopicSettings(BaseModel):
         "snapshot,compact",
     ] = Field("compact", alias="cleanup.policy")
     """`compact`: by key; `delete`: old segments go, by age and size; `snapshot`: as in KIP-630."""
-    retention_ms: Setting | None = Field(None, alias="retention.ms")
-    """With `delete`: a closed segment goes when its newest record is older than this, in ms."""
-    retention_bytes: Setting | None = Field(None, alias="retention.bytes")
-    """With `delete`: the oldest segments go while the log is larger than this by more than them."""
     compaction_strategy: StrategyName | None = Field(None, alias="compaction.strategy")
     """KIP-280, in any case; empty = offset, whatever the broker says. Short: `rules.strategy`."""
     compaction_strategy_header: Name | None = Field(None, alias="compaction.strategy.header")
     """KIP-280: the header that the header strategy reads."""
     delete_retention_ms: Setting | None = Field(None, alias="delete.retention.ms")
     """How long a tombstone stays at least, in ms; `rules.delete_retention_ms` is its short form."""
-    flush_messages: SettingFromOne | None = Field(None, alias="flush.messages")
-    """With `flush: interval`: the log is flushed when so many offsets are not."""
-    flush_ms: SettingFromOne | None = Field(None, alias="flush.ms")
-    """With `flush: interval`: the log is flushed every so many ms."""
     index_interval_bytes: Count | None = Field(None, alias="index.interval.bytes")
     """Bytes of a segment between two entries of its offset index: where a cleaner starts to read.
 
     `rules.index_interval_bytes` is its short form.
     """
-    max_compaction_lag_ms: SettingFromOne | None = Field(None, alias="max.compaction.lag.ms")
-    """KIP-354: a closed segment is cleaned at the latest so many ms after its first record."""
-    max_message_bytes: Size | None = Field(None, alias="max.message.bytes")
-    """Batches that a delete horizon makes larger than this are counted (KIP-534)."""
-    timestamp_difference_max_ms: Setting | None = Field(
-        None, alias="message.timestamp.difference.max.ms"
-    )
-    """A record whose timestamp is farther from the leader's clock is refused."""
-    min_cleanable_dirty_ratio: Share | None = Field(None, alias="min.cleanable.dirty.ratio")
-    """Share of dirty bytes above which a log is cleaned."""
-    min_compaction_lag_ms: Setting | None = Field(None, alias="min.compaction.lag.ms")
-    """KIP-58: a record stays uncompacted for so many ms at least."""
     min_insync_replicas: Size | None = Field(None, alias="min.insync.replicas")
     """Smallest in-sync set that commits; `rules.min_isr` is its short form."""
     unclean_leader_election: bool | None = Field(None, alias="unclean.leader.election.enable")
     """Whether any live replica may lead when none may cleanly; `rules.unclean_election`."""
-    segment_bytes: Size | None = Field(None, alias="segment.bytes")
-    """A segment is closed before it grows beyond so many bytes."""
-    segment_ms: SettingFromOne | None = Field(None, alias="segment.ms")
-    """A segment is closed by the first append so many ms after its first record."""
 
 
 class BrokerSettings(BaseModel):
@@ -110,22 +84,6 @@ class BrokerSettings(BaseModel):
 
     model_config = FILE_CONFIG
 
-    fetch_snapshot_bytes: Size | None = Field(
-        None, alias="controller.quorum.fetch.snapshot.max.bytes"
-    )
-    """Most bytes of a snapshot in one answer (KIP-630, KIP-1219); default: 8 MiB."""
-    record_bytes: SettingFromOne | None = Field(
-        None, alias="metadata.log.max.record.bytes.between.snapshots"
-    )
-    """A snapshot is taken when so many bytes of records are committed since the last one."""
-    snapshot_interval_ms: Setting | None = Field(
-        None, alias="metadata.log.max.snapshot.interval.ms"
-    )
-    """A snapshot is taken when a record is newer than the last one for so many ms; 0 = never."""
-    metadata_retention_bytes: Bound | None = Field(None, alias="metadata.max.retention.bytes")
-    """Old snapshots go, with the log before the next one, while all is larger than this."""
-    metadata_retention_ms: Bound | None = Field(None, alias="metadata.max.retention.ms")
-    """Old snapshots go, with the log before the next one, when they are older than this."""
     start_offset_lag_ms: Setting | None = Field(None, alias="metadata.start.offset.lag.time.max.ms")
     """`prefix_gate: all_live_or_timeout`: so long deletion waits for replicas (KIP-630, drafts)."""
     strategy_names: Literal["reserved", "header_keys"] = "reserved"
@@ -138,27 +96,12 @@ class BrokerSettings(BaseModel):
     """In which format leaders store what producers send (KIP-87); default: as the software."""
     backoff_ms: Period | None = Field(None, alias="log.cleaner.backoff.ms")
     """Pause of a cleaner that found nothing to do, in ms, for replicas without one of their own."""
-    dedupe_buffer_bytes: SettingFromOne | None = Field(None, alias="log.cleaner.dedupe.buffer.size")
-    """Memory of a cleaner's offset map in bytes: 24 a key, 32 where it keeps versions (KIP-280)."""
-    dedupe_load_factor: Share | None = Field(None, alias="log.cleaner.io.buffer.load.factor")
-    """Share of the offset map's memory that is used."""
-    producer_expiration_ms: SettingFromOne | None = Field(None, alias="producer.id.expiration.ms")
-    """A producer that is silent for so many ms is forgotten, and its last batch may go."""
-    replica_fetch_max_bytes: Size | None = Field(None, alias="replica.fetch.max.bytes")
-    """Most bytes a follower copies at once, its first batch whatever its size."""
-    flush_messages: SettingFromOne | None = Field(None, alias="log.flush.interval.messages")
-    flush_ms: SettingFromOne | None = Field(None, alias="log.flush.interval.ms")
     compaction_strategy: StrategyName | None = Field(None, alias="log.cleaner.compaction.strategy")
     compaction_strategy_header: Name | None = Field(
         None, alias="log.cleaner.compaction.strategy.header"
     )
     delete_retention_ms: Setting | None = Field(None, alias="log.cleaner.delete.retention.ms")
     index_interval_bytes: Count | None = Field(None, alias="log.index.interval.bytes")
-    max_compaction_lag_ms: SettingFromOne | None = Field(
-        None, alias="log.cleaner.max.compaction.lag.ms"
-    )
-    min_cleanable_dirty_ratio: Share | None = Field(None, alias="log.cleaner.min.cleanable.ratio")
-    min_compaction_lag_ms: Setting | None = Field(None, alias="log.cleaner.min.compaction.lag.ms")
 
 
 _AS_RULES = {
@@ -172,37 +115,54 @@ _AS_RULES = {
 }
 """Settings that are rules, too: field of the settings -> name of the rule."""
 
-_AS_TOPIC = (
-    "dedupe_buffer_bytes",
-    "dedupe_load_factor",
-    "flush_messages",
-    "flush_ms",
-    "max_compaction_lag_ms",
-    "max_message_bytes",
-    "min_cleanable_dirty_ratio",
-    "min_compaction_lag_ms",
-    "producer_expiration_ms",
-    "replica_fetch_max_bytes",
-    "retention_bytes",
-    "retention_ms",
-    "segment_bytes",
-    "segment_ms",
-    "timestamp_difference_max_ms",
-)
 
+def _in_kafka(kind: type) -> dict[str, InKafka]:
+    """The fields of a dataclass that files give under names of Kafka's."""
+    found: dict[str, InKafka] = {}
+    for name, hint in get_type_hints(kind, include_extras=True).items():
+        given = [one for one in getattr(hint, "__metadata__", ()) if isinstance(one, InKafka)]
+        told = given[0] if given else InKafka()
+        topic = name.replace("_", ".") if told.topic is None else told.topic
+        if topic or told.broker:
+            found[name] = told._replace(topic=topic)
+    return found
+
+
+_AS_TOPIC = tuple(_in_kafka(Topic))
 _ALWAYS = frozenset(
-    {"dedupe_load_factor", "min_cleanable_dirty_ratio", "min_compaction_lag_ms", "segment_bytes"}
+    name for name, hint in get_type_hints(Topic).items() if NoneType not in get_args(hint)
 )
-"""Of those the ones that a topic always has: null says nothing of them."""
+"""Settings that a topic always has: null says nothing of them."""
 
-_AS_SNAPSHOTS = {
-    "fetch_snapshot_bytes": "chunk_bytes",
-    "record_bytes": "record_bytes",
-    "snapshot_interval_ms": "interval_ms",
-    "metadata_retention_bytes": "retention_bytes",
-    "metadata_retention_ms": "retention_ms",
-}
+_AS_SNAPSHOTS = {f"snapshot_{name}": name for name in _in_kafka(SnapshotSettings)}
 """Settings of snapshots: field of the broker's settings -> field of `SnapshotSettings`."""
+
+
+def _given_in(section: str, kind: type, prefix: str = "") -> dict[str, Any]:
+    """The fields of a section of a file for the settings of a dataclass that it may give."""
+    hints, means = get_type_hints(kind, include_extras=True), attribute_docs(kind)
+    found: dict[str, Any] = {}
+    for name, known_as in _in_kafka(kind).items():
+        if alias := getattr(known_as, section):
+            told = Field(None, alias=alias, description=means[name])
+            found[prefix + name] = ((known_as.takes or hints[name]) | None, told)
+    return found
+
+
+if not TYPE_CHECKING:
+    TopicSettings = create_model(
+        "TopicSettings",
+        __base__=TopicSettings,
+        __doc__=TopicSettings.__doc__,
+        **_given_in("topic", Topic),
+    )
+    BrokerSettings = create_model(
+        "BrokerSettings",
+        __base__=BrokerSettings,
+        __doc__=BrokerSettings.__doc__,
+        **_given_in("broker", SnapshotSettings, "snapshot_"),
+        **_given_in("broker", Topic),
+    )
 
 
 def settings_as_rules(settings: TopicSettings | BrokerSettings) -> dict[str, str | int]:
@@ -253,8 +213,8 @@ def lags_at_odds(
         name: "topic" if name in topic.model_fields_set else "broker"
         for name in ("max_compaction_lag_ms", "min_compaction_lag_ms")
     }
-    fields = {"topic": TopicSettings.model_fields, "broker": BrokerSettings.model_fields}
-    names = {name: fields[of][name].alias or name for name, of in section.items()}
+    known_as = {"topic": TopicSettings.model_fields, "broker": BrokerSettings.model_fields}
+    names = {name: known_as[of][name].alias or name for name, of in section.items()}
     highest, lowest = section
     if section[highest] == "broker" and section[lowest] == "topic":
         text = f"{least} is above broker.{names[highest]}, {most}"
@@ -357,8 +317,8 @@ def _policy_of(rules: Rules, topic: Topic | None, *, takes_snapshots: bool) -> s
 
 def _kafka_name(name: str) -> str:
     """Kafka's name of a field, that of the topic's setting where there are two."""
-    fields = TopicSettings.model_fields
-    return (fields if name in fields else BrokerSettings.model_fields)[name].alias or name
+    of_topic = TopicSettings.model_fields
+    return (of_topic if name in of_topic else BrokerSettings.model_fields)[name].alias or name
 
 
 def conflicts(rules: Mapping[str, object], topic: TopicSettings) -> list[tuple[str, str]]:

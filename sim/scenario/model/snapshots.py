@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated
 
-from sim.files.bounds import Setting, SettingFromOne, Size
+from annotated_types import Ge
+
+from sim.files.bounds import Setting, SettingFromOne, Size, Within
+from sim.limits import SETTING
+from sim.scenario.model.topic import InKafka
 
 FETCH_SNAPSHOT_BYTES = 8 * 1024 * 1024
 """Most bytes of a FetchSnapshot answer unless a setting says otherwise (KafkaRaftClient)."""
@@ -14,19 +19,34 @@ RETENTION_BYTES, RETENTION_MS = 100 * 1024 * 1024, 7 * 24 * 60 * 60 * 1000
 """Kafka's defaults of what they are named after (MetadataLogConfig)."""
 
 
+Bound = Annotated[int, Ge(-1), Within(SETTING)]
+"""A bound in bytes or ms as a file gives it; -1 = none."""
+
+
 @dataclass(frozen=True, slots=True)
 class SnapshotSettings:
-    """How replicas take, keep and fetch snapshots.
+    """How replicas take, keep and fetch snapshots, each setting with its name in Kafka.
 
-    `chunk_bytes`: most bytes of one FetchSnapshot answer. `record_bytes`: a snapshot is taken when
-    so many bytes of records are committed since the last one, `interval_ms`: when something newer
-    is committed for so long; None = not for that reason. `retention_bytes`, `retention_ms`: log and
-    old snapshots go beyond that size or age; both None = the log starts at the snapshot before the
+    None = not for that reason. With neither retention the log starts at the snapshot before the
     last.
     """
 
-    chunk_bytes: Size = FETCH_SNAPSHOT_BYTES
-    record_bytes: SettingFromOne | None = None
-    interval_ms: SettingFromOne | None = None
-    retention_bytes: Setting | None = None
-    retention_ms: Setting | None = None
+    chunk_bytes: Annotated[Size, InKafka("controller.quorum.fetch.snapshot.max.bytes", "")] = (
+        FETCH_SNAPSHOT_BYTES
+    )
+    """Most bytes of a snapshot in one answer (KIP-630, KIP-1219); default: 8 MiB."""
+    record_bytes: Annotated[
+        SettingFromOne | None, InKafka("metadata.log.max.record.bytes.between.snapshots", "")
+    ] = None
+    """A snapshot is taken when so many bytes of records are committed since the last one."""
+    interval_ms: Annotated[
+        SettingFromOne | None,
+        InKafka("metadata.log.max.snapshot.interval.ms", "", Setting),
+    ] = None
+    """A snapshot is taken when a record is newer than the last one for so many ms; 0 = never."""
+    retention_bytes: Annotated[
+        Setting | None, InKafka("metadata.max.retention.bytes", "", Bound)
+    ] = None
+    """Old snapshots go, with the log before the next one, while all is larger than this."""
+    retention_ms: Annotated[Setting | None, InKafka("metadata.max.retention.ms", "", Bound)] = None
+    """Old snapshots go, with the log before the next one, when they are older than this."""
