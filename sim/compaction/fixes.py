@@ -51,6 +51,7 @@ class Fix(NamedTuple):
         announces_gaps: True when a leader without records from an offset on says up to where there
             are none. The follower moves its log end there, and takes over the epochs that began in
             between; the leader believes what the next fetch says.
+        example: A file below `scenarios/` in which it makes a difference; empty for a plugin's.
     """
 
     name: str
@@ -59,6 +60,7 @@ class Fix(NamedTuple):
     keeps: Callable[[Tail], Kept]
     persists_log_end: bool = False
     announces_gaps: bool = False
+    example: str = ""
 
 
 def _nothing(tail: Tail) -> Kept:
@@ -83,24 +85,28 @@ FIXES: dict[str, Fix] = {
             "Kafka before KAFKA-17076",
             "nothing is kept for its offset's sake",
             _nothing,
+            example="kip280/kip280_16_believed_position_epoch_truncation_no_fix.yaml",
         ),
         Fix(
             "leo_retention",
             "KIP-280, Special case where we need to retain LEO, option 1",
             "the log-end record, the highest surviving slot of the whole log, is never removed",
             _end_of_the_log,
+            example="findings/finding_07_leo_retention_brings_a_deleted_key_back.yaml",
         ),
         Fix(
             "empty_batch",
             "KIP-280, option 2; KAFKA-17076 (Cleaner.cleanInto)",
             "the batch that ends exactly at the upper bound of the round stays, empty if need be",
             lambda tail: Kept(batch_end=tail.upper_bound - 1),
+            example="kip280/kip280_19_expired_last_tombstone_empty_batch.yaml",
         ),
         Fix(
             "empty_batch_at_hw",
             "KAFKA-20452 (apache/kafka PR 22089)",
             "as empty_batch, but only where the batch also ends at the high watermark",
             lambda tail: Kept(batch_end=tail.high_watermark - 1),
+            example="kip280/kip280_59_narrow_empty_batch_and_an_unclean_election.yaml",
         ),
         Fix(
             "persisted_leo",
@@ -108,6 +114,7 @@ FIXES: dict[str, Fix] = {
             "nothing is kept; the end of what was cleaned is written down beside the records",
             _nothing,
             persists_log_end=True,
+            example="kip280/kip280_56_log_end_persisted_beside_the_records.yaml",
         ),
         Fix(
             "gap_fetch",
@@ -115,6 +122,7 @@ FIXES: dict[str, Fix] = {
             "nothing is kept; a fetch that finds nothing is answered with the end of the gap",
             _nothing,
             announces_gaps=True,
+            example="kip280/kip280_54_expired_last_tombstone_gap_fetch.yaml",
         ),
     )
 }

@@ -43,6 +43,7 @@ class OffsetStrategy(NamedTuple):
 
     name: str = "offset"
     source: str = "KIP-280, Proposed Changes; Cleaner.shouldRetainRecord"
+    example: str = "kip280/kip280_47_offset_strategy_ignores_versions.yaml"
     latest_wins: bool = True
 
     def version(self, record: Record) -> Version:
@@ -55,6 +56,7 @@ class TimestampStrategy(NamedTuple):
 
     name: str = "timestamp"
     source: str = "KIP-280, Proposed Changes"
+    example: str = "kip280/kip280_45_timestamp_wins_over_offset.yaml"
     latest_wins: bool = False
 
     def version(self, record: Record) -> Version:
@@ -73,6 +75,7 @@ class HeaderStrategy(NamedTuple):
     header: str = "version"
     name: str = "header"
     source: str = "KIP-280, Proposed Changes"
+    example: str = "kip280/kip280_21_full_map_keeps_the_winner.yaml"
     latest_wins: bool = False
 
     def version(self, record: Record) -> Version:

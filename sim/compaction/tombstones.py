@@ -140,6 +140,7 @@ class TombstoneRemoval(NamedTuple):
         may_remove: The condition.
         stamps: Where a retained tombstone's delete horizon is written down.
         gates_markers: True when transaction markers have a limit, too.
+        example: A file below `scenarios/` in which it makes a difference; empty for a plugin's.
     """
 
     name: str
@@ -148,6 +149,7 @@ class TombstoneRemoval(NamedTuple):
     may_remove: Callable[[Circumstances], bool]
     stamps: Stamp = Stamp.BATCH
     gates_markers: bool = False
+    example: str = ""
 
 
 def _last_cleaning(c: Circumstances) -> bool:
@@ -165,6 +167,7 @@ TOMBSTONE_REMOVALS: dict[str, TombstoneRemoval] = {
             "KIP-534; Cleaner.shouldRetainRecord",
             "the first pass stamps now + delete.retention.ms, a later pass at or past it removes",
             lambda c: c.past_horizon,
+            example="kip534/kip534_01_horizon_of_the_batch.yaml",
         ),
         TombstoneRemoval(
             "immediate",
@@ -172,6 +175,7 @@ TOMBSTONE_REMOVALS: dict[str, TombstoneRemoval] = {
             "the pass that meets it removes it",
             lambda c: True,
             stamps=Stamp.NOWHERE,
+            example="kip534/kip534_02_removed_at_once.yaml",
         ),
         TombstoneRemoval(
             "last_modified",
@@ -179,6 +183,7 @@ TOMBSTONE_REMOVALS: dict[str, TombstoneRemoval] = {
             "removed when its segment's modification time is at or below the pass's horizon",
             lambda c: c.in_old_segment,
             stamps=Stamp.NOWHERE,
+            example="kip534/kip534_03_merged_segment_looks_old.yaml",
         ),
         TombstoneRemoval(
             "cleaning_checkpoint",
@@ -186,6 +191,7 @@ TOMBSTONE_REMOVALS: dict[str, TombstoneRemoval] = {
             "the last pass ended above it, and at least the retention ago",
             _last_cleaning,
             stamps=Stamp.NOWHERE,
+            example="kip534/kip534_15_cleaning_checkpoint_waits_again.yaml",
         ),
         TombstoneRemoval(
             "record_horizon",
@@ -193,12 +199,14 @@ TOMBSTONE_REMOVALS: dict[str, TombstoneRemoval] = {
             "as horizon, but the horizon is a header of the tombstone itself",
             lambda c: c.past_horizon,
             stamps=Stamp.RECORD,
+            example="kip534/kip534_17_horizon_in_the_record.yaml",
         ),
         TombstoneRemoval(
             "leo_gated",
             "KIP-630, Tombstone and Delete Operations",
             "horizon, and every replica's log end offset is above it",
             lambda c: c.past_horizon and c.offset < c.removal_limit,
+            example="kip630/kip630_02_gated_by_every_log_end.yaml",
         ),
         TombstoneRemoval(
             "coordinated",
@@ -206,12 +214,14 @@ TOMBSTONE_REMOVALS: dict[str, TombstoneRemoval] = {
             "horizon, and every replica has cleanly compacted past it",
             lambda c: c.past_horizon and c.offset < c.removal_limit,
             gates_markers=True,
+            example="kip630/kip630_04_coordinated.yaml",
         ),
         TombstoneRemoval(
             "never",
             "the upper bound of what retention can cost",
             "a winning tombstone stays for ever",
             lambda c: False,
+            example="kip534/kip534_13_never_removed.yaml",
         ),
     )
 }

@@ -29,18 +29,7 @@ def _header_form(name: str, means: str, example: str) -> Value:
 class CleanerRules(NamedTuple):
     """What a cleaning pass keeps and removes, and when; the one place that looks names up."""
 
-    strategy: Annotated[
-        str,
-        RuleSpec(
-            "which record of a key wins",
-            STRATEGIES,
-            examples={
-                "offset": "kip280/kip280_47_offset_strategy_ignores_versions.yaml",
-                "timestamp": "kip280/kip280_45_timestamp_wins_over_offset.yaml",
-                "header": "kip280/kip280_21_full_map_keeps_the_winner.yaml",
-            },
-        ),
-    ] = "offset"
+    strategy: Annotated[str, RuleSpec("which record of a key wins", STRATEGIES)] = "offset"
     header_form: Annotated[
         Literal["last_long", "first_varint", "unchecked_varint", "last_bytes"],
         rule(
@@ -85,20 +74,7 @@ class CleanerRules(NamedTuple):
         ),
     ] = "latest"
     fix: Annotated[
-        str,
-        RuleSpec(
-            "what stays of the last offset of a round, or of the log",
-            FIXES,
-            examples={
-                "none": "kip280/kip280_16_believed_position_epoch_truncation_no_fix.yaml",
-                "leo_retention": "findings/finding_07_leo_retention_brings_a_deleted_key_back.yaml",
-                "empty_batch": "kip280/kip280_19_expired_last_tombstone_empty_batch.yaml",
-                "empty_batch_at_hw": "kip280/"
-                "kip280_59_narrow_empty_batch_and_an_unclean_election.yaml",
-                "persisted_leo": "kip280/kip280_56_log_end_persisted_beside_the_records.yaml",
-                "gap_fetch": "kip280/kip280_54_expired_last_tombstone_gap_fetch.yaml",
-            },
-        ),
+        str, RuleSpec("what stays of the last offset of a round, or of the log", FIXES)
     ] = "none"
     map_range: Annotated[
         Literal["full", "dirty"],
@@ -169,21 +145,7 @@ class CleanerRules(NamedTuple):
         ),
     ] = "hw"
     tombstone_removal: Annotated[
-        str,
-        RuleSpec(
-            "when a winning tombstone may go",
-            TOMBSTONE_REMOVALS,
-            examples={
-                "horizon": "kip534/kip534_01_horizon_of_the_batch.yaml",
-                "immediate": "kip534/kip534_02_removed_at_once.yaml",
-                "last_modified": "kip534/kip534_03_merged_segment_looks_old.yaml",
-                "cleaning_checkpoint": "kip534/kip534_15_cleaning_checkpoint_waits_again.yaml",
-                "record_horizon": "kip534/kip534_17_horizon_in_the_record.yaml",
-                "leo_gated": "kip630/kip630_02_gated_by_every_log_end.yaml",
-                "coordinated": "kip630/kip630_04_coordinated.yaml",
-                "never": "kip534/kip534_13_never_removed.yaml",
-            },
-        ),
+        str, RuleSpec("when a winning tombstone may go", TOMBSTONE_REMOVALS)
     ] = "horizon"
     horizon_stamp: Annotated[
         Literal["on_sight", "mapped", "each_pass"],

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from types import MappingProxyType
 from typing import NamedTuple, get_type_hints
 
 from sim.compaction.extending import meaning_of
@@ -40,8 +39,7 @@ class RuleSpec(NamedTuple):
         decides: What it decides, for people.
         choices: Its values, the default first; empty when any number or text will do. A registry
             of strategies, fixes or the like stands for what is in it when asked: each has a
-            `source`, and `means` or a docstring.
-        examples: For the values of a registry: their `Value.example`.
+            `source`, perhaps an `example`, and `means` or a docstring.
         source: Who says so, of a rule that takes any number or text; else each value has its own.
         minimum: Smallest allowed number, for rules that take one.
         limit: Largest allowed number, or longest text, for rules that take any.
@@ -50,7 +48,6 @@ class RuleSpec(NamedTuple):
 
     decides: str
     choices: tuple[Value, ...] | Mapping[str, object] = ()
-    examples: Mapping[str, str] = MappingProxyType({})
     source: str = ""
     minimum: int | None = None
     limit: Limit | None = None
@@ -68,7 +65,7 @@ class RuleSpec(NamedTuple):
         if isinstance(self.choices, tuple):
             return self.choices
         return tuple(
-            Value(meaning_of(one), source_of(one), self.examples.get(name, ""), name)
+            Value(meaning_of(one), source_of(one), getattr(one, "example", ""), name)
             for name, one in self.choices.items()
         )
 
