@@ -100,6 +100,7 @@ def test_the_same_case_under_another_fix_beside_it() -> None:
     assert second["violations"] == []
     assert second["frames"][-1]["a"] > second["frames"][second["focus"]]["a"]  # it goes on
     assert painted(second, second["focus"])["r1", 3][0] == "empty"
+    assert painted(second, 0) == {}
     assert "Fine." in page
 
 
