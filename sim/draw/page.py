@@ -183,7 +183,7 @@ class Film:
         self._scene = Scene(case, like)
         self._explained = explained
         self._shows = [position_of(case.events, each) for each in case.violations]
-        wanted = range(len(case.events)) if everything else self._wanted()
+        wanted = range(len(case.events)) if everything else self._wanted(like)
         chosen = window(len(wanted), place_of(self._scene.position, wanted), most)
         self.positions = sorted({*wanted[chosen.start : chosen.stop], *self._shows})
         self.all_shown = len(wanted) == len(case.events)
@@ -192,18 +192,18 @@ class Film:
         self.left_out = left_out_in_words(earlier, len(missing) - earlier)
         self._rows = ["committed", *replicas_of(case.events)]
 
-    def _wanted(self) -> Sequence[int]:
+    def _wanted(self, like: Violation | None) -> Sequence[int]:
         """The positions of events to show, if there is room."""
         if self._scene.violation is None:
             return range(len(self.case.events))
         if self.case.violation is None:
-            return self._of_the_subject()
+            return self._of_the_subject(like)
         cones = [each.cone for each in self._explained.values()]
         return sorted({*chain(*cones), *self._shows, self._scene.position})
 
-    def _of_the_subject(self) -> list[int]:
+    def _of_the_subject(self, like: Violation | None) -> list[int]:
         """The events that change the offset in question, who led and was down, and the last one."""
-        subject, replay = self._scene.subject, Replay(self.case.rules)
+        subject, replay = Scene(self.case, like).subject, Replay(self.case.rules)
         found, held = {len(self.case.events) - 1}, dict[str, Spot]()
         for position, (at, event) in enumerate(self.case.events):
             name = event.replica or ""

@@ -145,6 +145,7 @@ class Scene:
         """The same after an event, none of them before the one that was asked for last."""
         if position >= self.position:
             _ = self.frame  # it is not to be had any more when others have happened
+        assert self.replay.taken <= position + 1
         self.replay.upto(self.case.events, position)
         return self.replay.frame()
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from itertools import takewhile
 
 from sim.bounds import Inconclusive
 from sim.errors import BadInput
@@ -33,7 +34,6 @@ from sim.trace import (
     Copied,
     Event,
     HighWatermarkMoved,
-    ReplicaAdded,
     ReplicaCrashed,
     SnapshotChunkFetched,
     SnapshotInstalled,
@@ -155,43 +155,35 @@ def _measure(policy: str, scenario: Scenario) -> CatchUp:
     run = run_scenario(scenario, trace=events)
     if run.verdict == "inconclusive":
         raise Inconclusive(f"{policy}: {run.reason}")
-    joined_ms = next(
-        at for at, e in events if isinstance(e, ReplicaAdded) and e.replica == NEWCOMER
-    )
-    wanted = max(
-        e.high_watermark
-        for at, e in events
-        if isinstance(e, HighWatermarkMoved) and at <= joined_ms
-    )
-    sizes: list[int] = []
-    caught_up_ms: int | None = None
-    for at, event in events:
-        if event.replica != NEWCOMER:
-            continue
-        if isinstance(event, ReplicaCrashed):
-            break
-        if isinstance(event, Copied):
-            sizes.append(sum(batch.size_bytes for batch in event.batches))
-        elif isinstance(event, SnapshotChunkFetched):
-            sizes.append(event.size_bytes)
-        if caught_up_ms is None and _reached(event) >= wanted:
-            caught_up_ms = at - joined_ms
-    assert caught_up_ms is not None
-    loaded = [e for _, e in events if isinstance(e, StateLoaded) and e.replica == NEWCOMER]
+    of_newcomer = [place for place, (_, event) in enumerate(events) if event.replica == NEWCOMER]
+    joined = of_newcomer[0]
+    joined_ms, wanted = events[joined][0], max(_known(event) for _, event in events[:joined])
+    own = [events[place] for place in of_newcomer]
+    first = takewhile(lambda one: not isinstance(one[1], ReplicaCrashed), own)
+    life = [(at, event, _size(event)) for at, event in first]
+    caught_up_ms = next(at for at, event, _ in life if _known(event) >= wanted)
+    loaded = [event for _, event in own if isinstance(event, StateLoaded)]
     last = loaded[-1] if loaded else StateLoaded(NEWCOMER, 0, 0, 0, 0)
     return CatchUp(
         policy,
-        sum(sizes),
-        len(sizes),
-        caught_up_ms,
-        last.snapshot_records,
-        last.log_records,
-        last.took_ms,
+        bytes_sent=sum(size or 0 for *_, size in life),
+        fetches=sum(size is not None for *_, size in life),
+        caught_up_ms=caught_up_ms - joined_ms,
+        snapshot_records=last.snapshot_records,
+        log_records=last.log_records,
+        load_ms=last.took_ms,
     )
 
 
-def _reached(event: Event) -> int:
-    """Up to where the newcomer knows what is committed; -1 when an event does not say so."""
+def _size(event: Event) -> int | None:
+    """Bytes that an answer brought; None = it is no answer."""
+    if isinstance(event, Copied):
+        return sum(batch.size_bytes for batch in event.batches)
+    return event.size_bytes if isinstance(event, SnapshotChunkFetched) else None
+
+
+def _known(event: Event) -> int:
+    """Up to where a replica knows what is committed; -1 when an event does not say so."""
     if isinstance(event, HighWatermarkMoved):
         return event.high_watermark
     return event.end_offset if isinstance(event, SnapshotInstalled) else -1

@@ -1,11 +1,13 @@
 """The text strip: what each replica held at the violation, in a dozen lines."""
 
+import re
 from dataclasses import replace
 
 import pytest
 from rich.cells import cell_len
 
 from sim.draw import Case, strip
+from sim.draw.scene import Scene
 from tests.draw.stories import LOST_MARKER, LOST_TAIL, case, holding, red
 from tests.story.running import run_steps
 
@@ -39,9 +41,12 @@ def test_no_line_is_wider_than_asked_for(path: str, width: int) -> None:
 def test_every_sign_is_named() -> None:
     for path, drawn in red():
         *lines, legend = strip(drawn, 400).splitlines()
-        rows = "".join(lines[2 : 2 + len(drawn.events)])
-        named = {entry[0] for entry in legend.split(" · ")}
+        replicas = len(Scene(drawn).frame.lanes)
+        rows = "\n".join([line for line in lines if line[0] in " »"][: replicas + 2])
+        named = {entry.split()[0] for entry in legend.split(" · ")}
         assert {sign for sign in "⎡▕╌·!»" if sign in rows} <= named, path
+        assert ("led" in named) == bool(re.search(r"led \d+\?", rows)), path
+        assert set(re.findall("[╌·]([a-z]+)", rows)) <= named, path  # why there is no record
 
 
 def test_the_violated_offset_is_there_however_long_the_log() -> None:
@@ -54,14 +59,13 @@ def test_the_violated_offset_is_there_however_long_the_log() -> None:
 
     assert lines[0].split()[:2] == ["offset", "…"]
     pointed = next(line for line in lines if "▲" in line).index("▲")
-    assert lines[0].index("17") == pointed
-    assert lines[2].index("K17=v17") == pointed
+    assert lines[0].index("17") == lines[2].index("K17=v17") == pointed
 
 
 def test_keys_can_neither_break_the_lines_nor_move_the_cursor() -> None:
     drawn = strip(holding("\x1b[2J\u202e", "two\nlines\r<b>"))
 
-    assert all(character.isprintable() for character in drawn.replace("\n", ""))
+    assert drawn.replace("\n", "").isprintable()
     assert "\\x1b[2J" in drawn
     assert len(drawn.splitlines()) <= 7
 
