@@ -74,8 +74,8 @@ def nobody_is_waited_for(patch: pytest.MonkeyPatch) -> None:
 def position_recorded_too_far(patch: pytest.MonkeyPatch) -> None:
     right = leader.record_position
 
-    def wrong(led: Any, name: str, position: int, *, rules: Any) -> Any:
-        return right(led, name, position + 1, rules=rules)
+    def wrong(led: Any, name: str, position: int, rules: Any) -> Any:
+        return right(led, name, position + 1, rules)
 
     patch.setattr(leader, "record_position", wrong)
 

@@ -125,7 +125,11 @@ def cut_holder() -> StoryRun:
 
 def test_every_mechanism_has_an_example_and_a_near_one() -> None:
     timed = (path for path in SCENARIOS.rglob("timed_*.yaml") if format_of(path) != STORY_FORMAT)
-    shown_in_time = ("two_version_headers_first_counts", "one_broker_still_goes_by_offset")
+    shown_in_time = (
+        "two_version_headers_first_counts",
+        "one_broker_still_goes_by_offset",
+        "fetch_begins_in_mid_batch",
+    )
     found = [
         each for path in timed if path.stem.endswith(shown_in_time) for each in in_file(path.stem)
     ]
