@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from itertools import chain
 
 from sim.check.facts import Facts
@@ -141,18 +141,21 @@ class Queries(Facts):
         """Whether a log has a committed offset, or starts above it."""
         return offset < view.log_start_offset or self.has_committed(view, offset)
 
+    def in_doubt(self, view: ReplicaView, below: int) -> Iterator[int]:
+        """The committed offsets in [log start, below) that a log may lack, in order."""
+        start, below = view.log_start_offset, min(below, len(self.committed))
+        not_reached = range(max(len(view.slots), start), below)
+        for offset in chain(sorted(view.unexplained_offsets), not_reached):
+            if start <= offset < below:
+                yield offset
+
     def first_missing(self, view: ReplicaView, below: int, *, twice_counts: bool) -> int | None:
         """The lowest committed offset in [log start, below) that a log lacks; None = all there.
 
         `twice_counts` false leaves out offsets that were committed twice.
         """
-        end = len(view.slots)
-        below = min(below, len(self.committed))
-        if end >= below and not view.unexplained_offsets:
-            return None
-        start, twice = view.log_start_offset, () if twice_counts else self.committed_twice
-        for offset in chain(sorted(view.unexplained_offsets), range(max(end, start), below)):
-            judged = start <= offset < below and offset not in twice
+        for offset in self.in_doubt(view, below):
+            judged = twice_counts or offset not in self.committed_twice
             if judged and not self.has_committed(view, offset):
                 return offset
         return None

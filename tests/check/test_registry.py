@@ -3,6 +3,7 @@
 import pytest
 
 from sim.check import Checker
+from sim.check.history import ClusterHistory
 from sim.check.invariant import Invariant, Kind
 from sim.check.registry import INVARIANTS, register
 from sim.check.violation import RecordSeen, Violation
@@ -32,6 +33,14 @@ def test_a_name_is_taken() -> None:
             register(Twin)
     finally:
         del INVARIANTS["twin"]
+
+
+def test_a_violation_has_evidence() -> None:
+    class Bare(Invariant):
+        says = "{replica} is wrong."
+
+    with pytest.raises(TypeError, match="Bare reports a violation without evidence"):
+        Bare(ClusterHistory(RULES), lambda *_: None).violated("r1")
 
 
 def test_a_violation_keeps_values_and_its_sentence_is_made_of_them() -> None:

@@ -23,15 +23,9 @@ class CommittedNeverLost(LogInvariant):
         """Compare the leader's log with the committed history."""
         if event.replica is None:
             return
-        committed, view = self.committed, self.replicas[event.replica]
-        candidates = [o for o in sorted(view.unexplained_offsets) if o < len(committed)]
-        candidates += range(max(view.log_end_offset, view.log_start_offset), len(committed))
-        for offset in candidates:
-            uid = committed[offset]
-            if (
-                offset >= view.log_start_offset
-                and offset not in self.history.committed_twice
-                and view.uid_at(offset) != uid
-                and not self.history.may_be_absent_now(uid)
-            ):
+        history, view = self.history, self.replicas[event.replica]
+        for offset in history.in_doubt(view, len(self.committed)):
+            uid = self.committed[offset]
+            lacks = offset not in history.committed_twice and view.uid_at(offset) != uid
+            if lacks and not history.may_be_absent_now(uid):
                 self.violated_by(event.replica, uid, offset)
