@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 from sim.faults.fault import Fault
 
@@ -15,13 +15,12 @@ if TYPE_CHECKING:
 class AddReplica(Fault):
     """A new replica of that name joins with an empty log."""
 
-    kind: ClassVar[str] = "add_replica"
-    place: ClassVar[int] = 9
-    source: ClassVar[str] = "KIP-455; KIP-853"
-    weight: ClassVar[float | None] = 1.0
-    instant: ClassVar[bool] = True
-    joins: ClassVar[bool] = True
-    by_role: ClassVar[bool] = False
+    place = 9
+    source = "KIP-455; KIP-853"
+    weight = 1.0
+    instant = True
+    joins = True
+    by_role = False
 
     def strike(self, faults: Faults) -> None:
         """It joins, unless somebody has or had its name."""

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from annotated_types import Ge
 
@@ -61,11 +61,10 @@ class Crash(Fault):
     take the place of the old, or before the checkpoint is saved; or before its next snapshot is
     installed."""
 
-    kind: ClassVar[str] = "crash"
-    place: ClassVar[int] = 1
-    source: ClassVar[str] = "LogLoader after an unclean shutdown; KIP-101"
-    weight: ClassVar[float | None] = 2.5
-    outage: ClassVar[bool] = True
+    place = 1
+    source = "LogLoader after an unclean shutdown; KIP-101"
+    weight = 2.5
+    outage = True
 
     @property
     def files(self) -> OldFiles:

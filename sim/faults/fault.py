@@ -35,7 +35,7 @@ class Fault:
     pick: Count = 0
 
     kind: ClassVar[str] = ""
-    """Its name in files and traces."""
+    """Its name in files and traces: that of its module."""
     place: ClassVar[int] = 0
     """Of two random faults of one moment the one whose kind has the lower place comes first.
 
@@ -56,6 +56,9 @@ class Fault:
     """Whether the target may be `leader` or `follower`."""
     draws_role: ClassVar[bool] = True
     """Whether random ones may have such a target."""
+
+    def __init_subclass__(cls) -> None:
+        cls.kind = cls.__module__.rpartition(".")[2]
 
     @property
     def peers(self) -> tuple[str, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 from sim.faults.fault import Fault
 
@@ -16,15 +16,14 @@ if TYPE_CHECKING:
 class Migrate(Fault):
     """Leadership goes there if it may lead; `leader`: to a follower, or see rule `successors`."""
 
-    kind: ClassVar[str] = "migrate"
-    place: ClassVar[int] = 7
-    source: ClassVar[str] = "KIP-460, preferred leader election"
-    weight: ClassVar[float | None] = 2.5
-    instant: ClassVar[bool] = True
-    keeps_position: ClassVar[bool] = True
-    unclean: ClassVar[bool] = False
+    place = 7
+    source = "KIP-460, preferred leader election"
+    weight = 2.5
+    instant = True
+    keeps_position = True
+    unclean = False
     """Whether it may lead out of sync."""
-    detail: ClassVar[str] = "is asked to lead"
+    detail = "is asked to lead"
     """What is told of who is asked."""
 
     def begin(self, faults: Faults, node: Node) -> None:

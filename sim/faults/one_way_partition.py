@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 from sim.faults.partition import Partition
 
@@ -17,11 +17,10 @@ if TYPE_CHECKING:
 class OneWayPartition(Partition):
     """What it sends is lost for `for_ms`; it hears the others."""
 
-    kind: ClassVar[str] = "one_way_partition"
-    place: ClassVar[int] = 4
-    source: ClassVar[str] = "KIP-595, KIP-996"
-    weight: ClassVar[float | None] = 1.5
-    which: ClassVar[str] = "from it"
+    place = 4
+    source = "KIP-595, KIP-996"
+    weight = 1.5
+    which = "from it"
 
     def links(self, faults: Faults, node: Node) -> list[Link]:
         """What is cut."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, ClassVar
+from typing import TYPE_CHECKING, Annotated
 
 from sim.faults.fault import Fault, Undo
 from sim.files.bounds import Name, Within
@@ -23,12 +23,11 @@ class Partition(Fault):
     peers: Annotated[tuple[Name, ...], Within(REPLICAS)] = ()
     """A partition is between the target and these replicas only; default: all others."""
 
-    kind: ClassVar[str] = "partition"
-    place: ClassVar[int] = 3
-    source: ClassVar[str] = "Jepsen: Kafka; KIP-595"
-    weight: ClassVar[float | None] = 2.0
-    outage: ClassVar[bool] = True
-    which: ClassVar[str] = "from and to it"
+    place = 3
+    source = "Jepsen: Kafka; KIP-595"
+    weight = 2.0
+    outage = True
+    which = "from and to it"
     """The messages that are lost."""
 
     def links(self, faults: Faults, node: Node) -> list[Link]:

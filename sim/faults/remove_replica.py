@@ -6,7 +6,7 @@ Its name does not come back.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 from sim.faults.fault import Fault
 
@@ -18,11 +18,10 @@ if TYPE_CHECKING:
 class RemoveReplica(Fault):
     """Leaves for good, up or down, if it does not lead and the others can do without it."""
 
-    kind: ClassVar[str] = "remove_replica"
-    place: ClassVar[int] = 11
-    source: ClassVar[str] = "KIP-455; KIP-853"
-    instant: ClassVar[bool] = True
-    by_role: ClassVar[bool] = False
+    place = 11
+    source = "KIP-455; KIP-853"
+    instant = True
+    by_role = False
 
     def strike(self, faults: Faults) -> None:
         """It leaves, unless it led last, or the others need it."""

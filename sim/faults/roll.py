@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 from sim.faults.fault import Fault
 
@@ -16,12 +16,11 @@ if TYPE_CHECKING:
 class Roll(Fault):
     """Starts a new, empty active segment."""
 
-    kind: ClassVar[str] = "roll"
-    place: ClassVar[int] = 10
-    source: ClassVar[str] = "segment.ms; UnifiedLog.roll"
-    weight: ClassVar[float | None] = 2.5
-    instant: ClassVar[bool] = True
-    keeps_position: ClassVar[bool] = True
+    place = 10
+    source = "segment.ms; UnifiedLog.roll"
+    weight = 2.5
+    instant = True
+    keeps_position = True
 
     def begin(self, faults: Faults, node: Node) -> None:
         """Unless the active segment is empty already."""

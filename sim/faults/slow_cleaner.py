@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 from sim.faults.fault import Fault, Undo
 
@@ -17,11 +17,10 @@ if TYPE_CHECKING:
 class SlowCleaner(Fault):
     """Cleans far more slowly for `for_ms`."""
 
-    kind: ClassVar[str] = "slow_cleaner"
-    place: ClassVar[int] = 6
-    source: ClassVar[str] = "log.cleaner.io.max.bytes.per.second; KIP-354"
-    weight: ClassVar[float | None] = 1.0
-    keeps_position: ClassVar[bool] = True
+    place = 6
+    source = "log.cleaner.io.max.bytes.per.second; KIP-354"
+    weight = 1.0
+    keeps_position = True
 
     def begin(self, faults: Faults, node: Node) -> Undo:
         """The cleaner rests until nothing makes it rest."""

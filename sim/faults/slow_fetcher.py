@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 from sim.faults.fault import Fault, Undo
 
@@ -17,11 +17,10 @@ if TYPE_CHECKING:
 class SlowFetcher(Fault):
     """Fetches far more slowly for `for_ms`."""
 
-    kind: ClassVar[str] = "slow_fetcher"
-    place: ClassVar[int] = 5
-    source: ClassVar[str] = "replica.lag.time.max.ms"
-    weight: ClassVar[float | None] = 2.0
-    outage: ClassVar[bool] = True
+    place = 5
+    source = "replica.lag.time.max.ms"
+    weight = 2.0
+    outage = True
 
     def begin(self, faults: Faults, node: Node) -> Undo:
         """One batch at a time, with a pause that is longer than a replica may lag."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 from sim.faults.fault import Fault, Undo
 
@@ -21,12 +21,11 @@ if TYPE_CHECKING:
 class Wipe(Fault):
     """Down for `for_ms`, back with an empty log."""
 
-    kind: ClassVar[str] = "wipe"
-    place: ClassVar[int] = 2
-    source: ClassVar[str] = "KIP-858; KIP-966"
-    weight: ClassVar[float | None] = 1.0
-    outage: ClassVar[bool] = True
-    draws_role: ClassVar[bool] = False
+    place = 2
+    source = "KIP-858; KIP-966"
+    weight = 1.0
+    outage = True
+    draws_role = False
 
     def begin(self, faults: Faults, node: Node) -> Undo:
         """It goes down."""

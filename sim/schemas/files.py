@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from sim.files.formats import LOG_FORMAT, PLAN_FORMAT, SCENARIO_FORMAT, STORY_FORMAT
-from sim.files.trace_schema import SCHEMA_FILE, schema_text, trace_schema
 from sim.scenario.file.schema import scenario_schema
 from sim.schemas.log import log_schema
 from sim.schemas.parts import DRAFT, Schema
 from sim.schemas.plan import plan_schema
 from sim.schemas.story import story_schema
+from sim.schemas.trace import SCHEMA_FILE, trace_schema
 
 SCHEMAS: Mapping[str, Callable[[], Schema]] = {
     "plan": plan_schema,
@@ -82,11 +82,12 @@ def schema_texts() -> dict[Path, str]:
     """What is in each file, by its path in the repository."""
     found = {FOLDER / f"{name}.json": make() for name, make in SCHEMAS.items()}
     found[CHOOSING] = choosing_schema()
-    texts = {
-        path: json.dumps(schema, indent=1, ensure_ascii=False) + "\n"
-        for path, schema in found.items()
-    }
-    return {**texts, SCHEMA_FILE: schema_text()}
+    texts = {path: _text(schema, 1) for path, schema in found.items()}
+    return {**texts, SCHEMA_FILE: _text(trace_schema(), 2)}
+
+
+def _text(schema: Schema, indent: int) -> str:
+    return json.dumps(schema, indent=indent, ensure_ascii=False) + "\n"
 
 
 def write_schemas(root: Path) -> list[Path]:

@@ -7,7 +7,8 @@ from itertools import pairwise
 import pytest
 from pydantic import TypeAdapter, ValidationError
 
-from sim.faults import INSTANT
+from sim.faults import FAULTS
+from sim.faults.fault import meaning_of, own_fields
 from sim.rules import Rules, rules_from
 from sim.scenario.environment import environment_digest
 from sim.scenario.generate import generate
@@ -198,13 +199,12 @@ def test_a_mix_that_cannot_be_drawn_from_is_refused(given: str, complaint: str) 
         Mix.model_validate_json(given)
 
 
-def test_every_kind_of_fault_has_a_weight() -> None:
-    drawn = [kind for kind in FaultKind if kind != FaultKind.REMOVE_REPLICA]
-    assert list(Weights.model_fields) == [kind.value for kind in drawn]
+def test_every_kind_of_fault_says_what_it_is_and_has_a_place_of_its_own() -> None:
+    kinds = list(FAULTS.values())
 
-
-def test_what_happens_at_one_moment_is_a_kind_of_fault() -> None:
-    assert set(FaultKind) > INSTANT
+    assert [kind.place for kind in kinds] == list(range(1, len(kinds) + 1))
+    assert all(meaning_of(kind) and kind.source for kind in kinds)
+    assert all(one.means for kind in kinds for one in own_fields(kind).values())
 
 
 def test_a_mix_without_faults_gives_none() -> None:

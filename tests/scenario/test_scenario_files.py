@@ -15,13 +15,11 @@ from sim.faults.migrate import Migrate
 from sim.faults.roll import Roll
 from sim.rules import rules_from
 from sim.scenario.file.configs import BrokerSettings, TopicSettings
-from sim.scenario.file.format import FaultLine
 from sim.scenario.file.load import load_scenario
 from sim.scenario.model import (
     Consumer,
     EndTransaction,
     Expect,
-    FaultKind,
     ReplicaSpec,
     Scenario,
     Send,
@@ -272,10 +270,6 @@ faults:
         Crash(2000, "r2", 1500, 0, 1),
         Migrate(3000, "leader", 0, 1),
     )
-
-
-def test_every_kind_of_fault_has_its_place_in_a_line() -> None:
-    assert {kind.value for kind in FaultKind} <= set(FaultLine.model_fields)
 
 
 def test_expectations_are_compared_with_what_is_known(load: Load) -> None:

@@ -13,11 +13,11 @@ from jsonschema import Draft202012Validator
 
 from sim.files.formats import STORY_FORMAT
 from sim.files.trace_file import TraceHeader, TraceVerdict, trace_lines
-from sim.files.trace_schema import trace_schema
 from sim.rules import PRESETS, settings_from
 from sim.scenario.generate import generate
 from sim.scenario.generate.mix import Mix
 from sim.scenario.trace_header import header_of
+from sim.schemas.trace import trace_schema
 from sim.story import load_story, run_story
 from sim.story.trace_header import header_of as header_of_story
 from sim.suite import format_of, scenario_files

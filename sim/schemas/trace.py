@@ -6,7 +6,6 @@ is told in `sim/trace/FORMAT.md`. Names that it does not know are allowed, as fo
 
 from __future__ import annotations
 
-import json
 import re
 from enum import StrEnum
 from inspect import getdoc
@@ -17,6 +16,7 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 from sim.files.formats import TRACE_FORMAT
 from sim.log import Record
 from sim.rules import DEFAULTS, RULES
+from sim.schemas.parts import BOOLEAN, DRAFT, INTEGER, TEXT, Schema, described, nullable
 from sim.trace import Event
 
 SCHEMA_FILE = Path("sim/trace/schema.json")
@@ -29,10 +29,6 @@ _PLAIN: dict[Any, str] = {
     float: "number",
     NoneType: "null",
 }
-Schema = dict[str, Any]
-
-INTEGER: Schema = {"type": "integer"}
-TEXT: Schema = {"type": "string"}
 
 
 def trace_schema() -> Schema:
@@ -55,7 +51,7 @@ def trace_schema() -> Schema:
         ],
     }
     return {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "$schema": DRAFT,
         "title": f"A line of a Replog trace, {TRACE_FORMAT}",
         "type": "object",
         "if": {"required": ["format"]},
@@ -73,12 +69,13 @@ def _add(kind: type, parts: dict[str, Schema], *, is_event: bool = False) -> Non
     text, attributes = _told(kind)
     fields: Schema = {}
     if is_event:
-        fields = {"at": _described(INTEGER, WHEN), "event": {"const": kind.__name__}}
+        fields = {"at": described(INTEGER, WHEN), "event": {"const": kind.__name__}}
     for name, hint in get_type_hints(kind).items():
-        fields[name] = _described(_schema(hint, parts), attributes.get(name))
+        shape = _schema(hint, parts)
+        fields[name] = described(shape, attributes[name]) if name in attributes else shape
     if kind is Record:
-        fields["tombstone"] = _described(
-            {"type": "boolean"}, "Whether it is a tombstone under the mark of the run."
+        fields["tombstone"] = described(
+            BOOLEAN, "Whether it is a tombstone under the mark of the run."
         )
     parts[kind.__name__] = _object(fields, text)
 
@@ -133,10 +130,6 @@ def _told(kind: type) -> tuple[str, dict[str, str]]:
     return " ".join(text.split()), attributes
 
 
-def _described(schema: Schema, text: str | None) -> Schema:
-    return schema if text is None else {**schema, "description": text}
-
-
 def _object(fields: Schema, text: str) -> Schema:
     return {
         "type": "object",
@@ -146,21 +139,17 @@ def _object(fields: Schema, text: str) -> Schema:
     }
 
 
-def _nullable(kind: str) -> Schema:
-    return {"type": [kind, "null"]}
-
-
 def _header() -> Schema:
     rules = {name: {"type": _PLAIN[type(DEFAULTS[name])]} for name in RULES}
     setting = {"type": ["string", "number", "boolean", "null"]}
     return _object(
         {
             "format": {"const": TRACE_FORMAT},
-            "version": _described(TEXT, "Of Replog."),
-            "id": _described(TEXT, "Of the scenario or story."),
-            "seed": _described(_nullable("integer"), "null for a story."),
+            "version": described(TEXT, "Of Replog."),
+            "id": described(TEXT, "Of the scenario or story."),
+            "seed": described(nullable(INTEGER), "null for a story."),
             "kind": {"enum": ["scenario", "story"]},
-            "preset": _described(_nullable("string"), "What the rules were named by."),
+            "preset": described(nullable(TEXT), "What the rules were named by."),
             "rules": _object(rules, "Every rule that the replicas start with, by its name."),
             "topic": {
                 "type": "object",
@@ -173,8 +162,8 @@ def _header() -> Schema:
             ),
             "tombstone_mark": TEXT,
             "commit": {"enum": ["isr", "majority"]},
-            "within_contract": _described(
-                {"type": "boolean"},
+            "within_contract": described(
+                BOOLEAN,
                 "Whether judging ends where the run leaves the durability contract.",
             ),
             "environment": {
@@ -191,29 +180,24 @@ def _verdict() -> Schema:
         {
             "invariant": TEXT,
             "at": INTEGER,
-            "replica": _nullable("string"),
-            "offset": _nullable("integer"),
-            "key": _nullable("string"),
+            "replica": nullable(TEXT),
+            "offset": nullable(INTEGER),
+            "key": nullable(TEXT),
             "sentence": TEXT,
         },
         "One broken invariant.",
     )
     return _object(
         {
-            "at": _described(INTEGER, "When the last event happened."),
+            "at": described(INTEGER, "When the last event happened."),
             "event": {"const": "Verdict"},
             "verdict": {"enum": ["holds", "violated", "inconclusive"]},
-            "reason": _described(_nullable("string"), "Why it is inconclusive."),
+            "reason": described(nullable(TEXT), "Why it is inconclusive."),
             "violations": {"type": "array", "items": violation},
-            "digest": _described(
+            "digest": described(
                 {"type": "string", "pattern": "^[0-9a-f]{32}$"}, "Equal for equal runs."
             ),
-            "events": _described(INTEGER, "So many lines lie between the header and this one."),
+            "events": described(INTEGER, "So many lines lie between the header and this one."),
         },
         "The last line: what the run itself found.",
     )
-
-
-def schema_text() -> str:
-    """The schema as it stands in the file."""
-    return json.dumps(trace_schema(), indent=2, ensure_ascii=False) + "\n"
