@@ -152,8 +152,14 @@ def _guarded(value: Any, label: str) -> Any:
 
 def _as_fix(value: Any) -> Fix:
     """A fix, or an object of the same shape, as a fix."""
-    marks = (getattr(value, mark, False) for mark in ("persists_log_end", "announces_gaps"))
-    return Fix(value.name, value.source, meaning_of(value), value.keeps, *marks)
+    return Fix(
+        value.name,
+        value.source,
+        meaning_of(value),
+        value.keeps,
+        persists_log_end=getattr(value, "persists_log_end", False),
+        announces_gaps=getattr(value, "announces_gaps", False),
+    )
 
 
 class _GuardedStrategy:
