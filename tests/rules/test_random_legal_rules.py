@@ -4,6 +4,7 @@ import random
 import sys
 import traceback
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -15,6 +16,7 @@ from sim.scenario.generate import BUILT_IN_MIXES, Mix, generate
 from sim.scenario.model import Scenario
 from sim.timed_run import run_scenario
 
+SCENARIOS = Path(__file__).parents[2] / "scenarios"
 BLOCKS, BLOCK = 20, 15
 BOUNDS = Bounds(seconds=20)
 ONLY_STORIES = {"offset_assignment": "leader_assigned"}
@@ -107,6 +109,10 @@ def broken(seeds: range) -> Iterator[tuple[int, str]]:
             known |= "fetching-failed" in run.reached  # truncation/timed_fetch_begins_in_mid_batch
             if run.cut_off or (run.reason and run.outside is None and not known):
                 yield seed, str(run.reason)
+
+
+def test_what_never_rests_is_shown_by_a_story() -> None:
+    assert all((SCENARIOS / name).is_file() for name in RESTLESS)
 
 
 @pytest.mark.parametrize("block", range(BLOCKS))
