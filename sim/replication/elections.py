@@ -129,11 +129,13 @@ def become_leader(
 
     With `leader_change_record` a control record with uid `leader_change_uid` is appended first
     (LeaderState.appendStartOfEpochControlRecords; formerly appendLeaderChangeMessage). The high
-    watermark stays what the replica knew. A partly fetched snapshot goes (FollowerState.close).
+    watermark stays what the replica knew. A partly fetched snapshot goes, if
+    `download_when_elected` says so.
     """
     log = replica.log
     replica.epoch = max(replica.epoch, epoch)
-    replica.download = None
+    if rules.snapshots.download_when_elected == "dropped":
+        replica.download = None
     replica.leadership = Leadership(epoch, log.log_end_offset, isr, voters)
     log.epochs.assign(epoch, log.log_end_offset)
     events: list[Event] = [LeaderElected(replica.name, epoch, log.log_end_offset, isr, voters)]

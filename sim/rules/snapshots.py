@@ -49,6 +49,22 @@ class SnapshotRules(NamedTuple):
             ),
         ),
     ] = "log_kept"
+    download_when_elected: Annotated[
+        Literal["dropped", "kept"],
+        rule(
+            "what becomes of a partly fetched snapshot when the follower is elected",
+            dropped=Value(
+                "it is forgotten, and a chunk that comes later is nobody's",
+                "FollowerState.close, EpochElection; KIP-630, Fetching Snapshots",
+                "snapshots/snap_35_elected_without_its_download.yaml",
+            ),
+            kept=Value(
+                "it stays: the last chunk replaces the log of a leader",
+                "this project: what FollowerState.close protects from",
+                "snapshots/snap_34_elected_with_its_download.yaml",
+            ),
+        ),
+    ] = "dropped"
     snapshot_offer: Annotated[
         Literal["below_start", "by_epoch"],
         rule(
