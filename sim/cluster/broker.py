@@ -64,7 +64,7 @@ class Broker(ABC):
     @property
     def now_ms(self) -> int:
         """The replica's own clock in ms."""
-        return self.context.now_ms + self.skew_ms
+        return self.env.now + self.skew_ms  # type: ignore[return-value]
 
     @property
     def settings(self) -> Settings:

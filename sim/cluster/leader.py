@@ -164,12 +164,17 @@ class LeaderState:
             self.react(refused.events)
             broker.send(name, refused.response)
             return False
-        batches = replica.log.read(request.offset)
+        log = replica.log
+        batches = log.read(request.offset)
         events = acknowledge_fetch(replica, request, batches, rules)
         response = None
-        if batches or (self._tells_commits and _knows_less(request, replica.log.high_watermark)):
+        known = request.high_watermark
+        # More of what the follower has may be committed than it knows (KIP-1166).
+        if batches or (
+            self._tells_commits and known < log.high_watermark and known < request.offset
+        ):
             response = answer_with(replica, request, batches, rules)
-        self._note_fetch(progress, request, replica.log.log_end_offset)
+        self._note_fetch(progress, request, log.log_end_offset)
         if events:
             self.react(events)
         if response is None:
@@ -265,8 +270,3 @@ class LeaderState:
                 broker.context.emit_all(served.events)
                 response = replace(response, batches=served.batches)
         broker.network.send(broker.name, name, response)
-
-
-def _knows_less(request: FetchRequest, high_watermark: int) -> bool:
-    """Whether more of what a follower has is committed than it knows (KIP-1166)."""
-    return request.high_watermark < min(high_watermark, request.offset)

@@ -156,8 +156,8 @@ class Network:
         if link.cuts or (link.loss and link.draw() < link.loss):
             link.lost += 1
             return
-        delay_ms += link.lowest_ms + int(link.draw() * link.span_ms)
-        Later(self._env, delay_ms, link.arrivals, message)
+        latency_ms = link.lowest_ms + int(link.draw() * link.span_ms)
+        Later(self._env, latency_ms + delay_ms, link.arrivals, message)
 
     def outgoing(self, name: str, peers: Collection[str] = ()) -> list[Link]:
         """The links on which `name` sends, to `peers` if there are any, else to everybody."""

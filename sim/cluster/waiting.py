@@ -74,7 +74,7 @@ class Waiting(Answer):
         """Nobody waits."""
         super().__init__(env)
         self._awaited = False
-        self._deadline_ms = 0
+        self._deadline_ms: float = 0
         self._armed = False
         self._looks = [self._look]
 
@@ -82,7 +82,7 @@ class Waiting(Answer):
         """What to yield: its value is the answer, or None when `patience_ms` were over before."""
         self.callbacks = []
         self._awaited = True
-        self._deadline_ms = int(self.env.now) + patience_ms
+        self._deadline_ms = self.env.now + patience_ms
         if not self._armed:
             self._arm(patience_ms)
         return self
@@ -90,7 +90,7 @@ class Waiting(Answer):
     @property
     def left_ms(self) -> int:
         """How much patience is left with the last request, answered or not."""
-        return self._deadline_ms - int(self.env.now)
+        return int(self._deadline_ms - self.env.now)
 
     def _arm(self, delay_ms: int) -> None:
         self._armed = True
@@ -107,7 +107,7 @@ class Waiting(Answer):
 
     def pause(self, delay_ms: int, patience_ms: int) -> Event:
         """What to yield to ask again in `delay_ms`, and then with so much patience."""
-        self._deadline_ms = int(self.env.now) + delay_ms + patience_ms
+        self._deadline_ms = self.env.now + delay_ms + patience_ms
         return Timeout(self.env, delay_ms)
 
     def forget(self) -> None:

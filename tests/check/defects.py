@@ -83,7 +83,7 @@ def position_recorded_too_far(patch: pytest.MonkeyPatch) -> None:
 def offset_is_used_again(patch: pytest.MonkeyPatch) -> None:
     right, now = leader.append, _now_and_then(9)
 
-    def wrong(led: Any, batch: Batch, *, rules: Any, now_ms: int) -> Any:
+    def wrong(led: Any, batch: Batch, rules: Any, now_ms: int) -> Any:
         end = led.log.log_end_offset
         if len(batch.records) == 1 and batch.records[0].offset == end > 0 and now():
             led.log.truncate_to(end - 1)

@@ -95,7 +95,7 @@ def read_the_last_offset_again(patch: pytest.MonkeyPatch) -> None:
 def move_the_high_watermark_with_appends_alone(patch: pytest.MonkeyPatch) -> None:
     """A leader that notes positions and does not look what they commit."""
 
-    def noted(leader: Replica, follower: str, position: int, *, rules: Rules) -> list[Event]:
+    def noted(leader: Replica, follower: str, position: int, rules: Rules) -> list[Event]:
         assert leader.leadership is not None
         leader.leadership.positions[follower] = position
         return [PositionRecorded(leader.name, follower, position)]
