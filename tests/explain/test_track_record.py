@@ -1,10 +1,12 @@
 """What is told of every story that violates something: the same as was recorded, in values.
 
-No words are held, but what they are made of: why, by which events, since when, and what led to it.
+No words are held, but what they are made of: why, by which events with which numbers, since when,
+and what led to it.
 `python -m tests.explain.test_track_record` records it anew, for a story that is new or meant to
 differ.
 """
 
+import re
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -39,7 +41,10 @@ def told() -> list[tuple[str, Signature, Explanation]]:
 def lines() -> Iterator[str]:
     """Each in a line of values."""
     for story, why, found in told():
-        facts = " ".join(f"{fact.kind}@{fact.position}" for fact in found.facts)
+        facts = " ".join(
+            f"{fact.kind}@{fact.position}:{'.'.join(re.findall('[0-9]+', fact.text))}"
+            for fact in found.facts
+        )
         cone = " ".join(map(str, found.cone))
         family = f"{why.family} {why.marker}".strip()
         yield f"{story} {why} ({family}); {facts}; since {found.since}; {cone}"
