@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from itertools import product, takewhile
 from typing import Any, Final, NamedTuple, TypeAlias
@@ -123,29 +123,19 @@ _SUFFIX: Final = {
 _READING: Final = (trace.Consumed, trace.ConsumerReset, trace.ReadingEnded)
 
 
-class _Same(NamedTuple):
-    """A step that is all that an event needs.
-
-    Attributes:
-        op: Its op.
-        fields: Those that the event has, too; of its offsets the story has its own.
-        renamed: Field -> what the event calls it.
-    """
-
-    op: str
-    fields: tuple[str, ...] = ("replica",)
-    renamed: tuple[tuple[str, str], ...] = ()
-
-
-_SAME: Final = {
-    trace.RemovalBoundMoved: _Same("coordinate", ()),
-    trace.SnapshotTaken: _Same("snapshot", renamed=(("end", "end_offset"),)),
-    trace.PrefixDeleted: _Same("delete_prefix", renamed=(("to", "log_start_offset"),)),
-    trace.ReplicaRemoved: _Same("remove_replica"),
-    trace.ReadingEnded: _Same("read_to_end", ("consumer", "replica", "until")),
-    trace.CoordinatorLoaded: _Same("load"),
-    trace.CoordinatorAnswered: _Same("ask", ("replica", "key")),
+_SAME: Final[dict[type, tuple[str, dict[str, str]]]] = {
+    trace.RemovalBoundMoved: ("coordinate", {}),
+    trace.SnapshotTaken: ("snapshot", {"replica": "replica", "end": "end_offset"}),
+    trace.PrefixDeleted: ("delete_prefix", {"replica": "replica", "to": "log_start_offset"}),
+    trace.ReplicaRemoved: ("remove_replica", {"replica": "replica"}),
+    trace.ReadingEnded: (
+        "read_to_end",
+        {"consumer": "consumer", "replica": "replica", "until": "until"},
+    ),
+    trace.CoordinatorLoaded: ("load", {"replica": "replica"}),
+    trace.CoordinatorAnswered: ("ask", {"replica": "replica", "key": "key"}),
 }
+"""Class of event -> the step that is all it needs: its op, and field -> what the event calls it."""
 
 Pair: TypeAlias = tuple[Replica, Replica]
 """A follower and its leader."""
@@ -182,7 +172,6 @@ class Retelling:
         self._reads, self._exact = reads, exact
         self._followed: set[tuple[str, str, int]] = set()
         self._interrupted = _interrupted(past)
-        self._unclean: set[tuple[str, int]] = set()
         self._replaced: Counter[str] = Counter()
 
     def on(self, event: Any) -> None:
@@ -192,7 +181,7 @@ class Retelling:
         suffix, same = _SUFFIX[type(event)], _SAME.get(type(event))
         pair, replica = self._pair_of(event), self.replicas.get(event.replica or "")
         if same is not None and replica is not None:
-            self._same(event, replica, same)
+            self._same(event, replica, *same)
         elif pair is not None and hasattr(self, f"_of{suffix}"):
             getattr(self, f"_of{suffix}")(event, pair)
         elif replica is not None and hasattr(self, f"_at{suffix}"):
@@ -202,11 +191,11 @@ class Retelling:
         elif isinstance(event, trace.Quiesced):
             self.step("quiesce" if event.synced else "check")
 
-    def _same(self, event: Any, replica: Replica, same: _Same) -> None:
-        names = {name: name for name in same.fields} | dict(same.renamed)
+    def _same(self, event: Any, replica: Replica, op: str, names: Mapping[str, str]) -> None:
+        """Take a step with the fields of an event; of its offsets the story has its own."""
         fields = {name: getattr(event, told) for name, told in names.items()}
         here = {name: held_at(replica, fields[name]) for name in OFFSETS & fields.keys()}
-        self.step(same.op, **(fields | here))
+        self.step(op, **(fields | here))
 
     def _pair_of(self, event: Any) -> Pair | None:
         """Whom an event is about; the leader is the story's if the event does not say."""
@@ -276,15 +265,11 @@ class Retelling:
 
     # Leading.
 
-    def _at_unclean_election(self, event: trace.UncleanElection, _: Replica) -> None:
-        self._unclean.add((event.replica, event.epoch))
-
     def _at_leader_elected(self, event: trace.LeaderElected, candidate: Replica) -> None:
         if not candidate.up:
             self.step("restart", replica=event.replica)
         by_isr, is_first = self.rules.replication.commit == "isr", self.driver.leader is None
-        unclean = (event.replica, event.epoch) in self._unclean
-        in_sync = by_isr and not unclean and event.replica in self.driver.isr
+        in_sync = by_isr and event.replica in self.driver.isr
         op = "elect_from_isr" if in_sync and not is_first else "elect"
         votes = None if by_isr or is_first else self._votes(candidate, event.epoch)
         self.step(op, leader=event.replica, epoch=event.epoch, votes=votes)

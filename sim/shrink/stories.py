@@ -279,14 +279,18 @@ def begin_with(shown: Shown[Story]) -> Iterator[Story]:
             yield with_steps(story, rest, replicas=replicas)
 
 
-def one_for_two(shown: Shown[Story]) -> Iterator[Story]:
-    """One replica does what two did, and no longer fetches from itself."""
+def fewer_names(shown: Shown[Story]) -> Iterator[Story]:
+    """Two keys become one; so do consumers, producers, and replicas.
+
+    One replica does what two did, and no longer fetches from itself.
+    """
     story = shown.value
-    for one, other in permutations(story.replicas, 2):
-        rest = tuple(name for name in story.replicas if name != other)
-        put = renamed(story, "replica", {other: one}).steps
-        apart = [step for step in put if step.get("follower") != step.get("leader", "")]
-        yield with_steps(story, apart, replicas=rest)
+    names = names_of(story) | {"replica": list(story.replicas)}
+    for kind in ("replica", "key", "consumer", "pid"):
+        for one, other in permutations(names[kind], 2):
+            merged = renamed(story, kind, {other: one})
+            apart = [s for s in merged.steps if s.get("follower") != s.get("leader", "")]
+            yield with_steps(merged, apart)
 
 
 def merge(shown: Shown[Story]) -> Iterator[Story]:
@@ -323,14 +327,6 @@ def plain_start(shown: Shown[Story]) -> Iterator[Story]:
     """Rules as by default; everybody is in the in-sync set at first, and everybody votes."""
     story, everybody = shown.value, shown.value.replicas
     yield from plainer(story, replace(story, rules=STORY_DEFAULTS, isr=everybody, voters=everybody))
-
-
-def fewer_names(shown: Shown[Story]) -> Iterator[Story]:
-    """Two keys become one; so do two consumers and two producers."""
-    for kind, names in names_of(shown.value).items():
-        if kind in ("key", "consumer", "pid"):
-            for one, other in combinations(names, 2):
-                yield renamed(shown.value, kind, {other: one})
 
 
 def plain_fields(shown: Shown[Story]) -> Iterator[Story]:
@@ -407,10 +403,9 @@ STORIES = Kind(
         Pass(plain_start),
         Pass(_stretches, without_steps),
         Pass(begin_with),
-        Pass(one_for_two),
+        Pass(fewer_names),
         Pass(merge),
         Pass(drop_and_swap),
-        Pass(fewer_names),
         Pass(plain_fields),
         Pass(plain_order),
     ),

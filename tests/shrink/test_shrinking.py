@@ -77,19 +77,6 @@ def test_no_part_can_go_and_shrinking_again_changes_nothing(name: str) -> None:
     assert key(reducer.best.value) == key(best.value)
 
 
-@pytest.mark.parametrize("name", ["lost tail", "scenario"])
-@pytest.mark.parametrize("cut", [1, 25, 60])
-def test_cut_short_anywhere_it_goes_on_to_the_same(name: str, cut: int) -> None:
-    value, invariant, _ = CASES[name]
-    sought, first = begun(value, invariant)
-    assert not first.run(Budget(tries=cut))
-
-    second = sought.reducer(first.best.value, first.place)
-
-    assert second.run(Budget())
-    assert key(second.best.value) == key(shrunk(name)[1].value)
-
-
 def test_what_is_left_is_as_plain_as_people_would_write_it() -> None:
     small, epochs = shrunk("lost tail")[1].value, shrunk("epochs")[1].value
 
