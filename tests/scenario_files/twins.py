@@ -149,7 +149,7 @@ TWINS = (
     (
         "durability/timed_old_high_watermark",
         "durability/timed_high_watermark_of_the_crash",
-        {"faults.0"},
+        {"faults.0.high_watermark"},
     ),
     (
         "durability/timed_power_failure",
