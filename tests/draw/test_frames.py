@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 from msgspec import to_builtins
 
+from sim.compaction import TOMBSTONE_MARKS
 from sim.draw.cells import Cells
 from sim.draw.frames import Lane, Replay
 from sim.draw.spots import Kind
-from sim.files.trace_file import TOMBSTONE_MARKS
 from sim.rules import settings_from
 from sim.scenario.generate import generate
 from sim.scenario.generate.mix import Mix
