@@ -9,7 +9,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from sim.errors import BadInput
-from sim.sweeps.storage import LocalStorage, Storage
+from sim.sweeps.storage import Folder, LocalFolder
 
 NO_PYSPARK = "sweeps on Spark need pyspark: pip install 'replog[sweep]'"
 ONE_CORE = "local[1]"
@@ -50,21 +50,21 @@ def spark_settings(given: Sequence[str] | None, *, engine: str = "spark") -> dic
 
 
 @contextmanager
-def storage_at(
+def folder_at(
     out: Path | str, *, master: str | None = ONE_CORE, settings: Mapping[str, str] | None = None
-) -> Iterator[Storage]:
+) -> Iterator[Folder]:
     """The files of a folder, wherever it is; for an address in a session of Spark's.
 
     `master` and `settings` are for `spark_session`. Raises BadInput as that does, and for an
     address that Spark cannot reach.
     """
     if isinstance(out, Path):
-        yield LocalStorage(out)
+        yield LocalFolder(out)
         return
     if find_spec("pyspark") is None:
         raise BadInput(NO_PYSPARK)
-    from sim.sweeps.engines.hadoop import HadoopStorage
+    from sim.sweeps.engines.hadoop import HadoopFolder
     from sim.sweeps.engines.session import spark_session
 
     with spark_session(master=master, settings=settings) as session:
-        yield HadoopStorage(session.sparkContext, out)
+        yield HadoopFolder(session.sparkContext, out)

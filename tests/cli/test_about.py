@@ -29,7 +29,6 @@ COMMANDS = [
     ("catchup",),
     ("doctor",),
     ("trace",),
-    ("trace", "git"),
     ("trace", "replay"),
 ]
 
