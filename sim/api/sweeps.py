@@ -41,7 +41,7 @@ class Sweep:
         Raises:
             BadInput: The folder holds no sweep, or one of another version.
         """
-        from sim.sweeps.output import read_sweep
+        from sim.sweeps.folder import read_sweep
 
         self.folder = folder
         self._temporary = temporary

@@ -12,15 +12,11 @@ from typing import Any, NamedTuple
 from sim.errors import BadInput
 from sim.sweeps.caused import run_with_causes
 from sim.sweeps.evidence import sentence_of
-from sim.sweeps.layout import RUNS, VIOLATIONS
+from sim.sweeps.folder import read_sweep
 from sim.sweeps.one_run import scenario_of_run
-from sim.sweeps.output import read_sweep
-from sim.sweeps.parquet import shape_of
-from sim.sweeps.parts import Parts, parts_there
 from sim.sweeps.plan import Sweep
-from sim.sweeps.reading import rows_of
-from sim.sweeps.storage import LocalStorage
-from sim.sweeps.tally import JUDGED
+from sim.sweeps.statistics import JUDGED
+from sim.sweeps.table import State, open_rows
 
 Told = Callable[[int, int], None]
 """Told how many of how many are done."""
@@ -74,14 +70,11 @@ def read_failing(out: Path, *, told: Told | None = None) -> FailingRuns:
         BadInput: There is no sweep, no wave of it is finished, its tables are damaged, or its runs
             come out otherwise now.
     """
-    sweep = read_sweep(out)
-    parts = parts_there(LocalStorage(out))
-    if not parts.of(RUNS):
-        raise BadInput(f"{out}: no wave of this sweep is finished yet; --resume continues it")
+    sweep, table = read_sweep(out), open_rows(out)
     found = FailingRuns(sweep, {}, Counter())
-    unexplained = 0 if told is None else sum(map(_is_unexplained, _rows(parts, sweep)))
+    unexplained = 0 if told is None else sum(map(_is_unexplained, _rows(table)))
     done = 0
-    for row in _rows(parts, sweep):
+    for row in _rows(table):
         cell = sweep.cell_of(row["case_id"], row["rule_set"])
         found.judged[cell] += row["verdict"] in JUDGED
         if _is_unexplained(row):
@@ -94,8 +87,9 @@ def read_failing(out: Path, *, told: Told | None = None) -> FailingRuns:
     return found
 
 
-def _rows(parts: Parts, sweep: Sweep) -> Iterator[Row]:
-    return rows_of(parts, RUNS, shape_of(sweep), _COLUMNS)
+def _rows(table: State) -> Iterator[Row]:
+    for batch in table.batches(_COLUMNS):
+        yield from batch.to_pylist()
 
 
 def _is_unexplained(row: Row) -> bool:
@@ -116,10 +110,9 @@ def _cause_again(out: Path, row: Row) -> str:
 
 def sentences_of(out: Path, run_ids: set[int]) -> dict[int, str]:
     """What the first violation of each of some runs says."""
-    columns = ("run_id", "position", "evidence")
-    parts = parts_there(LocalStorage(out))
+    found = open_rows(out).violations(("run_id", "position", "evidence"))
     return {
         row["run_id"]: sentence_of(row["evidence"])
-        for row in rows_of(parts, VIOLATIONS, shape_of(read_sweep(out)), columns)
+        for row in found.to_pylist()
         if row["position"] == 0 and row["run_id"] in run_ids
     }

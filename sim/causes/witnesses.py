@@ -20,8 +20,8 @@ from sim.files.atomic import write_whole
 from sim.files.opening import read_text
 from sim.files.reading import read_json
 from sim.plugins import Plugins, in_use, load_in_worker
+from sim.sweeps.folder import clear_errors, write_json
 from sim.sweeps.inside import real_inside
-from sim.sweeps.output import clear_errors, write_json
 from sim.version import __version__
 from sim.workers import follow_the_parent, worker_context
 

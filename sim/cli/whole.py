@@ -16,32 +16,27 @@ from sim.cli.output import (
 from sim.errors import BadInput
 
 if TYPE_CHECKING:
-    from sim.sweeps.storage import Storage
-    from sim.sweeps.whole import State
+    from sim.sweeps.table import State
 
 
 def _check_takes(parser: Parser) -> None:
-    parser.add_argument(
-        "folder", type=place, metavar="DIR", help="A sweep's folder, or its address."
-    )
+    parser.add_argument("folder", type=place, metavar="DIR", help="A sweep's folder.")
     take_json(parser)
 
 
 def check(folder: Path | str, *, as_json: bool) -> int:
-    """Compare a sweep's folder with what the sweep wrote: names, rows, sizes, checksums.
+    """Compare a sweep's folder with its plan: every run once, in files that can be read.
 
-    Status 0: it is whole. 1: something is missing, changed or foreign, or the sweep was not
-    finished; --resume of the sweep mends both. 3: a folder of the first format has no checksums.
+    Status 0: it is whole. 1: something is missing, damaged, doubled or foreign, or the sweep was
+    not finished; --resume of the sweep mends both. 3: there is no table to check.
     """
-    from sim.sweeps.output import clear_errors
-    from sim.sweeps.places import storage_at
-    from sim.sweeps.whole import state_of
+    from sim.sweeps.places import require_here
+    from sim.sweeps.table import has_table, state_of
 
-    with storage_at(folder) as storage, clear_errors(folder):
-        state = state_of(storage, thorough=True)
-        if not state.checked:
-            complain(_not_checked(storage, finished=state.finished))
-            return EXIT_INCONCLUSIVE
+    out = require_here(folder, what="check")
+    state = state_of(out, thorough=True)
+    if not has_table(out):
+        return _nothing_to_check(out, finished=state.finished)
     if as_json:
         print_json(_document(folder, state))
     else:
@@ -55,26 +50,20 @@ def _is_whole(state: State) -> bool:
     return state.finished and not state.damage
 
 
-def _not_checked(storage: Storage, *, finished: bool) -> str:
-    from sim.sweeps.parts import UNCHECKED_FORMAT, plan_content
-
-    folder = storage.label
-    if plan_content(storage)["format"] == UNCHECKED_FORMAT:
-        why = f"its format, {UNCHECKED_FORMAT}, has no checksums"
-    elif finished:
-        why = "there are the documents of a sweep, and no tables"
-    else:
-        raise BadInput(f"{folder}: a plan, and no table of runs; replog sweep makes them")
-    return f"{folder}: cannot be checked: {why}"
+def _nothing_to_check(out: Path, *, finished: bool) -> int:
+    if not finished:
+        raise BadInput(f"{out}: a plan, and no table of runs; replog sweep makes them")
+    complain(f"{out}: cannot be checked: there are the documents of a sweep, and no table")
+    return EXIT_INCONCLUSIVE
 
 
 def _verdict(state: State) -> str:
-    there = f"{state.runs_there:,} of {state.runs:,} runs in {state.waves:,} waves"
+    there = f"{state.runs_there:,} of {state.shape.runs:,} runs in {len(state.blocks):,} blocks"
     if state.damage:
         return f"damaged, {len(state.damage):,} found; --resume of the sweep mends it"
     if not state.finished:
         return f"not finished, {there} are there and whole; --resume of the sweep finishes it"
-    return f"whole, {there}; all checksums are those that were written"
+    return f"whole, {there}"
 
 
 def _document(folder: Path | str, state: State) -> dict[str, object]:
@@ -82,9 +71,9 @@ def _document(folder: Path | str, state: State) -> dict[str, object]:
         "folder": str(folder),
         "whole": _is_whole(state),
         "finished": state.finished,
-        "runs": state.runs,
+        "runs": state.shape.runs,
         "runs_there": state.runs_there,
-        "waves": state.waves,
+        "blocks": len(state.blocks),
         "damage": [found._asdict() for found in state.damage],
     }
 

@@ -14,9 +14,7 @@ from sim.check.families import FAMILIES
 from sim.gates.finding import Place
 from sim.gates.wanted import ABOUT, ANY
 from sim.report.sweep_folder import SweepFolder
-from sim.sweeps.layout import RUNS, VIOLATIONS
-from sim.sweeps.manifest import Table
-from sim.sweeps.reading import table_of
+from sim.sweeps.table import State
 
 RUN_COLUMNS = ("run_id", "seed", "rule_set", "environment", "verdict", "weather")
 VIOLATION_COLUMNS = ("run_id", "invariant", "family")
@@ -42,11 +40,11 @@ class Cases:
 
 
 class Tables:
-    """`runs` and `violations` of a sweep, in memory, without the columns that no gate needs."""
+    """Runs and violations of a sweep, in memory, without the columns that no gate needs."""
 
-    def __init__(self, folder: SweepFolder) -> None:
-        self._runs = _read(folder, RUNS, RUN_COLUMNS)
-        self._violations = _read(folder, VIOLATIONS, VIOLATION_COLUMNS)
+    def __init__(self, folder: SweepFolder, table: State) -> None:
+        self._runs = table.read(RUN_COLUMNS)
+        self._violations = table.violations(VIOLATION_COLUMNS)
         self._labels = {one["label"]: one["index"] for one in folder.plan["rule_sets"]}
         self._about = folder.plan["plan"]["about"]
 
@@ -88,8 +86,4 @@ def tables_of(folder: SweepFolder) -> Tables | None:
     Raises:
         BadInput: They cannot be read.
     """
-    return Tables(folder) if folder.tables.of(RUNS) else None
-
-
-def _read(folder: SweepFolder, table: Table, columns: tuple[str, ...]) -> pa.Table:
-    return table_of(folder.tables, table, folder.shape, columns)
+    return None if folder.table is None else Tables(folder, folder.table)

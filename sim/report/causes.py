@@ -15,7 +15,6 @@ from sim.foreign import shell
 from sim.plugins import as_options
 from sim.report.sweep_folder import SweepFolder
 from sim.sweeps import wording
-from sim.sweeps.layout import RUNS
 from sim.what_if.opened import Opened
 
 WITH_CAUSES = 3
@@ -44,7 +43,7 @@ def causes_in(
     Raises:
         BadInput: The tables are damaged, or not of this sweep.
     """
-    if not folder.tables.of(RUNS):
+    if folder.table is None:
         return None
     try:
         found = causes_of(folder.path, told=told)

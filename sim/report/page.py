@@ -23,8 +23,9 @@ from sim.report.comparison import Comparison, compare, headline
 from sim.report.confirmation import confirm
 from sim.report.content import confirmed, report_content, rounded
 from sim.report.short import short_table
-from sim.report.sweep_folder import PLAN_FILE, SweepFolder, read_folder
+from sim.report.sweep_folder import SweepFolder, read_folder
 from sim.sweeps import wording
+from sim.sweeps.folder import PLAN_FILE
 
 BOOTSTRAP_NOTE = (
     "Intervals are two-sided, 95 %, not adjusted for their number, from "
@@ -54,10 +55,10 @@ def write_report(
     Raises BadInput when a folder holds no finished sweep, the second another one than the first
     needs, or the first cannot be written.
     """
-    folder = read_folder(out, thorough=True)
+    folder = read_folder(out)
     confirmation = None
     if confirmed_by:
-        confirmation = confirm(folder, read_folder(confirmed_by, thorough=True))
+        confirmation = confirm(folder, read_folder(confirmed_by))
     environments = [compare(one) for one in folder.environments]
     comparison = compare(folder, intervals=len(environments) == 1)
     causes = causes_in(folder, shrink=shrink, told=told, told_witness=told_witness)

@@ -3,27 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from sim.errors import BadInput
 from sim.foreign import shell
 from sim.plugins import as_options
+from sim.sweeps.folder import FOLDER_FORMAT, PLAN_FILE, TALLIES_FILE
 from sim.sweeps.inside import check_folder_of
-from sim.sweeps.parquet import Shape
-from sim.sweeps.parts import Parts, parts_there
 from sim.sweeps.segments import Part, parts_in, seeds_text
 from sim.sweeps.shapes import read_plan_file, read_tallies
-from sim.sweeps.storage import LocalStorage
-from sim.sweeps.whole import require_whole
+from sim.sweeps.table import State, has_table, open_table
 
-PLAN_FILE = "plan.json"
-TALLIES_FILE = "tallies.json"
-OUTPUT_FORMATS = ("replog-sweep-output/1", "replog-sweep-output/2")
 TALLIES_FORMAT = "replog-tallies/2"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class SweepFolder:
     """The two documents, and the folder: where it is, and how commands name it."""
 
@@ -53,19 +49,13 @@ class SweepFolder:
         """Which of all cases, in order of `case_id`, `tallies` are of: environments take turns."""
         return slice(self.first_case, None, self.turns)
 
-    @property
-    def shape(self) -> Shape:
-        """What its tables have to fit."""
-        return Shape(self.plan["runs"], len(self.plan["rule_sets"]))
+    @cached_property
+    def table(self) -> State | None:
+        """Its table; None where somebody kept the two documents alone.
 
-    @property
-    def tables(self) -> Parts:
-        """The files of its tables; none where somebody kept the two documents alone.
-
-        Raises BadInput when what names them is damaged.
+        Raises BadInput when it is damaged.
         """
-        storage = LocalStorage(self.path)
-        return parts_there(storage) if _is_there(self.path / PLAN_FILE) else Parts(storage)
+        return open_table(self.path) if has_table(self.path) else None
 
     @property
     def parts(self) -> list[Part]:
@@ -102,8 +92,8 @@ class SweepFolder:
         return shell.command([self.name, *more, *as_options(self.plan.get("plugins", ()))])
 
 
-def read_folder(out: Path, *, thorough: bool = False) -> SweepFolder:
-    """Reads a finished sweep; `thorough` compares the checksums of its tables, too.
+def read_folder(out: Path) -> SweepFolder:
+    """Reads a finished sweep.
 
     Raises:
         BadInput: There is none, it was not finished, something in the folder is not as the sweep
@@ -115,9 +105,10 @@ def read_folder(out: Path, *, thorough: bool = False) -> SweepFolder:
         raise BadInput(
             f"{out}: no {PLAN_FILE} there; give the folder of a sweep (--out of `replog sweep`)"
         )
-    plan = read_plan_file(out, out / PLAN_FILE, OUTPUT_FORMATS)
-    state = require_whole(out, thorough=thorough)
-    if not _is_there(out / TALLIES_FILE) or (state.checked and not state.finished):
+    plan = read_plan_file(out, out / PLAN_FILE, (FOLDER_FORMAT,))
+    if has_table(out):
+        open_table(out)
+    if not _is_there(out / TALLIES_FILE):
         raise BadInput(
             f"{out}: this sweep was not finished; `replog sweep ... --resume` finishes it"
         )

@@ -1,74 +1,32 @@
-"""Blocks: what a worker simulates, and how it answers.
+"""Blocks: consecutive cases, simulated by one worker and written as one file of the table.
 
-A worker writes nothing. It answers with the rows of its block, as bytes of Parquet, and the leading
-process alone writes them (see `sim.sweeps.waves`): workers need no file system in common with it,
-and one that is killed, or does a block twice, leaves nothing behind.
+To start a task takes 50 to 100 ms on Spark, so blocks are long; but a core that finishes early
+waits for the others' last blocks, so they get shorter towards the end. No row depends on them.
 """
 
 from __future__ import annotations
 
-import io
-from collections.abc import Iterator, Sequence
+import os
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from sim.plugins import NO_PLUGINS, Plugins, load_in_worker
-from sim.sweeps.digests import digests_text
-from sim.sweeps.layout import blocks_of
+from sim.sweeps.columns import runs_schema
 from sim.sweeps.plan import Sweep
-from sim.sweeps.row import (
-    VIOLATIONS_SCHEMA,
-    batch_of,
-    runs_schema,
-    split_tables,
-    worker_schema,
-)
+from sim.sweeps.row import batch_of
 from sim.sweeps.work import OpenCase, batches_of_cases
 
+BLOCK_SECONDS_MAX = 8.0
+"""Of one process; a kill costs no more."""
+BLOCK_SECONDS_MIN = 1.0
 ROW_GROUP_ROWS = 5_000
-
-
-@dataclass(frozen=True, slots=True)
-class Block:
-    """Consecutive cases [first, end) of a sweep: what one task simulates."""
-
-    first: int
-    end: int
-
-    @property
-    def cases(self) -> range:
-        """The numbers of its cases."""
-        return range(self.first, self.end)
-
-
-@dataclass(frozen=True, slots=True)
-class BlockAnswer:
-    """What came out of a block.
-
-    Attributes:
-        block: Which one.
-        busy_ms: Real time spent in its runs.
-        runs: Its rows of the table of runs, a whole Parquet file.
-        violations: Those of the table of violations.
-        digests: A line per run (see `sim.sweeps.digests`).
-        run_rows: How many rows `runs` has.
-        violation_rows: How many rows `violations` has.
-    """
-
-    block: Block
-    busy_ms: float
-    runs: bytes
-    violations: bytes
-    digests: bytes
-    run_rows: int
-    violation_rows: int
-
-    @property
-    def size(self) -> int:
-        """Bytes, all in all."""
-        return len(self.runs) + len(self.violations) + len(self.digests)
+BLOCKS_LEFT_PER_CORE = 4
+"""A block is at most so large that this many of its size are left for every core."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,23 +35,57 @@ class Work:
 
     sweep: Sweep
     open_case: OpenCase
-    runs_per_second: float
-    """Of one process."""
-    partitions: int | None = None
-    """How many blocks; None = as `sim.sweeps.layout` thinks best."""
     plugins: Plugins = NO_PLUGINS
     """What workers import first, so that they know the same rules."""
 
-    def blocks(self, missing: Sequence[range], *, cores: int) -> Iterator[Block]:
-        """The blocks of some ranges of cases, in order, made as they are asked for."""
-        ranges = blocks_of(
-            missing,
-            self.sweep,
-            runs_per_second=self.runs_per_second,
-            cores=cores,
-            blocks=self.partitions,
-        )
-        return (Block(cases.start, cases.stop) for cases in ranges)
+
+def not_in(covered: Iterable[range], count: int) -> tuple[range, ...]:
+    """What of `range(count)` is in none of the ranges, in order."""
+    found, after = [], 0
+    for cases in sorted(covered, key=lambda one: (one.start, one.stop)):
+        if cases.start > after:
+            found.append(range(after, min(cases.start, count)))
+        after = max(after, cases.stop)
+    found.append(range(after, count))
+    return tuple(cases for cases in found if cases)
+
+
+def blocks_of(
+    missing: Sequence[range],
+    sweep: Sweep,
+    *,
+    runs_per_second: float,
+    cores: int,
+    blocks: int | None = None,
+) -> Iterator[range]:
+    """The blocks of some ranges of cases, in order, never empty.
+
+    `runs_per_second` is the rate of one process. `blocks` forces how many there are, as far as the
+    gaps between the ranges allow; there is never more than one per case.
+    """
+    left = sum(map(len, missing))
+    if blocks is not None:
+        for cases in missing:
+            yield from _split(cases, -(-len(cases) // -(-left // blocks)))
+        return
+    seconds_per_case = len(sweep.rule_sets) / runs_per_second
+    for cases in missing:
+        first = cases.start
+        while first < cases.stop:
+            fair = left * seconds_per_case / (BLOCKS_LEFT_PER_CORE * cores)
+            seconds = min(max(fair, BLOCK_SECONDS_MIN), BLOCK_SECONDS_MAX)
+            size = max(1, round(seconds / seconds_per_case))
+            end = first + size if first + size * 1.5 < cases.stop else cases.stop
+            yield range(first, end)
+            left -= end - first
+            first = end
+
+
+def _split(cases: range, parts: int) -> Iterator[range]:
+    """`cases` in `parts` consecutive ranges whose lengths differ by at most one."""
+    size = len(cases)
+    for first, end in pairwise(cases.start + size * part // parts for part in range(parts + 1)):
+        yield range(first, end)
 
 
 def get_ready(work: Work) -> None:
@@ -102,53 +94,43 @@ def get_ready(work: Work) -> None:
     That is pandas, where it is installed: half a second.
     """
     load_in_worker(work.plugins)
-    batch_of([], worker_schema(work.sweep))
+    batch_of([], runs_schema(work.sweep))
 
 
-def simulate_block(work: Work, block: Block) -> BlockAnswer:
-    """Runs a block. This is all a worker does."""
+def write_block(work: Work, cases: range, folder: Path) -> int:
+    """Runs a block and puts its file in place; how many runs. This is all a worker does here.
+
+    What is written before the end is a draft, of which no reader knows.
+    """
     load_in_worker(work.plugins)
-    runs, violations = _Table(runs_schema(work.sweep)), _Table(VIOLATIONS_SCHEMA)
-    digests: list[str | None] = []
-    busy_ms = 0.0
-    for batch in batches_of_cases(work.sweep, block.cases, open_case=work.open_case):
-        busy_ms += sum(batch.column("wall_ms").to_pylist())
-        digests += batch.column("digest").to_pylist()
-        for table, rows in zip((runs, violations), split_tables(batch), strict=True):
-            table.add(rows)
-    return BlockAnswer(
-        block=block,
-        busy_ms=busy_ms,
-        runs=runs.close(),
-        violations=violations.close(),
-        digests=digests_text(digests).encode("ascii"),
-        run_rows=runs.rows,
-        violation_rows=violations.rows,
-    )
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"part-{cases.start:012d}.parquet"
+    draft = path.with_name(f".{path.name}.draft")
+    rows = 0
+    try:
+        with (
+            draft.open("wb") as file,
+            pq.ParquetWriter(file, runs_schema(work.sweep), write_page_checksum=True) as writer,
+        ):
+            for group in _row_groups(batches_of_cases(work.sweep, cases, open_case=work.open_case)):
+                writer.write_table(group)
+                rows += group.num_rows
+            writer.close()
+            file.flush()
+            os.fsync(file.fileno())
+        draft.replace(path)
+    except OSError as error:
+        draft.unlink(missing_ok=True)
+        raise OSError(error.errno, error.strerror, str(path)) from None
+    return rows
 
 
-class _Table:
-    """The rows of a block in one table, as they come, written to memory."""
-
-    def __init__(self, schema: pa.Schema) -> None:
-        self.rows = 0
-        self._file = io.BytesIO()
-        self._writer = pq.ParquetWriter(self._file, schema)
-        self._waiting: list[pa.Table] = [schema.empty_table()]
-
-    def add(self, rows: pa.Table) -> None:
-        self.rows += rows.num_rows
-        self._waiting.append(rows)
-        if sum(part.num_rows for part in self._waiting) >= ROW_GROUP_ROWS:
-            self._flush()
-
-    def _flush(self) -> None:
-        rows = pa.concat_tables(self._waiting)
-        self._writer.write_table(rows)
-        self._waiting = [rows.slice(0, 0)]
-
-    def close(self) -> bytes:
-        """The whole file."""
-        self._flush()
-        self._writer.close()
-        return self._file.getvalue()
+def _row_groups(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
+    waiting: list[pa.RecordBatch] = []
+    for batch in batches:
+        waiting.append(batch)
+        if sum(one.num_rows for one in waiting) >= ROW_GROUP_ROWS:
+            yield pa.Table.from_batches(waiting)
+            waiting = []
+    if waiting:
+        yield pa.Table.from_batches(waiting)

@@ -1,16 +1,22 @@
-"""What each column of a sweep's tables means, with its unit and where it comes from.
+"""The columns of a sweep's table, each declared once: name, type, unit, meaning, how it is counted.
 
-One table for `replog list columns`, for whoever documents data frames, and for the tests that hold
-it against the tables themselves. Nothing here is needed to run a sweep.
+The schema of the table, `replog list columns`, the documentation of data frames, the statistics and
+what reports compare are taken from here. A counter is declared in `sim.check.counters`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Final, Literal, NamedTuple
 
-from sim.check.counters import COUNTER, COUNTERS
-from sim.sweeps.shapes import MEASURES
+import pyarrow as pa
+
+from sim.check.counters import COSTS, COUNTER
+from sim.sweeps.plan import Sweep, swept_type
+
+Counted = Literal["", "value", "words", "last line", "flag", "sum"]
+"""How a column is summed up: not at all; in how many runs it has a value, a word, such a last line
+of its text, or is true; or by the sum over the runs that came to an end."""
 
 
 class Column(NamedTuple):
@@ -20,8 +26,12 @@ class Column(NamedTuple):
         name: As in the table.
         means: In a sentence.
         source: What it is taken from: a module, or a KIP or ticket that defines it.
-        kind: `int64`, `string`, `double` or `bool`, as in Parquet; all may be null but keys.
+        kind: `int64`, `string`, `double` or `bool`, as in Parquet.
         unit: Such as `ms`, `bytes`; empty for names and texts.
+        group: What it belongs to, for whoever looks for one.
+        always: Whether no row is without it.
+        counted: How statistics sum it up.
+        compared: Whether reports compare it between rule sets.
         table: `runs`, `violations` or `summary.csv`.
     """
 
@@ -30,33 +40,85 @@ class Column(NamedTuple):
     source: str
     kind: str = "string"
     unit: str = ""
+    group: str = "the run"
+    always: bool = False
+    counted: Counted = ""
+    compared: bool = False
     table: str = "runs"
 
 
-SWEPT = "(swept rules)"
+SWEPT: Final = "(swept rules)"
 """Stands for the columns that a plan's swept rules make, one each, under their own names."""
+VIOLATIONS: Final = "violations"
+"""The last column of the table: the violations of the run, as a list."""
+TIMING_COLUMNS: Final = ("wall_ms",)
+"""Columns that differ from one machine to the next; every other one is a function of the plan."""
 
-_RUN_HEAD = (
-    Column("run_id", "Number of the run: what `replog replay` takes.", "sim.sweeps.plan", "int64"),
+_SINCE = "Since when it was so at the latest: before it was judged, where that is at rest."
+_HEAD = (
+    Column(
+        "run_id",
+        "Number of the run: what `replog replay` takes.",
+        "sim.sweeps.plan",
+        "int64",
+        always=True,
+    ),
     Column(
         "case_id",
         "Number of the case: the same random scenario under every rule set.",
         "sim.sweeps.plan",
         "int64",
+        always=True,
     ),
     Column(
-        "seed", "Of the case; draws the scenario in its environment.", "sim.sweeps.plan", "int64"
+        "seed",
+        "Of the case; draws the scenario in its environment.",
+        "sim.sweeps.plan",
+        "int64",
+        always=True,
     ),
-    Column("rule_set", "Place of the rule set in the plan, from 0.", "sim.sweeps.plan", "int64"),
+    Column(
+        "rule_set",
+        "Place of the rule set in the plan, from 0.",
+        "sim.sweeps.plan",
+        "int64",
+        always=True,
+    ),
     Column(SWEPT, "One column for each rule that the plan varies.", "replog list rules", ""),
-    Column("verdict", "holds, violated, inconclusive, or error (an exception).", "sim.timed_run"),
-    Column("reason", "Why it is inconclusive.", "sim.timed_run"),
-    Column("first_invariant", "Which invariant was violated first.", "sim.check"),
-    Column("first_violation_ms", "When that was, in simulated time.", "sim.check", "int64", "ms"),
-    Column("violation_count", "All of them.", "sim.check", "int64", "violations"),
+    Column(
+        "verdict",
+        "holds, violated, inconclusive, or error (an exception).",
+        "sim.timed_run",
+        group="verdict",
+        always=True,
+        counted="value",
+    ),
+    Column("reason", "Why it is inconclusive.", "sim.timed_run", group="verdict", counted="value"),
+    Column(
+        "first_invariant",
+        "Which invariant was violated first.",
+        "sim.check",
+        group="verdict",
+        counted="value",
+    ),
+    Column(
+        "first_violation_ms",
+        "When that was, in simulated time.",
+        "sim.check",
+        "int64",
+        "ms",
+        "verdict",
+    ),
+    Column("violation_count", "All of them.", "sim.check", "int64", "violations", "verdict"),
 )
-_RUN_TAIL = (
-    Column("reached", "Situations that occurred, sorted, joined by spaces.", "replog list reached"),
+_TAIL = (
+    Column(
+        "reached",
+        "Situations that occurred, sorted, joined by spaces.",
+        "replog list reached",
+        group="situations",
+        counted="words",
+    ),
     Column("digest", "Of every event with its time, 32 hex digits.", "sim.trace.digest"),
     Column(
         "weather",
@@ -64,74 +126,147 @@ _RUN_TAIL = (
         "sim.scenario.environment",
     ),
     Column(
-        "wall_ms", "Real time; the only column that no seed decides.", "sim.sweeps", "double", "ms"
-    ),
-    Column("error", "The traceback of an exception.", "sim.sweeps.work"),
-    Column("environment", "The plan's name for what the case is drawn from.", "the plan"),
-    Column("hunted", "Whether the case has a scripted hunt.", "tail_hunts of a mix", "bool"),
-    Column("cause", "Why the first violation happened.", "sim.explain.signature"),
-    Column(
-        "first_since_ms",
-        "Since when it was so at the latest: before it was judged, where that is at rest.",
-        "sim.explain.since",
-        "int64",
+        "wall_ms",
+        "Real time; the only column that no seed decides.",
+        "sim.sweeps",
+        "double",
         "ms",
+        always=True,
     ),
+    Column(
+        "error",
+        "The traceback of an exception.",
+        "sim.sweeps.work",
+        group="verdict",
+        counted="last line",
+    ),
+    Column(
+        "environment", "The plan's name for what the case is drawn from.", "the plan", always=True
+    ),
+    Column(
+        "hunted",
+        "Whether the case has a scripted hunt.",
+        "tail_hunts of a mix",
+        "bool",
+        always=True,
+        counted="flag",
+    ),
+    Column("cause", "Why the first violation happened.", "sim.explain.signature", group="verdict"),
+    Column("first_since_ms", _SINCE, "sim.explain.since", "int64", "ms", "verdict"),
 )
-_VIOLATIONS = (
-    Column("run_id", "The run it is of.", "runs", "int64"),
-    Column("position", "Its number in the run, from 0, as detected.", "sim.check", "int64"),
-    Column("invariant", "What was violated.", "replog list invariants"),
-    Column("at_ms", "When it was judged, in simulated time.", "sim.check", "int64", "ms"),
-    Column(
-        "since_ms",
-        "Since when it was so at the latest: before `at_ms`, where it is judged at rest.",
-        "sim.explain.since",
-        "int64",
-        "ms",
+RUN: Final = (
+    *_HEAD,
+    *(
+        Column(
+            name,
+            one.means,
+            one.source,
+            "int64",
+            one.unit,
+            "costs" if name in COSTS else "counters",
+            counted="sum",
+            compared=name in COSTS,
+        )
+        for name, one in COUNTER.items()
     ),
-    Column("replica", "Where, if at one replica.", "sim.check"),
-    Column("offset", "The offset it is about, if about one.", "sim.check", "int64"),
-    Column("key", "The key it is about, if about one.", "sim.check"),
-    Column(
-        "evidence",
-        "What happened, as JSON: a template and its values.",
-        "sim.sweeps.evidence",
+    *_TAIL,
+)
+"""Of a run, in the order of the table; its violations follow as a list."""
+
+
+def _of_violation(
+    name: str, means: str, source: str, kind: str = "string", unit: str = ""
+) -> Column:
+    always = name in ("position", "invariant", "at_ms", "evidence", "family")
+    return Column(name, means, source, kind, unit, "a violation", always, table=VIOLATIONS)
+
+
+VIOLATION: Final = (
+    _of_violation("position", "Its number in the run, from 0, as detected.", "sim.check", "int64"),
+    _of_violation("invariant", "What was violated.", "replog list invariants"),
+    _of_violation("at_ms", "When it was judged, in simulated time.", "sim.check", "int64", "ms"),
+    _of_violation("since_ms", _SINCE, "sim.explain.since", "int64", "ms"),
+    _of_violation("replica", "Where, if at one replica.", "sim.check"),
+    _of_violation("offset", "The offset it is about, if about one.", "sim.check", "int64"),
+    _of_violation("key", "The key it is about, if about one.", "sim.check"),
+    _of_violation(
+        "evidence", "What happened, as JSON: a template and its values.", "sim.sweeps.evidence"
     ),
-    Column("sentence", "The same, as data frames have it made: not in the files.", "evidence"),
-    Column("family", "What goes wrong for whoever uses the log.", "sim.check.families"),
-    Column(
+    _of_violation("family", "What goes wrong for whoever uses the log.", "sim.check.families"),
+    _of_violation(
         "cause",
         "Why, of the first of each invariant and family in the run; null of the others.",
         "sim.explain.signature",
     ),
 )
-_SUMMARY = (
-    Column("rule_set", "Label of the rule set.", "the plan"),
-    Column(SWEPT, "One column for each rule that the plan varies.", "replog list rules", ""),
-    Column(
+"""Of a violation, as it is stored in the list of its run."""
+_RUN_ID = _of_violation("run_id", "The run it is of.", "runs", "int64")
+_SENTENCE = _of_violation(
+    "sentence", "The same, as data frames have it made: not in the files.", "evidence"
+)
+
+
+def _of_summary(name: str, means: str, source: str, kind: str = "string", unit: str = "") -> Column:
+    return Column(name, means, source, kind, unit, "a count", table="summary.csv")
+
+
+SUMMARY: Final = (
+    _of_summary("rule_set", "Label of the rule set.", "the plan"),
+    _of_summary(SWEPT, "One column for each rule that the plan varies.", "replog list rules", ""),
+    _of_summary(
         "measure",
-        f"What is counted: {', '.join(MEASURES)}, or total (a counter).",
-        "sim.sweeps.tally",
+        "What is counted: a column of runs by its values; invariant, family or about (what the "
+        "plan is about) of their violations; or total, of a counter.",
+        "sim.sweeps.statistics",
     ),
-    Column("name", "Of what is counted, such as an invariant.", "sim.sweeps.tally"),
-    Column("runs", "What the value is out of.", "sim.sweeps.tally", "int64", "runs"),
-    Column(
+    _of_summary("name", "Of what is counted, such as an invariant.", "sim.sweeps.statistics"),
+    _of_summary("runs", "What the value is out of.", "sim.sweeps.statistics", "int64", "runs"),
+    _of_summary(
         "value",
         "In how many runs; of a total, the sum over the runs that came to an end.",
-        "sim.sweeps.tally",
+        "sim.sweeps.statistics",
         "int64",
     ),
-    Column("environment", "Its name; empty for all cases together.", "the plan"),
+    _of_summary("environment", "Its name; empty for all cases together.", "the plan"),
 )
 
 
 def columns() -> Iterator[Column]:
     """Every column, in the order of its table."""
-    yield from _RUN_HEAD
-    for name in COUNTERS:
-        unit, means, source = COUNTER[name][:3]
-        yield Column(name, means, source, "int64", unit)
-    yield from _RUN_TAIL
-    for table, told in (("violations", _VIOLATIONS), ("summary.csv", _SUMMARY)):
-        yield from [one._replace(table=table) for one in told]
+    yield from RUN
+    evidence = next(at for at, one in enumerate(VIOLATION, 1) if one.name == "evidence")
+    yield from (_RUN_ID, *VIOLATION[:evidence], _SENTENCE, *VIOLATION[evidence:])
+    yield from SUMMARY
+
+
+_ARROW: Final = {
+    "int64": pa.int64(),
+    "string": pa.string(),
+    "double": pa.float64(),
+    "bool": pa.bool_(),
+}
+_OF_RULE: Final = {str: "string", int: "int64", bool: "bool"}
+_VIOLATION_FIELDS: Final = [pa.field(one.name, _ARROW[one.kind]) for one in VIOLATION]
+VIOLATIONS_SCHEMA: Final = pa.schema([pa.field("run_id", pa.int64()), *_VIOLATION_FIELDS])
+"""A row for each violation, once the lists of the runs are unnested."""
+
+
+def table_schema(swept: dict[str, type]) -> pa.Schema:
+    """The schema of the table of a sweep; `swept` are its swept rules with their Python types."""
+    fields = []
+    for one in RUN:
+        own = swept.items() if one.name == SWEPT else ()
+        fields += [pa.field(name, _ARROW[_OF_RULE[kind]]) for name, kind in own]
+        fields += [] if one.name == SWEPT else [pa.field(one.name, _ARROW[one.kind])]
+    fields.append(pa.field(VIOLATIONS, pa.list_(pa.struct(_VIOLATION_FIELDS))))
+    schema = pa.schema(fields)
+    assert len(set(schema.names)) == len(fields), f"a column twice: {schema.names}"
+    return schema
+
+
+def runs_schema(sweep: Sweep) -> pa.Schema:
+    """The schema of a sweep's table: a row per run, the columns `RUN`, violations nested last.
+
+    A run that did not end has null for all it did not get to.
+    """
+    return table_schema({name: swept_type(name) for name in sweep.swept})

@@ -18,8 +18,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from sim.errors import BadInput
-from sim.sweeps.layout import LOCK_FILE
 
+LOCK_FILE = ".lock"
 OWNER_LENGTH_MAX = 500
 OWNER_SECONDS = 0.1
 """That a holder takes at most, mostly, to say who it is."""

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from sim.errors import BadInput
 from sim.extras import check_extra
-from sim.sweeps.storage import LocalStorage, Storage
+from sim.sweeps.storage import Folder, LocalFolder
 
 ONE_CORE = "local[1]"
 """The master of a session that only reads and writes files."""
@@ -49,20 +49,20 @@ def spark_settings(given: Sequence[str] | None, *, engine: str = "spark") -> dic
 
 
 @contextmanager
-def storage_at(
+def folder_at(
     out: Path | str, *, master: str | None = ONE_CORE, settings: Mapping[str, str] | None = None
-) -> Iterator[Storage]:
+) -> Iterator[Folder]:
     """The files of a folder, wherever it is; for an address in a session of Spark's.
 
     `master` and `settings` are for `spark_session`. Raises BadInput as that does, and for an
     address that Spark cannot reach.
     """
     if isinstance(out, Path):
-        yield LocalStorage(out)
+        yield LocalFolder(out)
         return
     check_extra("sweeps on Spark need", "sweep", "pyspark")
-    from sim.sweeps.engines.hadoop import HadoopStorage
+    from sim.sweeps.engines.hadoop import HadoopFolder
     from sim.sweeps.engines.session import spark_session
 
     with spark_session(master=master, settings=settings) as session:
-        yield HadoopStorage(session.sparkContext, out)
+        yield HadoopFolder(session.sparkContext, out)

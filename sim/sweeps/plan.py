@@ -8,10 +8,8 @@ Runs are numbered without gaps, `run_id = case_id * len(rule_sets) + rule_set`, 
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from hashlib import blake2b
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -34,7 +32,7 @@ from sim.scenario.generate.mix import Mix
 from sim.scenario.model import Within
 from sim.sweeps.environments import Environment, environments_of
 from sim.sweeps.plan_matrix import expanded
-from sim.sweeps.segments import Part, Segment, in_order
+from sim.sweeps.segments import Part, Segment, case_seed, in_order
 
 PRESET = "preset"
 FLAG_MARKS = ("magic", "flag")
@@ -274,21 +272,8 @@ class Sweep:
         return case_id % len(self.environments) * len(self.rule_sets) + rule_set
 
     def case_seed(self, case_id: int) -> int:
-        """The seed of a case's scenario, in [0, 2**63); one draw has one in every environment.
-
-        It is a hash of (seed of the segment, draw): a case is the same however many others there
-        are.
-        """
-        segment = self.segment_of(case_id)
-        draw = (case_id - segment.first) // len(self.environments)
-        digest = blake2b(f"{segment.seed}/{draw}".encode(), digest_size=8).digest()
-        return int.from_bytes(digest, "big") >> 1
-
-    def segment_of(self, case_id: int) -> Segment:
-        """The segment that a case is of."""
-        if len(self.segments) == 1:
-            return self.segments[0]
-        return self.segments[bisect_right(self.segments, case_id, key=lambda one: one.first) - 1]
+        """The seed of a case's scenario (`sim.sweeps.segments.case_seed`)."""
+        return case_seed(self.segments, len(self.environments), case_id)
 
 
 def number_runs(plan: Plan, *, count: int | None = None, seed: int | None = None) -> Sweep:

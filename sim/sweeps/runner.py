@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import AbstractContextManager, closing, contextmanager, suppress
-from dataclasses import dataclass, replace
+from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal, get_args
@@ -16,22 +16,26 @@ from sim.errors import BadInput
 from sim.extras import check_extra
 from sim.foreign.lines import one_line
 from sim.plugins import in_use
-from sim.sweeps.append import begin, grown
-from sim.sweeps.blocks import Block, BlockAnswer, Work
+from sim.sweeps.blocks import Work, blocks_of, not_in
 from sim.sweeps.engines.engine import Engine
 from sim.sweeps.engines.process import ProcessEngine
-from sim.sweeps.layout import FINISHED_FILE
+from sim.sweeps.folder import (
+    RUNS,
+    SUMMARY_FILE,
+    TALLIES_FILE,
+    as_json,
+    check_folder,
+    clear_errors,
+    prepare_folder,
+)
+from sim.sweeps.growing import begin, grown, is_larger
 from sim.sweeps.lock import this_process
-from sim.sweeps.output import check_folder, clear_errors, prepare_folder
-from sim.sweeps.parts import missing_cases, parts_there, plan_content
-from sim.sweeps.places import place, storage_at
+from sim.sweeps.places import folder_at, place
 from sim.sweeps.plan import Plan, Sweep, number_runs
 from sim.sweeps.runs_progress import show_progress
-from sim.sweeps.storage import Storage
-from sim.sweeps.tally import write_tallies
+from sim.sweeps.statistics import Facts, summary_csv, tallies
+from sim.sweeps.storage import Folder, LocalFolder
 from sim.sweeps.unjudged import unjudged
-from sim.sweeps.waves import WaveWriter
-from sim.sweeps.whole import clear_staging, mended, write_finished
 from sim.sweeps.work import OpenCase, measure_rate, open_case
 
 EngineName = Literal["spark", "process"]
@@ -48,7 +52,7 @@ class Seconds:
     tally: float
     """Summing up."""
     in_runs: float
-    """Spent inside runs, added up over the workers: at most `simulate` times the cores."""
+    """Spent inside all runs of the table, added up."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +106,7 @@ def run_sweep(
     `count` (cases) and `seed` replace the plan's. `engine` is "spark" (on `master`, see
     `spark_session`, with Spark's settings `spark`) or "process". `partitions` forces the number of
     blocks. `resume` continues what an interrupted sweep left; `append` lets the sweep in `out` grow
-    (`sim.sweeps.append.grown`). `console` (stderr) shows progress. `plan_file` is the plan's path
+    (`sim.sweeps.growing.grown`). `console` (stderr) shows progress. `plan_file` is the plan's path
     as the user wrote it, for the report's command.
 
     The tables are a function of plan, count and seed alone, `wall_ms` apart. An exception inside a
@@ -119,26 +123,26 @@ def run_sweep(
         raise BadInput(f"--master {master}: only Spark has masters: --engine spark")
     if partitions is not None and partitions < 1:
         raise BadInput(f"partitions {partitions}: at least 1 block")
-    with _place(out, engine, master, spark) as storage:
-        wanted = partial(_wanted, storage, plan, count, seed, append=append)
+    with (
+        ExitStack() as stack,
+        _place(out, engine, master, spark) as folder,
+        clear_errors(folder.label),
+    ):
+        wanted = partial(_wanted, folder, plan, count, seed, append=append)
         wanted(resume=resume or not append)  # whether it is there already is asked below
-        with clear_errors(storage.label), storage.lock(this_process()):
-            sweep = wanted(resume=resume)  # somebody may have swept here meanwhile
-            started = time.perf_counter()
-            work = Work(sweep, open_case, 0.0, partitions, in_use())
-            with _engine(engine, work, master=master, spark=spark) as chosen:
-                try:
-                    if append:
-                        begin(storage, sweep, plan_file=plan_file)
-                    tell = partial(_tell, console)
-                    prepare_folder(storage, sweep, plan_file=plan_file, tell=tell)
-                    rate = measure_rate(sweep, open_case=open_case)
-                    work = replace(work, runs_per_second=rate)
-                    seconds, before, content = _run(chosen, work, storage, console, started=started)
-                finally:
-                    with suppress(OSError, BadInput):  # whoever comes next clears it
-                        clear_staging(storage)
-                cores = chosen.cores
+        stack.enter_context(folder.lock(this_process()))
+        started = time.perf_counter()
+        sweep, grows = wanted(resume=resume)  # somebody may have swept here meanwhile
+        work = Work(sweep, open_case, in_use())
+        with _engine(engine, work, folder, master=master, spark=spark) as chosen:
+            if grows:
+                begin(folder, sweep, plan_file=plan_file)
+            tell = partial(_tell, console)
+            prepare_folder(folder, sweep, plan_file=plan_file, tell=tell)
+            rate = measure_rate(sweep, open_case=open_case)
+            going = _Going(chosen, work, folder, console, rate, partitions)
+            seconds, before, content = going.run(started)
+            cores = chosen.cores
     missing = unjudged(content)
     return SweepResult(
         out=out,
@@ -163,36 +167,45 @@ def _verdicts(entry: Mapping[str, Any]) -> dict[str, int]:
 
 def _place(
     out: Path | str, engine: EngineName, master: str | None, spark: Mapping[str, str] | None
-) -> AbstractContextManager[Storage]:
-    """Where the tables go; the session that reaches an address is the engine's, too."""
+) -> AbstractContextManager[Folder]:
+    """Where the table goes; the session that reaches an address is the engine's, too."""
     if isinstance(out, str) and engine != "spark":
         raise BadInput(f"--out {out}: --engine spark writes there, {engine} only to folders here")
-    return storage_at(out, master=master, settings=spark)
+    return folder_at(out, master=master, settings=spark)
 
 
 def _wanted(
-    storage: Storage,
+    folder: Folder,
     plan: Plan,
     count: int | None,
     seed: int | None,
     *,
     resume: bool,
     append: bool,
-) -> Sweep:
-    """The sweep that the folder is to hold, if it may. Raises BadInput otherwise."""
-    if append:
-        return grown(storage, plan, count=count, seed=seed, resume=resume)
+) -> tuple[Sweep, bool]:
+    """The sweep that the folder is to hold, if it may, and whether it grows by that.
+
+    Raises BadInput otherwise.
+    """
+    if append or (resume and is_larger(folder, plan, count=count, seed=seed)):
+        return grown(folder, plan, count=count, seed=seed, resume=resume), True
     sweep = number_runs(plan, count=count, seed=seed)
-    check_folder(storage, sweep, resume=resume)
-    return sweep
+    check_folder(folder, sweep, resume=resume)
+    return sweep, False
 
 
 @contextmanager
 def _engine(
-    name: EngineName, work: Work, *, master: str | None, spark: Mapping[str, str] | None
+    name: EngineName,
+    work: Work,
+    folder: Folder,
+    *,
+    master: str | None,
+    spark: Mapping[str, str] | None,
 ) -> Iterator[Engine]:
     if name == "process":
-        with closing(ProcessEngine(work)) as pool:
+        assert isinstance(folder, LocalFolder)
+        with closing(ProcessEngine(work, folder.root)) as pool:
             yield pool
         return
     check_extra("sweeps on Spark need", "sweep", "pyspark")
@@ -202,83 +215,84 @@ def _engine(
     from sim.sweeps.engines.spark import SparkEngine
     from sim.sweeps.engines.spark_errors import CALL_ERRORS, in_one_line
 
-    with (
-        spark_session(master=master, settings=spark) as session,
-        closing(SparkEngine(session, work)) as on_spark,
-    ):
+    with spark_session(master=master, settings=spark) as session:
         try:
-            yield on_spark
+            yield SparkEngine(session, work, folder)
         except CALL_ERRORS as error:  # Java may die in whatever call, be it the smallest
             raise in_one_line(error) from None
 
 
-def _run(
-    engine: Engine, work: Work, storage: Storage, console: Console | None, *, started: float
-) -> tuple[Seconds, int, dict[str, Any]]:
-    """What took how long, how many runs were there before, and the tallies."""
-    sweep, content = work.sweep, plan_content(storage)
-    kept = mended(storage, content, tell=partial(_tell, console))
-    missing = missing_cases(sweep, kept)
-    before = sweep.runs - sum(map(len, missing)) * len(sweep.rule_sets)
-    storage.remove(FINISHED_FILE)
-    writer = WaveWriter(storage, sweep, content, kept)
-    busy_ms = 0.0
-    if missing:
-        engine.warm_up()
-    ready = time.perf_counter()
-    try:
-        with show_progress(console, total=sweep.runs, before=before) as report, writer:
-            for answer in _answers(engine, work, missing):
-                busy_ms += answer.busy_ms
-                writer.add(answer)
-                report(writer.runs)
-    except KeyboardInterrupt:
-        kept_runs = f"{before + writer.runs:,} of {sweep.runs:,} runs are kept in {storage.label}"
-        _tell(console, f"interrupted: {kept_runs}; the same command with --resume makes the others")
-        raise
-    simulated = time.perf_counter()
-    tallied = write_tallies(storage, sweep, engine.count(parts_there(storage)))
-    write_finished(storage)
-    counted = time.perf_counter()
-    seconds = Seconds(
-        start=ready - started,
-        simulate=simulated - ready,
-        tally=counted - simulated,
-        in_runs=busy_ms / 1000,
-    )
-    return seconds, before, tallied
+@dataclass(frozen=True, slots=True)
+class _Going:
+    """A sweep under way, in a folder whose plan is written."""
 
+    engine: Engine
+    work: Work
+    folder: Folder
+    console: Console | None
+    rate: float
+    """Runs per second of one process."""
+    partitions: int | None
 
-def _answers(engine: Engine, work: Work, missing: tuple[range, ...]) -> Iterator[BlockAnswer]:
-    """The answers to all blocks of some cases, each once, as they come."""
-    if not missing:
-        return
-    asked = _Asked(work.blocks(missing, cores=engine.cores))
-    with closing(engine.answers(asked)) as answers:
-        for answer in answers:
-            asked.under_way.remove(answer.block)
-            yield answer
-    assert not asked.under_way, f"{len(asked.under_way)} blocks without an answer"
+    def run(self, started: float) -> tuple[Seconds, int, dict[str, Any]]:
+        """What took how long, how many runs were there before, and the tallies."""
+        sweep = self.work.sweep
+        missing = not_in(self.engine.there(partial(_tell, self.console)), sweep.count)
+        before = sweep.runs - sum(map(len, missing)) * len(sweep.rule_sets)
+        self.folder.remove(TALLIES_FILE)
+        if missing:
+            self.engine.warm_up()
+        ready = time.perf_counter()
+        if missing:
+            self._simulate(missing, before)
+        simulated = time.perf_counter()
+        found = self.engine.count()
+        content = self._written(found)
+        counted = time.perf_counter()
+        seconds = Seconds(
+            start=ready - started,
+            simulate=simulated - ready,
+            tally=counted - simulated,
+            in_runs=found.busy_ms / 1000,
+        )
+        return seconds, before, content
 
+    def _simulate(self, missing: tuple[range, ...], before: int) -> None:
+        sweep, cores = self.work.sweep, self.engine.cores
+        blocks = blocks_of(
+            missing, sweep, runs_per_second=self.rate, cores=cores, blocks=self.partitions
+        )
+        done = 0
+        try:
+            with (
+                show_progress(self.console, total=sweep.runs, before=before) as report,
+                closing(self.engine.simulate(list(blocks))) as progress,
+            ):
+                for done in progress:
+                    report(done)
+        except KeyboardInterrupt:
+            kept = f"{before + done:,} of {sweep.runs:,} runs are kept in {self.folder.label}"
+            line = f"interrupted: {kept}; the same command with --resume makes the others"
+            _tell(self.console, line)
+            raise
 
-class _Asked:
-    """Blocks as an engine takes them, one after another: there is no list of all.
-
-    Attributes:
-        under_way: Those that it has taken and not answered yet.
-    """
-
-    def __init__(self, blocks: Iterator[Block]) -> None:
-        self.under_way: set[Block] = set()
-        self._blocks = blocks
-
-    def __iter__(self) -> Iterator[Block]:
-        return self
-
-    def __next__(self) -> Block:
-        block = next(self._blocks)
-        self.under_way.add(block)
-        return block
+    def _written(self, found: Facts) -> dict[str, Any]:
+        """The statistics, once they are in the folder: then the sweep is finished."""
+        sweep = self.work.sweep
+        content = tallies(sweep, found)
+        there = sum(
+            seen["runs"]
+            for entry in content["rule_sets"]
+            for seen in entry["counts"]["verdict"].values()
+        )
+        if there != sweep.runs:
+            raise BadInput(
+                f"{self.folder.label}/{RUNS}: {there:,} of {sweep.runs:,} runs are there; do all "
+                "machines write to the same folder?"
+            )
+        self.folder.write(SUMMARY_FILE, summary_csv(sweep, content).encode())
+        self.folder.write(TALLIES_FILE, as_json(content).encode())
+        return content
 
 
 def _tell(console: Console | None, line: str) -> None:

@@ -7,7 +7,9 @@ more cases, which leaves those before as they are, or another seed follows.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Mapping, Sequence
+from hashlib import blake2b
 from typing import Any, NamedTuple
 
 from sim.errors import BadInput
@@ -91,6 +93,22 @@ def _half_a_draw(segment: Segment, turns: int) -> str:
         f"seed {segment.seed} has {segment.cases} cases, which do not fill {turns} environments; "
         f"before another seed follows it needs {whole} (--append --count {whole})"
     )
+
+
+def segment_of(segments: Sequence[Segment], case_id: int) -> Segment:
+    """The segment that a case is of."""
+    return segments[bisect_right(segments, case_id, key=lambda one: one.first) - 1]
+
+
+def case_seed(segments: Sequence[Segment], turns: int, case_id: int) -> int:
+    """The seed of a case's scenario, in [0, 2**63); one draw has one in every environment.
+
+    It is a hash of (seed of the segment, draw): a case is the same however many others there are.
+    """
+    segment = segment_of(segments, case_id)
+    draw = (case_id - segment.first) // turns
+    digest = blake2b(f"{segment.seed}/{draw}".encode(), digest_size=8).digest()
+    return int.from_bytes(digest, "big") >> 1
 
 
 def seeds_text(parts: Sequence[Part]) -> str:

@@ -7,48 +7,32 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from sim.errors import BadInput
+from sim.sweeps.columns import VIOLATIONS
 from sim.sweeps.evidence import sentence_of
-from sim.sweeps.layout import RUNS, VIOLATIONS
-from sim.sweeps.manifest import Table
-from sim.sweeps.output import clear_errors, read_sweep
-from sim.sweeps.parquet import shape_of
-from sim.sweeps.parts import parts_there
-from sim.sweeps.reading import whole_table
-from sim.sweeps.storage import LocalStorage
-from sim.sweeps.whole import require_whole
+from sim.sweeps.table import open_rows
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
 def load_sweep(out: Path | str) -> pd.DataFrame:
-    """The `runs` table of a finished or interrupted sweep as a DataFrame, ordered by `run_id`.
+    """The runs of a finished or interrupted sweep as a DataFrame, ordered by `run_id`.
 
     Integer columns stay integers: int64, or pandas' nullable Int64 where values are missing.
     """
-    return _load(Path(out), RUNS)
+    table = open_rows(Path(out))
+    return _frame(table.read([name for name in table.shape.schema.names if name != VIOLATIONS]))
 
 
 def load_violations(out: Path | str) -> pd.DataFrame:
-    """The `violations` table, ordered by `run_id` and position in the run; with its sentences.
+    """A row for each violation, ordered by `run_id` and position in the run; with its sentence.
 
     `sentence` says what happened: it is made of `evidence`, beside which it stands.
     """
-    frame = _load(Path(out), VIOLATIONS)
+    frame = _frame(open_rows(Path(out)).violations())
     sentences = [sentence_of(one) for one in frame["evidence"]]
     frame.insert(list(frame).index("evidence") + 1, "sentence", sentences)
     return frame
-
-
-def _load(out: Path, name: Table) -> pd.DataFrame:
-    sweep = read_sweep(out)
-    require_whole(out, thorough=False)
-    with clear_errors(out):
-        parts = parts_there(LocalStorage(out))
-        if not parts.of(name):
-            raise BadInput(f"{out}: no wave of this sweep is finished yet; --resume continues it")
-        return _frame(whole_table(parts, name, shape_of(sweep)))
 
 
 def _frame(table: pa.Table) -> pd.DataFrame:

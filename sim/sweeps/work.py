@@ -20,8 +20,9 @@ from sim.bounds import NO_BOUNDS, Bounds, bounded, each_run_within
 from sim.rules.rules import Settings
 from sim.scenario.generate import generate
 from sim.sweeps.caused import run_with_causes
+from sim.sweeps.columns import runs_schema
 from sim.sweeps.plan import Sweep
-from sim.sweeps.row import batch_of, run_row, unfinished_row, worker_schema
+from sim.sweeps.row import batch_of, run_row, unfinished_row
 from sim.timed_run import Run
 
 ROWS_PER_BATCH = 20
@@ -106,7 +107,7 @@ def batches_of_cases(
     sweep: Sweep, cases: range, *, open_case: OpenCase = open_case
 ) -> Iterator[pa.RecordBatch]:
     """The rows of `cases` in small batches: a worker's memory does not grow with its block."""
-    schema = worker_schema(sweep)
+    schema = runs_schema(sweep)
     rows = rows_of_cases(sweep, cases, open_case=open_case)
     while chunk := list(islice(rows, ROWS_PER_BATCH)):
         yield batch_of(chunk, schema)

@@ -21,8 +21,8 @@ from sim.story.driver import run_story
 from sim.story.format import Story
 from sim.suite.running import scenario_at, story_at
 from sim.suite.scenario_files import format_of
+from sim.sweeps.folder import read_sweep
 from sim.sweeps.one_run import scenario_of_run
-from sim.sweeps.output import read_sweep
 from sim.timed_run import conclusive, run_scenario
 from sim.trace import Event
 

@@ -3,7 +3,7 @@
     python -m tests.bench.growth > section.md
 
 Cases cost nothing here, so that only what happens around them is measured: blocks are handed out,
-answers written and counted. Each sweep is led by a process of its own; of Spark, its JVM is counted
+rows written and counted. Each sweep is led by a process of its own; of Spark, its JVM is counted
 beside it. Workers and executors hold a block each, whatever the count.
 """
 
@@ -56,7 +56,6 @@ class Measured(NamedTuple):
         python: Largest resident memory of the leading process, in bytes.
         java: Of the JVM beside it; 0 = there is none.
         blocks: How many blocks were written.
-        waves: In how many waves.
     """
 
     engine: str
@@ -65,7 +64,6 @@ class Measured(NamedTuple):
     python: int
     java: int
     blocks: int
-    waves: int
 
 
 def plan() -> Plan:
@@ -121,8 +119,7 @@ def alone(engine: EngineName, cases: int, out: str) -> None:
         time.perf_counter() - started,
         resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
         max(java, default=0),
-        len(list(Path(out).glob("runs/*/*.parquet"))),
-        len(list(Path(out).glob("waves/*.json"))),
+        len(list(Path(out).glob("runs/*.parquet"))),
     )
     print(json.dumps(found._asdict()))
 
@@ -169,14 +166,14 @@ def section(found: Sequence[Measured]) -> str:
         "",
         ABOUT,
         "",
-        "| engine | cases | leading process | its JVM | blocks | waves | seconds |",
-        "|---|---:|---:|---:|---:|---:|---:|",
+        "| engine | cases | leading process | its JVM | blocks | seconds |",
+        "|---|---:|---:|---:|---:|---:|",
     ]
     for one in found:
         java = f"{one.java / MIB:,.0f}" if one.java else "-"
         lines.append(
             f"| {one.engine} | {one.cases:,} | {one.python / MIB:,.0f} | {java} | "
-            f"{one.blocks:,} | {one.waves:,} | {one.seconds:,.0f} |"
+            f"{one.blocks:,} | {one.seconds:,.0f} |"
         )
     lines += ["", *_model(found)]
     return "\n".join(lines) + "\n"
@@ -195,10 +192,9 @@ def _model(found: Sequence[Measured]) -> Iterator[str]:
             f"grows by {per_case:,.0f} bytes a case; a million would take {model / MIB:,.0f} MiB. "
         )
     yield (
-        "What grows is the list of the parts of tables, of which a block has three: some hundred "
-        "bytes each. Blocks take up to 8 s of one process, so that it grows with the hours that a "
-        "sweep takes, not with its cases. Blocks are made as workers take them, answers are held "
-        "until they are written (5 s, 64 MiB), and tables are counted a part at a time."
+        "What grows is the list of blocks, some hundred bytes each. A block takes up to 8 s of one "
+        "process, so that it grows with the hours that a sweep takes, not with its cases. Workers "
+        "write their blocks themselves, and the table is counted a few thousand rows at a time."
     )
 
 

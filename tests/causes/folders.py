@@ -2,17 +2,9 @@
 
 from pathlib import Path
 
-from sim.sweeps.blocks import Block, Work, simulate_block
-from sim.sweeps.counting import count_files
-from sim.sweeps.layout import STAGING
-from sim.sweeps.output import prepare_folder
-from sim.sweeps.parts import parts_there, plan_content
-from sim.sweeps.plan import Plan, number_runs
-from sim.sweeps.storage import LocalStorage
-from sim.sweeps.tally import write_tallies
-from sim.sweeps.waves import WaveWriter
-from sim.sweeps.whole import write_finished
-from sim.sweeps.work import open_case
+from sim.sweeps import run_sweep
+from sim.sweeps.plan import Plan
+from tests.sweeps.fakes import simulating_here
 
 PLAN: dict[str, object] = {
     "format": "replog-sweep/1",
@@ -29,13 +21,6 @@ PLAN: dict[str, object] = {
 
 def swept(out: Path, **changes: object) -> Path:
     """The folder of a finished sweep."""
-    sweep = number_runs(Plan.model_validate(PLAN | changes))
-    storage = LocalStorage(out)
-    prepare_folder(storage, sweep)
-    work = Work(sweep, open_case, 100.0)
-    with WaveWriter(storage, sweep, plan_content(storage), []) as writer:
-        writer.add(simulate_block(work, Block(0, sweep.count)))
-    storage.remove(STAGING)
-    write_tallies(storage, sweep, count_files(parts_there(storage), sweep))
-    write_finished(storage)
+    with simulating_here():
+        run_sweep(Plan.model_validate(PLAN | changes), out=out, engine="process", partitions=1)
     return out

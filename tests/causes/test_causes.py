@@ -20,8 +20,6 @@ from sim.scenario.model.promises import promise_of
 from sim.story import load_story, run_story
 from sim.suite.scenario_files import format_of, scenario_files
 from sim.sweeps import load_sweep, load_violations, replay, scenario_of_run
-from sim.sweeps.evidence import sentence_of
-from sim.sweeps.output import write_json
 from sim.sweeps.stats import clopper_pearson
 from sim.trace import Event
 from tests.causes.folders import swept
@@ -164,20 +162,11 @@ def test_in_tables_without_causes_they_are_worked_out_again_where_runs_come_out_
 def _older(folder: Path, old: Path, digest: str | None = None) -> Path:
     """A copy of a sweep as it was before its tables had causes."""
     shutil.copytree(folder, old)
-    content = json.loads((old / "plan.json").read_text())
-    older = {"format": "replog-sweep-output/1", "schema_version": 2}
-    write_json(old / "plan.json", content | older)
-    shutil.rmtree(old / "waves")
-    (old / "finished.json").unlink()
-    for path in old.glob("*/*/*.parquet"):
-        table = pq.read_table(path, partitioning=None)
-        names = {"cause", "since_ms", "first_since_ms"} & set(table.column_names)
-        table = table.drop_columns(list(names))
-        if "evidence" in table.column_names:
-            place = table.column_names.index("evidence")
-            sentences = [sentence_of(one) for one in table["evidence"].to_pylist()]
-            table = table.set_column(place, "sentence", pa.array(sentences))
-        if digest is not None and "digest" in table.column_names:
+    for path in old.glob("runs/*"):
+        table = pq.read_table(path)
+        nothing = pa.nulls(len(table), pa.string())
+        table = table.set_column(table.column_names.index("cause"), "cause", nothing)
+        if digest is not None:
             place = table.column_names.index("digest")
             table = table.set_column(place, "digest", pa.array([digest] * len(table)))
         pq.write_table(table, path)

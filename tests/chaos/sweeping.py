@@ -18,14 +18,13 @@ PLAN = "scenarios/sweeps/demo.yaml"
 ENGINES = ("process", "spark", "cluster")
 MARK = "REPLOG_CHAOS"
 """A variable that every process of a command inherits, so that all of them can be found."""
+BLOCKS = 20
+"""So many that there is a middle to disturb."""
 END_SECONDS = 180.0
 """A command that takes longer hangs."""
 STRAY_SECONDS = 20.0
 """How long after its command a process may live: a Java machine takes a while to notice."""
 SMALL = [word for item in SMALL_SPARK.items() for word in ("--conf", "=".join(item))]
-OFTEN = "import runpy; from sim.sweeps import waves; waves.WAVE_SECONDS = 0.5; \
-runpy.run_module('sim', run_name='__main__', alter_sys=True)"
-"""`replog`, whose waves come into place so often that a short sweep has several."""
 
 
 class Running:
@@ -38,7 +37,7 @@ class Running:
         environment.pop("PYTHONDONTWRITEBYTECODE", None)  # each would compile all of Replog again
         with log.with_suffix(".out").open("wb") as out, log.with_suffix(".err").open("wb") as err:
             self.process = subprocess.Popen(
-                [sys.executable, "-c", OFTEN, *words],
+                [sys.executable, "-m", "sim", *words],
                 cwd=ROOT,
                 env={**environment, "PYTHONPATH": str(ROOT), **dict([self._mark.split("=")])},
                 stdin=subprocess.DEVNULL,
@@ -95,6 +94,7 @@ class Site:
     def sweep(self, out: Path, count: int, *more: str) -> Running:
         """Starts the sweep of `count` cases, or continues it."""
         words = ["sweep", PLAN, "--count", str(count), "--out", str(out), *more]
+        words += ["--partitions", str(BLOCKS)]
         words += ["--resume"] if out.exists() else []
         if self.cluster is None:
             return Running([*words, "--engine", self.engine], out.with_suffix(".log"))

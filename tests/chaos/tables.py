@@ -16,25 +16,17 @@ class Tables(NamedTuple):
 
     Attributes:
         runs: Rows in order of their runs.
-        violations: The same, and of their positions.
         sums: `tallies.json`, and `summary.csv` as text.
     """
 
     runs: list[dict[str, Any]]
-    violations: list[dict[str, Any]]
     sums: tuple[Any, str]
-
-    @property
-    def rows(self) -> int:
-        """How many there are."""
-        return len(self.runs) + len(self.violations)
 
 
 def read_tables(folder: Path) -> Tables:
     """What the folder of a finished sweep says; every Parquet file in it counts."""
     return Tables(
         sorted(_rows(folder / "runs"), key=lambda row: row["run_id"]),
-        sorted(_rows(folder / "violations"), key=lambda row: (row["run_id"], row["position"])),
         (json.loads((folder / "tallies.json").read_text()), (folder / "summary.csv").read_text()),
     )
 
@@ -50,8 +42,8 @@ def differences(expected: Tables, found: Tables) -> list[str]:
 
 def _rows(folder: Path) -> list[dict[str, Any]]:
     rows: list[dict[str, Any]] = []
-    for path in sorted(folder.rglob("*.parquet")):
-        table: pa.Table = pq.read_table(path, partitioning=None)
+    for path in sorted(folder.glob("part-*.parquet")):
+        table: pa.Table = pq.read_table(path)
         names = [name for name in table.column_names if name != TIMING]
         rows += table.select(names).to_pylist()
     return rows

@@ -11,14 +11,13 @@ from tests.chaos.sweeping import ENGINES, Running
 from tests.chaos.tables import Tables, differences
 from tests.sweeps.spark_cluster import kill
 
-TABLES = Tables([{"run_id": 0, "verdict": "holds"}], [], ({"runs": 1}, "fix,runs\nnone,1\n"))
+TABLES = Tables([{"run_id": 0, "verdict": "holds"}], ({"runs": 1}, "fix,runs\nnone,1\n"))
 
 
 @pytest.mark.parametrize(
     "other",
     [
         TABLES._replace(runs=[{"run_id": 0, "verdict": "violated"}]),
-        TABLES._replace(violations=[{"run_id": 0}]),
         TABLES._replace(sums=({"runs": 1}, "fix,runs\nnone,2\n")),
     ],
 )

@@ -30,7 +30,6 @@ COMMANDS = [
     ("catchup",),
     ("doctor",),
     ("trace",),
-    ("trace", "git"),
     ("trace", "replay"),
 ]
 

@@ -110,8 +110,6 @@ def test_a_scenarios_line_is_named_with_the_field(
         (["draw", "s.yaml", "-o", "none/o.svg"], ["--output", "no such folder"]),
         (["draw", "s.yaml", "-o", "o.svg", "--step", "one=x"], ["--step one=x"]),
         (["draw", "s.yaml", "-o", "o.svg", "--step", "9=x"], ["step 9", "1 to 1"]),
-        (["trace", "git", "empty", "-o", "o.parquet"], ["empty", "git repository"]),
-        (["trace", "git", "none", "-o", "o.parquet"], ["none"]),
         (["trace", "replay", "none.csv"], ["none.csv"]),
         (["trace", "replay", "x.yaml"], ["x.yaml", "Parquet", ".csv"]),
         (["trace", "replay", "short.csv"], ["short.csv", "value, timestamp_ms"]),

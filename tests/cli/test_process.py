@@ -66,13 +66,14 @@ def test_running_a_story_loads_nothing_of_what_timed_scenarios_need() -> None:
     assert [name for name in others if name in loaded] == []
 
 
-def test_a_replay_loads_neither_arrow_nor_what_runs_sweeps(swept: Path) -> None:
+def test_a_replay_does_not_load_what_runs_sweeps(swept: Path) -> None:
     ended = python("-c", WHAT_IS_LOADED, "replay", swept, "3")
 
     assert ended.returncode == 0, ended.stderr
     loaded = ended.stderr.split()
     assert "sim.sweeps.one_run" in loaded
-    assert [name for name in (*HEAVY, "rich", "sim.sweeps.runner") if name in loaded] == []
+    others = set(HEAVY) - {"pandas", "pyarrow", "numpy"} | {"rich", "sim.sweeps.runner"}
+    assert others.isdisjoint(loaded)
 
 
 def test_the_command_is_installed_under_its_name() -> None:

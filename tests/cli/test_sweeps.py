@@ -112,7 +112,7 @@ def test_a_replay_says_that_the_sweep_is_not_finished(
     replog: Replog, swept: Path, here: Path
 ) -> None:
     shutil.copytree(swept, here / "cut off")
-    (here / "cut off/finished.json").unlink()
+    (here / "cut off/tallies.json").unlink()
 
     answer = replog("replay", "cut off", 1)
 
@@ -256,15 +256,13 @@ def test_check_says_what_is_whole_and_what_is_not(replog: Replog, swept: Path, h
     assert (whole.status, whole.err) == (0, "")
     assert whole.out.startswith(f"{out}: whole, 12 of 12 runs in ")
 
-    lines, *_ = sorted(out.glob("runs/*/*.digests"))  # one for each wave
-    lines.rename(out / "runs" / "mine")
+    first, *_ = sorted(out.glob("runs/*.parquet"))
+    first.rename(out / "runs" / "mine")
+    (out / "runs" / "yours").write_text("no table")
     damaged = replog("sweep", "check", out, "--json")
     assert damaged.status == 1
-    assert [one["name"] for one in damaged.document["damage"]] == [
-        "runs/mine",
-        lines.relative_to(out).as_posix(),
-    ]
-    for words in (["report", out], ["replay", out, 3]):
+    assert [one["name"] for one in damaged.document["damage"]] == ["runs/yours"]
+    for words in (["report", out], ["replay", out, 3], ["causes", out]):
         answer = replog(*words)
         assert answer.status == 2
         assert "--resume of the sweep mends it" in answer.complaint
@@ -273,7 +271,7 @@ def test_check_says_what_is_whole_and_what_is_not(replog: Replog, swept: Path, h
         "sweep", swept.parent / "plan.yaml", "--out", out, "--engine", "process", "--resume"
     )
     assert again.status == 0
-    assert f"{out}/runs/mine: is in no wave's manifest; set aside in set-aside/" in again.err
+    assert f"{out}/runs/yours: cannot be read as Parquet" in again.err
     assert replog("sweep", "check", out).status == 0
 
 
@@ -284,7 +282,7 @@ def test_check_of_what_cannot_be_checked(replog: Replog, swept: Path, here: Path
     (here / "tallies.json").write_text((swept / "tallies.json").read_text())
     answer = replog("sweep", "check", here)
     assert answer.status == 3
-    assert answer.complaint.endswith("there are the documents of a sweep, and no tables")
+    assert answer.complaint.endswith("there are the documents of a sweep, and no table")
 
 
 def test_a_plan_may_be_called_as_a_second_word_of_sweep(replog: Replog, here: Path) -> None:

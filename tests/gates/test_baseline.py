@@ -5,8 +5,6 @@ from collections.abc import Collection
 from dataclasses import replace
 from pathlib import Path
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 from scipy.stats import fisher_exact
 
@@ -19,6 +17,7 @@ from sim.gates.judge import corrected
 from sim.report.sweep_folder import SweepFolder
 from tests.gates.planted import folder
 from tests.report.folders import rule_set
+from tests.report.tables import write_rows
 
 
 def with_tables(
@@ -26,7 +25,7 @@ def with_tables(
     violated: Collection[int],
     *,
     cases: int,
-    seeds_from: int = 0,
+    seed: int = 1,
     weather: str = "w",
     unjudged: Collection[int] = (),
 ) -> SweepFolder:
@@ -35,35 +34,31 @@ def with_tables(
     verdicts = ["violated" if case in violated else "holds" for case in of_cases]
     for case in unjudged:
         verdicts[case] = "inconclusive"
-    runs = {
-        "run_id": list(of_cases),
-        "seed": [seeds_from + case for case in of_cases],
-        "rule_set": [0] * cases,
-        "environment": ["plain"] * cases,
-        "verdict": verdicts,
-        "weather": [f"{weather}{seeds_from + case}" for case in of_cases],
-    }
-    found = sorted(violated)
-    names = {"invariant": "consistent-read", "family": READERS}
-    violations = {"run_id": pa.array(found, pa.int64())}
-    violations |= {
-        name: pa.array([value] * len(found), pa.string()) for name, value in names.items()
-    }
-    for name, table in (("runs", runs), ("violations", violations)):
-        (path / name / "wave=00000").mkdir(parents=True)
-        pq.write_table(pa.table(table), path / name / "wave=00000" / "part-0.parquet")
     document = {
-        "format": "replog-sweep-output/1",
-        "schema_version": 3,
+        "format": "replog-sweep-output/3",
+        "schema_version": 5,
         "package_version": "1",
         "count": cases,
-        "seed": 1,
+        "seed": seed,
         "runs": cases,
         "rule_sets": [rule_set(0, "none")],
         "plan": {"title": "a sweep", "source": "none"},
     }
+    path.mkdir()
     (path / "plan.json").write_text(json.dumps(document))
-    planted = folder({"one": {READERS: len(found)}}, cases=cases)
+    found = [{"invariant": "consistent-read", "family": READERS}]
+    write_rows(
+        path,
+        [
+            {
+                "verdict": verdicts[case],
+                "weather": f"{weather}{seed} {case}",
+                "violations": found if case in violated else [],
+            }
+            for case in of_cases
+        ],
+    )
+    planted = folder({"one": {READERS: len(violated)}}, cases=cases)
     return replace(planted, path=path, name=path.name)
 
 
@@ -109,7 +104,7 @@ def test_a_shorter_sweep_is_paired_with_the_start_of_a_longer_one(tmp_path: Path
     assert found.outcome == "failed"
 
 
-@pytest.mark.parametrize("other", [{"seeds_from": 9_000}, {"weather": "another generator's"}])
+@pytest.mark.parametrize("other", [{"seed": 9_000}, {"weather": "another generator's"}])
 def test_other_cases_are_two_samples(tmp_path: Path, other: dict[str, object]) -> None:
     earlier = with_tables(tmp_path / "a", range(10), cases=300)
     now = with_tables(tmp_path / "b", range(20), cases=300, **other)

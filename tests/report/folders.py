@@ -94,7 +94,7 @@ def write_folder(
     cases = entries[0]["runs"]
     parts = environments or {"plain": (entries, pairs)}
     document = {
-        "format": "replog-sweep-output/1",
+        "format": "replog-sweep-output/3",
         "schema_version": 1,
         "package_version": "1.2.3",
         "plan_file": "scenarios/sweeps/a plan.yaml",

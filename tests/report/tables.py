@@ -1,14 +1,35 @@
-"""Tables of runs and violations with chosen values, beside the folder of a sweep."""
+"""Tables of runs with chosen values, beside the `plan.json` of a sweep."""
 
+import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from sim.check.counters import COSTS
+from sim.check.counters import COSTS, COUNTERS
+from sim.sweeps.segments import case_seed
+from sim.sweeps.table import shape_of
 
 Row = Sequence[int | None]
+
+
+def write_rows(out: Path, runs: Sequence[Mapping[str, Any]]) -> Path:
+    """A row for each of the first runs: what is given of it, and else a run that holds."""
+    shape = shape_of(json.loads((out / "plan.json").read_text()))
+    rows = []
+    for run_id, given in enumerate(runs):
+        case_id, rule_set = divmod(run_id, shape.rule_sets)
+        row: dict[str, Any] = dict.fromkeys(COUNTERS, 0) | shape.swept[rule_set]
+        row |= {"run_id": run_id, "case_id": case_id, "rule_set": rule_set, "verdict": "holds"}
+        row |= {"seed": case_seed(shape.segments, shape.turns, case_id), "environment": "plain"}
+        row |= {"hunted": False, "wall_ms": 1.0, "digest": f"{run_id}", "violations": []}
+        rows.append(row | dict(given))
+    (out / "runs").mkdir()
+    table = pa.Table.from_pylist(rows, schema=shape.schema)
+    pq.write_table(table, out / "runs" / "part-0.parquet")
+    return out
 
 
 def write_tables(
@@ -24,22 +45,19 @@ def write_tables(
     those of all runs in order; without them a run with a violation is violated.
     """
     shape = next(iter(costs.values()))
-    run_ids = range(sum(len(row) for row in shape))
+    ended = [value is not None for row in shape for value in row]
     violated = {run for run, *_ in violations}
-    own = ["violated" if run in violated else "holds" for run in run_ids]
-    table = {"run_id": list(run_ids), "verdict": list(verdicts or own)}
-    nothing = [[None if value is None else 0 for value in row] for row in shape]
-    for counter in COSTS:
-        table[counter] = [value for row in costs.get(counter, nothing) for value in row]
-    named = ("run_id", "invariant", "since_ms")
-    types = (pa.int64(), pa.string(), pa.int64())
-    columns = zip(named, types, strict=True)
-    found = {
-        name: pa.array([one[place] for one in violations], kind)
-        for place, (name, kind) in enumerate(columns)
-    }
-    for name, content in (("runs", table), ("violations", found)):
-        folder = out / name / "wave=00000"
-        folder.mkdir(parents=True)
-        pq.write_table(pa.table(content), folder / "part-0.parquet")
-    return out
+    given = {counter: [value for row in rows for value in row] for counter, rows in costs.items()}
+    runs: list[dict[str, Any]] = []
+    for run_id, came_to_an_end in enumerate(ended):
+        row: dict[str, Any] = dict.fromkeys(COSTS, 0 if came_to_an_end else None)
+        row |= {counter: values[run_id] for counter, values in given.items()}
+        own = "violated" if run_id in violated else "holds"
+        row["verdict"] = verdicts[run_id] if verdicts else own
+        row["violations"] = [
+            {"invariant": invariant, "since_ms": ms}
+            for run, invariant, ms in violations
+            if run == run_id
+        ]
+        runs.append(row)
+    return write_rows(out, runs)

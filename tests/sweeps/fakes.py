@@ -8,7 +8,7 @@ import os
 import random
 import signal
 import time
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 from unittest.mock import patch
 
@@ -16,11 +16,9 @@ from sim.check.counters import COUNTERS
 from sim.check.families import NO_FAMILY, READERS
 from sim.check.violation import Violation
 from sim.rules.rules import Settings
-from sim.sweeps.blocks import Block, BlockAnswer, Work, simulate_block
-from sim.sweeps.counting import count_files
-from sim.sweeps.parts import Parts
+from sim.sweeps.blocks import write_block
+from sim.sweeps.engines.process import LocalTable
 from sim.sweeps.plan import Plan, Sweep
-from sim.sweeps.tally import Counts
 from sim.sweeps.work import RunCase
 from sim.timed_run import Run
 
@@ -112,22 +110,19 @@ def deadly(sweep: Sweep, case_id: int) -> RunCase:
     return quick(sweep, case_id)
 
 
-class HereEngine:
+class HereEngine(LocalTable):
     """Simulates blocks one after another in this process."""
 
-    def __init__(self, work: Work) -> None:
-        self.work = work
-        self.cores = 1
+    cores = 1
 
     def warm_up(self) -> None:
         pass
 
-    def answers(self, blocks: Iterable[Block]) -> Generator[BlockAnswer]:
-        for block in blocks:
-            yield simulate_block(self.work, block)
-
-    def count(self, parts: Parts) -> Counts:
-        return count_files(parts, self.work.sweep)
+    def simulate(self, blocks: Sequence[range]) -> Generator[int]:
+        done = 0
+        for cases in blocks:
+            done += write_block(self.work, cases, self.out / "runs")
+            yield done
 
     def close(self) -> None:
         pass

@@ -2,14 +2,14 @@
 
 from pathlib import Path
 
-from sim.sweeps import output
+from sim.sweeps import folder
 from sim.sweeps.plan import Sweep
-from sim.sweeps.storage import LocalStorage
+from sim.sweeps.storage import LocalFolder
 
 
 def check_folder(out: Path, sweep: Sweep, *, resume: bool) -> None:
-    output.check_folder(LocalStorage(out), sweep, resume=resume)
+    folder.check_folder(LocalFolder(out), sweep, resume=resume)
 
 
 def prepare_folder(out: Path, sweep: Sweep) -> None:
-    output.prepare_folder(LocalStorage(out), sweep)
+    folder.prepare_folder(LocalFolder(out), sweep)

@@ -84,8 +84,9 @@ class Cluster:
     @property
     def environment(self) -> dict[str, str]:
         """Of a sweep on this cluster."""
-        mine = {MARK: self.mark, "SPARK_LOCAL_IP": "127.0.0.1", "PYSPARK_PYTHON": str(self.python)}
-        return os.environ | mine | {"XDG_CACHE_HOME": str(self.folder / "cache")}
+        mine = {MARK: self.mark, "SPARK_LOCAL_IP": "127.0.0.1"}
+        others = {name: value for name, value in os.environ.items() if name != "PYSPARK_PYTHON"}
+        return others | mine | {"XDG_CACHE_HOME": str(self.folder / "cache")}
 
     def _java(self, main: str, *arguments: str) -> Path:
         """Starts a part of Spark; its log is named after it and its number among all."""

@@ -15,20 +15,13 @@ from tests.sweeps.test_engines import assert_same
 PLAN = ROOT / "scenarios/sweeps/demo.yaml"
 CASES = 20
 BLOCKS = 20
-BLOCK_SECONDS = 0.1
-"""How long the driver takes its time for each block, so that there is a middle to kill in."""
 
 DRIVER = f"""
 import sys, time
 from pathlib import Path
-from sim.sweeps import load_plan, run_sweep, waves
+from sim.sweeps import load_plan, run_sweep, runner
 
-def taking_its_time(self, answer, add=waves.WaveWriter.add):
-    time.sleep({BLOCK_SECONDS})
-    add(self, answer)
-
-waves.WaveWriter.add = taking_its_time
-waves.WAVE_SECONDS = 2 * {BLOCK_SECONDS}
+runner.measure_rate = lambda *_, **__: 100.0
 settings = {SMALL_SPARK | {WAIT: f"{PATIENCE_SECONDS}s"}}
 result = run_sweep(load_plan(Path({str(PLAN)!r})), out=Path(sys.argv[1]), count={CASES},
                    master=sys.argv[2], spark=settings, partitions={BLOCKS}, resume=True)
@@ -47,13 +40,13 @@ def start(cluster: Cluster, out: Path) -> subprocess.Popen[str]:
     )
 
 
-def waves(out: Path) -> int:
-    return len(list(out.glob("waves/*.json")))
+def blocks(out: Path) -> int:
+    return len(list(out.glob("runs/part-*.parquet")))
 
 
-def wait_for_waves(out: Path, more: int, driver: subprocess.Popen[str]) -> None:
-    before = waves(out)
-    wait_until(lambda: waves(out) >= before + more or driver.poll() is not None, "a wave")
+def wait_for_blocks(out: Path, more: int, driver: subprocess.Popen[str]) -> None:
+    before = blocks(out)
+    wait_until(lambda: blocks(out) >= before + more or driver.poll() is not None, "a block")
     assert driver.poll() is None, driver.communicate()
 
 
@@ -69,21 +62,21 @@ def test_tables_are_the_same_when_the_driver_and_a_worker_are_killed(
 
         driver = start(cluster, out)
         run_sweep(load_plan(PLAN), out=reference, count=CASES, engine="process")
-        wait_for_waves(out, 1, driver)
+        wait_for_blocks(out, 1, driver)
         driver.kill()
         driver.communicate()
         wait_until(lambda: not cluster.processes("SparkSubmit"), "the end of the driver's Java")
         wait_until(lambda: not cluster.executors(), "the end of its executors")
 
-        kept = waves(out)
+        kept = blocks(out)
         driver = start(cluster, out)
-        wait_for_waves(out, 1, driver)
+        wait_for_blocks(out, 1, driver)
         cluster.kill_worker()
         told, complained = driver.communicate(timeout=PATIENCE_SECONDS)
         assert driver.returncode == 0, complained
         before, runs = map(int, told.split())
         assert 0 < before < runs == 3 * CASES
-        assert waves(out) > kept
+        assert blocks(out) > kept
         assert complained == ""
         wait_until(lambda: len(cluster.processes()) == 2, "nothing but a master and a worker")
     assert cluster.processes() == []

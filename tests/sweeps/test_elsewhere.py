@@ -10,7 +10,6 @@ import pytest
 from sim.errors import BadInput
 from sim.sweeps.places import place, require_here, spark_settings
 from sim.sweeps.runner import run_sweep
-from sim.sweeps.whole import state_of
 from tests.sweeps.fakes import plan, quick, simulating_here
 from tests.sweeps.test_engines import assert_same
 
@@ -65,28 +64,29 @@ def test_settings_of_spark_are_for_spark() -> None:
 def test_a_sweep_on_a_file_system_of_hadoops_is_written_resumed_and_checked(
     spark: Any, reference: Path, tmp_path: Path
 ) -> None:
-    from sim.sweeps.engines.hadoop import HadoopStorage
+    from sim.sweeps.engines.hadoop import HadoopFolder
 
     lake, out = tmp_path / "lake", "viewfs://lake/sweeps/one"
     lake.mkdir()
     mounts = spark.sparkContext._jsc.hadoopConfiguration()
     mounts.set("fs.viewfs.mounttable.lake.link./sweeps", lake.as_uri())
     run_sweep(plan(), out=out, count=CASES, engine="spark", partitions=3, open_case=quick)
-    assert not [path for path in (lake / "one").iterdir() if path.name in {".lock", ".staging"}]
-    part = next((lake / "one" / "runs").rglob("part-*.parquet"))
+    part = next((lake / "one" / "runs").glob("part-*.parquet"))
     rows = pq.read_metadata(part).num_rows
 
-    storage = HadoopStorage(spark.sparkContext, out)
-    name = part.relative_to(lake / "one").as_posix()
-    assert (storage.size(name), storage.read(name)) == (part.stat().st_size, part.read_bytes())
-    storage.remove(name)
-    with pytest.raises(FileNotFoundError, match=name):
-        storage.read(name)
-    assert [what for _name, what in state_of(storage, thorough=True).damage] == ["is missing"]
+    folder = HadoopFolder(spark.sparkContext, out)
+    assert folder.read("plan.json") == (lake / "one" / "plan.json").read_bytes()
+    assert folder.entries() == ["plan.json", "runs", "summary.csv", "tallies.json"]
+    folder.remove(f"runs/{part.name}")
+    folder.remove("tallies.json")
 
     result = run_sweep(plan(), out=out, count=CASES, resume=True, open_case=quick)
 
-    assert result.runs_before <= result.runs - rows
+    assert result.runs_before == result.runs - rows
     assert_same(lake / "one", reference)
+    twice = next((lake / "one" / "runs").glob("part-*.parquet"))
+    twice.with_name("part-again.parquet").write_bytes(twice.read_bytes())
+    with pytest.raises(BadInput, match=r"viewfs://lake/sweeps/one/runs: holds case \d+ twice"):
+        run_sweep(plan(), out=out, count=CASES, resume=True, open_case=quick)
     with pytest.raises(BadInput, match=r"nosuch://x.*spark\.jars\.packages"):
-        HadoopStorage(spark.sparkContext, "nosuch://x/y")
+        HadoopFolder(spark.sparkContext, "nosuch://x/y")

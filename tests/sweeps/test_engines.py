@@ -1,6 +1,5 @@
 """Both engines make the same tables, whatever the blocks; what was finished survives."""
 
-import json
 import os
 import signal
 import subprocess
@@ -9,15 +8,15 @@ import time
 from collections.abc import Callable
 from contextlib import nullcontext
 from pathlib import Path
+from typing import Any
 
-import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 from sim.errors import BadInput
 from sim.sweeps import find_run, load_sweep, load_violations, replay
+from sim.sweeps.columns import TIMING_COLUMNS, runs_schema
 from sim.sweeps.plan import number_runs
-from sim.sweeps.row import TIMING_COLUMNS, VIOLATIONS_SCHEMA, runs_schema
 from sim.sweeps.runner import EngineName, run_sweep
 from tests.sweeps.conftest import ROOT
 from tests.sweeps.fakes import FAR, TWO_ENVIRONMENTS, deadly, plan, quick, simulating_here, slow
@@ -44,18 +43,16 @@ def reference(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return out
 
 
-def table(out: Path, name: str = "runs") -> pa.Table:
-    """All rows of a table, in order, without what depends on the machine."""
-    read = pq.read_table(out / name, partitioning=None)
-    order = [
-        (column, "ascending") for column in ("run_id", "position") if column in read.schema.names
-    ]
-    return read.sort_by(order).drop_columns([c for c in TIMING_COLUMNS if c in read.schema.names])
+def table(out: Path) -> list[dict[str, Any]]:
+    """All rows of the table, in order, without what depends on the machine."""
+    files = out.glob("runs/part-*.parquet")
+    rows = [row for path in files for row in pq.read_table(path).to_pylist()]
+    rows.sort(key=lambda row: row["run_id"])
+    return [{k: v for k, v in row.items() if k not in TIMING_COLUMNS} for row in rows]
 
 
 def assert_same(out: Path, other: Path) -> None:
-    assert table(out).equals(table(other))
-    assert table(out, "violations").equals(table(other, "violations"))
+    assert table(out) == table(other)
     for name in ("plan.json", "tallies.json", "summary.csv"):
         assert (out / name).read_text() == (other / name).read_text(), name
 
@@ -113,20 +110,14 @@ def test_integer_columns_stay_integers_in_a_data_frame(small: Path) -> None:
 def test_a_table_has_every_run_once_with_the_columns_of_its_schema(reference: Path) -> None:
     sweep = number_runs(plan(), count=CASES)
 
-    runs = pq.read_table(reference / "runs", partitioning=None)
-    violations = pq.read_table(reference / "violations", partitioning=None)
-
-    assert runs.schema.equals(runs_schema(sweep))
-    assert violations.schema.equals(VIOLATIONS_SCHEMA)
-    assert sorted(runs.column("run_id").to_pylist()) == list(range(3 * CASES))  # by waves
+    assert [row["run_id"] for row in table(reference)] == list(range(3 * CASES))
+    for path in reference.glob("runs/*"):
+        assert pq.read_schema(path).equals(runs_schema(sweep))
     assert sorted(path.name for path in reference.iterdir()) == [
-        "finished.json",
         "plan.json",
         "runs",
         "summary.csv",
         "tallies.json",
-        "violations",
-        "waves",
     ]
 
 
@@ -140,37 +131,29 @@ def test_failing_runs_are_rows_and_the_sweep_goes_on(reference: Path) -> None:
     assert runs[runs.verdict != "error"].digest.notna().all()
 
 
-@pytest.fixture
-def a_wave_per_answer(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sim.sweeps.waves.WAVE_SECONDS", 0.0)
-
-
-def interrupt_after_a_wave(out: Path) -> Callable[[int], None]:
+def interrupt_after_a_block(out: Path) -> Callable[[int], None]:
     def report(_done: int) -> None:
-        if list(out.glob("waves/*")):
+        if list(out.glob("runs/part-*")):
             raise KeyboardInterrupt
 
     return report
 
 
-def rows_in_waves(out: Path) -> int:
-    waves = [json.loads(path.read_text()) for path in out.glob("waves/*.json")]
-    return sum(3 * (end - first) for wave in waves for first, end in wave["cases"])
+def rows_there(out: Path) -> int:
+    return sum(pq.read_metadata(path).num_rows for path in out.glob("runs/part-*.parquet"))
 
 
-@pytest.mark.usefixtures("a_wave_per_answer")
 def test_ctrl_c_keeps_what_is_finished_and_a_resumed_sweep_is_the_same(
     engine: EngineName, reference: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     out = tmp_path / "out"
     with monkeypatch.context() as patch:
-        reporting = _Reporting(interrupt_after_a_wave(out))
+        reporting = _Reporting(interrupt_after_a_block(out))
         patch.setattr("sim.sweeps.runner.show_progress", lambda *_, **__: reporting)
         with pytest.raises(KeyboardInterrupt):
-            run_sweep(plan(), out=out, count=CASES, engine=engine, partitions=9, open_case=quick)
-    kept = rows_in_waves(out)
+            run_sweep(plan(), out=out, count=CASES, engine=engine, partitions=40, open_case=slow)
+    kept = rows_there(out)
     assert 0 < kept < 3 * CASES
-    assert not (out / ".staging").exists()
 
     with nullcontext() if engine == "process" else simulating_here():
         made = run_sweep(
@@ -192,7 +175,6 @@ class _Reporting:
         pass
 
 
-@pytest.mark.usefixtures("a_wave_per_answer")
 def test_a_block_whose_worker_dies_leaves_no_rows_and_what_was_finished_stays(
     engine: EngineName, reference: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -204,7 +186,7 @@ def test_a_block_whose_worker_dies_leaves_no_rows_and_what_was_finished_stays(
         run_sweep(plan(), out=out, count=CASES, engine=engine, partitions=9, open_case=deadly)
 
     assert "\n" not in str(caught.value)
-    assert 0 < rows_in_waves(out) < 3 * CASES
+    assert 0 < rows_there(out) < 3 * CASES
     with simulating_here():
         run_sweep(plan(), out=out, count=CASES, engine="process", resume=True, open_case=quick)
     assert_same(out, reference)
@@ -233,8 +215,6 @@ def test_a_sweep_that_was_killed_can_be_resumed_on_the_other_engine(
         "from sim.sweeps import run_sweep\n"
         "from tests.sweeps.fakes import plan, slow\n"
         "if __name__ == '__main__':\n"
-        "    from sim.sweeps import waves\n"
-        "    waves.WAVE_SECONDS = 0.0\n"
         f"    run_sweep(plan(), out=Path({str(out)!r}), count={CASES}, engine='process',\n"
         "              partitions=24, open_case=slow)\n"
     )
@@ -248,11 +228,11 @@ def test_a_sweep_that_was_killed_can_be_resumed_on_the_other_engine(
         start_new_session=True,
     ) as process:
         deadline = time.monotonic() + 60
-        while not list(out.glob("waves/*")) and time.monotonic() < deadline:
+        while not list(out.glob("runs/part-*")) and time.monotonic() < deadline:
             time.sleep(0.05)
         process.kill()
     wait_for_the_end_of_group(process.pid)
-    assert 0 < rows_in_waves(out) < 3 * CASES
+    assert 0 < rows_there(out) < 3 * CASES
     assert (out / ".lock").exists()  # of a process that is no more
 
     run_sweep(plan(), out=out, count=CASES, engine="spark", resume=True, open_case=quick)

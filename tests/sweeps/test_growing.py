@@ -12,11 +12,10 @@ from sim.errors import BadInput
 from sim.report import read_folder
 from sim.rules.rules import Settings
 from sim.sweeps import digest_of_run, find_run, load_sweep, load_violations, run_sweep
-from sim.sweeps.output import read_sweep
+from sim.sweeps.folder import read_sweep
 from sim.sweeps.plan import Sweep
 from sim.sweeps.segments import Part
-from sim.sweeps.storage import LocalStorage
-from sim.sweeps.whole import damage_in
+from sim.sweeps.table import state_of
 from sim.sweeps.work import RunCase
 from sim.timed_run import Run
 from tests.sweeps.fakes import TWO_ENVIRONMENTS, plan, quick, simulating_here
@@ -90,14 +89,14 @@ def assert_same(one: Path, other: Path) -> None:
         assert (one / name).read_bytes() == (other / name).read_bytes()
     assert read_sweep(one) == read_sweep(other)
     for out in (one, other):
-        assert damage_in(LocalStorage(out), thorough=True) == []
+        assert state_of(out, thorough=True).damage == ()
 
 
 def test_more_cases_of_a_seed_are_the_sweep_that_had_them_from_the_start(
     seven: Path, tmp_path: Path
 ) -> None:
     grown = copied(seven, tmp_path / "a")
-    before = list(grown.glob("runs/*/*.parquet"))
+    before = list(grown.glob("runs/*.parquet"))
     stamps = [path.read_bytes() for path in before]
 
     appended(grown, count=21)
@@ -176,12 +175,12 @@ def test_what_cannot_grow_is_one_line(
     assert all(after[path] == content for path, content in before.items())
 
 
-def test_a_folder_without_a_sweep_or_with_a_damaged_one_does_not_grow(
+def test_a_folder_without_a_sweep_or_that_is_not_finished_does_not_grow(
     both_seeds: Path, tmp_path: Path
 ) -> None:
     with pytest.raises(BadInput, match=r"no plan\.json there"):
         appended(tmp_path / "nothing", count=10)
     out = copied(both_seeds, tmp_path / "a")
-    next(out.glob("violations/*/*.parquet")).unlink()
-    with pytest.raises(BadInput, match="is missing; --resume mends it, then it can grow"):
+    (out / "tallies.json").unlink()
+    with pytest.raises(BadInput, match="is not finished; --resume finishes it, then it can grow"):
         appended(out, count=20, seed=8)

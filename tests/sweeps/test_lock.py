@@ -9,8 +9,7 @@ import pytest
 
 from sim.errors import BadInput
 from sim.sweeps.lock import folder_lock, this_process
-from sim.sweeps.storage import LocalStorage
-from sim.sweeps.whole import state_of
+from sim.sweeps.table import state_of
 from tests.sweeps.conftest import ROOT
 
 ROUNDS = 8
@@ -72,7 +71,7 @@ def test_of_two_sweeps_at_once_in_one_folder_one_is_refused_and_the_other_whole(
             assert answers[1] == "swept"
             refused = ("another sweep is writing here (process", "holds this sweep already")
             assert answers[0].startswith(tuple(f"{out}: {why}" for why in refused))
-            state = state_of(LocalStorage(out), thorough=True)
+            state = state_of(out, thorough=True)
             assert (state.finished, state.damage) == (True, ())
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from sim.errors import BadInput
 from sim.files.yaml_text import parse_yaml
-from sim.sweeps.output import describe
+from sim.sweeps.folder import describe
 from sim.sweeps.plan import Plan, load_plan, number_runs
 
 ROOT = Path(__file__).resolve().parents[2]

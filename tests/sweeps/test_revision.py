@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from sim.sweeps import revision as module
-from sim.sweeps.output import describe
+from sim.sweeps.folder import describe
 from sim.sweeps.plan import number_runs
 from tests.sweeps.fakes import plan
 

@@ -8,9 +8,8 @@ import pytest
 from sim.errors import BadInput
 from sim.report import read_folder
 from sim.report.confirmation import confirm
-from sim.sweeps.manifest import identity_of
-from sim.sweeps.output import describe, read_sweep, write_json
-from sim.sweeps.plan import Sweep, number_parts, number_runs
+from sim.sweeps.folder import read_sweep, write_json
+from sim.sweeps.plan import number_parts, number_runs
 from sim.sweeps.segments import Part
 from tests.report.folders import both_fixes
 from tests.sweeps.fakes import TWO_ENVIRONMENTS, plan
@@ -59,21 +58,6 @@ def test_a_draw_is_whole_before_another_seed_follows() -> None:
 def test_what_is_no_sweep_is_said(parts: list[Part], told: str) -> None:
     with pytest.raises(BadInput, match=told):
         number_parts(plan(), parts)
-
-
-def test_what_decides_a_case_does_not_change_when_its_sweep_grows() -> None:
-    def identity(sweep: Sweep, cases: range) -> str:
-        return identity_of(describe(sweep), cases)
-
-    small = number_runs(plan(), count=10, seed=7)
-    larger = number_runs(plan(title="another"), count=20, seed=7)
-    with_more = number_parts(plan(), [Part(7, 10), Part(8, 6)])
-
-    assert identity(small, range(3, 10)) == identity(larger, range(3, 10))
-    assert identity(small, range(10)) == identity(with_more, range(10))
-    assert identity(larger, range(8, 12)) != identity(with_more, range(8, 12))
-    for other in (plan(rules={}), plan(generate={"mix": "quiet"})):
-        assert identity(small, range(10)) != identity(number_runs(other, count=10), range(10))
 
 
 def test_plan_json_names_the_seeds_and_one_without_them_has_one(tmp_path: Path) -> None:

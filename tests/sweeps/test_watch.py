@@ -18,9 +18,10 @@ from sim.sweeps.engines.executors import Watch
 from sim.sweeps.engines.spark import SparkEngine
 from sim.sweeps.plan import number_runs
 from sim.sweeps.runner import _engine
+from sim.sweeps.storage import LocalFolder
 from tests.sweeps.fakes import plan, quick
 
-WORK = Work(number_runs(plan(), count=10), quick, runs_per_second=1.0)
+WORK = Work(number_runs(plan(), count=10), quick)
 
 
 class Context:
@@ -35,15 +36,14 @@ class Context:
         scala = SimpleNamespace(getExecutorMemoryStatus=lambda: memory, isStopped=lambda: stopped)
         self._jsc = SimpleNamespace(sc=lambda: scala)
 
-    def parallelize(self, *_: object) -> Any:
+    def range(self, *_: object) -> Any:
         job = SimpleNamespace(collect=lambda: self.ended.wait(60))
-        return SimpleNamespace(map=lambda _task: job)
+        return SimpleNamespace(mapInArrow=lambda *_: job)
 
 
 def engine(context: Context) -> SparkEngine:
-    found = SparkEngine(SimpleNamespace(sparkContext=context), WORK)  # type: ignore[arg-type]
-    found._archives = ("packed.zip",)
-    return found
+    session: Any = SimpleNamespace(sparkContext=context, range=context.range)
+    return SparkEngine(session, WORK, LocalFolder(Path("out")))
 
 
 @pytest.mark.parametrize(
@@ -60,18 +60,6 @@ def test_a_cluster_that_loses_all_executors_while_they_warm_up_is_noticed(
             engine(context).warm_up()
     finally:
         context.ended.set()
-
-
-def test_a_java_that_dies_while_it_sums_up_is_told_in_a_line(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    def gone(*_: object) -> None:
-        raise Py4JNetworkError("Answer from Java side is empty")
-
-    parts: Any = SimpleNamespace(storage=None)
-    monkeypatch.setattr(spark, "count_in_spark", gone)
-    with pytest.raises(BadInput, match=r"Spark's Java died.*--resume continues"):
-        engine(Context(stopped=False)).count(parts)
 
 
 def test_a_java_that_dies_while_executors_start_is_told_in_a_line(
@@ -103,21 +91,17 @@ def test_a_java_that_dies_in_any_call_is_told_in_a_line(
         def defaultParallelism(self) -> int:  # noqa: N802 - Spark's name
             raise Py4JNetworkError("Answer from Java side is empty")
 
-        def addArchive(self, path: str) -> None:  # noqa: N802
-            raise Py4JNetworkError("Error while sending or receiving")
-
     @contextmanager
     def of_a_dying_java(**_: object) -> Iterator[Any]:
         yield SimpleNamespace(sparkContext=Gone())
 
     monkeypatch.setattr(session, "spark_session", of_a_dying_java)
-    monkeypatch.setattr(spark, "pack", lambda *_, folder: [folder / "code.zip"])
     calls: dict[str, Callable[[Any], object]] = {
         "cores": lambda on_spark: on_spark.cores,
         "warm_up": lambda on_spark: on_spark.warm_up(),
     }
     with (
         pytest.raises(BadInput, match=r"Spark's Java died.*--resume continues"),
-        _engine("spark", WORK, master=None, spark=None) as on_spark,
+        _engine("spark", WORK, LocalFolder(Path("out")), master=None, spark=None) as on_spark,
     ):
         calls[asked](on_spark)

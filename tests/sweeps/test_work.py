@@ -9,8 +9,9 @@ from sim.bounds import Bounds
 from sim.check.counters import COUNTERS
 from sim.check.violation import Violation
 from sim.rules.rules import Settings
+from sim.sweeps.columns import VIOLATIONS, runs_schema
 from sim.sweeps.plan import Sweep, number_runs
-from sim.sweeps.row import NESTED, VIOLATIONS_PER_RUN_MAX, reported, worker_schema
+from sim.sweeps.row import VIOLATIONS_PER_RUN_MAX, reported
 from sim.sweeps.work import RunCase, batches_of_cases, measure_rate, rows_of_cases
 from sim.timed_run import Run
 from tests.sweeps.fakes import FAR, plan, quick
@@ -105,9 +106,9 @@ def test_integers_beyond_doubles_pass_through_a_batch() -> None:
     batches = list(batches_of_cases(SWEEP, range(SWEEP.count), open_case=quick))
 
     rows = [row for batch in batches for row in batch.to_pylist()]
-    assert all(batch.schema.equals(worker_schema(SWEEP)) for batch in batches)
+    assert all(batch.schema.equals(runs_schema(SWEEP)) for batch in batches)
     assert {row["events"] - row["case_id"] for row in rows if row["digest"]} == {FAR}
-    found = [violation for row in rows for violation in row[NESTED]]
+    found = [violation for row in rows for violation in row[VIOLATIONS]]
     assert {violation["offset"] - violation["position"] for violation in found} == {FAR}
 
 

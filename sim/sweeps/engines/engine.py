@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable
+from collections.abc import Callable, Generator, Sequence
 from typing import Protocol
 
-from sim.sweeps.blocks import Block, BlockAnswer
-from sim.sweeps.parts import Parts
-from sim.sweeps.tally import Counts
+from sim.sweeps.statistics import Facts
 
 
 class Engine(Protocol):
-    """What simulates blocks, and counts what came out. It writes nothing."""
+    """What simulates blocks and writes them into the table, and counts what is in it."""
 
     @property
     def cores(self) -> int:
@@ -20,15 +18,19 @@ class Engine(Protocol):
     def warm_up(self) -> None:
         """Start what is needed before the first block."""
 
-    def answers(self, blocks: Iterable[Block]) -> Generator[BlockAnswer]:
-        """Simulate blocks, taking them as there is room; each is answered once, in any order.
+    def there(self, tell: Callable[[str], None]) -> tuple[range, ...]:
+        """The cases that are in the table.
 
-        Only so many are under way that memory does not grow with their number. Closing the
-        generator drops what is under way. Raises BadInput when a worker dies.
+        `tell` gets a line for whatever is damaged, and set aside where that can be done. Raises
+        BadInput elsewhere.
         """
 
-    def count(self, parts: Parts) -> Counts:
-        """Sum up the tables of a finished sweep.
+    def simulate(self, blocks: Sequence[range]) -> Generator[int]:
+        """Simulate blocks and write each into the table; yields how many runs are done so far.
 
-        Raises BadInput unless their runs are exactly those of the sweep.
+        Closing the generator ends what is under way; blocks that were finished stay. Raises
+        BadInput when a worker dies.
         """
+
+    def count(self) -> Facts:
+        """Sum up the table of a finished sweep."""

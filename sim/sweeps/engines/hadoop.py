@@ -4,10 +4,8 @@ The files are read and written by the driver's Java, with the classes and the se
 itself uses (org.apache.hadoop.fs.FileSystem): what a session can read with an address, a sweep can
 be written to.
 
-What such file systems promise differs. HDFS renames at once, so a file is drafted beside its place
-and renamed. An object store has no rename, and shows an object when it was written to its end, so a
-file is written in its place. Either way a part counts only with its manifest, which is written
-after it and has its checksum: what a killed driver leaves half-written is noticed.
+HDFS renames at once, so a file is drafted beside its place and renamed. An object store has no
+rename, and shows an object when it was written to its end.
 """
 
 from __future__ import annotations
@@ -23,7 +21,6 @@ from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark import SparkContext
 
 from sim.errors import BadInput
-from sim.sweeps.layout import STAGING
 
 OBJECT_STORES = frozenset({"s3", "s3a", "s3n", "gs", "wasb", "wasbs", "oss", "cosn", "obs", "o3fs"})
 """Schemes of file systems that copy to rename, and where a file appears when it is complete."""
@@ -41,8 +38,8 @@ _JAVA_ERRORS = {
 }
 
 
-class HadoopStorage:
-    """A folder by its address; see `sim.sweeps.storage.Storage`."""
+class HadoopFolder:
+    """A folder by its address; see `sim.sweeps.storage.Folder`."""
 
     def __init__(self, context: SparkContext, address: str) -> None:
         """Raises BadInput when Spark knows no such file system, or cannot reach it."""
@@ -73,11 +70,11 @@ class HadoopStorage:
         return self._address
 
     def url(self, name: str) -> str:
-        """See `Storage`."""
+        """See `Folder`."""
         return f"{self._root.toString()}/{name}"
 
     def entries(self) -> list[str]:
-        """See `Storage`."""
+        """See `Folder`."""
         with self._errors():
             try:
                 found = self._files.listStatus(self._root)
@@ -89,29 +86,8 @@ class HadoopStorage:
                 raise NotADirectoryError(errno.ENOTDIR, "is a file", self._address)
             return sorted(str(one.getPath().getName()) for one in found)
 
-    def names(self, under: str) -> list[str]:
-        """See `Storage`."""
-        top = self._path(under)
-        start = len(self._root.toUri().getPath().rstrip("/")) + 1
-        names = []
-        with self._errors(under):
-            try:
-                found = self._files.listFiles(top, True)  # noqa: FBT003 - Java's: also below
-            except Py4JJavaError as error:
-                if _kind(error) == errno.ENOENT:
-                    return []
-                raise
-            while found.hasNext():
-                names.append(str(found.next().getPath().toUri().getPath())[start:])
-        return sorted(names)
-
-    def size(self, name: str) -> int:
-        """See `Storage`."""
-        with self._errors(name):
-            return int(self._files.getFileStatus(self._path(name)).getLen())
-
     def read(self, name: str) -> bytes:
-        """See `Storage`."""
+        """See `Folder`."""
         with self._errors(name):
             stream = self._files.open(self._path(name))
             try:
@@ -120,43 +96,20 @@ class HadoopStorage:
                 stream.close()
 
     def write(self, name: str, content: bytes) -> None:
-        """See `Storage`: by a rename where there is one, else in its place."""
-        if not self._renames:
-            self.create(name, content, overwrite=True)
-            return
-        draft = f"{STAGING}/{uuid.uuid4().hex}"
-        self.create(draft, content, overwrite=False)
+        """See `Folder`: by a rename where there is one; an object appears when it is whole."""
+        draft = f".{uuid.uuid4().hex}" if self._renames else name
         with self._errors(name):
-            target = self._path(name)
-            self._files.mkdirs(target.getParent())
-            if not self._files.rename(self._path(draft), target):
-                self._files.delete(target, False)  # noqa: FBT003 - Java's: a file
-                self._renamed(draft, name)
-
-    def create(self, name: str, content: bytes, *, overwrite: bool) -> None:
-        """Writes a file in its place, where a reader may see it before it is whole.
-
-        Raises FileExistsError when it is there and `overwrite` is false.
-        """
-        with self._errors(name):
-            stream = self._files.create(self._path(name), overwrite)
+            stream = self._files.create(self._path(draft), True)  # noqa: FBT003 - Java's: overwrite
             for start in range(0, len(content), CHUNK):
                 stream.write(bytearray(content[start : start + CHUNK]))
             stream.close()
-
-    def rename(self, old: str, new: str) -> None:
-        """See `Storage`; an object store copies the file and removes it."""
-        with self._errors(old):
-            self._files.getFileStatus(self._path(old))  # or rename() would just say false
-            self._files.mkdirs(self._path(new).getParent())
-            self._renamed(old, new)
-
-    def _renamed(self, old: str, new: str) -> None:
-        if not self._files.rename(self._path(old), self._path(new)):
-            raise OSError(errno.EIO, f"cannot be renamed to {new}", f"{self._address}/{old}")
+            if self._renames:
+                self._files.delete(self._path(name), False)  # noqa: FBT003 - Java's: a file
+                if not self._files.rename(self._path(draft), self._path(name)):
+                    raise OSError(errno.EIO, "cannot be put in place", f"{self._address}/{name}")
 
     def remove(self, name: str) -> None:
-        """See `Storage`."""
+        """See `Folder`."""
         with self._errors(name):
             self._files.delete(self._path(name), True)  # noqa: FBT003 - Java's: with all in it
 

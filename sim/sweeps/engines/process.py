@@ -1,28 +1,28 @@
-"""Running a sweep on a pool of processes: the same tables as on Spark, without Java."""
+"""Running a sweep on a pool of processes: the same table as on Spark, without Java."""
 
 from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Generator, Iterable, Iterator
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from collections.abc import Callable, Generator, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager, suppress
-from itertools import islice
 from multiprocessing.connection import Connection
+from pathlib import Path
 from types import ModuleType
 
 from sim.errors import BadInput
-from sim.sweeps.blocks import Block, BlockAnswer, Work, get_ready, simulate_block
-from sim.sweeps.counting import count_files
-from sim.sweeps.output import worker_died
-from sim.sweeps.parts import Parts
-from sim.sweeps.tally import Counts
+from sim.sweeps.blocks import Work, get_ready, write_block
+from sim.sweeps.folder import RUNS, aside_now
+from sim.sweeps.statistics import COLUMNS, Facts, facts_of
+from sim.sweeps.storage import LocalFolder
+from sim.sweeps.table import open_table, state_of
 from sim.workers import Lifeline, follow_the_parent, starting_workers, usable_cores, worker_context
 
-BLOCKS_IN_FLIGHT_PER_CORE = 3
 WARM_UP_SECONDS = 0.05
 """How long a worker sleeps when it is new, so that none of them gets the others' call to start."""
+DIED = "a worker process died (out of memory?); what was finished is kept, --resume continues"
 
 
 def _start_worker(work: Work, lifeline: Connection) -> None:
@@ -46,11 +46,36 @@ def _without_main() -> Iterator[None]:
         sys.modules["__main__"] = main
 
 
-class ProcessEngine:
-    """Simulates blocks on one process per core."""
+class LocalTable:
+    """The table in a folder of this machine, as an engine that has no other way to it sees it."""
 
-    def __init__(self, work: Work) -> None:
+    def __init__(self, work: Work, out: Path) -> None:
         self.work = work
+        self.out = out
+
+    def there(self, tell: Callable[[str], None]) -> tuple[range, ...]:
+        """See `Engine`: what is damaged is set aside, drafts of killed workers are removed."""
+        folder, aside = LocalFolder(self.out), aside_now()
+        for name in folder.names(RUNS):
+            if name.endswith(".draft"):
+                folder.remove(name)
+        state = state_of(self.out, thorough=True)
+        for name, what in state.damage:
+            if name != RUNS:
+                folder.set_aside(name, aside)
+                tell(f"{self.out}/{name}: {what}; its runs are made again, it is kept in {aside}")
+        return tuple(cases for block in state.blocks for cases in block.cases)
+
+    def count(self) -> Facts:
+        """See `Engine`."""
+        return facts_of(self.work.sweep, open_table(self.out).batches(COLUMNS))
+
+
+class ProcessEngine(LocalTable):
+    """Simulates blocks on one process per core; each worker writes its own."""
+
+    def __init__(self, work: Work, out: Path) -> None:
+        super().__init__(work, out)
         self._pool: ProcessPoolExecutor | None = None
         self._lifeline: Lifeline | None = None
 
@@ -72,31 +97,21 @@ class ProcessEngine:
             begun = [self._pool.submit(time.sleep, WARM_UP_SECONDS) for _ in range(self.cores)]
         wait(begun)
 
-    def count(self, parts: Parts) -> Counts:
-        """Sums up the finished tables."""
-        return count_files(parts, self.work.sweep)
-
-    def answers(self, blocks: Iterable[Block]) -> Generator[BlockAnswer]:
+    def simulate(self, blocks: Sequence[range]) -> Generator[int]:
         """See `Engine`."""
-        if self._pool is None:
-            self.warm_up()
-        assert self._pool is not None
-        upcoming = iter(blocks)
-        pending: set[Future[BlockAnswer]] = set()
+        assert self._pool is not None, "warm_up comes first"
+        folder = self.out / RUNS
+        runs, finished = 0, False
         try:
-            while True:
-                room = BLOCKS_IN_FLIGHT_PER_CORE * self.cores - len(pending)
-                for block in islice(upcoming, room):
-                    pending.add(self._pool.submit(simulate_block, self.work, block))
-                if not pending:
-                    return
-                done, pending = wait(pending, return_when=FIRST_COMPLETED)
-                for future in done:
-                    yield future.result()
+            jobs = [self._pool.submit(write_block, self.work, cases, folder) for cases in blocks]
+            for job in as_completed(jobs):
+                runs += job.result()
+                yield runs
+            finished = True
         except BrokenProcessPool:
-            raise BadInput(worker_died()) from None
+            raise BadInput(DIED) from None
         finally:
-            self.close(at_once=bool(pending))
+            self.close(at_once=not finished)
 
     def close(self, *, at_once: bool = True) -> None:
         """Ends the workers, in the middle of what they are at if need be."""

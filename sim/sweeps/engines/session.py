@@ -27,9 +27,11 @@ from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
 from sim.errors import BadInput
+from sim.plugins import in_use
 from sim.sweeps.engines.executors import SparkFailed, is_stopped, registered_executors
 from sim.sweeps.engines.java import find_java
 from sim.sweeps.engines.master import check_master, is_local
+from sim.sweeps.engines.packing import NAME, PYTHON, packed
 from sim.sweeps.engines.spark_errors import (
     SPARK_ERRORS,
     in_one_line,
@@ -43,6 +45,7 @@ MASTER = "local[*,3]"
 LOGGING = Path(__file__).with_name("log4j2.properties")
 WAIT = "spark.scheduler.maxRegisteredResourcesWaitingTime"
 """Spark's own setting for how long to wait for executors before the first task."""
+PYTHON_SETTING = "spark.pyspark.python"
 JAVA_OPTIONS = "spark.driver.extraJavaOptions"
 SMALL_JAVA = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
 """For a Java beside simulations, with which it competes for the cores. Its own work is small: to
@@ -160,13 +163,12 @@ def _not_of_py4j(record: logging.LogRecord) -> bool:
 
 def _start(master: str | None, settings: dict[str, str], log: Path) -> SparkSession:
     local = master is not None and is_local(master)
-    # Workers take python3 from the PATH unless told otherwise. On this machine that misses this
-    # environment; on others there is no such environment, but a Python of the same version. A
-    # program that was submitted was started with the Python that its workers get.
-    if master is not None:
-        there = sys.executable if local else "python{}.{}".format(*sys.version_info)
-        os.environ.setdefault("PYSPARK_PYTHON", settings.get("spark.pyspark.python", there))
-        os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
+    if local:  # Spark would take python3 from the PATH, which misses this environment
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    elif master is not None:
+        settings = _with_environment(settings)
+        os.environ["PYSPARK_PYTHON"] = settings[PYTHON_SETTING]
+    os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
     if local:
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     configuration = SparkConf()
@@ -192,6 +194,17 @@ def _start(master: str | None, settings: dict[str, str], log: Path) -> SparkSess
         if isinstance(error, SPARK_ERRORS):
             raise in_one_line(error) from None
         raise
+
+
+def _with_environment(settings: dict[str, str]) -> dict[str, str]:
+    """The settings, with the environment that executors get, unless they have one of their own."""
+    chosen = os.environ.get("PYSPARK_PYTHON", PYTHON)
+    if PYTHON_SETTING in settings or chosen != PYTHON:
+        return {PYTHON_SETTING: chosen} | settings
+    given = settings.get("spark.archives")
+    archive = f"{packed(in_use()).as_uri()}#{NAME}"
+    archives = f"{given},{archive}" if given else archive
+    return settings | {PYTHON_SETTING: PYTHON, "spark.archives": archives}
 
 
 def _context(

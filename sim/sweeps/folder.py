@@ -1,18 +1,19 @@
-"""The folder of a sweep: what it holds, who may write into it, and how it is read.
+"""The folder of a sweep: what it holds, who may write into it, and what `plan.json` says.
 
-`plan.json` (what the tables are), `runs/` and `violations/` (Parquet, a folder per wave), `waves/`
-(a manifest per wave), `summary.csv` and `tallies.json` (see `sim.sweeps.tally`), and at the end
-`finished.json` (see `sim.sweeps.manifest`). A wave is there when its manifest is.
+`plan.json` says what the table is; `runs` is the table, a Parquet file for each block;
+`tallies.json` and `summary.csv` are its statistics, written when all blocks are there.
 """
 
 from __future__ import annotations
 
 import errno
 import json
+import re
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from pydantic import ValidationError
 
@@ -20,30 +21,24 @@ from sim.errors import BadInput
 from sim.files.atomic import write_whole
 from sim.foreign.documents import json_text, readable
 from sim.plugins import in_use, require_plugins
-from sim.sweeps.layout import (
-    LOCK_FILE,
-    PLAN_FILE,
-    RUNS,
-    STAGING,
-    VIOLATIONS,
-    WAVES,
-    set_aside_now,
-)
-from sim.sweeps.parts import (
-    FOLDER_FORMAT,
-    missing_cases,
-    plan_content,
-    waves_and_problems,
-)
+from sim.sweeps.code_digest import code_digest
+from sim.sweeps.lock import LOCK_FILE
 from sim.sweeps.plan import Plan, Sweep, number_parts
 from sim.sweeps.revision import revision
 from sim.sweeps.segments import parts_in
-from sim.sweeps.shapes import SCHEMA_VERSION
-from sim.sweeps.storage import LocalStorage, Storage
+from sim.sweeps.shapes import SCHEMA_VERSION, plan_document
+from sim.sweeps.storage import Folder, LocalFolder
 
-SCHEMA_VERSIONS_READ = (2, 3, SCHEMA_VERSION)
-"""Before 4 violations had a sentence for their evidence and no `since_ms`, before 3 no `cause`."""
-_OURS = {PLAN_FILE, RUNS, VIOLATIONS, WAVES, STAGING, LOCK_FILE}
+FOLDER_FORMAT: Final = "replog-sweep-output/3"
+PLAN_FILE: Final = "plan.json"
+TALLIES_FILE: Final = "tallies.json"
+SUMMARY_FILE: Final = "summary.csv"
+RUNS: Final = "runs"
+SET_ASIDE: Final = "set-aside"
+"""What was found damaged or foreign; nothing reads it."""
+_OURS = {PLAN_FILE, RUNS, LOCK_FILE, TALLIES_FILE, SUMMARY_FILE, SET_ASIDE}
+_ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:/")
+"""How an address begins, once it was taken for a path: `hdfs:/host/folder`."""
 
 
 def describe(sweep: Sweep, *, plan_file: str | None = None) -> dict[str, Any]:
@@ -57,6 +52,7 @@ def describe(sweep: Sweep, *, plan_file: str | None = None) -> dict[str, Any]:
         "format": FOLDER_FORMAT,
         "schema_version": SCHEMA_VERSION,
         "package_version": version("replog"),
+        "code": code_digest(),
         "revision": revision(),
         "plan_file": None if plan_file is None else readable(plan_file),
         "plugins": list(in_use().modules),
@@ -85,71 +81,80 @@ def describe(sweep: Sweep, *, plan_file: str | None = None) -> dict[str, Any]:
     }
 
 
-def check_folder(storage: Storage, sweep: Sweep, *, resume: bool) -> None:
+def plan_content(folder: Folder) -> dict[str, Any]:
+    """The content of `plan.json`. Raises BadInput when there is none, or it is no plan's."""
+    path = f"{folder.label}/{PLAN_FILE}"
+    try:
+        content = folder.read(PLAN_FILE)
+    except (FileNotFoundError, NotADirectoryError):
+        if _ADDRESS.match(folder.label) and isinstance(folder, LocalFolder):
+            raise BadInput(
+                f"{folder.label}: is no folder of this machine; copy it here, as with "
+                "hdfs dfs -get ADDRESS DIR"
+            ) from None
+        raise BadInput(
+            f"{folder.label}: no {PLAN_FILE} there; give the folder of a sweep (--out)"
+        ) from None
+    except OSError as error:
+        raise BadInput(f"{path}: cannot be read: {error.strerror or error}") from None
+    return plan_document(path, content, (FOLDER_FORMAT,))
+
+
+def check_folder(folder: Folder, sweep: Sweep, *, resume: bool) -> None:
     """Raises BadInput unless `sweep` may be written there; touches nothing.
 
-    It may be written into a folder that does not exist or is empty, and, with `resume`, into one
-    that holds the very same sweep (plan, count, seed, package and schema version); its waves say so
-    where `plan.json` is gone or damaged.
+    It may be written into a folder that does not exist or is empty, or holds nothing but its plan,
+    and, with `resume`, into one that holds the very same sweep, made by the same code.
     """
-    with clear_errors(storage.label):
+    with clear_errors(folder.label):
         try:
-            names = set(storage.entries())
+            names = set(folder.entries())
         except NotADirectoryError:
             raise BadInput(
-                f"{storage.label}: is a file; a sweep is written into a folder of its own"
+                f"{folder.label}: is a file; a sweep is written into a folder of its own"
             ) from None
-        if resume and _has_lost_its_plan(storage, sweep):
-            return
         if PLAN_FILE not in names:
             foreign = sorted(names - _OURS)
-            if foreign:
+            if foreign or (names - {LOCK_FILE} and not resume):
                 raise BadInput(
-                    f"{storage.label}: holds {foreign[0]!r} and no {PLAN_FILE}; "
+                    f"{folder.label}: holds {(foreign or sorted(names))[0]!r} and no {PLAN_FILE}; "
                     "a sweep is written into a new or empty folder"
                 )
             return
-        content = plan_content(storage)
-        found = differences(content, describe(sweep))
+        if resume and is_damaged(folder):
+            return
+        found = differences(plan_content(folder), describe(sweep))
         if found:
             raise BadInput(
-                f"{storage.label}: holds another sweep ({'; '.join(found)}); name another folder"
+                f"{folder.label}: holds another sweep ({'; '.join(found)}); name another folder"
             )
-        if not resume:
-            waves, _ = waves_and_problems(storage, content)
-            missing = sum(map(len, missing_cases(sweep, waves))) * len(sweep.rule_sets)
-            state = f"{missing:,} of {sweep.runs:,} runs missing" if missing else "complete"
+        if not resume and RUNS in names:
+            state = "complete" if TALLIES_FILE in names else "not finished"
             raise BadInput(
-                f"{storage.label}: holds this sweep already, {state}; --resume continues it"
+                f"{folder.label}: holds this sweep already, {state}; --resume continues it"
             )
 
 
-def _has_lost_its_plan(storage: Storage, sweep: Sweep) -> bool:
-    """Whether all but `plan.json` is there of this very sweep."""
+def is_damaged(folder: Folder) -> bool:
+    """Whether `plan.json` cannot be read as one; what is in the table is checked by its rows."""
     try:
-        plan_content(storage)
-    except BadInput:
-        waves, problems = waves_and_problems(storage, json.loads(as_json(describe(sweep))))
-        return bool(waves) and not problems
+        json.loads(folder.read(PLAN_FILE))["rule_sets"]
+    except (KeyError, TypeError, ValueError):
+        return True
     return False
 
 
 def differences(there: dict[str, Any], here: dict[str, Any]) -> list[str]:
     """In what two `plan.json` differ, in a few words each; titles and file names do not count."""
-    names = ("format", "schema_version", "package_version", "count", "seed")
+    names = ("format", "schema_version", "package_version", "code", "count", "seed")
     found = [_difference(name, there, here) for name in names]
     if not any(found):  # one of these says it better
-        found.append(_difference("segments", {"segments": here["segments"], **there}, here))
+        found.append(_difference("segments", there, here))
     plan_there, plan_here = there.get("plan"), json.loads(json.dumps(here["plan"]))
     if not isinstance(plan_there, dict):
         return ["no plan there"]
-    words = {
-        "title",
-        "source",
-        "count",
-        "seed",
-        "confirmation_seed",
-    }  # count and seed were compared as used
+    # Count and seed were compared as used.
+    words = {"title", "source", "count", "seed", "confirmation_seed"}
     fields = sorted((plan_there.keys() | plan_here.keys()) - words)
     found += [_difference(name, plan_there, plan_here) for name in fields]
     same_rules = there.get("rule_sets") == json.loads(json.dumps(here["rule_sets"]))
@@ -170,7 +175,7 @@ def _short(value: object) -> str:
 
 
 def prepare_folder(
-    storage: Storage,
+    folder: Folder,
     sweep: Sweep,
     *,
     plan_file: str | None = None,
@@ -178,18 +183,18 @@ def prepare_folder(
 ) -> None:
     """Writes `plan.json` unless it is there, after `check_folder` found that it may.
 
-    `tell` gets a line when it is damaged, and set aside.
+    `tell` gets a line when it is damaged, and written anew.
     """
-    if PLAN_FILE in storage.entries():
-        try:
-            plan_content(storage)
-        except BadInput as error:
-            aside = set_aside_now()
-            storage.rename(PLAN_FILE, f"{aside}/{PLAN_FILE}")
-            tell(f"{error}; written anew, it is kept in {aside}")
-        else:
+    if PLAN_FILE in folder.entries():
+        if not is_damaged(folder):
             return
-    storage.write(PLAN_FILE, as_json(describe(sweep, plan_file=plan_file)).encode())
+        tell(f"{folder.label}/{PLAN_FILE}: is damaged; written anew")
+    folder.write(PLAN_FILE, as_json(describe(sweep, plan_file=plan_file)).encode())
+
+
+def aside_now() -> str:
+    """The folder for what is set aside at this moment, by its time (UTC)."""
+    return f"{SET_ASIDE}/{time.strftime('%Y%m%dT%H%M%SZ', time.gmtime())}"
 
 
 def as_json(value: object) -> str:
@@ -213,31 +218,23 @@ def clear_errors(out: Path | str) -> Iterator[None]:
         ) from None
     except OSError as error:
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            raise BadInput(disk_full(out)) from None
+            raise BadInput(
+                f"{out}: no space left on the disk; what was finished is kept, --resume continues"
+            ) from None
         raise BadInput(f"{error.filename or out}: {error.strerror or error}") from None
-
-
-def disk_full(out: Path | str) -> str:
-    """The line for a disk without space; finished waves are still there."""
-    return f"{out}: no space left on the disk; what was finished is kept, --resume continues"
-
-
-def worker_died() -> str:
-    """The line for a worker that did not live to report what went wrong."""
-    return "a worker process died (out of memory?); what was finished is kept, --resume continues"
 
 
 def read_sweep(out: Path) -> Sweep:
     """The sweep a folder holds. Raises BadInput when it holds none, or one of another version."""
-    return sweep_in(str(out), plan_content(LocalStorage(out)))
+    return sweep_in(str(out), plan_content(LocalFolder(out)))
 
 
 def sweep_in(label: str, content: dict[str, Any]) -> Sweep:
     """The sweep that the `plan.json` of a folder describes. Raises as `read_sweep` does."""
-    if content.get("schema_version") not in SCHEMA_VERSIONS_READ:
+    if content.get("schema_version") != SCHEMA_VERSION:
         raise BadInput(
             f"{label}: written with schema version {content.get('schema_version')}; "
-            f"this version of Replog reads {' and '.join(map(str, SCHEMA_VERSIONS_READ))}"
+            f"this version of Replog reads {SCHEMA_VERSION}"
         )
     try:
         require_plugins(content.get("plugins", ()))

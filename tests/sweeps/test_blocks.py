@@ -5,13 +5,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sim.sweeps.layout import (
-    blocks_of,
-    first_run_of,
-    joined,
-    not_in,
-    part_name,
-)
+from sim.sweeps.blocks import blocks_of, not_in
 from sim.sweeps.plan import number_runs
 from tests.sweeps.fakes import plan
 
@@ -31,16 +25,6 @@ def test_what_is_missing_are_the_cases_in_no_range_in_order(
     ]
     assert all(one.stop < other.start for one, other in pairwise(missing))
     assert all(missing) or not missing
-
-
-@given(lengths=st.lists(st.integers(1, 5), min_size=1), data=st.data())
-def test_ranges_that_touch_are_one(lengths: list[int], data: st.DataObject) -> None:
-    starts = [sum(lengths[:place]) for place in range(len(lengths))]
-    touching = [range(start, start + size) for start, size in zip(starts, lengths, strict=True)]
-    shuffled = data.draw(st.permutations(touching))
-
-    assert joined(shuffled) == (range(sum(lengths)),)
-    assert joined([range(2), range(3, 4)]) == (range(2), range(3, 4))
 
 
 @given(
@@ -89,10 +73,3 @@ def test_what_is_missing_may_be_cut_into_a_given_number_of_blocks() -> None:
     found = blocks_of([range(10)], sweep, runs_per_second=1, cores=2, blocks=3)
 
     assert [len(block) for block in found] == [3, 3, 4]
-
-
-def test_names_of_parts_are_in_the_order_of_their_runs() -> None:
-    names = [part_name("runs", 7, first) for first in (0, 9, 10, 99_999, 10**9)]
-
-    assert names == sorted(names)
-    assert [first_run_of(name.rpartition("/")[2]) for name in names] == [0, 9, 10, 99_999, 10**9]

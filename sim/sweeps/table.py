@@ -1,0 +1,360 @@
+"""The table of a sweep in a folder of this machine: which blocks are there, and what they say.
+
+A Parquet file under `runs` is a block, whoever wrote it; which cases it holds, its rows say. A file
+that is damaged, doubled or of another sweep is named, and none of its rows are counted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from sim.errors import BadInput
+from sim.sweeps.blocks import not_in
+from sim.sweeps.columns import RUN, VIOLATION, VIOLATIONS, VIOLATIONS_SCHEMA, table_schema
+from sim.sweeps.folder import RUNS, TALLIES_FILE, clear_errors, plan_content
+from sim.sweeps.inside import MIB, read_bytes
+from sim.sweeps.segments import Segment, case_seed, in_order, parts_in
+from sim.sweeps.shapes import VERDICTS
+from sim.sweeps.storage import LocalFolder
+
+NUMBERS: Final = ("run_id", "case_id", "rule_set", "seed")
+"""What says which runs there are."""
+BATCH_ROWS = 2_048
+FILE_BYTES_MAX = 512 * MIB
+
+
+class Damage(NamedTuple):
+    """Something in the folder that is not as the sweep wrote it.
+
+    Attributes:
+        name: A file, or `runs` for cases that are in none.
+        what: What is wrong with it.
+    """
+
+    name: str
+    what: str
+
+
+class Block(NamedTuple):
+    """A file of the table, with the cases that it holds, in order."""
+
+    name: str
+    cases: tuple[range, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """What the rows of a sweep have to fit.
+
+    Attributes:
+        swept: Of each rule set the swept rules with their values.
+        segments: Its seeds with their cases.
+        turns: How many environments take turns.
+    """
+
+    swept: tuple[dict[str, Any], ...]
+    segments: tuple[Segment, ...]
+    turns: int
+
+    @property
+    def rule_sets(self) -> int:
+        """How many neighbouring runs are of one case."""
+        return len(self.swept)
+
+    @property
+    def runs(self) -> int:
+        """How many there are; they are numbered from 0."""
+        return self.segments[-1].end * self.rule_sets
+
+    @property
+    def schema(self) -> pa.Schema:
+        """Of the table."""
+        return table_schema({name: type(value) for name, value in self.swept[0].items()})
+
+
+def shape_of(plan: dict[str, Any]) -> Shape:
+    """The shape of the sweep in a `plan.json`, whose content this is."""
+    turns = len(plan.get("environments") or [None])
+    swept = tuple(one["swept"] for one in plan["rule_sets"])
+    return Shape(swept, in_order(parts_in(plan), turns=turns), turns)
+
+
+def cases_in(shape: Shape, batches: Iterable[pa.RecordBatch]) -> list[range]:
+    """Which cases some rows hold, out of their `NUMBERS`; in the order of the rows.
+
+    Raises:
+        ValueError: A case is not whole, or the sweep has no such runs.
+    """
+    size = shape.rule_sets
+    found: list[range] = []
+    for part in _in_whole_cases(batches, size):
+        run_ids, case_ids, places, seeds = (part[name] for name in NUMBERS)
+        wrong = np.flatnonzero((run_ids // size != case_ids) | (run_ids % size != places))
+        if len(wrong):
+            raise ValueError(f"run {run_ids[wrong[0]]}: another case or rule set than its number's")
+        cases = case_ids.reshape(-1, size)
+        wrong = np.flatnonzero((cases != cases[:, :1]).any(axis=1) | (places[::size] != 0))
+        if len(wrong):
+            raise ValueError(f"case {cases[wrong[0], 0]} is not whole, or holds a run twice")
+        for case_id, seed in zip(cases[:, 0].tolist(), seeds[::size].tolist(), strict=True):
+            if not 0 <= case_id < shape.segments[-1].end:
+                raise ValueError(f"case {case_id} is none of the sweep's")
+            if found and found[-1].stop == case_id:
+                found[-1] = range(found[-1].start, case_id + 1)
+            else:
+                found.append(range(case_id, case_id + 1))
+            if seed != case_seed(shape.segments, shape.turns, case_id):
+                raise ValueError(f"case {case_id} is of another sweep, by its seed")
+    return found
+
+
+def _in_whole_cases(
+    batches: Iterable[pa.RecordBatch], size: int
+) -> Iterator[dict[str, np.ndarray]]:
+    rest: list[pa.RecordBatch] = []
+    for batch in batches:
+        rows = pa.Table.from_batches([*rest, batch])
+        whole = rows.num_rows - rows.num_rows % size
+        if any(rows.column(name).null_count for name in NUMBERS):
+            raise ValueError(f"a row without one of {', '.join(NUMBERS)}")
+        yield {name: rows.column(name).to_numpy()[:whole] for name in NUMBERS}
+        rest = rows.slice(whole).to_batches()
+    if sum(one.num_rows for one in rest):
+        raise ValueError(f"ends within a case, which has {size} runs")
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """What there is of a sweep in a folder.
+
+    Attributes:
+        out: The folder.
+        shape: Of the sweep.
+        finished: Whether it was summed up.
+        blocks: The files of the table that are as they should be, in order.
+        damage: What is wrong. A sweep that was interrupted is not damaged.
+    """
+
+    out: Path
+    shape: Shape
+    finished: bool
+    blocks: tuple[Block, ...]
+    damage: tuple[Damage, ...]
+
+    @property
+    def runs_there(self) -> int:
+        """How many runs are in whole blocks."""
+        return sum(map(len, (cases for one in self.blocks for cases in one.cases))) * (
+            self.shape.rule_sets
+        )
+
+    @property
+    def missing(self) -> tuple[range, ...]:
+        """The cases that are in no block."""
+        there = (cases for one in self.blocks for cases in one.cases)
+        return not_in(there, self.shape.segments[-1].end)
+
+    def batches(self, columns: Collection[str]) -> Iterator[pa.RecordBatch]:
+        """Some columns, in small batches, in order of `run_id`. Raises BadInput for damage."""
+        for block in self.blocks:
+            try:
+                yield from rows_in(self.out, block.name, self.shape, columns)
+            except ValueError as error:
+                raise damaged(self.out, Damage(block.name, str(error))) from None
+
+    def read(self, columns: Collection[str]) -> pa.Table:
+        """Some columns in memory, in order of `run_id`. Raises as `batches`."""
+        schema = self.shape.schema
+        wanted = pa.schema([schema.field(name) for name in columns])
+        return pa.Table.from_batches(self.batches(columns), wanted)
+
+    def violations(self, columns: Collection[str] = VIOLATIONS_SCHEMA.names) -> pa.Table:
+        """A row for each violation, in order of `run_id` and position. Raises as `batches`."""
+        return unnested(self.read(("run_id", VIOLATIONS))).select(list(columns))
+
+    def only(self, block: Block) -> State:
+        """The same without the other blocks."""
+        return replace(self, blocks=(block,))
+
+    def block_with(self, run_id: int) -> Block | None:
+        """The block with a run; None = it was not run yet."""
+        case = run_id // self.shape.rule_sets
+        return next((one for one in self.blocks if any(case in cases for cases in one.cases)), None)
+
+
+def unnested(rows: pa.Table) -> pa.Table:
+    """The violations of some runs, a row each, out of `run_id` and the nested column."""
+    rows = rows.combine_chunks()
+    nested = rows.column(VIOLATIONS)
+    run_ids = rows.column("run_id").take(pc.list_parent_indices(nested))
+    found = pc.list_flatten(nested)
+    columns = [pc.struct_field(found, one.name) for one in VIOLATION]
+    return pa.Table.from_arrays([run_ids, *columns], schema=VIOLATIONS_SCHEMA)
+
+
+def state_of(out: Path, *, thorough: bool = False) -> State:
+    """What there is of a sweep in a folder, and what is wrong with it.
+
+    Args:
+        out: The folder.
+        thorough: Read all rows, with the checksums of Parquet; otherwise their numbers alone.
+
+    Raises:
+        BadInput: It holds no sweep.
+    """
+    with clear_errors(out):
+        folder = LocalFolder(out)
+        shape = shape_of(plan_content(folder))
+        finished = TALLIES_FILE in folder.entries()
+        blocks, damage = _blocks(out, folder, shape, thorough=thorough)
+    state = State(out, shape, finished, blocks, tuple(damage))
+    if damage or not (finished and state.missing and folder.names(RUNS)):
+        return state
+    told = ", ".join(f"{one.start} to {one.stop - 1}" for one in state.missing[:3])
+    return replace(state, damage=(*damage, Damage(RUNS, f"cases {told} are missing")))
+
+
+def _blocks(
+    out: Path, folder: LocalFolder, shape: Shape, *, thorough: bool
+) -> tuple[tuple[Block, ...], list[Damage]]:
+    blocks: list[Block] = []
+    damage: list[Damage] = []
+    for name in folder.names(RUNS):
+        if name.rpartition("/")[2][0] in "._":
+            continue  # drafts, and what Spark notes down
+        try:
+            cases = tuple(cases_in(shape, rows_in(out, name, shape, NUMBERS)))
+            _check_rules(shape, next(rows_in(out, name, shape, shape.swept[0])))
+            if thorough:
+                for _batch in rows_in(out, name, shape, shape.schema.names):
+                    pass
+        except ValueError as error:
+            damage.append(Damage(name, str(error)))
+        else:
+            blocks.append(Block(name, cases))
+    blocks.sort(key=lambda one: one.cases[0].start if one.cases else 0)
+    kept: list[Block] = []
+    for block in blocks:
+        twice = _overlap(kept, block)
+        if twice is None:
+            kept.append(block)
+        else:
+            damage.append(Damage(block.name, f"holds case {twice[0]}, which {twice[1]} has, too"))
+    return tuple(kept), sorted(damage)
+
+
+def _check_rules(shape: Shape, rows: pa.RecordBatch) -> None:
+    """Raises ValueError unless the first case has the rules of the sweep."""
+    first = [{name: one[name] for name in shape.swept[0]} for one in rows.to_pylist()]
+    if first[: shape.rule_sets] != list(shape.swept):
+        raise ValueError("is of another sweep, by its rules")
+
+
+def _overlap(kept: list[Block], block: Block) -> tuple[int, str] | None:
+    """The first case of a block that is there already, and where."""
+    end = -1
+    for cases in block.cases:  # in itself, or not in order
+        if cases.start < end:
+            return cases.start, block.name
+        end = cases.stop
+    if kept and block.cases and kept[-1].cases and block.cases[0].start < kept[-1].cases[-1].stop:
+        return block.cases[0].start, kept[-1].name
+    return None
+
+
+def rows_in(
+    out: Path, name: str, shape: Shape, columns: Collection[str]
+) -> Iterator[pa.RecordBatch]:
+    """Some columns of a file, checked. Raises ValueError, saying what is wrong with it."""
+    schema = shape.schema
+    wanted = pa.schema([schema.field(column) for column in columns])
+    with _as_value_error(out, name):
+        content = read_bytes(out, out / name, at_most=FILE_BYTES_MAX)
+        file = pq.ParquetFile(pa.BufferReader(content), page_checksum_verification=True)
+        _check_columns(file.schema_arrow, schema)
+        for batch in file.iter_batches(batch_size=BATCH_ROWS, columns=list(columns)):
+            rows = batch.select(list(columns)).cast(wanted)
+            rows.validate(full=True)
+            _check_rows(rows)
+            yield rows
+
+
+@contextmanager
+def _as_value_error(out: Path, name: str) -> Iterator[None]:
+    try:
+        yield
+    except BadInput as error:
+        raise ValueError(str(error).removeprefix(f"{out / name}: ")) from None
+    except (pa.ArrowException, OSError, MemoryError, UnicodeError) as error:
+        words = " ".join(str(error).split()) or type(error).__name__
+        raise ValueError(f"cannot be read as Parquet: {words:.200}") from None
+
+
+def _check_columns(there: pa.Schema, schema: pa.Schema) -> None:
+    if len(set(there.names)) != len(there.names):
+        raise ValueError("a column twice; not the table of a sweep")
+    for field in schema:
+        if field.name not in there.names:
+            raise ValueError(f"no column {field.name}; not the table of a sweep")
+        found = there.field(field.name).type
+        if not _alike(found, field.type):
+            raise ValueError(f"column {field.name} has type {found!s:.60}; expected {field.type}")
+
+
+def _alike(found: pa.DataType, wanted: pa.DataType) -> bool:
+    """The same, whatever the items of a list are called."""
+    if pa.types.is_list(found) and pa.types.is_list(wanted):
+        return bool(found.value_type.equals(wanted.value_type))
+    return bool(found.equals(wanted))
+
+
+def _check_rows(batch: pa.RecordBatch) -> None:
+    for one in RUN:
+        if one.always and one.name in batch.schema.names and batch.column(one.name).null_count:
+            raise ValueError(f"a row without {one.name}")
+    if "verdict" in batch.schema.names:
+        unknown = pc.unique(batch.column("verdict")).to_pylist()
+        wrong = [one for one in unknown if one not in VERDICTS]
+        if wrong:
+            raise ValueError(f"verdict {wrong[0]!r:.60} (there are {', '.join(VERDICTS)})")
+
+
+def damaged(out: Path | str, found: Damage, others: int = 0) -> BadInput:
+    """The line for something in a sweep's folder that is not as it should be."""
+    more = f" (and {others} more, see replog sweep check)" if others else ""
+    return BadInput(f"{out}/{found.name}: {found.what}{more}; --resume of the sweep mends it")
+
+
+def open_table(out: Path) -> State:
+    """The table in a folder, of a finished or interrupted sweep.
+
+    Raises:
+        BadInput: It holds no sweep, or something in it is damaged, doubled or missing.
+    """
+    state = state_of(out)
+    if state.damage:
+        raise damaged(out, state.damage[0], len(state.damage) - 1)
+    return state
+
+
+def open_rows(out: Path) -> State:
+    """The same; there is a row at least. Raises BadInput otherwise."""
+    state = open_table(out)
+    if not state.blocks:
+        raise BadInput(f"{out}: no block of this sweep is finished yet; --resume continues it")
+    return state
+
+
+def has_table(out: Path) -> bool:
+    """Whether a table was begun in the folder, or somebody keeps its documents alone."""
+    with clear_errors(out):
+        return bool(LocalFolder(out).names(RUNS))

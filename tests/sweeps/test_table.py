@@ -1,0 +1,192 @@
+"""A folder is what the sweep wrote: what is damaged, doubled, missing or foreign is named."""
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+from sim.causes import causes_of
+from sim.errors import BadInput
+from sim.report import read_folder
+from sim.sweeps import digest_of_run, find_run, load_sweep, load_violations, run_sweep
+from sim.sweeps.table import state_of
+from tests.sweeps.fakes import plan, quick, simulating_here
+from tests.sweeps.test_engines import assert_same
+
+CASES = 12
+BLOCKS = 4
+OTHER = plan(rules={"strategy": "timestamp"})
+
+
+def swept(out: Path, *, of: object = None, **more: object) -> Path:
+    options = {"count": CASES, "partitions": BLOCKS, "engine": "process", "open_case": quick} | more
+    with simulating_here():
+        run_sweep(of or plan(), out=out, **options)  # type: ignore[arg-type]
+    return out
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A finished sweep, only to be read."""
+    return swept(tmp_path_factory.mktemp("whole") / "out")
+
+
+def blocks(out: Path) -> list[Path]:
+    return sorted((out / "runs").glob("*.parquet"))
+
+
+def other_seed(out: Path) -> None:
+    shutil.copy(blocks(swept(out.with_name("other"), seed=8))[1], blocks(out)[1])
+
+
+def other_rules(out: Path) -> None:
+    sets = plan(rule_sets=[{"fix": fix} for fix in ("leo_retention", "none", "empty_batch")])
+    shutil.copy(blocks(swept(out.with_name("other"), of=sets))[1], blocks(out)[1])
+
+
+def renamed(out: Path) -> None:
+    table = pq.read_table(blocks(out)[1])
+    pq.write_table(table.rename_columns(["x", *table.column_names[1:]]), blocks(out)[1])
+
+
+def without_a_row(out: Path) -> None:
+    table = pq.read_table(blocks(out)[1])
+    pq.write_table(table.slice(0, 4), blocks(out)[1])
+
+
+DAMAGE: dict[str, tuple[Callable[[Path], object], str]] = {
+    "cut off": (
+        lambda out: blocks(out)[1].write_bytes(blocks(out)[1].read_bytes()[:-9]),
+        "Parquet",
+    ),
+    "doubled": (lambda out: shutil.copy(blocks(out)[1], out / "runs/x.parquet"), "holds case 3"),
+    "missing": (lambda out: blocks(out)[1].unlink(), "cases 3 to 5 are missing"),
+    "a row missing": (without_a_row, "ends within a case"),
+    "another seed's": (other_seed, "is of another sweep, by its seed"),
+    "another plan's": (other_rules, "is of another sweep, by its rules"),
+    "another column": (renamed, "no column run_id"),
+    "no block": (lambda out: (out / "runs/notes.txt").write_text("mine"), "Parquet"),
+}
+
+
+@pytest.mark.parametrize("what", DAMAGE)
+def test_whoever_reads_the_table_names_what_is_wrong_and_resuming_mends_it(
+    whole: Path, tmp_path: Path, what: str
+) -> None:
+    damage, told = DAMAGE[what]
+    out = Path(shutil.copytree(whole, tmp_path / "out"))
+    damage(out)
+
+    for read in (
+        read_folder,
+        load_sweep,
+        load_violations,
+        causes_of,
+        lambda out: find_run(out, 0),
+        lambda out: digest_of_run(out, 0),
+    ):
+        with pytest.raises(BadInput, match=rf"out/runs.*{told}.*--resume") as caught:
+            read(out)
+        assert "\n" not in str(caught.value)
+    (found,) = state_of(out, thorough=True).damage
+    assert told in found.what
+
+    swept(out, resume=True)
+
+    assert state_of(out, thorough=True).damage == ()
+    assert_same(out, whole)
+
+
+def test_a_changed_byte_is_found_by_who_reads_the_rows(whole: Path, tmp_path: Path) -> None:
+    out = Path(shutil.copytree(whole, tmp_path / "out"))
+    content = bytearray(blocks(out)[0].read_bytes())
+    group = pq.read_metadata(blocks(out)[0]).row_group(0)
+    digests = next(
+        one for one in map(group.column, range(group.num_columns)) if one.path_in_schema == "digest"
+    )
+    content[digests.dictionary_page_offset + digests.total_compressed_size - 3] ^= 0x55
+    blocks(out)[0].write_bytes(content)
+
+    (found,) = state_of(out, thorough=True).damage
+    assert found.name == f"runs/{blocks(out)[0].name}"
+
+
+def test_drafts_of_killed_workers_are_no_rows_and_go(whole: Path, tmp_path: Path) -> None:
+    out = Path(shutil.copytree(whole, tmp_path / "out"))
+    draft = out / "runs" / f".{blocks(out)[2].name}.draft"
+    blocks(out)[2].rename(draft)
+    (out / "tallies.json").unlink()
+    assert state_of(out).runs_there == 3 * 9
+
+    swept(out, resume=True)
+
+    assert not draft.exists()
+    assert_same(out, whole)
+
+
+def test_a_plan_json_that_is_gone_or_damaged_is_written_anew(whole: Path, tmp_path: Path) -> None:
+    for number, damage in enumerate((Path.unlink, lambda path: path.write_text("{"))):
+        out = Path(shutil.copytree(whole, tmp_path / str(number)))
+        damage(out / "plan.json")
+        swept(out, resume=True)
+        assert_same(out, whole)
+
+
+def test_a_larger_count_goes_on(whole: Path, tmp_path: Path) -> None:
+    out = Path(shutil.copytree(whole, tmp_path / "out"))
+    before = {path: path.read_bytes() for path in blocks(out)}
+
+    swept(out, resume=True, count=20)
+
+    assert {path: path.read_bytes() for path in before} == before
+    assert_same(out, swept(tmp_path / "other", count=20))
+
+
+@pytest.mark.parametrize(
+    ("more", "told"),
+    [
+        ({}, "holds this sweep already, complete; --resume"),
+        ({"resume": True, "seed": 8}, "holds another sweep .*seed 7 there, 8 here"),
+        ({"resume": True, "count": 5}, "holds another sweep .*count 12 there, 5 here"),
+        ({"resume": True, "of": OTHER}, "holds another sweep .*rules"),
+    ],
+)
+def test_another_sweep_is_not_written_into_the_folder(
+    whole: Path, more: dict[str, object], told: str
+) -> None:
+    before = {path: path.read_bytes() for path in whole.rglob("*") if path.is_file()}
+
+    with pytest.raises(BadInput, match=told):
+        swept(whole, **more)
+
+    assert {path: path.read_bytes() for path in whole.rglob("*") if path.is_file()} == before
+
+
+def test_code_that_changed_does_not_go_on(
+    whole: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = Path(shutil.copytree(whole, tmp_path / "out"))
+    monkeypatch.setattr("sim.sweeps.folder.code_digest", lambda: "0" * 32)
+
+    for more in ({"resume": True}, {"append": True, "count": 20}):
+        with pytest.raises(BadInput, match=r"holds another sweep \(code "):
+            swept(out, **more)
+
+
+def test_foreign_folders_and_files_are_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("mine")
+    with pytest.raises(BadInput, match=r"notes\.txt.*new or empty folder"):
+        swept(tmp_path)
+    with pytest.raises(BadInput, match="is a file"):
+        swept(tmp_path / "notes.txt")
+    with pytest.raises(BadInput, match=r"no plan\.json there"):
+        state_of(tmp_path)
+
+
+def test_a_folder_that_cannot_be_written_is_one_line(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(BadInput, match="file") as caught:
+        swept(tmp_path / "file" / "out")
+    assert "\n" not in str(caught.value)
