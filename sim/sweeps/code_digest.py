@@ -18,11 +18,9 @@ COMPILED = "compiled"
 NOT_SIMULATING = frozenset(
     {
         "api",
-        "bench",
         "causes",
         "certify",
         "cli",
-        "conformance",
         "failures",
         "gates",
         "pytest_plugin",
