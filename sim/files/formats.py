@@ -17,6 +17,7 @@ WRITTEN = (
     "replog-sweep-finished/1",
     "replog-sweep-output/1",
     "replog-sweep-output/2",
+    "replog-sweep-output/3",
     "replog-sweep-wave/1",
     "replog-tallies/2",
 )
