@@ -149,12 +149,21 @@ def refusal(path: Path, formats: Sequence[str]) -> list[str]:
 def format_complaints(document: Document, path: Path, formats: Sequence[str]) -> list[str]:
     """As `refusal`, of a document; none = it has one of the formats."""
     told = complaints_of(partial(check_format, document, formats))
-    meant = get_close_matches(str(_top_of(document).get("format")), IN_A_SUITE, n=1)
-    if told and meant and meant[0] in formats:
+    given = str(_top_of(document).get("format"))
+    meant = get_close_matches(given, IN_A_SUITE, n=1)
+    if told and meant and meant[0] in formats and _name(given) not in _KNOWN:
         corrected = {**document.data, "format": meant[0]}
         as_meant = Document(document.name, corrected, document.line_of)
         told += complaints_of(partial(_READ_AS[meant[0]], as_meant, path))
     return told
+
+
+def _name(given: str) -> str:
+    return given.partition("/")[0]
+
+
+_KNOWN = {_name(one) for one in (*IN_A_SUITE, *NOT_RUN, *WRITTEN)}
+"""Formats, of whatever version: a file of another one is not misspelt."""
 
 
 def _story(document: Document, path: Path) -> None:

@@ -66,6 +66,6 @@ def read_bytes(out: Path, path: Path, *, at_most: int) -> bytes:
         )
     try:
         with path.open("rb") as file:
-            return file.read(at_most)
+            return file.read(size)
     except OSError as error:
         raise BadInput(f"{path}: cannot be read: {error.strerror or error}") from None

@@ -1,11 +1,13 @@
 """Pictures of a run and its witness, for notebooks."""
 
+import re
 import sys
 from pathlib import Path
 
 import pytest
 
 import sim
+from sim.extras import install
 from tests.api.conftest import ROOT, STORY
 
 
@@ -85,7 +87,7 @@ def test_without_ipywidgets_a_slider_is_one_clear_line(
     run: sim.Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "ipywidgets", None)  # type: ignore[arg-type]
-    with pytest.raises(sim.BadInput, match=r"needs ipywidgets: pip install 'replog\[notebook\]'"):
+    with pytest.raises(sim.BadInput, match=re.escape(install("notebook"))):
         run.timeline().slider()
 
 

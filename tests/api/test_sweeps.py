@@ -253,8 +253,8 @@ def test_a_sweep_without_a_folder_is_gone_with_its_object(swept: sim.Sweep, tmp_
 def test_without_pandas_a_table_is_one_clear_line(
     swept: sim.Sweep, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("sim.api.tables.find_spec", lambda _: None)
+    monkeypatch.setattr("sim.extras.find_spec", lambda _: None)
 
     for ask in (lambda: sim.run(7).events, lambda: sim.open_sweep(swept.folder).failures()):
-        with pytest.raises(sim.BadInput, match=r"tables need more .* 'replog\[report\]'"):
+        with pytest.raises(sim.BadInput, match=r"^tables need pandas: pip install "):
             ask()

@@ -16,6 +16,7 @@ from sim.draw.page import PAGE_BYTES_MAX
 from sim.draw.scene import Scene
 from sim.draw.space_time import sentence_of
 from sim.errors import BadInput
+from sim.extras import install
 from tests.draw.stories import FIXED_TAIL, LOST_TAIL, big_run, case, red, story
 
 
@@ -145,5 +146,5 @@ def test_what_is_not_installed_is_named_with_its_remedy(
     monkeypatch.setitem(sys.modules, missing, None)
     monkeypatch.delitem(sys.modules, "sim.draw.raster", raising=False)
 
-    with pytest.raises(BadInput, match=rf"{missing}: pip install 'replog\[report\]'"):
+    with pytest.raises(BadInput, match=f"{missing}: {re.escape(install('report'))}"):
         what(Case(story(LOST_TAIL).events))

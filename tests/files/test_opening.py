@@ -176,6 +176,7 @@ OPENED_ELSEWHERE = {
     "cli/new.py": "a template of our own",
     "cli/sweeps.py": "the report that was written a moment before",
     "draw/page.py": "a style and a script of our own",
+    "extras.py": "what pip wrote about this installation",
     "plugins.py": "what installed packages say of themselves",
     "pytest_plugin.py": "the beginning of a file, of which nearly all are other people's",
     "report/page.py": "the plan in a sweep's folder that was found whole",
