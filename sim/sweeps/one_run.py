@@ -14,7 +14,7 @@ from sim.scenario.generate import generate
 from sim.scenario.model import Scenario
 from sim.sweeps.columns import VIOLATIONS
 from sim.sweeps.folder import read_sweep
-from sim.sweeps.table import has_table, open_table
+from sim.sweeps.table import as_numpy, has_table, open_table
 from sim.timed_run import Run, run_scenario
 from sim.trace import Event
 
@@ -34,7 +34,7 @@ def find_run(out: Path, run_id: int, columns: Collection[str] = ()) -> dict[str,
         raise BadInput(f"{out}: run {run_id} was not run yet; --resume of the sweep runs it")
     wanted = columns or [name for name in table.shape.schema.names if name != VIOLATIONS]
     for batch in table.only(block).batches(("run_id", *(set(wanted) - {"run_id"}))):
-        for place in np.flatnonzero(batch.column("run_id").to_numpy() == run_id).tolist():
+        for place in np.flatnonzero(as_numpy(batch.column("run_id")) == run_id).tolist():
             row: dict[str, Any] = batch.slice(place, 1).select(list(wanted)).to_pylist()[0]
             return row
     raise AssertionError(f"run {run_id} is not where it was found")
