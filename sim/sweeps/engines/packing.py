@@ -17,6 +17,7 @@ from collections.abc import Iterable, Iterator
 from fnmatch import fnmatch
 from hashlib import blake2b
 from importlib.metadata import Distribution, PackageNotFoundError, distribution, entry_points
+from importlib.util import cache_from_source
 from pathlib import Path
 
 from sim.errors import BadInput
@@ -63,7 +64,7 @@ def packed(plugins: Plugins) -> Path:
         total.update(f"{name} {found.st_size} {found.st_mtime_ns}\n".encode())
     archive = cache_folder() / f"replog-{total.hexdigest()}.tar.gz"
     if not archive.exists():
-        _write(archive, files)
+        _write(archive, files | dict(_bytecode(files)))
     return archive
 
 
@@ -87,6 +88,14 @@ def _write(archive: Path, files: dict[str, Path]) -> None:
             f"{archive}: {error.strerror or error}; the archive for the cluster's machines goes "
             "there (XDG_CACHE_HOME)"
         ) from None
+
+
+def _bytecode(files: dict[str, Path]) -> Iterator[tuple[str, Path]]:
+    """What this Python has compiled of them, so that no worker has to compile it."""
+    for name, path in files.items():
+        compiled = Path(cache_from_source(path))
+        if path.suffix == ".py" and compiled.is_file():
+            yield f"{Path(name).parent}/__pycache__/{compiled.name}", compiled
 
 
 def _interpreter(library: str) -> Iterator[tuple[str, Path]]:
