@@ -113,7 +113,7 @@ def notice(
         progress: Told after each.
 
     Raises:
-        ValueError: An error has no place in today's source.
+        ValueError: An error has no place in today's source, or its copy does not even start.
     """
 
     def one(error: Planted) -> Noticed:
@@ -157,7 +157,8 @@ def _answered(error: Planted, folder: Path, logs: Path) -> Noticed:
     except subprocess.TimeoutExpired:
         return Noticed(error, 1, f"no answer in {LIMIT_SECONDS} s")
     if done.returncode != 0:
-        return Noticed(error, 1, done.stderr.strip().splitlines()[-1])
+        last = done.stderr.strip().splitlines()[-1:]
+        raise ValueError(f"the copy in which {error.what} does not start: {' '.join(last)}")
     said: Json = json.loads(done.stdout)
     return Noticed(error, said["log"], said["difference"])
 

@@ -49,11 +49,17 @@ def test_the_first_log_that_shows_an_error_notices_it(logs: Path) -> None:
     assert {one.error for one in said} == {STAYS, HARMLESS}
 
 
-def test_a_copy_that_does_not_even_start_is_noticed(logs: Path) -> None:
-    (noticed,) = notice(logs, (HARMLESS._replace(wrong='"""The half'),))
+def test_an_exception_is_noticed_by_the_log_that_meets_it(logs: Path) -> None:
+    raises = STAYS._replace(wrong="        if record.key is None:\n            1 / 0\n")
+    (noticed,) = notice(logs, (raises,))
 
-    assert noticed.log == 1
-    assert noticed.difference
+    assert noticed.log == 2
+    assert "ZeroDivisionError" in noticed.difference
+
+
+def test_a_copy_that_does_not_even_start_shows_nothing(logs: Path) -> None:
+    with pytest.raises(ValueError, match=r"docstring is another one does not start: SyntaxError"):
+        notice(logs, (HARMLESS._replace(wrong='"""The half'),))
 
 
 def test_logs_that_notice_can_be_taken_out_once_each(kept: KeptLogs) -> None:
