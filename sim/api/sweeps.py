@@ -120,8 +120,8 @@ class Sweep:
     def columns(self) -> pd.DataFrame:
         """What the columns of `runs` and `violations` mean, a row each (replog list columns).
 
-        `table`, `column`, `unit`, `means`, `source`. The axes of a violation's run, beside it, mean
-        what they mean in `runs`.
+        `table`, `group`, `column`, `unit`, `means`, `source`. The axes of a violation's run, beside
+        it, mean what they mean in `runs`.
         """
         import pandas as pd
 
@@ -132,8 +132,8 @@ class Sweep:
             if one.table in ("runs", "violations"):
                 told = (one.unit, one.means, one.source)
                 names = self.axes if one.name == SWEPT else [one.name]
-                rows += [(one.table, name, *told) for name in names]
-        return pd.DataFrame(rows, columns=["table", "column", "unit", "means", "source"])
+                rows += [(one.table, one.group, name, *told) for name in names]
+        return pd.DataFrame(rows, columns=["table", "group", "column", "unit", "means", "source"])
 
     def _values_of(self, rule: str) -> list[Any]:
         return list(dict.fromkeys(one.values[rule] for one in self._sweep.rule_sets))

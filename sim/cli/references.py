@@ -96,19 +96,22 @@ def faults() -> Rows:
 
 
 def columns() -> Rows:
-    """Every column of the tables of a sweep."""
+    """Every column of the tables of a sweep, those of a group side by side."""
     from sim.sweeps.columns import columns as told
 
+    found = list(told())
+    groups = list(dict.fromkeys((column.table, column.group) for column in found))
     return [
         {
-            "column": column.name,
             "table": column.table,
+            "group": column.group,
+            "column": column.name,
             "type": column.kind,
             "unit": column.unit,
             "means": column.means,
             "source": column.source,
         }
-        for column in told()
+        for column in sorted(found, key=lambda one: groups.index((one.table, one.group)))
     ]
 
 
