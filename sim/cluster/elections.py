@@ -6,6 +6,7 @@ and what they do to one takes no message. Brokers do not see this module.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 
 from sim.cluster.context import Context
@@ -24,7 +25,7 @@ def leading(context: Context, nodes: Mapping[str, Node]) -> Node | None:
     return node if node is not None and node.leader is not None else None
 
 
-class Elections:
+class Elections(ABC):
     """Who makes leaders: a controller (commit: isr) or the voters themselves (majority).
 
     What a kind of elections does not have to be told of, it leaves to this class.
@@ -35,17 +36,17 @@ class Elections:
         self._context = context
         self._nodes = nodes
 
+    @abstractmethod
     def start(self) -> None:
         """Bring about the first leader."""
-        raise NotImplementedError
 
+    @abstractmethod
     def added(self, node: Node) -> None:
         """A replica joined."""
-        raise NotImplementedError
 
+    @abstractmethod
     def removed(self, node: Node) -> None:
         """A replica has left for good."""
-        raise NotImplementedError
 
     def crashed(self, node: Node) -> None:
         """A replica went down."""
@@ -59,17 +60,17 @@ class Elections:
     def reconnected(self, node: Node) -> None:
         """A replica can talk again."""
 
+    @abstractmethod
     def migrate(self, node: Node, *, unclean: bool) -> bool:
         """An administrator asks for `node` to lead; False when that is not possible now."""
-        raise NotImplementedError
 
+    @abstractmethod
     def may_wipe(self, node: Node) -> bool:
         """Whether the disk of `node` may be lost without losing what is promised."""
-        raise NotImplementedError
 
+    @abstractmethod
     def may_remove(self, node: Node) -> bool:
         """Whether the others can do without `node` and its disk, for good."""
-        raise NotImplementedError
 
 
 class ControllerElections(Elections):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Any
 
@@ -38,15 +39,15 @@ from sim.scenario.model import ReplicaSpec
 from sim.trace import Event, LeaderResigned
 
 
-class Membership:
+class Membership(ABC):
     """A replica's part in elections: with a controller (commit: isr), or among voters.
 
     What a kind of elections has no use for, it leaves to this class.
     """
 
+    @abstractmethod
     def restarted(self) -> None:
         """The replica is back from a crash."""
-        raise NotImplementedError
 
     def rebuilt(self, log_end_offset: int) -> None:
         """Its log begins anew; it ended at that offset (exclusive) before."""
