@@ -11,6 +11,7 @@ from typing import Any
 
 from sim.check.families import FAMILIES
 from sim.report.grid import Block, blocks_of
+from sim.report.pairs import cells_of
 from sim.report.sweep_folder import SweepFolder
 from sim.sweeps import stats, wording
 from sim.sweeps.stats import Interval
@@ -83,8 +84,7 @@ def about_pairs(folder: SweepFolder) -> tuple[AboutPair, ...]:
     for pair in folder.tallies["pairs"]:
         left, right = (rule_sets[pair[side]]["label"] for side in ("left", "right"))
         together = any({pair["left"], pair["right"]} <= set(block.places) for block in blocks)
-        verdicts = pair["verdicts"]
-        judged = sum(verdicts.get(f"{a}/{b}", 0) for a in _JUDGED for b in _JUDGED)
+        judged = sum(cells_of(pair))
         if together and judged and (pair["left"] == 0 or not many):
             found.append((left, right, pair["about"], judged))
     values = [stats.mcnemar_exact(one["only_left"], one["only_right"]) for *_, one, _ in found]
@@ -101,6 +101,3 @@ def about_pairs(folder: SweepFolder) -> tuple[AboutPair, ...]:
         )
         for (left, right, one, judged), p in zip(found, stats.holm(values), strict=True)
     )
-
-
-_JUDGED = ("holds", "violated")

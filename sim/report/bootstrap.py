@@ -39,30 +39,31 @@ class MeanCost(NamedTuple):
 
     runs: int
     """Those that ended."""
-    paid_in: int
-    """Runs in which it is not 0."""
+    paid_in: int | None
+    """Runs in which it is not 0; None without the tables of runs."""
     mean: float | None
     interval: Interval | None
     """Not below 0; None when `paid_in` is below TELLING_MIN."""
 
 
 class PairedCost(NamedTuple):
-    """What two rule sets cost on the cases that ended under both; intervals as in MeanCost."""
+    """What two rule sets cost on the cases that ended under both; intervals as in MeanCost.
 
-    differing: int
-    """Cases in which it is not the same under both."""
-    difference: float
+    All is None for a rule set that is its own baseline, and where no case ended under both.
+    """
+
+    differing: int | None = None
+    """Cases in which it is not the same under both; None without the tables of runs."""
+    difference: float | None = None
     """Mean of (this - baseline)."""
-    difference_interval: Interval | None
+    difference_interval: Interval | None = None
     """None when `differing` is below TELLING_MIN."""
-    ratio: float | None
+    ratio: float | None = None
     """Mean of this / mean of the baseline; None when the latter is 0."""
-    ratio_interval: Interval | None
+    ratio_interval: Interval | None = None
 
 
-def costs(
-    by_case: Values, baselines: Sequence[int]
-) -> tuple[list[MeanCost], list[PairedCost | None]]:
+def costs(by_case: Values, baselines: Sequence[int]) -> tuple[list[MeanCost], list[PairedCost]]:
     """One cost under each rule set, alone and against its baseline.
 
     Args:
@@ -79,7 +80,7 @@ def costs(
     parts = iter(np.split(sums, np.cumsum([block.shape[1] for block in blocks])[:-1], axis=1))
     return (
         [_mean(block, next(parts)) for block in alone],
-        [None if block is None else _comparison(block, next(parts)) for block in paired],
+        [PairedCost() if block is None else _comparison(block, next(parts)) for block in paired],
     )
 
 
@@ -122,11 +123,11 @@ def _mean(block: Values, drawn: Values) -> MeanCost:
     return MeanCost(runs, paid_in, float(own[0, 1]) / runs, interval)
 
 
-def _comparison(block: Values, drawn: Values) -> PairedCost | None:
+def _comparison(block: Values, drawn: Values) -> PairedCost:
     own = block.sum(axis=0, keepdims=True)
     cases, this, base = own[0, :3].tolist()
     if not cases:
-        return None
+        return PairedCost()
     telling = [int(np.count_nonzero(block[:, column])) for column in (5, 1, 2)]
     by_difference = by_ratio = None
     drawn = _with_two_runs(drawn)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from sim.check.counters import COSTS
 from sim.report import bootstrap, case_values
-from sim.report.pairs import baselines_of
+from sim.report.bootstrap import MeanCost, PairedCost
+from sim.report.pairs import baselines_of, pair_of
 from sim.report.sweep_folder import SweepFolder
 from sim.sweeps import wording
 from sim.sweeps.stats import Interval
@@ -112,61 +112,44 @@ def costs_of(folder: SweepFolder, *, intervals: bool = True) -> tuple[Cost, ...]
 
 
 def _cost(folder: SweepFolder, counter: str, baselines: tuple[int, ...], *, tables: bool) -> Cost:
-    if not tables:
-        places = enumerate(baselines)
-        found = [_from_tallies(folder, counter, place, baseline) for place, baseline in places]
-        return Cost(counter, COSTS[counter], tuple(found))
+    if tables:
+        by_case = case_values.costs_by_case(folder, counter)[folder.cases]
+        alone, paired = bootstrap.costs(by_case, baselines)
+    else:
+        alone, paired = _means(folder, counter, baselines)
     labels = [entry["label"] for entry in folder.tallies["rule_sets"]]
-    by_case = case_values.costs_by_case(folder, counter)[folder.cases]
-    alone, paired = bootstrap.costs(by_case, baselines)
-    return Cost(
-        counter,
-        COSTS[counter],
-        tuple(
-            CostOfRuleSet(
-                label=label,
-                baseline=labels[baseline],
-                runs=one.runs,
-                mean=one.mean,
-                interval=one.interval,
-                paid_in=one.paid_in,
-                ratio=compared.ratio if compared else None,
-                ratio_interval=compared.ratio_interval if compared else None,
-                difference=compared.difference if compared else None,
-                difference_interval=compared.difference_interval if compared else None,
-                differing=compared.differing if compared else None,
-            )
-            for label, baseline, one, compared in zip(labels, baselines, alone, paired, strict=True)
-        ),
-    )
+    found = [
+        CostOfRuleSet(labels[place], labels[baseline], **one._asdict(), **compared._asdict())
+        for place, (baseline, one, compared) in enumerate(
+            zip(baselines, alone, paired, strict=True)
+        )
+    ]
+    return Cost(counter, COSTS[counter], tuple(found))
 
 
-def _from_tallies(folder: SweepFolder, counter: str, place: int, baseline: int) -> CostOfRuleSet:
-    """Means alone."""
-    entry, reference = (folder.tallies["rule_sets"][one] for one in (place, baseline))
-    runs, total = entry["ended"], entry["totals"][counter]
-    base = reference["totals"][counter] / reference["ended"] if reference["ended"] else 0.0
-    return CostOfRuleSet(
-        label=entry["label"],
-        baseline=reference["label"],
-        runs=runs,
-        mean=total / runs if runs else None,
-        interval=None,
-        paid_in=None,
-        ratio=total / runs / base if runs and base and place != baseline else None,
-        ratio_interval=None,
-        difference=_mean_difference(folder.tallies["pairs"], counter, place, baseline),
-        difference_interval=None,
-        differing=None,
-    )
+def _means(
+    folder: SweepFolder, counter: str, baselines: tuple[int, ...]
+) -> tuple[list[MeanCost], list[PairedCost]]:
+    """What the tallies say: means alone."""
+    entries = folder.tallies["rule_sets"]
+    means = [one["totals"][counter] / one["ended"] if one["ended"] else None for one in entries]
+    alone = [
+        MeanCost(one["ended"], None, mean, None) for one, mean in zip(entries, means, strict=True)
+    ]
+    paired = [
+        PairedCost(
+            difference=_mean_difference(folder, counter, place, baseline),
+            ratio=mean / base
+            if mean is not None and (base := means[baseline]) and place != baseline
+            else None,
+        )
+        for place, (mean, baseline) in enumerate(zip(means, baselines, strict=True))
+    ]
+    return alone, paired
 
 
-def _mean_difference(
-    pairs: list[dict[str, Any]], counter: str, place: int, baseline: int
-) -> float | None:
-    wanted = {place, baseline}
-    pair = next((pair for pair in pairs if {pair["left"], pair["right"]} == wanted), None)
-    if pair is None or not pair["ended"]:
+def _mean_difference(folder: SweepFolder, counter: str, place: int, baseline: int) -> float | None:
+    if place == baseline:
         return None
-    sign = 1 if pair["left"] == baseline else -1
-    return float(sign * pair["differences"][counter] / pair["ended"])
+    pair = pair_of(folder, baseline, place)
+    return float(pair["differences"][counter] / pair["ended"]) if pair["ended"] else None

@@ -15,6 +15,7 @@ from sim.foreign import markdown
 from sim.report.conditions import conditions_of
 from sim.report.costs import Cost, costs_of
 from sim.report.families import share_of
+from sim.report.pairs import cells_of, pair_of
 from sim.report.rates import rate_of
 from sim.report.sweep_folder import SweepFolder
 from sim.sweeps import stats, wording
@@ -108,15 +109,9 @@ def _rows(folder: SweepFolder, block: Block, costs: Sequence[Cost]) -> list[list
 def _against_first(folder: SweepFolder, block: Block) -> list[str]:
     """How many cases each value cured and spoiled, of those judged under both."""
     first, *others = block.places
-    pairs: dict[tuple[int, int], dict[str, Any]] = {
-        (pair["left"], pair["right"]): pair["verdicts"] for pair in folder.tallies["pairs"]
-    }
     cells = [""]
     for place in others:
-        verdicts = pairs[min(first, place), max(first, place)]
-        cured, spoiled = (verdicts.get(name, 0) for name in ("violated/holds", "holds/violated"))
-        if place < first:
-            cured, spoiled = spoiled, cured
+        _, cured, spoiled, _ = cells_of(pair_of(folder, first, place))
         p = wording.p_value(stats.mcnemar_exact(cured, spoiled))
         cells.append(f"{cured} cured, {spoiled} spoiled ({p})")
     return cells

@@ -121,18 +121,22 @@ def difference_of(folder: SweepFolder, place: int, other: int, *, about: bool) -
 
     Compared is what the plan is `about`, or else whether any invariant was violated.
     """
-    wanted = {place, other}
-    pair = next(one for one in folder.tallies["pairs"] if {one["left"], one["right"]} == wanted)
+    pair = pair_of(folder, place, other)
     both, only_left, only_right, neither = cells_of(pair)
     judged = both + only_left + only_right + neither
     if not judged:
         return None
     if about:
         only_left, only_right = pair["about"]["only_left"], pair["about"]["only_right"]
-    if pair["left"] == other:
-        only_left, only_right = only_right, only_left
     interval = stats.paired_difference(only_left, only_right, judged)
     return Difference((only_left - only_right) / judged, interval)
+
+
+def pair_of(folder: SweepFolder, left: int, right: int) -> dict[str, Any]:
+    """What the tallies counted of two rule sets on the same cases, by their places."""
+    wanted = {left, right}
+    pair = next(one for one in folder.tallies["pairs"] if {one["left"], one["right"]} == wanted)
+    return pair if pair["left"] == left else _turned(pair)
 
 
 def baselines_of(rule_sets: list[dict[str, Any]]) -> tuple[int, ...]:
@@ -163,15 +167,23 @@ def _differing(left: dict[str, Any], right: dict[str, Any]) -> set[str]:
 
 
 def _turned(pair: dict[str, Any]) -> dict[str, Any]:
+    """The same with left and right changed; a difference is right - left."""
     verdicts = {
         "/".join(reversed(name.split("/"))): cases for name, cases in pair["verdicts"].items()
     }
-    invariants = {
-        name: {**one, "only_left": one["only_right"], "only_right": one["only_left"]}
-        for name, one in pair["invariants"].items()
+    return {
+        **pair,
+        "left": pair["right"],
+        "right": pair["left"],
+        "verdicts": verdicts,
+        "about": _sides_changed(pair["about"]),
+        "invariants": {name: _sides_changed(one) for name, one in pair["invariants"].items()},
+        "differences": {name: -value for name, value in pair["differences"].items()},
     }
-    sides = {"left": pair["right"], "right": pair["left"]}
-    return {**pair, **sides, "verdicts": verdicts, "invariants": invariants}
+
+
+def _sides_changed(cases: dict[str, int]) -> dict[str, int]:
+    return {**cases, "only_left": cases["only_right"], "only_right": cases["only_left"]}
 
 
 def cells_of(pair: dict[str, Any]) -> tuple[int, int, int, int]:

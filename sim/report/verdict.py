@@ -16,7 +16,7 @@ from sim.check.families import FAMILIES
 from sim.report.about import ANY, blocks_by_first_rule, measure_of, title_of
 from sim.report.families import Share, share_of
 from sim.report.grid import Block
-from sim.report.pairs import difference_of
+from sim.report.pairs import difference_of, pair_of
 from sim.report.rates import rate_of
 from sim.report.sweep_folder import SweepFolder
 from sim.sweeps import stats, wording
@@ -223,12 +223,9 @@ def differing_in(
     """
     found = []
     for one in folder.environments:
-        by_sides = {(pair["left"], pair["right"]): pair for pair in one.tallies["pairs"]}
         for block in blocks:
             for left, right in sides:
-                turned = block.places[left] > block.places[right]
-                low, high = sorted((block.places[left], block.places[right]))
-                pair = by_sides[low, high]
+                pair = pair_of(one, block.places[left], block.places[right])
                 alone = [title_of(folder, block).strip()] if len(blocks) > 1 else []
                 alone += [one.environment] if len(folder.environments) > 1 else []
                 for name, cases in pair["invariants"].items():
@@ -241,7 +238,7 @@ def differing_in(
                                 block.values[right],
                                 ", ".join(alone),
                                 cases["both"],
-                                *(only[::-1] if turned else only),
+                                *only,
                                 stats.mcnemar_exact(*only),
                             )
                         )

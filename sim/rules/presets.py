@@ -31,6 +31,15 @@ _KAFKA: dict[str, RuleValue] = {
     "lag_metric": "on_clean",
 }
 
+_BEFORE_KIP_534: dict[str, RuleValue] = {
+    **_KAFKA,
+    "high_watermark_waits_for": "caught_up",
+    "tombstone_removal": "last_modified",
+    "marker_lookup": "by_key",
+    "empty_segments": "in_range",
+    "index_entries": "per_append",
+}
+
 _KAFKA_4: dict[str, RuleValue] = {"fix": "empty_batch", "old_formats": "converted"}
 
 _KRAFT: dict[str, RuleValue] = {
@@ -49,15 +58,7 @@ PRESETS: dict[str, Preset] = {
     for preset in (
         Preset(
             "kafka-2.8",
-            {
-                **_KAFKA,
-                "high_watermark_waits_for": "caught_up",
-                "tombstone_removal": "last_modified",
-                "marker_lookup": "by_key",
-                "empty_segments": "in_range",
-                "index_entries": "per_append",
-                "cleaner_bound": "leo",
-            },
+            {**_BEFORE_KIP_534, "cleaner_bound": "leo"},
             "Kafka before KIP-534 and before the cleaner was bounded by the high watermark",
             "LogCleaner.scala at 2.8.2; KAFKA-13194 and KIP-534 came with 3.1.0",
         ),
@@ -87,30 +88,16 @@ PRESETS: dict[str, Preset] = {
         ),
         Preset(
             "kip-280-pr8103",
-            {
-                **_KAFKA,
-                "strategy": "header",
-                "header_form": "first_varint",
-                "high_watermark_waits_for": "caught_up",
-                "tombstone_removal": "last_modified",
-                "marker_lookup": "by_key",
-                "empty_segments": "in_range",
-                "index_entries": "per_append",
-            },
+            {**_BEFORE_KIP_534, "strategy": "header", "header_form": "first_varint"},
             "KIP-280 as it was coded upstream and closed unmerged: a map of dirty keys only",
             "apache/kafka PR 8103",
         ),
         Preset(
             "kip-280-azure",
             {
-                **_KAFKA,
+                **_BEFORE_KIP_534,
                 "strategy": "header",
                 "header_form": "unchecked_varint",
-                "high_watermark_waits_for": "caught_up",
-                "tombstone_removal": "last_modified",
-                "marker_lookup": "by_key",
-                "empty_segments": "in_range",
-                "index_entries": "per_append",
                 "cleaner_bound": "leo",
             },
             "KIP-280 as it was merged into a fork of Kafka 2.4 and 2.6",

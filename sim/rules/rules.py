@@ -54,16 +54,11 @@ class Rules(NamedTuple):
         Raises:
             BadInput: A rule or a value does not exist; the message lists what is allowed.
         """
-        by_group: dict[str, dict[str, RuleValue]] = {}
-        for name, value in values.items():
-            checked = check_value(name, value, where=where)
+        checked = {name: check_value(name, value, where=where) for name, value in values.items()}
+        for name in checked:
             if name not in GROUP_OF:
                 raise BadInput(f"{place_of(name, where)}: is for a scenario")
-            by_group.setdefault(GROUP_OF[name], {})[name] = checked
-        changed: dict[str, Any] = {
-            group: getattr(self, group)._replace(**own) for group, own in by_group.items()
-        }
-        return self._replace(**changed)
+        return Rules(*(_with(group, checked) for group in self))
 
     def as_dict(self) -> dict[str, RuleValue]:
         """All rules with their values by name, group by group in order of declaration."""
@@ -96,14 +91,12 @@ class Settings(NamedTuple):
         of_rules = {
             name: value for name, value in values.items() if name not in UpgradeOrders._fields
         }
-        orders: dict[str, Any] = {
+        orders = {
             name: check_value(name, value, where=where)
             for name, value in values.items()
-            if name in UpgradeOrders._fields
+            if name not in of_rules
         }
-        return Settings(
-            self.rules.with_values(of_rules, where=where), self.upgrade._replace(**orders)
-        )
+        return Settings(self.rules.with_values(of_rules, where=where), _with(self.upgrade, orders))
 
     def as_dict(self) -> dict[str, RuleValue]:
         """All values by name: those of the rules in their order, then the orders of upgrades."""
@@ -124,11 +117,14 @@ DEFAULTS: dict[str, RuleValue] = Settings().as_dict()
 """The default of every rule, those of upgrades last."""
 
 RULES: dict[str, RuleSpec] = {
-    name: spec
-    for group in (*Rules(), UpgradeOrders())
-    for name, spec in rules_of(type(group)).items()
+    name: spec for group in (*Rules(), UpgradeOrders()) for name, spec in rules_of(group).items()
 }
 """Every rule by name, in the order of `Settings`."""
+
+
+def _with(group: Any, values: Mapping[str, object]) -> Any:
+    """A group of rules with those of the values that are its own."""
+    return group._replace(**{name: values[name] for name in group._fields if name in values})
 
 
 def check_value(name: str, value: object, *, where: str = "rules") -> RuleValue:
@@ -186,16 +182,12 @@ def _kind(default: RuleValue, minimum: int | None) -> str:
     return "an integer" if minimum is None else f"an integer from {minimum}"
 
 
-def _parse(value: object, kind: type) -> RuleValue | None:
-    if kind is bool:
-        if isinstance(value, bool):
-            return value
-        return {"true": True, "false": False}.get(value) if isinstance(value, str) else None
-    if kind is int:
-        if isinstance(value, int) and not isinstance(value, bool):
-            return value
-        return whole_number(value) if isinstance(value, str) else None
-    return value if isinstance(value, str) and value else None
+def _parse(value: Any, kind: type) -> RuleValue | None:
+    """The value, or what its text stands for; None = it is none of this kind."""
+    if isinstance(value, str) and kind is not str:
+        return {"true": True, "false": False}.get(value) if kind is bool else whole_number(value)
+    fits = isinstance(value, kind) and isinstance(value, bool) == (kind is bool)
+    return value if fits and value != "" else None
 
 
 def listed(values: object) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import NamedTuple, get_type_hints
+from typing import Any, NamedTuple, get_args, get_type_hints
 
 from sim.compaction.extending import meaning_of
 from sim.limits import Limit
@@ -32,26 +32,40 @@ def shown(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-class RuleSpec(NamedTuple):
-    """One rule, in the annotation of the field that holds it.
+class Open(NamedTuple):
+    """What a rule takes that has no list of values.
 
     Attributes:
+        source: Who says so.
+        limit: Largest allowed number, or longest text.
+        minimum: Smallest allowed number.
+    """
+
+    source: str
+    limit: Limit
+    minimum: int | None = None
+
+
+class RuleSpec(NamedTuple):
+    """One rule, as the annotation of the field that holds it says.
+
+    Attributes:
+        name: Its name in files and on the command line: that of the field.
         decides: What it decides, for people.
         choices: Its values, the default first; empty when any number or text will do. A registry
             of strategies, fixes or the like stands for what is in it when asked: each has a
             `source`, perhaps an `example`, and `means` or a docstring.
         source: Who says so, of a rule that takes any number or text; else each value has its own.
-        minimum: Smallest allowed number, for rules that take one.
         limit: Largest allowed number, or longest text, for rules that take any.
-        name: Its name in files and on the command line: that of the field.
+        minimum: Smallest allowed number, for rules that take one.
     """
 
+    name: str
     decides: str
     choices: tuple[Value, ...] | Mapping[str, object] = ()
     source: str = ""
-    minimum: int | None = None
     limit: Limit | None = None
-    name: str = ""
+    minimum: int | None = None
 
     @property
     def values(self) -> tuple[RuleValue, ...]:
@@ -70,17 +84,26 @@ class RuleSpec(NamedTuple):
         )
 
 
-def rule(decides: str, **values: Value) -> RuleSpec:
-    """A rule with these values, the default first; `true` and `false` are those of a flag."""
-    flags: dict[str, RuleValue] = {"true": True, "false": False}
-    named = [value._replace(name=flags.get(name, name)) for name, value in values.items()]
-    return RuleSpec(decides, tuple(named))
+def rules_of(group: NamedTuple) -> dict[str, RuleSpec]:
+    """The rules of a group of defaults by name, in the order of its fields.
+
+    The annotation of a field is the rule: its type, what it decides, then a `Value` for each of
+    the values in the order of the type, a registry that has them, or what an `Open` rule takes.
+    """
+    kinds = get_type_hints(type(group), include_extras=True)
+    return {name: _rule(name, kinds[name], default) for name, default in group._asdict().items()}
 
 
-def rules_of(group: type) -> dict[str, RuleSpec]:
-    """The rules of a group by name, in the order of its fields."""
-    kinds = get_type_hints(group, include_extras=True)
-    return {name: kind.__metadata__[0]._replace(name=name) for name, kind in kinds.items()}
+def _rule(name: str, kind: Any, default: RuleValue) -> RuleSpec:
+    decides, *given = kind.__metadata__
+    match given:
+        case [Open() as any_that_fits]:
+            return RuleSpec(name, decides, (), *any_that_fits)
+        case [dict() as registry]:
+            return RuleSpec(name, decides, registry)
+    names = (default, not default) if kind.__origin__ is bool else get_args(kind.__origin__)
+    named = zip(given, names, strict=True)
+    return RuleSpec(name, decides, tuple(value._replace(name=one) for value, one in named))
 
 
 def source_of(described: object) -> str:

@@ -6,7 +6,7 @@ from typing import Annotated, NamedTuple
 
 from sim.limits import INT_SETTING, NAME, SETTING
 from sim.log.offset_index import INDEX_INTERVAL_BYTES
-from sim.rules.spec import RuleSpec
+from sim.rules.spec import Open
 
 
 class TopicSettings(NamedTuple):
@@ -24,36 +24,21 @@ class TopicSettings(NamedTuple):
 
     strategy_header: Annotated[
         str,
-        RuleSpec(
-            "name of the header that the header strategy reads",
-            source="KIP-280, compaction.strategy.header",
-            limit=NAME,
-        ),
+        "name of the header that the header strategy reads",
+        Open("KIP-280, compaction.strategy.header", NAME),
     ] = "version"
     delete_retention_ms: Annotated[
         int,
-        RuleSpec(
-            "ms from the first pass that keeps a tombstone to the first that may remove it",
-            source="delete.retention.ms, KIP-534",
-            minimum=0,
-            limit=SETTING,
-        ),
+        "ms from the first pass that keeps a tombstone to the first that may remove it",
+        Open("delete.retention.ms, KIP-534", SETTING, minimum=0),
     ] = 86_400_000
     index_interval_bytes: Annotated[
         int,
-        RuleSpec(
-            "bytes of a segment after which its offset index gets an entry before the next batch",
-            source="index.interval.bytes; LogSegment.append",
-            minimum=0,
-            limit=INT_SETTING,
-        ),
+        "bytes of a segment after which its offset index gets an entry before the next batch",
+        Open("index.interval.bytes; LogSegment.append", INT_SETTING, minimum=0),
     ] = INDEX_INTERVAL_BYTES
     min_isr: Annotated[
         int,
-        RuleSpec(
-            "isr: smallest in-sync set with which the high watermark moves",
-            source="min.insync.replicas, KIP-966",
-            minimum=1,
-            limit=INT_SETTING,
-        ),
+        "isr: smallest in-sync set with which the high watermark moves",
+        Open("min.insync.replicas, KIP-966", INT_SETTING, minimum=1),
     ] = 1

@@ -21,7 +21,6 @@ def entry(
     verdicts: Verdicts,
     *,
     totals: dict[str, int] | None = None,
-    squares: dict[str, int] | None = None,
     counts: dict[str, dict[str, int]] | None = None,
     shortest: list[dict[str, Any]] | None = None,
 ) -> dict[str, Any]:
@@ -41,7 +40,7 @@ def entry(
         },
         "ended": cases - everything["error"],
         "totals": dict.fromkeys(COUNTERS, 0) | (totals or {}),
-        "squares": dict.fromkeys(COSTS, 0) | (squares or {}),
+        "squares": dict.fromkeys(COSTS, 0),
         "shortest": shortest or [],
         "earliest": [
             {"invariant": run["first_invariant"], "at_ms": 1, "run_id": 36, "sentence": "so early"}
@@ -51,8 +50,6 @@ def entry(
 
 
 def pair(left: int, right: int, verdicts: Verdicts, **more: Any) -> dict[str, Any]:
-    nothing = dict.fromkeys(COSTS, 0)
-    sums = {name: nothing | more.pop(name, {}) for name in ("differences", "squares")}
     return {
         "left": left,
         "right": right,
@@ -60,10 +57,12 @@ def pair(left: int, right: int, verdicts: Verdicts, **more: Any) -> dict[str, An
         "other_weather": 0,
         "ended": sum(verdicts.values()),
         "invariants": {},
-        "families": {},
         "about": {"both": 0, "only_left": 0, "only_right": 0},
-        **sums,
-    } | more
+        "families": {},
+        "squares": dict.fromkeys(COSTS, 0),
+        **more,
+        "differences": dict.fromkeys(COSTS, 0) | more.get("differences", {}),
+    }
 
 
 def violating_run(run_id: int, sentence: str) -> dict[str, Any]:
@@ -129,7 +128,6 @@ def _pairs_of_both_fixes() -> list[dict[str, Any]]:
             {"holds/holds": 876, "violated/holds": 120, "error/holds": 2, "holds/inconclusive": 2},
             ended=998,
             differences={"bytes_retained": 99_800, "empty_batches": 499, "stale_reads_last": 0},
-            squares={"bytes_retained": 20_000_000, "empty_batches": 499, "stale_reads_last": 0},
         ),
         pair(
             0,
@@ -164,7 +162,6 @@ def both_fixes(out: Path) -> Path:
             "none",
             {"holds": 878, "violated": 120, "error": 2},
             totals={"bytes_retained": 998_000, "stale_reads_last": 0},
-            squares={"bytes_retained": 1_000_000_000},
             counts={
                 "invariant": {"no-offset-reuse": 120, "state-machine-safety": 80},
                 "first_invariant": {"no-offset-reuse": 120},
@@ -178,7 +175,6 @@ def both_fixes(out: Path) -> Path:
             "empty_batch",
             {"holds": 998, "inconclusive": 2},
             totals={"bytes_retained": 1_200_000, "empty_batches": 500},
-            squares={"bytes_retained": 1_500_000_000, "empty_batches": 500},
             counts={"reason": {"max_events: 100000": 2}},
         ),
         entry(
@@ -186,7 +182,6 @@ def both_fixes(out: Path) -> Path:
             "leo_retention",
             {"holds": 993, "violated": 7},
             totals={"bytes_retained": 1_100_000, "stale_reads_last": 100},
-            squares={"bytes_retained": 1_300_000_000, "stale_reads_last": 100},
             counts={
                 "invariant": {"no-offset-reuse": 7},
                 "first_invariant": {"no-offset-reuse": 7},

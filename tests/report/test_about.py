@@ -1,7 +1,7 @@
 """What rates are rates of, by family and by environment, and what a plan is about."""
 
 import json
-from collections.abc import Sequence
+from itertools import combinations, product
 from pathlib import Path
 from typing import Any
 
@@ -47,7 +47,7 @@ def both(left: int, right: int, reused: int) -> dict[str, Any]:
     return pair(left, right, verdicts, about={"both": 0, "only_left": reused, "only_right": 0})
 
 
-def sweep(out: Path, about: Sequence[str] = ("no-offset-reuse", LOG_DIVERGENCE)) -> Path:
+def sweep(out: Path) -> Path:
     """Nine cases of 100 with hunts, none without; the fix helps."""
 
     def entries(reused: int, hunted: int) -> list[dict[str, Any]]:
@@ -63,34 +63,34 @@ def sweep(out: Path, about: Sequence[str] = ("no-offset-reuse", LOG_DIVERGENCE))
         entries(9, 70),
         [both(0, 1, 9)],
         environments={"plain": plain, "hunted": hunted},
-        plan={"about": list(about)},
+        plan={"about": ["no-offset-reuse", LOG_DIVERGENCE]},
     )
 
 
-def test_a_caption_says_what_the_rates_are_rates_of(tmp_path: Path) -> None:
-    plain, hunted = read_folder(sweep(tmp_path)).environments
+@pytest.fixture(scope="module")
+def out(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = sweep(tmp_path_factory.mktemp("about"))
+    write_report(folder)
+    return folder
+
+
+def test_what_the_cases_are_is_said_once_for_all_tables(out: Path) -> None:
+    plain, hunted = map(conditions_of, read_folder(out).environments)
     rest = (
         "55.0 % of 2.00 outages per case outlast the retention of 86,400,000 ms; "
         "25.0 % of sends late; 0.50 forced rolls per case"
     )
 
-    assert conditions_of(plain).text == f"plain: 100 cases, no hunts; {rest}"
-    assert conditions_of(hunted).text == f"hunted: 100 cases, 70.0 % with a scripted hunt; {rest}"
+    assert plain.text == f"plain: 100 cases, no hunts; {rest}"
+    assert hunted.text == f"hunted: 100 cases, 70.0 % with a scripted hunt; {rest}"
+    for page in ("report.md", "report.html"):
+        text = (out / page).read_text()
+        for part in ("70.0 %", "86,400,000 ms", "with a scripted hunt"):
+            assert text.count(part) == 2  # in the short table and in that of all conditions
 
 
-@pytest.mark.parametrize("page", ["report.md", "report.html"])
-def test_what_the_cases_are_is_said_once_for_all_tables(tmp_path: Path, page: str) -> None:
-    out = sweep(tmp_path)
-    write_report(out)
-
-    text = (out / page).read_text()
-    assert text.count("70.0 %") == 2  # in the short table, and in that of all conditions
-    assert text.count("86,400,000 ms") == 2  # of each environment
-    assert text.count("with a scripted hunt") == 2
-
-
-def test_families_are_counted_per_run_and_per_chance_and_all_are_listed(tmp_path: Path) -> None:
-    found = {one.name: one for one in families_of(read_folder(sweep(tmp_path)).environments[1])}
+def test_families_are_counted_per_run_and_per_chance_and_all_are_listed(out: Path) -> None:
+    found = {one.name: one for one in families_of(read_folder(out).environments[1])}
 
     divergence = found[LOG_DIVERGENCE]
     assert divergence.invariants == ("no-offset-reuse",)
@@ -101,8 +101,8 @@ def test_families_are_counted_per_run_and_per_chance_and_all_are_listed(tmp_path
     assert {DELETED_KEY_RETURNS, NO_FAMILY} <= set(found)
 
 
-def test_rule_sets_are_compared_by_what_the_plan_is_about(tmp_path: Path) -> None:
-    (found,) = about_pairs(read_folder(sweep(tmp_path)).environments[1])
+def test_rule_sets_are_compared_by_what_the_plan_is_about(out: Path) -> None:
+    (found,) = about_pairs(read_folder(out).environments[1])
 
     assert (found.left, found.right) == ("none", "empty_batch")
     assert (found.both, found.only_left, found.only_right) == (0, 9, 0)
@@ -111,8 +111,9 @@ def test_rule_sets_are_compared_by_what_the_plan_is_about(tmp_path: Path) -> Non
     assert found.adjusted_p == pytest.approx(2 / 2**9)
 
 
-def test_the_terminal_names_the_environment_of_each_row(tmp_path: Path) -> None:
-    rows = comparison_table(sweep(tmp_path))
+def test_terminal_and_document_have_each_environment_beside_all_cases(out: Path) -> None:
+    rows = comparison_table(out)
+    content = json.loads((out / "report.json").read_text())
 
     assert [(row["environment"], row["rule set"], row["violated"]) for row in rows] == [
         ("plain", "none", "0"),
@@ -120,14 +121,6 @@ def test_the_terminal_names_the_environment_of_each_row(tmp_path: Path) -> None:
         ("hunted", "none", "9"),
         ("hunted", "empty_batch", "0"),
     ]
-
-
-def test_the_document_has_each_environment_beside_all_cases(tmp_path: Path) -> None:
-    out = sweep(tmp_path)
-    write_report(out)
-
-    content = json.loads((out / "report.json").read_text())
-
     assert [one["name"] for one in content["environments"]] == ["plain", "hunted"]
     assert [one["rates"][0]["violated"] for one in content["environments"]] == [0, 9]
     assert content["rates"][0]["violated"] == 9
@@ -141,12 +134,12 @@ def test_fixes_are_compared_under_each_strategy(tmp_path: Path) -> None:
             "swept": {"fix": fix, "strategy": strategy},
         }
         for index, (strategy, fix) in enumerate(
-            (strategy, fix) for strategy in ("header", "offset") for fix in ("none", "empty_batch")
+            product(("header", "offset"), ("none", "empty_batch"))
         )
     ]
     entries = [runs(index, one["label"], 0, hunted=0) for index, one in enumerate(rule_sets)]
     entries[0] = runs(0, "header: none", 9, hunted=0)
-    pairs = [both(left, right, 0) for left in range(4) for right in range(left + 1, 4)]
+    pairs = [both(left, right, 0) for left, right in combinations(range(4), 2)]
     out = write_folder(tmp_path, rule_sets, entries, pairs, plan={"about": ["no-offset-reuse"]})
 
     assert [(one.left, one.right) for one in about_pairs(read_folder(out))] == [

@@ -11,57 +11,44 @@ from sim.report.comparison import compare
 from tests.report.folders import both_fixes, entry, pair, rule_set, write_folder
 
 
-def test_a_rate_is_out_of_the_runs_that_were_judged(tmp_path: Path) -> None:
-    none, empty_batch, _ = compare(read_folder(both_fixes(tmp_path))).rates
+@pytest.fixture(scope="module")
+def both(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return both_fixes(tmp_path_factory.mktemp("comparison"))
+
+
+def test_a_rate_is_out_of_the_runs_that_were_judged_and_never_a_bare_zero(both: Path) -> None:
+    none, empty_batch, _ = compare(read_folder(both)).rates
 
     assert (none.violated, none.judged, none.rate) == (120, 998, 120 / 998)
     assert none.exact is not None
     assert none.exact.low < 120 / 998 < none.exact.high
-    assert empty_batch.judged == 998
-
-
-def test_nothing_seen_is_an_interval_and_never_a_bare_zero(tmp_path: Path) -> None:
-    empty_batch = compare(read_folder(both_fixes(tmp_path))).rates[1]
-
     assert empty_batch.exact == pytest.approx((0, 0.003689), abs=1e-6)
     assert empty_batch.text == "none of 998 runs (0 to 0.37 %)"
     assert empty_batch.share_text == "none (0 to 0.37 %)"
 
 
-def test_the_pair_asked_for_comes_first_whatever_the_order_in_the_plan(tmp_path: Path) -> None:
-    pairs = compare(read_folder(both_fixes(tmp_path))).pairs
+def test_the_pair_asked_for_comes_first_and_others_are_corrected_for_being_many(both: Path) -> None:
+    first, *others = compare(read_folder(both)).pairs
 
-    assert [(one.left, one.right) for one in pairs] == [
-        ("leo_retention", "empty_batch"),
-        ("none", "empty_batch"),
-        ("none", "leo_retention"),
+    assert [(one.left, one.right, one.headline) for one in (first, *others)] == [
+        ("leo_retention", "empty_batch", True),
+        ("none", "empty_batch", False),
+        ("none", "leo_retention", False),
     ]
-    assert [one.headline for one in pairs] == [True, False, False]
-    first = pairs[0]
     assert (first.both, first.only_left, first.only_right, first.neither) == (0, 7, 0, 991)
     assert first.left_out == 2
     assert first.difference == 7 / 998
     assert first.p == first.adjusted_p == pytest.approx(2 / 2**7)
-
-
-def test_a_pair_is_compared_invariant_by_invariant(tmp_path: Path) -> None:
-    first = compare(read_folder(both_fixes(tmp_path))).pairs[0]
-
     assert [(one.invariant, one.only_left, one.only_right) for one in first.invariants] == [
         ("no-offset-reuse", 7, 0),
         ("log-matching", 1, 0),
     ]
     assert [one.adjusted_p for one in first.invariants] == pytest.approx([2 * 2 / 2**7, 1])
-
-
-def test_other_pairs_are_corrected_for_being_many(tmp_path: Path) -> None:
-    _, *others = compare(read_folder(both_fixes(tmp_path))).pairs
-
     assert sorted(one.adjusted_p / one.p for one in others) == pytest.approx([1, 2])
 
 
-def test_costs_are_compared_with_the_same_cases_without_a_fix(tmp_path: Path) -> None:
-    bytes_retained, _, empty_batches, _ = compare(read_folder(both_fixes(tmp_path))).costs
+def test_costs_are_compared_with_the_same_cases_without_a_fix(both: Path) -> None:
+    bytes_retained, _, empty_batches, _ = compare(read_folder(both)).costs
 
     none, empty_batch, leo_retention = bytes_retained.rule_sets
     assert (none.mean, none.ratio, none.difference) == (1_000, None, None)
@@ -117,8 +104,8 @@ def test_the_baseline_has_the_other_rules_of_the_rule_set(tmp_path: Path) -> Non
     assert [one.difference for one in costs[:2]] == [None, None]
 
 
-def test_the_table_for_a_terminal_has_a_row_per_rule_set(tmp_path: Path) -> None:
-    rows = comparison_table(both_fixes(tmp_path))
+def test_the_table_for_a_terminal_has_a_row_per_rule_set(both: Path) -> None:
+    rows = comparison_table(both)
 
     assert rows[1] == {
         "rule set": "empty_batch",
