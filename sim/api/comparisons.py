@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import TYPE_CHECKING
 
 from sim.api.markup import grid, when
 from sim.errors import BadInput, did_you_mean
@@ -12,35 +12,17 @@ from sim.errors import BadInput, did_you_mean
 if TYPE_CHECKING:
     import pandas as pd
 
-    from sim.api.recorded import Recorded
-    from sim.api.scenarios import Scenario
+    from sim.api.runs import Run
 
 
-class Compared(Protocol):
-    """What is asked of each run."""
-
-    scenario: Scenario
-
-    @property
-    def recorded(self) -> Recorded:
-        """What happened."""
-
-    @property
-    def verdict(self) -> str:
-        """What came of it."""
-
-
-R = TypeVar("R", bound=Compared)
-
-
-class Comparison(Mapping[str, R]):
+class Comparison(Mapping[str, "Run"]):
     """The same case under different rules: a mapping from what differs to the run."""
 
-    def __init__(self, runs: Mapping[str, R]) -> None:
+    def __init__(self, runs: Mapping[str, Run]) -> None:
         """Runs of one case by their label."""
         self._runs = dict(runs)
 
-    def __getitem__(self, label: str) -> R:
+    def __getitem__(self, label: str) -> Run:
         """The run under those rules. Raises BadInput when there is none."""
         if label not in self._runs:
             hint = did_you_mean(label, self._runs)

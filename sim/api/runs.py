@@ -12,7 +12,7 @@ from sim.api.comparisons import Comparison
 from sim.api.markup import facts, shorten, when
 from sim.api.recorded import Recorded, record
 from sim.api.scenarios import Scenario, Source, Value, load
-from sim.api.shrunk import Shrunk, smallest
+from sim.api.shrunk import Shrunk, shrunk
 from sim.api.texts import Explanation
 from sim.api.timelines import Timeline
 from sim.errors import BadInput, did_you_mean
@@ -291,8 +291,8 @@ class Run:
     def save(self, folder: str | Path, invariant: str | None = None) -> Path:
         """Write a folder with all there is about this failure below `folder`; its path.
 
-        The scenario, the trace, the sentence, why, a picture, the command (`sim.failures`). What
-        is there is never overwritten.
+        The scenario, the trace, the sentence, why, a picture, the command (`sim.failures`); what
+        of it is shrunk in 5 s at most, with its picture. What is there is never overwritten.
 
         Args:
             folder: Where; it is made if need be.
@@ -328,7 +328,7 @@ class Run:
             )
         return found
 
-    def shrink(self, invariant: str | None = None, *, within_s: float | None = 10.0) -> Shrunk[Run]:
+    def shrink(self, invariant: str | None = None, *, within_s: float | None = 10.0) -> Shrunk:
         """The same failure in as little as can be: mostly a story of a few steps.
 
             >>> import sim
@@ -343,24 +343,9 @@ class Run:
         Raises:
             BadInput: Nothing is violated, or not this.
         """
-        found = self.violation(invariant)
-        small = smallest(self.scenario, found.invariant, within_s=within_s)
-        witness = Run(small.scenario, about=found.invariant)
-        return Shrunk(
-            run=witness,
-            scenario=small.scenario,
-            invariant=found.invariant,
-            steps=small.steps,
-            events=len(witness.recorded.events),
-            events_before=len(self.recorded.events),
-            tries=small.tries,
-            complete=small.complete,
-            near_miss=small.near_miss,
-            change=small.change,
-            heals_origin=small.heals_origin,
-        )
+        return shrunk(self, self.violation(invariant).invariant, within_s=within_s)
 
-    def compare(self, *fixes: str, **rules: Value | Sequence[Value]) -> Comparison[Run]:
+    def compare(self, *fixes: str, **rules: Value | Sequence[Value]) -> Comparison:
         """The same case under other rules: same workload, same faults, same seed.
 
             >>> import sim

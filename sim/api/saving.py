@@ -2,40 +2,24 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
-from sim.api.recorded import Recorded
 from sim.api.scenarios import Scenario
 from sim.errors import BadInput
 
 if TYPE_CHECKING:
+    from sim.api.runs import Run
     from sim.check import Violation
     from sim.failures import Failure
     from sim.files.trace_file import TraceHeader
 
 
-class Failed(Protocol):
-    """What is asked of a run."""
-
-    scenario: Scenario
-
-    @property
-    def id(self) -> str:
-        """Its name."""
-
-    @property
-    def recorded(self) -> Recorded:
-        """What happened."""
-
-    @property
-    def command(self) -> str | None:
-        """What runs it."""
-
-    def violation(self, invariant: str | None = None) -> Violation:
-        """What went wrong."""
+SHRINK_S = 5.0
+"""Seconds that shrinking a failure for its folder may take; most need less than one."""
 
 
-def failure_of(run: Failed, invariant: str | None = None) -> Failure:
+def failure_of(run: Run, invariant: str | None = None) -> Failure:
     """What the folder of a failing run is made of.
 
     Raises:
@@ -47,10 +31,11 @@ def failure_of(run: Failed, invariant: str | None = None) -> Failure:
     failed = recorded.violations or recorded.differences or recorded.verdict == "inconclusive"
     if not failed:
         raise BadInput(f"{run.id}: all is as expected; only a failure gets a folder")
+    found = run.violation(invariant) if recorded.violations or invariant else None
     return Failure(
         id=run.id.replace(" ", "-"),
         title=scenario.title,
-        violation=run.violation(invariant) if recorded.violations or invariant else None,
+        violation=found,
         violations=recorded.violations,
         not_judged=recorded.not_judged,
         notes=recorded.notes,
@@ -66,7 +51,24 @@ def failure_of(run: Failed, invariant: str | None = None) -> Failure:
         digest=recorded.digest,
         scenario=scenario.as_file,
         made_by=run.command,
+        shrunk=partial(_shrunk, scenario, None if recorded.cut_off else found),
     )
+
+
+def _shrunk(scenario: Scenario, found: Violation | None) -> dict[str, str]:
+    """The files of the smallest run that violates the same for the same cause, if any does."""
+    if found is None:
+        return {}
+    from sim.api.runs import run
+    from sim.failures.pages import SHRUNK, SHRUNK_PICTURE
+    from sim.shrink.witness import witness_of
+
+    content: Any = scenario.content
+    witness = witness_of(content, found.invariant, within_s=SHRINK_S, source=scenario.source)
+    if witness.interrupted:
+        raise KeyboardInterrupt
+    picture = run(witness.text).timeline(found.invariant).svg
+    return {SHRUNK: witness.text, SHRUNK_PICTURE: picture}
 
 
 def _header(scenario: Scenario) -> TraceHeader:

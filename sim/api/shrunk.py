@@ -4,31 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from sim.api.markup import facts, plain_text
 from sim.api.scenarios import Scenario, load
 
 if TYPE_CHECKING:
-    from sim.api.recorded import Recorded
-
-
-class Shown(Protocol):
-    """What is asked of the run of a witness."""
-
-    @property
-    def recorded(self) -> Recorded:
-        """What happened."""
-
-    def timeline(self, invariant: str | None = None) -> Any:
-        """Its picture."""
-
-
-R = TypeVar("R", bound=Shown)
+    from sim.api.runs import Run
 
 
 @dataclass(frozen=True)
-class Shrunk(Generic[R]):
+class Shrunk:
     """A witness: the same invariant is violated for the same cause, in as little as can be.
 
     `print` shows its scenario file.
@@ -48,7 +34,7 @@ class Shrunk(Generic[R]):
             rule, either; False = no rule that was tried heals both.
     """
 
-    run: R
+    run: Run
     scenario: Scenario
     invariant: str
     steps: int | None
@@ -94,37 +80,31 @@ class Shrunk(Generic[R]):
         return facts(rows) + plain_text(str(self)) + picture
 
 
-class Found(NamedTuple):
-    """The witness of a failure; the fields are those of `Shrunk`."""
-
-    scenario: Scenario
-    steps: int | None
-    tries: int
-    complete: bool
-    near_miss: Scenario | None
-    change: str
-    heals_origin: bool
-
-
-def smallest(scenario: Scenario, invariant: str, *, within_s: float | None) -> Found:
-    """Shrink what a scenario violates.
+def shrunk(run: Run, invariant: str, *, within_s: float | None) -> Shrunk:
+    """See `Run.shrink`.
 
     Raises:
-        BadInput: It does not violate it.
+        BadInput: The run does not violate the invariant.
     """
+    from sim.api.runs import Run
     from sim.shrink.engine import Budget
     from sim.shrink.witness import Case
 
-    content: Any = scenario.content
-    case = Case(content, invariant, source=scenario.source)
+    content: Any = run.scenario.content
+    case = Case(content, invariant, source=run.scenario.source)
     found = case.shrink(Budget(within_s), hasty=True)
     near = case.near_miss()
-    return Found(
-        load(found.text),
-        found.steps,
-        found.tries,
-        found.complete,
-        None if near is None else load(case.near_miss_text(near)),
-        "" if near is None else near.change,
-        near is None or near.heals_origin,
+    witness = Run(load(found.text), about=invariant)
+    return Shrunk(
+        run=witness,
+        scenario=witness.scenario,
+        invariant=invariant,
+        steps=found.steps,
+        events=len(witness.recorded.events),
+        events_before=len(run.recorded.events),
+        tries=found.tries,
+        complete=found.complete,
+        near_miss=None if near is None else load(case.near_miss_text(near)),
+        change="" if near is None else near.change,
+        heals_origin=near is None or near.heals_origin,
     )

@@ -166,7 +166,7 @@ def _run(words: Sequence[str]) -> int:
 
     load_installed()
     command = command_of(name)
-    parser = Parser(name, command.run.__doc__ or "")
+    parser = Parser(name, command.about)
     command.declare(parser)
     return run_within_bounds(command, parser.values_of(words[1 + name.count(" ") :]))
 

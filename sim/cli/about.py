@@ -3,36 +3,30 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 from sim.cli import output
-from sim.cli.arguments import Command, Parser, take_json, take_plugins
+from sim.cli.arguments import Command, Json
 from sim.cli.output import EXIT_FAILED, print_json, print_table
+from sim.cli.signatures import Argument
 from sim.cli.values import Number, told
 from sim.errors import BadInput
 from sim.limits import COUNT, SETTING
 
 
-def _list_takes(parser: Parser) -> None:
-    parser.add_argument(
-        "what",
-        metavar="TABLE",
-        help="rules, presets, invariants, reached, mixes, ops (steps of stories), faults, columns "
-        "(of a sweep's tables), limits, scenarios or topics.",
-    )
-    parser.add_argument(
-        "--in",
-        dest="folder",
-        type=Path,
-        metavar="DIR",
-        help="Where to look for scenarios (default: ./scenarios, else the shipped ones).",
-    )
-    take_plugins(parser)
-    take_json(parser)
+def list_(
+    what: Annotated[str, Argument(metavar="TABLE")],
+    *,
+    folder: Annotated[Path | None, Argument(metavar="DIR", flags=("--in",))] = None,
+    as_json: Json = False,
+) -> int:
+    """List what there is, from the code, each with its source.
 
-
-def list_(what: str, *, folder: Path | None, as_json: bool) -> int:
-    """List what there is, from the code, each with its source."""
+    Args:
+        what: rules, presets, invariants, reached, mixes, ops (steps of stories), faults, columns
+            (of a sweep's tables), limits, scenarios or topics.
+        folder: Where to look for scenarios (default: ./scenarios, else the shipped ones).
+    """
     from sim.cli import listing
 
     if what == "rules":
@@ -72,36 +66,23 @@ def _list_rules(rows: list[dict[str, Any]], as_json: bool) -> None:
         print("\n".join(rule_lines(rows, output.width())))
 
 
-def _capacity_takes(parser: Parser) -> None:
-    parser.add_argument(
-        "--buffer",
-        dest="buffer_bytes",
-        type=Number(1, limit=SETTING),
-        default=128 * 1024 * 1024,
-        metavar="BYTES",
-        help="log.cleaner.dedupe.buffer.size.",
-    )
-    parser.add_argument(
-        "--load-factor",
-        type=Number(0, 1, whole=False),
-        default=0.9,
-        metavar="F",
-        help="log.cleaner.io.buffer.load.factor.",
-    )
-    parser.add_argument(
-        "--keys",
-        type=Number(1, limit=COUNT),
-        metavar="N",
-        help="Distinct dirty keys to be cleaned.",
-    )
-    take_plugins(parser)
-    take_json(parser)
-
-
-def capacity(*, buffer_bytes: int, load_factor: float, keys: int | None, as_json: bool) -> int:
+def capacity(
+    *,
+    buffer_bytes: Annotated[
+        int, Argument(Number(1, limit=SETTING), "BYTES", flags=("--buffer",))
+    ] = 128 * 1024 * 1024,
+    load_factor: Annotated[float, Argument(Number(0, 1, whole=False), "F")] = 0.9,
+    keys: Annotated[int | None, Argument(Number(1, limit=COUNT), "N")] = None,
+    as_json: Json = False,
+) -> int:
     """Say how many keys the offset map of one cleaner holds, and how many rounds N keys take.
 
     A strategy that compares versions keeps one beside each offset: 8 more bytes a key (KIP-280).
+
+    Args:
+        buffer_bytes: log.cleaner.dedupe.buffer.size.
+        load_factor: log.cleaner.io.buffer.load.factor.
+        keys: Distinct dirty keys to be cleaned.
     """
     from sim.compaction import STRATEGIES, entry_bytes, map_capacity, rounds_needed
 
@@ -126,12 +107,7 @@ def capacity(*, buffer_bytes: int, load_factor: float, keys: int | None, as_json
     return 0
 
 
-def _doctor_takes(parser: Parser) -> None:
-    take_plugins(parser)
-    take_json(parser)
-
-
-def doctor(*, as_json: bool) -> int:
+def doctor(*, as_json: Json = False) -> int:
     """Say what this machine can run, and what is missing for the rest."""
     from sim.cli.listing import capabilities
 
@@ -147,7 +123,7 @@ def doctor(*, as_json: bool) -> int:
 
 
 COMMANDS = {
-    "list": Command(list_, _list_takes),
-    "capacity": Command(capacity, _capacity_takes, is_one_run=True),
-    "doctor": Command(doctor, _doctor_takes),
+    "list": Command(list_, has_bounds=False),
+    "capacity": Command(capacity, is_one_run=True, has_bounds=False),
+    "doctor": Command(doctor, has_bounds=False),
 }

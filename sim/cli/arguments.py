@@ -9,15 +9,16 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, NoReturn
+from typing import Annotated, Any, NamedTuple, NoReturn
 
+from sim.cli.bounding import take_bounds
 from sim.cli.explaining import EXPLAIN, with_explain_apart
 from sim.cli.output import complain, terminal_width
+from sim.cli.signatures import Argument, about, declare
 from sim.cli.values import Number, StoreOnce, path_of, told
 from sim.errors import BadInput, did_you_mean
-from sim.limits import SECONDS, SEED
+from sim.limits import RUN, SECONDS, SEED
 
-SEED_MAX = SEED.most
 _MISSING = "the following arguments are required: "
 """How argparse begins to say so."""
 
@@ -26,21 +27,36 @@ class Command(NamedTuple):
     """One command of the program.
 
     Attributes:
-        run: Does it and returns the exit status. It takes each argument by its name; its docstring
-            is the help.
-        declare: Adds what it takes to its parser.
+        run: Does it and returns the exit status. Its signature says what it takes, its docstring
+            is the help (`sim.cli.signatures`).
         is_one_run: It is one run, or little beside one, and bounded like one; others bound each of
             their runs alone.
+        has_bounds: Whether it has the options that bound a run; the command need not know of them.
+        has_plugins: The same of the option that imports a module.
     """
 
     run: Callable[..., int]
-    declare: Callable[[Parser], None]
     is_one_run: bool = False
+    has_bounds: bool = True
+    has_plugins: bool = True
+
+    @property
+    def about(self) -> str:
+        """Its help, without what it says of its arguments."""
+        return about(self.run)
 
     @property
     def summary(self) -> str:
         """The first sentence of its help, in one line."""
-        return " ".join((self.run.__doc__ or "").split("\n\n")[0].split())
+        return " ".join(self.about.split("\n\n")[0].split())
+
+    def declare(self, parser: argparse.ArgumentParser) -> None:
+        """Adds what it takes to a parser."""
+        declare(parser, self.run)
+        if self.has_plugins:
+            _take_plugins(parser)
+        if self.has_bounds:
+            take_bounds(parser)
 
 
 class Parser(argparse.ArgumentParser):
@@ -154,33 +170,6 @@ def place(text: str) -> Path | str:
     return of(text)
 
 
-def take_run(parser: Parser) -> None:
-    """What has a run to look into: a file, or the folder of a sweep, as `file`."""
-    parser.add_argument(
-        "file",
-        type=shipped,
-        help="A story or a scenario, or the id of a shipped one; or the folder of a sweep.",
-    )
-
-
-def take_within(parser: Parser, default_s: float, help_text: str) -> None:
-    """`--within SECONDS`, as `within`."""
-    parser.add_argument(
-        "--within",
-        type=Number(0, whole=False, limit=SECONDS),
-        default=default_s,
-        metavar="SECONDS",
-        help=help_text,
-    )
-
-
-def take_json(parser: Parser) -> None:
-    """`--json`, as `as_json`."""
-    parser.add_argument(
-        "--json", dest="as_json", action="store_true", help="Print one JSON document."
-    )
-
-
 class _LoadPlugin(argparse.Action):
     """Imports a plugin at once, before other arguments are looked at."""
 
@@ -190,7 +179,7 @@ class _LoadPlugin(argparse.Action):
         load_plugins([arguments[2]])
 
 
-def take_plugins(parser: Parser) -> None:
+def _take_plugins(parser: argparse.ArgumentParser) -> None:
     """`--plugin`, which a command need not know of: the module is imported when it is read."""
     parser.add_argument(
         "--plugin",
@@ -202,42 +191,46 @@ def take_plugins(parser: Parser) -> None:
     )
 
 
-def take_rules(parser: Parser) -> None:
-    """`--rule`, a list of texts."""
-    parser.add_argument(
-        "--rule",
-        action="append",
+RunOf = Annotated[
+    Path,
+    Argument(
+        shipped,
+        help="A story or a scenario, or the id of a shipped one; or the folder of a sweep.",
+    ),
+]
+"""What has a run to look into."""
+RunId = Annotated[int | None, Argument(Number(0, limit=RUN), "RUN_ID")]
+Folder = Annotated[Path, Argument(metavar="DIR", help="A sweep's folder.")]
+SeedOf = Annotated[
+    int | None, Argument(Number(0, SEED.most), "N", help="Replace the scenario's seed.")
+]
+Seconds = Annotated[float, Argument(Number(0, whole=False, limit=SECONDS), "SECONDS")]
+Json = Annotated[bool, Argument(flags=("--json",), help="Print one JSON document.")]
+GivenRules = Annotated[
+    list[str] | None,
+    Argument(
         metavar="NAME=VALUE",
+        flags=("--rule",),
         help="Replace a rule, or preset=NAME; may be given more than once.",
-    )
-
-
-def take_failures(parser: Parser) -> None:
-    """`--failures`."""
-    parser.add_argument(
-        "--failures",
-        type=Path,
+    ),
+]
+"""What `rule_values` reads."""
+FailuresIn = Annotated[
+    Path | None,
+    Argument(
         metavar="DIR",
         help="Of a failure, write a folder with all there is about it below this folder.",
-    )
-
-
-def take_trace(parser: Parser) -> None:
-    """`--trace`, the path of a file to write."""
-    parser.add_argument(
-        "--trace",
-        type=Path,
+    ),
+]
+TraceOut = Annotated[
+    Path | None,
+    Argument(
         metavar="OUT",
         help="Write everything that happened to this file, a line of JSON each (replog-trace/1, "
         "described in sim/trace/FORMAT.md).",
-    )
-
-
-def take_output(parser: Parser, help_text: str, *, required: bool = False) -> None:
-    """`--output` or `-o`, the path of a file to write."""
-    parser.add_argument(
-        "-o", "--output", type=Path, metavar="OUT", required=required, help=help_text
-    )
+    ),
+]
+Output = Annotated[Path | None, Argument(metavar="OUT", flags=("-o", "--output"))]
 
 
 def rule_values(given: list[str] | None) -> dict[str, str]:

@@ -2,35 +2,40 @@
 
 from __future__ import annotations
 
-from typing import Any
+from argparse import ArgumentParser
+from typing import TYPE_CHECKING, Any
 
 from sim.bounds import MEGABYTES, SECONDS, Bounds, Inconclusive, bounded, each_run_within
-from sim.cli import arguments, values
+from sim.cli.signatures import call
+from sim.cli.values import Number
 from sim.limits import MEGABYTES as MOST_MEGABYTES
 from sim.limits import SECONDS as MOST_SECONDS
+
+if TYPE_CHECKING:
+    from sim.cli.arguments import Command
 
 ALLOW_MORE = "--max-seconds and --max-memory-mb allow more"
 
 
-def take_bounds(parser: arguments.Parser) -> None:
-    """Both options; a command need not know of them."""
+def take_bounds(parser: ArgumentParser) -> None:
+    """Adds both options."""
     parser.add_argument(
         "--max-seconds",
-        type=values.Number(0, whole=False, limit=MOST_SECONDS),
+        type=Number(0, whole=False, limit=MOST_SECONDS),
         default=SECONDS,
         metavar="S",
         help="A run that takes longer is inconclusive, status 3; 0 = no bound.",
     )
     parser.add_argument(
         "--max-memory-mb",
-        type=values.Number(0, limit=MOST_MEGABYTES),
+        type=Number(0, limit=MOST_MEGABYTES),
         default=MEGABYTES,
         metavar="MB",
         help="So is a run that needs more memory; 0 = no bound.",
     )
 
 
-def run_within_bounds(command: arguments.Command, given: dict[str, Any]) -> int:
+def run_within_bounds(command: Command, given: dict[str, Any]) -> int:
     """Run a command with what it takes; each run within the bounds that were given.
 
     Raises:
@@ -41,7 +46,7 @@ def run_within_bounds(command: arguments.Command, given: dict[str, Any]) -> int:
     bounds = Bounds(seconds or None, megabytes or None)
     with each_run_within(bounds):
         if not command.is_one_run:
-            return command.run(**given)
+            return call(command.run, given)
         with bounded() as watch:
-            return command.run(**given)
+            return call(command.run, given)
     raise Inconclusive(f"{watch.reached}; {ALLOW_MORE}")

@@ -5,10 +5,11 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
-from sim.cli.arguments import Command, Parser, plugin_arguments, take_json, take_plugins
+from sim.cli.arguments import Command, Folder, Json, plugin_arguments
 from sim.cli.output import print_json, print_table, tell, width
+from sim.cli.signatures import Argument
 from sim.cli.streams import beneath
 from sim.foreign import shell
 from sim.foreign.lines import one_line
@@ -22,29 +23,22 @@ LISTED_MAX = 6
 """Most rule sets that are listed for each cause; with more, those with the most runs."""
 
 
-def _takes(parser: Parser) -> None:
-    parser.add_argument("folder", type=Path, metavar="DIR", help="A sweep's folder.")
-    parser.add_argument(
-        "--shrink",
-        action="store_true",
-        help="Also shrink one run of each cause; the witnesses are kept in DIR/witnesses.",
-    )
-    parser.add_argument(
-        "--stories",
-        type=Path,
-        metavar="DIR",
-        help="The track record: stories of known causes (default: those that come with Replog).",
-    )
-    take_plugins(parser)
-    take_json(parser)
-
-
-def causes(folder: Path, *, shrink: bool, stories: Path | None, as_json: bool) -> int:
+def causes(
+    folder: Folder,
+    *,
+    shrink: bool = False,
+    stories: Annotated[Path | None, Argument(metavar="DIR")] = None,
+    as_json: Json = False,
+) -> int:
     """Why the runs of a sweep fail: grouped by cause, each with an example and a known story.
 
     A cause is a family of invariants and the mechanism that broke one, read from the events of each
     run. A folder that is older than this column is run again, its failing runs alone. Exit status
     0: told, whatever there is to tell; 2: no such sweep.
+
+    Args:
+        shrink: Also shrink one run of each cause; the witnesses are kept in DIR/witnesses.
+        stories: The track record: stories of known causes (default: those that come with Replog).
     """
     from sim.causes import add_witnesses, causes_of
 
@@ -130,4 +124,4 @@ def _wrapped(text: str) -> list[str]:
     )
 
 
-COMMANDS = {"causes": Command(causes, _takes)}
+COMMANDS = {"causes": Command(causes, has_bounds=False)}

@@ -5,8 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sim.cli.arguments import Command, Parser, take_json
-from sim.cli.bounding import take_bounds
+from sim.cli.arguments import Command, Json
 from sim.cli.output import EXIT_FAILED, EXIT_INCONCLUSIVE, complain, print_json, tell
 from sim.errors import BadInput
 
@@ -14,17 +13,14 @@ if TYPE_CHECKING:
     from sim.certify import Certificate
 
 
-def _certify_takes(parser: Parser) -> None:
-    parser.add_argument("trace", type=Path, help="A trace, as --trace writes it.")
-    take_bounds(parser)
-    take_json(parser)
-
-
-def certify(trace: Path, *, as_json: bool) -> int:
+def certify(trace: Path, *, as_json: Json = False) -> int:
     """Judge a run again by its trace alone, and say whether the run found the same.
 
     The oracle shares no code with the simulator and its checks. Exit status: 0 both agree, 1 they
     do not, 2 the trace is cut, edited or contradicts itself, 3 a rule of the run is not known.
+
+    Args:
+        trace: A trace, as --trace writes it.
     """
     from sim.certify import Refused, Undecidable
     from sim.certify import certify as judge
@@ -95,4 +91,4 @@ def _show(made: Certificate) -> None:
     print(f"{verdict}: {len(made.judged)} invariants judged, {both} violated by both")
 
 
-COMMANDS = {"certify": Command(certify, _certify_takes, is_one_run=True)}
+COMMANDS = {"certify": Command(certify, is_one_run=True, has_plugins=False)}

@@ -5,9 +5,10 @@ from __future__ import annotations
 import argparse
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, cast
+from typing import Annotated, Any
 
-from sim.cli.arguments import Command, Parser, place, shipped
+from sim.cli.arguments import Command, place, shipped
+from sim.cli.signatures import Argument
 from sim.cli.values import told
 from sim.errors import BadInput
 from sim.extras import check_extra
@@ -21,15 +22,14 @@ INSTALL = {
 }
 
 
-def _completion_takes(parser: Parser) -> None:
-    parser.add_argument("shell", metavar="SHELL", help=f"{', '.join(SHELLS[:-1])} or {SHELLS[-1]}.")
-
-
-def completion(shell: str) -> int:
+def completion(shell: Annotated[str, Argument(metavar="SHELL")]) -> int:
     """Print what makes a shell complete this command; for bash: eval "$(replog completion bash)".
 
     It is made of the command's own parser: commands, options, names of tables, rules with their
     values, invariants, and files and folders where these are meant.
+
+    Args:
+        shell: bash, zsh, fish or tcsh.
     """
     if shell not in SHELLS:
         raise BadInput(f"completion {told(shell)}: allowed: {', '.join(SHELLS)}")
@@ -60,7 +60,7 @@ def whole_parser() -> argparse.ArgumentParser:
             continue  # argparse cannot have both: `sweep PLAN`, and `sweep check`
         command = command_of(name)
         parser = groups.get(group, commands).add_parser(last, help=command.summary, add_help=False)
-        command.declare(cast("Parser", parser))
+        command.declare(parser)
         _take_help(parser)
         for action in parser._actions:  # noqa: SLF001 -- argparse lists them nowhere else
             _complete(action, name)
@@ -105,4 +105,4 @@ def _names_of(command: str) -> Mapping[str, list[str]]:
     return everywhere | own.get(command, {})
 
 
-COMMANDS = {"completion": Command(completion, _completion_takes)}
+COMMANDS = {"completion": Command(completion, has_bounds=False, has_plugins=False)}

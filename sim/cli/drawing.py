@@ -6,24 +6,21 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 from sim.cli.arguments import (
     Command,
-    Parser,
+    GivenRules,
+    Output,
+    RunId,
     plugin_arguments,
     rule_values,
     shipped,
-    take_output,
-    take_plugins,
-    take_rules,
 )
-from sim.cli.bounding import take_bounds
 from sim.cli.output import EXIT_INCONCLUSIVE, complain, tell, width
-from sim.cli.values import Number
+from sim.cli.signatures import Argument
 from sim.errors import BadInput, did_you_mean
 from sim.foreign import shell
-from sim.limits import RUN
 
 if TYPE_CHECKING:
     from sim.api.recorded import Recorded
@@ -36,68 +33,31 @@ _RULES = 6
 _KINDS = (".html", ".svg", ".png", ".txt")
 
 
-def _draw_takes(parser: Parser) -> None:
-    parser.add_argument(
-        "source",
-        type=shipped,
-        metavar="FILE|DIR",
-        help="A story or a timed scenario, or the id of a shipped one; or the folder of a sweep.",
-    )
-    parser.add_argument(
-        "run_id",
-        type=Number(0, limit=RUN),
-        nargs="?",
-        metavar="RUN_ID",
-        help="Of a sweep: the run's number.",
-    )
-    take_output(
-        parser,
-        "The file to write: .html steps through the run in a browser, .svg and .png are for "
-        "documents, .txt is what is printed without -o.",
-    )
-    parser.add_argument(
-        "--invariant",
-        metavar="NAME",
-        help="Draw the first violation of this one. Default: the first violation, or the end.",
-    )
-    parser.add_argument(
-        "--against",
-        action="append",
-        metavar="NAME=VALUE",
-        help="Of an HTML page: the same case under another rule, or preset=NAME, beside it; may be "
-        "given more than once.",
-    )
-    parser.add_argument(
-        "--all",
-        dest="everything",
-        action="store_true",
-        help="All events, not only those that led to the violation.",
-    )
-    parser.add_argument(
-        "--step",
-        action="append",
-        metavar="NUMBER=CAPTION",
-        help="Of an SVG or PNG: the logs after this step, or ms, with a caption; more than once.",
-    )
-    take_rules(parser)
-    take_plugins(parser)
-    take_bounds(parser)
-
-
 def draw(
-    source: Path,
-    run_id: int | None,
+    source: Annotated[Path, Argument(shipped, "FILE|DIR")],
+    run_id: RunId = None,
     *,
-    output: Path | None,
-    invariant: str | None,
-    against: list[str] | None,
-    everything: bool,
-    step: list[str] | None,
-    rule: list[str] | None,
+    output: Output = None,
+    invariant: Annotated[str | None, Argument(metavar="NAME")] = None,
+    against: Annotated[list[str] | None, Argument(metavar="NAME=VALUE")] = None,
+    everything: Annotated[bool, Argument(flags=("--all",))] = False,
+    step: Annotated[list[str] | None, Argument(metavar="NUMBER=CAPTION")] = None,
+    rule: GivenRules = None,
 ) -> int:
     """Draw what every replica holds, at the violation or at chosen steps, and what led to it.
 
     Without -o a text of a dozen lines is printed.
+
+    Args:
+        source: A story or a timed scenario, or the id of a shipped one; or the folder of a sweep.
+        run_id: Of a sweep: the run's number.
+        output: The file to write: .html steps through the run in a browser, .svg and .png are for
+            documents, .txt is what is printed without -o.
+        invariant: Draw the first violation of this one. Default: the first violation, or the end.
+        against: Of an HTML page: the same case under another rule, or preset=NAME, beside it; may
+            be given more than once.
+        everything: All events, not only those that led to the violation.
+        step: Of an SVG or PNG: the logs after this step, or ms, with a caption; more than once.
     """
     from sim.files.atomic import check_writable, replacing
 
@@ -242,4 +202,4 @@ def _strip(drawn: Timeline, *, columns: int) -> str:
     return text if about is None else f"{about.invariant}: {about.sentence}\n{text}"
 
 
-COMMANDS = {"draw": Command(draw, _draw_takes, is_one_run=True)}
+COMMANDS = {"draw": Command(draw, is_one_run=True)}

@@ -5,33 +5,30 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
+from sim.cli.signatures import Argument
 from sim.errors import BadInput, did_you_mean
 
 if TYPE_CHECKING:
-    from argparse import ArgumentParser
-
     from sim.check import Violation
     from sim.explain import Explanation
     from sim.rules import Rules
     from sim.trace import Event
 
 EXPLAIN = "--explain"
-_NAME = re.compile(r"[a-z]+(-[a-z]+)+")
-"""What looks like the name of an invariant."""
-
-
-def take_explain(parser: ArgumentParser) -> None:
-    """`--explain`: None = not given, empty = the first violation, else an invariant."""
-    parser.add_argument(
-        EXPLAIN,
-        nargs="?",
-        const="",
+Explain = Annotated[
+    str | None,
+    Argument(
         metavar="INVARIANT",
+        nargs="?",
         help="Tell why it was violated: what decided, what was committed beside what there is, and "
         "what led to it. Without a name, the first violation.",
-    )
+    ),
+]
+"""`--explain`: None = not given, empty = the first violation, else an invariant."""
+_NAME = re.compile(r"[a-z]+(-[a-z]+)+")
+"""What looks like the name of an invariant."""
 
 
 def with_explain_apart(words: Sequence[str]) -> list[str]:

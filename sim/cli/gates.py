@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 import sys
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
-from sim.cli.arguments import Command, Parser, plugin_arguments, take_json, take_plugins
+from sim.cli.arguments import Command, Json, plugin_arguments
 from sim.cli.github import add_to_job_summary, on_github
 from sim.cli.output import EXIT_FAILED, EXIT_INCONCLUSIVE, complain, print_json, tell
+from sim.cli.signatures import Argument
 from sim.cli.streams import beneath
 from sim.cli.values import Number
 from sim.errors import BadInput
@@ -26,109 +28,64 @@ STATUS = {"passed": 0, "failed": EXIT_FAILED, "undecided": EXIT_INCONCLUSIVE}
 """Exit statuses by outcome."""
 
 
-def take_gates(parser: Parser) -> None:
-    """The gates, and what narrows them."""
-    parser.add_argument(
-        "--fail-on",
-        action="append",
-        metavar="NAME[,NAME]",
-        help="Fail if any run violates this family or invariant, `any` invariant, or what the plan "
-        "is `about`; may be given more than once.",
-    )
-    parser.add_argument(
-        "--budget",
-        action="append",
-        metavar="NAME=SHARE%",
-        help="Fail if the runs show that more than this share of them violates it; may be given "
-        "more than once.",
-    )
-    parser.add_argument(
-        "--baseline",
-        type=Path,
-        metavar="DIR",
-        help="Fail if a test shows that something is more frequent than in this earlier sweep.",
-    )
-    parser.add_argument(
-        "--compare",
-        action="append",
-        metavar="NAME[,NAME]",
-        help="What is compared with the baseline (default: every family).",
-    )
-    parser.add_argument(
-        "--rule-set",
-        action="append",
-        metavar="LABEL",
-        help="Judge this rule set alone; may be given more than once.",
-    )
-    parser.add_argument(
-        "--environment",
-        action="append",
-        metavar="NAME",
-        help="Judge this environment alone; may be given more than once.",
-    )
-    parser.add_argument(
-        "--level",
-        type=Number(0, 50, whole=False),
-        default=LEVEL_PERCENT,
-        metavar="PERCENT",
-        help="How often a sound sweep may fail by chance.",
-    )
-    parser.add_argument(
-        "--markdown",
-        type=Path,
-        metavar="FILE",
-        help="Also write a table of the gates to this file.",
-    )
-    parser.add_argument(
-        "--github",
-        action="store_true",
-        help="Print annotations of GitHub Actions; on by itself where GITHUB_ACTIONS is true.",
-    )
+Names = Annotated[list[str] | None, Argument(metavar="NAME[,NAME]")]
 
 
-def gates_from(
-    *,
-    fail_on: list[str] | None,
-    budget: list[str] | None,
-    baseline: Path | None,
-    compare: list[str] | None,
-    rule_set: list[str] | None,
-    environment: list[str] | None,
-    level: float,
-    markdown: Path | None,
-    github: bool,
-) -> Gates | None:
+@dataclass(frozen=True, kw_only=True)
+class GateOptions:
+    """The gates, what narrows them, and who else is told.
+
+    Attributes:
+        fail_on: Fail if any run violates this family or invariant, `any` invariant, or what the
+            plan is `about`; may be given more than once.
+        budget: Fail if the runs show that more than this share of them violates it; may be given
+            more than once.
+        baseline: Fail if a test shows that something is more frequent than in this earlier sweep.
+        compare: What is compared with the baseline (default: every family).
+        rule_set: Judge this rule set alone; may be given more than once.
+        environment: Judge this environment alone; may be given more than once.
+        level: How often a sound sweep may fail by chance.
+        markdown: Also write a table of the gates to this file.
+        github: Print annotations of GitHub Actions; on by itself where GITHUB_ACTIONS is true.
+    """
+
+    fail_on: Names = None
+    budget: Annotated[list[str] | None, Argument(metavar="NAME=SHARE%")] = None
+    baseline: Annotated[Path | None, Argument(metavar="DIR")] = None
+    compare: Names = None
+    rule_set: Annotated[list[str] | None, Argument(metavar="LABEL")] = None
+    environment: Annotated[list[str] | None, Argument(metavar="NAME")] = None
+    level: Annotated[float, Argument(Number(0, 50, whole=False), "PERCENT")] = LEVEL_PERCENT
+    markdown: Annotated[Path | None, Argument(metavar="FILE")] = None
+    github: bool = False
+
+
+def gates_from(given: GateOptions) -> Gates | None:
     """The gates that the options ask for; None without any.
 
     Raises:
         BadInput: One cannot be read, or an option is about gates and there is none.
     """
-    narrowing = {
-        "--rule-set": rule_set,
-        "--environment": environment,
-        "--compare": compare,
-        "--markdown": markdown,
-        "--github": github,
-    }
-    if not (fail_on or budget or baseline):
-        for option, value in narrowing.items():
-            if value:
+    if not (given.fail_on or given.budget or given.baseline):
+        for name in ("rule_set", "environment", "compare", "markdown", "github"):
+            if getattr(given, name):
+                option = f"--{name.replace('_', '-')}"
                 raise BadInput(f"{option}: needs --fail-on, --budget or --baseline")
         return None
-    if compare and baseline is None:
+    if given.compare and given.baseline is None:
         raise BadInput("--compare: needs --baseline")
-    if not level:
+    if not given.level:
         raise BadInput("--level 0: no test fails at that level; expected more than 0")
     from sim.gates import Gates, budget_in, names_in
 
     return Gates(
-        fail_on=_names(fail_on, "--fail-on", names_in),
-        budgets=tuple(map(budget_in, budget or ())),
-        baseline=baseline,
-        compare=_names(compare, "--compare", names_in),
-        rule_sets=tuple(rule_set or ()),
-        environments=tuple(environment or ()),
-        level=level / 100,
+        fail_on=_names(given.fail_on, "--fail-on", names_in),
+        budgets=tuple(map(budget_in, given.budget or ())),
+        baseline=given.baseline,
+        compare=_names(given.compare, "--compare", names_in),
+        rule_sets=tuple(given.rule_set or ()),
+        environments=tuple(given.environment or ()),
+        level=given.level / 100,
     )
 
 
@@ -177,17 +134,17 @@ def verdict_of(folder: Path, gates: Gates) -> Verdict:
     return judge(read_folder(folder), gates)
 
 
-def hand_over(verdict: Verdict, *, markdown: Path | None, github: bool, file: TextIO) -> None:
+def hand_over(verdict: Verdict, given: GateOptions, *, file: TextIO) -> None:
     """Writes what others show; on GitHub Actions its annotations go to `file`."""
     from sim.files.atomic import replacing
     from sim.gates.page import as_markdown, error_commands
 
     page = as_markdown(verdict)
-    if markdown is not None:
-        with replacing(markdown) as written:
+    if given.markdown is not None:
+        with replacing(given.markdown) as written:
             written.write(page.encode())
     add_to_job_summary(page)
-    if github or on_github():
+    if given.github or on_github():
         for line in error_commands(verdict):
             print(line, file=beneath(file))
 
@@ -210,29 +167,27 @@ def show_verdict(verdict: Verdict) -> None:
         print(f"reproduce: {verdict.reproduce}")
 
 
-def _gate_takes(parser: Parser) -> None:
-    parser.add_argument("folder", type=Path, metavar="DIR", help="A finished sweep's folder.")
-    take_gates(parser)
-    take_plugins(parser)
-    take_json(parser)
-
-
-def gate(folder: Path, *, as_json: bool, **options: Any) -> int:
+def gate(
+    folder: Annotated[Path, Argument(metavar="DIR")], *, options: GateOptions, as_json: Json = False
+) -> int:
     """Judge a finished sweep by gates, without running anything.
 
     Status 0: every gate passed. 1: one failed, or a run ended in an exception. 3: the runs are too
     few to decide, or one hit a bound. Tests are exact and one-sided; budgets together, and all that
     is compared with a baseline, are corrected for being many (Holm).
+
+    Args:
+        folder: A finished sweep's folder.
     """
     from sim.gates.page import as_document
     from sim.sweeps.unjudged import unjudged
 
-    gates = gates_from(**options)
+    gates = gates_from(options)
     if gates is None:
         raise BadInput(f"{folder}: no gate; give --fail-on, --budget or --baseline")
     if gates.baseline is not None:
         check_other(gates.baseline, folder)
-    check_markdown(options["markdown"])
+    check_markdown(options.markdown)
     verdict = verdict_of(folder, gates)
     missing = unjudged(verdict.folder.tallies)
     if as_json:
@@ -241,7 +196,7 @@ def gate(folder: Path, *, as_json: bool, **options: Any) -> int:
     else:
         show_verdict(verdict)
     file = sys.stderr if as_json else sys.stdout
-    hand_over(verdict, markdown=options["markdown"], github=options["github"], file=file)
+    hand_over(verdict, options, file=file)
     if missing.first_run is not None:
         words = shell.command([folder, missing.first_run, *plugin_arguments()])
         complain(
@@ -258,4 +213,4 @@ def worst(status: int, errors: int, unfinished: int) -> int:
     return EXIT_INCONCLUSIVE if unfinished else status
 
 
-COMMANDS = {"gate": Command(gate, _gate_takes)}
+COMMANDS = {"gate": Command(gate, has_bounds=False)}

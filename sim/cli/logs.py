@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from sim.cli.arguments import (
     Command,
-    Parser,
+    GivenRules,
+    Json,
     plugin_arguments,
     rule_values,
     shipped,
-    take_json,
-    take_plugins,
-    take_rules,
 )
-from sim.cli.bounding import take_bounds
 from sim.cli.output import EXIT_FAILED, print_json, print_table, tell
+from sim.cli.signatures import Argument
 from sim.foreign import shell
 from sim.foreign.lines import one_line
 
+LogPath = Annotated[
+    Path, Argument(shipped, help="A log file, replog-log/1, JSON; or a shipped one's id.")
+]
+Check = Annotated[bool, Argument(help="Compare with the file's `expect`; exit 1 if it differs.")]
 _ROUNDS_SHOWN = 12
 
 if TYPE_CHECKING:
@@ -28,34 +30,19 @@ if TYPE_CHECKING:
     from sim.logfile.file import LogFile
 
 
-def _take_file_and_check(parser: Parser) -> None:
-    parser.add_argument(
-        "logfile", type=shipped, help="A log file, replog-log/1, JSON; or a shipped one's id."
-    )
-    parser.add_argument(
-        "--check",
-        action="store_true",
-        help="Compare with the file's `expect`; exit 1 if it differs.",
-    )
-
-
-def _clean_takes(parser: Parser) -> None:
-    _take_file_and_check(parser)
-    take_rules(parser)
-    take_plugins(parser)
-    parser.add_argument(
-        "--explain",
-        metavar="KEY",
-        help="Why is this key's tombstone, or value, still here, or already gone?",
-    )
-    take_bounds(parser)
-    take_json(parser)
-
-
 def clean(
-    logfile: Path, *, rule: list[str] | None, explain: str | None, check: bool, as_json: bool
+    logfile: LogPath,
+    *,
+    check: Check = False,
+    rule: GivenRules = None,
+    explain: Annotated[str | None, Argument(metavar="KEY")] = None,
+    as_json: Json = False,
 ) -> int:
-    """Do the steps of a log file; show what the cleaner keeps, removes, and why."""
+    """Do the steps of a log file; show what the cleaner keeps, removes, and why.
+
+    Args:
+        explain: Why is this key's tombstone, or value, still here, or already gone?
+    """
     from sim.logfile.answer import answer_to
     from sim.logfile.file import load_log_file
 
@@ -79,15 +66,9 @@ def clean(
     return _end(differences, check, as_json, _command("clean", logfile, rule))
 
 
-def _eligible_takes(parser: Parser) -> None:
-    _take_file_and_check(parser)
-    take_rules(parser)
-    take_plugins(parser)
-    take_bounds(parser)
-    take_json(parser)
-
-
-def eligible(logfile: Path, *, rule: list[str] | None, check: bool, as_json: bool) -> int:
+def eligible(
+    logfile: LogPath, *, check: Check = False, rule: GivenRules = None, as_json: Json = False
+) -> int:
     """Say which of the logs in a log file the cleaner would choose, and why."""
     from sim.logfile.eligible import select_log
     from sim.logfile.eligible_file import load_eligible_file
@@ -208,6 +189,6 @@ def _show_schedule(schedule: dict[str, Any], file: Path) -> None:
 
 
 COMMANDS = {
-    "clean": Command(clean, _clean_takes, is_one_run=True),
-    "eligible": Command(eligible, _eligible_takes, is_one_run=True),
+    "clean": Command(clean, is_one_run=True),
+    "eligible": Command(eligible, is_one_run=True),
 }

@@ -3,76 +3,44 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Annotated
 
 from sim.cli.arguments import (
     Command,
-    Parser,
+    GivenRules,
+    Json,
+    Output,
     plugin_arguments,
     rule_values,
-    take_json,
-    take_output,
-    take_plugins,
-    take_rules,
 )
-from sim.cli.bounding import take_bounds
 from sim.cli.output import print_json, print_table, tell
+from sim.cli.signatures import Argument
 from sim.errors import BadInput
 from sim.foreign import shell
 
 
-def _matrix_takes(parser: Parser) -> None:
-    parser.add_argument(
-        "paths",
-        nargs="+",
-        type=Path,
-        metavar="paths...",
-        help="Stories, timed scenarios, folders of them.",
-    )
-    parser.add_argument(
-        "--vary",
-        required=True,
-        metavar="RULE[=V,…]",
-        help="The rule in question, and its values.",
-    )
-    parser.add_argument(
-        "--under",
-        action="append",
-        metavar="RULE[=V,…][+RULE…]",
-        help="Another rule, or several joined by +: try every combination of values beside it; "
-        "may be given more than once.",
-    )
-    take_rules(parser)
-    parser.add_argument(
-        "--skip",
-        action="append",
-        metavar="PATTERN",
-        help="Leave out files so named; may be given repeatedly.",
-    )
-    parser.add_argument(
-        "--sweep",
-        action="append",
-        type=Path,
-        metavar="DIR",
-        help="With -o: add what a finished sweep says of the rule.",
-    )
-    take_output(parser, "Write a page of Markdown there.")
-    take_plugins(parser)
-    take_bounds(parser)
-    take_json(parser)
-
-
 def matrix(
-    paths: list[Path],
+    paths: Annotated[list[Path], Argument(metavar="paths...", nargs="+")],
     *,
-    vary: str,
-    under: list[str] | None,
-    rule: list[str] | None,
-    skip: list[str] | None,
-    sweep: list[Path] | None,
-    output: Path | None,
-    as_json: bool,
+    vary: Annotated[str, Argument(metavar="RULE[=V,…]")],
+    under: Annotated[list[str] | None, Argument(metavar="RULE[=V,…][+RULE…]")] = None,
+    rule: GivenRules = None,
+    skip: Annotated[list[str] | None, Argument(metavar="PATTERN")] = None,
+    sweep: Annotated[list[Path] | None, Argument(metavar="DIR")] = None,
+    output: Output = None,
+    as_json: Json = False,
 ) -> int:
-    """Run scenarios under every value of one rule: what holds, under which rules, at what price."""
+    """Run scenarios under every value of one rule: what holds, under which rules, at what price.
+
+    Args:
+        paths: Stories, timed scenarios, folders of them.
+        vary: The rule in question, and its values.
+        under: Another rule, or several joined by +: try every combination of values beside it; may
+            be given more than once.
+        skip: Leave out files so named; may be given repeatedly.
+        sweep: With -o: add what a finished sweep says of the rule.
+        output: Write a page of Markdown there.
+    """
     from sim.files.atomic import check_writable, replacing
     from sim.studies import matrix_page as page
     from sim.studies.matrix import choice_of, choices_of, make_matrix
@@ -129,4 +97,4 @@ def _command(paths: list[Path], vary: str, output: Path, **repeated: object) -> 
     return f"replog matrix {shell.command([*words, *plugin_arguments(), '-o', output])}"
 
 
-COMMANDS = {"matrix": Command(matrix, _matrix_takes, is_one_run=True)}
+COMMANDS = {"matrix": Command(matrix, is_one_run=True)}

@@ -3,49 +3,40 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from typing import Annotated
 
-from sim.cli.arguments import Command, Parser, take_json
-from sim.cli.bounding import take_bounds
+from sim.cli.arguments import Command, Json
 from sim.cli.output import print_json, print_table
+from sim.cli.signatures import Argument
 from sim.cli.values import Number
 from sim.limits import BATCH_RECORDS, COUNT, INT_SETTING, KEYS, LOAD, SEED, SENDS
 
-
-def _traffic_takes(parser: Parser) -> None:
-    def number(option: str, default: int | None, about: str) -> None:
-        parser.add_argument(
-            option, type=Number(1, limit=COUNT), default=default, metavar="N", help=about
-        )
-
-    number("--brokers", 10, "Brokers that share the partitions.")
-    number("--partitions", 1_000_000, "Partitions of the whole cluster.")
-    number("--replication", 1, "Replicas of a partition; the KIP's example has 1.")
-    number("--receivers", None, "Who is sent the records; default: every broker.")
-    parser.add_argument(
-        "--batch",
-        dest="batch_records",
-        type=Number(1, limit=BATCH_RECORDS),
-        default=1,
-        metavar="N",
-        help="Records in a batch.",
-    )
-    take_json(parser)
+Several = Annotated[int, Argument(Number(1, limit=COUNT), "N")]
 
 
 def traffic(
     *,
-    brokers: int,
-    partitions: int,
-    replication: int,
-    receivers: int | None,
-    batch_records: int,
-    as_json: bool,
+    brokers: Several = 10,
+    partitions: Several = 1_000_000,
+    replication: Several = 1,
+    receivers: Annotated[int | None, Argument(Number(1, limit=COUNT), "N")] = None,
+    batch_records: Annotated[
+        int, Argument(Number(1, limit=BATCH_RECORDS), "N", flags=("--batch",))
+    ] = 1,
+    as_json: Json = False,
 ) -> int:
     """Say how many bytes the failure of one broker sends (KIP-630, Amount of Data Replicated).
 
     Once with a record for each partition, which can be compacted by key, and once with an event
     from which everybody works it out, which cannot. The last column counts record and batch
     headers, too.
+
+    Args:
+        brokers: Brokers that share the partitions.
+        partitions: Partitions of the whole cluster.
+        replication: Replicas of a partition; the KIP's example has 1.
+        receivers: Who is sent the records; default: every broker.
+        batch_records: Records in a batch.
     """
     from sim.studies.traffic import traffic_of_a_failure
 
@@ -75,45 +66,28 @@ def traffic(
     return 0
 
 
-def _catchup_takes(parser: Parser) -> None:
-    def number(option: str, name: str, values: Number, default: int, unit: str, about: str) -> None:
-        parser.add_argument(
-            option, dest=name, type=values, default=default, metavar=unit, help=about
-        )
-
-    number("--keys", "keys", Number(1, limit=KEYS), 50, "N", "Keys that are written.")
-    number("--updates", "updates", Number(1, limit=SENDS), 1_000, "N", "Records written.")
-    number(
-        "--fetch-bytes",
-        "fetch_bytes",
-        Number(1, limit=INT_SETTING),
-        4_096,
-        "BYTES",
-        "Most bytes of an answer.",
-    )
-    number("--latency", "latency_ms", Number(1, 100), 5, "MS", "Of one message.")
-    number(
-        "--load-us", "load_us", Number(1, limit=LOAD), 100, "US", "Microseconds to load one record."
-    )
-    number("--seed", "seed", Number(0, limit=SEED), 0, "N", "Of the keys written.")
-    take_bounds(parser)
-    take_json(parser)
-
-
 def catchup(
     *,
-    keys: int,
-    updates: int,
-    fetch_bytes: int,
-    latency_ms: int,
-    load_us: int,
-    seed: int,
-    as_json: bool,
+    keys: Annotated[int, Argument(Number(1, limit=KEYS), "N")] = 50,
+    updates: Annotated[int, Argument(Number(1, limit=SENDS), "N")] = 1_000,
+    fetch_bytes: Annotated[int, Argument(Number(1, limit=INT_SETTING), "BYTES")] = 4_096,
+    latency_ms: Annotated[int, Argument(Number(1, 100), "MS", flags=("--latency",))] = 5,
+    load_us: Annotated[int, Argument(Number(1, limit=LOAD), "US")] = 100,
+    seed: Annotated[int, Argument(Number(0, limit=SEED), "N")] = 0,
+    as_json: Json = False,
 ) -> int:
     """Measure what a new replica costs with a full log, a compacted log, and snapshots.
 
     The same writes, three simulated clusters: what the replica is sent, how long it takes to catch
     up, and what it loads when it restarts (KIP-630, Motivation).
+
+    Args:
+        keys: Keys that are written.
+        updates: Records written.
+        fetch_bytes: Most bytes of an answer.
+        latency_ms: Of one message.
+        load_us: Microseconds to load one record.
+        seed: Of the keys written.
     """
     from sim.studies.catchup import compare
 
@@ -151,6 +125,6 @@ def _bytes(count: int) -> str:
 
 
 COMMANDS = {
-    "traffic": Command(traffic, _traffic_takes, is_one_run=True),
-    "catchup": Command(catchup, _catchup_takes, is_one_run=True),
+    "traffic": Command(traffic, is_one_run=True, has_bounds=False, has_plugins=False),
+    "catchup": Command(catchup, is_one_run=True, has_plugins=False),
 }

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
-from sim.cli.arguments import Command, Parser, take_output
+from sim.cli.arguments import Command, Output
 from sim.cli.output import tell
+from sim.cli.signatures import Argument
 from sim.errors import BadInput, did_you_mean
 from sim.foreign import shell
 
@@ -40,14 +41,16 @@ def kinds() -> dict[str, Kind]:
     }
 
 
-def _new_takes(parser: Parser) -> None:
-    parser.add_argument("kind", metavar="KIND", help="story, scenario, plan or workflow.")
-    take_output(parser, "The file to write (default: print it).")
-    parser.add_argument("--force", action="store_true", help="Replace a file that is there.")
+def new(
+    kind: Annotated[str, Argument(metavar="KIND")], *, output: Output = None, force: bool = False
+) -> int:
+    """Make a small story, scenario, sweep plan or CI workflow with comments; it runs as it is.
 
-
-def new(kind: str, *, output: Path | None, force: bool) -> int:
-    """Make a small story, scenario, sweep plan or CI workflow with comments; it runs as it is."""
+    Args:
+        kind: story, scenario, plan or workflow.
+        output: The file to write (default: print it).
+        force: Replace a file that is there.
+    """
     known = kinds()
     if kind not in known:
         allowed = ", ".join(known)
@@ -80,4 +83,4 @@ def _modeline(output: Path) -> str:
     return f"# yaml-language-server: $schema={named}"
 
 
-COMMANDS = {"new": Command(new, _new_takes)}
+COMMANDS = {"new": Command(new, has_bounds=False, has_plugins=False)}

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
-from sim.cli.arguments import Command, Parser, take_json
+from sim.cli.arguments import Command, Json
 from sim.cli.output import print_json, print_table, progress_console, tell
+from sim.cli.signatures import Argument
 from sim.cli.values import Number
 from sim.errors import BadInput, did_you_mean
 from sim.foreign import shell
@@ -25,31 +26,25 @@ SEED = 5_280
 PAGE, DOCUMENT = "phases.md", "phases.json"
 
 
-def _phases_takes(parser: Parser) -> None:
-    parser.add_argument(
-        "names", nargs="*", metavar="NAME", help="Diagrams to make (default: all there are)."
-    )
-    parser.add_argument(
-        "--cases", type=Number(1, 100_000), default=CASES, metavar="N", help="Cases in each cell."
-    )
-    parser.add_argument(
-        "--seed", type=Number(0, limit=SEEDS), default=SEED, metavar="N", help="Seed."
-    )
-    parser.add_argument(
-        "--out",
-        type=Path,
-        metavar="DIR",
-        help=f"Write {PAGE}, {DOCUMENT} and a figure for each into this folder.",
-    )
-    take_json(parser)
-
-
-def phases(names: list[str], *, cases: int, seed: int, out: Path | None, as_json: bool) -> int:
+def phases(
+    names: Annotated[list[str], Argument(metavar="NAME")],
+    *,
+    cases: Annotated[int, Argument(Number(1, 100_000), "N")] = CASES,
+    seed: Annotated[int, Argument(Number(0, limit=SEEDS), "N")] = SEED,
+    out: Annotated[Path | None, Argument(metavar="DIR")] = None,
+    as_json: Json = False,
+) -> int:
     """Say how often a failure happens over the two or three quantities that decide it.
 
     A deleted key that returns by outage and cleaner period, a late write that outlives its delete
     by lateness, an offset given twice by rolls, pause and outage, a record that waits longer than
     KIP-354 says by disorder. Everything else is held still.
+
+    Args:
+        names: Diagrams to make (default: all there are).
+        cases: Cases in each cell.
+        seed: Seed.
+        out: Write phases.md, phases.json and a figure for each into this folder.
     """
     from sim.studies.phases import QUESTIONS, page
     from sim.studies.phases.question import measure
@@ -115,4 +110,4 @@ def _show(found: Found) -> None:
         print()
 
 
-COMMANDS = {"phases": Command(phases, _phases_takes)}
+COMMANDS = {"phases": Command(phases, has_bounds=False, has_plugins=False)}

@@ -1,32 +1,29 @@
-"""`replog run`, `replog draw`: one scenario file."""
+"""`replog run`: one scenario file."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from sim.cli.arguments import (
-    SEED_MAX,
     Command,
-    Parser,
+    FailuresIn,
+    GivenRules,
+    Json,
+    SeedOf,
+    TraceOut,
     plugin_arguments,
     rule_values,
     shipped,
-    take_failures,
-    take_json,
-    take_plugins,
-    take_rules,
-    take_trace,
 )
-from sim.cli.bounding import take_bounds
-from sim.cli.explaining import explained, in_json, print_explanation, take_explain
+from sim.cli.explaining import Explain, explained, in_json, print_explanation
 from sim.cli.output import (
     print_counters,
     print_json,
     print_violations,
     tell,
 )
-from sim.cli.values import Number
+from sim.cli.signatures import Argument
 from sim.foreign import shell
 
 if TYPE_CHECKING:
@@ -34,38 +31,23 @@ if TYPE_CHECKING:
     from sim.suite.result import CaseResult
 
 
-def _run_takes(parser: Parser) -> None:
-    parser.add_argument(
-        "file",
-        type=shipped,
-        help="A story or a timed scenario, YAML or JSON; or the id of a shipped one.",
-    )
-    parser.add_argument(
-        "--seed", type=Number(0, SEED_MAX), metavar="N", help="Replace the scenario's seed."
-    )
-    take_rules(parser)
-    take_plugins(parser)
-    take_explain(parser)
-    take_bounds(parser)
-    take_json(parser)
-    take_trace(parser)
-    take_failures(parser)
-
-
 def run(
-    file: Path,
+    file: Annotated[Path, Argument(shipped)],
     *,
-    seed: int | None,
-    rule: list[str] | None,
-    explain: str | None,
-    as_json: bool,
-    trace: Path | None,
-    failures: Path | None,
+    seed: SeedOf = None,
+    rule: GivenRules = None,
+    explain: Explain = None,
+    trace: TraceOut = None,
+    failures: FailuresIn = None,
+    as_json: Json = False,
 ) -> int:
     """Run one scenario or story and compare it with what it expects.
 
     With --json each violation tells when it was judged, `at_ms` or `step`, and `since` when it was
     so, in the same unit.
+
+    Args:
+        file: A story or a timed scenario, YAML or JSON; or the id of a shipped one.
     """
     from sim.suite.running import run_file
 
@@ -169,6 +151,4 @@ def _replica_line(name: str, view: dict[str, Any]) -> str:
     )
 
 
-COMMANDS = {
-    "run": Command(run, _run_takes, is_one_run=True),
-}
+COMMANDS = {"run": Command(run, is_one_run=True)}

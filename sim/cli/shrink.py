@@ -6,20 +6,18 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 from sim.cli.arguments import (
     Command,
-    Parser,
+    Json,
+    Output,
+    RunOf,
+    Seconds,
     plugin_arguments,
-    take_json,
-    take_output,
-    take_plugins,
-    take_run,
-    take_within,
 )
-from sim.cli.bounding import take_bounds
 from sim.cli.output import EXIT_INTERRUPTED, complain, print_json, progress_console, tell
+from sim.cli.signatures import Argument
 from sim.cli.values import Number
 from sim.errors import BadInput
 from sim.foreign import shell
@@ -35,39 +33,14 @@ WITHIN_S = 60.0
 LINE_EVERY_S = 10.0
 
 
-def _takes(parser: Parser) -> None:
-    take_run(parser)
-    parser.add_argument(
-        "run_id",
-        type=Number(0, limit=RUN),
-        nargs="?",
-        help="The number of a run, in the folder of a sweep.",
-    )
-    take_output(
-        parser,
-        "The file to write, also while it goes on; a folder gets a file named after the case. "
-        "Default: the result is printed.",
-    )
-    take_within(parser, WITHIN_S, "Stop then, with the best found.")
-    parser.add_argument(
-        "--invariant",
-        metavar="NAME",
-        help="The invariant whose first violation counts. Default: the first one violated, of "
-        "those that the file expects if it expects any.",
-    )
-    take_plugins(parser)
-    take_bounds(parser)
-    take_json(parser)
-
-
 def shrink(
-    file: Path,
-    run_id: int | None,
+    file: RunOf,
+    run_id: Annotated[int | None, Argument(Number(0, limit=RUN))] = None,
     *,
-    output: Path | None,
-    within: float,
-    invariant: str | None,
-    as_json: bool,
+    output: Output = None,
+    within: Seconds = WITHIN_S,
+    invariant: Annotated[str | None, Argument(metavar="NAME")] = None,
+    as_json: Json = False,
 ) -> int:
     """Make a failing run small: the same invariant is violated for the same cause.
 
@@ -79,6 +52,14 @@ def shrink(
     or out of time (status 0) goes on from there when it is called again with the same output.
     The same input gives the same result, however often it was interrupted. Status 2: nothing is
     violated, so there is nothing to shrink.
+
+    Args:
+        run_id: The number of a run, in the folder of a sweep.
+        output: The file to write, also while it goes on; a folder gets a file named after the case.
+            Default: the result is printed.
+        within: Stop then, with the best found.
+        invariant: The invariant whose first violation counts. Default: the first one violated, of
+            those that the file expects if it expects any.
     """
     from sim.shrink.engine import Budget
     from sim.shrink.witness import open_case
@@ -244,4 +225,4 @@ def _progress(case: Case, budget: Budget, out: Path | None) -> Iterator[_Watch]:
         yield _Watch(case, budget, out, show, 0.1)
 
 
-COMMANDS = {"shrink": Command(shrink, _takes)}
+COMMANDS = {"shrink": Command(shrink)}

@@ -8,12 +8,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, Annotated, TextIO
 
-from sim.cli.arguments import Command, Parser, take_failures, take_json, take_plugins
-from sim.cli.bounding import take_bounds
+from sim.cli.arguments import Command, FailuresIn, Json
 from sim.cli.github import add_to_job_summary, on_github
 from sim.cli.output import EXIT_INTERRUPTED, complain, print_json, tell
+from sim.cli.signatures import Argument
 from sim.cli.streams import beneath
 from sim.cli.values import Number
 from sim.errors import BadInput
@@ -23,85 +23,25 @@ from sim.limits import JOBS
 if TYPE_CHECKING:
     from sim.suite import CaseResult, Collected
 
-JOBS_MAX = JOBS.most
 REDRAWN_EVERY_SECONDS = 0.1
 SAME_TOLD = 5
 """Of ids that several files have, and of the files of each, so many are named."""
 
 
-def _suite_takes(parser: Parser) -> None:
-    parser.add_argument(
-        "paths",
-        nargs="*",
-        type=Path,
-        metavar="paths...",
-        help="Scenario files, folders of them.",
-    )
-    parser.add_argument(
-        "--shipped", action="store_true", help="The scenarios that come with Replog."
-    )
-    parser.add_argument(
-        "-k",
-        dest="chosen_by",
-        metavar="EXPR",
-        help="Only files whose path, id or tags contain a word, as in 'kip280 and not timed'; each "
-        "has its kind, story, timed or log, and its folder as tags.",
-    )
-    parser.add_argument(
-        "--lf",
-        "--last-failed",
-        dest="last_failed",
-        action="store_true",
-        help="Only what failed when it was last run from this folder; all, if nothing did.",
-    )
-    parser.add_argument(
-        "-x", dest="stop_at_first", action="store_true", help="Stop at the first failure."
-    )
-    parser.add_argument(
-        "-j",
-        "--jobs",
-        type=Number(0, JOBS_MAX),
-        default=1,
-        metavar="N",
-        help="Number of processes; 0 = one for each core.",
-    )
-    parser.add_argument(
-        "--skip",
-        action="append",
-        metavar="PATTERN",
-        help="Leave out files so named, or with such a path; may be given more than once.",
-    )
-    parser.add_argument(
-        "--junit", type=Path, metavar="FILE", help="Also write JUnit XML to this file."
-    )
-    parser.add_argument(
-        "--markdown", type=Path, metavar="FILE", help="Also add a page of Markdown to this file."
-    )
-    parser.add_argument(
-        "--github",
-        action="store_true",
-        help="Print annotations of GitHub Actions; on by itself where GITHUB_ACTIONS is true.",
-    )
-    take_failures(parser)
-    take_plugins(parser)
-    take_bounds(parser)
-    take_json(parser)
-
-
 def suite(
-    paths: list[Path],
+    paths: Annotated[list[Path], Argument(metavar="paths...")],
     *,
-    shipped: bool,
-    chosen_by: str | None,
-    last_failed: bool,
-    stop_at_first: bool,
-    jobs: int,
-    skip: list[str] | None,
-    junit: Path | None,
-    markdown: Path | None,
-    github: bool,
-    failures: Path | None,
-    as_json: bool,
+    shipped: bool = False,
+    chosen_by: Annotated[str | None, Argument(metavar="EXPR", flags=("-k",))] = None,
+    last_failed: Annotated[bool, Argument(flags=("--lf", "--last-failed"))] = False,
+    stop_at_first: Annotated[bool, Argument(flags=("-x",))] = False,
+    jobs: Annotated[int, Argument(Number(0, JOBS.most), "N", flags=("-j", "--jobs"))] = 1,
+    skip: Annotated[list[str] | None, Argument(metavar="PATTERN")] = None,
+    junit: Annotated[Path | None, Argument(metavar="FILE")] = None,
+    markdown: Annotated[Path | None, Argument(metavar="FILE")] = None,
+    github: bool = False,
+    failures: FailuresIn = None,
+    as_json: Json = False,
 ) -> int:
     """Run scenario files, and every one below folders.
 
@@ -114,6 +54,19 @@ def suite(
     bound, so that nobody knows. 130: interrupted; what is finished is told all the same.
 
     On GitHub Actions the page of --markdown is also added to the summary of the job.
+
+    Args:
+        paths: Scenario files, folders of them.
+        shipped: The scenarios that come with Replog.
+        chosen_by: Only files whose path, id or tags contain a word, as in 'kip280 and not timed';
+            each has its kind, story, timed or log, and its folder as tags.
+        last_failed: Only what failed when it was last run from this folder; all, if nothing did.
+        stop_at_first: Stop at the first failure.
+        jobs: Number of processes; 0 = one for each core.
+        skip: Leave out files so named, or with such a path; may be given more than once.
+        junit: Also write JUnit XML to this file.
+        markdown: Also add a page of Markdown to this file.
+        github: Print annotations of GitHub Actions; on by itself where GITHUB_ACTIONS is true.
     """
     from sim.files.atomic import check_writable
     from sim.suite import collect, exit_code, run_suite
@@ -316,4 +269,4 @@ def _annotate(results: Sequence[CaseResult], file: TextIO) -> None:
         print(line, file=beneath(file))
 
 
-COMMANDS = {"suite": Command(suite, _suite_takes)}
+COMMANDS = {"suite": Command(suite)}

@@ -4,30 +4,29 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated
 
 from sim.cli.arguments import (
     Command,
-    Parser,
+    FailuresIn,
+    Folder,
+    Json,
+    TraceOut,
     place,
     plugin_arguments,
     shipped,
-    take_failures,
-    take_json,
-    take_plugins,
-    take_trace,
 )
-from sim.cli.bounding import take_bounds
-from sim.cli.explaining import explained, in_json, print_explanation, take_explain
+from sim.cli.explaining import Explain, explained, in_json, print_explanation
 from sim.cli.gates import (
     STATUS,
+    GateOptions,
     check_gates,
     check_markdown,
     gates_from,
     hand_over,
     show_verdict,
-    take_gates,
     verdict_of,
     worst,
 )
@@ -43,6 +42,7 @@ from sim.cli.output import (
     progress_console,
     tell,
 )
+from sim.cli.signatures import Argument
 from sim.cli.values import Number
 from sim.errors import BadInput
 from sim.foreign import shell
@@ -56,69 +56,36 @@ if TYPE_CHECKING:
     from sim.trace import Event
 
 
-def _sweep_takes(parser: Parser) -> None:
-    parser.add_argument("plan", type=shipped, help="A sweep plan, YAML; or a shipped one's id.")
-    parser.add_argument(
-        "--out",
-        type=place,
-        required=True,
-        metavar="DIR",
-        help="Folder for the tables; new or, to resume, old. Or an address: hdfs://…, s3a://…",
-    )
-    parser.add_argument(
-        "--count",
-        type=Number(1, limit=CASES),
-        metavar="N",
-        help="Random cases (default: the plan's).",
-    )
-    parser.add_argument(
-        "--seed", type=Number(0, limit=SEED), metavar="N", help="Seed (default: the plan's)."
-    )
-    parser.add_argument(
-        "--confirm", action="store_true", help="With the plan's confirmation seed instead."
-    )
-    parser.add_argument("--engine", default="spark", metavar="NAME", help="spark or process.")
-    parser.add_argument("--master", metavar="URL", help="Spark master URL.")
-    parser.add_argument(
-        "--conf",
-        action="append",
-        metavar="NAME=VALUE",
-        help="A setting of Spark's, as spark-submit takes it; again for each.",
-    )
-    parser.add_argument(
-        "--partitions",
-        type=Number(1, limit=PARTITIONS),
-        metavar="N",
-        help="Number of blocks (default: long ones first, short ones last).",
-    )
-    parser.add_argument("--resume", action="store_true", help="Go on with what is there.")
-    parser.add_argument(
-        "--append",
-        action="store_true",
-        help="Let the finished sweep in DIR grow: to --count cases, or by those of another --seed.",
-    )
-    take_gates(parser)
-    take_failures(parser)
-    take_plugins(parser)
-    take_json(parser)
+@dataclass(frozen=True, kw_only=True)
+class Engine:
+    """What simulates a sweep.
+
+    Attributes:
+        engine: spark or process.
+        master: Spark master URL.
+        conf: A setting of Spark's, as spark-submit takes it; again for each.
+        partitions: Number of blocks (default: long ones first, short ones last).
+    """
+
+    engine: Annotated[str, Argument(metavar="NAME")] = "spark"
+    master: Annotated[str | None, Argument(metavar="URL")] = None
+    conf: Annotated[list[str] | None, Argument(metavar="NAME=VALUE")] = None
+    partitions: Annotated[int | None, Argument(Number(1, limit=PARTITIONS), "N")] = None
 
 
 def sweep(
-    plan: Path,
+    plan: Annotated[Path, Argument(shipped)],
     *,
-    out: Path | str,
-    count: int | None,
-    seed: int | None,
-    confirm: bool,
-    engine: str,
-    master: str | None,
-    conf: list[str] | None,
-    partitions: int | None,
-    resume: bool,
-    append: bool,
-    failures: Path | None,
-    as_json: bool,
-    **options: Any,
+    out: Annotated[Path | str, Argument(place, "DIR")],
+    count: Annotated[int | None, Argument(Number(1, limit=CASES), "N")] = None,
+    seed: Annotated[int | None, Argument(Number(0, limit=SEED), "N")] = None,
+    confirm: bool = False,
+    on: Engine,
+    resume: bool = False,
+    append: bool = False,
+    options: GateOptions,
+    failures: FailuresIn = None,
+    as_json: Json = False,
 ) -> int:
     """Run a plan's random scenarios under each of its rule sets, in parallel.
 
@@ -127,15 +94,24 @@ def sweep(
     failure, status 1, like a gate that failed; a run that hit a bound has no verdict, status 3,
     unless it left the durability contract, like a gate that so few runs cannot decide.
     `replog sweep check DIR` compares a folder with what was written there.
+
+    Args:
+        plan: A sweep plan, YAML; or a shipped one's id.
+        out: Folder for the tables; new or, to resume, old. Or an address: hdfs://…, s3a://…
+        count: Random cases (default: the plan's).
+        seed: Seed (default: the plan's).
+        confirm: With the plan's confirmation seed instead.
+        resume: Go on with what is there.
+        append: Let the finished sweep in DIR grow: to --count cases, or by those of another --seed.
     """
     from sim.sweeps import load_plan, run_sweep
     from sim.sweeps.places import require_here, spark_settings
 
     loaded = load_plan(plan)
-    gates = gates_from(**options)
+    gates = gates_from(options)
     if gates is not None:
         check_gates(gates, loaded, out=require_here(out, what="a gate"))
-        check_markdown(options["markdown"])
+        check_markdown(options.markdown)
     if failures is not None:
         require_here(out, what="--failures")
     result = run_sweep(
@@ -143,10 +119,10 @@ def sweep(
         out=out,
         count=count,
         seed=_confirmation_seed(plan, loaded, seed) if confirm else seed,
-        engine=engine,  # type: ignore[arg-type]
-        master=master,
-        spark=spark_settings(conf, engine=engine),
-        partitions=partitions,
+        engine=on.engine,  # type: ignore[arg-type]
+        master=on.master,
+        spark=spark_settings(on.conf, engine=on.engine),
+        partitions=on.partitions,
         resume=resume,
         append=append,
         console=progress_console(),
@@ -158,7 +134,7 @@ def sweep(
     _show_sweep(result, verdict, as_json=as_json)
     if verdict is not None:
         file = sys.stderr if as_json else sys.stdout
-        hand_over(verdict, markdown=options["markdown"], github=options["github"], file=file)
+        hand_over(verdict, options, file=file)
     if failures is not None:
         from sim.cli.failures import save_causes, tell_saved
 
@@ -234,35 +210,21 @@ def _show_verdicts(verdicts: Mapping[str, Mapping[str, int]]) -> None:
     )
 
 
-def _replay_takes(parser: Parser) -> None:
-    _take_folder(parser)
-    parser.add_argument(
-        "run_id", type=Number(0, limit=RUN), metavar="RUN_ID", help="The run's number in the table."
-    )
-    take_explain(parser)
-    take_trace(parser)
-    take_failures(parser)
-    take_plugins(parser)
-    take_bounds(parser)
-    take_json(parser)
-
-
-def _take_folder(parser: Parser) -> None:
-    parser.add_argument("folder", type=Path, metavar="DIR", help="A sweep's folder.")
-
-
 def replay(
-    folder: Path,
-    run_id: int,
+    folder: Folder,
+    run_id: Annotated[int, Argument(Number(0, limit=RUN), "RUN_ID")],
     *,
-    explain: str | None,
-    trace: Path | None,
-    failures: Path | None,
-    as_json: bool,
+    explain: Explain = None,
+    trace: TraceOut = None,
+    failures: FailuresIn = None,
+    as_json: Json = False,
 ) -> int:
     """Run one row of a sweep again, in full, and compare its digest with the row's.
 
     A folder with `plan.json` alone is enough to run it; then there is nothing to compare with.
+
+    Args:
+        run_id: The run's number in the table.
     """
     from sim import sweeps
     from sim.timed_run import as_document
@@ -354,41 +316,23 @@ def _show_replay(run_id: int, made: Run, reasons: Explanation | None, *, same: b
     print(f"{verdict}; digest {compared[same]}")
 
 
-def _report_takes(parser: Parser) -> None:
-    _take_folder(parser)
-    parser.add_argument(
-        "--confirmed-by",
-        type=Path,
-        metavar="DIR",
-        help="Folder of the same plan's sweep with --confirm; the report has both rates.",
-    )
-    parser.add_argument(
-        "--quote-in",
-        type=Path,
-        metavar="FILE",
-        help="Also put its short table into a Markdown file, between two comments.",
-    )
-    parser.add_argument(
-        "--no-shrink",
-        action="store_true",
-        help="Make no witnesses; those that are in DIR/witnesses are shown.",
-    )
-    take_plugins(parser)
-    take_json(parser)
-
-
 def report(
-    folder: Path,
+    folder: Folder,
     *,
-    confirmed_by: Path | None,
-    quote_in: Path | None,
-    no_shrink: bool,
-    as_json: bool,
+    confirmed_by: Annotated[Path | None, Argument(metavar="DIR")] = None,
+    quote_in: Annotated[Path | None, Argument(metavar="FILE")] = None,
+    no_shrink: bool = False,
+    as_json: Json = False,
 ) -> int:
     """Write report.html, report.md and report.json, and print the comparison table.
 
     It shows why runs fail, each cause with the smallest witness that shrinking one of its runs
     finds. Witnesses are kept in DIR/witnesses: the next report is quick.
+
+    Args:
+        confirmed_by: Folder of the same plan's sweep with --confirm; the report has both rates.
+        quote_in: Also put its short table into a Markdown file, between two comments.
+        no_shrink: Make no witnesses; those that are in DIR/witnesses are shown.
     """
     from sim.cli.causes import tell_runs, tell_witness
     from sim.files.atomic import check_writable
@@ -417,7 +361,7 @@ def report(
 
 
 COMMANDS = {
-    "sweep": Command(sweep, _sweep_takes),
-    "replay": Command(replay, _replay_takes, is_one_run=True),
-    "report": Command(report, _report_takes),
+    "sweep": Command(sweep, has_bounds=False),
+    "replay": Command(replay, is_one_run=True),
+    "report": Command(report, has_bounds=False),
 }

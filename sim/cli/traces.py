@@ -4,37 +4,28 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import Annotated
 
-from sim.cli.arguments import (
-    Command,
-    Parser,
-    rule_values,
-    take_json,
-    take_plugins,
-    take_rules,
-)
-from sim.cli.bounding import take_bounds
+from sim.cli.arguments import Command, GivenRules, Json, rule_values
 from sim.cli.output import EXIT_INCONCLUSIVE, print_json, print_table
+from sim.cli.signatures import Argument
 from sim.cli.values import Number
 from sim.limits import CHANGES
 
 
-def _replay_takes(parser: Parser) -> None:
-    parser.add_argument("file", type=Path, help="A trace, Parquet or CSV.")
-    take_rules(parser)
-    take_plugins(parser)
-    parser.add_argument(
-        "--limit",
-        type=Number(1, limit=CHANGES),
-        metavar="N",
-        help="Only so many changes, first ones first.",
-    )
-    take_bounds(parser)
-    take_json(parser)
+def trace_replay(
+    file: Path,
+    *,
+    rule: GivenRules = None,
+    limit: Annotated[int | None, Argument(Number(1, limit=CHANGES), "N")] = None,
+    as_json: Json = False,
+) -> int:
+    """Replay a trace through three replicas, once per strategy, and compare what is kept.
 
-
-def trace_replay(file: Path, *, rule: list[str] | None, limit: int | None, as_json: bool) -> int:
-    """Replay a trace through three replicas, once per strategy, and compare what is kept."""
+    Args:
+        file: A trace, Parquet or CSV.
+        limit: Only so many changes, first ones first.
+    """
     from dataclasses import asdict
 
     from sim.compaction import STRATEGIES
@@ -70,6 +61,4 @@ def trace_replay(file: Path, *, rule: list[str] | None, limit: int | None, as_js
     return status
 
 
-COMMANDS = {
-    "trace replay": Command(trace_replay, _replay_takes),
-}
+COMMANDS = {"trace replay": Command(trace_replay)}

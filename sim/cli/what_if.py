@@ -4,22 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from sim.cli.arguments import (
-    SEED_MAX,
     Command,
-    Parser,
+    GivenRules,
+    Json,
+    RunOf,
+    Seconds,
+    SeedOf,
     rule_values,
-    take_json,
-    take_plugins,
-    take_rules,
-    take_run,
-    take_within,
 )
-from sim.cli.bounding import take_bounds
 from sim.cli.explaining import explained, in_json, print_explanation
 from sim.cli.output import print_json, tell
+from sim.cli.signatures import Argument
 from sim.cli.values import Number
 from sim.errors import BadInput
 from sim.limits import TRIES
@@ -34,48 +32,16 @@ WITHIN_S = 60.0
 """Seconds without `--within`, shared by both questions; most runs need a few."""
 
 
-def _takes(parser: Parser) -> None:
-    take_run(parser)
-    parser.add_argument(
-        "about",
-        nargs="*",
-        metavar="[RUN_ID] [INVARIANT]",
-        help="The number of a run, in the folder of a sweep; the invariant, without one the first "
-        "that is violated.",
-    )
-    parser.add_argument(
-        "--what-if",
-        action="store_true",
-        help="Also find out after which event it could not be avoided any more, and which single "
-        "changes avoid it.",
-    )
-    take_within(parser, WITHIN_S, "With --what-if: stop then, with what is known.")
-    parser.add_argument(
-        "--tries",
-        type=Number(2, TRIES.most),
-        default=20,
-        metavar="N",
-        help="With --what-if: so many futures are drawn from each moment.",
-    )
-    parser.add_argument(
-        "--seed", type=Number(0, SEED_MAX), metavar="N", help="Replace the scenario's seed."
-    )
-    take_rules(parser)
-    take_plugins(parser)
-    take_bounds(parser)
-    take_json(parser)
-
-
 def explain(
-    file: Path,
-    about: list[str],
+    file: RunOf,
+    about: Annotated[list[str], Argument(metavar="[RUN_ID] [INVARIANT]")],
     *,
-    what_if: bool,
-    within: float,
-    tries: int,
-    seed: int | None,
-    rule: list[str] | None,
-    as_json: bool,
+    what_if: bool = False,
+    within: Seconds = WITHIN_S,
+    tries: Annotated[int, Argument(Number(2, TRIES.most), "N")] = 20,
+    seed: SeedOf = None,
+    rule: GivenRules = None,
+    as_json: Json = False,
 ) -> int:
     """Tell why an invariant was violated: what decided, the truth, what led to it.
 
@@ -83,6 +49,14 @@ def explain(
     it. With --what-if the future is drawn anew from ever later moments of the run: how often the
     same invariant is violated then shows from when on it could not be avoided any more. And each
     single change is tried: another value of one rule, one fault or one step less.
+
+    Args:
+        about: The number of a run, in the folder of a sweep; the invariant, without one the first
+            that is violated.
+        what_if: Also find out after which event it could not be avoided any more, and which single
+            changes avoid it.
+        within: With --what-if: stop then, with what is known.
+        tries: With --what-if: so many futures are drawn from each moment.
     """
     opened, wanted = _opened(file, about, seed, rule_values(rule))
     explanation = explained(
@@ -224,4 +198,4 @@ def _by_rule(changes: Iterable[str]) -> Iterator[str]:
         yield f"{rule}: {', '.join(named)}" if named else rule
 
 
-COMMANDS = {"explain": Command(explain, _takes)}
+COMMANDS = {"explain": Command(explain)}

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
-from sim.cli.arguments import Command, Parser, place, take_json
+from sim.cli.arguments import Command, Json, place
 from sim.cli.output import (
     EXIT_FAILED,
     EXIT_INCONCLUSIVE,
@@ -13,22 +13,21 @@ from sim.cli.output import (
     print_json,
     tell,
 )
+from sim.cli.signatures import Argument
 from sim.errors import BadInput
 
 if TYPE_CHECKING:
     from sim.sweeps.table import State
 
 
-def _check_takes(parser: Parser) -> None:
-    parser.add_argument("folder", type=place, metavar="DIR", help="A sweep's folder.")
-    take_json(parser)
-
-
-def check(folder: Path | str, *, as_json: bool) -> int:
+def check(folder: Annotated[Path | str, Argument(place, "DIR")], *, as_json: Json = False) -> int:
     """Compare a sweep's folder with its plan: every run once, in files that can be read.
 
     Status 0: it is whole. 1: something is missing, damaged, doubled or foreign, or the sweep was
     not finished; --resume of the sweep mends both. 3: there is no table to check.
+
+    Args:
+        folder: A sweep's folder.
     """
     from sim.sweeps.places import require_here
     from sim.sweeps.table import has_table, state_of
@@ -78,6 +77,4 @@ def _document(folder: Path | str, state: State) -> dict[str, object]:
     }
 
 
-COMMANDS = {
-    "sweep check": Command(check, _check_takes),
-}
+COMMANDS = {"sweep check": Command(check, has_bounds=False, has_plugins=False)}

@@ -41,6 +41,8 @@ class Failure(NamedTuple):
         digest: Of all events.
         scenario: The scenario file for a folder: a file of changes is named relative to it.
         made_by: The command that found it; None = there is none.
+        shrunk: Makes files about the smallest run that fails in the same way, by their names; it
+            may take seconds.
     """
 
     id: str
@@ -61,6 +63,7 @@ class Failure(NamedTuple):
     digest: str
     scenario: Callable[[Path], str]
     made_by: str | None
+    shrunk: Callable[[], Mapping[str, str]]
 
     @property
     def name(self) -> str:

@@ -73,6 +73,7 @@ def _write(folder: Path, failure: Failure) -> None:
         "explanation.txt": "\n".join(failure.explanation()) + "\n",
         "command.txt": f"{command}\n",
         **_pictures(failure, command),
+        **failure.shrunk(),
         TRACE: "",
         DOCUMENT: "",
     }

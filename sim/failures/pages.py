@@ -10,6 +10,7 @@ from sim.failures.failure import Failure
 from sim.foreign import html, markdown
 from sim.foreign.markdown import block, text
 
+SHRUNK, SHRUNK_PICTURE = "shrunk.yaml", "shrunk.svg"
 FILES = {
     "sentence.txt": "what went wrong, in one line",
     "picture.html": "the run to step through, in any browser, without a network",
@@ -18,10 +19,14 @@ FILES = {
     "explanation.txt": "what led there",
     "scenario.yaml": "the scenario, with its seed and its rules; `command.txt` runs it",
     "command.txt": "runs it again, in this folder",
+    SHRUNK: "the same failure in as little as can be: a story of a few steps, mostly",
+    SHRUNK_PICTURE: "what every replica held in that one",
     "trace.ndjson": "everything that happened, a line of JSON each",
     "failure.json": "the same facts for machines",
 }
-"""What is in the folder of a failure beside `README.md`; the page needs the extra `report`."""
+"""What is in the folder of a failure beside `README.md`.
+
+The page needs the extra `report`; what is shrunk is there where an invariant is violated."""
 
 
 def readme(failure: Failure, *, command: str, texts: Mapping[str, str]) -> str:
@@ -53,9 +58,18 @@ def readme(failure: Failure, *, command: str, texts: Mapping[str, str]) -> str:
         "![what every replica held, and the messages that led there](picture.svg)",
         _file(texts["strip.txt"]),
         f"What led there:\n\n{_file(texts['explanation.txt'])}",
+        *_shrunk(texts),
         "\n".join(["Files:", "", *files]),
     ]
     return "\n\n".join(parts) + "\n"
+
+
+def _shrunk(texts: Mapping[str, str]) -> list[str]:
+    """The smallest run that fails in the same way, with its picture, if there is one."""
+    if SHRUNK not in texts:
+        return []
+    told = "The same failure in as little as can be:"
+    return [told, _file(texts[SHRUNK]), f"![what every replica held in it]({SHRUNK_PICTURE})"]
 
 
 def _page(document: Mapping[str, Any]) -> str:

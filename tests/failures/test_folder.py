@@ -47,6 +47,11 @@ def test_its_command_runs_in_it_as_it_stands_and_fails_in_the_same_way(
     _, out, _ = replog(capsys, monkeypatch, *words, "--json")
     assert json.loads(out)["violations"][0]["sentence"] in (folder / "sentence.txt").read_text()
     assert sim.run(folder / "scenario.yaml").digest == run.digest
+    small = sim.run(folder / "shrunk.yaml")
+    assert small.as_expected
+    assert (small.scenario.kind, small.cause) == ("story", run.cause)
+    assert len(small.events) < len(run.events)
+    assert "</svg>" in (folder / "shrunk.svg").read_text()
 
 
 def test_a_random_run_under_other_rules_is_the_same_run_in_its_folder(tmp_path: Path) -> None:
