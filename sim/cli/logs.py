@@ -19,7 +19,7 @@ from sim.foreign import shell
 from sim.foreign.lines import one_line
 
 LogPath = Annotated[
-    Path, Argument(shipped, help="A log file, replog-log/1, JSON; or a shipped one's id.")
+    Path, Argument(shipped, help="A log file, replog-log/1, JSON or YAML; or a shipped one's id.")
 ]
 Check = Annotated[bool, Argument(help="Compare with the file's `expect`; exit 1 if it differs.")]
 _ROUNDS_SHOWN = 12

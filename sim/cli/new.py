@@ -36,6 +36,7 @@ def kinds() -> dict[str, Kind]:
     return {
         "story": Kind(TEMPLATES / "story.yaml", "replog run FILE"),
         "scenario": Kind(TEMPLATES / "scenario.yaml", "replog run FILE"),
+        "log": Kind(TEMPLATES / "log.yaml", "replog clean FILE --check"),
         "plan": Kind(TEMPLATES / "plan.yaml", "replog sweep FILE --out DIR"),
         "workflow": Kind(WORKFLOW, "git add FILE", has_schema=False),
     }
@@ -44,10 +45,10 @@ def kinds() -> dict[str, Kind]:
 def new(
     kind: Annotated[str, Argument(metavar="KIND")], *, output: Output = None, force: bool = False
 ) -> int:
-    """Make a small story, scenario, sweep plan or CI workflow with comments; it runs as it is.
+    """Make a small story, scenario, log file, sweep plan or CI workflow with comments; it runs as it is.
 
     Args:
-        kind: story, scenario, plan or workflow.
+        kind: story, scenario, log, plan or workflow.
         output: The file to write (default: print it).
         force: Replace a file that is there.
     """

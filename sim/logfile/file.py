@@ -11,7 +11,7 @@ from sim.compaction.eligibility import EligibilityConfig
 from sim.files.document import CommandLine, Document, Location, Place, shown
 from sim.files.fields import Fields, check_format
 from sim.files.formats import LOG_FORMAT
-from sim.files.reading import read_json
+from sim.files.reading import read_document, read_json
 from sim.files.tags import tags_at
 from sim.log import Batch
 from sim.logfile.batches import batch_at
@@ -74,12 +74,12 @@ class LogDocument(Document):
 
 
 def read_log_document(path: Path) -> LogDocument:
-    """The JSON document in a file.
+    """The document in a file: YAML in a file named `.yaml` or `.yml`, else JSON.
 
     Raises:
-        BadInput: The file cannot be read, or is not JSON.
+        BadInput: The file cannot be read, or is not what its name says.
     """
-    read = read_json(path)
+    read = read_document(path) if path.suffix in (".yaml", ".yml") else read_json(path)
     return LogDocument(read.name, read.data, read.line_of)
 
 

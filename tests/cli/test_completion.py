@@ -47,7 +47,7 @@ def test_bash_completes_commands_options_names_rules_and_files(
     assert completed("replog", "sweep", "--confi") == ["--confirm"]
     assert "-h" not in completed("replog", "sweep", "-")
     assert completed("replog", "list", "mi") == ["mixes"]
-    assert completed("replog", "new", "") == ["story", "scenario", "plan", "workflow"]
+    assert completed("replog", "new", "") == ["story", "scenario", "log", "plan", "workflow"]
     assert completed("replog", "sweep", "--engine", "p") == ["process"]
     assert completed("replog", "run", "mine.yaml", "--rule", "fix=e") == [
         "fix=empty_batch",

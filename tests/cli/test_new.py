@@ -43,7 +43,16 @@ def test_a_new_plan_runs_its_factorial(replog: Replog, here: Path) -> None:
     assert {run(rule_set.settings).verdict for rule_set in sweep.rule_sets} <= {"holds", "violated"}
 
 
-@pytest.mark.parametrize("kind", ["story", "scenario", "plan"])
+def test_a_new_log_is_cleaned_as_expected(replog: Replog, here: Path) -> None:
+    assert replog("new", "log", "-o", "mine.yaml").status == 0
+
+    checked = replog("clean", "mine.yaml", "--check")
+    cleaned, _ = replog("clean", "mine.yaml", "--json").document["steps"]
+    assert (checked.status, replog("suite", "mine.yaml").status) == (0, 0)
+    assert cleaned["removed"] == {"0": "superseded by 2"}
+
+
+@pytest.mark.parametrize("kind", ["story", "scenario", "log", "plan"])
 def test_what_is_new_meets_its_schema_and_can_be_given_a_first_line_for_editors(
     replog: Replog, here: Path, kind: str
 ) -> None:
