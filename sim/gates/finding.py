@@ -95,10 +95,6 @@ class Finding:
     fails_from: int | None = None
     shows: int | None = None
 
-    def with_p(self, p: float) -> Finding:
-        """The same with the p of its test."""
-        return replace(self, p=p)
-
     def judged(
         self, outcome: Outcome, adjusted_p: float, *, runs_needed: int | None = None
     ) -> Finding:
