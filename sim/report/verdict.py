@@ -14,7 +14,7 @@ from typing import NamedTuple
 from sim.causes.grouping import Cause, Causes
 from sim.check.families import FAMILIES
 from sim.explain.sentences import listed
-from sim.report.about import ANY, blocks_by_first_rule, measure_of, title_of
+from sim.report.about import blocks_by_first_rule, counted_in, measure_of, title_of
 from sim.report.families import Share, share_of
 from sim.report.grid import Block
 from sim.report.pairs import difference_of, pair_of
@@ -138,8 +138,7 @@ def _best(folder: SweepFolder) -> list[int]:
 
 
 def _standing(folder: SweepFolder) -> list[Share]:
-    measure, name = ("about", ANY) if _about(folder) else ("verdict", "violated")
-    return [share_of(entry, measure, name) for entry in folder.tallies["rule_sets"]]
+    return [share_of(entry, *counted_in(folder)) for entry in folder.tallies["rule_sets"]]
 
 
 def _about(folder: SweepFolder) -> list[str]:
