@@ -390,7 +390,7 @@ def report(
     It shows why runs fail, each cause with the smallest witness that shrinking one of its runs
     finds. Witnesses are kept in DIR/witnesses: the next report is quick.
     """
-    from sim.cli.causes import tell_runs, tell_witness
+    from sim.cli.causes import tell_witness
     from sim.files.atomic import check_writable
     from sim.report import comparison_table, headline, quote, quoted, read_folder, write_report
 
@@ -401,7 +401,6 @@ def report(
         folder,
         confirmed_by=confirmed_by,
         shrink=not no_shrink,
-        told=tell_runs,
         told_witness=tell_witness,
     )
     if quote_in is not None:
