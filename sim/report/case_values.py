@@ -23,18 +23,16 @@ def costs_by_case(table: State, counter: str) -> npt.NDArray[np.float64]:
     return np.asarray(found).reshape(-1, table.shape.rule_sets)
 
 
-def first_violations(table: State) -> Times | None:
+def first_violations(table: State) -> Times:
     """Since when each violated run violated something: cases by rule sets, in ms.
 
     Infinite for a run that holds; nan for one without a verdict. The table has the first violation
-    of each invariant in each run. None = it does not say since when.
+    of each invariant in each run.
     """
     verdicts = table.read(("verdict",)).column("verdict")
     judged = pc.is_in(verdicts, pa.array(["holds", "violated"])).to_numpy()
     times = np.where(judged, np.inf, np.nan)
     found = table.violations(("run_id", "since_ms"))
-    if found.column("since_ms").null_count:
-        return None
     places, since_ms = (found.column(name).to_numpy() for name in found.schema.names)
     np.fmin.at(times, places, np.where(judged[places], since_ms, np.nan))
     return times.reshape(-1, table.shape.rule_sets)

@@ -54,8 +54,6 @@ def onsets_of(folder: SweepFolder) -> tuple[Onset, ...]:
     if duration is None or folder.table is None:
         return ()
     times = case_values.first_violations(folder.table)
-    if times is None:
-        return ()
     return tuple(
         _onset(entry["label"], column[~np.isnan(column)], duration)
         for entry, column in zip(folder.tallies["rule_sets"], times[folder.cases].T, strict=True)
