@@ -1,29 +1,24 @@
-"""The failing runs of a sweep, read from its tables; of older tables their causes by replay."""
+"""The failing runs of a sweep, read from its table."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from itertools import chain
 from operator import itemgetter
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from sim.errors import BadInput
-from sim.sweeps.caused import run_with_causes
 from sim.sweeps.evidence import sentence_of
 from sim.sweeps.folder import read_sweep
-from sim.sweeps.one_run import scenario_of_run
 from sim.sweeps.plan import Sweep
 from sim.sweeps.statistics import JUDGED
-from sim.sweeps.table import State, open_rows
+from sim.sweeps.table import open_rows
 
-Told = Callable[[int, int], None]
-"""Told how many of how many are done."""
 Row = dict[str, Any]
 
 _FIRST = ("first_invariant", "first_violation_ms")
-_COLUMNS = ("run_id", "case_id", "rule_set", "verdict", *_FIRST, "events", "digest", "cause")
+_COLUMNS = ("run_id", "case_id", "rule_set", "verdict", *_FIRST, "events", "cause")
 
 
 @dataclass(slots=True)
@@ -61,51 +56,20 @@ class FailingRuns(NamedTuple):
     judged: Counter[int]
 
 
-def read_failing(out: Path, *, told: Told | None = None) -> FailingRuns:
+def read_failing(out: Path) -> FailingRuns:
     """The failing runs of a finished or interrupted sweep.
 
-    Where the table has no causes, since it is older than they are, each failing run is run again.
-
     Raises:
-        BadInput: There is no sweep, no wave of it is finished, its tables are damaged, or its runs
-            come out otherwise now.
+        BadInput: There is no sweep, no block of it is finished, or its table is damaged.
     """
     sweep, table = read_sweep(out), open_rows(out)
     found = FailingRuns(sweep, {}, Counter())
-    unexplained = 0 if told is None else sum(map(_is_unexplained, _rows(table)))
-    done = 0
-    for row in _rows(table):
+    for row in chain.from_iterable(batch.to_pylist() for batch in table.batches(_COLUMNS)):
         cell = sweep.cell_of(row["case_id"], row["rule_set"])
         found.judged[cell] += row["verdict"] in JUDGED
-        if _is_unexplained(row):
-            if told is not None:
-                told(done, unexplained)
-            done += 1
-            row["cause"] = _cause_again(out, row)
         if row["verdict"] == "violated":
             found.groups.setdefault(row["cause"], Group(row)).add(row, cell)
     return found
-
-
-def _rows(table: State) -> Iterator[Row]:
-    for batch in table.batches(_COLUMNS):
-        yield from batch.to_pylist()
-
-
-def _is_unexplained(row: Row) -> bool:
-    """Whether the table does not say why a run failed."""
-    return row["verdict"] == "violated" and row["cause"] is None
-
-
-def _cause_again(out: Path, row: Row) -> str:
-    """Why a run failed whose row does not say so, by running it once more."""
-    run = run_with_causes(scenario_of_run(out, row["run_id"]))
-    if run.digest != row["digest"]:
-        raise BadInput(
-            f"{out}: run {row['run_id']} comes out otherwise than when the sweep was made, by "
-            "another version of Replog; sweep again to have causes"
-        )
-    return run.causes[0]
 
 
 def sentences_of(out: Path, run_ids: set[int]) -> dict[int, str]:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from sim.bounds import Inconclusive
-from sim.causes.failing import FailingRuns, Group, Row, Told, read_failing, sentences_of
+from sim.causes.failing import FailingRuns, Group, Row, read_failing, sentences_of
 from sim.causes.track_record import Shown, TrackRecord
 from sim.causes.witness import Witness
 from sim.explain.signature import signature_of
@@ -120,22 +120,18 @@ class Causes:
         return {"failing": self.failing, "causes": [cause.as_json() for cause in self.causes]}
 
 
-def causes_of(
-    out: Path | str, *, stories: Path | str | None = None, told: Told | None = None
-) -> Causes:
+def causes_of(out: Path | str, *, stories: Path | str | None = None) -> Causes:
     """Why the runs of a sweep fail.
 
     Args:
         out: The folder of a sweep.
         stories: The folder of the track record; None = the scenarios that come with Replog.
-        told: Told how far it is where causes have to be worked out anew, in folders that are older
-            than the column `cause`.
 
     Raises:
         BadInput: The folder holds no sweep, or nothing of it is finished.
     """
     out = Path(out)
-    found = read_failing(out, told=told)
+    found = read_failing(out)
     sentences = sentences_of(out, {group.first["run_id"] for group in found.groups.values()})
     known = TrackRecord(stories)
     causes = [

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Annotated
 from sim.cli.arguments import Command, Folder, Json, plugin_arguments
 from sim.cli.output import print_json, print_table, tell, width
 from sim.cli.signatures import Argument
-from sim.cli.streams import beneath
 from sim.foreign import shell
 from sim.foreign.lines import one_line
 
@@ -33,8 +32,7 @@ def causes(
     """Why the runs of a sweep fail: grouped by cause, each with an example and a known story.
 
     A cause is a family of invariants and the mechanism that broke one, read from the events of each
-    run. A folder that is older than this column is run again, its failing runs alone. Exit status
-    0: told, whatever there is to tell; 2: no such sweep.
+    run. Exit status 0: told, whatever there is to tell; 2: no such sweep.
 
     Args:
         shrink: Also shrink one run of each cause; the witnesses are kept in DIR/witnesses.
@@ -42,20 +40,13 @@ def causes(
     """
     from sim.causes import add_witnesses, causes_of
 
-    found = causes_of(folder, stories=stories, told=tell_runs)
+    found = causes_of(folder, stories=stories)
     found = add_witnesses(found, told=tell_witness, kept_only=not shrink)
     if as_json:
         print_json(found.as_json())
     else:
         _show(found)
     return 0
-
-
-def tell_runs(done: int, runs: int) -> None:
-    """On a terminal, how many of the failing runs have been run again for their causes."""
-    if sys.stderr.isatty():
-        told = f"\rcauses of failing runs: {done} of {runs}"
-        print(told, end="", file=beneath(sys.stderr))
 
 
 def tell_witness(done: int, causes: int, cause: Cause) -> None:

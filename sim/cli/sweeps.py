@@ -334,7 +334,7 @@ def report(
         quote_in: Also put its short table into a Markdown file, between two comments.
         no_shrink: Make no witnesses; those that are in DIR/witnesses are shown.
     """
-    from sim.cli.causes import tell_runs, tell_witness
+    from sim.cli.causes import tell_witness
     from sim.files.atomic import check_writable
     from sim.report import comparison_table, headline, quote, quoted, read_folder, write_report
 
@@ -345,7 +345,6 @@ def report(
         folder,
         confirmed_by=confirmed_by,
         shrink=not no_shrink,
-        told=tell_runs,
         told_witness=tell_witness,
     )
     if quote_in is not None:

@@ -9,6 +9,7 @@ Without them (another seed, another generator) the sweeps are two independent sa
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -159,7 +160,7 @@ def _samples(name: str, cell: Cell, before: Cell) -> Comparison:
     p = one_sided.grown(seen.violated, seen.judged, earlier.violated, earlier.judged)
     together = seen.violated + earlier.violated
     return Comparison(
-        finding.with_p(p),
+        replace(finding, p=p),
         one_sided.grown_at_most(together, seen.judged, earlier.judged),
         one_sided.grown_at_most(seen.judged, seen.judged, earlier.judged),
     )

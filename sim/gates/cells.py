@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from sim.check.families import FAMILIES
 from sim.gates.finding import Place, Seen
 from sim.gates.wanted import ABOUT, ANY
+from sim.report.about import measure_of
 from sim.report.sweep_folder import SweepFolder
 
 
@@ -28,15 +28,10 @@ class Cell(NamedTuple):
     def seen(self, name: str) -> Seen:
         """In how many judged runs `name` was violated."""
         counts = self.entry["counts"]
-        verdicts = counts["verdict"]
-        judged = verdicts["holds"]["runs"] + verdicts["violated"]["runs"]
-        never = {"runs": 0, "first_run": None}
-        if name == ANY:
-            found = verdicts["violated"]
-        elif name == ABOUT:
-            found = counts["about"].get(ANY, never)
-        else:
-            found = counts["family" if name in FAMILIES else "invariant"].get(name, never)
+        judged = sum(counts["verdict"][one]["runs"] for one in ("holds", "violated"))
+        counted = {ANY: ("verdict", "violated"), ABOUT: ("about", ANY)}
+        measure, key = counted.get(name, (measure_of(name), name))
+        found = counts[measure].get(key, {"runs": 0, "first_run": None})
         return Seen(min(found["runs"], judged), judged, found["first_run"])
 
 

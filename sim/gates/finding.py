@@ -95,10 +95,6 @@ class Finding:
     fails_from: int | None = None
     shows: int | None = None
 
-    def with_p(self, p: float) -> Finding:
-        """The same with the p of its test."""
-        return replace(self, p=p)
-
     def judged(
         self, outcome: Outcome, adjusted_p: float, *, runs_needed: int | None = None
     ) -> Finding:
@@ -166,17 +162,7 @@ class Finding:
         """For JSON; what a kind of gate does not have is left out."""
         found = {name: value for name, value in asdict(self).items() if value is not None}
         found.pop("place")
-        for name in ("bounds", "pairs"):
-            if name in found:
-                found[name] = _plain(found[name])
         place = {"rule_set": self.place.rule_set, "environment": self.place.environment}
         return {"gate": found.pop("gate"), "name": found.pop("name"), **place, **found} | {
             "text": self.text
         }
-
-
-def _plain(value: Any) -> Any:
-    """Intervals as lists, whichever way they are kept."""
-    if isinstance(value, dict):
-        return {name: _plain(one) for name, one in value.items()}
-    return list(value) if isinstance(value, tuple) else value

@@ -44,6 +44,11 @@ def measure_of(name: str) -> str:
     return "family" if name in FAMILIES else "invariant"
 
 
+def counted_in(folder: SweepFolder) -> tuple[str, str]:
+    """Measure and name in the tallies of what the plan is about, else of any violation."""
+    return ("about", ANY) if folder.plan["plan"].get("about") else ("verdict", "violated")
+
+
 def blocks_by_first_rule(folder: SweepFolder) -> tuple[Block, ...]:
     """Blocks in which the first swept rule has the same values, or one of all rule sets."""
     entries = folder.plan["rule_sets"]

@@ -11,41 +11,28 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sim.report.sweep_folder import SweepFolder
 from sim.sweeps.table import State
 
 Times = npt.NDArray[np.float64]
 
 
-def are_there(folder: SweepFolder) -> bool:
-    """Whether the table is in the folder of the sweep."""
-    return folder.table is not None
-
-
-def costs_by_case(folder: SweepFolder, counter: str) -> npt.NDArray[np.float64]:
+def costs_by_case(table: State, counter: str) -> npt.NDArray[np.float64]:
     """A counter of every run of all cases: cases by rule sets, nan for a run that did not end."""
-    values = _table(folder).read((counter,)).column(counter)
+    values = table.read((counter,)).column(counter)
     found = values.cast(pa.float64()).fill_null(float("nan")).to_numpy()
-    return np.asarray(found).reshape(-1, _table(folder).shape.rule_sets)
+    return np.asarray(found).reshape(-1, table.shape.rule_sets)
 
 
-def first_violations(folder: SweepFolder) -> Times | None:
+def first_violations(table: State) -> Times:
     """Since when each violated run violated something: cases by rule sets, in ms.
 
     Infinite for a run that holds; nan for one without a verdict. The table has the first violation
-    of each invariant in each run. None = it does not say since when.
+    of each invariant in each run.
     """
-    verdicts = _table(folder).read(("verdict",)).column("verdict")
+    verdicts = table.read(("verdict",)).column("verdict")
     judged = pc.is_in(verdicts, pa.array(["holds", "violated"])).to_numpy()
     times = np.where(judged, np.inf, np.nan)
-    found = _table(folder).violations(("run_id", "since_ms"))
-    if found.column("since_ms").null_count:
-        return None
+    found = table.violations(("run_id", "since_ms"))
     places, since_ms = (found.column(name).to_numpy() for name in found.schema.names)
     np.fmin.at(times, places, np.where(judged[places], since_ms, np.nan))
-    return times.reshape(-1, _table(folder).shape.rule_sets)
-
-
-def _table(folder: SweepFolder) -> State:
-    assert folder.table is not None, "asked for where there is none"
-    return folder.table
+    return times.reshape(-1, table.shape.rule_sets)

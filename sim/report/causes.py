@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import Any
 
 from sim.causes import Cause, Causes, add_witnesses, causes_of, played
-from sim.causes.failing import Told
 from sim.causes.witness import Witness
 from sim.causes.witnesses import ToldWitness
 from sim.draw import Case, figure_html, strip
@@ -27,31 +26,23 @@ def causes_in(
     folder: SweepFolder,
     *,
     shrink: bool,
-    told: Told | None = None,
     told_witness: ToldWitness | None = None,
 ) -> Causes | None:
     """The causes of a sweep; None = it cannot be said, as in a folder without tables.
 
-    Nor can it be said where tables are older than causes, and runs come out otherwise now.
+    Nor can it be said where tables are older than causes.
 
     Args:
         folder: Of the sweep.
         shrink: Make the witnesses that are not there yet.
-        told: As of `causes_of`.
         told_witness: As of `add_witnesses`.
 
     Raises:
         BadInput: The tables are damaged, or not of this sweep.
     """
-    if folder.table is None:
+    if folder.table is None or folder.plan["schema_version"] < WITH_CAUSES:
         return None
-    try:
-        found = causes_of(folder.path, told=told)
-    except BadInput:
-        if folder.plan["schema_version"] < WITH_CAUSES:
-            return None
-        raise
-    return add_witnesses(found, told=told_witness, kept_only=not shrink)
+    return add_witnesses(causes_of(folder.path), told=told_witness, kept_only=not shrink)
 
 
 def causes_content(folder: SweepFolder, found: Causes | None) -> dict[str, Any] | None:

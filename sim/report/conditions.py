@@ -38,17 +38,14 @@ class Conditions:
     @property
     def beyond_text(self) -> str:
         """The share of outages that outlast the retention, and how long that is."""
-        return "-" if self.beyond_retention is None else f"{self._beyond}, {self._lives} ms"
+        return "-" if self.beyond_retention is None else ", ".join(self._outlasting)
 
     @property
-    def _beyond(self) -> str:
+    def _outlasting(self) -> tuple[str, str]:
         assert self.beyond_retention is not None
         low, high = self.beyond_retention
-        return wording.share(low) if low == high else f"{wording.share(low)} or more"
-
-    @property
-    def _lives(self) -> str:
-        return " or ".join(wording.count(ms) for ms in self.retention_ms)
+        lives = " or ".join(map(wording.count, self.retention_ms))
+        return f"{wording.share(low)}{' or more' if low != high else ''}", f"{lives} ms"
 
     @property
     def late_text(self) -> str:
@@ -58,14 +55,11 @@ class Conditions:
     @property
     def text(self) -> str:
         """One line, for the caption of a table that stands alone."""
-        parts = [self.hunts]
-        if self.beyond_retention is None:
-            parts.append("no outages")
-        else:
-            parts.append(
-                f"{self._beyond} of {wording.number(self.outages)} outages per case outlast the "
-                f"retention of {self._lives} ms"
-            )
+        parts = [self.hunts, "no outages"]
+        if self.beyond_retention is not None:
+            share, lives = self._outlasting
+            outages = wording.number(self.outages)
+            parts[1] = f"{share} of {outages} outages per case outlast the retention of {lives}"
         if self.late is not None:
             parts.append(f"{self.late_text} of sends late")
         return "; ".join([*parts, f"{wording.number(self.rolls)} forced rolls per case"])

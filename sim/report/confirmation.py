@@ -114,9 +114,8 @@ def confirm(folder: SweepFolder, other: SweepFolder) -> Confirmation:
 
 
 def _share(entry: dict[str, object], name: str) -> Share:
-    if name == ANYTHING:
-        return share_of(entry, "verdict", "violated")
-    return share_of(entry, measure_of(name), name)
+    counted = ("verdict", "violated") if name == ANYTHING else (measure_of(name), name)
+    return share_of(entry, *counted)
 
 
 def _fisher(one: Share, other: Share) -> float:

@@ -12,9 +12,8 @@ from sim.check.coverage import SITUATIONS
 from sim.check.registry import declared_family
 from sim.report.comparison import Comparison
 from sim.report.confirmation import Confirmation
-from sim.report.rates import Rate
+from sim.report.families import share_of
 from sim.report.sweep_folder import SweepFolder
-from sim.sweeps import stats, wording
 
 REPORT_FORMAT = "replog-report/1"
 SIGNIFICANT_DIGITS = 12
@@ -85,7 +84,7 @@ def _compared(folder: SweepFolder, comparison: Comparison) -> dict[str, Any]:
             {
                 **one,
                 "family": declared_family(one["name"]),
-                "rates": _rates(one["runs"], comparison.rates),
+                "rates": _rates(folder, one["name"]),
             }
             for one in _seen(folder, "invariant")
         ],
@@ -95,15 +94,10 @@ def _compared(folder: SweepFolder, comparison: Comparison) -> dict[str, Any]:
     }
 
 
-def _rates(violated: Sequence[int], rates: Sequence[Rate]) -> list[dict[str, Any]]:
+def _rates(folder: SweepFolder, name: str) -> list[dict[str, Any]]:
     """How often one invariant was violated under each rule set, with its exact 95 % interval."""
-    found = []
-    for runs, rate in zip(violated, rates, strict=True):
-        judged = rate.judged  # a run that was not judged may have violated something, too
-        interval = stats.clopper_pearson(min(runs, judged), judged) if judged else None
-        text = "-" if interval is None else f"{wording.count(runs)} ({wording.shares(interval)})"
-        found.append({"violated": runs, "interval": interval, "text": text})
-    return found
+    shares = [share_of(entry, "invariant", name) for entry in folder.tallies["rule_sets"]]
+    return [{"violated": one.runs, "interval": one.interval, "text": one.text} for one in shares]
 
 
 def _seen(

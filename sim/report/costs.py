@@ -11,6 +11,7 @@ from sim.report.pairs import baselines_of, pair_of
 from sim.report.sweep_folder import SweepFolder
 from sim.sweeps import wording
 from sim.sweeps.stats import Interval
+from sim.sweeps.table import State
 
 ALWAYS_SHOWN = ("bytes_retained", "bytes_replicated", "empty_batches", "stale_reads_last")
 """The other costs belong to some fixes or cures; they are left out where nobody paid them."""
@@ -102,18 +103,20 @@ def costs_of(folder: SweepFolder, *, intervals: bool = True) -> tuple[Cost, ...]
     """
     baselines = baselines_of(folder.plan["rule_sets"])
     entries = folder.tallies["rule_sets"]
-    tables = intervals and case_values.are_there(folder)
+    table = folder.table if intervals else None
     return tuple(
-        _cost(folder, counter, baselines, tables=tables)
+        _cost(folder, table, counter, baselines)
         for counter in COSTS
         if all(counter in entry["totals"] for entry in entries)
         and (counter in ALWAYS_SHOWN or any(entry["totals"][counter] for entry in entries))
     )
 
 
-def _cost(folder: SweepFolder, counter: str, baselines: tuple[int, ...], *, tables: bool) -> Cost:
-    if tables:
-        by_case = case_values.costs_by_case(folder, counter)[folder.cases]
+def _cost(
+    folder: SweepFolder, table: State | None, counter: str, baselines: tuple[int, ...]
+) -> Cost:
+    if table is not None:
+        by_case = case_values.costs_by_case(table, counter)[folder.cases]
         alone, paired = bootstrap.costs(by_case, baselines)
     else:
         alone, paired = _means(folder, counter, baselines)

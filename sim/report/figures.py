@@ -178,7 +178,7 @@ def marks_figure(marks: Sequence[Mark], *, axis: str, reference: float | None) -
         axes.xaxis.set_major_locator(MaxNLocator(4, steps=[1, 2, 5, 10]))
         axes.set_xlabel(axis)
         axes.grid(axis="x", linewidth=0.6)
-        _no_axis_offset(axes)
+        axes.ticklabel_format(axis="x", style="plain", useOffset=False)
     return drawn[0]
 
 
@@ -231,10 +231,6 @@ def onset_figure(onsets: Sequence[Onset], colours: Sequence[str]) -> str:
         axes.grid(linewidth=0.6)
         figure.legend(loc="outside lower left", frameon=False, fontsize=9)
     return drawn[0]
-
-
-def _no_axis_offset(axes: Axes) -> None:
-    axes.ticklabel_format(axis="x", style="plain", useOffset=False)
 
 
 @contextmanager

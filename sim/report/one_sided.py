@@ -7,6 +7,7 @@ runs there are.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from functools import lru_cache
 
 from scipy import special, stats
@@ -56,15 +57,9 @@ def runs_to_decide(
         low = least(seen, size, level / comparisons)
         return most(seen, size, level) <= limit or low > limit
 
-    few, enough = runs, max(runs, 1)
-    while not decided(enough):
-        few, enough = enough, 2 * enough
-        if enough > MOST_RUNS:
-            return None
-    while few + 1 < enough:
-        middle = (few + enough) // 2
-        few, enough = (few, middle) if decided(middle) else (middle, enough)
-    return enough
+    sizes = range(max(runs, 1), MOST_RUNS)
+    place = bisect_left(sizes, 1, key=decided)
+    return sizes[place] if place < len(sizes) else None
 
 
 @lru_cache(maxsize=1 << 14)
@@ -86,12 +81,11 @@ def grown_from(runs: int, earlier: int, earlier_runs: int, level: float) -> int 
     """From how many events on `grown` is below `level`; None = even if every run had one, not."""
     if grown(runs, runs, earlier, earlier_runs) >= level:
         return None
-    few, enough = -1, runs
-    while few + 1 < enough:
-        middle = (few + enough) // 2
-        shows = grown(middle, runs, earlier, earlier_runs) < level
-        few, enough = (few, middle) if shows else (middle, enough)
-    return enough
+
+    def shows(events: int) -> bool:
+        return grown(events, runs, earlier, earlier_runs) < level
+
+    return bisect_left(range(runs), 1, key=shows)
 
 
 @lru_cache(maxsize=1 << 14)

@@ -51,11 +51,9 @@ class Onset:
 def onsets_of(folder: SweepFolder) -> tuple[Onset, ...]:
     """One per rule set with a judged run; none where no tables say since when."""
     duration = folder.plan["plan"].get("generate", {}).get("duration_ms")
-    if duration is None or not case_values.are_there(folder):
+    if duration is None or folder.table is None:
         return ()
-    times = case_values.first_violations(folder)
-    if times is None:
-        return ()
+    times = case_values.first_violations(folder.table)
     return tuple(
         _onset(entry["label"], column[~np.isnan(column)], duration)
         for entry, column in zip(folder.tallies["rule_sets"], times[folder.cases].T, strict=True)

@@ -9,7 +9,6 @@ from typing import Any
 import jinja2
 from markupsafe import Markup
 
-from sim.causes.failing import Told
 from sim.causes.witnesses import ToldWitness
 from sim.errors import BadInput
 from sim.files.atomic import write_whole
@@ -42,14 +41,13 @@ def write_report(
     *,
     confirmed_by: Path | None = None,
     shrink: bool = False,
-    told: Told | None = None,
     told_witness: ToldWitness | None = None,
 ) -> Path:
     """Writes `report.html`, `report.md` and `report.json` into the folder of a finished sweep.
 
     `confirmed_by` is the folder of the same plan's sweep under its confirmation seed, if there is
-    one. `shrink` makes the witnesses of causes that are not in the folder yet; `told` and
-    `told_witness` are told how far that is (`sim.causes`). Returns the path of the page. The same
+    one. `shrink` makes the witnesses of causes that are not in the folder yet; `told_witness` is
+    told how far that is (`sim.causes`). Returns the path of the page. The same
     sweeps under the same names give the same bytes.
 
     Raises BadInput when a folder holds no finished sweep, the second another one than the first
@@ -61,7 +59,7 @@ def write_report(
         confirmation = confirm(folder, read_folder(confirmed_by))
     environments = [compare(one) for one in folder.environments]
     comparison = compare(folder, intervals=len(environments) == 1)
-    causes = causes_in(folder, shrink=shrink, told=told, told_witness=told_witness)
+    causes = causes_in(folder, shrink=shrink, told_witness=told_witness)
     content = report_content(folder, comparison, environments, headline(folder, causes))
     content |= confirmed(confirmation)
     content["causes"] = causes_content(folder, causes)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 from sim.report.sweep_folder import SweepFolder
@@ -76,30 +77,27 @@ class PairComparison:
 def pairs_of(folder: SweepFolder) -> tuple[PairComparison, ...]:
     """Every pair, the headline pair first, then those that differ in one rule alone."""
     rule_sets = folder.plan["rule_sets"]
-    places = []
-    for counted in folder.tallies["pairs"]:
-        turned = _fixes(rule_sets, counted["left"], counted["right"]) == HEADLINE[::-1]
-        pair = _turned(counted) if turned else counted
-        left, right = pair["left"], pair["right"]
-        differing = _differing(rule_sets[left]["rules"], rule_sets[right]["rules"])
-        headline = differing == {"fix"} and _fixes(rule_sets, left, right) == HEADLINE
-        places.append((not headline, len(differing), left, right, pair))
-    places.sort(key=lambda place: place[:4])
-    values = [_p(pair) for *_place, pair in places]
-    asked_for = sum(not place[0] for place in places)  # these come first
-    adjusted = [*stats.holm(values[:asked_for]), *stats.holm(values[asked_for:])]
-    return tuple(
-        _pair(
-            pair,
-            labels=(rule_sets[left]["label"], rule_sets[right]["label"]),
-            headline=not other,
-            p=p,
-            adjusted_p=adjusted_p,
-        )
-        for (other, _rules, left, right, pair), p, adjusted_p in zip(
-            places, values, adjusted, strict=True
-        )
+    ordered = sorted(
+        (_placed(rule_sets, counted) for counted in folder.tallies["pairs"]), key=itemgetter(0)
     )
+    pairs = [pair for _, pair in ordered]
+    values = [pair.p for pair in pairs]
+    asked_for = sum(pair.headline for pair in pairs)  # these come first
+    adjusted = [*stats.holm(values[:asked_for]), *stats.holm(values[asked_for:])]
+    return tuple(replace(pair, adjusted_p=p) for pair, p in zip(pairs, adjusted, strict=True))
+
+
+def _placed(
+    rule_sets: list[dict[str, Any]], counted: dict[str, Any]
+) -> tuple[tuple[bool, int, int, int], PairComparison]:
+    """A pair, the fixes in the order in which they are asked for, and where it belongs."""
+    turned = _fixes(rule_sets, counted["left"], counted["right"]) == HEADLINE[::-1]
+    pair = _turned(counted) if turned else counted
+    left, right = pair["left"], pair["right"]
+    differing = _differing(rule_sets[left]["rules"], rule_sets[right]["rules"])
+    headline = differing == {"fix"} and _fixes(rule_sets, left, right) == HEADLINE
+    labels = rule_sets[left]["label"], rule_sets[right]["label"]
+    return (not headline, len(differing), left, right), _pair(pair, labels, headline=headline)
 
 
 class Difference(NamedTuple):
@@ -193,17 +191,12 @@ def cells_of(pair: dict[str, Any]) -> tuple[int, int, int, int]:
     return both, only_left, only_right, neither
 
 
-def _p(pair: dict[str, Any]) -> float:
-    _both, only_left, only_right, _neither = cells_of(pair)
-    return stats.mcnemar_exact(only_left, only_right)
-
-
-def _pair(
-    pair: dict[str, Any], *, labels: tuple[str, str], headline: bool, p: float, adjusted_p: float
-) -> PairComparison:
+def _pair(pair: dict[str, Any], labels: tuple[str, str], *, headline: bool) -> PairComparison:
+    """With its own p, not adjusted yet."""
     cells = cells_of(pair)
     both, only_left, only_right, neither = cells
     judged = sum(cells)
+    p = stats.mcnemar_exact(only_left, only_right)
     return PairComparison(
         left=labels[0],
         right=labels[1],
@@ -216,7 +209,7 @@ def _pair(
         difference=(only_left - only_right) / judged if judged else None,
         interval=stats.paired_difference(only_left, only_right, judged) if judged else None,
         p=p,
-        adjusted_p=adjusted_p,
+        adjusted_p=p,
         other_weather=pair["other_weather"],
         invariants=_invariants(pair["invariants"], judged),
     )

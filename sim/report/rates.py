@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from sim.sweeps import stats, wording
+from sim.report.families import share_of
+from sim.sweeps import wording
 from sim.sweeps.stats import Interval
 
 VERDICTS = ("holds", "violated", "inconclusive", "error")
@@ -49,15 +50,13 @@ class Rate:
 
 def rate_of(entry: dict[str, Any]) -> Rate:
     """The rate of one rule set of `tallies.json`."""
-    verdicts = {name: entry["counts"]["verdict"][name]["runs"] for name in VERDICTS}
-    violated = verdicts["violated"]
-    judged = verdicts["holds"] + violated
+    seen = share_of(entry, "verdict", "violated")
     return Rate(
         index=entry["index"],
         label=entry["label"],
-        verdicts=verdicts,
-        judged=judged,
-        violated=violated,
-        rate=violated / judged if judged else None,
-        exact=stats.clopper_pearson(violated, judged) if judged else None,
+        verdicts={name: entry["counts"]["verdict"][name]["runs"] for name in VERDICTS},
+        judged=seen.judged,
+        violated=seen.runs,
+        rate=seen.runs / seen.judged if seen.judged else None,
+        exact=seen.interval,
     )

@@ -8,11 +8,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sim.report.about import ANY
+from sim.report.about import counted_in
 from sim.report.costs import Cost, CostOfRuleSet
 from sim.report.families import Share, share_of
 from sim.report.pairs import Difference, baselines_of, difference_of
-from sim.report.rates import rate_of
 from sim.report.sweep_folder import SweepFolder
 from sim.sweeps import wording
 
@@ -57,7 +56,7 @@ def standings_of(folder: SweepFolder, costs: Sequence[Cost]) -> tuple[Standing, 
     return tuple(
         Standing(
             entry["label"],
-            _share(entry, about=about),
+            share_of(entry, *counted_in(folder)),
             is_baseline=place == baseline,
             against_baseline=None
             if place == baseline
@@ -68,13 +67,6 @@ def standings_of(folder: SweepFolder, costs: Sequence[Cost]) -> tuple[Standing, 
             zip(folder.tallies["rule_sets"], baselines, strict=True)
         )
     )
-
-
-def _share(entry: dict[str, object], *, about: bool) -> Share:
-    if about:
-        return share_of(entry, "about", ANY)
-    rate = rate_of(entry)
-    return Share(rate.violated, rate.judged, rate.exact)
 
 
 def _price(costs: Sequence[CostOfRuleSet], titles: Sequence[str]) -> str:

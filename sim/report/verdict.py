@@ -13,7 +13,8 @@ from typing import NamedTuple
 
 from sim.causes.grouping import Cause, Causes
 from sim.check.families import FAMILIES
-from sim.report.about import ANY, blocks_by_first_rule, measure_of, title_of
+from sim.explain.sentences import listed
+from sim.report.about import blocks_by_first_rule, counted_in, measure_of, title_of
 from sim.report.families import Share, share_of
 from sim.report.grid import Block
 from sim.report.pairs import difference_of, pair_of
@@ -93,11 +94,11 @@ def _closed(folder: SweepFolder, blocks: Sequence[Block]) -> str:
         ):
             closed.append(f"{name} ({_by_environment(before)})")
     if not closed:
-        return f"Closed under {_all_of(others)}: nothing that {first} violates."
+        return f"Closed under {_all_of([*others])}: nothing that {first} violates."
     least = _least_cases(folder)
     most = wording.share(stats.clopper_pearson(0, least).high)
     return (
-        f"Closed under {_all_of(others)}: {_listed(closed)} under {first}; "
+        f"Closed under {_all_of([*others])}: {listed(closed)} under {first}; "
         f"none of {wording.count(least)} cases is at most {most}."
     )
 
@@ -137,8 +138,7 @@ def _best(folder: SweepFolder) -> list[int]:
 
 
 def _standing(folder: SweepFolder) -> list[Share]:
-    measure, name = ("about", ANY) if _about(folder) else ("verdict", "violated")
-    return [share_of(entry, measure, name) for entry in folder.tallies["rule_sets"]]
+    return [share_of(entry, *counted_in(folder)) for entry in folder.tallies["rule_sets"]]
 
 
 def _about(folder: SweepFolder) -> list[str]:
@@ -151,7 +151,7 @@ def _among_many(folder: SweepFolder, best: Sequence[int]) -> Iterator[str]:
     about, shares = _about(folder), _standing(folder)
     labels = [_quoted(entry["label"]) for entry in folder.tallies["rule_sets"]]
     what = f"cases of {' or '.join(about)}" if about else "violating runs"
-    names = _listed([labels[place] for place in best])
+    names = listed([labels[place] for place in best])
     tie = f"a tie of {names}, each" if len(best) > 1 else f"{names},"
     least = shares[best[0]]
     cases = ", ".join(
@@ -167,8 +167,8 @@ def _among_many(folder: SweepFolder, best: Sequence[int]) -> Iterator[str]:
     apart = [place for place, one in found.items() if one is not None and one.interval.low > 0]
     told = [f"{labels[place]} ({wording.count(shares[place].runs)})" for place in apart]
     near = [labels[place] for place in worse if place not in apart]
-    more = f"More under {_listed(told)}" if told else "No other is told apart from it"
-    rest = f"; too near to tell: {_listed(near)}" if near and told else ""
+    more = f"More under {listed(told)}" if told else "No other is told apart from it"
+    rest = f"; too near to tell: {listed(near)}" if near and told else ""
     yield f"{more}{rest}; 95 % intervals on the same cases; {_could_show(folder)}."
 
 
@@ -184,7 +184,7 @@ def _differences(folder: SweepFolder, blocks: Sequence[Block]) -> str:
         differing_in(folder, blocks, [*combinations(compared, 2)]),
         key=lambda one: (one.p, -abs(one.only_left - one.only_right), -one.both, one.invariant),
     )
-    names = _listed([values[number] for number in compared])
+    names = listed([values[number] for number in compared])
     if not found:
         same = "violate the same invariants in the same cases"
         return f"A tie: {names} {same}; {_could_show(folder)}."
@@ -272,11 +272,6 @@ def _told(runs: Sequence[int], cause: Cause) -> str:
     return f"{cause.text} ({' and '.join(map(wording.count, runs))} runs; {story})"
 
 
-def _listed(names: Sequence[str]) -> str:
-    """a; a and b; a, b and c."""
-    return " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
-
-
-def _all_of(names: Sequence[str]) -> str:
+def _all_of(names: list[str]) -> str:
     """a; both a and b; all of a, b and c."""
-    return f"{('', 'both ', 'all of ')[min(len(names), 3) - 1]}{_listed(names)}"
+    return f"{('', 'both ', 'all of ')[min(len(names), 3) - 1]}{listed(names)}"

@@ -5,8 +5,6 @@ import shutil
 from dataclasses import replace
 from pathlib import Path
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 from sim.causes import Causes, add_witnesses, causes_of, played, witnesses
@@ -143,34 +141,6 @@ def test_every_story_that_violates_something_is_known_for_what_it_shows() -> Non
             for found in first_signatures(run.events, run.violations, story.rules).values():
                 assert known.story_of(found, story.rules), path
     assert shown > 100
-
-
-def test_in_tables_without_causes_they_are_worked_out_again_where_runs_come_out_as_then(
-    folder: Path, stories: Path, causes: Causes, tmp_path: Path
-) -> None:
-    told: list[tuple[int, int]] = []
-    old, other = _older(folder, tmp_path / "old"), _older(folder, tmp_path / "other", "0" * 32)
-
-    assert (
-        causes_of(old, stories=stories, told=lambda *far: told.append(far)).causes == causes.causes
-    )
-    assert told == [(done, 4) for done in range(4)]
-    with pytest.raises(BadInput, match="another version of Replog; sweep again to have causes"):
-        causes_of(other)
-
-
-def _older(folder: Path, old: Path, digest: str | None = None) -> Path:
-    """A copy of a sweep as it was before its tables had causes."""
-    shutil.copytree(folder, old)
-    for path in old.glob("runs/*"):
-        table = pq.read_table(path)
-        nothing = pa.nulls(len(table), pa.string())
-        table = table.set_column(table.column_names.index("cause"), "cause", nothing)
-        if digest is not None:
-            place = table.column_names.index("digest")
-            table = table.set_column(place, "digest", pa.array([digest] * len(table)))
-        pq.write_table(table, path)
-    return old
 
 
 def test_a_witness_fails_for_the_cause_of_its_run_and_is_kept(
