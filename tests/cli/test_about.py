@@ -243,16 +243,6 @@ def test_by_default_it_is_kafkas_buffer_and_no_rounds_are_told(replog: Replog) -
     assert "rounds" not in answer.out
 
 
-def test_a_buffer_without_room_for_a_key_is_refused(replog: Replog) -> None:
-    answer = replog("capacity", "--buffer", "31")
-
-    assert (answer.status, answer.out) == (2, "")
-    assert answer.err == (
-        "replog: --buffer 31: no key fits at load factor 0.9; "
-        "strategy offset takes 24 bytes a key\n"
-    )
-
-
 def test_the_shipped_scenarios_are_listed_from_anywhere(replog: Replog, here: Path) -> None:
     rows = replog("list", "scenarios", "--json").document
 

@@ -3,8 +3,6 @@
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
-import pytest
-
 from tests.cli.conftest import PLAN, Replog
 
 SCENARIOS = Path(__file__).resolve().parents[2] / "scenarios"
@@ -58,35 +56,6 @@ def test_a_run_without_a_violation_is_drawn_at_its_end(replog: Replog, here: Pat
     assert "E=e v1" in answer.out
     assert replog("draw", str(LOST_TAIL), *rule, "-o", "x.txt").status == 0
     assert (here / "x.txt").read_text().splitlines()[0].split()[0] == "offset"
-
-
-@pytest.mark.parametrize(
-    ("words", "complaint"),
-    [
-        ((str(LOST_TAIL), "-o", "x.pdf"), "--output x.pdf: expected a name that ends in .html,"),
-        ((str(LOST_TAIL), "--against", "fix=none"), "--against: only an HTML page shows two cases"),
-        ((str(LOST_TAIL), "--step", "3=here"), "--step: only pictures show chosen steps"),
-        ((str(LOST_TAIL), "-o", "x.svg", "--step", "here"), "--step here: expected NUMBER=caption"),
-        ((str(LOST_TAIL), "-o", "x.svg", "--step", "77=x"), "step 77: the story has steps 1 to 20"),
-        ((str(LOST_TAIL), "7"), "a RUN_ID goes with the folder of a sweep"),
-        ((str(SCENARIOS),), "a folder: give RUN_ID"),
-        (
-            (str(LOST_TAIL), "--invariant", "no-ofset-reuse"),
-            "--invariant no-ofset-reuse: not violated here (did you mean 'no-offset-reuse'?)",
-        ),
-        ((str(SCENARIOS / "sweeps/demo.yaml"),), "allowed: replog-story/1, replog-scenario/1"),
-        ((str(SCENARIOS / "kip280/log_what_is_a_version.json"),), "unknown format"),
-    ],
-)
-def test_what_cannot_be_drawn_is_said_in_one_line(
-    replog: Replog, here: Path, words: tuple[str, ...], complaint: str
-) -> None:
-    answer = replog("draw", *words)
-
-    assert (answer.status, answer.out) == (2, "")
-    assert complaint in answer.err
-    assert len(answer.err.splitlines()) == 1
-    assert list(here.iterdir()) == []
 
 
 def test_a_row_of_a_sweep(replog: Replog, here: Path) -> None:

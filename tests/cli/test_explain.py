@@ -59,22 +59,3 @@ def test_a_change_that_ends_in_an_error_is_told_as_text_and_as_data(
     assert lines[told + 1] == "    fix: empty_batch (IndexError: beyond)"
     error = {"kind": "rule", "change": "fix: empty_batch", "error": "IndexError: beyond"}
     assert (document["heals"], document["failed"]) == ([], [error])
-
-
-@pytest.mark.parametrize(
-    ("arguments", "complaint"),
-    [
-        ((STORY, "3"), "no such folder; only a run of a sweep has a number"),
-        ((ROOT / "scenarios",), "is a folder; a run of a sweep is given as DIR RUN_ID"),
-        ((STORY, "no-offset-reuse", "more"), "unexpected argument: more"),
-        ((STORY, "election-safety"), "--explain election-safety: was not violated; violated: "),
-        ((STORY, "--seed", "1"), "a story has no randomness to seed"),
-    ],
-)
-def test_what_cannot_be_explained_is_one_line(
-    replog: Replog, arguments: tuple[object, ...], complaint: str
-) -> None:
-    answer = replog("explain", *arguments)
-
-    assert answer.status == 2
-    assert complaint in answer.complaint

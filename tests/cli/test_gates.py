@@ -4,9 +4,7 @@ import json
 import shutil
 from pathlib import Path
 
-import pytest
-
-from tests.cli.conftest import PLAN, Replog
+from tests.cli.conftest import Replog
 
 BROKEN = """\
 format: replog-sweep/1
@@ -65,44 +63,6 @@ def test_a_sweep_is_compared_with_an_earlier_one(replog: Replog, here: Path, swe
     assert (answer.status, document["gates"], document["level"]) == (0, "passed", 0.4)
     assert [one["name"] for one in document["findings"]] == ["log divergence", "any"] * 2
     assert {one["pairs"]["cases"] for one in document["findings"]} == {6}
-
-
-@pytest.mark.parametrize(
-    ("arguments", "told"),
-    [
-        ((), "no gate; give --fail-on, --budget or --baseline"),
-        (("--rule-set", "none"), "--rule-set: needs --fail-on, --budget or --baseline"),
-        (("--fail-on", "any", "--compare", "any"), "--compare: needs --baseline"),
-        (("--fail-on", "log divergenc"), "did you mean 'log divergence'"),
-        (("--fail-on", "any", "--rule-set", "fixed"), "fixed: no rule set of this sweep"),
-        (("--budget", "any=5"), "expected NAME=SHARE%"),
-        (("--fail-on", "any", "--level", "0"), "expected more than 0"),
-        (("--baseline", "nowhere"), "nowhere: no plan.json there"),
-    ],
-)
-def test_gates_that_cannot_be_judged_are_one_line(
-    replog: Replog, swept: Path, arguments: tuple[str, ...], told: str
-) -> None:
-    answer = replog("gate", swept, *arguments)
-
-    assert answer.status == 2
-    assert told in answer.complaint
-
-
-def test_a_sweep_is_not_begun_when_its_gates_cannot_be_judged(replog: Replog, here: Path) -> None:
-    (here / "plan.yaml").write_text(PLAN)
-    sweep = ("sweep", "plan.yaml", "--engine", "process", "--out", "o")
-
-    for gate, told in (
-        (("--fail-on", "nothing"), "nothing: no family and no invariant"),
-        (("--fail-on", "any", "--rule-set", "fixed"), "allowed: none, empty_batch"),
-        (("--baseline", "o"), "the folder that is judged"),
-        (("--fail-on", "about"), "the plan does not say what it is about"),
-    ):
-        answer = replog(*sweep, *gate)
-        assert answer.status == 2
-        assert told in answer.complaint
-    assert [path.name for path in here.iterdir()] == ["plan.yaml"]
 
 
 def test_runs_that_failed_fail_the_gate(replog: Replog, swept: Path, here: Path) -> None:

@@ -1,9 +1,6 @@
 """`replog clean` and `replog eligible`: what they print and how they end."""
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -197,48 +194,6 @@ def test_eligible_checks_too(replog: Replog, here: Path) -> None:
     assert answer.out.splitlines()[-1] == "reproduce: replog eligible logs.json --check"
 
 
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        (["clean", "none.json"], ["none.json: cannot be read: No such file"]),
-        (["clean", "."], [".: cannot be read: Is a directory"]),
-        (["clean", "logs.json"], ["logs.json: logs: ", "replog eligible"]),
-        (["eligible", "case.json"], ["case.json: steps: ", "replog clean"]),
-        (["clean", "bad.json"], ["bad.json: segments[0][0].last_offset: 1 is below"]),
-        (["clean", "bad.json", "--json"], ["bad.json: segments[0][0].last_offset: 1 is below"]),
-        (
-            ["clean", "case.json", "--rule", "fixx=none"],
-            ["--rule fixx", "'fix'", "preset"],
-        ),
-        (["clean", "case.json", "--rule", "fix=leo"], ["--rule fix:", "'leo'", "leo_retention"]),
-        (["clean", "case.json", "--rule", "preset=x"], ["--rule preset:", "kip-280"]),
-        (["clean", "case.json", "--explain", "q"], ["case.json: --explain q", "there are: k, a"]),
-        (["clean", "case.json", "--colour"], ["--colour", "replog clean --help"]),
-        (["clean"], ["logfile", "replog clean --help"]),
-        (["clean", "wrong.json", "--check"], ["wrong.json: expect: expected a list of 8 objects"]),
-        (["run", "case.json"], ["case.json: format: replog-log/1", "replog clean case.json"]),
-    ],
-    ids=" ".join,
-)
-def test_bad_input_is_one_line_and_nothing_is_printed(
-    replog: Replog, here: Path, case: Path, arguments: list[str], words: list[str]
-) -> None:
-    (here / "logs.json").write_text(json.dumps(document()))
-    (here / "wrong.json").write_text(case.read_text())
-    changed(here / "wrong.json", expect=[])
-    bad = {"base_offset": 2, "last_offset": 1, "records": []}
-    (here / "bad.json").write_text(
-        json.dumps({"format": "replog-log/1", "segments": [[bad]], "steps": []})
-    )
-    before = sorted(here.rglob("*"))
-
-    answer = replog(*arguments)
-
-    assert answer.status == 2
-    assert [word for word in words if word.lower() not in answer.complaint.lower()] == []
-    assert sorted(here.rglob("*")) == before
-
-
 def test_a_suite_checks_log_files_like_scenarios(replog: Replog, here: Path, case: Path) -> None:
     wrong = here / "b_wrong.json"
     wrong.write_text(case.read_text())
@@ -278,30 +233,3 @@ def test_log_files_are_listed_with_the_scenarios(replog: Replog, here: Path, cas
     (row,) = replog("list", "scenarios", "--in", here, "--json").document
 
     assert (row["kind"], row["title"]) == ("log", "one of everything")
-
-
-@pytest.mark.parametrize("command", ["clean", "eligible"])
-def test_the_command_explains_itself(replog: Replog, command: str) -> None:
-    answer = replog(command, "--help")
-
-    assert (answer.status, answer.err) == (0, "")
-    assert answer.out.startswith(f"Usage: replog {command} [OPTIONS] logfile")
-
-
-def test_it_loads_nothing_of_what_only_sweeps_and_reports_need(case: Path) -> None:
-    code = (
-        "import sys\nfrom sim.cli import main\n"
-        f"sys.argv = ['replog', 'clean', {str(case)!r}]\n"
-        "try:\n    main()\nexcept SystemExit as ended:\n    assert ended.code == 0\n"
-        "print(*sys.modules, file=sys.stderr)\n"
-    )
-
-    ended = subprocess.run(
-        [sys.executable, "-c", code],
-        capture_output=True,
-        text=True,
-        check=True,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-    )
-
-    assert {name.partition(".")[0] for name in ended.stderr.split()}.isdisjoint(HEAVY)

@@ -89,8 +89,3 @@ def test_a_file_that_is_there_stays_unless_forced(replog: Replog, here: Path) ->
     assert (here / "mine.yaml").read_text() == "precious"
     assert replog("new", "story", "-o", "mine.yaml", "--force").status == 0
     assert replog("run", "mine.yaml").status == 0
-
-
-def test_an_unknown_kind_names_those_there_are(replog: Replog, here: Path) -> None:
-    told = "new storry: no such kind (did you mean 'story'?); "
-    assert replog("new", "storry").complaint == told + "allowed: story, scenario, plan, workflow"

@@ -1,6 +1,5 @@
 """`replog shrink`: what it writes, and what it says."""
 
-import shutil
 from pathlib import Path
 
 import pytest
@@ -101,35 +100,3 @@ def test_json_has_the_story_and_its_near_miss(replog: Replog) -> None:
     assert (document["size"], document["size_before"]) == (6, 13)
     assert document["text"].startswith("format: replog-story/1\n")
     assert document["near_miss"]["change"] == "fix: leo_retention"
-
-
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        ([GREEN], ["kip280_08", "violates no invariant", "nothing to shrink"]),
-        ([RED, "--invariant", "log-macthing"], ["unknown invariant", "log-matching"]),
-        ([RED, "--invariant", "election-safety"], ["is not violated", "log-matching"]),
-        ([RED, "7"], ["only a run of a sweep has a number"]),
-        ([SCENARIOS], ["is a folder", "DIR RUN_ID"]),
-        ([RED, "-o", "none/out.yaml"], ["--output", "no such folder"]),
-        ([RED, "-o", "out.json"], ["--output out.json", ".yaml or .yml"]),
-        (["absent.yaml"], ["absent.yaml", "cannot be read"]),
-    ],
-)
-def test_what_cannot_be_shrunk_is_one_line(
-    replog: Replog, here: Path, arguments: list[object], words: list[str]
-) -> None:
-    answer = replog("shrink", *arguments)
-
-    assert answer.status == 2
-    assert [word for word in words if word not in answer.complaint] == []
-
-
-def test_the_file_itself_is_not_written_over(replog: Replog, here: Path) -> None:
-    shutil.copy(RED, here / "red.yaml")
-
-    answer = replog("shrink", "red.yaml", "-o", "red.yaml")
-
-    assert answer.status == 2
-    assert "is the file to shrink" in answer.complaint
-    assert (here / "red.yaml").read_bytes() == RED.read_bytes()

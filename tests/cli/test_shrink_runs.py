@@ -2,8 +2,6 @@
 
 from pathlib import Path
 
-import pytest
-
 from sim.sweeps import load_plan, number_runs
 from sim.sweeps.folder import prepare_folder
 from sim.sweeps.storage import LocalFolder
@@ -71,20 +69,3 @@ def test_a_run_of_a_sweep_is_shrunk_by_its_number(replog: Replog, here: Path) ->
     assert " steps of 298 events, " in answer.out
     assert "as a story, made of the run" in answer.out
     assert replog("run", "out.yaml").status == 0
-
-
-@pytest.mark.parametrize(
-    ("words", "complaint"),
-    [
-        ([OLD_CLIENT, "--invariant", "election-safety"], "election-safety is not violated"),
-        ([SCENARIOS / "isr/timed_eligible_leader_replicas.yaml"], "violates no invariant"),
-        ([OLD_CLIENT, 3], "no such folder; only a run of a sweep has a number"),
-    ],
-)
-def test_what_cannot_be_shrunk_is_told_in_a_line(
-    replog: Replog, words: list[object], complaint: str
-) -> None:
-    answer = replog("shrink", *words)
-
-    assert answer.status == 2
-    assert complaint in answer.complaint

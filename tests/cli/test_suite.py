@@ -200,33 +200,6 @@ def test_a_misspelt_format_is_an_error_and_the_others_are_run(replog: Replog, fi
     )
 
 
-@pytest.mark.parametrize(
-    ("arguments", "complaint"),
-    [
-        (["empty"], "empty: no scenario files; they say format: replog-story/1 or replog-scenario"),
-        (["s", "empty"], "empty: no scenario files; they say format: "),
-        (["nowhere"], "nowhere: no such file or folder; what comes with Replog is run with --sh"),
-        (["s", "-k", "raft"], "-k raft: means none of 1 scenario files"),
-        (["s", "-k", "raft or"], "-k raft or: cannot be read; allowed: words, and, or, not, "),
-        (["s", "-k", ""], "-k : cannot be read; allowed: words, and, or, not, parentheses"),
-        (["s", "--skip", "*"], "s: no scenario files; not run: 1 left out by --skip; they say "),
-        (["s", "-j", "-1"], "-j/--jobs: -1: expected a number greater than or equal to 0; see "),
-        (["s", "--markdown", "no/x.md"], "--markdown no/x.md: no such folder: no"),
-        ([], "nothing to run: give files or folders, or --shipped; see replog suite --help"),
-    ],
-)
-def test_a_suite_of_nothing_and_bad_arguments_are_one_line(
-    replog: Replog, fill: Fill, arguments: list[str], complaint: str
-) -> None:
-    fill(a=GOOD)
-    Path("empty").mkdir()
-
-    answer = replog("suite", *arguments)
-
-    assert answer.status == 2
-    assert answer.complaint.startswith(complaint)
-
-
 def test_what_is_not_selected_is_counted(replog: Replog, fill: Fill) -> None:
     answer = replog("suite", fill(a=GOOD, b=STORY + "tags: [slow]\n", c=STORY), "-k", "slow or c")
 
@@ -396,18 +369,6 @@ def test_the_shipped_scenarios_are_a_suite_from_anywhere(replog: Replog, here: P
     chosen = replog("suite", "--shipped", "-k", "kip280_07 or kip280_08", "--json")
 
     assert (chosen.status, len(chosen.document)) == (0, 2)
-
-
-@pytest.mark.parametrize("missing", ["scenarios", "raft", "kip280_07"])
-def test_what_is_shipped_never_stands_in_for_a_folder_that_is_missing(
-    replog: Replog, here: Path, missing: str
-) -> None:
-    """A build whose checkout lacks its folder would be green with the scenarios of Replog."""
-    answer = replog("suite", missing)
-
-    assert answer.status == 2
-    told = "no such file or folder; what comes with Replog is run with --shipped"
-    assert answer.complaint == f"{missing}: {told}"
 
 
 def test_each_failure_of_a_run_gets_a_folder_when_asked_for(replog: Replog, here: Path) -> None:

@@ -152,13 +152,6 @@ def test_a_replay_can_explain_the_first_violation(
     assert "leads epoch 1 from 0" in answer.out
 
 
-def test_a_run_to_explain_is_given_by_its_number(replog: Replog, swept: Path) -> None:
-    answer = replog("explain", swept, 0)
-
-    assert answer.status == 2
-    assert answer.complaint == f"{swept}: nothing is violated, so there is nothing to explain"
-
-
 def test_a_row_that_says_otherwise_is_exit_status_1_and_a_command(
     replog: Replog, swept: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -221,34 +214,6 @@ def test_a_sweep_grows_by_cases_and_by_another_seed(
     assert replog("replay", "one", 17).out.rstrip().endswith("digest reproduced")
 
 
-def test_processes_have_no_master(replog: Replog, here: Path) -> None:
-    (here / "plan.yaml").write_text(PLAN)
-
-    answer = replog("sweep", "plan.yaml", "--engine", "process", "--master", "yarn", "--out", "o")
-
-    assert (answer.status, (here / "o").exists()) == (2, False)
-    assert answer.complaint == "--master yarn: only Spark has masters: --engine spark"
-
-
-@pytest.mark.parametrize(
-    ("more", "arguments", "told"),
-    [
-        ("", ("--confirm",), "plan.yaml: confirmation_seed: --confirm needs one"),
-        ("confirmation_seed: 77\n", ("--confirm", "--seed", 3), "--seed and --confirm"),
-    ],
-)
-def test_nothing_is_confirmed_without_one_second_seed(
-    replog: Replog, here: Path, more: str, arguments: tuple[object, ...], told: str
-) -> None:
-    (here / "plan.yaml").write_text(PLAN + more)
-
-    answer = replog("sweep", "plan.yaml", "--out", "o", *arguments)
-
-    assert answer.status == 2
-    assert told in answer.err
-    assert not (here / "o").exists()
-
-
 def test_check_says_what_is_whole_and_what_is_not(replog: Replog, swept: Path, here: Path) -> None:
     out = Path(shutil.copytree(swept, here / "out"))
 
@@ -290,17 +255,3 @@ def test_a_plan_may_be_called_as_a_second_word_of_sweep(replog: Replog, here: Pa
 
     assert "check" in replog("sweep", "./check", "--out", "o").complaint
     assert "Usage: replog sweep check" in replog("sweep", "check", "--help").out
-
-
-def test_a_report_that_cannot_be_quoted_is_not_written_at_all(
-    replog: Replog, here: Path, swept: Path
-) -> None:
-    (here / "page.md").write_text("no place for a table\n")
-    before = sorted(swept.rglob("*"))
-
-    for page in ("page.md", "none.md", "."):
-        answer = replog("report", swept, "--no-shrink", "--quote-in", page)
-
-        assert answer.status == 2
-        assert page in answer.complaint
-        assert sorted(swept.rglob("*")) == before
