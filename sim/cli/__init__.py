@@ -168,7 +168,8 @@ def _run(words: Sequence[str]) -> int:
     command = command_of(name)
     parser = Parser(name, command.about)
     command.declare(parser)
-    return run_within_bounds(command, parser.values_of(words[1 + name.count(" ") :]))
+    given = parser.values_of(words[1 + name.count(" ") :])
+    return run_within_bounds(command.run, given, is_one_run=command.is_one_run)
 
 
 def command_of(name: str) -> Command:

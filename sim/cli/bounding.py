@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 from sim.bounds import MEGABYTES, SECONDS, Bounds, Inconclusive, bounded, each_run_within
 from sim.cli.signatures import call
 from sim.cli.values import Number
 from sim.limits import MEGABYTES as MOST_MEGABYTES
 from sim.limits import SECONDS as MOST_SECONDS
-
-if TYPE_CHECKING:
-    from sim.cli.arguments import Command
 
 ALLOW_MORE = "--max-seconds and --max-memory-mb allow more"
 
@@ -35,8 +33,8 @@ def take_bounds(parser: ArgumentParser) -> None:
     )
 
 
-def run_within_bounds(command: Command, given: dict[str, Any]) -> int:
-    """Run a command with what it takes; each run within the bounds that were given.
+def run_within_bounds(run: Callable[..., int], given: dict[str, Any], *, is_one_run: bool) -> int:
+    """Call the function of a command; each run within the bounds that were given.
 
     Raises:
         Inconclusive: A command that is one run, or little more, hit one besides.
@@ -45,8 +43,8 @@ def run_within_bounds(command: Command, given: dict[str, Any]) -> int:
     megabytes = given.pop("max_memory_mb", MEGABYTES)
     bounds = Bounds(seconds or None, megabytes or None)
     with each_run_within(bounds):
-        if not command.is_one_run:
-            return call(command.run, given)
+        if not is_one_run:
+            return call(run, given)
         with bounded() as watch:
-            return call(command.run, given)
+            return call(run, given)
     raise Inconclusive(f"{watch.reached}; {ALLOW_MORE}")

@@ -45,7 +45,7 @@ def kinds() -> dict[str, Kind]:
 def new(
     kind: Annotated[str, Argument(metavar="KIND")], *, output: Output = None, force: bool = False
 ) -> int:
-    """Make a small story, scenario, log file, sweep plan or CI workflow with comments; it runs as it is.
+    """Make a small story, scenario, log, sweep plan or CI workflow with comments; it runs as it is.
 
     Args:
         kind: story, scenario, log, plan or workflow.

@@ -1,4 +1,4 @@
-"""A sweep's folder that is damaged or somebody else's: one line for every command that takes one."""
+"""A sweep's folder that is damaged or somebody else's: one line for every command that takes it."""
 
 import json
 import os
@@ -115,7 +115,7 @@ FORGED: dict[str, dict[str, Forge]] = {
         "no run_id": rows(lambda table: table.drop_columns("run_id")),
         "a run that is none": column("run_id", first(10**18)),
         "every run twice": rows(lambda table: pa.concat_tables([table, table])),
-        "runs in another order": rows(lambda table: table.take(range(table.num_rows)[::-1])),
+        "runs in another order": rows(lambda table: table.take([*range(table.num_rows)][::-1])),
         "a column twice": rows(lambda table: table.append_column("seed", table.column("seed"))),
     },
     "verdicts of runs": {

@@ -224,6 +224,7 @@ def failure(text: str) -> Failure:
         digest="0",
         scenario=lambda _: "",
         made_by=text,
+        shrunk=dict,
     )
 
 
