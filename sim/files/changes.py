@@ -24,7 +24,9 @@ OPTIONAL = ("append_time_ms", "version", "headers")
 
 _PARQUET_MAGIC = b"PAR1"
 _ROWS_PER_BATCH = 1_000
-"""So that a batch of the longest texts there may be takes a gigabyte, and no more."""
+"""So that a batch of the longest texts there may be takes a gigabyte."""
+_BATCH_BYTES = 1 << 30
+"""Of Parquet, whatever it unfolds to: one value of a dictionary may be that of every row."""
 _BLOCK = 1 << 20
 """Bytes of CSV that are looked at together: a longer line is refused."""
 _NAMES_TOLD = 20
@@ -87,7 +89,8 @@ def _parquet_changes(path: Path) -> Iterator[Change]:
         names = _chosen(path, file.schema_arrow.names)
         _check_types(path, file.schema_arrow, names)
         _check_groups(path, file.metadata)
-        batches = file.iter_batches(batch_size=_ROWS_PER_BATCH, columns=list(names))
+        rows = _rows_per_batch(file.metadata)
+        batches = file.iter_batches(batch_size=rows, columns=list(names))
     return _changes(path, batches, names, dict.fromkeys(names, _as_it_is) | {"headers": _headers})
 
 
@@ -244,6 +247,13 @@ def _check_groups(path: Path, metadata: Any) -> None:
             raise BadInput(f"{path}: row group {number}: {size:,} bytes; allowed: {allowed}")
 
 
+def _rows_per_batch(metadata: Any) -> int:
+    """How many rows fit into a batch if each value is as large as its whole column is stored."""
+    groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
+    largest = max([group.total_byte_size for group in groups], default=0)
+    return max(1, min(_ROWS_PER_BATCH, _BATCH_BYTES // max(1, largest)))
+
+
 def _as_it_is(value: Any) -> Any:
     return value
 
@@ -280,6 +290,9 @@ def _headers(value: Any) -> Headers:
         if not good:
             raise ValueError(f"{shown(name)}: {shown(content)} is not text or bytes under a name")
         _encoded(name)
+        too_long = TEXT.too_many(len(content), "bytes in a header")
+        if too_long is not None:
+            raise ValueError(too_long)
         pairs.append((name, content))
     problem = HEADERS.too_many(len(pairs), "headers")
     if problem is not None:

@@ -1,6 +1,8 @@
 """Traces are read from Parquet and CSV alike; what cannot be used is told with its row."""
 
 import os
+import subprocess
+import sys
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -12,7 +14,7 @@ import pytest
 from sim.errors import BadInput
 from sim.files import changes as reader
 from sim.files.changes import Change, read_changes
-from sim.limits import ROW_GROUP, ROWS
+from sim.limits import ROW_GROUP, ROWS, TEXT
 
 
 def parquet(path: Path, **columns: Any) -> Path:
@@ -128,6 +130,10 @@ def test_a_value_that_cannot_be_used_is_told_with_its_row(tmp_path: Path) -> Non
         list(
             read_changes(parquet(tmp_path, key=["a", None], value=["v"] * 2, timestamp_ms=[1] * 2))
         )
+    long = pa.array([[("h", b"x" * (TEXT.most + 1))]], pa.map_(pa.string(), pa.binary()))
+    file = parquet(tmp_path, key=["a"], value=["v"], timestamp_ms=[1], headers=long)
+    with pytest.raises(BadInput, match=r"t.parquet: row 1: headers: 1,048,589 bytes in a header"):
+        list(read_changes(file))
     for row, complaint in {
         "a,v,": "row 2: timestamp_ms: missing",
         "a,v,1.5": 'row 2: timestamp_ms: "1.5" is not a whole number',
@@ -268,6 +274,21 @@ def test_a_row_group_that_fits_no_memory_is_refused(
 
     with pytest.raises(BadInput, match=r"t.parquet: row group 0: [\d,]+ bytes; allowed: at"):
         read_changes(file)
+
+
+def test_one_text_of_a_dictionary_does_not_unfold_to_a_copy_for_each_row(tmp_path: Path) -> None:
+    long = pa.DictionaryArray.from_arrays(pa.array([0] * 1_000, pa.int32()), ["x" * 20_000_000])
+    table = {"key": ["a"] * 1_000, "value": long, "timestamp_ms": [1] * 1_000}
+    file = tmp_path / "t.parquet"
+    pq.write_table(pa.table(table), file, compression="zstd")
+    assert file.stat().st_size < 10_000
+
+    read = f"from sim.files.changes import *; next(read_changes(Path({str(file)!r})))"
+    limited = f"import resource as r; r.setrlimit(r.RLIMIT_AS, ({4 << 30}, {4 << 30})); {read}"
+    asked = [sys.executable, "-c", limited]
+    run = subprocess.run(asked, check=False, capture_output=True, text=True)
+
+    assert "row 1: value: 20,000,000 characters; at most" in run.stderr
 
 
 @pytest.mark.parametrize("kind", ["csv", "parquet"])
