@@ -69,6 +69,8 @@ def test_a_new_workflow_is_the_one_that_is_tested(replog: Replog, here: Path) ->
     printed = replog("new", "workflow").out
 
     assert printed == workflow_text()
+    assert replog("new", "workflow", "-o", ".github/workflows/replog.yml").status == 0
+    assert (here / ".github/workflows/replog.yml").read_text() == printed
     assert "jobs" in yaml.safe_load(printed)
 
 
