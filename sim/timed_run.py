@@ -266,11 +266,13 @@ class _Recorder:
         self._pending: list[Named] = []
         self._hash = hashlib.blake2b(digest_size=DIGEST_BYTES)
 
-    def take(self, at_ms: int, event: Event) -> None:
+    def take(self, at_ms: int, events: Iterable[Event]) -> None:
         pending = self._pending
-        pending.append((at_ms, NAMES[type(event)], event))
-        if len(pending) >= CHUNK:
-            self.flush()
+        for event in events:
+            pending.append((at_ms, NAMES[type(event)], event))
+            if len(pending) == CHUNK:
+                self.flush()
+                pending = self._pending
 
     def flush(self) -> None:
         """Hand on what waits; the checks come last, since a bound may end them anywhere."""

@@ -98,10 +98,11 @@ class Checker:
                 take_in, handlers, usual = routes[name]
             except KeyError:
                 take_in, handlers, usual = routes[name] = self._route_of(type(event))
-            if take_in is not None and take_in(event):
-                handlers = usual
-            elif history.disagreements:
-                history.find_disagreements()
+            if take_in is not None:
+                if take_in(event):
+                    handlers = usual
+                elif history.disagreements:
+                    history.find_disagreements()
             for handler in handlers:
                 handler(event)
 

@@ -8,9 +8,10 @@ replica is compared with it, not with another replica. What can be asked about t
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from itertools import combinations
+from operator import itemgetter
 from typing import Final
 
 from sim.check.listening import handlers_of
@@ -338,14 +339,23 @@ class Facts:
         lacking = [view for view in members if len(view.slots) < known or view.unexplained_offsets]
         return len(members) - len(lacking) < needed
 
-    def find_disagreements(self) -> None:
-        """Find the contested offsets at which replicas hold different uids now."""
-        self.disagreements = [
-            (offset, view, other)
-            for offset in sorted(self.contested_offsets)
-            for view, other in combinations(self.replicas.values(), 2)
-            if HOLE < view.uid_at(offset) != other.uid_at(offset) > HOLE
-        ]
+    def find_disagreements(self, offsets: Collection[int] | None = None) -> None:
+        """Find where replicas hold different uids now: at some contested offsets, else at all."""
+        views = list(self.replicas.values())
+        logs = [view.slots for view in views]
+        found = []
+        if offsets is None:
+            offsets = self.contested_offsets
+        elif self.disagreements:
+            found = [one for one in self.disagreements if one[0] not in offsets]
+        for offset in offsets:
+            if len({log[offset] for log in logs if len(log) > offset and log[offset] > HOLE}) > 1:
+                found += [
+                    (offset, view, other)
+                    for view, other in combinations(views, 2)
+                    if HOLE < view.uid_at(offset) != other.uid_at(offset) > HOLE
+                ]
+        self.disagreements = sorted(found, key=itemgetter(0))
 
     def present(self, names: tuple[str, ...]) -> tuple[str, ...]:
         """Those replicas that have not left for good."""

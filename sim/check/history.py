@@ -153,9 +153,10 @@ class ClusterHistory(Queries):
             if batch.delete_horizon_ms is not None:
                 view.horizons[base] = batch.delete_horizon_ms
         view.last_batch = batch
-        contested = self.contested_offsets
-        if contested and not contested.isdisjoint(range(base, len(view.slots))):
-            self.find_disagreements()
+        if self.contested_offsets:
+            contested = self.contested_offsets.intersection(range(base, len(view.slots)))
+            if contested:
+                self.find_disagreements(contested)
         rises = batch.epoch >= view.highest_epoch
         view.highest_epoch = max(view.highest_epoch, batch.epoch)
         return uids is not None and rises and before <= base and not self.disagreements

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 from sim.cluster.context import Context
@@ -25,7 +25,7 @@ class Cluster:
         elections: Who makes leaders.
     """
 
-    def __init__(self, scenario: Scenario, record: Callable[[int, Event], None]) -> None:
+    def __init__(self, scenario: Scenario, record: Callable[[int, Iterable[Event]], None]) -> None:
         """The replicas of a scenario before anything happens."""
         self.context = context = Context(scenario, record)
         context.oracle = self

@@ -112,8 +112,8 @@ class Context:
     oracle: Oracle
     crash: Callable[[str, str], None]
 
-    def __init__(self, scenario: Scenario, record: Callable[[int, Event], None]) -> None:
-        """A context before anything happens; `record` is called as `record(at_ms, event)`."""
+    def __init__(self, scenario: Scenario, record: Callable[[int, Iterable[Event]], None]) -> None:
+        """A context before anything happens; `record` is called as `record(at_ms, events)`."""
         self.scenario = scenario
         self._seed = scenario.seed
         self._streams: list[tuple[str, Random]] = []
@@ -140,7 +140,7 @@ class Context:
         self.committed = 0
         self.producer_epochs: dict[int, int] = {}
         self.counts = Counts()
-        self._record: Callable[[Any, Event], None] = record
+        self._record: Callable[[Any, Iterable[Event]], None] = record
         self.next_uid = 1
 
     @property
@@ -172,10 +172,8 @@ class Context:
 
     def emit(self, event: Event) -> None:
         """Let one event out of the cluster."""
-        self._record(self.env.now, event)
+        self._record(self.env.now, (event,))
 
     def emit_all(self, events: Iterable[Event]) -> None:
         """Let events out of the cluster, in order."""
-        record, now_ms = self._record, self.env.now
-        for event in events:
-            record(now_ms, event)
+        self._record(self.env.now, events)

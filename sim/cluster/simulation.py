@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from itertools import repeat
 from operator import length_hint
 from typing import NamedTuple
@@ -32,14 +32,17 @@ class Fork(NamedTuple):
 
 
 def simulate(
-    scenario: Scenario, record: Callable[[int, Event], None], *, fork: Fork | None = None
+    scenario: Scenario,
+    record: Callable[[int, Iterable[Event]], None],
+    *,
+    fork: Fork | None = None,
 ) -> SimulationResult:
     """Run a scenario to its end and bring the cluster to rest.
 
     Args:
         scenario: What to simulate. A workload from a file goes on until the file ends, at least for
             `duration_ms`.
-        record: Called as `record(at_ms, event)` for everything that happens, in order. Nothing else
+        record: Called as `record(at_ms, events)` for all that happens, in order. Nothing else
             leaves the simulation; the same scenario gives the same calls on every machine.
         fork: From when on chance is another one; None = never.
 

@@ -56,7 +56,7 @@ class Story:
 def tell(scenario: Scenario) -> Story:
     """Simulate a scenario and keep every event."""
     events: list[tuple[int, Event]] = []
-    outcome = simulate(scenario, lambda at, event: events.append((at, event)))
+    outcome = simulate(scenario, lambda at, new: events.extend((at, event) for event in new))
     return Story(outcome, events)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 import msgspec
@@ -99,8 +99,13 @@ def test_the_logs_of_random_runs_can_be_rebuilt_at_every_moment(number: int, pre
     values = {"preset": preset, "segment_swap": ("swap_files", "old_first")[number // len(PRESETS)]}
     scenario = scenario.with_rules(settings_from(values, base=scenario.settings))
     follower = Follower(header_of(scenario))
-    cluster = Cluster(scenario, follower.take)
     kinds = set()
+
+    def follow(at_ms: int, events: Iterable[Event]) -> None:
+        for event in events:
+            follower.take(at_ms, event)
+
+    cluster = Cluster(scenario, follow)
 
     def compare(_: object) -> None:
         follower.compare({name: node.replica for name, node in cluster.nodes.items()})
