@@ -280,8 +280,11 @@ class Facts:
                     self._decide(uid, known.batch)
                 elif known.key is not None:
                     self._fold(known.key, uid, known)
-        agree = [self.compare(view, start, uids) for view in self.replicas.values()]
-        return all(agree) and not any(view.unexplained_offsets for view in self.replicas.values())
+        everywhere = True
+        for view in self.replicas.values():
+            if not self.compare(view, start, uids) or view.unexplained_offsets:
+                everywhere = False
+        return everywhere
 
     def compare(self, view: ReplicaView, start: int, uids: list[int]) -> bool:
         """Whether a log has committed `uids` from offset `start` on; note where it has others.

@@ -157,9 +157,10 @@ class ClusterHistory(Queries):
             contested = self.contested_offsets.intersection(range(base, len(view.slots)))
             if contested:
                 self.find_disagreements(contested)
-        rises = batch.epoch >= view.highest_epoch
-        view.highest_epoch = max(view.highest_epoch, batch.epoch)
-        return uids is not None and rises and before <= base and not self.disagreements
+        if batch.epoch < view.highest_epoch:
+            return False
+        view.highest_epoch = batch.epoch
+        return uids is not None and before <= base and not self.disagreements
 
     def _put(
         self, view: ReplicaView, start: int, uids: list[int], leader: ReplicaView | None

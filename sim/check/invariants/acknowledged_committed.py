@@ -42,7 +42,8 @@ class AcknowledgedCommitted(LogInvariant):
 
     def on_copied(self, event: Copied) -> None:
         """Once it was there: a leader may have counted it before a crash took it."""
-        self._had_below[event.replica] = max(self._had_below[event.replica], event.log_end_offset)
+        if event.log_end_offset > self._had_below[event.replica]:
+            self._had_below[event.replica] = event.log_end_offset
 
     def on_high_watermark_moved(self, event: HighWatermarkMoved) -> None:
         """Count who has what is committed just now."""
