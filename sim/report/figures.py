@@ -29,9 +29,9 @@ from sim.sweeps.stats import Interval
 
 PALETTE = ("#d55e00", "#0072b2", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
 """Okabe and Ito's colours, told apart with every common kind of colour vision."""
-INK, FAINT = "#010203", "#040506"
-"""Stand-ins for the colours of the page's text and lines."""
-_PAGE_COLOURS = {INK: "currentColor", FAINT: "var(--line)"}
+INK, FAINT, PAPER = "#010203", "#040506", "#070809"
+"""Stand-ins for the colours of the page's text, its lines and what is behind them."""
+_PAGE_COLOURS = {INK: "currentColor", FAINT: "var(--line)", PAPER: "var(--page)"}
 WIDTH_INCHES = 7.6
 NARROW_INCHES = 4.3
 """Of figures that a telephone shows, too: there a point of their font is a little above a pixel."""
@@ -164,6 +164,7 @@ def marks_figure(marks: Sequence[Mark], *, axis: str, reference: float | None) -
                         va="center",
                         fontsize=_TEXT_POINTS,
                         transform=axes.get_yaxis_transform(),
+                        bbox={"facecolor": PAPER, "edgecolor": "none", "pad": 0.5},
                     )
             top += _MARK
             ends += [] if mark.value is None else [mark.value, *(mark.interval or ())]
