@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated, Any
 
 from annotated_types import Ge, Le, Lt, MinLen
 
+from sim.files.tags import TAG_PATTERN, tag_given_twice, tag_problem
 from sim.limits import (
     BATCH_RECORDS,
     CHANGES,
@@ -35,22 +37,20 @@ _WORDS = {"integer": "maximum", "number": "maximum", "string": "maxLength", "arr
 """What JSON Schema calls the largest number, length or number of items."""
 
 
-class Within:
-    """Says that a number, a text or a list is within a limit (`sim.limits`)."""
+class Must:
+    """Says what else a value has to be, beyond its type."""
 
-    __slots__ = ("limit",)
+    __slots__ = ("problem", "schema")
 
-    def __init__(self, limit: Limit) -> None:
-        """Of the field that is annotated with it."""
-        self.limit = limit
+    def __init__(self, problem: Callable[[Any], str | None], **schema: Any) -> None:
+        """Of the field that is annotated with it.
 
-    def problem(self, value: Any) -> str | None:
-        """What is wrong with a value; None = nothing is."""
-        if isinstance(value, str):
-            return self.limit.too_many(len(value), "characters")
-        if isinstance(value, tuple | list | dict):
-            return self.limit.too_many(len(value), "items")
-        return self.limit.problem(value)
+        Args:
+            problem: What is wrong with a value; None = nothing is.
+            schema: The same for editors, as far as JSON Schema can say it.
+        """
+        self.problem = problem
+        self.schema = schema
 
     def __get_pydantic_core_schema__(
         self, source: Any, handler: GetCoreSchemaHandler
@@ -65,6 +65,30 @@ class Within:
             return value
 
         return core_schema.no_info_after_validator_function(check, handler(source))
+
+    def __get_pydantic_json_schema__(
+        self, schema: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> dict[str, Any]:
+        """The same for editors."""
+        return {**handler(schema), **self.schema}
+
+
+class Within(Must):
+    """Says that a number, a text or a list is within a limit (`sim.limits`)."""
+
+    __slots__ = ("limit",)
+
+    def __init__(self, limit: Limit) -> None:
+        """Of the field that is annotated with it."""
+        super().__init__(self._beyond)
+        self.limit = limit
+
+    def _beyond(self, value: Any) -> str | None:
+        if isinstance(value, str):
+            return self.limit.too_many(len(value), "characters")
+        if isinstance(value, tuple | list | dict):
+            return self.limit.too_many(len(value), "items")
+        return self.limit.problem(value)
 
     def __get_pydantic_json_schema__(
         self, schema: CoreSchema, handler: GetJsonSchemaHandler
@@ -104,5 +128,9 @@ Title = Annotated[str, Within(TITLE)]
 Text = Annotated[str, Within(TEXT)]
 Key = Annotated[str, MinLen(1), Within(TEXT)]
 Share = Annotated[float, Ge(0), Le(1)]
+Tags = Annotated[
+    tuple[Annotated[str, Must(tag_problem, pattern=TAG_PATTERN)], ...],
+    Must(tag_given_twice, uniqueItems=True),
+]
 Loss = Annotated[float, Ge(0), Lt(1)]
 """Probability that a message is lost; a link that loses everything is a partition."""

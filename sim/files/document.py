@@ -24,6 +24,9 @@ _SHOWN = 60
 """Characters of a wrong value that a message repeats."""
 _NAME = 100
 """Characters of a name of a field that a message repeats."""
+ENOUGH = 2_000
+"""So many complaints about a file are put into words; beyond what is told, nobody asks for more
+than their number."""
 
 
 class Document:
@@ -153,9 +156,13 @@ class Place:
         if problem is not None:
             self.fail(problem)
 
+    def problem(self, text: str) -> str:
+        """What is wrong with the value here, in one line: `file:line: path: text`."""
+        return self.document.problem(self.location, text, path=self.path)
+
     def fail(self, text: str) -> NoReturn:
-        """Raise BadInput about the value here: one line, `file:line: path: text`."""
-        raise BadInput(self.document.problem(self.location, text, path=self.path))
+        """Raise BadInput about the value here."""
+        raise BadInput(self.problem(text))
 
 
 def _has(value: Any, step: str | int) -> bool:
@@ -210,13 +217,39 @@ def told_together(complaints: Sequence[str], *, more: int = 0) -> BadInput:
     return BadInput(*lines)
 
 
-def complaints_of(check: Callable[[], object]) -> list[str]:
-    """What a check has to complain about, a line each; none when it raises no BadInput."""
-    try:
-        check()
-    except BadInput as error:
-        return list(error.args)
-    return []
+class Complaints:
+    """What is wrong with the parts of a file; each is read in a `with`, whatever others have.
+
+    Attributes:
+        told: The lines of what was wrong so far, in order.
+    """
+
+    __slots__ = ("told",)
+
+    def __init__(self) -> None:
+        self.told: list[str] = []
+
+    def __enter__(self) -> None:
+        """A part is read: what it raises is told later, with the rest."""
+
+    def __exit__(self, _kind: object, error: object, _traceback: object) -> bool:
+        if isinstance(error, BadInput):
+            self.told += error.args
+        return isinstance(error, BadInput)
+
+    def add(self, line: str) -> None:
+        """Something is wrong, and whatever has it is read on."""
+        self.told.append(line)
+
+    @property
+    def enough(self) -> bool:
+        """Whether so much is wrong that nobody reads on."""
+        return len(self.told) >= ENOUGH
+
+    def end(self) -> None:
+        """Raise BadInput with all of them, unless nothing was wrong."""
+        if self.told:
+            raise BadInput(*self.told)
 
 
 def listed(values: Iterable[object]) -> str:

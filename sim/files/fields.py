@@ -5,7 +5,15 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from typing import Any, Final, NoReturn
 
-from sim.files.document import Document, Place, listed, shown, unknown_field, unknown_value
+from sim.files.document import (
+    Complaints,
+    Document,
+    Place,
+    listed,
+    shown,
+    unknown_field,
+    unknown_value,
+)
 from sim.limits import LONG, Limit, in_words
 
 MAX_LONG = LONG
@@ -86,13 +94,26 @@ class Fields:
 
     __slots__ = ("place", "values")
 
-    def __init__(self, value: object, place: Place, allowed: Collection[str]) -> None:
-        """Raises BadInput unless `value` is an object that has no other fields than `allowed`."""
+    def __init__(
+        self,
+        value: object,
+        place: Place,
+        allowed: Collection[str],
+        wrong: Complaints | None = None,
+    ) -> None:
+        """An object that may have the fields `allowed`.
+
+        Raises:
+            BadInput: It is no object, or has other fields; with `wrong` those are told there.
+        """
         self.place = place
         self.values = as_object(value, place)
+        told = Complaints() if wrong is None else wrong
         for name in self.values:
             if name not in allowed:
-                self.fail(name, unknown_field(name, allowed))
+                told.add(self.at(name).problem(unknown_field(name, allowed)))
+        if wrong is None:
+            told.end()
 
     def at(self, name: str) -> Place:
         """The place of a field."""

@@ -13,6 +13,7 @@ from pydantic import BaseModel, ValidationError
 
 from sim.errors import BadInput
 from sim.files.document import (
+    ENOUGH,
     Document,
     Location,
     shown,
@@ -20,13 +21,27 @@ from sim.files.document import (
     unknown_field,
     unknown_value,
 )
-from sim.limits import CHECKED_VALUES
+from sim.limits import CHECKED_VALUES, in_words
 
 M = TypeVar("M", bound=BaseModel)
 
-_READ = 2_000
-"""Of what pydantic finds in a file so much is put into words: some of it is about the same value,
-and beyond what is told nobody asks for more than the number."""
+
+_EXPECTED = "expected "
+_KINDS = {
+    "int_type": "a whole number",
+    "int_from_float": "a whole number",
+    "float_type": "a number",
+    "string_type": "text",
+    "bool_type": "true or false",
+    "list_type": "a list",
+    "tuple_type": "a list",
+    "none_required": "null",
+}
+"""What is said of a value that is of another type, by pydantic's name for that."""
+_BOUNDS = {
+    "greater_than_equal": ("ge", "below the smallest"),
+    "less_than_equal": ("le", "above the largest"),
+}
 
 
 def validate(document: Document, model: type[M]) -> M:
@@ -59,7 +74,7 @@ def _bad_input(document: Document, error: ValidationError, model: type[BaseModel
     schema = model.model_json_schema()
     found: dict[tuple[int, str], list[str]] = {}
     errors = error.errors(include_url=False)
-    for item in errors[:_READ]:
+    for item in errors[:ENOUGH]:
         if item["type"] == "too_short" and item["input"]:
             continue  # nothing valid was left; each item has a message of its own
         location = item["loc"]
@@ -70,17 +85,17 @@ def _bad_input(document: Document, error: ValidationError, model: type[BaseModel
         found.setdefault(place, []).append(text)
     in_order = sorted(found.items(), key=lambda one: one[0][0])
     lines = [start + _either(texts) for (_line, start), texts in in_order]
-    return told_together(lines, more=max(0, len(errors) - _READ))
+    return told_together(lines, more=max(0, len(errors) - ENOUGH))
 
 
 def _either(texts: list[str]) -> str:
     """The complaints about one value, one per kind of value that would have been accepted."""
-    first, *more = dict.fromkeys(texts)
-    if not more:
+    of_that_kind = [text for text in texts if not text.startswith(_EXPECTED)]
+    first, *more = dict.fromkeys(of_that_kind or texts)
+    if of_that_kind or not more:
         return first
-    kinds = [text.rpartition(", not ")[0] or text for text in (first, *more[:-1])]
-    more_kinds = [text.removeprefix("should be ") for text in (*kinds[1:], more[-1])]
-    return " or ".join([kinds[0], *more_kinds])
+    kinds = [text.rpartition(", not ")[0] for text in (first, *more[:-1])]
+    return " or ".join([kinds[0], *(one.removeprefix(_EXPECTED) for one in (*kinds[1:], more[-1]))])
 
 
 def _explain(kind: str, item: Any, fields: list[str], location: Location) -> str:
@@ -100,7 +115,12 @@ def _explain(kind: str, item: Any, fields: list[str], location: Location) -> str
     if kind in {"model_type", "model_attributes_type", "dataclass_type", "dict_type"}:
         names = f"; allowed: {', '.join(fields)}" if fields else ""
         return f"expected fields, not {shown(given)}{names}"
-    text: str = item["msg"].replace("Input should be", "should be")
+    if kind in _KINDS:
+        return f"{_EXPECTED}{_KINDS[kind]}, not {shown(given)}"
+    for which, (bound, beyond) in _BOUNDS.items():
+        if kind == which:
+            return f"{in_words(given)} is {beyond} allowed, {item['ctx'][bound]}"
+    text: str = item["msg"].replace("Input should", "should")
     return f"{text[0].lower()}{text[1:]}, not {shown(given)}"
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sim.files.document import Place, unknown_field, unknown_value
+from sim.files.document import Complaints, Place, unknown_field, unknown_value
 from sim.files.fields import as_object
 from sim.rules import PRESETS, RULES, Rules, rules_from
 from sim.rules.rules import allowed_value
@@ -26,13 +26,12 @@ def rules_at(values: object, place: Place, *, base: Rules) -> Rules:
         BadInput: Unknown preset, rule or value.
     """
     given = as_object(values, place)
+    wrong = Complaints()
     for name, value in given.items():
-        at = place.at(name)
-        if name == "preset":
-            if not isinstance(value, str) or value not in PRESETS:
-                at.fail(unknown_value(value, PRESETS, what="preset"))
-        else:
-            problem = rule_problem(name, value)
-            if problem is not None:
-                at.fail(problem)
+        with wrong:
+            if name != "preset":
+                place.at(name).check(rule_problem(name, value))
+            elif not isinstance(value, str) or value not in PRESETS:
+                place.at(name).fail(unknown_value(value, PRESETS, what="preset"))
+    wrong.end()
     return rules_from(given, base=base)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from sim.files.document import Place, shown
 from sim.files.fields import as_list
@@ -23,15 +24,17 @@ def tags_at(value: object, place: Place) -> tuple[str, ...]:
     Raises:
         BadInput: It is no list of words, or a word of it cannot be a tag or is given twice.
     """
-    found: list[str] = []
-    for index, item in enumerate([] if value is None else as_list(value, place)):
-        problem = tag_problem(item)
-        if problem is None and item in found:
-            problem = f"{shown(item)} is given twice"
-        if problem is not None:
-            place.at(index).fail(problem)
-        found.append(item)
+    found = [] if value is None else as_list(value, place)
+    for index, item in enumerate(found):
+        place.at(index).check(tag_problem(item))
+    place.check(tag_given_twice(found))
     return tuple(found)
+
+
+def tag_given_twice(words: Sequence[str]) -> str | None:
+    """What is wrong with tags one of which is given twice; None = nothing."""
+    twice = next((word for index, word in enumerate(words) if word in words[:index]), None)
+    return None if twice is None else f"{shown(twice)} is given twice"
 
 
 def tag_problem(item: object) -> str | None:

@@ -7,9 +7,10 @@ from types import MappingProxyType, UnionType
 from typing import Any, NamedTuple, TypeAlias, cast, get_args, get_origin
 
 from sim.check.registry import INVARIANTS, discover
-from sim.files.document import Place, shown, unknown_value
+from sim.files.document import Complaints, Place, shown, unknown_value
 from sim.files.fields import Fields, as_list, as_object
 from sim.story.fields import REPLICA, check_names
+from sim.story.op import Scope
 
 _EXPECT = ("violated", "checked", "leader", "replicas", "moments", "note")
 
@@ -69,67 +70,72 @@ def _claimed(part: str, claim: Any, place: Place) -> Any:
     return [tuple(entry) for entry in claim] if part == "epochs" else claim
 
 
-def expect_at(
-    raw: object, known: Sequence[str], place: Place, *, moments: Mapping[str, Sequence[str]]
-) -> StoryExpect:
+def expect_at(raw: object, scope: Scope, place: Place, wrong: Complaints) -> StoryExpect:
     """The claims at `place`, checked.
 
     Args:
         raw: As the file has them.
-        known: The replicas that exist at the end.
+        scope: What is known at the end: the replicas, and those of each moment that a step notes.
         place: Where the claims are, for errors.
-        moments: The replicas that exist at each moment that a step notes.
-
-    Raises:
-        BadInput: A field, an invariant or a replica does not exist, or a claim can never be met
-            because it is not of the type of what it is about.
+        wrong: Is told when a field, an invariant or a replica does not exist, or a claim can never
+            be met because it is not of the type of what it is about.
     """
-    fields = Fields(raw, place, _EXPECT)
+    fields = Fields(raw, place, _EXPECT, wrong)
     discover()
-    names: dict[str, tuple[str, ...] | None] = {"violated": (), "checked": None}
-    for part in names:
-        if part in fields.values:
-            names[part] = _invariants(fields.values[part], fields.at(part))
-    replicas = _of_replicas(fields.values.get("replicas", {}), known, fields.at("replicas"))
-    at_moments = fields.at("moments")
-    noted = as_object(fields.values.get("moments", {}), at_moments)
-    for name in noted:
-        if name not in moments:
-            at_moments.at(name).fail(unknown_value(name, moments, what="moment"))
+    violated = _invariants(fields, "violated", wrong)
+    checked = _invariants(fields, "checked", wrong)
+    known = scope.known if scope.sure else None
+    replicas = _of_replicas(fields.values.get("replicas", {}), known, fields.at("replicas"), wrong)
+    moments: dict[str, Claims] = {}
+    with wrong:
+        at_moments = fields.at("moments")
+        for name, claims in as_object(fields.values.get("moments", {}), at_moments).items():
+            at = at_moments.at(name)
+            if scope.sure and name not in scope.moments:
+                wrong.add(at.problem(unknown_value(name, scope.moments, what="moment")))
+            moments[name] = _of_replicas(claims, scope.moments.get(name), at, wrong)
     leader = fields.values.get("leader")
-    if leader is not None:
-        leader = str(leader)
-        check_names(REPLICA, leader, known, fields.at("leader"))
+    with wrong:
+        if leader is not None and scope.sure:
+            check_names(REPLICA, str(leader), scope.known, fields.at("leader"))
     return StoryExpect(
-        names["violated"] or (),
-        names["checked"],
-        leader,
-        replicas,
-        {
-            name: _of_replicas(claims, moments[name], at_moments.at(name))
-            for name, claims in noted.items()
-        },
+        violated or (), checked, None if leader is None else str(leader), replicas, moments
     )
 
 
-def _of_replicas(raw: object, known: Sequence[str], place: Place) -> dict[str, dict[str, Any]]:
+def _of_replicas(
+    raw: object, known: Sequence[str] | None, place: Place, wrong: Complaints
+) -> Claims:
+    """The claims about each replica; `known` is None where nobody knows which there are."""
     replicas: dict[str, dict[str, Any]] = {}
-    for name, claims in as_object(raw, place).items():
-        # The line is that of the name, the path that of what names replicas.
-        check_names(REPLICA, name, known, place.at(name, label=place.path))
-        replicas[name] = _claims(claims, place.at(name))
+    with wrong:
+        for name, claims in as_object(raw, place).items():
+            with wrong:
+                if known is not None:
+                    # The line is that of the name, the path that of what names replicas.
+                    check_names(REPLICA, name, known, place.at(name, label=place.path))
+                replicas[name] = _claims(claims, place.at(name), wrong)
     return replicas
 
 
-def _invariants(listed: object, place: Place) -> tuple[str, ...]:
-    names = as_list(listed, place)
-    for index, name in enumerate(names):
-        if not isinstance(name, str) or name not in INVARIANTS:
-            place.at(index).fail(unknown_value(name, INVARIANTS, what="invariant"))
+def _invariants(fields: Fields, part: str, wrong: Complaints) -> tuple[str, ...] | None:
+    if part not in fields.values:
+        return None
+    names: list[str] = []
+    with wrong:
+        names = as_list(fields.values[part], fields.at(part))
+        for index, name in enumerate(names):
+            if not isinstance(name, str) or name not in INVARIANTS:
+                place = fields.at(part).at(index)
+                wrong.add(place.problem(unknown_value(name, INVARIANTS, what="invariant")))
     return tuple(names)
 
 
-def _claims(raw: object, place: Place) -> dict[str, Any]:
-    fields = Fields(raw, place, [*_SHAPES, "note"])
-    claims = {part: claim for part, claim in fields.values.items() if part != "note"}
-    return {part: _claimed(part, claim, fields.at(part)) for part, claim in claims.items()}
+def _claims(raw: object, place: Place, wrong: Complaints) -> dict[str, Any]:
+    fields = Fields(raw, place, [*_SHAPES, "note"], wrong)
+    claims: dict[str, Any] = {}
+    for part, claim in fields.values.items():
+        with wrong:
+            if part in _SHAPES:
+                claims[part] = _claimed(part, claim, fields.at(part))
+    return claims

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sim import limits
-from sim.files.document import Document, shown
+from sim.files.document import Complaints, Document, shown, told_together
 from sim.files.fields import Fields, as_list, as_text, check_format
 from sim.files.formats import STORY_FORMAT
 from sim.files.reading import read_document
@@ -94,48 +94,67 @@ def story_in(document: Document, *, default_id: str) -> Story:
         BadInput: As `load_story`.
     """
     check_format(document, (STORY_FORMAT,))
-    top = Fields(document.data, document.top, TOP)
-    replicas = _replicas(top)
-    scope = Scope(list(replicas))
-    at_steps = top.at("steps")
-    listed = as_list(top.values.get("steps", []), at_steps)
-    at_steps.check(limits.STEPS.too_many(len(listed), "steps"))
-    steps = tuple(
-        step_at(raw, number, scope, at_steps.at(number - 1, label=f"step {number}"))
-        for number, raw in enumerate(listed, start=1)
-    )
-    tags_at(top.values.get("tags"), top.at("tags"))
-    rules = top.values.get("rules", {})
-    return Story(
-        id=_text_or(top, "id", default_id, limits.NAME),
-        title=_text_or(top, "title", "", limits.TITLE),
-        source=_text_or(top, "source", "", limits.TITLE),
-        rules=rules_at(rules, top.at("rules"), base=STORY_DEFAULTS),
-        replicas=replicas,
-        isr=_subset(top, "isr", replicas),
-        voters=_subset(top, "voters", replicas),
-        steps=steps,
-        expect=expect_at(
-            top.values.get("expect", {}), scope.known, top.at("expect"), moments=scope.moments
-        ),
-        preset=rules.get("preset") if isinstance(rules, dict) else None,
-    )
+    wrong = Complaints()
+    story = _story(Fields(document.data, document.top, TOP, wrong), default_id, wrong)
+    if wrong.told:
+        raise told_together(wrong.told)
+    return story
 
 
-def _replicas(top: Fields) -> tuple[str, ...]:
-    names = _names(top, "replicas")
-    if len(set(names)) != len(names):
-        top.fail("replicas", "a name is given twice")
-    return names
+def _story(top: Fields, default_id: str, wrong: Complaints) -> Story:
+    """The story, which means something only if nothing is wrong."""
+    rules, given, expect = STORY_DEFAULTS, top.values.get("rules", {}), StoryExpect()
+    named = _text_or(top, "id", default_id, limits.NAME, wrong)
+    title = _text_or(top, "title", "", limits.TITLE, wrong)
+    source = _text_or(top, "source", "", limits.TITLE, wrong)
+    with wrong:
+        tags_at(top.values.get("tags"), top.at("tags"))
+    with wrong:
+        rules = rules_at(given, top.at("rules"), base=STORY_DEFAULTS)
+    replicas = _replicas(top, wrong)
+    scope = Scope(list(replicas), sure=bool(replicas))
+    isr, voters = _subset(top, "isr", scope, wrong), _subset(top, "voters", scope, wrong)
+    steps = _steps(top, scope, wrong)
+    with wrong:
+        expect = expect_at(top.values.get("expect", {}), scope, top.at("expect"), wrong)
+    preset = given.get("preset") if isinstance(given, dict) else None
+    return Story(named, title, source, rules, replicas, isr, voters, steps, expect, preset)
 
 
-def _subset(top: Fields, name: str, replicas: tuple[str, ...]) -> tuple[str, ...]:
+def _steps(top: Fields, scope: Scope, wrong: Complaints) -> tuple[Step, ...]:
+    place = top.at("steps")
+    steps: list[Step] = []
+    with wrong:
+        listed = as_list(top.values.get("steps", []), place)
+        place.check(limits.STEPS.too_many(len(listed), "steps"))
+        for number, raw in enumerate(listed, start=1):
+            at = place.at(number - 1, label=f"step {number}")
+            with wrong:
+                steps.append(step_at(raw, number, scope, at))
+            if wrong.enough:
+                break
+    return tuple(steps)
+
+
+def _replicas(top: Fields, wrong: Complaints) -> tuple[str, ...]:
+    """The replicas; none if something is wrong with them."""
+    with wrong:
+        names = _names(top, "replicas")
+        if len(set(names)) != len(names):
+            top.fail("replicas", "a name is given twice")
+        return names
+    return ()
+
+
+def _subset(top: Fields, name: str, scope: Scope, wrong: Complaints) -> tuple[str, ...]:
     """The replicas that a field lists; all of them without the field."""
-    if name not in top.values:
-        return replicas
-    names = _names(top, name)
-    check_names(REPLICAS, names, replicas, top.at(name))
-    return names
+    with wrong:
+        if name in top.values:
+            names = _names(top, name)
+            if scope.sure:
+                check_names(REPLICAS, names, scope.known, top.at(name))
+            return names
+    return tuple(scope.known)
 
 
 def _names(top: Fields, name: str) -> tuple[str, ...]:
@@ -153,7 +172,9 @@ def _names(top: Fields, name: str) -> tuple[str, ...]:
     return names
 
 
-def _text_or(top: Fields, name: str, default: str, limit: Limit) -> str:
-    text = as_text(top.values.get(name, default), top.at(name))
-    top.at(name).check(limit.too_many(len(text), "characters"))
-    return text
+def _text_or(top: Fields, name: str, default: str, limit: Limit, wrong: Complaints) -> str:
+    with wrong:
+        text = as_text(top.values.get(name, default), top.at(name))
+        top.at(name).check(limit.too_many(len(text), "characters"))
+        return text
+    return default

@@ -98,20 +98,23 @@ class Scope:
 
     Attributes:
         known: The replicas that exist.
+        sure: Whether those are all, and the moments, too: a step that cannot be read may have added
+            another one.
         moments: The replicas that existed at each moment that was noted.
         passed_ms: The time.
     """
 
     known: list[str]
+    sure: bool = True
     moments: dict[str, tuple[str, ...]] = field(default_factory=dict)
     passed_ms: int = 0
 
 
-Check = Callable[[Fields, Scope, Place], None]
-"""Raises BadInput for fields that do not go together here; notes what the step does to the scope.
+Check = Callable[[Fields, Place], None]
+"""Raises BadInput for fields that do not go together; the place is that of the step."""
 
-The place is that of the step.
-"""
+Note = Callable[[Fields, Scope, Place], None]
+"""Notes what the step does to the scope; raises BadInput if that cannot be."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,6 +128,7 @@ class Op:
         told: Its fields by name, in the order of the one-line form.
         take: What it does.
         check: What its fields have to keep to beyond their types; None = nothing.
+        note: What it does to the scope of the steps behind it; None = nothing.
     """
 
     name: str
@@ -133,6 +137,7 @@ class Op:
     told: Mapping[str, Field]
     take: Take
     check: Check | None = None
+    note: Note | None = None
 
     @property
     def required(self) -> dict[str, FieldType]:
@@ -158,7 +163,9 @@ OPS: dict[str, Op] = {}
 """Every op by name, once `sim.story.ops` is imported."""
 
 
-def op(*, source: str, check: Check | None = None, **fields: Field) -> Callable[[Take], Take]:
+def op(
+    *, source: str, check: Check | None = None, note: Note | None = None, **fields: Field
+) -> Callable[[Take], Take]:
     """Makes a function an op: its name is the op's, its docstring what the op means.
 
     Required fields come before the others.
@@ -167,7 +174,7 @@ def op(*, source: str, check: Check | None = None, **fields: Field) -> Callable[
     def made(take: Take) -> Take:
         name = take.__name__.rstrip("_")
         means = " ".join((inspect.getdoc(take) or "").split())
-        OPS[name] = Op(name, means, source, fields, take, check)
+        OPS[name] = Op(name, means, source, fields, take, check, note)
         return take
 
     return made

@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from sim.errors import BadInput, did_you_mean
-from sim.files.document import Place, shown, unknown_field
+from sim.files.document import Complaints, Place, shown, unknown_field
 from sim.story.fields import (
     NAMED,
     OPTIONAL_TEXT,
@@ -45,15 +45,26 @@ def step_at(raw: object, number: int, scope: Scope, place: Place) -> Step:
     Raises:
         BadInput: It says something that the format does not allow.
     """
-    if not isinstance(raw, str):
-        if not isinstance(raw, dict):
-            place.fail(f"expected a line or fields, not {shown(raw)}")
-        return _step(dict(raw), {}, number, scope, place)
     try:
-        step = _step(*_parse_line(raw, scope.known, place), number, scope, place)
+        if isinstance(raw, dict):
+            return _step(dict(raw), {}, number, scope, place)
+        if not isinstance(raw, str):
+            place.fail(f"expected a line or fields, not {shown(raw)}")
+        step = _step(*_parse_line(raw, scope, place), number, scope, place)
     except BadInput as error:
-        raise BadInput(f"{error}{_quotes_hint(raw)}") from None
+        scope.sure = scope.sure and not _may_note(raw)
+        hint = _quotes_hint(raw) if isinstance(raw, str) else ""
+        if not hint:
+            raise
+        raise BadInput(f"{error.args[0]}{hint}") from None  # the others come of that one
     return replace(step, line=" ".join(raw.split()))
+
+
+def _may_note(raw: object) -> bool:
+    """Whether a step that cannot be read may do something to the scope of those behind it."""
+    name = raw.get("op") if isinstance(raw, dict) else raw
+    words = name.split() if isinstance(name, str) else []
+    return not words or words[0] not in OPS or OPS[words[0]].note is not None
 
 
 def _named(place: Place, op: str) -> Place:
@@ -76,21 +87,27 @@ def _step(
     does_nothing = DOES in given
     if does_nothing and (does := given.pop(DOES)) != NOTHING:
         place.at(DOES).fail(f"expected {NOTHING}, not {shown(does)}")
-    for name in given:
-        if name not in types:
-            place.at(name).fail(unknown_field(name, [*types, *COMMON]))
     fields: dict[str, Any] = {}
+    wrong = Complaints()
     for name, value in given.items():
         at, as_typed = place.at(name), typed.get(name)
-        if types[name] is REPLICAS and isinstance(value, str):
-            _check_names_as_text(value, scope.known, at, typed=as_typed or value)
-        fields[name] = types[name].value_of(value, at, typed=as_typed)
-        check_names(types[name], fields[name], scope.known, at)
+        with wrong:
+            if name not in types:
+                at.fail(unknown_field(name, [*types, *COMMON]))
+            if types[name] is REPLICAS and isinstance(value, str):
+                _check_names_as_text(value, scope.known, at, typed=as_typed or value)
+            fields[name] = types[name].value_of(value, at, typed=as_typed)
+            if scope.sure:
+                check_names(types[name], fields[name], scope.known, at)
     for name in spec.required:
-        if name not in fields:
-            place.at(name).fail(f"missing; required: {', '.join(spec.required)}")
+        with wrong:
+            if name not in given:
+                place.at(name).fail(f"missing; required: {', '.join(spec.required)}")
+    wrong.end()
     if spec.check is not None:
-        spec.check(fields, scope, place)
+        spec.check(fields, place)
+    if spec.note is not None:
+        spec.note(fields, scope, place)
     return Step(number, op, fields, line_of(op, fields), does_nothing)
 
 
@@ -128,11 +145,11 @@ class _Line(NamedTuple):
     typed: dict[str, str]
 
 
-def _parse_line(line: str, known: Collection[str], place: Place) -> _Line:
+def _parse_line(line: str, scope: Scope, place: Place) -> _Line:
     """`op`, then positional fields in order, then name=value for known names.
 
     A word with a name that the op lacks is the value of the next field only if that takes texts, or
-    if `known` has a replica of that name.
+    if there is a replica of that name.
 
     Raises:
         BadInput: It is empty, has too many values, or one twice, or a field that does not exist.
@@ -156,7 +173,7 @@ def _parse_line(line: str, known: Collection[str], place: Place) -> _Line:
             free = next((field for field in positional if field not in given), None)
             goes_on = free is None and bool(order) and types[order[-1]] is REPLICAS
             kind = REPLICAS if goes_on else types[free] if free is not None else None
-            if equals and _NAME.fullmatch(name) and not _takes(kind, word, known):
+            if equals and _NAME.fullmatch(name) and not _takes(kind, word, scope):
                 place.at(name).fail(unknown_field(name, named))
             if goes_on:
                 typed[order[-1]] = f"{typed.get(order[-1], given[order[-1]])} {word}"
@@ -171,10 +188,10 @@ def _parse_line(line: str, known: Collection[str], place: Place) -> _Line:
     return _Line(given, typed)
 
 
-def _takes(kind: FieldType | None, word: str, known: Collection[str]) -> bool:
+def _takes(kind: FieldType | None, word: str, scope: Scope) -> bool:
     """Whether a word with a `=` in it may be a value of this type."""
     if kind is REPLICA or kind is REPLICAS:
-        return word.split(",", maxsplit=1)[0] in known
+        return not scope.sure or word.split(",", maxsplit=1)[0] in scope.known
     return kind is TEXT or kind is OPTIONAL_TEXT or kind is NAMED
 
 

@@ -13,12 +13,11 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
-from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from sim.errors import BadInput
-from sim.files.document import Document, complaints_of
+from sim.files.document import Complaints, Document
 from sim.files.fields import check_format
 from sim.files.formats import (
     LOG_FORMAT,
@@ -148,14 +147,16 @@ def refusal(path: Path, formats: Sequence[str]) -> list[str]:
 
 def format_complaints(document: Document, path: Path, formats: Sequence[str]) -> list[str]:
     """As `refusal`, of a document; none = it has one of the formats."""
-    told = complaints_of(partial(check_format, document, formats))
+    wrong = Complaints()
+    with wrong:
+        check_format(document, formats)
     given = str(_top_of(document).get("format"))
     meant = get_close_matches(given, IN_A_SUITE, n=1)
-    if told and meant and meant[0] in formats and _name(given) not in _KNOWN:
+    if wrong.told and meant and meant[0] in formats and _name(given) not in _KNOWN:
         corrected = {**document.data, "format": meant[0]}
-        as_meant = Document(document.name, corrected, document.line_of)
-        told += complaints_of(partial(_READ_AS[meant[0]], as_meant, path))
-    return told
+        with wrong:
+            _READ_AS[meant[0]](Document(document.name, corrected, document.line_of), path)
+    return wrong.told
 
 
 def _name(given: str) -> str:

@@ -88,7 +88,7 @@ broker:
         ),
         (
             "broker: {metadata.max.retention.bytes: -2}",
-            "x.yaml:2: broker.metadata.max.retention.bytes: should be greater than or equal to -1",
+            "x.yaml:2: broker.metadata.max.retention.bytes: -2 is below the smallest allowed, -1",
         ),
         (
             "broker: {metadata.max.retention.mss: 2}",

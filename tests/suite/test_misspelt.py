@@ -21,11 +21,11 @@ LOG = '{"format": "replog-lg/1",\n"segments": [[]],\n"stepps": []}\n'
 @pytest.mark.parametrize(
     ("name", "text", "lines"),
     [
-        ("a.yaml", SCENARIO, ["1: format", "2: seeed", "4: faults[0].crush", "3: tags[0]"]),
+        ("a.yaml", SCENARIO, ["1: format", "2: seeed", "3: tags[0]", "4: faults[0].crush"]),
         (
             "a.yaml",
             SCENARIO.replace("ri/1", "rio/1"),
-            ["2: seeed", "4: faults[0].crush", "3: tags"],
+            ["2: seeed", "3: tags", "4: faults[0].crush"],
         ),
         ("a.yaml", STORY, ["1: format", "3: stepps"]),
         ("a.json", LOG, ["1: format", "3: stepps"]),

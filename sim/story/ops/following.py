@@ -19,7 +19,7 @@ from sim.replication.truncation import (
 )
 from sim.story.driver import Response, StoryDriver
 from sim.story.fields import BOOLEAN, NATURAL, REPLICA, TEXT
-from sim.story.op import FOLLOWER, LEADER, Fields, Scope, Step, be_up, may, need, op
+from sim.story.op import FOLLOWER, LEADER, Fields, Step, be_up, may, need, op
 from sim.trace import Event
 
 _DELAYED = may(BOOLEAN, "The answer waits for a `deliver`.")
@@ -59,8 +59,7 @@ def _is_ahead(fetcher: Replica, source: Replica) -> str:
     return f"{fetcher.name} knows of a newer epoch than {source.name}'s"
 
 
-def _check_fetch(fields: Fields, scope: Scope, place: Place) -> None:
-    del scope
+def _check_fetch(fields: Fields, place: Place) -> None:
     if fields.get("delay_response") and fields.get("drop_response"):
         place.at("delay_response").fail("a dropped response cannot be late")
 
@@ -202,8 +201,7 @@ def _progress(fetcher: Replica, source: Replica) -> tuple[object, ...]:
     )
 
 
-def _check_chunk(fields: Fields, scope: Scope, place: Place) -> None:
-    del scope
+def _check_chunk(fields: Fields, place: Place) -> None:
     if fields.get("delay_response") and fields.get("crash"):
         place.at("delay_response").fail("the replica is down when it comes")
 

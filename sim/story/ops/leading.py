@@ -23,15 +23,14 @@ from sim.story.fields import (
     TIME,
     VERSION,
 )
-from sim.story.op import Fields, Scope, Step, be_up, lead, may, need, op
+from sim.story.op import Fields, Step, be_up, lead, may, need, op
 
 _EPOCH = "The leader epoch."
 _TO_LEAD = need(REPLICA, "The replica that is to lead.", must=be_up)
 _VOTES = may(REPLICAS, "Who is asked for its vote.")
 
 
-def _check_append(fields: Fields, scope: Scope, place: Place) -> None:
-    del scope
+def _check_append(fields: Fields, place: Place) -> None:
     if "marker" in fields:
         if "pid" not in fields:
             place.at("pid").fail("missing; a marker needs the producer it is for")

@@ -37,14 +37,14 @@ def check(world: StoryDriver, step: Step) -> None:
     world.emit([Quiesced(world.leader, synced=False)])
 
 
-def _check_moment(fields: Fields, scope: Scope, place: Place) -> None:
+def _note_moment(fields: Fields, scope: Scope, place: Place) -> None:
     name = fields["name"]
     if name in scope.moments:
         place.at("name").fail(f"{name!r} was noted before")
     scope.moments[name] = tuple(scope.known)
 
 
-@op(source="this project", check=_check_moment, name=need(NAMED, "The name of the moment."))
+@op(source="this project", note=_note_moment, name=need(NAMED, "The name of the moment."))
 def moment(world: StoryDriver, step: Step) -> None:
     """What every replica holds is noted under a name, for `expect.moments`."""
     world.moments[step["name"]] = views_of(world.replicas, world.rules, world.labels)
