@@ -233,9 +233,6 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 
 def _as_named(node: pytest.Item | pytest.File, text: str) -> str:
     """A text with the path of a node's file as people name it where pytest was started."""
-    from sim.foreign.lines import without_commands
-
-    text = without_commands(text)
     started_in = node.config.invocation_params.dir
     if not node.path.is_relative_to(started_in):
         return text

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TextIO
 
 from sim.cli.streams import beneath
-from sim.foreign.lines import one_line, without_commands
+from sim.foreign.lines import one_line
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -124,7 +124,7 @@ def print_table(rows: Cells, *, texts: bool = False) -> None:
     console.print(table)
     lines = [line.rstrip() for line in drawn.getvalue().split("\n")[:-1]]
     # In bold, perhaps; all texts are escaped already.
-    print(without_commands("\n".join(lines)), file=beneath(sys.stdout))
+    print("\n".join(lines), file=beneath(sys.stdout))
 
 
 def _print_list(rows: Cells) -> None:

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any, TextIO, cast
 
-from sim.foreign.lines import plain_lines, without_commands
+from sim.foreign.lines import plain_lines
 
 _STDIN, _STDOUT, _STDERR = 0, 1, 2
 _PLAINER = str.maketrans(
@@ -59,7 +59,7 @@ class Shown:
 
     def write(self, text: str) -> int:
         """Write a text. Raises OSError as the stream does, unless it may fail."""
-        shown = text if self._as_is else without_commands(plain_lines(text))
+        shown = text if self._as_is else plain_lines(text)
         with self._failing():
             self._stream.write(_fitting(shown, self._stream.encoding or "utf-8"))
         return len(text)

@@ -4,21 +4,17 @@ import errno
 import io
 import json
 import os
-import re
-import shutil
 import subprocess
 import sys
-from itertools import product
 from pathlib import Path
 from typing import TextIO
 
 import pytest
 
-from sim.cli import main, streams
+from sim.cli import main
 from sim.foreign.lines import one_line
-from sim.scenario.file.yaml_lines import yaml_lines
 from tests.cli.conftest import Replog
-from tests.foreign.nasty import NASTY, PLAIN
+from tests.foreign.nasty import NASTY
 
 ROOT = Path(__file__).resolve().parents[2]
 STORY = ROOT / "scenarios/kip280/kip280_16_believed_position_epoch_truncation_no_fix.yaml"
@@ -29,9 +25,7 @@ COMMANDS = {
     "help of a command": ["sweep", "--help"],
     "a story": ["run", STORY],
     "a story as JSON": ["run", STORY, "--json", "--explain"],
-    "a suite": ["suite", STORY, "-j", "1"],
     "a drawing": ["draw", STORY],
-    "an explanation": ["explain", STORY],
     "a log file": ["clean", LOG],
     "a table": ["list", "rules"],
     "a table as JSON": ["list", "invariants", "--json"],
@@ -71,23 +65,18 @@ def ended(
     return exit_.value.code
 
 
-FULL = (errno.ENOSPC, 2, "replog: output: No space left on device\n")
-CLOSED = (errno.EBADF, 2, "replog: output: is closed\n")
-READER_GONE = (errno.EPIPE, 1, "")
-
-
-@pytest.mark.parametrize(
-    ("name", "how"),
-    [*product(COMMANDS, [FULL]), *product(["version", "help of a command"], [CLOSED, READER_GONE])],
-)
+@pytest.mark.parametrize("name", COMMANDS)
 def test_a_result_that_could_not_be_written_is_no_success(
-    name: str, how: tuple[int, int, str], monkeypatch: pytest.MonkeyPatch
+    name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    number, status, told = how
-    err = io.StringIO()
-
-    assert ended(monkeypatch, COMMANDS[name], Broken(number), err) == status
-    assert err.getvalue() == told
+    for number, status, told in (
+        (errno.ENOSPC, 2, "replog: output: No space left on device\n"),
+        (errno.EBADF, 2, "replog: output: is closed\n"),
+        (errno.EPIPE, 1, ""),
+    ):
+        err = io.StringIO()
+        assert ended(monkeypatch, COMMANDS[name], Broken(number), err) == status
+        assert err.getvalue() == told
 
 
 def test_what_cannot_be_said_on_stderr_is_no_failure(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -98,28 +87,21 @@ def test_what_cannot_be_said_on_stderr_is_no_failure(monkeypatch: pytest.MonkeyP
         assert ended(monkeypatch, ["run", "nowhere.yaml"], out, Broken(number)) == 2
 
 
-@pytest.mark.parametrize(
-    ("name", "encoding"),
-    [
-        *product(COMMANDS, ["ascii"]),
-        *product(["a drawing", "a table as JSON"], ["latin-1", "cp437"]),
-    ],
-)
-def test_any_encoding_will_do(name: str, encoding: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    words = COMMANDS[name]
-    out, err = io.TextIOWrapper(io.BytesIO(), encoding), io.StringIO()
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
+def test_any_encoding_will_do(encoding: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    for words in COMMANDS.values():
+        out, err = io.TextIOWrapper(io.BytesIO(), encoding), io.StringIO()
 
-    assert ended(monkeypatch, words, out, err) == 0
-    assert err.getvalue() == ""
-    out.seek(0)
-    told = out.read()
-    assert told.strip()
-    if "--json" in words:
-        assert told.isascii()
-        json.loads(told)
+        assert ended(monkeypatch, words, out, err) == 0
+        assert err.getvalue() == ""
+        out.seek(0)
+        told = out.read()
+        assert told.strip()
+        if "--json" in words:
+            json.loads(told.encode("ascii"))
 
 
-@pytest.mark.parametrize("columns", ["0", "-1", "1", "1000000000", "²", "wide", "9" * 5000, ""])
+@pytest.mark.parametrize("columns", ["0", "1", "1000000000", "wide", ""])
 def test_any_width_will_do(columns: str, replog: Replog, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", columns)
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
@@ -131,93 +113,35 @@ def test_any_width_will_do(columns: str, replog: Replog, monkeypatch: pytest.Mon
     assert 0 < progress_console().width <= 1_000
 
 
-def story_with(text: str) -> str:
-    """A story that violates something, with a text wherever a story may have one."""
-    steps: list[object] = [
-        "elect r1 1",
-        {"op": "append", "leader": "r1", "label": f"a{text}", "key": f"A{text}", "hdr": 9},
-        {"op": "append", "leader": "r1", "label": f"{text}b", "key": text, "hdr": 1},
-        {"op": "append", "leader": "r1", "label": "c", "key": "C", "hdr": 1},
-        *("sync r2 r1", "sync r3 r1", "isr r1,r2"),
-        {"op": "append", "leader": "r1", "label": "d", "key": f"A{text}", "hdr": 1},
-        *("sync r2 r1", "consume reader r1", "compact r1", "fetch r3 r1", "fetch r3 r1"),
-        *("expand_isr r3", "elect_from_isr r3 2", "append r3 e E hdr=1", "follow r1 r3"),
-    ]
-    rules = {"strategy": "header", "follower_position": "read_end", "fix": "none"}
-    story = {
-        "format": "replog-story/1",
-        "id": text,
-        "title": text,
-        "source": text,
-        "rules": rules,
-        "replicas": ["r1", "r2", "r3"],
-        "steps": steps,
-        "expect": {"violated": []},
-    }
-    return "\n".join(yaml_lines(story)) + "\n"
-
-
-SURROGATE = re.compile("[\ud800-\udfff]")
-SAID = {name: text for name, text in (NASTY | PLAIN).items() if not SURROGATE.search(text)}
-"""What a file of UTF-8 can say."""
-
-
-@pytest.mark.parametrize("text", SAID.values(), ids=SAID)
-def test_a_terminal_only_shows_what_a_file_says(text: str, replog: Replog, here: Path) -> None:
-    Path("story.yaml").write_text(story_with(text), encoding="utf-8")
-
-    answer = replog("run", "story.yaml", "--explain")
-
-    assert answer.err == ""
-    lines = answer.out.split("\n")
-    assert all(line == one_line(line) for line in lines)
-    assert not any(line.lstrip().startswith("::") for line in lines)
-    told = replog("run", "story.yaml", "--json").document
-    assert told["id"] == text
-    assert told["violated"]
-
-
-@pytest.mark.parametrize(
-    "text", ["\x1b[2J", "a\nreplog: b", "\u202e", "name\udcff", "::error::x", "[b]"]
-)
-def test_a_terminal_only_shows_what_an_argument_says(text: str, replog: Replog, here: Path) -> None:
-    (here / "story.yaml").write_text("format: replog-story/1\n")
-    for words in (
-        ["run", text],
-        ["run", STORY, "--rule", text],
-        ["run", STORY, "--rule", f"fix={text}"],
-        ["run", STORY, f"--{text}"],
-        ["run", STORY, f"--explain={text}"],
-        ["suite", text],
-        ["list", text],
-        ["draw", STORY, "-o", text],
-        ["replay", text, "1"],
-        [f"x{text}"],
-    ):
-        answer = replog(*words)
-        assert answer.status == 2, words
-        assert one_line(answer.complaint) == answer.complaint, words
-
-
-def test_a_table_only_shows_what_is_in_it(capsys: pytest.CaptureFixture[str]) -> None:
-    """Rule sets are called as a plan says."""
-    from sim.cli.output import print_table
-
-    with streams.shown_streams():
-        print_table([{"rule set": text, "runs": 1} for text in (NASTY | PLAIN).values()])
-        print_table([{text: text, "b": text} for text in ["::error::x"]], texts=True)
-
-    lines = capsys.readouterr().out.split("\n")
-    assert len(lines) == len(NASTY | PLAIN) + 4
-    assert all(line == one_line(line) for line in lines)
-    assert not any(line.lstrip().startswith("::") for line in lines)
-    assert {line.rindex("1") for line in lines[1:3]} == {lines[0].index("runs") + 3}
+def test_a_terminal_only_shows_what_a_file_says(replog: Replog, here: Path) -> None:
+    """A title, a key, a label; and an argument that nobody can use."""
+    for name, text in NASTY.items():
+        said = text.encode("utf-8", "replace").decode()
+        append = {"op": "append", "leader": "r1", "label": said, "key": f"A{said}"}
+        story = {
+            "format": "replog-story/1",
+            "id": said,
+            "title": said,
+            "source": said,
+            "replicas": ["r1", "r2"],
+            "steps": ["elect r1 1", append, "elect r2 1"],
+        }
+        Path("story.json").write_text(json.dumps(story), encoding="utf-8")
+        answer = replog("run", "story.json", "--explain")
+        assert (answer.status, answer.err) == (1, ""), name
+        assert all(line == one_line(line) for line in answer.out.split("\n")), name
+        assert replog("run", "story.json", "--json").document["id"] == said
+        for words in (["run", f"x{text}"], ["run", STORY, "--rule", f"fix={text}"], [f"x{text}"]):
+            if "\0" not in text:
+                answer = replog(*words)
+                assert answer.status == 2, words
+                assert one_line(answer.complaint) == answer.complaint, words
 
 
 def test_files_of_any_name_are_read_and_named(replog: Replog, here: Path) -> None:
     """The bytes of a name need not be UTF-8."""
     for number, name in enumerate(("a\x1b[2Jb\nc", "name\udcff", "-rf", "$(id)", "日志")):
-        shutil.copy(STORY, f"./{name}.yaml")
+        Path(f"{name}.yaml").write_bytes(STORY.read_bytes())
         answer = replog("run", f"./{name}.yaml", "--failures", "failures", "--rule", "fix=none")
         assert (answer.status, answer.err) == (0, ""), number
     answer = replog("suite", ".", "-j", "1", "--junit", "junit.xml", "--markdown", "page.md")
@@ -227,19 +151,6 @@ def test_files_of_any_name_are_read_and_named(replog: Replog, here: Path) -> Non
 
 
 C_LOCALE = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0", "PYTHONIOENCODING": ""}
-
-
-def python(command: str, *words: object, **changes: str) -> subprocess.CompletedProcess[bytes]:
-    """A shell that runs `command`, in which `replog` stands for the program."""
-    program = f"{sys.executable} -m sim"
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), **changes}
-    return subprocess.run(
-        ["bash", "-c", command.replace("replog", program), "bash", *map(str, words)],
-        capture_output=True,
-        env=environment,
-        timeout=60,
-        check=False,
-    )
 
 
 @pytest.mark.parametrize(
@@ -254,29 +165,21 @@ def python(command: str, *words: object, **changes: str) -> subprocess.Completed
             2,
             b"replog: x.yaml: cannot be read: No such file or directory\n",
         ),
+        # PEP 538 and 540 switched off; the story says "–" and the picture has arrows.
+        ('replog draw "$1" && replog run "$1" --json', 0, b""),
     ],
 )
-def test_a_process_ends_quietly_when_its_streams_are_broken(
+def test_a_process_ends_as_it_should_when_its_streams_are_broken_or_know_ascii_alone(
     command: str, status: int, told: bytes
 ) -> None:
-    ended = python(command, STORY)
+    program = f"{sys.executable} -m sim"
+    ended = subprocess.run(
+        ["bash", "-c", command.replace("replog", program), "bash", STORY],
+        capture_output=True,
+        env={**os.environ, "PYTHONPATH": str(ROOT), "HOME": "/nowhere", **C_LOCALE},
+        timeout=60,
+        check=False,
+    )
 
     assert ended.stderr == told
     assert ended.returncode == status
-
-
-def test_a_locale_without_unicode_is_enough(tmp_path: Path) -> None:
-    """The names of files, what is printed and what is written; PEP 538 and 540 switched off."""
-    (tmp_path / "größe.yaml").write_text(story_with("Größe – 日志"), encoding="utf-8")
-
-    ended = python(
-        f"cd {tmp_path} && replog run *.yaml --failures f --json; cat f/*/README.md",
-        **C_LOCALE,
-        HOME="/nowhere",
-        TERM="dumb",
-    )
-
-    assert ended.stderr == b""
-    document, rest = json.JSONDecoder().raw_decode(ended.stdout.decode())
-    assert document["id"] == "Größe – 日志"
-    assert "# Größe-–-日志" in ended.stdout.decode()[rest:]
