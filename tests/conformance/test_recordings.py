@@ -1,9 +1,9 @@
-"""What Kafka's own cleaner answered once, Replog answers still; needs no Java.
+"""What Kafka answered once, Replog answers still; needs no Java.
 
-Those of `kafka-*.jsonl` are made by `python -m tests.conformance --record N`, in a run in which all
-agreed. The other files hold what such a run seldom meets, asked of Kafka in the same way: maps that
-are read by the offset index, evicted ABORT markers, and the sizes of batches whose horizon, times,
-offsets and headers need many bytes.
+The logs of `kafka-VERSION.jsonl` and the choices are recorded by `python -m tests.conformance
+--record N`, in a run in which all agreed. The other files of logs hold what such a run seldom
+meets, asked of Kafka in the same way: maps that are read by the offset index, evicted ABORT
+markers, and the sizes of batches whose horizon, times, offsets and headers need many bytes.
 """
 
 import json
@@ -13,34 +13,50 @@ from typing import Any
 
 import pytest
 
-from sim.errors import BadInput
-from tests.conformance.compare import difference_between, replog_answer
-from tests.conformance.features import features_expected
-from tests.conformance.log_builder import Data, Entry
-from tests.conformance.log_steps import Clean, Now, Plan, Segment, build
-from tests.conformance.random_runs import Agreed
-from tests.conformance.recordings import Collection, read_recordings, write_recordings
+from sim.story import load_story
+from tests.conformance.broker_recordings import SCENARIOS, read_broker_recordings
+from tests.conformance.cluster_moments import STORIES, moments_of, predicted
+from tests.conformance.cluster_recordings import read_cluster_recordings
+from tests.conformance.compare import difference_between, normal_step, replog_answer
+from tests.conformance.features import features_expected, features_of
+from tests.conformance.pool_recordings import read_choices
+from tests.conformance.pool_runs import POOL_FEATURES, choice_difference, pool_features
+from tests.conformance.recordings import read_recordings
+from tests.conformance.seen_files import recorded_answer, seen_files
 
 Json = dict[str, Any]
 
-FOLDER = Path(__file__).parent.parent / "data" / "kafka"
-RECORDINGS = list(read_recordings(FOLDER))
+LOGS = list(read_recordings())
+CHOICES = list(read_choices())
+BROKERS = dict(read_broker_recordings())
+CLUSTERS = dict(read_cluster_recordings())
+SEEN = seen_files()
+ABORT, COMMIT = "log_index_seek_abort", "log_index_seek_commit"
 
 
-def test_replog_keeps_what_kafka_kept() -> None:
-    differing = {}
-    for name, recording in RECORDINGS:
+def read(path: Path) -> Json:
+    document: Json = json.loads(path.read_text(encoding="utf-8"))
+    return document
+
+
+def test_replog_keeps_what_kafka_kept_and_the_same_happens_in_it() -> None:
+    differing: dict[str, object] = {}
+    for name, recording in LOGS:
         log = recording["log"]
-        differing[name] = difference_between(log, replog_answer(log), recording["answer"])
+        answer = replog_answer(log)
+        differing[name] = difference_between(log, answer, recording["answer"])
+        if name.startswith(("kafka-4.3.1.jsonl", "kafka-2.8.2.jsonl")):
+            features = sorted(features_of(log, answer))
+            differing[f"what happens in {name}"] = features != recording["features"]
 
-    assert {name: found for name, found in differing.items() if found is not None} == {}
+    assert {name: found for name, found in differing.items() if found} == {}
 
 
 @pytest.mark.parametrize("preset", ["kafka-4.0", "kafka-2.8"])
 def test_everything_that_can_happen_is_in_the_recordings(preset: str) -> None:
     seen = Counter(
         feature
-        for _, recording in RECORDINGS
+        for _, recording in LOGS
         if recording["log"]["rules"]["preset"] == preset
         for feature in recording["features"]
     )
@@ -48,66 +64,85 @@ def test_everything_that_can_happen_is_in_the_recordings(preset: str) -> None:
     assert [feature for feature in features_expected(preset) if not seen[feature]] == []
 
 
-def agreed(*keys: str, features: tuple[str, ...] = ("segments are joined",)) -> Agreed:
-    records = tuple(Entry(key, "v") for key in keys)
-    plan = Plan(segments=(Segment((Data(records),)), Segment(())), steps=(Clean(Now("later", 0)),))
-    document = build(plan)
-    return Agreed(document, replog_answer(document), frozenset(features))
+def test_replog_chooses_what_kafka_chose_and_the_same_happens_in_it() -> None:
+    for name, features, answer in CHOICES:
+        assert choice_difference(answer) is None, name
+        assert sorted(pool_features(answer)) == features, name
+
+    seen = {feature for _, features, _ in CHOICES for feature in features}
+    assert [name for name in POOL_FEATURES if name not in seen] == []
 
 
-def test_the_smallest_logs_of_each_kind_are_kept() -> None:
-    kept = Collection(of_each_kind=1)
-    small, large = agreed("a"), agreed("a", "b", "c")
-    other = agreed("a", "b", features=("marker removed",))
-    for case in (large, small, other, agreed("a", features=())):
-        kept.add(case)
+@pytest.mark.parametrize("path", SEEN, ids=lambda path: path.stem)
+def test_a_file_that_was_seen_on_kafka_is_answered_as_kafka_did(path: Path) -> None:
+    recorded = recorded_answer(path)
+    document = read(path)
 
-    assert kept.chosen(10) == [other, small]
-
-
-def test_one_log_of_each_kind_comes_before_a_second_of_any() -> None:
-    kept = Collection()
-    first, second = agreed("a"), agreed("a", "b")
-    other = agreed("a", "b", "c", features=("marker removed",))
-    for case in (first, second, other):
-        kept.add(case)
-
-    assert sorted(kept.chosen(2), key=str) == sorted([first, other], key=str)
+    assert recorded["kafka"] == SEEN[path]
+    assert difference_between(document, replog_answer(document), recorded) is None
 
 
-def test_a_rare_feature_is_recorded_though_its_log_is_large() -> None:
-    kept = Collection()
-    rare = agreed("a", "b", "c", features=("marker removed", "segments are joined"))
-    for case in (agreed("a"), agreed("b"), rare):
-        kept.add(case)
+@pytest.mark.parametrize("name", BROKERS)
+def test_replog_answers_what_a_broker_held_after_each_pass(name: str) -> None:
+    document = read(SCENARIOS / f"{name}.json")
+    recording = BROKERS[name]
 
-    assert kept.chosen(1) == [rare]
+    steps = replog_answer(document)["steps"]
 
-
-def test_logs_that_noticed_a_planted_error_are_recorded_before_all_others() -> None:
-    kept = Collection()
-    noticing = agreed("a", "b", "c", features=("marker removed",))
-    for case in (agreed("a"), noticing):
-        kept.add(case)
-
-    assert kept.chosen(1, [noticing]) == [noticing]
-    assert kept.chosen(9, [noticing]) == [noticing, agreed("a")]
+    assert document["source"].startswith(f"Seen on Kafka {recording['kafka']}: ")
+    for step, answered, held in zip(document["steps"], steps, recording["held"], strict=True):
+        normal = normal_step(answered, step)
+        assert {part: normal[part] for part in held} == held
+    data = [batch for batch in recording["held"][-1]["batches"] if not batch["control"]]
+    assert recording["reads"] == [at for batch in data for at in batch["record_offsets"]]
 
 
-def test_a_recording_is_read_as_it_was_answered(tmp_path: Path) -> None:
-    case = agreed("a", "b")
-
-    path = write_recordings([case], version="4.3.1", folder=tmp_path)
-    ((name, recording),) = read_recordings(tmp_path)
-
-    assert (path.name, name) == ("kafka-4.3.1.jsonl", "kafka-4.3.1.jsonl:1")
-    assert recording["kafka"] == "4.3.1"
-    assert replog_answer(recording["log"]) == case.kafka
-    assert difference_between(recording["log"], case.kafka, recording["answer"]) is None
+def test_a_consumer_of_the_broker_got_the_deleted_value_behind_abort_alone() -> None:
+    assert sorted(BROKERS) == [ABORT, f"{ABORT}_without_index", COMMIT]
+    assert {name: recording["reads"][0] for name, recording in BROKERS.items()} == {
+        ABORT: 0,
+        f"{ABORT}_without_index": 4,
+        COMMIT: 4,
+    }
 
 
-def test_a_line_that_is_no_recording_is_bad_input(tmp_path: Path) -> None:
-    (tmp_path / "kafka-4.3.1.jsonl").write_text(json.dumps({"log": {}}) + "\n")
+def test_a_map_that_is_read_from_the_start_of_the_segment_loses_no_delete() -> None:
+    document = read(SCENARIOS / f"{ABORT}.json")
+    document["rules"]["map_reads_from"] = "segment_start"
 
-    with pytest.raises(BadInput, match=r"kafka-4\.3\.1\.jsonl:1: not a recording"):
-        list(read_recordings(tmp_path))
+    assert 0 not in replog_answer(document)["steps"][-1]["surviving_offsets"]
+
+
+def test_every_story_seen_on_a_cluster_has_a_recording() -> None:
+    assert sorted(CLUSTERS) == sorted(path.stem for path in STORIES.glob("*.yaml"))
+
+
+@pytest.mark.parametrize("name", CLUSTERS)
+def test_a_story_predicts_what_the_brokers_of_a_cluster_held(name: str) -> None:
+    recorded = CLUSTERS[name]["moments"]
+    leaders = {
+        moment: held["consumer"]["leader"]
+        for moment, held in recorded.items()
+        if "consumer" in held
+    }
+
+    views = moments_of(name)
+
+    assert recorded == {
+        moment: predicted(views[moment], leader=leaders.get(moment)) for moment in views
+    }
+    assert leaders, "nobody read from the leader"
+    source = load_story(STORIES / f"{name}.yaml").source
+    assert source.startswith(f"Seen on Kafka {CLUSTERS[name]['kafka']}: ")
+
+
+def test_the_bugs_and_their_near_misses_differ_in_what_the_brokers_held() -> None:
+    ends = {
+        name: recording["moments"]["elected"]["consumer"]["reads"]
+        for name, recording in CLUSTERS.items()
+    }
+
+    assert ends["kafka_01_lost_tombstone"][0] == "K=v@0"
+    assert "K=v@0" not in ends["kafka_02_tombstone_kept"]
+    assert ends["kafka_03_lost_log_end"] == ["A@0", "E@1"]
+    assert ends["kafka_04_log_end_kept"] == ["A@0", "E@4"]
