@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from sim.compaction import CleaningPass
 from sim.compaction.copying import MARKER_KEYS
 from sim.log import AbortedTransaction, Batch, Control, Record, Segment
+from sim.trace import Removal
 from tests.log.wire import encode
 
 BATCH_STAMPING = {"horizon", "leo_gated", "coordinated", "never"}
@@ -25,10 +26,11 @@ class Expected:
     )
     replaced: int = 0
     next_dirty_offset: int = 0
-    reasons: dict[int, str] = field(default_factory=dict)
+    removals: list[Removal] = field(default_factory=list)
     horizons: list[tuple[int, int]] = field(default_factory=list)
     emptied: list[int] = field(default_factory=list)
     dropped: list[int] = field(default_factory=list)
+    oversized: list[tuple[int, int]] = field(default_factory=list)
     messages: tuple[int, int] = (0, 0)
 
 
@@ -284,12 +286,24 @@ class Model:
         self, found: Expected, batch: Batch, left: Batch | None, segment: Segment
     ) -> tuple[int, int]:
         """Note what happened to a batch; (records read, records written)."""
-        reasons = {record.offset: self.reason(record, batch, segment) for record in batch.records}
-        found.reasons |= {offset: why for offset, why in reasons.items() if why is not None}
+        reasons = {record: self.reason(record, batch, segment) for record in batch.records}
+        for record, why in reasons.items():
+            if why is not None:
+                key = MARKER_KEYS.get(batch.control) if batch.control else record.key
+                winner = self.winners[key or ""].offset if why == "superseded" else None
+                removal = Removal(record.offset, record.uid, record.key, why, winner)
+                found.removals.append(removal)
         if left is not None and not left.records and batch.records:
             found.emptied.append(batch.last_offset)
         if left is None and not batch.records:
             found.dropped.append(batch.last_offset)
+        limit = self.plan.max_message_bytes
+        if (
+            left is not None
+            and limit is not None
+            and left.size_bytes > max(limit, batch.size_bytes)
+        ):
+            found.oversized.append((left.base_offset, left.size_bytes))
         if left is not None and left.records:
             stamp = (batch.base_offset, self.plan.now_ms + self.plan.delete_retention_ms)
             if left.delete_horizon_ms != batch.delete_horizon_ms or any(

@@ -2,7 +2,6 @@
 
 import pytest
 
-from sim.compaction import clean
 from sim.compaction.transactions import (
     AbortedRanges,
     Transaction,
@@ -12,17 +11,13 @@ from sim.compaction.transactions import (
 )
 from sim.log import AbortedTransaction, Control, Segment
 from tests.compaction.logs import (
-    aborted_of,
     batch,
     batches_of,
     indexed,
     marker,
-    offsets_of,
-    plan,
     record,
     segment,
     two_transactions,
-    whole,
 )
 
 
@@ -68,55 +63,6 @@ def test_later_segments_are_asked_until_nothing_older_was_open() -> None:
     assert aborted_in(log, 0, 7) == [SHORT, LONG]
     assert aborted_in(log, 0, 8) == [SHORT, LONG, AbortedTransaction(9, 0, 7, 8)]
     assert aborted_in(log, 0, 8, first=2) == [LONG, AbortedTransaction(9, 0, 7, 8)]
-
-
-@pytest.mark.parametrize("limit", [None, 1], ids=["one group", "a group each"])
-def test_kafka_13727_aborted_data_goes_when_its_transaction_spans_segments(
-    limit: int | None,
-) -> None:
-    """Also where the map ends before: it is asked for the whole range of each source segment."""
-    for capacity in (None, 1):
-        changes = {"upper_bound": 8, "segment_bytes": limit, "map_capacity": capacity}
-        result = clean(spread(), plan(**changes))
-        gone = [r.offset for r in result.removals if r.reason == "aborted"]
-        assert gone == [1, 2, 3, 5]
-        assert aborted_of(result.segments) == [SHORT, LONG]
-
-
-def test_a_map_that_ends_inside_a_segment_still_sees_the_markers_behind_it() -> None:
-    log = indexed(
-        segment(
-            batch(record(0, "a"), record(1, "b")),
-            batch(record(2, "k"), pid=7),
-            marker(3, 7, commit=False),
-        )
-    )
-    first = clean(log, plan(map_capacity=1, upper_bound=4))
-    second = clean(first.segments, plan(map_capacity=1, upper_bound=4, first_dirty_offset=1))
-
-    assert (first.next_dirty_offset, aborted_of(first.segments)) == (1, aborted_of(log))
-    assert (second.horizons, aborted_of(second.segments)) == ([(3, 100)], [])
-
-
-def test_an_entry_stays_with_its_marker_s_segment_until_no_data_was_seen() -> None:
-    first = clean(spread(), plan(upper_bound=8, segment_bytes=1))
-    assert [each.aborted for each in first.segments] == [[], [SHORT], [LONG]]
-
-    second = clean(whole(spread(), first), plan(upper_bound=8, segment_bytes=1))
-    assert aborted_of(second.segments) == []
-
-
-@pytest.mark.parametrize("bound", [2, 3])
-def test_an_entry_whose_marker_is_not_below_the_bound_stays(bound: int) -> None:
-    """As in stories, where a bound may lie inside a segment."""
-    log = indexed(
-        segment(batch(record(0, "a")), batch(record(2, "a"), pid=7), marker(3, 7, commit=False))
-    )
-    result = clean(log, plan(upper_bound=bound))
-
-    assert aborted_of(result.segments) == [AbortedTransaction(7, 2, 3, 4)]
-    again = clean(result.segments, plan(upper_bound=4, first_dirty_offset=bound))
-    assert offsets_of(again.segments) == [0, 3]
 
 
 def test_an_entry_is_told_once_however_often_it_is_collected() -> None:

@@ -4,10 +4,8 @@ from typing import NamedTuple
 
 import pytest
 
-from sim.compaction import clean
 from sim.compaction.cleaner import MAX_OFFSET_RANGE, groups_of
-from sim.log import Segment
-from tests.compaction.logs import batch, marker, offsets_of, plan, record, segment
+from tests.compaction.logs import batch, record, segment
 
 FAR = 2**31
 
@@ -78,39 +76,6 @@ def test_of_three_segments_it_is_the_second_one_s_end_that_must_be_in_range() ->
 
     told = [groups_of(each, max_bytes=None, upper_bound=FAR + 9) for each in (inside, outside)]
     assert [[len(group) for group in groups] for groups in told] == [[2, 1], [1, 2]]
-
-
-def three() -> list[Segment]:
-    """Three segments of one key and an empty active one, modified at 10, 20, 30."""
-    made = [segment(batch(record(i, "a")), last_modified_ms=10 + i * 10) for i in range(3)]
-    return [*made, segment(base=3)]
-
-
-def cleaned(limit: int | None) -> list[tuple[int, int, list[int]]]:
-    """Base, modification time and offsets of what the three segments become."""
-    result = clean(three(), plan(upper_bound=3, segment_bytes=limit))
-    return [(s.base_offset, s.last_modified_ms, offsets_of([s])) for s in result.segments]
-
-
-def test_sizes_are_those_before_the_pass_so_what_shrinks_now_is_merged_later() -> None:
-    one = batch(record(0, "a")).size_bytes
-
-    assert cleaned(2 * one - 1) == [(0, 10, []), (1, 20, []), (2, 30, [2])]
-    assert cleaned(2 * one) == [(0, 20, []), (2, 30, [2])]
-    assert cleaned(None) == [(0, 30, [2])]
-
-
-def test_a_group_of_which_nothing_stays_is_an_empty_segment() -> None:
-    result = clean(three(), plan(upper_bound=3, segment_bytes=1))
-
-    assert [(s.base_offset, s.size_bytes) for s in result.segments[:2]] == [(0, 0), (1, 0)]
-
-
-def test_the_state_of_a_transaction_is_carried_from_group_to_group() -> None:
-    log = [segment(batch(record(0, "z"), pid=7)), segment(marker(1, 7, commit=True))]
-    result = clean(log, plan(upper_bound=2, segment_bytes=1))
-
-    assert (len(result.segments), result.horizons) == (2, [])
 
 
 def test_before_kafka_12889_an_empty_segment_had_to_be_in_range_like_any_other() -> None:

@@ -13,9 +13,6 @@ from sim.replication import Replica
 from sim.replication.snapshots.delete import delete_prefix
 from sim.replication.snapshots.take import take_snapshot
 from sim.rules import Rules
-from sim.scenario.generate.shape import WorkloadShape
-from sim.scenario.generate.streams import stream
-from sim.scenario.generate.workload import draw_workload
 
 NULL = TOMBSTONE_MARKS["null_value"]
 DELTAS = Rules.of(commit="isr", state_machine="deltas")
@@ -95,22 +92,3 @@ def test_a_snapshot_and_the_log_after_it_come_to_what_the_whole_log_does(
     )
 
     assert {k: r.value for k, r in after.items()} == {k: r.value for k, r in whole.items()}
-
-
-def test_a_workload_of_deltas_is_the_same_workload_otherwise() -> None:
-    plain, deltas = (
-        draw_workload(
-            WorkloadShape(sends=60, delete_share=0.2, deltas=deltas),
-            duration_ms=1_000,
-            rng=stream(1, "test"),
-        ).sends
-        for deltas in (False, True)
-    )
-
-    assert [send.at_ms for send in plain] == [send.at_ms for send in deltas]
-    assert {send.value for send in deltas} == {"+1", None}
-    assert {send.key for send in deltas if send.value is None} == {"b1/*", "b2/*", "b3/*"}
-    for one, other in zip(plain, deltas, strict=True):
-        assert (one.value is None) is (other.value is None)
-        if one.value is not None:
-            assert other.key.endswith(f"/{one.key}")

@@ -81,14 +81,3 @@ def test_groups_that_were_finished_before_take_their_places() -> None:
     assert [gone.offset for gone in done.removed["superseded"]] == [2]
     assert done.removed["aborted"] == []
     assert (done.messages_read, done.messages_written) == (0, 0)
-
-
-def test_a_producers_next_commit_counts_as_aborted() -> None:
-    log = log_with(batch(record(3, "k"), pid=7), batch(record(4, "z")))
-    log[1].batches.append(marker(5, 7, commit=True))
-    log[1].refresh()
-    log[2] = segment(base=6)
-
-    done = second_pass(log)
-
-    assert [gone.offset for gone in done.removed["aborted"]] == [3]

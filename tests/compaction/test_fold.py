@@ -3,10 +3,10 @@
 import pytest
 from hypothesis import given
 
-from sim.compaction import FIXES, STRATEGIES, TOMBSTONE_MARKS, TOMBSTONE_REMOVALS, clean, fold
-from sim.log import Batch, Segment
+from sim.compaction import FIXES, STRATEGIES, TOMBSTONE_MARKS, clean, fold
+from sim.log import Batch
 from tests.compaction.histories import Case, cases, stable_end
-from tests.compaction.logs import batch, batches_of, changed, marker, plan, record, segment, whole
+from tests.compaction.logs import batch, batches_of, changed, marker, record, whole
 
 
 def table(batches: list[Batch], below: int, strategy: str = "offset") -> dict[str, int]:
@@ -102,43 +102,3 @@ def test_a_pass_over_the_decided_log_with_a_full_map_does_not_change_the_table(c
         for segments in (case.segments, left)
     ]
     assert tables[0] == tables[1]
-
-
-def test_leo_retention_keeps_a_loser_whose_tombstone_goes() -> None:
-    """scenarios/findings/finding_07: the one way in which a pass changes the table."""
-    gone = batch(record(0, "a", None, version=9))._replace(delete_horizon_ms=0)
-    log = [gone, batch(record(1, "a", version=1))]
-    full = plan(
-        strategy=STRATEGIES["header"],
-        fix=FIXES["leo_retention"],
-        removal=TOMBSTONE_REMOVALS["horizon"],
-        now_ms=0,
-    )
-    result = clean([Segment.of(0, log, last_modified_ms=0), Segment(2)], full)
-
-    assert table(log, 2, "header") == {}
-    assert table(batches_of(result.segments), 2, "header") == {"a": 1}
-
-
-def test_an_empty_batch_does_not_keep_the_loser() -> None:
-    gone = batch(record(0, "a", None, version=9))._replace(delete_horizon_ms=0)
-    log = [gone, batch(record(1, "a", version=1))]
-    full = plan(
-        strategy=STRATEGIES["header"],
-        fix=FIXES["empty_batch"],
-        removal=TOMBSTONE_REMOVALS["horizon"],
-        now_ms=0,
-    )
-    result = clean([Segment.of(0, log, last_modified_ms=0), Segment(2)], full)
-
-    assert table(batches_of(result.segments), 2, "header") == {}
-
-
-def test_a_removed_tombstone_of_a_higher_version_lets_a_loser_above_the_bound_back_in() -> None:
-    """Resurrection by lateness: versions have to be remembered longer than tombstones are."""
-    gone = batch(record(0, "a", None, version=9))._replace(delete_horizon_ms=0)
-    log = [segment(gone), segment(batch(record(1, "a", version=1)))]
-    result = clean(log, plan(strategy=STRATEGIES["header"], upper_bound=1))
-
-    assert table(batches_of(log), 2, "header") == {}
-    assert table(batches_of(whole(log, result)), 2, "header") == {"a": 1}

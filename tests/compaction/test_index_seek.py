@@ -1,8 +1,6 @@
 """Where the map is read from: the start of the first dirty segment, or where its index says."""
 
-import pytest
-
-from sim.compaction import Cleaning, clean
+from sim.compaction import clean
 from sim.compaction.buffers import BUFFER_BYTES, calls_written
 from sim.log import Batch, Segment
 from sim.log.offset_index import Call
@@ -11,7 +9,6 @@ from tests.compaction.logs import (
     indexed,
     marker,
     offsets_of,
-    passes,
     plan,
     record,
     segment,
@@ -36,46 +33,6 @@ def deleted_after(*, commit: bool) -> list[Segment]:
         ),
         segment(base=8),
     )
-
-
-def second_pass(log: list[Segment], **changes: object) -> Cleaning:
-    """A pass whose map is full at 6, and one from there."""
-    rules = {"upper_bound": 8, **INDEX, **changes}
-    keys = 3 if log[0].aborted else 4
-    first = clean(log, plan(map_capacity=keys, **rules))
-    assert first.next_dirty_offset == 6
-    return clean(whole(log, first), plan(first_dirty_offset=6, now_ms=1_000, **rules))
-
-
-def test_what_is_committed_after_an_unseen_abort_marker_counts_as_aborted_in_the_map() -> None:
-    done = second_pass(deleted_after(commit=False))
-
-    assert [gone.offset for gone in done.removed["tombstone"]] == [6]
-    assert done.removed["superseded"] == []
-    assert 0 in offsets_of(done.segments)
-
-
-@pytest.mark.parametrize(
-    ("commit", "changes"),
-    [
-        (True, {}),
-        (False, {"index_interval_bytes": 1 << 30}),
-        (False, {"index_interval_bytes": None}),
-        (False, {"indexes_calls": True}),
-    ],
-    ids=["commit", "no entry", "segment start", "one entry a call"],
-)
-def test_the_tombstone_takes_its_value_along(commit: bool, changes: dict[str, object]) -> None:
-    done = second_pass(deleted_after(commit=commit), **changes)
-
-    assert [gone.offset for gone in done.removed["tombstone"]] == [6]
-    assert [gone.offset for gone in done.removed["superseded"]] == [0]
-
-
-def test_a_pass_from_the_start_of_a_segment_needs_no_index() -> None:
-    done = passes(deleted_after(commit=False), 0, 1_000, upper_bound=8, **INDEX)
-
-    assert 0 not in offsets_of(done.segments)
 
 
 def test_a_record_that_is_newer_than_the_winner_in_the_map_stays() -> None:

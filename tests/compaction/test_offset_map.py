@@ -1,13 +1,13 @@
 """How far an offset map reaches, and whom it holds (Cleaner.buildOffsetMap)."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import pytest
 
-from sim.compaction import STRATEGIES, OffsetMap, clean
+from sim.compaction import STRATEGIES
 from sim.compaction.offset_map import build_map
 from sim.log import Segment
-from tests.compaction.logs import batch, indexed, marker, offsets_of, plan, record, segment
+from tests.compaction.logs import batch, indexed, marker, plan, record, segment
 
 
 class Reach(NamedTuple):
@@ -161,69 +161,3 @@ def test_where_a_map_ends_and_who_is_in_it(case: Reach) -> None:
 
     assert built.latest_offset == case.latest
     assert {key: winner.offset for key, winner in built.winners.items()} == case.winners
-
-
-def next_dirty(log: list[Segment], **changes: Any) -> tuple[int, list[int]]:
-    """The checkpoint after a pass, and the offsets that are left."""
-    result = clean(log, plan(**{"upper_bound": 100, "full_map": False} | changes))
-    return result.next_dirty_offset, offsets_of(result.segments)
-
-
-def test_the_next_round_starts_after_the_last_mapped_offset() -> None:
-    log = [single("a", "a", "b", "c")]
-
-    assert next_dirty(log, map_capacity=2) == (3, [1, 2, 3])
-    assert next_dirty(log, map_capacity=2, first_dirty_offset=3) == (100, [0, 1, 2, 3])
-    assert next_dirty(log) == (100, [1, 2, 3])
-
-
-def test_a_key_is_compared_with_its_clean_records_in_every_round() -> None:
-    assert next_dirty([single("a", "b", "a")], first_dirty_offset=2) == (100, [1, 2])
-
-
-@pytest.mark.parametrize("changes", [{"first_dirty_offset": 100}, {"map_capacity": 0}])
-def test_a_pass_into_whose_map_nothing_can_enter_changes_nothing(changes: dict[str, int]) -> None:
-    log = [single("a", "a", None)]
-    result = clean(log, plan(upper_bound=100, **changes))
-
-    assert (result.segments, result.replaced, result.removals) == ([], 0, ())
-    assert result.next_dirty_offset == changes.get("first_dirty_offset", 0)
-
-
-@pytest.mark.parametrize("capacity", [None, 1])
-@pytest.mark.parametrize(("full", "left"), [(True, [1]), (False, [0, 1])])
-def test_a_rescan_reads_a_clean_log_again(
-    full: bool, left: list[int], capacity: int | None
-) -> None:
-    log = [single("a", "a", None)]
-    again = {"first_dirty_offset": 3, "upper_bound": 3, "rescan": True, "map_capacity": capacity}
-
-    assert next_dirty(log, full_map=full, **again) == (3, left)
-
-
-@pytest.mark.parametrize(
-    ("offset", "latest", "left"),
-    [
-        (1, 99, [1, 2, 3]),
-        (2, 99, [2, 3]),
-        (9, 99, [2]),
-        (9, 1, [2, 3]),
-        (9, 0, [1, 2, 3]),
-        (9, -1, []),
-    ],
-)
-def test_a_given_map_is_used_as_it_is(offset: int, latest: int, left: list[int]) -> None:
-    """Whoever is below the offset of its key goes; the map's owner need not be in the log."""
-    log = [segment(*(batch(record(i, key)) for i, key in enumerate(["a", "a", "b", "a"])))]
-    given = OffsetMap({"a": record(offset, "a")}, 1 << 62, latest)
-    expected = (latest + 1 if latest >= 0 else 0, left)
-
-    assert next_dirty(log, given_map=given) == expected
-
-
-def test_the_copying_ends_with_the_segment_that_holds_the_last_mapped_offset() -> None:
-    log = [single("a", "a"), single("b", "c", base=2), single("d", base=4), segment(base=5)]
-    result = clean(log, plan(upper_bound=5, map_capacity=2, full_map=False))
-
-    assert (result.next_dirty_offset, result.replaced) == (3, 2)
-    assert offsets_of(result.segments) == [1, 2, 3]

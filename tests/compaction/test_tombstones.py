@@ -2,23 +2,14 @@
 
 import pytest
 
-from sim.compaction import TOMBSTONE_MARKS, TOMBSTONE_REMOVALS
+from sim.compaction import TOMBSTONE_REMOVALS
 from sim.compaction.tombstones import (
     Circumstances,
-    Stamp,
     record_horizon,
     with_record_horizon,
 )
 from tests.compaction.logs import (
-    RETENTION_MS,
-    batch,
-    batches_of,
-    deleted,
-    offsets_of,
-    passes,
     record,
-    records_of,
-    segment,
 )
 
 
@@ -74,52 +65,6 @@ def test_a_removal_rule_on_both_sides_of_each_of_its_limits(
     rule: str, changes: dict[str, object], goes: bool
 ) -> None:
     assert TOMBSTONE_REMOVALS[rule].may_remove(circumstances(**changes)) is goes
-
-
-@pytest.mark.parametrize("name", TOMBSTONE_REMOVALS)
-def test_a_rule_is_found_by_its_name_and_names_its_source(name: str) -> None:
-    rule = TOMBSTONE_REMOVALS[name]
-
-    assert rule.name == name
-    assert rule.source
-    assert rule.means
-
-
-@pytest.mark.parametrize(
-    ("stamp", "rules"),
-    [
-        (Stamp.BATCH, {"horizon", "leo_gated", "coordinated", "never"}),
-        (Stamp.RECORD, {"record_horizon"}),
-        (Stamp.NOWHERE, {"immediate", "last_modified", "cleaning_checkpoint"}),
-    ],
-    ids=lambda value: value.value if isinstance(value, Stamp) else None,
-)
-def test_where_a_rule_writes_the_horizon_down(stamp: Stamp, rules: set[str]) -> None:
-    assert {name for name, rule in TOMBSTONE_REMOVALS.items() if rule.stamps is stamp} == rules
-    for name in rules:
-        result = passes(deleted(), 0, removal=TOMBSTONE_REMOVALS[name])
-        assert bool(result.horizons) == (stamp is not Stamp.NOWHERE)
-        in_batch = [b for b in batches_of(result.segments) if b.delete_horizon_ms is not None]
-        in_record = [r for r in records_of(result.segments) if r.headers]
-        assert (len(in_batch), len(in_record)) == (stamp is Stamp.BATCH, stamp is Stamp.RECORD)
-
-
-def test_a_batch_with_a_live_record_keeps_it_when_the_tombstone_goes() -> None:
-    log = [segment(batch(record(0, "k", None), record(1, "z")))]
-
-    result = passes(log, 0, RETENTION_MS)
-    assert offsets_of(result.segments) == [1]
-    assert [(b.base_offset, b.last_offset) for b in batches_of(result.segments)] == [(0, 1)]
-
-
-@pytest.mark.parametrize(("mark", "tombstones"), [("null_value", [0, 1]), ("flag", [1, 2])])
-def test_a_mark_says_what_is_a_tombstone(mark: str, tombstones: list[int]) -> None:
-    null = record(0, "a", None)
-    both = record(1, "b", None)._replace(flagged=True)
-    flagged = record(2, "c", "why")._replace(flagged=True)
-
-    is_tombstone = TOMBSTONE_MARKS[mark]
-    assert [r.offset for r in (null, both, flagged) if is_tombstone(r)] == tombstones
 
 
 @pytest.mark.parametrize("horizon_ms", [-5_000, 0, 2**62])
