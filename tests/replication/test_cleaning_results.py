@@ -44,13 +44,6 @@ def test_a_pass_says_whether_it_changed_the_log(
     assert (list(replica.log.batches()) != before) == changed
 
 
-def test_a_second_pass_over_the_same_log_changes_nothing() -> None:
-    replica, cleaner = replica_of(("a", "1"), ("a", None), ("b", "1")), Cleaner(Rules())
-
-    changes = [cleaner.run(replica, upper_bound=3, now_ms=0, rescan=True).changed for _ in range(2)]
-    assert changes == [True, False]
-
-
 def test_a_pass_that_fails_is_the_last_one_before_a_restart() -> None:
     replica = replica_of(("a", "1"), ("a", "2"), header=b"\x80")
     cleaner = Cleaner(FORK)
@@ -81,12 +74,3 @@ def test_what_a_pass_had_finished_before_it_failed_is_put_in_place() -> None:
     assert (result.status, replica.first_dirty_offset) == (CleaningStatus.FAILED, 3_000_000_001)
     assert result.events[-1] == CleaningFailed("r1", 3_000_000_000)
     assert [type(event) for event in result.events] == [Cleaned, CleaningFailed]
-
-
-def test_one_cleaner_serves_several_replicas() -> None:
-    cleaner = Cleaner(FORK)
-    unreadable = replica_of(("a", "1"), ("a", "2"), header=b"\x80")
-    readable = replica_of(("a", "1"), ("a", "2"), header=encode_varint(3))
-
-    statuses = [cleaner.run(one, upper_bound=2, now_ms=0).status for one in (unreadable, readable)]
-    assert statuses == [CleaningStatus.FAILED, CleaningStatus.FINISHED]

@@ -31,48 +31,6 @@ def disks(replicas: Sequence[Replica]) -> dict[str, int]:
     return {replica.name: replica.disk for replica in replicas}
 
 
-def test_there_is_no_bound_while_one_replica_has_never_reported() -> None:
-    coordinator, replicas = RemovalCoordinator(), cluster("r1", "r2")
-    coordinator.report("r1", RemovalReport(1, 5, 0))
-
-    assert coordinator.advance(disks(replicas), rules=COORDINATED) is None
-    coordinator.report("r2", RemovalReport(1, 3, 0))
-    assert coordinator.advance(disks(replicas), rules=COORDINATED) == (3, 3)
-
-
-def test_a_replica_that_joined_has_to_report_before_the_bound_moves_on() -> None:
-    coordinator, replicas = RemovalCoordinator(), cluster("r1", "r2")
-    for replica in replicas:
-        coordinator.report(replica.name, RemovalReport(1, 3, 0))
-    coordinator.advance(disks(replicas), rules=COORDINATED)
-    coordinator.report("r1", RemovalReport(1, 9, 0))
-    coordinator.report("r2", RemovalReport(1, 8, 0))
-
-    assert coordinator.advance(disks([*replicas, Replica("r3")]), rules=COORDINATED) is None
-    assert coordinator.bounds == (3, 3)
-    assert coordinator.advance(disks(replicas), rules=COORDINATED) == (8, 8)
-
-
-def test_a_replica_that_left_is_not_waited_for() -> None:
-    coordinator, replicas = RemovalCoordinator(), cluster("r1", "r2", "r3")
-    for name in ("r1", "r2"):
-        coordinator.report(name, RemovalReport(1, 4, 0))
-
-    assert coordinator.advance(disks(replicas), rules=COORDINATED) is None
-    assert coordinator.advance(disks(replicas[:2]), rules=COORDINATED) == (4, 4)
-
-
-def test_the_bound_is_the_minimum_of_the_last_reports_and_never_falls() -> None:
-    coordinator, replicas = RemovalCoordinator(), cluster("r1", "r2")
-    for name, offset in (("r1", 5), ("r2", 3)):
-        coordinator.report(name, RemovalReport(1, offset, 0))
-    coordinator.advance(disks(replicas), rules=COORDINATED)
-    coordinator.report("r2", RemovalReport(1, 0, 0))
-
-    assert coordinator.advance(disks(replicas), rules=COORDINATED) == (3, 3)
-    assert coordinator.known["r2"].cleanly_compacted_offset == 0
-
-
 def test_markers_of_their_own_watermark_go_by_the_transaction_free_offsets() -> None:
     coordinator, replicas = RemovalCoordinator(), cluster("r1", "r2")
     coordinator.report("r1", RemovalReport(1, 9, 4))
@@ -82,19 +40,6 @@ def test_markers_of_their_own_watermark_go_by_the_transaction_free_offsets() -> 
     assert coordinator.advance(disks(replicas), rules=own) == (5, 4)
     coordinator.report("r1", RemovalReport(1, 9, 1))
     assert coordinator.advance(disks(replicas), rules=own) == (5, 4)
-
-
-@pytest.mark.parametrize(("rule", "bounds"), [("kept", (3, 3)), ("dropped", None)])
-def test_what_was_said_of_a_lost_disk_counts_or_not(
-    rule: str, bounds: tuple[int, int] | None
-) -> None:
-    coordinator, replicas = RemovalCoordinator(), cluster("r1", "r2")
-    for replica in replicas:
-        coordinator.report(replica.name, report_of(replica)._replace(cleanly_compacted_offset=3))
-    wipe(replicas[1], reason="a new disk")
-    rules = COORDINATED.with_values({"lost_disk_report": rule})
-
-    assert coordinator.advance(disks(replicas), rules=rules) == bounds
 
 
 def test_a_log_is_free_of_transactions_up_to_the_first_data_of_one() -> None:
@@ -111,21 +56,6 @@ def test_a_log_is_free_of_transactions_up_to_the_first_data_of_one() -> None:
     assert transaction_free_offset(replica) == 3
 
 
-def test_a_replica_that_accepts_a_bound_counts_as_clean_up_to_it() -> None:
-    replica = Replica("r1")
-
-    assert accept_removal_bounds(replica, RemovalBounds(4, 3)) == [RemovalBoundMoved("r1", 4, 3)]
-    assert (replica.removal_bound, replica.cleanly_compacted_offset) == (4, 4)
-
-
-def test_a_late_message_with_lower_bounds_changes_nothing() -> None:
-    replica = Replica("r1")
-    accept_removal_bounds(replica, RemovalBounds(4, 3))
-
-    assert accept_removal_bounds(replica, RemovalBounds(2, 3)) == []
-    assert accept_removal_bounds(replica, RemovalBounds(2, 5)) == [RemovalBoundMoved("r1", 4, 5)]
-
-
 def test_a_pass_moves_the_clean_point_and_what_is_reported() -> None:
     replica = leading(records=3)
     [event] = Cleaner(RULES).run(replica, upper_bound=2, now_ms=0).events
@@ -134,23 +64,6 @@ def test_a_pass_moves_the_clean_point_and_what_is_reported() -> None:
     assert (replica.first_dirty_offset, replica.cleanly_compacted_offset) == (2, 2)
     Cleaner(RULES).run(replica, upper_bound=1, now_ms=0)
     assert replica.first_dirty_offset == 2
-
-
-def test_the_stable_offset_is_the_high_watermark_or_the_log_end() -> None:
-    replica = leading(records=3, isr=("r1", "r2"))
-
-    assert stable_offset(replica, rules=RULES) == 0
-    assert stable_offset(replica, rules=RULES.with_values({"cleaner_bound": "leo"})) == 3
-
-
-def test_the_stable_offset_is_not_above_the_first_offset_of_an_open_transaction() -> None:
-    replica = leading(records=1)
-    data = batch(1)._replace(producer_id=7, transactional=True)
-    replica.log.append(data, now_ms=0)
-    replica.log.append(batch(2), now_ms=0)
-    replica.log.high_watermark = 3
-
-    assert stable_offset(replica, rules=RULES) == 1
 
 
 def test_the_log_end_moves_with_a_pass_only_if_it_is_read_off_the_last_batch() -> None:
@@ -196,3 +109,75 @@ def test_a_lost_tail_leaves_the_cleaners_checkpoint_file_as_it_was(
     crash(replica, lost_batches=2)
 
     assert replica.first_dirty_offset == checkpoint
+
+
+Round = tuple[dict[str, tuple[int, int]], tuple[str, ...], tuple[int, int] | None]
+
+
+@pytest.mark.parametrize(
+    ("marker_watermark", "rounds"),
+    [
+        # No bound while one replica has never reported.
+        ("shared", [({"r1": (5, 0)}, ("r1", "r2"), None), ({"r2": (3, 0)}, ("r1", "r2"), (3, 3))]),
+        # Who joined has to report; who left is not waited for.
+        (
+            "shared",
+            [
+                ({"r1": (3, 0), "r2": (3, 0)}, ("r1", "r2"), (3, 3)),
+                ({"r1": (9, 0), "r2": (8, 0)}, ("r1", "r2", "r3"), None),
+                ({}, ("r1", "r2"), (8, 8)),
+                # It never falls.
+                ({"r2": (0, 0)}, ("r1", "r2"), (8, 8)),
+            ],
+        ),
+        # Markers of their own watermark go by the transaction-free offsets.
+        (
+            "own",
+            [
+                ({"r1": (9, 4), "r2": (5, 7)}, ("r1", "r2"), (5, 4)),
+                ({"r1": (9, 1)}, ("r1", "r2"), (5, 4)),
+            ],
+        ),
+    ],
+)
+def test_the_bound_is_the_minimum_of_the_last_reports_of_all_members(
+    marker_watermark: str, rounds: list[Round]
+) -> None:
+    rules = COORDINATED.with_values({"marker_watermark": marker_watermark})
+    coordinator = RemovalCoordinator()
+    for reports, members, bounds in rounds:
+        for name, (compacted, free) in reports.items():
+            coordinator.report(name, RemovalReport(1, compacted, free))
+        assert coordinator.advance(dict.fromkeys(members, 1), rules=rules) == bounds
+
+
+@pytest.mark.parametrize(("rule", "bounds"), [("kept", (3, 3)), ("dropped", None)])
+def test_what_was_said_of_a_lost_disk_counts_or_not(
+    rule: str, bounds: tuple[int, int] | None
+) -> None:
+    coordinator, replica = RemovalCoordinator(), Replica("r1")
+    coordinator.report("r1", report_of(replica)._replace(cleanly_compacted_offset=3))
+    wipe(replica, reason="a new disk")
+    rules = COORDINATED.with_values({"lost_disk_report": rule})
+
+    assert coordinator.advance({"r1": replica.disk}, rules=rules) == bounds
+
+
+def test_an_accepted_bound_never_falls_and_what_is_below_it_counts_as_clean() -> None:
+    replica = Replica("r1")
+    said = [(4, 3), (2, 3), (2, 5)]
+    told = [accept_removal_bounds(replica, RemovalBounds(*bounds)) for bounds in said]
+
+    assert told == [[RemovalBoundMoved("r1", 4, 3)], [], [RemovalBoundMoved("r1", 4, 5)]]
+    assert (replica.removal_bound, replica.cleanly_compacted_offset) == (4, 4)
+
+
+def test_the_stable_offset_is_the_watermark_or_the_log_end_but_below_an_open_transaction() -> None:
+    replica = leading(records=3, isr=("r1", "r2"))
+    to_the_end = RULES.with_values({"cleaner_bound": "leo"})
+    assert [stable_offset(replica, rules=rules) for rules in (RULES, to_the_end)] == [0, 3]
+
+    replica.log.append(batch(3)._replace(producer_id=7, transactional=True), now_ms=0)
+    replica.log.append(batch(4), now_ms=0)
+    replica.log.high_watermark = 5
+    assert stable_offset(replica, rules=RULES) == 3

@@ -6,7 +6,6 @@ from sim.replication.coordinator import (
     answer,
     apply_committed,
     begin_loading,
-    completion,
     finish_loading,
     load_some,
     to_load,
@@ -18,7 +17,6 @@ from sim.replication.replica import Replica, log_config
 from sim.rules import Rules
 
 GROUP = Rules.of(coordinator="group")
-HIGH = Rules.of(coordinator="group", coordinator_reads="high_watermark")
 
 
 def leading(*sends: tuple[str, str | None], rules: Rules = GROUP, committed: int = 0) -> Replica:
@@ -62,20 +60,6 @@ def test_nobody_is_told_anything_before_the_log_is_loaded_to_its_end() -> None:
     assert told(replica, coordinator, "c") is None
 
 
-def test_a_lazy_coordinator_tells_what_it_has_read() -> None:
-    rules = Rules.of(coordinator="group", coordinator_loads="lazily")
-    replica = leading(("a", "1"), ("b", "2"), ("a", "3"), rules=rules)
-    coordinator = begun(replica)
-    found = []
-    for count in range(4):
-        load_some(coordinator, replica, count)
-        found.append(
-            (told(replica, coordinator, "a", rules), told(replica, coordinator, "b", rules))
-        )
-
-    assert found == [(None, None), ("1", None), ("1", "2"), ("3", "2")]
-
-
 def test_who_does_not_lead_that_epoch_is_no_coordinator() -> None:
     replica = leading(("a", "1"))
     coordinator = begun(replica)
@@ -96,29 +80,6 @@ def test_deletes_are_replayed_and_what_is_appended_later_counts_once_it_is_commi
     assert (told(replica, coordinator, "a"), told(replica, coordinator, "b")) == (None, "2")
     replica.log.high_watermark = 4
     assert told(replica, coordinator, "b") == "4"
-
-
-def test_by_its_high_watermark_it_knows_only_what_is_committed() -> None:
-    replica = leading(("a", "1"), ("a", "3"), rules=HIGH, committed=1)
-    coordinator = begun(replica)
-    finish_loading(coordinator, replica, rules=HIGH)
-
-    assert told(replica, coordinator, "a", HIGH) == "1"
-    replica.log.high_watermark = 2
-    assert told(replica, coordinator, "a", HIGH) == "3"
-
-
-def test_memory_outlives_the_log_and_the_next_coordinator_does_not_have_it() -> None:
-    replica = leading(("a", "1"), ("b", "2"), committed=2)
-    coordinator = begun(replica)
-    finish_loading(coordinator, replica, rules=GROUP)
-    replica.log.delete_prefix(1)
-    successor = begun(replica)
-    finish_loading(successor, replica, rules=GROUP)
-
-    assert told(replica, coordinator, "a") == "1"
-    assert told(replica, successor, "a") is None
-    assert told(replica, successor, "b") == "2"
 
 
 def marker(offset: int, control: Control) -> Batch:
@@ -143,20 +104,6 @@ def test_an_open_transaction_waits_for_its_marker() -> None:
         replica.log.high_watermark = 3
         apply_committed(coordinator, replica, rules=GROUP)
         assert (told(replica, coordinator, "a"), coordinator.applied) == (value, 3)
-
-
-def test_a_transaction_coordinator_completes_what_was_decided_and_nothing_else() -> None:
-    rules = Rules.of(coordinator="transaction")
-    states = ("Ongoing", "PrepareCommit", "PrepareAbort", "CompleteCommit", None)
-    replica = leading(*((f"t{index}", state) for index, state in enumerate(states)), rules=rules)
-    loaded = finish_loading(begun(replica), replica, rules=rules)
-    written = [completion(r, offset=5, epoch=1, uid=6, now_ms=0) for r in loaded.pending]
-
-    assert [(r.key, r.value) for batch in written for r in batch.records] == [
-        ("t1", "CompleteCommit"),
-        ("t2", "CompleteAbort"),
-    ]
-    assert finish_loading(begun(replica), replica, rules=GROUP).pending == ()
 
 
 def test_what_it_reads_is_what_is_left_in_the_log() -> None:

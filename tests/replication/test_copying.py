@@ -6,10 +6,6 @@ from sim.log.epochs import EpochEntry
 from sim.replication import Replica
 from sim.replication.follower import fetch_request, receive_fetch
 from sim.replication.leader import answer_fetch
-from sim.replication.messages import Answer, SnapshotId
-from sim.replication.replica import Snapshot
-from sim.replication.snapshots.delete import delete_prefix
-from sim.replication.snapshots.take import take_snapshot
 from sim.rules import Rules
 from sim.trace import EpochCacheChanged
 from tests.replication.replicas import RULES, ask, bases, batch, elect, fetch, leading
@@ -41,31 +37,6 @@ def cleaned_epochs() -> Replica:
     source.log.append(batch(3, epoch=3), now_ms=0)
     source.log.epochs.entries = [EpochEntry(1, 0), EpochEntry(2, 1), EpochEntry(3, 2)]
     return source
-
-
-def test_a_copy_learns_of_the_epochs_whose_batches_are_left() -> None:
-    source, fetcher = cleaned_epochs(), Replica("r2")
-    fetch(source, fetcher)
-
-    assert fetcher.log.epochs.entries == [EpochEntry(1, 0), EpochEntry(3, 2)]
-
-
-@pytest.mark.parametrize("most", [1, 2, None])
-def test_a_leader_hands_on_epochs_without_batches(most: int | None) -> None:
-    source, fetcher = cleaned_epochs(), Replica("r2")
-    while bases(fetcher) != bases(source):
-        assert fetch(source, fetcher, most=most, rules=COPIED) is Answer.RECORDS
-        assert all(e.start_offset <= fetcher.log.log_end_offset for e in fetcher.log.epochs.entries)
-
-    assert fetcher.log.epochs.entries == source.log.epochs.entries
-
-
-def test_an_epoch_in_which_nothing_was_written_yet_is_handed_on_at_the_log_end() -> None:
-    source, fetcher = leading(records=1), Replica("r2")
-    elect(source, epoch=2)
-    fetch(source, fetcher, rules=COPIED)
-
-    assert fetcher.log.epochs.latest == 2
 
 
 def told(source: Replica, fetcher: Replica, rules: Rules, most: int | None) -> list[list[int]]:
@@ -104,31 +75,3 @@ def test_an_answer_without_batches_may_tell_of_an_epoch_once() -> None:
     assert told(source, fetcher, COPIED, None) == [[1, 2]]
     source.log.append(batch(1, epoch=2), now_ms=0)
     assert told(source, fetcher, COPIED, None) == []
-
-
-def behind_its_snapshot() -> tuple[Replica, Replica]:
-    """A leader whose log starts at 2, and a follower with its snapshot and one record."""
-    source, fetcher = leading(records=3), Replica("r2")
-    take_snapshot(source, 2, rules=RULES)
-    delete_prefix(source, 2)
-    fetcher.log.append(batch(0), now_ms=0)
-    id_ = SnapshotId(2, 1)
-    fetcher.snapshots[id_] = Snapshot(id_, source.snapshots[id_].records)
-    return source, fetcher
-
-
-def test_a_snapshot_one_has_is_fetched_again_when_the_log_ends_below_it() -> None:
-    source, fetcher = behind_its_snapshot()
-
-    assert fetch(source, fetcher) is Answer.SNAPSHOT
-    assert fetcher.download is not None
-
-
-def test_or_it_is_ignored_and_offered_for_ever() -> None:
-    source, fetcher = behind_its_snapshot()
-    rules = RULES.with_values({"held_snapshot": "ignored"})
-
-    for _ in range(3):
-        response = answer_fetch(source, fetch_request(fetcher), rules=rules).response
-        assert receive_fetch(fetcher, response, rules=rules, now_ms=0).events == []
-        assert (response.answer, fetcher.download) == (Answer.SNAPSHOT, None)

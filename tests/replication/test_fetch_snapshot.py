@@ -8,7 +8,6 @@ from sim.log import Record
 from sim.log.record import BATCH_HEADER_BYTES, size_of
 from sim.replication import Replica
 from sim.replication.messages import Answer, FetchSnapshotRequest, SnapshotError, SnapshotId
-from sim.replication.replica import Snapshot
 from sim.replication.snapshots.delete import delete_prefix
 from sim.replication.snapshots.fetch import (
     answer_fetch_snapshot,
@@ -19,7 +18,7 @@ from sim.replication.snapshots.layout import FOOTER_BYTES, HEADER_BYTES, file_by
 from sim.replication.snapshots.take import take_snapshot
 from sim.rules import Rules
 from sim.trace import SnapshotChunkFetched, SnapshotFetchDropped, SnapshotInstalled
-from tests.replication.replicas import RULES, batch, elect, fetch
+from tests.replication.replicas import RULES, batch, elect, fetch, with_log
 
 ID = SnapshotId(3, 2)
 BY_EPOCH = Rules.of(commit="isr", snapshot_offer="by_epoch")
@@ -100,64 +99,6 @@ def test_a_record_counts_when_its_last_byte_is_there() -> None:
     assert complete(request._replace(position=first_end, max_bytes=1)) == 0
 
 
-def test_a_snapshot_without_records_has_a_header_and_a_footer_to_fetch() -> None:
-    replica, fetcher = source(), Replica("r2")
-    replica.snapshots[ID] = Snapshot(ID, ())
-    fetch(replica, fetcher)
-
-    assert [chunk.size_bytes for chunk in download(replica, fetcher, 100)] == [100, 58]
-    assert fetcher.log.log_end_offset == 3
-
-
-@pytest.mark.parametrize("position", [-1, 10_000])
-def test_a_position_outside_the_file_is_refused(position: int) -> None:
-    replica = source()
-    size = file_bytes(replica.snapshots[ID].records)
-
-    assert error(replica, position=position) is SnapshotError.POSITION_OUT_OF_RANGE
-    assert error(replica, position=size) is SnapshotError.POSITION_OUT_OF_RANGE
-    assert error(replica, position=size - 1) is None
-
-
-def test_a_position_in_entries_ends_with_the_last_one() -> None:
-    replica = source()
-
-    assert error(replica, max_bytes=None, position=2) is None
-    assert error(replica, max_bytes=None, position=3) is SnapshotError.POSITION_OUT_OF_RANGE
-
-
-def test_epochs_are_compared_before_anything_else_of_the_leader() -> None:
-    replica = source()
-    assert error(replica, epoch=1) is SnapshotError.FENCED_LEADER_EPOCH
-    assert error(replica, epoch=3) is SnapshotError.UNKNOWN_LEADER_EPOCH
-    unfenced = Rules.of(commit="isr", fencing=False)
-    assert error(replica, epoch=3, rules=unfenced) is None
-
-    replica.leadership = None
-    assert error(replica) is SnapshotError.NOT_LEADER_OR_FOLLOWER
-    assert error(replica, epoch=3) is SnapshotError.UNKNOWN_LEADER_EPOCH
-
-
-def test_requests_that_are_not_for_this_partition_of_this_cluster_are_refused() -> None:
-    replica = source()
-
-    assert error(replica, partitions=()) is SnapshotError.INVALID_REQUEST
-    assert error(replica, partitions=(0, 1)) is SnapshotError.INVALID_REQUEST
-    assert error(replica, partitions=(1,)) is SnapshotError.UNKNOWN_TOPIC_OR_PARTITION
-    assert error(replica, shutting_down=True) is SnapshotError.BROKER_NOT_AVAILABLE
-    assert error(replica, cluster="x") is None
-    other = FetchSnapshotRequest("r2", 2, ID, 0, cluster="y")
-    answer = answer_fetch_snapshot(replica, other, rules=RULES, cluster="x")
-    assert answer.error is SnapshotError.INCONSISTENT_CLUSTER_ID
-
-
-def test_a_snapshot_that_is_not_there_is_not_found_nor_is_the_empty_one_at_the_beginning() -> None:
-    replica = source()
-
-    assert error(replica, id=SnapshotId(2, 1)) is SnapshotError.SNAPSHOT_NOT_FOUND
-    assert error(replica, id=SnapshotId(0, 0)) is SnapshotError.SNAPSHOT_NOT_FOUND
-
-
 @pytest.mark.parametrize(
     ("why", "kept"),
     [
@@ -187,25 +128,6 @@ def test_what_was_fetched_is_dropped_only_if_there_is_no_more_of_it(
         assert fetcher.download.position == 90
 
 
-def test_an_answer_for_another_position_or_snapshot_is_ignored() -> None:
-    replica, fetcher = source(), Replica("r2")
-    fetch(replica, fetcher)
-    request = snapshot_request(fetcher, max_bytes=90)
-    assert request is not None
-    answer = answer_fetch_snapshot(replica, request, rules=RULES)
-
-    for other in (answer._replace(position=10), answer._replace(id=SnapshotId(9, 2))):
-        assert receive_snapshot_chunk(fetcher, other, rules=RULES).events == []
-
-
-def follower_with(*epochs: int) -> Replica:
-    """A follower with a record of each of these epochs."""
-    replica = Replica("r2")
-    for offset, epoch in enumerate(epochs):
-        replica.log.append(batch(offset, epoch=epoch), now_ms=0)
-    return replica
-
-
 @pytest.mark.parametrize(
     ("epochs", "delete", "below_start", "by_epoch"),
     [
@@ -226,24 +148,8 @@ def test_whom_a_leader_sends_to_a_snapshot(
     """The leader has epochs 1, 2, 2 and a snapshot (3, 2)."""
     replica = source(epoch=4, delete=delete)
 
-    assert fetch(replica, follower_with(*epochs)) is below_start
-    assert fetch(replica, follower_with(*epochs), rules=BY_EPOCH) is by_epoch
-
-
-def test_a_leader_without_snapshots_sends_nobody_to_one() -> None:
-    replica = source(delete=False)
-    replica.snapshots.clear()
-
-    assert fetch(replica, follower_with(), rules=BY_EPOCH) is Answer.RECORDS
-
-
-def test_a_log_of_a_later_epoch_that_ends_with_the_snapshot_is_replaced() -> None:
-    """Otherwise it would be sent to the same snapshot again and again."""
-    replica, fetcher = source(epoch=4), follower_with(1, 2, 3)
-    fetch(replica, fetcher, rules=BY_EPOCH)
-    download(replica, fetcher, 1_000)
-
-    assert fetch(replica, fetcher, rules=BY_EPOCH) is Answer.RECORDS
+    assert fetch(replica, with_log("r2", *epochs)) is below_start
+    assert fetch(replica, with_log("r2", *epochs), rules=BY_EPOCH) is by_epoch
 
 
 def test_a_snapshot_in_the_log_is_as_large_as_its_file() -> None:
@@ -258,3 +164,44 @@ def test_a_snapshot_in_the_log_is_as_large_as_its_file() -> None:
     replica.leadership = None
     replica.snapshots.clear()
     assert len(take_snapshot(replica, 3, rules=in_log)) == 1
+
+
+REFUSALS: list[tuple[dict[str, Any], SnapshotError | None]] = [
+    ({}, None),
+    ({"position": -1}, SnapshotError.POSITION_OUT_OF_RANGE),
+    ({"position": 10_000}, SnapshotError.POSITION_OUT_OF_RANGE),
+    ({"max_bytes": None, "position": 2}, None),
+    ({"max_bytes": None, "position": 3}, SnapshotError.POSITION_OUT_OF_RANGE),
+    ({"epoch": 1}, SnapshotError.FENCED_LEADER_EPOCH),
+    ({"epoch": 3}, SnapshotError.UNKNOWN_LEADER_EPOCH),
+    ({"epoch": 3, "rules": Rules.of(commit="isr", fencing=False)}, None),
+    ({"partitions": ()}, SnapshotError.INVALID_REQUEST),
+    ({"partitions": (0, 1)}, SnapshotError.INVALID_REQUEST),
+    ({"partitions": (1,)}, SnapshotError.UNKNOWN_TOPIC_OR_PARTITION),
+    ({"shutting_down": True}, SnapshotError.BROKER_NOT_AVAILABLE),
+    ({"cluster": "x"}, None),
+    ({"id": SnapshotId(2, 1)}, SnapshotError.SNAPSHOT_NOT_FOUND),
+    ({"id": SnapshotId(0, 0)}, SnapshotError.SNAPSHOT_NOT_FOUND),
+]
+
+
+@pytest.mark.parametrize(("changed", "expected"), REFUSALS)
+def test_every_reason_to_refuse_a_request(
+    changed: dict[str, Any], expected: SnapshotError | None
+) -> None:
+    assert error(source(), **changed) is expected
+
+
+def test_the_order_of_reasons_is_that_of_the_raft_client() -> None:
+    """KafkaRaftClient.handleFetchSnapshotRequest."""
+    replica = source()
+    size = file_bytes(replica.snapshots[ID].records)
+    ends = [error(replica, position=size - 1), error(replica, position=size)]
+    other = FetchSnapshotRequest("r2", 2, ID, 0, cluster="y", partitions=())
+    answer = answer_fetch_snapshot(replica, other, rules=RULES, cluster="x")
+    replica.leadership = None
+
+    assert ends == [None, SnapshotError.POSITION_OUT_OF_RANGE]
+    assert answer.error is SnapshotError.INCONSISTENT_CLUSTER_ID
+    assert error(replica) is SnapshotError.NOT_LEADER_OR_FOLLOWER
+    assert error(replica, epoch=3) is SnapshotError.UNKNOWN_LEADER_EPOCH

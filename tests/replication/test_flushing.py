@@ -49,28 +49,3 @@ def test_flush_messages_flushes_when_so_many_offsets_are_not() -> None:
         *[3, 3, 3],
         *[6, 6],
     ]
-
-
-def test_a_roll_flushes_what_it_closes() -> None:
-    log = log_of(3)
-    log.roll(now_ms=0)
-    log.append(batch(3, "k"), now_ms=0)
-
-    assert log.flushed_end == 3
-
-
-def test_what_is_cut_is_not_flushed_any_more() -> None:
-    log = log_of(4)
-    log.flush()
-    log.acknowledged_end = 4
-    log.truncate_to(2)
-    log.append(batch(2, "k"), now_ms=0)
-
-    assert (log.flushed_end, log.acknowledged_end) == (2, 2)
-
-
-def test_a_log_that_begins_anew_has_nothing_to_lose() -> None:
-    log = log_of(2)
-    log.reset_to(9)
-
-    assert durable_end(log, rules=Rules.of(flush="interval")) == 9

@@ -5,11 +5,10 @@ import pytest
 from sim.log import LogConfig, Record, data_batch
 from sim.log.offset_index import Call
 from sim.replication import Replica, follower, leader
-from sim.replication.messages import Answer
 from sim.replication.replica import restart
 from sim.replication.truncation import start_following
-from sim.trace import Copied, Event, FetchingFailed, HighWatermarkMoved, ReplicaWiped, Truncated
-from tests.replication.replicas import RULES, ask, bases, batch, elect, fetch, leading, with_log
+from sim.trace import Copied, Event, FetchingFailed, HighWatermarkMoved, Truncated
+from tests.replication.replicas import RULES, ask, bases, elect, fetch, leading, with_log
 
 
 def test_a_follower_copies_batches_as_they_are() -> None:
@@ -30,65 +29,12 @@ def test_what_a_follower_copies_at_once_has_one_entry_of_the_offset_index_at_mos
     assert fetcher.log.active.index.calls == [Call(0, 2, 2)]
 
 
-def test_a_follower_learns_the_last_offset_from_an_empty_batch() -> None:
-    source, fetcher = leading(records=2), Replica("r2")
-    source.log.segments[0].batches[1] = batch(1).emptied()
-    fetch(source, fetcher)
-
-    assert fetcher.log.log_end_offset == 2
-
-
-def test_a_follower_that_copies_a_gap_ends_where_the_last_batch_ends() -> None:
-    source, fetcher = leading(records=3), Replica("r2")
-    del source.log.segments[0].batches[1]
-    fetch(source, fetcher)
-
-    assert (bases(fetcher), fetcher.log.log_end_offset) == ([0, 2], 3)
-
-
 def test_a_follower_commits_what_the_leader_committed_up_to_its_own_log_end() -> None:
     source, fetcher = leading(records=3), Replica("r2")
     response, _ = ask(source, fetcher, most=2)
     events = follower.receive_fetch(fetcher, response, rules=RULES, now_ms=0).events
 
     assert events[1:] == [HighWatermarkMoved("r2", 2, leading=False)]
-
-
-def test_a_lower_high_watermark_in_an_answer_changes_nothing() -> None:
-    source, fetcher = leading(records=1), with_log("r2", 1)
-    fetcher.log.high_watermark = 1
-    source.log.high_watermark = 0
-    response, _ = ask(source, fetcher)
-
-    assert follower.receive_fetch(fetcher, response, rules=RULES, now_ms=0).events == []
-    assert fetcher.log.high_watermark == 1
-
-
-def test_an_answer_to_an_earlier_fetch_changes_nothing() -> None:
-    source, fetcher = leading(records=2), Replica("r2")
-    late, _ = ask(source, fetcher)
-    fetch(source, fetcher)
-
-    assert follower.receive_fetch(fetcher, late, rules=RULES, now_ms=0).events == []
-    assert bases(fetcher) == [0, 1]
-
-
-@pytest.mark.parametrize(("fencing", "copied"), [(True, []), (False, [0])])
-def test_an_answer_of_an_older_epoch_is_refused(fencing: bool, copied: list[int]) -> None:
-    rules = RULES.with_values({"fencing": fencing})
-    source, fetcher = leading(records=1), Replica("r2")
-    response, _ = ask(source, fetcher)
-    fetcher.sees(2)
-    follower.receive_fetch(fetcher, response, rules=rules, now_ms=0)
-
-    assert bases(fetcher) == copied
-
-
-def test_a_leader_that_fetches_from_a_newer_epoch_stops_leading() -> None:
-    source, old = leading("r1", epoch=2), leading("r2", epoch=1)
-    fetch(source, old)
-
-    assert (old.leadership, old.epoch) == (None, 2)
 
 
 def test_a_diverging_answer_cuts_to_the_smaller_end_and_ends_the_round() -> None:
@@ -100,40 +46,6 @@ def test_a_diverging_answer_cuts_to_the_smaller_end_and_ends_the_round() -> None
 
     assert events == [Truncated("r2", 1, 3, 0, 0, leading=False)]
     assert [tuple(entry) for entry in fetcher.log.epochs.entries] == [(1, 0)]
-
-
-def test_a_cut_lowers_high_watermark_and_checkpoints_with_the_log_end() -> None:
-    source = leading(records=1)
-    elect(source, epoch=3)
-    fetcher = with_log("r2", 1, 1, 1)
-    fetcher.log.high_watermark = fetcher.first_dirty_offset = 3
-    fetcher.cleanly_compacted_offset = 3
-    fetch(source, fetcher)
-
-    assert fetcher.log.high_watermark == 1
-    assert (fetcher.first_dirty_offset, fetcher.cleanly_compacted_offset) == (1, 1)
-
-
-def test_rebuilding_empties_the_log_and_says_why() -> None:
-    rules = RULES.with_values({"lag_guard": "reset_local"})
-    source, fetcher = leading(records=3), with_log("r2", 1)
-    source.removed_tombstone_end = 2
-    response, _ = ask(source, fetcher, rules=rules)
-    result = follower.receive_fetch(fetcher, response, rules=rules, now_ms=0)
-
-    assert result.events == [ReplicaWiped("r2", "below a removed tombstone")]
-    assert (result.rebuilt, fetcher.log.log_end_offset) == (True, 0)
-
-
-def test_who_was_rebuilt_copies_in_as_many_fetches_as_it_takes_until_more_is_removed() -> None:
-    rules = RULES.with_values({"lag_guard": "reset_local"})
-    source, fetcher = leading(records=4), with_log("r2", 1)
-    source.removed_tombstone_end = 3
-    answers = [fetch(source, fetcher, most=1, rules=rules) for _ in range(3)]
-    assert (answers, bases(fetcher)) == ([Answer.REBUILD, Answer.RECORDS, Answer.RECORDS], [0, 1])
-
-    source.removed_tombstone_end = 4
-    assert fetch(source, fetcher, most=1, rules=rules) is Answer.REBUILD
 
 
 def test_a_batch_that_begins_below_the_log_end_ends_fetching_until_another_epoch() -> None:
@@ -155,40 +67,6 @@ def test_a_batch_that_begins_below_the_log_end_ends_fetching_until_another_epoch
     assert not fetcher.fetching_failed
 
 
-@pytest.mark.parametrize(("guard", "known"), [("reset_local", 0), ("reset_propagated", 2)])
-def test_the_highest_removed_tombstone_is_handed_on_under_one_rule(guard: str, known: int) -> None:
-    rules = RULES.with_values({"lag_guard": guard})
-    source, fetcher = leading(records=3), Replica("r2")
-    source.removed_tombstone_end = 2
-    fetch(source, fetcher, rules=rules)
-
-    assert fetcher.removed_tombstone_end == known
-
-
-def test_a_push_copies_one_record_to_the_follower_s_own_log_end() -> None:
-    target = Replica("r2")
-    follower.push(target, "r1", batch(2), now_ms=0)
-
-    [pushed] = target.log.batches()
-    assert (pushed.base_offset, pushed.last_offset) == (0, 0)
-    assert (pushed.records[0].offset, pushed.records[0].uid) == (0, 3)
-
-
-def test_no_push_and_no_copy_commits_anything_by_itself() -> None:
-    source, target = leading(records=1, isr=("r1", "r2")), Replica("r2")
-    follower.push(target, "r1", batch(0), now_ms=0)
-
-    assert (source.log.high_watermark, target.log.high_watermark) == (0, 0)
-
-
-def test_a_follower_that_needs_a_snapshot_keeps_its_log_until_it_has_it() -> None:
-    source, fetcher = leading(records=3), with_log("r2", 1)
-    source.log.delete_prefix(2)
-
-    assert fetch(source, fetcher) is Answer.SNAPSHOT
-    assert bases(fetcher) == [0]
-
-
 def test_a_follower_learns_from_the_result_whether_to_ask_at_once_or_later() -> None:
     source, fetcher = leading(records=2), Replica("r2")
     response, _ = ask(source, fetcher)
@@ -200,3 +78,38 @@ def test_a_follower_learns_from_the_result_whether_to_ask_at_once_or_later() -> 
 
     refusal, _ = ask(Replica("r3"), fetcher)
     assert follower.receive_fetch(fetcher, refusal, rules=RULES, now_ms=0).retry_later
+
+
+def test_a_follower_commits_up_to_its_own_log_end_and_takes_no_earlier_answer() -> None:
+    source, fetcher = leading(records=3), with_log("r2", 1)
+    late, _ = ask(source, fetcher)
+    fetch(source, fetcher)
+    assert follower.receive_fetch(fetcher, late, rules=RULES, now_ms=0).events == []
+    assert (bases(fetcher), fetcher.log.high_watermark) == ([0, 1, 2], 3)
+
+    source.log.high_watermark = 1
+    response, _ = ask(source, fetcher)
+    assert follower.receive_fetch(fetcher, response, rules=RULES, now_ms=0).events == []
+
+
+@pytest.mark.parametrize(("fencing", "copied"), [(True, []), (False, [0])])
+def test_an_answer_of_an_older_epoch_is_refused(fencing: bool, copied: list[int]) -> None:
+    source, fetcher = leading(records=1), Replica("r2")
+    response, _ = ask(source, fetcher)
+    fetcher.sees(2)
+    rules = RULES.with_values({"fencing": fencing})
+    follower.receive_fetch(fetcher, response, rules=rules, now_ms=0)
+
+    assert bases(fetcher) == copied
+
+
+def test_a_cut_lowers_high_watermark_and_checkpoints_with_the_log_end() -> None:
+    source = leading(records=1)
+    elect(source, epoch=3)
+    fetcher = with_log("r2", 1, 1, 1)
+    fetcher.log.high_watermark = fetcher.first_dirty_offset = 3
+    fetcher.cleanly_compacted_offset = 3
+    fetch(source, fetcher)
+
+    assert fetcher.log.high_watermark == 1
+    assert (fetcher.first_dirty_offset, fetcher.cleanly_compacted_offset) == (1, 1)

@@ -37,60 +37,6 @@ def sets(state: PartitionState) -> tuple[tuple[str, ...], tuple[str, ...], str |
     return state.isr, state.elr, state.last_known_leader
 
 
-def test_the_last_member_of_the_in_sync_set_stays_without_eligible_replicas() -> None:
-    alone = with_isr(partition(), ("r1",), rules=CLASSIC)
-
-    assert sets(alone) == (("r1",), (), None)
-    assert with_isr(alone, (), rules=CLASSIC) == alone
-    assert clean_choice(alone._replace(eligible=("r2", "r3"))) == ()
-
-
-def test_who_leaves_a_set_that_is_large_enough_is_not_eligible() -> None:
-    assert sets(with_isr(partition(), ("r1", "r2"), rules=ELIGIBLE)) == (("r1", "r2"), (), None)
-
-
-def test_who_leaves_a_set_that_is_too_small_stays_eligible() -> None:
-    two = with_isr(partition(), ("r1", "r2"), rules=ELIGIBLE)
-    one = with_isr(two, ("r1",), rules=ELIGIBLE)
-    none = with_isr(one, (), rules=ELIGIBLE)
-
-    assert (one.elr, none.elr) == (("r2",), ("r2", "r1"))
-    assert clean_choice(one) == ("r1",)
-    assert clean_choice(none._replace(eligible=("r3", "r2"))) == ("r2",)
-    assert clean_choice(none._replace(eligible=("r3",))) == ()
-
-
-def test_who_comes_back_from_a_crash_is_not_eligible() -> None:
-    one = partition(("r1",), ("r2",))
-
-    assert with_isr(one, ("r1",), unclean=("r2",), rules=ELIGIBLE).elr == ()
-    assert with_isr(one, (), unclean=("r1",), rules=ELIGIBLE).elr == ("r2",)
-
-
-def test_nobody_stays_eligible_once_the_set_is_large_enough_again() -> None:
-    one = partition(("r1",), ("r2",))
-
-    assert sets(with_isr(one, ("r1", "r3"), rules=ELIGIBLE)) == (("r1", "r3"), (), None)
-
-
-def test_the_leader_of_a_set_that_empties_is_remembered_with_eligible_replicas_alone() -> None:
-    one = partition(("r1",))
-
-    assert with_isr(one, (), unclean=("r1",), rules=ELIGIBLE).last_known_leader == "r1"
-    assert with_isr(one._replace(leader=None), (), rules=ELIGIBLE).last_known_leader is None
-    assert with_isr(one, (), rules=CLASSIC).last_known_leader is None
-
-
-def test_the_last_leader_is_the_last_resort_and_no_clean_choice() -> None:
-    nobody = partition((), (), "r1", leader=None)
-
-    assert (clean_choice(nobody), last_resort(nobody)) == ((), "r1")
-    assert last_resort(nobody._replace(eligible=("r2",))) is None
-    assert last_resort(nobody._replace(last_known_leader=None)) is None
-    waiting = partition((), ("r2",), "r1", leader=None, heard=("r1",))
-    assert (clean_choice(waiting), last_resort(waiting)) == ((), None)
-
-
 def test_an_eligible_replica_that_leads_is_alone_in_sync() -> None:
     chosen = led_by(partition((), ("r2", "r1"), "r1", leader=None), "r2", rules=ELIGIBLE)
 
@@ -132,3 +78,56 @@ def test_a_member_that_the_controller_has_not_confirmed_does_not_count_for_min_i
 
     assert made.leadership.isr == ("r1", "r2")
     assert made.log.high_watermark == high_watermark
+
+
+Sets = tuple[tuple[str, ...], tuple[str, ...], str | None]
+
+
+@pytest.mark.parametrize(
+    ("rules", "state", "isr", "unclean", "expected"),
+    [
+        # Without eligible replicas the last member of the set stays.
+        (CLASSIC, partition(), ("r1",), (), (("r1",), (), None)),
+        (CLASSIC, partition(("r1",)), (), (), (("r1",), (), None)),
+        # Who leaves a set that is large enough is not eligible, of one that is too small it is.
+        (ELIGIBLE, partition(), ("r1", "r2"), (), (("r1", "r2"), (), None)),
+        (ELIGIBLE, partition(("r1", "r2")), ("r1",), (), (("r1",), ("r2",), None)),
+        (ELIGIBLE, partition(("r1",), ("r2",)), (), (), ((), ("r2", "r1"), "r1")),
+        # Who comes back from a crash is not.
+        (ELIGIBLE, partition(("r1",), ("r2",)), ("r1",), ("r2",), (("r1",), (), None)),
+        (ELIGIBLE, partition(("r1",), ("r2",)), (), ("r1",), ((), ("r2",), "r1")),
+        # Nobody stays eligible once the set is large enough again.
+        (ELIGIBLE, partition(("r1",), ("r2",)), ("r1", "r3"), (), (("r1", "r3"), (), None)),
+        # The leader of a set that empties is remembered.
+        (ELIGIBLE, partition(("r1",)), (), ("r1",), ((), (), "r1")),
+        (ELIGIBLE, partition(("r1",), leader=None), (), ("r1",), ((), (), None)),
+    ],
+)
+def test_who_is_in_sync_who_is_eligible_and_who_led_last(
+    rules: Rules,
+    state: PartitionState,
+    isr: tuple[str, ...],
+    unclean: tuple[str, ...],
+    expected: Sets,
+) -> None:
+    assert sets(with_isr(state, isr, unclean=unclean, rules=rules)) == expected
+
+
+@pytest.mark.parametrize(
+    ("state", "clean", "resort"),
+    [
+        (partition(("r1",), heard=("r2", "r3")), (), None),
+        (partition(("r1",), ("r2",)), ("r1",), None),
+        (partition((), ("r2", "r1"), heard=("r3", "r2")), ("r2",), None),
+        (partition((), ("r2", "r1"), heard=("r3",)), (), None),
+        # The last leader is the last resort and no clean choice.
+        (partition((), (), "r1", leader=None), (), "r1"),
+        (partition((), (), "r1", leader=None, heard=("r2",)), (), None),
+        (partition((), (), None, leader=None), (), None),
+        (partition((), ("r2",), "r1", leader=None, heard=("r1",)), (), None),
+    ],
+)
+def test_who_may_lead_cleanly_and_who_as_the_last_resort(
+    state: PartitionState, clean: tuple[str, ...], resort: str | None
+) -> None:
+    assert (clean_choice(state), last_resort(state)) == (clean, resort)

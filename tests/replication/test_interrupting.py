@@ -1,13 +1,12 @@
 """A crash in the middle of a pass: all of a group or nothing, under the right rules only."""
 
-import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sim.log import Batch, Log, LogConfig, Segment, data_batch
 from sim.replication import Replica
 from sim.replication.cleaning import Cleaner, CleaningStatus
-from sim.replication.interrupting import MOMENTS, Group, groups_of, recovered, states
+from sim.replication.interrupting import MOMENTS, Group, recovered, states
 from sim.rules import Rules
 from sim.trace import Cleaned, SegmentsLost
 from tests.check.events import record
@@ -70,42 +69,6 @@ def test_with_swap_files_a_restart_finds_each_group_whole_old_or_new(
     assert (found[0], found[-1]) == (allowed[0], allowed[-1])
     steps = [allowed.index(one) for one in found if allowed.count(one) == 1]
     assert steps == sorted(steps)
-
-
-@given(swaps(), st.sampled_from(["swap_files", "new_first", "old_first"]))
-def test_a_pass_that_is_not_interrupted_ends_alike_under_every_rule(
-    groups: tuple[Group, ...], swap: str
-) -> None:
-    last = list(states(groups, swap=swap))[-1]
-
-    assert content(recovered(last.directory, groups)) == mixtures(groups)[-1]
-    assert last.group == len(groups)
-
-
-TWO_INTO_ONE = (Group((segment(0, [0, 1]), segment(2, [2, 3])), segment(0, [1, 3]), 4),)
-
-
-@pytest.mark.parametrize(
-    ("swap", "wrong"),
-    [
-        ("new_first", ((0, (1,)), (2, (2, 3)))),
-        ("old_first", ()),
-    ],
-)
-def test_with_the_other_rules_a_restart_finds_what_never_was(swap: str, wrong: Content) -> None:
-    found = [content(recovered(s.directory, TWO_INTO_ONE)) for s in states(TWO_INTO_ONE, swap=swap)]
-
-    assert wrong in found
-    assert wrong not in mixtures(TWO_INTO_ONE)
-
-
-@given(swaps())
-@settings(max_examples=30)
-def test_groups_are_told_by_the_bases_of_the_cleaned_segments(groups: tuple[Group, ...]) -> None:
-    sources = [one for group in groups for one in group.sources]
-    cleaned = [group.cleaned for group in groups]
-
-    assert groups_of(sources, cleaned, end=groups[-1].end) == groups
 
 
 def replica_of(keys: list[int], *, per_segment: int) -> Replica:

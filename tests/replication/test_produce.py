@@ -1,5 +1,7 @@
 """What a broker does with a produce request and with the end of a transaction."""
 
+from typing import Any
+
 import pytest
 
 from sim.compaction.strategies import encode_version
@@ -16,11 +18,12 @@ from sim.replication.messages import (
 )
 from sim.replication.produce import AT_ONCE, ProduceResult, produce, write_marker
 from sim.rules import Rules
-from sim.trace import Appended, AppendRefused, Converted, HighWatermarkMoved
+from sim.trace import Appended, AppendRefused, Converted
 from tests.replication.replicas import RULES, batch, leading
 
 TWO = RULES.with_values({"min_isr": 2})
 FLOOR = RULES.with_values({"strategy": "header", "late_versions": "floor"})
+HEADER = FLOOR.topic.strategy_header
 
 
 def records(*keys: str, timestamp_ms: int = 0, value: str | None = "v") -> tuple[Record, ...]:
@@ -63,25 +66,6 @@ def test_records_get_the_next_offsets_and_uids_whatever_the_producer_numbered_th
     assert (result.base_offset, result.last_offset, result.uids_used) == (2, 3, 2)
 
 
-def test_with_acks_all_the_answer_is_due_when_the_last_record_is_committed() -> None:
-    leader = leading(isr=("r1", "r2"))
-    result = sent(leader, request("a", "b"))
-
-    assert (result.error, result.due_above) == (ErrorCode.NONE, 1)
-    record_position(leader, "r2", 1, rules=RULES)
-    assert not leader.log.high_watermark > result.due_above
-    record_position(leader, "r2", 2, rules=RULES)
-    assert leader.log.high_watermark > result.due_above
-
-
-def test_with_acks_one_the_answer_is_due_at_once_before_the_commit() -> None:
-    leader = leading(isr=("r1", "r2"))
-    result = sent(leader, request("a", acks=ACKS_LEADER))
-
-    assert [type(event) for event in result.events] == [Appended]
-    assert (result.due_above, leader.log.high_watermark) == (AT_ONCE, 0)
-
-
 def test_a_batch_that_its_producer_has_gone_past_is_refused_unless_it_is_known_to_be_written() -> (
     None
 ):
@@ -95,59 +79,6 @@ def test_a_batch_that_its_producer_has_gone_past_is_refused_unless_it_is_known_t
     assert (given_up.error, given_up.events) == (ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER, [])
 
 
-def test_a_leader_that_is_alone_in_sync_commits_what_it_appends() -> None:
-    result = sent(leading(), request("a"))
-
-    assert [type(event) for event in result.events] == [Appended, HighWatermarkMoved]
-
-
-def test_who_does_not_lead_writes_nothing() -> None:
-    other = Replica("r2")
-    marker = WriteTxnMarkersRequest("p", 7, 0, committed=True)
-
-    assert sent(other, request("a")).error is ErrorCode.NOT_LEADER_OR_FOLLOWER
-    result = write_marker(other, marker, rules=RULES, now_ms=0, uid=1)
-    assert result.error is ErrorCode.NOT_LEADER_OR_FOLLOWER
-    assert other.log.log_end_offset == 0
-
-
-def test_too_small_an_in_sync_set_refuses_before_it_writes_but_only_who_wants_all_of_it() -> None:
-    leader = leading(isr=("r1",), rules=TWO)
-    result = sent(leader, request("a"), rules=TWO)
-    assert result.error is ErrorCode.NOT_ENOUGH_REPLICAS
-    assert result.events == [AppendRefused("r1", None, "not_enough_replicas")]
-    assert leader.log.log_end_offset == 0
-
-    assert sent(leader, request("a", acks=ACKS_LEADER), rules=TWO).error is ErrorCode.NONE
-    assert leader.log.log_end_offset == 1
-
-
-def test_a_majority_does_not_ask_how_many_are_in_sync() -> None:
-    majority = Rules.of(min_isr=2, commit="majority")
-
-    assert sent(leading(rules=majority), request("a"), rules=majority).error is ErrorCode.NONE
-
-
-@pytest.mark.parametrize(
-    ("timestamp_ms", "error"),
-    [
-        (900, ErrorCode.NONE),
-        (1_100, ErrorCode.NONE),
-        (899, ErrorCode.INVALID_TIMESTAMP),
-        (1_101, ErrorCode.INVALID_TIMESTAMP),
-    ],
-)
-def test_a_timestamp_may_be_so_far_from_the_leader_s_clock(
-    timestamp_ms: int, error: ErrorCode
-) -> None:
-    asked = request("a")._replace(records=records("a", timestamp_ms=timestamp_ms))
-    leader = leading()
-
-    assert sent(leader, asked, limit_ms=100).error is error
-    assert leader.log.log_end_offset == (1 if error is ErrorCode.NONE else 0)
-    assert sent(leader, asked).error is ErrorCode.NONE
-
-
 def test_a_repeated_sequence_number_is_answered_as_the_first_time_and_not_written_again() -> None:
     leader = leading(isr=("r1", "r2"))
     first = sent(leader, request("a", "b", sequence=0))
@@ -158,52 +89,6 @@ def test_a_repeated_sequence_number_is_answered_as_the_first_time_and_not_writte
         assert (one.base_offset, one.last_offset, one.due_above) == (0, 1, 1)
     assert leader.log.log_end_offset == 2
     assert sent(leader, request("c", sequence=2)).base_offset == 2
-
-
-def test_without_a_sequence_number_a_retry_is_written_again() -> None:
-    leader = leading()
-    sent(leader, request("a"))
-
-    assert sent(leader, request("a")).base_offset == 1
-
-
-def test_a_version_below_the_floor_is_refused_and_uses_no_uid() -> None:
-    leader = leading(rules=FLOOR)
-    leader.version_floor = (5,)
-    late = Record(0, "a", "v", 0, ((FLOOR.topic.strategy_header, encode_version(4)),))
-    result = sent(leader, request("a")._replace(records=(late,)), rules=FLOOR)
-
-    assert result.error is ErrorCode.INVALID_RECORD
-    assert (result.events, result.uids_used) == ([AppendRefused("r1", "a")], 0)
-    assert leader.log.log_end_offset == 0
-
-
-def test_a_broker_refuses_the_version_of_a_request_that_it_does_not_know() -> None:
-    leader = leading()
-    result = sent(leader, request("a")._replace(version=3), versions=Versions(OLD))
-
-    assert result.error is ErrorCode.UNSUPPORTED_VERSION
-    assert result.events == [AppendRefused("r1", None, "client_version")]
-
-
-def test_a_null_value_without_the_flag_is_refused_where_there_is_a_flag() -> None:
-    unflagged = request("a")._replace(records=records("a", value=None), version=3)
-    result = sent(leading(), unflagged, versions=Versions(NEW))
-
-    assert result.error is ErrorCode.INVALID_RECORD
-    assert result.events == [AppendRefused("r1", "a", "null_value")]
-
-
-def test_a_delete_with_a_value_loses_it_where_the_message_format_is_not_raised_yet() -> None:
-    leader = leading()
-    flagged = (Record(0, "a", "v", 0, flagged=True),)
-    pinned = Versions(NEW, None, OLD)
-    asked = request("a")._replace(records=flagged, version=3)
-    result = sent(leader, asked, versions=pinned)
-
-    [written] = leader.log.batches()
-    assert (written.records[0].value, written.records[0].flagged) == (None, None)
-    assert result.events[0] == Converted("r1", "r1", 0, (0,))
 
 
 @pytest.mark.parametrize(("committed", "control"), [(True, Control.COMMIT), (False, Control.ABORT)])
@@ -230,41 +115,103 @@ def test_a_transaction_that_was_decided_before_gets_no_second_marker() -> None:
     assert leader.log.log_end_offset == 3
 
 
-def test_a_marker_waits_for_enough_replicas_too() -> None:
-    leader = leading(rules=TWO)
-    leader.log.append(batch(0), now_ms=0)
-    marker = WriteTxnMarkersRequest("p", 7, 0, committed=True)
-    result = write_marker(leader, marker, rules=TWO, now_ms=5, uid=99)
-
-    assert result.error is ErrorCode.NOT_ENOUGH_REPLICAS
-
-
-def of_instance(epoch: int, *keys: str, sequence: int = 0) -> ProduceRequest:
+def fenced(*keys: str, epoch: int = 0, sequence: int = 0) -> ProduceRequest:
     """A request of an instance of producer 7, in its transaction."""
     return ProduceRequest("p", records(*keys), ACKS_ALL, 7, epoch, sequence, transactional=True)
 
 
-def test_a_batch_of_an_instance_that_was_replaced_is_refused() -> None:
-    """ProducerAppendInfo.checkProducerEpoch; the next instance may be known by a marker alone."""
+MAJORITY = Rules.of(min_isr=2, commit="majority")
+ASKED = request("a")
+OLD_VERSION = ASKED._replace(records=(Record(0, "a", "v", 0, ((HEADER, encode_version(4)),)),))
+NULL = ASKED._replace(records=records("a", value=None), version=3)
+
+
+def dated(timestamp_ms: int) -> ProduceRequest:
+    return ASKED._replace(records=records("a", timestamp_ms=timestamp_ms))
+
+
+@pytest.mark.parametrize(
+    ("given", "asked", "error", "told"),
+    [
+        ({"rules": TWO}, ASKED, "NOT_ENOUGH_REPLICAS", (None, "not_enough_replicas")),
+        ({"rules": TWO}, request("a", acks=ACKS_LEADER), "NONE", None),
+        ({"rules": MAJORITY}, ASKED, "NONE", None),
+        ({"rules": FLOOR, "floor": (1, 5)}, OLD_VERSION, "INVALID_RECORD", ("a", "late_version")),
+        ({"rules": FLOOR, "floor": (1, 4)}, OLD_VERSION, "NONE", None),
+        ({"versions": OLD}, NULL, "UNSUPPORTED_VERSION", (None, "client_version")),
+        ({"versions": NEW}, NULL, "INVALID_RECORD", ("a", "null_value")),
+        ({"limit_ms": 100}, dated(899), "INVALID_TIMESTAMP", None),
+        ({"limit_ms": 100}, dated(900), "NONE", None),
+        ({"limit_ms": 100}, dated(1_100), "NONE", None),
+        ({"limit_ms": 100}, dated(1_101), "INVALID_TIMESTAMP", None),
+    ],
+)
+def test_what_a_leader_refuses_is_not_written_and_uses_no_uid(
+    given: dict[str, Any], asked: ProduceRequest, error: str, told: tuple[str | None, str] | None
+) -> None:
+    rules, versions = given.get("rules", RULES), given.get("versions")
+    leader = leading(rules=rules)
+    leader.version_floor = given.get("floor")
+    known = None if versions is None else Versions(versions)
+    result = sent(leader, asked, rules=rules, versions=known, limit_ms=given.get("limit_ms"))
+    refused = [(e.key, e.reason) for e in result.events if isinstance(e, AppendRefused)]
+
+    written = int(error == "NONE")
+    assert (result.error.name, refused) == (error, [told] if told else [])
+    assert (result.uids_used, leader.log.log_end_offset) == (written, written)
+
+
+def test_with_acks_all_the_answer_is_due_with_the_commit_and_with_acks_one_at_once() -> None:
+    leader = leading(isr=("r1", "r2"))
+    result = sent(leader, request("a", "b"))
+    early = sent(leader, request("c", acks=ACKS_LEADER))
+    assert (result.error, result.due_above, early.due_above) == (ErrorCode.NONE, 1, AT_ONCE)
+    assert [type(event) for event in early.events] == [Appended]
+
+    record_position(leader, "r2", 1, rules=RULES)
+    assert not leader.log.high_watermark > result.due_above
+    record_position(leader, "r2", 2, rules=RULES)
+    assert leader.log.high_watermark > result.due_above
+
+
+def test_who_does_not_lead_or_has_too_few_in_sync_writes_no_marker() -> None:
+    marker = WriteTxnMarkersRequest("p", 7, 0, committed=True)
+    few = leading(rules=TWO)
+    few.log.append(batch(0), now_ms=0)
+    errors = [
+        write_marker(asked, marker, rules=TWO, now_ms=0, uid=1).error
+        for asked in (Replica("r2"), few)
+    ]
+
+    assert errors == [ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.NOT_ENOUGH_REPLICAS]
+    assert sent(Replica("r2"), request("a")).error is ErrorCode.NOT_LEADER_OR_FOLLOWER
+
+
+def test_an_instance_that_was_replaced_writes_nothing_and_ends_no_transaction_of_the_next() -> None:
+    """ProducerAppendInfo.checkProducerEpoch; the next one may be known by a marker alone."""
     by_batch, by_marker = leading(records=0), leading(records=0)
-    sent(by_batch, of_instance(1, "a"))
-    sent(by_marker, of_instance(0, "a"))
+    sent(by_batch, fenced("a", epoch=1))
+    sent(by_marker, fenced("a"))
     abort = WriteTxnMarkersRequest("c", 7, 1, committed=False)
     assert write_marker(by_marker, abort, rules=RULES, now_ms=1_000, uid=20).uids_used == 1
 
     for leader, sequence in ((by_batch, 0), (by_marker, 1)):
-        late = sent(leader, of_instance(0, "b", sequence=sequence))
+        late = sent(leader, fenced("b", sequence=sequence))
         assert (late.error, late.uids_used) == (ErrorCode.INVALID_PRODUCER_EPOCH, 0)
         assert late.events == [AppendRefused("r1", None, "producer_fenced")]
-        assert sent(leader, of_instance(1, "c", sequence=1)).error is ErrorCode.NONE
+        assert sent(leader, fenced("c", epoch=1, sequence=1)).error is ErrorCode.NONE
+        commit = WriteTxnMarkersRequest("c", 7, 0, committed=True)
+        result = write_marker(leader, commit, rules=RULES, now_ms=1_000, uid=30)
+        assert (result.error, result.uids_used) == (ErrorCode.INVALID_PRODUCER_EPOCH, 0)
+        assert leader.log.producers.has_open(7)
 
 
-def test_an_instance_that_was_replaced_does_not_end_the_transaction_of_the_next() -> None:
-    """ProducerAppendInfo.appendEndTxnMarker."""
-    leader = leading(records=0)
-    sent(leader, of_instance(1, "a"))
-    late = WriteTxnMarkersRequest("c", 7, 0, committed=True)
-    result = write_marker(leader, late, rules=RULES, now_ms=1_000, uid=20)
+def test_a_delete_with_a_value_loses_it_where_the_message_format_is_not_raised_yet() -> None:
+    leader = leading()
+    flagged = (Record(0, "a", "v", 0, flagged=True),)
+    asked = request("a")._replace(records=flagged, version=3)
+    result = sent(leader, asked, versions=Versions(NEW, None, OLD))
 
-    assert (result.error, result.uids_used) == (ErrorCode.INVALID_PRODUCER_EPOCH, 0)
-    assert leader.log.producers.has_open(7)
+    [written] = leader.log.batches()
+    assert (written.records[0].value, written.records[0].flagged) == (None, None)
+    assert result.events[0] == Converted("r1", "r1", 0, (0,))

@@ -9,11 +9,9 @@ from hypothesis import strategies as st
 
 from sim.compaction.fold import data_below
 from sim.log import AbortedTransaction, Batch, Control, Record, control_batch, data_batch
-from sim.log.epochs import EpochEntry
-from sim.log.versions import NEW, OLD, Versions
+from sim.log.versions import OLD, Versions
 from sim.replication import Replica
 from sim.replication.cleaning import Cleaner
-from sim.replication.leader import append
 from sim.replication.messages import ConsumerFetchResponse, ErrorCode
 from sim.replication.reading import (
     Position,
@@ -26,7 +24,6 @@ from sim.replication.reading import (
     undo_aborted,
 )
 from sim.rules import Rules
-from sim.trace import Converted
 from tests.replication.replicas import leading
 
 RULES = Rules.of(commit="isr", delete_retention_ms=10)
@@ -121,14 +118,6 @@ def test_reading_in_small_pieces_gives_the_same_records(
         assert read(replica, committed=committed, most=1) == whole
 
 
-def test_an_uncommitted_reader_is_given_open_and_aborted_data_and_no_markers() -> None:
-    replica = played([("data", 7, "a", 0), ("abort", 7, "a", 0), ("data", 8, "b", 0)])
-
-    assert [r.offset for r in read(replica, committed=False, most=None)] == [0, 2]
-    assert [r.offset for r in read(replica, committed=True, most=None)] == []
-    assert readable_end(replica.log, committed=True) == 2
-
-
 def test_a_producer_is_aborted_from_the_first_offset_up_to_the_marker() -> None:
     batches = [
         data(0, 7, "before"),
@@ -143,23 +132,6 @@ def test_a_producer_is_aborted_from_the_first_offset_up_to_the_marker() -> None:
     offsets = [batch.base_offset for batch in undo_aborted(batches, aborted)]
 
     assert offsets == [0, 2, 3, 5]
-
-
-def test_an_emptied_marker_does_not_end_an_aborted_transaction() -> None:
-    batches = [data(0, 7, "x"), marker(1, 7, Control.ABORT).emptied(), data(2, 7, "y")]
-
-    assert undo_aborted(batches, [AbortedTransaction(7, 0, 1, 2)]) == []
-
-
-def test_a_list_of_history_hides_the_transaction_after_a_marker_that_is_gone() -> None:
-    steps = [("data", 7, "a", 0), ("abort", 7, "a", 0), ("data", 7, "b", 0), ("commit", 7, "b", 0)]
-    for _ in range(3):
-        steps += [("clean", -1, "a", 40), ("wait", -1, "a", 40)]
-    replica = played(steps)
-    history = RULES.with_values({"aborted_list": "history"})
-
-    assert [r.key for r in read(replica, committed=True, most=None)] == ["b"]
-    assert read(replica, committed=True, most=None, rules=history) == []
 
 
 def followed(end: int) -> tuple[Position, Replica]:
@@ -202,31 +174,6 @@ def test_a_position_that_is_not_in_the_log_is_reset_to_the_nearer_end(
     assert (fetched.start, fetched.reset) == (goes_on_at, reset)
 
 
-def test_without_the_check_a_position_is_only_kept_within_the_log() -> None:
-    position, new = followed(2)
-    new.log.append(data(2, -1, "k")._replace(epoch=2), now_ms=0)
-    new.log.append(data(3, -1, "k")._replace(epoch=2), now_ms=0)
-
-    assert fetch(position, new, committed=False, rules=RULES).start == 4
-
-
-def test_a_leader_is_asked_once() -> None:
-    position, new = followed(4)
-    fetch(position, new, committed=False, rules=CHECKING)
-    new.log.epochs.entries = [EpochEntry(1, 0), EpochEntry(2, 1)]
-
-    assert fetch(position, new, committed=False, rules=CHECKING).start == 4
-
-
-def test_an_epoch_that_was_cleaned_away_looks_like_a_truncation_to_a_consumer() -> None:
-    position, new = followed(4)
-    new.log.epochs.entries = [EpochEntry(0, 0), EpochEntry(2, 3)]
-
-    fetched = fetch(position, new, committed=False, rules=CHECKING)
-
-    assert fetched.start == 3
-
-
 @pytest.mark.parametrize(
     ("until", "records", "position", "reached"),
     [
@@ -247,11 +194,6 @@ def test_three_ways_to_tell_the_end(
     assert goal.reached(position) is reached
 
 
-@pytest.mark.parametrize("until", ["position", "last_offset", "count"])
-def test_a_reader_that_begins_at_the_end_is_there(until: str) -> None:
-    assert ReadingGoal(until, 4, 4).reached(4)
-
-
 def asked(
     replica: Replica, position: Position, *, versions: Versions | None = None, **more: object
 ) -> ConsumerFetchResponse:
@@ -261,37 +203,16 @@ def asked(
     return answer_consumer_fetch(replica, request, rules=CHECKING, versions=versions).response
 
 
-def test_only_a_leader_answers_a_consumer_that_asks_for_one() -> None:
+def test_a_consumer_stays_where_it_is_when_its_request_is_refused() -> None:
+    position = Position(3, 1, ("r1", 1))
     follower = Replica("r2")
     follower.log.append(data(0, -1, "a"), now_ms=0)
     follower.log.high_watermark = 1
+    old = asked(leading(records=1), Position(), version=3, versions=Versions(OLD))
+    refused = asked(follower, position, correlation_id=5)
+    fetched = receive_consumer_fetch(position, refused, committed=False)
 
-    assert asked(follower, Position()).error is ErrorCode.NOT_LEADER_OR_FOLLOWER
+    assert (old.error, old.batches) == (ErrorCode.UNSUPPORTED_VERSION, ())
+    assert (refused.error, refused.correlation_id) == (ErrorCode.NOT_LEADER_OR_FOLLOWER, 5)
+    assert (fetched, position) == ((3, 3, (), None), Position(3, 1, ("r1", 1)))
     assert len(asked(follower, Position(), leader_only=False).batches) == 1
-
-
-def test_a_consumer_stays_where_it_is_when_its_request_is_refused() -> None:
-    position = Position(3, 1, ("r1", 1))
-    response = asked(Replica("r2"), position, correlation_id=5)
-    fetched = receive_consumer_fetch(position, response, committed=False)
-
-    assert (response.correlation_id, fetched) == (5, (3, 3, (), None))
-    assert position == Position(3, 1, ("r1", 1))
-
-
-def test_a_broker_serves_no_consumer_of_a_version_that_it_does_not_know() -> None:
-    response = asked(leading(records=1), Position(), version=3, versions=Versions(OLD))
-
-    assert (response.error, response.batches) == (ErrorCode.UNSUPPORTED_VERSION, ())
-
-
-def test_an_old_consumer_is_given_deletes_without_their_values_and_the_broker_says_so() -> None:
-    leader = leading(rules=CHECKING)
-    flagged = Record(0, "a", "v", 0, flagged=True, uid=1)
-    append(leader, data_batch((flagged,), epoch=1), rules=CHECKING, now_ms=0)
-    rules = CHECKING.with_values({"tombstone_mark": "flag"})
-    request = consumer_request(Position(), "c", read_committed=False, rules=rules, version=2)
-    answered = answer_consumer_fetch(leader, request, rules=rules, versions=Versions(NEW))
-
-    assert [r.value for batch in answered.response.batches for r in batch.records] == [None]
-    assert answered.events == (Converted("r1", "c", leader.log.size_bytes, (0,)),)

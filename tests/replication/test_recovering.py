@@ -50,26 +50,6 @@ def test_a_snapshot_is_installed_that_is_in_a_later_epoch_or_above_the_log_end(
     assert made.log.log_start_offset == (5 if installed else 0)
 
 
-def test_a_second_restart_finds_nothing_left_to_do() -> None:
-    made = follower(2)
-    made.snapshots[SnapshotId(5, 1)] = Snapshot(SnapshotId(5, 1), ())
-    for _ in range(2):
-        crash(made)
-        events = recover(made, rules=FINISHED)
-
-    assert len(events) == 1
-    assert made.log.log_end_offset == 5
-
-
-def test_otherwise_the_log_goes_on_where_it_ends() -> None:
-    made = follower(2)
-    made.snapshots[SnapshotId(5, 1)] = Snapshot(SnapshotId(5, 1), ())
-    crash(made)
-
-    assert len(recover(made, rules=Rules())) == 1
-    assert made.log.log_end_offset == 2
-
-
 def two_epochs() -> Replica:
     """Records 0 and 1 of epoch 1, record 2 of epoch 2; all but the last one committed and clean."""
     made = follower(2)
@@ -80,39 +60,6 @@ def two_epochs() -> Replica:
 
 def entries(replica: Replica) -> list[tuple[int, int]]:
     return [tuple(entry) for entry in replica.log.epochs.entries]
-
-
-@pytest.mark.parametrize("known", [0, 1, 2])
-def test_epochs_that_the_file_lost_come_from_the_batches(known: int) -> None:
-    made = two_epochs()
-    crash_with_files(made, rules=Rules(), old=OldFiles(epochs=known))
-    recover(made, rules=Rules())
-
-    assert entries(made) == [(1, 0), (2, 2)]
-
-
-@pytest.mark.parametrize("known", [0, 1, 2])
-def test_a_file_that_is_believed_stays_behind(known: int) -> None:
-    rules = Rules.of(epoch_recovery="as_stored")
-    made = two_epochs()
-    crash_with_files(made, rules=rules, old=OldFiles(epochs=known))
-    recover(made, rules=rules)
-
-    assert entries(made) == [(1, 0), (2, 2)][:known]
-
-
-@pytest.mark.parametrize(
-    ("rule", "left"), [("from_batches", [(1, 0)]), ("as_stored", [(1, 0), (2, 2)])]
-)
-def test_an_epoch_whose_records_are_lost_goes_unless_the_file_is_believed(
-    rule: str, left: list[tuple[int, int]]
-) -> None:
-    rules = Rules.of(epoch_recovery=rule)
-    made = two_epochs()
-    crash_with_files(made, rules=rules, lost_batches=1)
-    recover(made, rules=rules)
-
-    assert entries(made) == left
 
 
 @pytest.mark.parametrize(
@@ -151,45 +98,6 @@ def test_epochs_of_which_no_batch_is_left_do_not_come_back() -> None:
     assert event == EpochCacheChanged("r2", (EpochEntry(1, 0), EpochEntry(3, 3)))
 
 
-@pytest.mark.parametrize(("rule", "left"), [("from_batches", [1]), ("as_stored", [1])])
-def test_a_second_crash_before_a_restart_finds_the_same_file(rule: str, left: list[int]) -> None:
-    rules = Rules.of(epoch_recovery=rule)
-    made = two_epochs()
-    crash_with_files(made, rules=rules, old=OldFiles(epochs=1))
-    crash_with_files(made, rules=rules, lost_batches=1)
-    recover(made, rules=rules)
-
-    assert [epoch for epoch, _ in entries(made)] == left
-
-
-@pytest.mark.parametrize(("checkpoint", "high_watermark"), [(0, 0), (1, 1), (2, 2), (9, 2)])
-def test_the_high_watermark_is_that_of_its_checkpoint_but_no_higher(
-    checkpoint: int, high_watermark: int
-) -> None:
-    made = two_epochs()
-    [crashed] = crash_with_files(made, rules=Rules(), old=OldFiles(high_watermark=checkpoint))
-    recover(made, rules=Rules())
-
-    assert made.log.high_watermark == high_watermark
-    assert crashed._asdict()["high_watermark"] == high_watermark
-
-
-def test_the_high_watermark_is_not_below_the_log_start() -> None:
-    made = two_epochs()
-    made.log.delete_prefix(1)
-    crash_with_files(made, rules=Rules(), old=OldFiles(high_watermark=0))
-
-    assert made.log.high_watermark == 1
-
-
-@pytest.mark.parametrize(("checkpoint", "dirty"), [(0, 0), (1, 1), (2, 2), (9, 2)])
-def test_an_old_cleaner_checkpoint_makes_more_of_the_log_dirty(checkpoint: int, dirty: int) -> None:
-    made = two_epochs()
-    crash_with_files(made, rules=Rules(), old=OldFiles(cleaned=checkpoint))
-
-    assert made.first_dirty_offset == dirty
-
-
 @given(
     epochs=st.lists(st.integers(0, 3), max_size=12).map(sorted),
     lost=st.integers(0, 12),
@@ -210,3 +118,19 @@ def test_whatever_is_lost_the_cache_is_that_of_the_batches_and_the_watermark_in_
     left = epochs[: max(0, len(epochs) - lost)]
     assert entries(made) == [(epoch, left.index(epoch)) for epoch in sorted(set(left))]
     assert made.log.high_watermark == min(checkpoint, len(left))
+
+
+@pytest.mark.parametrize(("checkpoint", "dirty"), [(0, 0), (1, 1), (2, 2), (9, 2)])
+def test_an_old_cleaner_checkpoint_makes_more_of_the_log_dirty(checkpoint: int, dirty: int) -> None:
+    made = two_epochs()
+    crash_with_files(made, rules=Rules(), old=OldFiles(cleaned=checkpoint))
+
+    assert made.first_dirty_offset == dirty
+
+
+def test_a_high_watermark_from_a_file_is_not_below_the_log_start() -> None:
+    made = two_epochs()
+    made.log.delete_prefix(1)
+    [crashed] = crash_with_files(made, rules=Rules(), old=OldFiles(high_watermark=0))
+
+    assert crashed._asdict()["high_watermark"] == made.log.high_watermark == 1

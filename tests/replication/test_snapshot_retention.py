@@ -50,40 +50,6 @@ def size(found: Replica) -> int:
     return found.log.size_bytes + sum(file_bytes(s.records) for s in found.snapshots.values())
 
 
-def test_the_oldest_goes_while_log_and_snapshots_are_too_large() -> None:
-    found = replica()
-    whole = size(found)
-
-    assert kept(found, SnapshotRetention(retention_bytes=whole)) == (2, 4, 6)
-    assert kept(found, SnapshotRetention(retention_bytes=whole - 1)) == (4, 6)
-    assert kept(found, SnapshotRetention(retention_bytes=size(found))) == (4, 6)
-
-
-def test_the_last_snapshot_stays_however_large_or_old_it_is() -> None:
-    assert kept(replica(), SnapshotRetention(retention_bytes=0)) == (6,)
-    assert kept(replica(), SnapshotRetention(retention_ms=0), now_ms=10**9) == (6,)
-
-
-def test_a_snapshot_is_as_old_as_the_last_record_it_stands_for() -> None:
-    retention = SnapshotRetention(retention_ms=50)
-
-    assert kept(replica(), retention, now_ms=150) == (2, 4, 6)
-    assert kept(replica(), retention, now_ms=151) == (4, 6)
-    assert kept(replica(), retention, now_ms=351) == (6,)
-
-
-def test_nothing_goes_above_the_high_watermark_or_against_the_gate() -> None:
-    retention = SnapshotRetention(retention_bytes=0)
-
-    assert kept(replica(committed=5), retention) == (4, 6)
-    assert kept(replica(), retention, gate=4) == (4, 6)
-    assert kept(replica(), retention, gate=3) == (2, 4, 6)
-
-
-def test_without_bounds_everything_stays() -> None:
-    assert kept(replica(), SnapshotRetention(), now_ms=10**9) == (2, 4, 6)
-
-
 @pytest.mark.parametrize(
     ("gate", "ends", "now_ms", "allowed"),
     [
@@ -122,3 +88,37 @@ def test_an_installed_snapshot_is_as_old_as_the_one_it_was_fetched_from() -> Non
     after.append(data_batch((Record(6, "k", "v", 5, (), uid=9),), epoch=1), now_ms=0)
     take_snapshot(found, 7, rules=RULES)
     assert [snapshot.timestamp_ms for snapshot in found.snapshots.values()] == [500, 5]
+
+
+@pytest.mark.parametrize(
+    ("excess_bytes", "retention_ms", "now_ms", "committed", "gate", "ends"),
+    [
+        (None, None, 10**9, 6, 99, (2, 4, 6)),
+        # The oldest goes while log and snapshots are too large; the last one stays.
+        (0, None, 0, 6, 99, (2, 4, 6)),
+        (1, None, 0, 6, 99, (4, 6)),
+        (10**6, None, 0, 6, 99, (6,)),
+        # A snapshot is as old as the last record it stands for.
+        (None, 50, 150, 6, 99, (2, 4, 6)),
+        (None, 50, 151, 6, 99, (4, 6)),
+        (None, 50, 351, 6, 99, (6,)),
+        (None, 0, 10**9, 6, 99, (6,)),
+        # Nothing goes above the high watermark or against the gate.
+        (10**6, None, 0, 5, 99, (4, 6)),
+        (10**6, None, 0, 6, 4, (4, 6)),
+        (10**6, None, 0, 6, 3, (2, 4, 6)),
+    ],
+)
+def test_which_old_snapshots_go(
+    excess_bytes: int | None,
+    retention_ms: int | None,
+    now_ms: int,
+    committed: int,
+    gate: int,
+    ends: tuple[int, ...],
+) -> None:
+    found = replica(committed=committed)
+    limit = None if excess_bytes is None else max(0, size(found) - excess_bytes)
+    retention = SnapshotRetention(retention_bytes=limit, retention_ms=retention_ms)
+
+    assert kept(found, retention, now_ms=now_ms, gate=gate) == ends

@@ -1,7 +1,6 @@
 """Which snapshots a replica takes."""
 
-from sim.compaction.transactions import undivided_end
-from sim.log import Control, Record, control_batch, data_batch
+from sim.log import Record, data_batch
 from sim.replication import leader
 from sim.replication.messages import SnapshotId
 from sim.replication.replica import Replica, Snapshot
@@ -36,30 +35,6 @@ def test_a_snapshot_above_an_installed_one_has_the_epoch_of_its_last_record() ->
     replica.log.append(data_batch((record,), epoch=4), now_ms=0)
 
     assert take_snapshot(replica, 8, rules=RULES) == [SnapshotTaken("r1", 8, 4, (record,))]
-
-
-def test_no_snapshot_ends_within_a_transaction_even_if_that_is_decided_by_now() -> None:
-    """7 writes at 0 and commits at 3; 8 writes at 1, 2 and is open; 9 is done at 5."""
-    replica = Replica("r1")
-    for offset, producer in enumerate((7, 8, 8, 7, 9, 9)):
-        if offset in (3, 5):
-            control = Control.COMMIT
-            done = control_batch(
-                offset, epoch=1, control=control, timestamp_ms=0, producer_id=producer
-            )
-            replica.log.append(done, now_ms=0)
-            continue
-        one = Record(offset, "k", "v", 0, uid=offset + 1)
-        replica.log.append(
-            data_batch((one,), epoch=1, producer_id=producer, transactional=True), now_ms=0
-        )
-
-    def ends(*wanted: int) -> list[int]:
-        return [undivided_end(tuple(replica.log.batches()), below=end) for end in wanted]
-
-    assert ends(*range(7)) == [0] * 7
-    replica.log.delete_prefix(4)
-    assert ends(4, 5, 6) == [4, 4, 6]
 
 
 def test_a_snapshot_in_the_log_is_no_reason_for_another_one() -> None:

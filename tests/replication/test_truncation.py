@@ -14,10 +14,9 @@ from sim.replication.truncation import (
     start_following,
 )
 from sim.rules import Rules
-from sim.trace import Event, Truncated
+from sim.trace import Event
 from tests.replication.replicas import RULES, batch, elect, leading, with_log
 
-KIP_101 = RULES.with_values({"truncation": "epoch_kip101"})
 KIP_279 = RULES.with_values({"truncation": "epoch_kip279"})
 
 Exchange = tuple[OffsetsForLeaderEpochRequest, OffsetsForLeaderEpochResponse]
@@ -64,45 +63,6 @@ def test_what_becoming_a_follower_asks_and_cuts(mode: str, end: int, asked: list
     assert [request.leader_epoch for request, _ in exchanges] == asked
 
 
-def test_a_second_question_follows_where_the_leader_knows_an_epoch_that_the_follower_does_not() -> (
-    None
-):
-    """KIP-279's case: the answer names an epoch between the follower's two newest ones.
-
-    The follower: epoch 1 from 0, 4 from 2. The leader: epoch 1 from 0, 3 from 1, 5 from 4.
-    """
-    source = leading(records=1)
-    for offset in (1, 2, 3):
-        source.log.append(batch(offset, epoch=3), now_ms=0)
-    elect(source, epoch=5)
-    fetcher = with_log("r2", 1, 1, 4, 4)
-    events, exchanges = follow(fetcher, source, KIP_279)
-
-    asked_and_told = [(ask.leader_epoch, *answer[2:4]) for ask, answer in exchanges]
-    assert asked_and_told == [(4, 3, 4), (1, 1, 1)]
-    assert [event.target for event in events if isinstance(event, Truncated)] == [2, 1]
-    assert fetcher.log.log_end_offset == 1
-
-
-def test_the_same_logs_keep_a_wrong_record_with_the_single_question_of_kip_101() -> None:
-    source = leading(records=1)
-    for offset in (1, 2, 3):
-        source.log.append(batch(offset, epoch=3), now_ms=0)
-    elect(source, epoch=5)
-    fetcher = with_log("r2", 1, 1, 4, 4)
-    _, exchanges = follow(fetcher, source, KIP_101)
-
-    assert [answer.end_offset for _, answer in exchanges] == [4]
-    assert [b.epoch for b in fetcher.log.batches()] == [1, 1, 4, 4]
-
-
-def test_kip_101_cuts_to_the_leader_s_log_end_where_no_epoch_is_larger() -> None:
-    fetcher = with_log("r2", 1, 1, 1)
-    follow(fetcher, leading(records=2), KIP_101)
-
-    assert fetcher.log.log_end_offset == 2
-
-
 @pytest.mark.parametrize(
     ("mode", "asked", "told"),
     [
@@ -146,23 +106,6 @@ def test_a_follower_without_epochs_or_records_asks_and_cuts_nothing(mode: str) -
     assert follow(Replica("r2"), leading(records=2), rules) == ([], [])
 
 
-def test_a_follower_follows_the_epoch_that_is_led_and_refuses_an_older_one() -> None:
-    follower, newer = leading("r2", epoch=1), leading("r3", epoch=3)
-
-    assert not start_following(follower, 2, rules=RULES).refused
-    assert (follower.leadership, follower.epoch) == (None, 2)
-    assert start_following(newer, 2, rules=RULES).refused
-    assert newer.leadership is not None
-
-
-def test_without_fencing_a_leader_that_follows_an_older_one_stops_leading_too() -> None:
-    newer = leading("r2", epoch=2)
-    result = start_following(newer, 1, rules=RULES.with_values({"fencing": False}))
-
-    assert not result.refused
-    assert (newer.leadership, newer.epoch) == (None, 2)
-
-
 @pytest.mark.parametrize(
     ("epoch", "error"),
     [
@@ -193,3 +136,16 @@ def test_who_does_not_lead_says_so_and_the_follower_cuts_nothing_and_asks_again(
 
     assert response.error is ErrorCode.NOT_LEADER_OR_FOLLOWER
     assert (result.events, result.request, fetcher.log.log_end_offset) == ([], request, 2)
+
+
+@pytest.mark.parametrize(
+    ("fencing", "epoch", "refused"), [(True, 1, False), (True, 3, True), (False, 3, False)]
+)
+def test_a_follower_follows_the_epoch_that_is_led_and_refuses_an_older_one(
+    fencing: bool, epoch: int, refused: bool
+) -> None:
+    replica = leading("r2", epoch=epoch)
+    result = start_following(replica, 2, rules=RULES.with_values({"fencing": fencing}))
+
+    assert (result.refused, replica.leadership is not None) == (refused, refused)
+    assert replica.epoch == max(2, epoch)
