@@ -159,9 +159,10 @@ class ScenarioItem(pytest.Item):
         result = self.case.run()
         self.user_properties += [(NOTE, line) for line in result.notes]
         if not result.expectation_met:
+            from sim.api.saving import save_result
+
             folder = self.config.getoption(FAILURES)
-            saved = None if folder is None or result.is_log else _saved(result, folder)
-            raise NotAsExpected(result, saved)
+            raise NotAsExpected(result, None if folder is None else save_result(result, folder))
 
     def repr_failure(
         self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None
@@ -250,14 +251,6 @@ class NotAsExpected(Exception):
     def __init__(self, result: CaseResult, saved: Path | None) -> None:
         super().__init__("; ".join(result.complaints))
         self.result, self.saved = result, saved
-
-
-def _saved(result: CaseResult, folder: Path) -> Path:
-    """The folder, below `folder`, about what nobody expected of a scenario. Raises BadInput."""
-    from sim.api.runs import run
-
-    about = next((violation.invariant for violation in result.unexpected), None)
-    return run(result.path).save(folder, about)
 
 
 _OURS = pytest.StashKey[set[str]]()

@@ -23,7 +23,6 @@ from sim.check.durability import OUTSIDE
 from sim.check.judged import judged, not_as_expected
 from sim.cluster.context import SimulationResult
 from sim.cluster.simulation import Fork, simulate
-from sim.foreign.html import text as shown
 from sim.rules import Rules, Settings
 from sim.rules.upgrade import UpgradeOrders
 from sim.scenario.environment import environment_digest
@@ -35,8 +34,6 @@ from sim.trace.digest import CHUNK, DIGEST_BYTES
 
 COMPILED = not __file__.endswith(".py")
 """Whether the simulator runs compiled (`make compiled`); what comes out is the same."""
-SHOWN = 5
-"""Most violations in a notebook's table."""
 LEFT_THE_CONTRACT = f"{OUTSIDE}: {SITUATIONS[OUTSIDE]}"
 """The reason of every run that left the durability contract, so that reports can count them."""
 _COLLECT_AFTER: Final = 100_000
@@ -112,26 +109,6 @@ class Run:
         """One line for people."""
         first = f", first: {self.violations[0].sentence}" if self.violations else ""
         return f"Run({self.id}, seed {self.seed}: {self.verdict}{first})"
-
-    def _repr_html_(self) -> str:
-        """A small table for notebooks: verdict, rules that are not the default, violations."""
-        changed = self.settings.differing_from(Settings())
-        rows = [
-            ("run", f"{self.id}, seed {self.seed}"),
-            ("verdict", self.verdict + (f" ({self.reason})" if self.reason else "")),
-            ("rules", ", ".join(f"{name}={value}" for name, value in changed.items())),
-            ("reached", ", ".join(self.reached)),
-        ]
-        rows += [(f"{v.invariant}, {v.at} ms", v.sentence) for v in self.violations[:SHOWN]]
-        if len(self.violations) > SHOWN:
-            rows.append(("", f"and {len(self.violations) - SHOWN} more violations"))
-        cells = "".join(
-            f'<tr><th style="text-align:left">{shown(name)}</th>'
-            f'<td style="text-align:left">{shown(text)}</td></tr>'
-            for name, text in rows
-            if text
-        )
-        return f"<table>{cells}</table>"
 
 
 def default_invariants() -> tuple[str, ...]:

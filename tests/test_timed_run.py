@@ -253,23 +253,6 @@ def test_a_run_is_one_line_for_people(lost_tail: Run) -> None:
     assert repr(lost_tail) == f"Run(timed_lost_tail, seed 280: violated, first: {first})"
 
 
-def test_a_run_is_a_small_table_in_a_notebook(lost_tail: Run) -> None:
-    page = lost_tail._repr_html_()
-
-    assert page.startswith("<table>")
-    assert "strategy=header" in page
-    assert "no-truncation-below-hw, 4" in page
-    assert page.count("<tr>") == 4 + 5 + 1
-    assert f"and {len(lost_tail.violations) - 5} more violations" in page
-
-
-def test_a_table_in_a_notebook_shows_markup_as_text() -> None:
-    page = made(verdict="inconclusive", reason="a < b", id="<script>")._repr_html_()
-
-    assert "<script>" not in page
-    assert "inconclusive (a &lt; b)" in page
-
-
 def test_a_run_as_a_document_is_plain_json(lost_tail: Run) -> None:
     document = json.loads(json.dumps(as_document(lost_tail)))
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from sim.api.recorded import Recorded
 from sim.api.scenarios import Scenario
 from sim.api.tables import check_pandas
 from sim.errors import BadInput
+from sim.recorded import Recorded
 
 if TYPE_CHECKING:
     import pandas as pd

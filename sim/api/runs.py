@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from itertools import product
 from pathlib import Path
@@ -10,7 +11,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from sim.api.comparisons import Comparison
 from sim.api.markup import facts, shorten, when
-from sim.api.recorded import Recorded, record
 from sim.api.scenarios import Scenario, Source, Value, load
 from sim.api.shrunk import Shrunk, shrunk
 from sim.api.texts import Explanation
@@ -18,6 +18,7 @@ from sim.api.timelines import Timeline
 from sim.errors import BadInput, did_you_mean
 from sim.foreign import shell
 from sim.plugins import as_options
+from sim.recorded import Recorded, record
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 
 SHOWN = 5
 """Most violations in a notebook's table."""
+RULES_NAMED = 6
+"""So many of the rules that tell two cases apart are named."""
 
 
 class Row(NamedTuple):
@@ -80,7 +83,7 @@ class Run:
         Raises:
             BadInput: It is a row of a sweep that another version of Replog made.
         """
-        found = record(self.scenario)
+        found = record(self.scenario.content)
         if self.row is not None and self.row.digest not in (None, found.digest):
             raise BadInput(
                 f"{self.row.folder}: run {self.row.run_id}: what happens now is not what happened "
@@ -92,6 +95,13 @@ class Run:
     def id(self) -> str:
         """The scenario's name; of a row of a sweep with the run's number."""
         return self.scenario.id if self.row is None else f"run {self.row.run_id}"
+
+    @property
+    def title(self) -> str:
+        """What heads a picture of it."""
+        if self.row is not None:
+            return f"run {self.row.run_id} of {self.row.folder}: {self.scenario.id}"
+        return self.scenario.headline or self.scenario.id
 
     @property
     def verdict(self) -> str:
@@ -180,8 +190,9 @@ class Run:
         from sim.explain import explanation
 
         found, recorded = self.violation(invariant), self.recorded
-        told = explanation(recorded.events, found, rules=recorded.rules, skews=recorded.skews)
-        return Explanation(found.invariant, told.lines, decided_by=told.decided_by)
+        return Explanation(
+            explanation(recorded.events, found, rules=recorded.rules, skews=recorded.skews)
+        )
 
     def heals(self, invariant: str | None = None, *, within_s: float | None = 30.0) -> pd.DataFrame:
         """The single changes that avoid a violation, a row each; those that heal all come first.
@@ -241,12 +252,13 @@ class Run:
         found = None
         if self.recorded.violations or invariant is not None:
             found = self.violation(invariant)
-        other = None
-        if against is not None:
-            run = against if isinstance(against, Run) else self.compare(against)[against]
-            same = [one for one in run.recorded.violations if found and _same_law(one, found)]
-            other = _picture(run, next(iter(same), None))
-        return _picture(self, found, against=other)
+        if against is None:
+            return _picture(self, found, f"{self.id}, fix={self.scenario.rules['fix']}")
+        run = against if isinstance(against, Run) else self.compare(against)[against]
+        same = [one for one in run.recorded.violations if found and _same_law(one, found)]
+        mine, its = _differing(self.scenario, run.scenario)
+        beside = _picture(run, next(iter(same), None), its)
+        return replace(_picture(self, found, mine), against=beside)
 
     @property
     def cause(self) -> str:
@@ -306,6 +318,21 @@ class Run:
 
         return save_failure(Path(folder), failure_of(self, invariant))
 
+    def save_trace(self, path: str | Path) -> Path:
+        """Write everything that happened to a file, a line of JSON each (replog-trace/1); its path.
+
+        Raises:
+            BadInput: It cannot be written.
+        """
+        from sim.api.saving import header_of
+        from sim.files.trace_file import TraceVerdict, write_trace
+
+        found = self.recorded
+        rows = tuple(violation.as_row(when="at") for violation in found.seen)
+        verdict = TraceVerdict(found.verdict, found.reason, rows, found.digest)
+        write_trace(Path(path), header_of(self.scenario), found.events, verdict)
+        return Path(path)
+
     def violation(self, invariant: str | None = None) -> Violation:
         """The first violation, or the first of an invariant, as the checks report it.
 
@@ -322,10 +349,9 @@ class Run:
         found = next((one for one in violations if not wanted or one.invariant == wanted), None)
         if found is None:
             names = list(dict.fromkeys(one.invariant for one in violations))
+            what = "is not violated here" if _is_known(wanted) else "there is no such invariant"
             hint = did_you_mean(wanted, names)
-            raise BadInput(
-                f"{self.id}: {wanted} is not violated here{hint}; violated: {', '.join(names)}"
-            )
+            raise BadInput(f"{self.id}: {wanted}: {what}{hint}; violated: {', '.join(names)}")
         return found
 
     def shrink(self, invariant: str | None = None, *, within_s: float | None = 10.0) -> Shrunk:
@@ -446,16 +472,34 @@ def run(source: Source | Scenario, *, seed: int | None = None, **rules: Value) -
     return made
 
 
-def _picture(run: Run, found: Violation | None, against: Timeline | None = None) -> Timeline:
+def _picture(run: Run, found: Violation | None, name: str) -> Timeline:
     return Timeline(
-        name=f"{run.id}, fix={run.scenario.rules['fix']}",
-        title=run.scenario.headline,
+        name=name,
+        title=run.title,
         unit=run.scenario.unit,
         recorded=run.recorded,
         violation=found,
-        against=against,
         command=run.command or "",
     )
+
+
+def _differing(one: Scenario, other: Scenario) -> list[str]:
+    """What tells two cases apart: the values of the rules that are not the same."""
+    from sim.rules.rules import shown
+
+    mine, theirs = one.rules, other.rules
+    names = [name for name in mine if mine[name] != theirs.get(name)] or ["fix"]
+    more = f" and {len(names) - RULES_NAMED} more rules" if len(names) > RULES_NAMED else ""
+    return [
+        ", ".join(f"{name}={shown(rules[name])}" for name in names[:RULES_NAMED]) + more
+        for rules in (mine, theirs)
+    ]
+
+
+def _is_known(invariant: str) -> bool:
+    from sim.check.checker import known_invariants
+
+    return invariant in known_invariants()
 
 
 def _same_law(one: Violation, other: Violation) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sim.api.scenarios import Scenario
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
     from sim.check import Violation
     from sim.failures import Failure
     from sim.files.trace_file import TraceHeader
-
+    from sim.suite import CaseResult
 
 SHRINK_S = 5.0
 """Seconds that shrinking a failure for its folder may take; most need less than one."""
@@ -43,7 +44,7 @@ def failure_of(run: Run, invariant: str | None = None) -> Failure:
         verdict=recorded.verdict,
         reason=recorded.reason,
         events=recorded.events,
-        header=_header(scenario),
+        header=header_of(scenario),
         rules=recorded.rules,
         changed_rules=scenario.changed_rules,
         skews=recorded.skews,
@@ -71,12 +72,26 @@ def _shrunk(scenario: Scenario, found: Violation | None) -> dict[str, str]:
     return {SHRUNK: witness.text, SHRUNK_PICTURE: picture}
 
 
-def _header(scenario: Scenario) -> TraceHeader:
+def header_of(scenario: Scenario) -> TraceHeader:
+    """What the trace of a run of a scenario says first."""
     content: Any = scenario.content
     if scenario.kind == "story":
-        from sim.story.trace_header import header_of
+        from sim.story.trace_header import header_of as header_of_story
 
-        return header_of(content)
+        return header_of_story(content)
     from sim.scenario.trace_header import header_of as header_of_timed
 
     return header_of_timed(content, mix=scenario.mix)
+
+
+def save_result(result: CaseResult, folder: Path) -> Path | None:
+    """The folder, below `folder`, about what nobody expected of a file of a suite.
+
+    None = it has none: it is as expected, a log file, or did not run to an end. Raises BadInput.
+    """
+    if result.expectation_met or result.document is None:
+        return None
+    from sim.api.runs import run
+
+    about = next((violation.invariant for violation in result.unexpected), None)
+    return run(result.path).save(folder, about)

@@ -125,20 +125,7 @@ class Scenario:
         Raises:
             BadInput: Unknown rule or value.
         """
-        if not rules:
-            return self
-        from sim.rules import rules_from, settings_from
-        from sim.rules.rules import shown
-
-        content: Any = self.content
-        preset = rules.get("preset", content.preset)
-        if self.kind == "story":
-            changed = replace(content, rules=rules_from(rules, base=content.rules), preset=preset)
-        else:
-            settings = settings_from(rules, base=content.settings)
-            changed = replace(content.with_rules(settings), preset=preset)
-        options = tuple(f"--rule={name}={shown(value)}" for name, value in rules.items())
-        return replace(self, content=changed, text=None, changes=(*self.changes, *options))
+        return under(self, rules)
 
     @property
     def command(self) -> str | None:
@@ -201,6 +188,25 @@ class Scenario:
             ("rules", changed),
         ]
         return facts(rows) + (plain_text(self.text) if self.text and self.kind == "story" else "")
+
+
+def under(scenario: Scenario, rules: Mapping[str, Value], *, where: str = "rules") -> Scenario:
+    """The same scenario under other rules; `where` is what messages call them. Raises BadInput."""
+    if not rules:
+        return scenario
+    from sim.rules import rules_from, settings_from
+    from sim.rules.rules import shown
+
+    content: Any = scenario.content
+    preset = rules.get("preset", content.preset)
+    if scenario.kind == "story":
+        changed = rules_from(rules, base=content.rules, where=where)
+        content = replace(content, rules=changed, preset=preset)
+    else:
+        settings = settings_from(rules, base=content.settings, where=where)
+        content = replace(content.with_rules(settings), preset=preset)
+    options = tuple(f"--rule={name}={shown(value)}" for name, value in rules.items())
+    return replace(scenario, content=content, text=None, changes=(*scenario.changes, *options))
 
 
 def load(source: Source, *, seed: int | None = None) -> Scenario:
@@ -269,11 +275,12 @@ def _parsed(text: str) -> Document:
 def _loaded(
     document: Document, *, path: Path | None, text: str | None, seed: int | None
 ) -> Scenario:
-    from sim.suite.scenario_files import format_complaints
+    from sim.suite.scenario_files import elsewhere, format_complaints
 
     named = Path("scenario") if path is None else path
     if told := format_complaints(document, named, (STORY_FORMAT, SCENARIO_FORMAT)):
-        raise BadInput(*told)
+        other = elsewhere(document, path)
+        raise BadInput(*(told if other is None else [other]))
     name = "text" if path is None else one_line(path.stem)
     if document.data["format"] == STORY_FORMAT:
         if seed is not None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from sim.api.recorded import Recorded
 from sim.extras import check_extra
+from sim.recorded import Recorded
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import overload
+from typing import TYPE_CHECKING, Any, overload
 
 from sim.api.markup import plain_text, shorten
+
+if TYPE_CHECKING:
+    from sim.explain import Explanation as Told
 
 
 class Explanation(Sequence[str]):
@@ -16,11 +19,16 @@ class Explanation(Sequence[str]):
         decided_by: The fact that decided, in one sentence.
     """
 
-    def __init__(self, about: str, lines: Sequence[str], *, decided_by: str = "") -> None:
-        """The explanation of a violation of `about`."""
-        self.about = about
-        self.decided_by = decided_by
-        self._lines = tuple(lines)
+    def __init__(self, told: Told) -> None:
+        """What `sim.explain` tells of a violation."""
+        self.about = told.violation.invariant
+        self.decided_by = told.decided_by
+        self._told = told
+        self._lines = tuple(told.lines)
+
+    def as_json(self) -> dict[str, Any]:
+        """The same as data, as `replog explain --json` prints it."""
+        return self._told.as_json()
 
     @overload
     def __getitem__(self, index: int) -> str: ...

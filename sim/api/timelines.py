@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sim.api.markup import shorten
-from sim.api.recorded import Recorded
 from sim.errors import BadInput
 from sim.extras import install
+from sim.recorded import Recorded
 
 if TYPE_CHECKING:
     from sim.check import Violation

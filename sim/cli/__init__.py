@@ -42,7 +42,7 @@ ABOUT = "A simulated testbed for compacted, replicated logs."
 GROUPS = {"trace": "Workloads out of real changes."}
 """First words of commands that have two, and what these commands are about."""
 MODULES = {
-    "run": "scenarios",
+    "run": "runs",
     "suite": "suites",
     "draw": "drawing",
     "explain": "what_if",
@@ -56,7 +56,7 @@ MODULES = {
     "certify": "certify",
     "sweep": "sweeps",
     "sweep check": "whole",
-    "replay": "sweeps",
+    "replay": "runs",
     "report": "sweeps",
     "causes": "causes",
     "gate": "gates",

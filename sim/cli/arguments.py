@@ -233,8 +233,8 @@ TraceOut = Annotated[
 Output = Annotated[Path | None, Argument(metavar="OUT", flags=("-o", "--output"))]
 
 
-def rule_values(given: list[str] | None) -> dict[str, str]:
-    """The values of `--rule`.
+def rule_values(given: list[str] | None, *, option: str = "--rule") -> dict[str, str]:
+    """The values of `--rule`, or of another option like it.
 
     Raises:
         BadInput: One is not `name=value`, or a rule is given two values.
@@ -243,10 +243,10 @@ def rule_values(given: list[str] | None) -> dict[str, str]:
     for text in given or []:
         name, equals, value = text.partition("=")
         if not equals or not name:
-            raise BadInput(f"--rule {told(text)}: expected name=value")
+            raise BadInput(f"{option} {told(text)}: expected name=value")
         if values.get(name, value) != value:
             before = told(values[name])
-            raise BadInput(f"--rule {told(text)}: the same rule was given as {before}")
+            raise BadInput(f"{option} {told(text)}: the same rule was given as {before}")
         values[name] = value
     return values
 

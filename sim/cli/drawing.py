@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NamedTuple
+from typing import TYPE_CHECKING, Annotated
 
 from sim.cli.arguments import (
     Command,
@@ -17,19 +16,15 @@ from sim.cli.arguments import (
     rule_values,
     shipped,
 )
+from sim.cli.opening import run_at
 from sim.cli.output import EXIT_INCONCLUSIVE, complain, tell, width
 from sim.cli.signatures import Argument
-from sim.errors import BadInput, did_you_mean
+from sim.errors import BadInput
 from sim.foreign import shell
 
 if TYPE_CHECKING:
-    from sim.api.recorded import Recorded
-    from sim.api.scenarios import Scenario
     from sim.api.timelines import Timeline
-    from sim.check import Violation
 
-_RULES = 6
-"""So many of the rules that tell two cases apart are named."""
 _KINDS = (".html", ".svg", ".png", ".txt")
 
 
@@ -59,16 +54,32 @@ def draw(
         everything: All events, not only those that led to the violation.
         step: Of an SVG or PNG: the logs after this step, or ms, with a caption; more than once.
     """
+    from sim.api.runs import Run
+    from sim.api.scenarios import under
     from sim.files.atomic import check_writable, replacing
 
     kind = _kind(output, against=against, step=step)
     if output is not None:
         check_writable(output, what=f"--output {output}", read=[source])
-    subject = _subject(source, run_id, _values(rule, "--rule"))
-    drawn = subject.timeline(invariant, _values(against, "--against"))
+    made = run_at(source, run_id, rule=rule)
+    others = rule_values(against, option="--against")
+    other = Run(under(made.scenario, others, where="--against")) if others else None
     moments = _captions(step)
-    title = "" if moments else drawn.title
-    drawn = replace(drawn, title=title, everything=everything, moments=moments)
+    words = [
+        source,
+        *([] if run_id is None else [run_id]),
+        *(f"--rule={one}" for one in rule or ()),
+    ]
+    words += [f"--invariant={invariant}"] if invariant else []
+    words += [f"--against={one}" for one in against or ()]
+    drawn = replace(
+        made.timeline(invariant, against=other),
+        title="" if moments else made.title,
+        decided=True,
+        everything=everything,
+        moments=moments,
+        command=f"replog draw {shell.command([*words, *plugin_arguments()])}",
+    )
     if output is None:
         print(_strip(drawn, columns=width()))
     elif kind == ".txt":
@@ -104,93 +115,6 @@ def _captions(step: list[str] | None) -> dict[int, str]:
             raise BadInput(f"--step {text}: expected NUMBER=caption")
         captions[int(number)] = caption
     return captions
-
-
-def _values(given: list[str] | None, option: str) -> dict[str, str]:
-    """Rules with their values, all of which there are."""
-    from sim.rules import settings_from
-
-    values = rule_values(given)
-    settings_from(values, where=option)
-    return values
-
-
-class _Subject(NamedTuple):
-    """What the command line names.
-
-    Attributes:
-        scenario: Under the rules that it names.
-        title: Heads a picture.
-        words: Those of the command that name it.
-    """
-
-    scenario: Scenario
-    title: str
-    words: Sequence[object]
-
-    def timeline(self, invariant: str | None, against: Mapping[str, str]) -> Timeline:
-        """The picture; beside it the same case under the rules of `against`, if there are any."""
-        from sim.api.recorded import record
-        from sim.api.timelines import Timeline
-
-        words = [*self.words, *([f"--invariant={invariant}"] if invariant else [])]
-        words += [f"--against={name}={value}" for name, value in against.items()]
-        command = f"replog draw {shell.command([*words, *plugin_arguments()])}"
-        unit, other = self.scenario.unit, self.scenario.with_rules(**against)
-        name, its_name = _names(self.scenario, other, against)
-        found = record(self.scenario)
-        about, beside = _chosen(found, invariant), None
-        if against:
-            theirs = record(other)
-            same = [each for each in theirs.seen if about and each.invariant == about.invariant]
-            beside = Timeline(its_name, self.title, unit, theirs, same[0] if same else None)
-        drawn = Timeline(name, self.title, unit, found, about, against=beside, command=command)
-        return replace(drawn, decided=True)
-
-
-def _subject(source: Path, run_id: int | None, rules: Mapping[str, str]) -> _Subject:
-    from sim.api.scenarios import Scenario, load
-
-    options = [f"--rule={name}={value}" for name, value in rules.items()]
-    if not source.is_dir():
-        if run_id is not None:
-            raise BadInput(f"{source}: not a folder: a RUN_ID goes with the folder of a sweep")
-        scenario = load(source)
-        title = scenario.title or scenario.id
-        return _Subject(scenario.with_rules(**rules), title, [source, *options])
-    if run_id is None:
-        raise BadInput(f"{source}: a folder: give RUN_ID, the number of a run, too")
-    from sim.sweeps.one_run import scenario_of_run
-
-    scenario = Scenario("timed", scenario_of_run(source, run_id))
-    title = f"run {run_id} of {source}: {scenario.id}"
-    return _Subject(scenario.with_rules(**rules), title, [source, run_id, *options])
-
-
-def _chosen(recorded: Recorded, invariant: str | None) -> Violation | None:
-    """The violation to draw; one that is not judged only where it is named."""
-    if invariant is None:
-        return next(iter(recorded.violations), None)
-    found = {each.invariant: each for each in reversed(recorded.seen)}
-    if invariant not in found:
-        names = list(dict.fromkeys(each.invariant for each in recorded.seen))
-        violated = f"violated are {', '.join(names)}" if names else "nothing is violated"
-        hint = did_you_mean(invariant, names)
-        raise BadInput(f"--invariant {invariant}: not violated here{hint}; {violated}")
-    return found[invariant]
-
-
-def _names(one: Scenario, other: Scenario, changed: Mapping[str, str]) -> list[str]:
-    """What tells two cases apart: values of the rules that were changed; of a preset, by it."""
-    from sim.rules.rules import shown
-
-    mine, theirs = one.rules, other.rules
-    names = [*changed] if "preset" not in changed else [n for n in mine if mine[n] != theirs[n]]
-    more = f" and {len(names) - _RULES} more rules" if len(names) > _RULES else ""
-    return [
-        ", ".join(f"{name}={shown(rules[name])}" for name in names[:_RULES]) + more
-        for rules in (mine, theirs)
-    ]
 
 
 def _strip(drawn: Timeline, *, columns: int) -> str:

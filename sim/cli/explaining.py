@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from sim.cli.signatures import Argument
-from sim.errors import BadInput, did_you_mean
 
 if TYPE_CHECKING:
+    from sim.api.texts import Explanation
     from sim.check import Violation
-    from sim.explain import Explanation
-    from sim.rules import Rules
-    from sim.trace import Event
 
 EXPLAIN = "--explain"
 Explain = Annotated[
@@ -44,55 +41,20 @@ def with_explain_apart(words: Sequence[str]) -> list[str]:
     return found
 
 
-def explained(
-    events: Sequence[tuple[int, Event]],
-    violations: Sequence[Violation],
-    wanted: str,
-    *,
-    rules: Rules | None,
-    skews: Mapping[str, int] | None,
-) -> Explanation | None:
-    """Why the wanted invariant was violated, or with "" the first one; None = nothing was.
-
-    Raises:
-        BadInput: It was not violated, or there is no such invariant.
-    """
-    found = next((each for each in violations if wanted in ("", each.invariant)), None)
-    if found is None:
-        if wanted:
-            raise BadInput(_not_violated(wanted, violations))
-        return None
-    from sim.explain import explanation
-
-    return explanation(events, found, rules=rules, skews=skews)
-
-
-def _not_violated(wanted: str, violations: Sequence[Violation]) -> str:
-    from sim.check.checker import known_invariants
-
-    names = list(dict.fromkeys(each.invariant for each in violations))
-    there = f"violated: {', '.join(names)}" if names else "nothing was violated"
-    known = known_invariants()
-    what = (
-        "was not violated" if wanted in known or wanted in names else "there is no such invariant"
-    )
-    return f"{EXPLAIN} {wanted}: {what}{did_you_mean(wanted, names)}; {there}"
-
-
 def in_json(explanation: Explanation | None) -> dict[str, Any]:
     """The keys of a JSON document: `explanation`, the lines, and the same as data beside it."""
     if explanation is None:
         return {"explanation": [], "explained": None}
-    return {"explanation": explanation.lines, "explained": explanation.as_json()}
+    return {"explanation": list(explanation), "explained": explanation.as_json()}
 
 
 def print_explanation(
     explanation: Explanation, violations: Sequence[Violation], *, unit: str
 ) -> None:
     """Its lines, under a heading that names what else was violated."""
-    about = explanation.violation.invariant
+    about, times = explanation.about, "ms" if unit == "ms" else "steps"
     others = [name for name in dict.fromkeys(v.invariant for v in violations) if name != about]
     more = f"; {EXPLAIN} NAME tells of {', '.join(others)}" if others else ""
-    print(f"  why {about} was violated (times in {unit}, newest first){more}:")
-    for line in explanation.lines:
+    print(f"  why {about} was violated (times in {times}, newest first){more}:")
+    for line in explanation:
         print(f"  {line}")

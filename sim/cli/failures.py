@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
@@ -16,45 +16,15 @@ FOLDERS_MAX = 50
 """Of a suite or a sweep with more failures, no more are written; the last line says so."""
 
 
-def save_file(
-    file: Path,
-    folder: Path,
-    *,
-    seed: int | None = None,
-    rules: Mapping[str, str] | None = None,
-    about: str | None = None,
-) -> Path:
-    """The folder, below `folder`, of the failure that a scenario file is. Raises BadInput.
-
-    `about` is the invariant that it is about; None = the first one violated.
-    """
-    from sim.api.runs import run
-
-    return run(file, seed=seed, **(rules or {})).save(folder, about)
-
-
-def save_row(sweep: Path, run_id: int, folder: Path) -> Path:
-    """The folder, below `folder`, of a run of a sweep that violates something. Raises BadInput."""
-    from sim.api.sweeps import open_sweep
-
-    return open_sweep(sweep).run(run_id).save(folder)
-
-
 def save_results(results: Iterable[CaseResult], folder: Path) -> Iterator[tuple[Path, Path]]:
-    """Write the folders of a suite's failures, of scenarios and stories that ran to an end.
+    """Write the folders of a suite's failures; each file with its folder, as it is written.
 
-    Each file with its folder, as it is written, about what nobody expected. Raises BadInput.
+    Raises BadInput.
     """
-    from sim.suite.result import BAD_INPUT, ERROR
+    from sim.api.saving import save_result
 
-    failed = (
-        result
-        for result in results
-        if not (result.expectation_met or result.is_log or result.verdict in (BAD_INPUT, ERROR))
-    )
-    for result in islice(failed, FOLDERS_MAX):
-        about = next((violation.invariant for violation in result.unexpected), None)
-        yield result.path, save_file(result.path, folder, about=about)
+    saved = ((result.path, save_result(result, folder)) for result in results)
+    yield from islice(((path, to) for path, to in saved if to is not None), FOLDERS_MAX)
 
 
 def save_causes(sweep: Path, folder: Path) -> list[Path]:

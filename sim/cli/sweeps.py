@@ -13,12 +13,10 @@ from sim.cli.arguments import (
     FailuresIn,
     Folder,
     Json,
-    TraceOut,
     place,
     plugin_arguments,
     shipped,
 )
-from sim.cli.explaining import Explain, explained, in_json, print_explanation
 from sim.cli.gates import (
     STATUS,
     GateOptions,
@@ -31,14 +29,10 @@ from sim.cli.gates import (
     worst,
 )
 from sim.cli.output import (
-    EXIT_FAILED,
-    EXIT_INCONCLUSIVE,
     complain,
-    print_counters,
     print_json,
     print_json_text,
     print_table,
-    print_violations,
     progress_console,
     tell,
 )
@@ -46,14 +40,11 @@ from sim.cli.signatures import Argument
 from sim.cli.values import Number
 from sim.errors import BadInput
 from sim.foreign import shell
-from sim.limits import CASES, PARTITIONS, RUN, SEED
+from sim.limits import CASES, PARTITIONS, SEED
 
 if TYPE_CHECKING:
-    from sim.explain import Explanation
     from sim.gates import Verdict
     from sim.sweeps import Plan, SweepResult
-    from sim.timed_run import Run
-    from sim.trace import Event
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -210,112 +201,6 @@ def _show_verdicts(verdicts: Mapping[str, Mapping[str, int]]) -> None:
     )
 
 
-def replay(
-    folder: Folder,
-    run_id: Annotated[int, Argument(Number(0, limit=RUN), "RUN_ID")],
-    *,
-    explain: Explain = None,
-    trace: TraceOut = None,
-    failures: FailuresIn = None,
-    as_json: Json = False,
-) -> int:
-    """Run one row of a sweep again, in full, and compare its digest with the row's.
-
-    A folder with `plan.json` alone is enough to run it; then there is nothing to compare with.
-
-    Args:
-        run_id: The run's number in the table.
-    """
-    from sim import sweeps
-    from sim.timed_run import as_document
-
-    if trace is not None:
-        from sim.files.atomic import check_writable
-
-        check_writable(trace, what=f"--trace {trace}")
-    there = sweeps.has_runs(folder)
-    digest = sweeps.digest_of_run(folder, run_id) if there else None
-    if there and not sweeps.is_finished(folder):
-        tell(f"replog: {folder}: the sweep is not finished; --resume finishes it", sys.stderr)
-    events: list[tuple[int, Event]] = []
-    made = sweeps.replay(folder, run_id, trace=events)
-    same = digest == made.digest if there and not made.cut_off else None
-    if trace is not None:
-        _write_trace(trace, folder, run_id, made, events)
-    reasons = None if explain is None else _reasons(folder, run_id, made, events, explain)
-    saved = None
-    if failures is not None and made.violations and same is not False:
-        from sim.cli.failures import save_row
-
-        saved = save_row(folder, run_id, failures)
-    if as_json:
-        document = {"run_id": run_id, **as_document(made), "digest_reproduced": same}
-        if failures is not None:
-            document["failure"] = None if saved is None else str(saved)
-        print_json(document if explain is None else document | in_json(reasons))
-    else:
-        _show_replay(run_id, made, reasons, same=same)
-        if saved is not None:
-            tell(f"failure: {saved}")
-        if same is False:
-            words = [folder, run_id, *plugin_arguments()]
-            print(f"reproduce: replog replay {shell.command(words)}")
-    if made.cut_off:
-        return EXIT_INCONCLUSIVE
-    return EXIT_FAILED if same is False else 0
-
-
-def _write_trace(
-    path: Path, folder: Path, run_id: int, made: Run, events: list[tuple[int, Event]]
-) -> None:
-    from sim.files.trace_file import TraceVerdict, write_trace
-    from sim.sweeps.one_run import trace_header_of_run
-
-    violations = tuple(violation.as_row(when="at") for violation in made.violations)
-    verdict = TraceVerdict(made.verdict, made.reason, violations, made.digest)
-    write_trace(path, trace_header_of_run(folder, run_id), events, verdict)
-
-
-def _reasons(
-    folder: Path, run_id: int, made: Run, events: list[tuple[int, Event]], wanted: str
-) -> Explanation | None:
-    from sim.scenario.model.promises import promise_of
-    from sim.sweeps.one_run import scenario_of_run
-
-    scenario = scenario_of_run(folder, run_id)
-    return explained(
-        events,
-        made.violations,
-        wanted,
-        rules=promise_of(scenario).rules,
-        skews=scenario.clock_skews,
-    )
-
-
-def _show_replay(run_id: int, made: Run, reasons: Explanation | None, *, same: bool | None) -> None:
-    from sim.rules import Settings
-
-    print(f"run {run_id}: {made.id}")
-    changed = made.settings.differing_from(Settings())
-    tell("  rules: " + (", ".join(f"{n}={value}" for n, value in changed.items()) or "-"))
-    print_violations(made.violations, unit="ms")
-    print_counters(made.counters)
-    if made.reached:
-        print("  reached: " + ", ".join(made.reached))
-    if made.outside:
-        print(f"  outside the durability contract: {made.outside}")
-    print(f"  seed {made.seed}, digest {made.digest}")
-    if reasons is not None:
-        print_explanation(reasons, made.violations, unit="ms")
-    verdict = made.verdict + (f" ({made.reason})" if made.reason else "")
-    compared = {
-        True: "reproduced",
-        False: "DIFFERS from the row",
-        None: "compared with nothing: no table of runs here",
-    }
-    print(f"{verdict}; digest {compared[same]}")
-
-
 def report(
     folder: Folder,
     *,
@@ -361,6 +246,5 @@ def report(
 
 COMMANDS = {
     "sweep": Command(sweep, has_bounds=False),
-    "replay": Command(replay, is_one_run=True),
     "report": Command(report, has_bounds=False),
 }

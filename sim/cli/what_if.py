@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+from sim.bounds import Inconclusive
 from sim.cli.arguments import (
     Command,
     GivenRules,
@@ -13,9 +14,9 @@ from sim.cli.arguments import (
     RunOf,
     Seconds,
     SeedOf,
-    rule_values,
 )
-from sim.cli.explaining import explained, in_json, print_explanation
+from sim.cli.explaining import in_json, print_explanation
+from sim.cli.opening import run_at
 from sim.cli.output import print_json, tell
 from sim.cli.signatures import Argument
 from sim.cli.values import Number
@@ -23,10 +24,10 @@ from sim.errors import BadInput
 from sim.limits import TRIES
 
 if TYPE_CHECKING:
-    from sim.explain import Explanation
+    from sim.api.runs import Run
+    from sim.check import Violation
     from sim.what_if.heals import Healings
     from sim.what_if.no_return import NoReturn, Point
-    from sim.what_if.opened import Opened
 
 WITHIN_S = 60.0
 """Seconds without `--within`, shared by both questions; most runs need a few."""
@@ -58,22 +59,23 @@ def explain(
         within: With --what-if: stop then, with what is known.
         tries: With --what-if: so many futures are drawn from each moment.
     """
-    opened, wanted = _opened(file, about, seed, rule_values(rule))
-    explanation = explained(
-        opened.events, opened.seen, wanted, rules=opened.rules, skews=opened.skews
-    )
-    if explanation is None:
+    run, wanted = _opened(file, about, seed, rule)
+    found, scenario = run.recorded, run.scenario
+    if found.cut_off:
+        raise Inconclusive(f"{found.id}: {found.reason}")
+    if not wanted and not found.violations:
         raise BadInput(f"{file}: nothing is violated, so there is nothing to explain")
-    document: dict[str, Any] = {"id": opened.content.id, **in_json(explanation)}
+    violation, explanation = run.violation(wanted or None), run.explain(wanted or None)
+    document: dict[str, Any] = {"id": found.id, **in_json(explanation)}
     if not as_json:
-        tell(opened.content.id)
-        unit = "steps" if opened.skews is None else "ms"
-        print_explanation(explanation, opened.seen, unit=unit)
+        tell(found.id)
+        print_explanation(explanation, found.seen, unit=found.unit)
     if what_if:
         from sim.what_if.heals import heals
 
-        sealed = _no_return(opened, explanation, within / 2, tries, show=not as_json)
-        healings = heals(opened.content, explanation.violation.invariant, within_s=within / 2)
+        content: Any = scenario.content
+        sealed = _no_return(run, violation, within / 2, tries, show=not as_json)
+        healings = heals(content, violation.invariant, within_s=within / 2)
         document["no_return"] = None if sealed is None else _as_data(sealed)
         document["heals"] = [each._asdict() for each in healings.found]
         document["failed"] = [each._asdict() for each in healings.failed]
@@ -86,45 +88,34 @@ def explain(
 
 
 def _opened(
-    file: Path, about: list[str], seed: int | None, rules: dict[str, str]
-) -> tuple[Opened, str]:
+    file: Path, about: list[str], seed: int | None, rule: list[str] | None
+) -> tuple[Run, str]:
     """The run, and the invariant that was asked about; empty = the first."""
-    from sim.what_if.opened import content_at, open_row, opened
-
     words = list(about)
-    if file.is_dir():
-        if not words or not words[0].isdecimal():
-            raise BadInput(f"{file}: is a folder; a run of a sweep is given as DIR RUN_ID")
-        if seed is not None or rules:
-            raise BadInput(f"{file}: --seed, --rule: a run of a sweep has its own")
-        run = open_row(file, int(words.pop(0)))
-    elif words and words[0].isdecimal():
-        raise BadInput(f"{file}: no such folder; only a run of a sweep has a number")
-    else:
-        run = opened(content_at(file, seed=seed, rules=rules))
+    number = int(words.pop(0)) if words and words[0].isdecimal() else None
     if len(words) > 1:
         raise BadInput(f"unexpected argument: {words[1]}; see replog explain --help")
-    return run, words[0] if words else ""
+    return run_at(file, number, seed=seed, rule=rule), words[0] if words else ""
 
 
 def _no_return(
-    opened: Opened, explanation: Explanation, within_s: float, tries: int, *, show: bool
+    run: Run, violation: Violation, within_s: float, tries: int, *, show: bool
 ) -> NoReturn | None:
     """The point of no return of a timed run, told as it is found; None = a story has none."""
-    from sim.scenario.model import Scenario
     from sim.what_if.no_return import point_of_no_return
 
-    if not isinstance(opened.content, Scenario):
+    if run.scenario.kind == "story":
         if show:
             print("  no point of no return: what comes next in a story is its author's choice")
         return None
     if show:
         print("  how often it is violated when all after a moment is drawn anew:", flush=True)
+    content: Any = run.scenario.content
     sealed = point_of_no_return(
-        opened.content,
-        opened.events,
-        explanation.violation,
-        mix=opened.mix,
+        content,
+        run.recorded.events,
+        violation,
+        mix=run.scenario.mix,
         tries=tries,
         within_s=within_s,
     )

@@ -2,7 +2,6 @@
 
 from sim.suite.many import run_suite
 from sim.suite.result import BAD_INPUT, ERROR, CaseResult, exit_code
-from sim.suite.running import run_file
 from sim.suite.scenario_files import Collected, collect, format_of, scenario_files
 
 __all__ = [
@@ -13,7 +12,6 @@ __all__ = [
     "collect",
     "exit_code",
     "format_of",
-    "run_file",
     "run_suite",
     "scenario_files",
 ]

@@ -16,13 +16,12 @@ from sim.errors import BadInput
 from sim.files.formats import LOG_FORMAT, SCENARIO_FORMAT, STORY_FORMAT
 from sim.foreign.lines import one_line
 from sim.suite.result import BAD_INPUT, ERROR, INCONCLUSIVE, CaseResult
-from sim.suite.running import log_result, scenario_at, story_at, story_result, timed_result
+from sim.suite.running import log_result, result_of, scenario_at, since, story_at
 from sim.suite.scenario_files import IN_A_SUITE, format_of, refusal
 
 if TYPE_CHECKING:
     from sim.scenario.model import Scenario
     from sim.story.format import Story
-    from sim.trace import Event
 
 STRIP_COLUMNS = 96
 """Of the picture of a failure, which is indented in what is at most 100 wide."""
@@ -49,44 +48,27 @@ def load_case(path: Path) -> Case:
         BadInput: It is none, or says something wrong.
     """
     found = format_of(path)
-    if found == STORY_FORMAT:
-        story = story_at(path, {})
-        return Case(path, story.id, partial(_run_story, path, story))
-    if found == SCENARIO_FORMAT:
-        scenario = scenario_at(path, None, {})
-        return Case(path, scenario.id, partial(_run_timed, path, scenario))
     if found == LOG_FORMAT:
         from sim.logfile.expect import read_and_check
 
         return Case(path, read_and_check(path), partial(log_result, path))
-    raise BadInput(*refusal(path, IN_A_SUITE))
+    if found not in (STORY_FORMAT, SCENARIO_FORMAT):
+        raise BadInput(*refusal(path, IN_A_SUITE))
+    content = story_at(path, {}) if found == STORY_FORMAT else scenario_at(path, None, {})
+    return Case(path, content.id, partial(_run, path, content))
 
 
-def _run_story(path: Path, story: Story) -> CaseResult:
-    result = story_result(path, story)._replace(events=())
-    if result.expectation_met:
+def _run(path: Path, content: Story | Scenario) -> CaseResult:
+    result, run = result_of(path, content)
+    about = next(iter(result.unexpected), None)
+    if result.expectation_met or not (result.is_story or about):
         return result
     from sim.draw import Case, strip
-    from sim.story.driver import run_story
 
-    run = run_story(story)
-    violation = next(iter(result.unexpected), None)
-    told = strip(Case(run.events, violation, story.rules, run.labels), STRIP_COLUMNS)
-    return result._replace(strip=told)
-
-
-def _run_timed(path: Path, scenario: Scenario) -> CaseResult:
-    result = timed_result(path, scenario)
-    if result.expectation_met or not result.unexpected:
-        return result
-    from sim.draw import Case, strip
-    from sim.timed_run import run_scenario
-
-    events: list[tuple[int, Event]] = []  # the first run, which mostly needs none, kept none
-    run_scenario(scenario, trace=events)
-    skews = scenario.clock_skews
-    told = strip(Case(events, result.unexpected[0], scenario.rules, skews=skews), STRIP_COLUMNS)
-    return result._replace(strip=told)
+    if not run.events:  # of a timed run, which mostly needs none, the first one kept none
+        _, run = result_of(path, content, keep_events=True)
+    drawn = Case(run.events, about, run.rules, run.labels, skews=run.skews)
+    return result._replace(strip=strip(drawn, STRIP_COLUMNS))
 
 
 def run_any(path: Path) -> CaseResult:
@@ -95,13 +77,13 @@ def run_any(path: Path) -> CaseResult:
     try:
         with bounded() as watch:
             result = load_case(path).run()
-            return result._replace(wall_ms=_since(started))
+            return result._replace(wall_ms=since(started))
         verdict, reason = INCONCLUSIVE, str(watch.reached)
     except BadInput as error:
         verdict, reason = BAD_INPUT, str(error)
     except (Exception, SystemExit) as error:  # noqa: BLE001 - the others are run all the same
         verdict, reason = ERROR, _last_place(error)
-    return without_result(path, verdict, reason)._replace(wall_ms=_since(started))
+    return without_result(path, verdict, reason)._replace(wall_ms=since(started))
 
 
 def without_result(path: Path, verdict: str, reason: str) -> CaseResult:
@@ -115,10 +97,6 @@ def _command(path: Path) -> str:
         return "replog clean" if format_of(path) == LOG_FORMAT else "replog run"
     except BadInput:
         return "replog run"
-
-
-def _since(started: float) -> int:
-    return round((time.perf_counter() - started) * 1000)
 
 
 def _last_place(error: BaseException) -> str:

@@ -6,7 +6,6 @@ others are run on a new one.
 
 from __future__ import annotations
 
-import pickle
 import signal
 from collections import deque
 from collections.abc import Generator
@@ -148,8 +147,7 @@ def _work(pipe: Connection, plugins: Plugins, bounds: Bounds) -> None:
             path = pipe.recv()
         except EOFError:
             return
-        result = run_any(path) if problem is None else without_result(path, ERROR, problem)
-        pipe.send(_sendable(result))
+        pipe.send(run_any(path) if problem is None else without_result(path, ERROR, problem))
 
 
 def _problem_of(plugins: Plugins) -> str | None:
@@ -159,13 +157,3 @@ def _problem_of(plugins: Plugins) -> str | None:
     except BadInput as error:
         return str(error)
     return None
-
-
-def _sendable(result: CaseResult) -> CaseResult:
-    result = result._replace(detail=dict(result.detail))  # what is read-only cannot be sent
-    try:
-        pickle.dumps(result)
-    except (pickle.PicklingError, TypeError, AttributeError) as error:
-        why = f"its result cannot be sent from one process to another: {error}"
-        return without_result(result.path, ERROR, why)
-    return result

@@ -4,19 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from sim.check import Violation
-from sim.check.judged import not_judged_note
 from sim.foreign import shell
 from sim.plugins import as_options
-from sim.trace import Event
-
-if TYPE_CHECKING:
-    from sim.files.trace_file import TraceHeader
-    from sim.rules import Rules
-    from sim.story.idle import IdleStep
 
 BAD_INPUT = "bad input"
 ERROR = "error"
@@ -38,17 +30,13 @@ class CaseResult(NamedTuple):
         not_judged: Of what was looked at as well.
         differences: Where it is not what the file expects; empty = expectation met.
         why: What became of the records that a log file's differences are about, a sentence each.
-        detail: What `--json` adds for this kind of file.
+        document: What `--json` says of a story or a timed scenario; None = it has not run.
         is_story: Whether it is a story: its times are steps.
         run_with: The command that reproduces it: a log file has commands of its own.
         wall_ms: How long it took, in ms of real time.
-        events: (when, event) of everything that happened; of a timed run only if asked for.
-        trace_header: What a trace of it says first; only if asked for.
         settled: That there is no verdict is what the file expects: its run is to leave the
             durability contract.
-        idle_steps: The steps of a story that did nothing, and are not meant to.
-        judged_by: The rules that a story or a timed scenario was judged by.
-        skews: How far each replica's clock is ahead of simulated time in ms; None = in steps.
+        notes: What is no failure, and should be known: what was not judged, and what did nothing.
         expected: The invariants that the file expects to be violated; None = it cannot say.
         strip: What each replica held at the first violation that was not expected, or at the end
             of a story that has none; only of what is not as expected, in a suite.
@@ -63,17 +51,13 @@ class CaseResult(NamedTuple):
     not_judged: tuple[Violation, ...] = ()
     differences: tuple[str, ...] = ()
     why: tuple[str, ...] = ()
-    detail: Mapping[str, Any] = MappingProxyType({})
+    document: Mapping[str, Any] | None = None
     is_story: bool = False
     run_with: str = "replog run"
     wall_ms: int = 0
-    events: Sequence[tuple[int, Event]] = ()
-    trace_header: TraceHeader | None = None
     settled: bool = False
-    idle_steps: tuple[IdleStep, ...] = ()
+    notes: Sequence[str] = ()
     expected: tuple[str, ...] | None = None
-    judged_by: Rules | None = None
-    skews: Mapping[str, int] | None = None
     strip: str = ""
 
     @property
@@ -106,18 +90,6 @@ class CaseResult(NamedTuple):
         return tuple(first.values())
 
     @property
-    def seen(self) -> tuple[Violation, ...]:
-        """All violations, those of what is judged first."""
-        return (*self.violations, *self.not_judged)
-
-    @property
-    def notes(self) -> list[str]:
-        """What is no failure, and should be known: what was not judged, and what did nothing."""
-        from sim.story.idle import idle_notes  # a log file needs nothing of stories
-
-        return [*not_judged_note(self.not_judged), *idle_notes(self.idle_steps)]
-
-    @property
     def is_log(self) -> bool:
         """Whether it is a log file: one cleaner, no cluster."""
         return self.run_with != "replog run"
@@ -129,19 +101,19 @@ class CaseResult(NamedTuple):
         return f"{self.run_with} {shell.command(words)}"
 
     def as_json(self) -> dict[str, Any]:
-        """What `replog run --json` prints."""
+        """What `replog suite --json` prints of it."""
         return {
             "id": self.id,
             "verdict": self.verdict,
-            **({"reason": self.reason} if self.reason and not self.detail else {}),
-            "violated": list(dict.fromkeys(v.invariant for v in self.violations)),
-            "violations": [v.as_row(when="step") for v in self.violations],
-            "not_judged": [v.as_row(when="step") for v in self.not_judged],
-            **self.detail,
-            "idle_steps": [step.number for step in self.idle_steps],
-            "notes": self.notes,
+            **({"reason": self.reason} if self.reason else {}),
+            "violated": [],
+            "violations": [],
+            "not_judged": [],
+            "idle_steps": [],
+            "notes": list(self.notes),
             "expectation_met": self.expectation_met,
             "differences": list(self.differences),
+            **(self.document or {}),
             **({"why": list(self.why)} if self.why else {}),
         }
 

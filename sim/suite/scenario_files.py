@@ -159,6 +159,19 @@ def format_complaints(document: Document, path: Path, formats: Sequence[str]) ->
     return wrong.told
 
 
+def elsewhere(document: Document, path: Path | None) -> str | None:
+    """Which command takes a file that is no scenario; None = it lies nowhere, or is of no kind."""
+    top = _top_of(document)
+    found = str(top.get("format"))
+    kind = NOT_RUN.get(found)
+    if found == LOG_FORMAT:
+        kind = Elsewhere("log file", "eligible" if "logs" in top else "clean")
+    if path is None or kind is None:
+        return None
+    command = shell.command(["replog", kind.command, path])
+    return f"{document.name}: format: {found}: a {kind.name}; run it with: {command}"
+
+
 def _name(given: str) -> str:
     return given.partition("/")[0]
 
@@ -317,8 +330,7 @@ def set_aside(path: Path, *, named: bool = False) -> str | None:
     if found in IN_A_SUITE:
         return None
     if named and found in NOT_RUN:
-        command = shell.command(["replog", NOT_RUN[found].command, path])
-        raise BadInput(f"{path}: format: {found}: a {NOT_RUN[found].name}; use it with: {command}")
+        raise BadInput(str(elsewhere(read_document(path), path)))
     if found in NOT_RUN:
         return NOT_RUN[found].name
     if found in WRITTEN and not named:

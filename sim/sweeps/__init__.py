@@ -1,9 +1,8 @@
 """Sweeps: a plan's random scenarios under each of its rule sets, in parallel, as a table of runs.
 
-`run_sweep` fills a folder, `load_sweep` reads it into a DataFrame, `replay` makes one of its runs
-again. A name is imported from its module when it is asked for, so that a replay need not load what
-runs sweeps; pyspark and pandas are imported when a sweep runs on Spark and when a DataFrame is
-asked for.
+`run_sweep` fills a folder, `load_sweep` reads it into a DataFrame. A name is imported from its
+module when it is asked for, so that a replay need not load what runs sweeps; pyspark and pandas are
+imported when a sweep runs on Spark and when a DataFrame is asked for.
 """
 
 from __future__ import annotations
@@ -21,7 +20,6 @@ if TYPE_CHECKING:
         find_run,
         has_runs,
         is_finished,
-        replay,
         scenario_of_run,
     )
     from sim.sweeps.plan import Plan, RuleSet, Sweep, load_plan, number_runs
@@ -44,7 +42,6 @@ __all__ = [
     "load_violations",
     "measure_rate",
     "number_runs",
-    "replay",
     "run_sweep",
     "scenario_of_run",
 ]
@@ -55,7 +52,6 @@ _MODULES = {
         "find_run",
         "has_runs",
         "is_finished",
-        "replay",
         "scenario_of_run",
     ),
     "plan": ("Plan", "RuleSet", "Sweep", "load_plan", "number_runs"),

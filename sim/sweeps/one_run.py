@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -15,11 +15,6 @@ from sim.scenario.model import Scenario
 from sim.sweeps.columns import VIOLATIONS
 from sim.sweeps.folder import read_sweep
 from sim.sweeps.table import as_numpy, has_table, open_table
-from sim.timed_run import Run, run_scenario
-from sim.trace import Event
-
-if TYPE_CHECKING:
-    from sim.files.trace_file import TraceHeader
 
 
 def find_run(out: Path, run_id: int, columns: Collection[str] = ()) -> dict[str, Any]:
@@ -59,18 +54,6 @@ def digest_of_run(out: Path, run_id: int) -> str | None:
     return digest
 
 
-def trace_header_of_run(out: Path | str, run_id: int) -> TraceHeader:
-    """What the trace of a run says first; its rates hold for what its case was drawn from.
-
-    Raises BadInput as `scenario_of_run` does.
-    """
-    from sim.scenario.trace_header import header_of  # only a trace needs it
-
-    sweep = read_sweep(Path(out))
-    mix = sweep.environment_of(sweep.place_of(run_id)[0]).mix
-    return header_of(scenario_of_run(out, run_id), mix=mix)
-
-
 def scenario_of_run(out: Path | str, run_id: int) -> Scenario:
     """The scenario of a run, with its rules, made again from `plan.json` and the run's number.
 
@@ -80,11 +63,3 @@ def scenario_of_run(out: Path | str, run_id: int) -> Scenario:
     case_id, rule_set = sweep.place_of(run_id)
     scenario = generate(sweep.case_seed(case_id), sweep.environment_of(case_id).mix)
     return replace(scenario.with_rules(rule_set.settings), preset=rule_set.preset)
-
-
-def replay(out: Path | str, run_id: int, *, trace: list[tuple[int, Event]] | None = None) -> Run:
-    """A run of a sweep once more, in full; `trace` takes its events as (ms, event).
-
-    With the version that made the sweep its digest equals the row's (`digest_of_run(out, run_id)`).
-    """
-    return run_scenario(scenario_of_run(out, run_id), trace=trace)

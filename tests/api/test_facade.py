@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 import sim
-from sim.api import failures, recorded, runs, scenarios, texts
+from sim import recorded
+from sim.api import failures, runs, scenarios, texts
 
 ROOT = Path(__file__).resolve().parents[2]
 

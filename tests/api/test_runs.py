@@ -184,11 +184,12 @@ HOSTILE = """\
 format: replog-story/1
 id: "<script>alert(1)</script>"
 title: "<b>&"
-replicas: [n1]
+replicas: [n1, n2]
 steps:
   - elect n1 1
   - append n1 a <i>
   - append n1 b <i>
+  - elect n2 1
 """
 
 
@@ -198,7 +199,7 @@ def test_markup_in_a_scenario_is_shown_as_text() -> None:
         run._repr_html_(),
         run.scenario._repr_html_(),
         run.compare("empty_batch")._repr_html_(),
-        sim.Explanation("<b>", ["<b>bold</b>"])._repr_html_(),
+        run.explain()._repr_html_(),
     ]
 
     assert "&lt;script&gt;" in shown[0]

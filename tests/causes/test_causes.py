@@ -17,8 +17,9 @@ from sim.files.formats import STORY_FORMAT
 from sim.scenario.model.promises import promise_of
 from sim.story import load_story, run_story
 from sim.suite.scenario_files import format_of, scenario_files
-from sim.sweeps import load_sweep, load_violations, replay, scenario_of_run
+from sim.sweeps import load_sweep, load_violations, scenario_of_run
 from sim.sweeps.stats import clopper_pearson
+from sim.timed_run import run_scenario
 from sim.trace import Event
 from tests.causes.folders import swept
 
@@ -76,7 +77,7 @@ def test_the_tables_say_since_when(folder: Path) -> None:
     assert (found.since_ms < found.at_ms).any()
     last = found[found.run_id == found.run_id.max()]
     run_id = int(found.run_id.max())
-    run = replay(folder, run_id, trace=events)
+    run = run_scenario(scenario_of_run(folder, run_id), trace=events)
     rules = promise_of(scenario_of_run(folder, run_id)).rules
     again = [so_since(events, run.violations[place], rules) for place in last.position]
     assert last.since_ms.tolist() == again

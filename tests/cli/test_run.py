@@ -162,7 +162,7 @@ def test_the_command_at_the_end_has_the_seed_and_the_rules(replog: Replog, here:
 
     assert answer.status == 1
     last = answer.out.splitlines()[-1]
-    assert last == "reproduce: replog run 'with space.yaml' --rule=fix=empty_batch --seed=5"
+    assert last == "reproduce: replog run 'with space.yaml' --seed=5 --rule=fix=empty_batch"
 
 
 def test_a_rule_replaces_that_of_the_file(replog: Replog) -> None:
@@ -306,7 +306,7 @@ def test_any_violated_invariant_is_explained_by_its_name(replog: Replog) -> None
 @pytest.mark.parametrize(
     ("name", "what"),
     [
-        ("election-safety", "--explain election-safety: was not violated; violated: "),
+        ("election-safety", "election-safety: is not violated here; violated: "),
         ("no-offset-reus", "there is no such invariant (did you mean 'no-offset-reuse'?)"),
     ],
 )

@@ -5,12 +5,12 @@ import os
 import shutil
 import subprocess
 import sys
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from sim.trace import Event
+from sim.check import Violation
+from sim.recorded import record
 from tests.cli.conftest import PLAN, Replog
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -136,15 +136,10 @@ def test_a_replay_can_save_the_events(replog: Replog, swept: Path, here: Path) -
 def test_a_replay_can_explain_the_first_violation(
     replog: Replog, swept: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from sim.check import Violation
-    from sim.sweeps import replay
-    from sim.timed_run import Run
-
-    def with_a_violation(folder: Path, run_id: int, *, trace: list[tuple[int, Event]]) -> Run:
-        violation = Violation("no-offset-reuse", 10_000, None, 3, None, "Offset 3 again.")
-        return replace(replay(folder, run_id, trace=trace), violations=(violation,))
-
-    monkeypatch.setattr("sim.sweeps.replay", with_a_violation)
+    violation = Violation("no-offset-reuse", 10_000, None, 3, None, "Offset 3 again.")
+    monkeypatch.setattr(
+        "sim.api.runs.record", lambda content: record(content)._replace(violations=(violation,))
+    )
 
     answer = replog("replay", swept, 0, "--explain")
 
@@ -155,7 +150,7 @@ def test_a_replay_can_explain_the_first_violation(
 def test_a_row_that_says_otherwise_is_exit_status_1_and_a_command(
     replog: Replog, swept: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("sim.sweeps.digest_of_run", lambda *_: "another")
+    monkeypatch.setattr("sim.sweeps.one_run.digest_of_run", lambda *_: "another")
 
     answer = replog("replay", swept, 0)
 

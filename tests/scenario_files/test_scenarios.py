@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 
+import sim
 from sim.files.formats import LOG_FORMAT, SCENARIO_FORMAT
 from sim.files.reading import read_json
 from sim.scenario.file.load import load_scenario
-from sim.suite import CaseResult, collect, format_of, run_file, run_suite, scenario_files
+from sim.suite import CaseResult, collect, format_of, run_suite, scenario_files
 from tests.scenario_files.twins import LOG_TWINS, TWINS
 
 FOLDER = Path(__file__).parents[2] / "scenarios"
@@ -54,11 +55,12 @@ def result_of(path: Path) -> CaseResult:
 
 def shown(result: CaseResult) -> object:
     """What a reader of a result can tell it by."""
+    assert result.document is not None
     return (
         {violation.invariant for violation in result.violations},
-        set(result.detail["reached"]),
+        set(result.document["reached"]),
         {
-            name: result.detail["counters"][name]
+            name: result.document["counters"][name]
             for name in ("oversized_batches", "stale_reads_last", "tombstones_left")
         },
     )
@@ -121,6 +123,6 @@ def test_log_files_that_are_twins_differ_in_one_part(one: str, other: str, in_wh
 def test_of_all_a_preset_changes_the_removal_rule_decides(
     name: str, rule: str, broken: bool
 ) -> None:
-    result = run_file(FOLDER / f"{name}.yaml", rules={"tombstone_removal": rule})
+    found = sim.run(FOLDER / f"{name}.yaml", tombstone_removal=rule).recorded
 
-    assert ("consumer-tombstone-visibility" in {v.invariant for v in result.violations}) is broken
+    assert ("consumer-tombstone-visibility" in {v.invariant for v in found.violations}) is broken

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+import sim
 from sim.errors import BadInput
 from sim.rules import RULES
 from sim.studies.matrix import AS_WRITTEN, Choice, Matrix, choice_of, choices_of, make_matrix
@@ -16,7 +17,6 @@ from sim.studies.matrix_page import (
     prices_table,
     scenarios_table,
 )
-from sim.suite import run_file
 
 ROOT = Path(__file__).parents[2]
 KIP280 = ROOT / "scenarios/kip280"
@@ -46,9 +46,9 @@ def cells(rows: list[dict[str, str]], name: str) -> list[str]:
 def test_every_cell_is_what_running_the_scenario_under_that_rule_says(path: Path) -> None:
     [line] = matrix_of(path).lines
     for fix, outcome in zip(FIXES, line.outcomes[0], strict=True):
-        run = run_file(path, rules={"fix": fix})
+        run = sim.run(path, fix=fix).recorded
         assert outcome.violated == tuple(dict.fromkeys(v.invariant for v in run.violations))
-        assert outcome.counters == run.detail.get("counters", outcome.counters)
+        assert outcome.counters == (run.counters or outcome.counters)
 
 
 @pytest.mark.parametrize(

@@ -170,7 +170,7 @@ def test_a_file_that_is_named_is_never_left_out(fill: Fill) -> None:
     found = collect([folder / "plan.yaml", folder / "notes.md"])
 
     assert [message.partition(": ")[2] for message in found.refused.values()] == [
-        "format: replog-sweep/1: a sweep plan; use it with: replog sweep s/plan.yaml",
+        "format: replog-sweep/1: a sweep plan; run it with: replog sweep s/plan.yaml",
         "expected fields, not null",
     ]
 

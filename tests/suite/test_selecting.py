@@ -7,9 +7,9 @@ from _pytest.mark.expression import Expression  # private: an oracle, and nothin
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sim import load
 from sim.errors import BadInput
 from sim.suite import collect
-from sim.suite.running import run_file
 from sim.suite.selecting import chooser, names_of, select, tags_of
 from tests.suite.conftest import GOOD, Fill
 
@@ -123,7 +123,7 @@ def test_tags_are_words_in_every_format(fill: Fill, kind: str, tags: str, wrong:
     path = fill({"x.yaml": f"{text}tags: {tags}\n"}) / "x.yaml"
 
     with pytest.raises(BadInput) as refused:
-        run_file(path)
+        load(path)
 
     assert wrong in str(refused.value)
 

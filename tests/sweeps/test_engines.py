@@ -14,10 +14,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from sim.errors import BadInput
-from sim.sweeps import find_run, load_sweep, load_violations, replay
+from sim.sweeps import find_run, load_sweep, load_violations, scenario_of_run
 from sim.sweeps.columns import TIMING_COLUMNS, runs_schema
 from sim.sweeps.plan import number_runs
 from sim.sweeps.runner import EngineName, run_sweep
+from sim.timed_run import run_scenario
 from tests.sweeps.conftest import ROOT
 from tests.sweeps.fakes import FAR, TWO_ENVIRONMENTS, deadly, plan, quick, simulating_here, slow
 
@@ -273,7 +274,7 @@ def test_simulated_runs_are_the_same_on_both_engines_and_replay_to_their_digests
 
     assert_same(out, simulated)
     for run_id in (0, 5, 11):
-        row, made = find_run(out, run_id), replay(out, run_id)
+        row, made = find_run(out, run_id), run_scenario(scenario_of_run(out, run_id))
         assert row["error"] is None
         assert (made.digest, made.verdict) == (row["digest"], row["verdict"])
         assert made.rules.cleaner.fix == row["fix"]

@@ -1,0 +1,226 @@
+"""`replog run`, `replog replay`: one scenario file, and one row of a sweep once more."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from sim.cli.arguments import (
+    Command,
+    FailuresIn,
+    Folder,
+    GivenRules,
+    Json,
+    SeedOf,
+    TraceOut,
+    shipped,
+)
+from sim.cli.explaining import Explain, in_json, print_explanation
+from sim.cli.opening import run_at
+from sim.cli.output import (
+    EXIT_FAILED,
+    EXIT_INCONCLUSIVE,
+    print_counters,
+    print_json,
+    print_violations,
+    tell,
+)
+from sim.cli.signatures import Argument
+from sim.cli.values import Number
+from sim.errors import BadInput
+from sim.foreign import shell
+from sim.limits import RUN
+
+if TYPE_CHECKING:
+    from sim.api.runs import Run
+    from sim.recorded import Recorded
+
+
+@dataclass(frozen=True, kw_only=True)
+class Wanted:
+    """What is told of a run, and what is kept of it."""
+
+    explain: Explain = None
+    trace: TraceOut = None
+    failures: FailuresIn = None
+    as_json: Json = False
+
+
+def run(
+    file: Annotated[Path, Argument(shipped)],
+    *,
+    seed: SeedOf = None,
+    rule: GivenRules = None,
+    wanted: Wanted,
+) -> int:
+    """Run one scenario or story and compare it with what it expects.
+
+    With --json each violation tells when it was judged, `at_ms` or `step`, and `since` when it was
+    so, in the same unit.
+
+    Args:
+        file: A story or a timed scenario, YAML or JSON; or the id of a shipped one.
+    """
+    if file.is_dir():
+        command = shell.command(["replog", "suite", file])
+        raise BadInput(f"{file}: is a folder; run what is in it with: {command}")
+    _check_trace(wanted, read=[file])
+    started = time.perf_counter()
+    made = run_at(file, seed=seed, rule=rule)
+    found = made.recorded
+    took_ms = round((time.perf_counter() - started) * 1000)
+    scenario = made.scenario
+    _tell(
+        made,
+        wanted,
+        failed=found.exit_code != 0,
+        document=_with_since(found) if wanted.as_json else {},
+        head=[f"{scenario.id}: {scenario.title}" if scenario.title else scenario.id],
+        tail=[
+            *(f"  {line}" for line in found.notes),
+            *(f"  not as expected: {line}" for line in found.differences),
+            f"{_verdict(found)}; expectation {'NOT ' if found.exit_code else ''}met; {took_ms} ms",
+            *([f"reproduce: {made.command}"] if found.exit_code else []),
+        ],
+    )
+    return found.exit_code
+
+
+def replay(
+    folder: Folder,
+    run_id: Annotated[int, Argument(Number(0, limit=RUN), "RUN_ID")],
+    *,
+    wanted: Wanted,
+) -> int:
+    """Run one row of a sweep again, in full, and compare its digest with the row's.
+
+    A folder with `plan.json` alone is enough to run it; then there is nothing to compare with.
+
+    Args:
+        run_id: The run's number in the table.
+    """
+    from sim.api.runs import Run
+    from sim.rules.rules import shown
+    from sim.sweeps import has_runs, is_finished
+
+    if not folder.is_dir():
+        raise BadInput(f"{folder}: no such folder")
+    _check_trace(wanted)
+    there = run_at(folder, run_id)
+    if has_runs(folder) and not is_finished(folder):
+        tell(f"replog: {folder}: the sweep is not finished; --resume finishes it", sys.stderr)
+    assert there.row is not None
+    made = Run(there.scenario, row=there.row._replace(digest=None))
+    found, digest = made.recorded, there.row.digest
+    same = None if found.cut_off or not has_runs(folder) else digest == found.digest
+    compared = {
+        True: "reproduced",
+        False: "DIFFERS from the row",
+        None: "compared with nothing: no table of runs here",
+    }
+    changed = made.scenario.changed_rules.items()
+    _tell(
+        made,
+        wanted,
+        failed=bool(found.violations) and same is not False,
+        document={"run_id": run_id, **found.detail, "digest_reproduced": same},
+        head=[
+            f"run {run_id}: {found.id}",
+            f"  rules: {', '.join(f'{name}={shown(value)}' for name, value in changed) or '-'}",
+        ],
+        tail=[
+            f"{_verdict(found)}; digest {compared[same]}",
+            *([f"reproduce: {made.command}"] if same is False else []),
+        ],
+    )
+    if found.cut_off:
+        return EXIT_INCONCLUSIVE
+    return EXIT_FAILED if same is False else 0
+
+
+def _check_trace(wanted: Wanted, read: Iterable[Path] = ()) -> None:
+    if wanted.trace is not None:
+        from sim.files.atomic import check_writable
+
+        check_writable(wanted.trace, what=f"--trace {wanted.trace}", read=list(read))
+
+
+def _tell(
+    made: Run,
+    wanted: Wanted,
+    *,
+    failed: bool,
+    document: dict[str, Any],
+    head: list[str],
+    tail: list[str],
+) -> None:
+    """Writes what is wanted of a run, and tells the rest between `head` and `tail`."""
+    found = made.recorded
+    reasons = None
+    if wanted.explain is not None and (wanted.explain or found.violations):
+        reasons = made.explain(wanted.explain or None)
+    if wanted.trace is not None:
+        made.save_trace(wanted.trace)
+    saved = made.save(wanted.failures) if wanted.failures is not None and failed else None
+    if wanted.as_json:
+        if wanted.failures is not None:
+            document["failure"] = None if saved is None else str(saved)
+        print_json(document if wanted.explain is None else document | in_json(reasons))
+        return
+    for line in head:
+        tell(line)
+    print_violations(found.violations, unit=found.unit)
+    _show_detail(found)
+    if reasons:
+        print_explanation(reasons, found.violations, unit=found.unit)
+    for line in tail:
+        tell(line)
+    if saved is not None:
+        tell(f"failure: {saved}")
+
+
+def _show_detail(found: Recorded) -> None:
+    detail = found.detail
+    for name, view in detail.get("replicas", {}).items():
+        tell(_replica_line(name, view))
+    if "counters" in detail:
+        print_counters(found.counters)
+        if detail["reached"]:
+            print("  reached: " + ", ".join(detail["reached"]))
+        if detail["outside"]:
+            print(f"  outside the durability contract: {detail['outside']}")
+        print(f"  seed {detail['seed']}, digest {found.digest}")
+
+
+def _replica_line(name: str, view: dict[str, Any]) -> str:
+    state = "up" if view["up"] else "down"
+    return (
+        f"  replica {name} ({state}): {' '.join(view['log']) or 'empty'}"
+        f"  [start {view['start']}, high watermark {view['hw']}, log end {view['leo']}]"
+    )
+
+
+def _with_since(found: Recorded) -> dict[str, Any]:
+    """A run as JSON; each violation also tells since when it was so."""
+    from sim.explain.since import all_since
+
+    document = found.as_json()
+    for name, violations in (("violations", found.violations), ("not_judged", found.not_judged)):
+        since = all_since(found.events, violations, found.rules)
+        rows = zip(document[name], since, strict=True)
+        document[name] = [row | {"since": began} for row, began in rows]
+    return document
+
+
+def _verdict(found: Recorded) -> str:
+    return found.verdict + (f" ({found.reason})" if found.reason else "")
+
+
+COMMANDS = {
+    "run": Command(run, is_one_run=True),
+    "replay": Command(replay, is_one_run=True),
+}
