@@ -10,19 +10,16 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from functools import cache
-from typing import Any, ClassVar, NoReturn, TypeVar, get_args
+from typing import Any, ClassVar, TypeVar, get_args
 
 from sim.errors import BadInput, PluginError, did_you_mean
-from sim.plugin_calls import Guarded, blame, shortly
+from sim.plugin_calls import Guarded, shortly, told
 from sim.trace import Event
 
 Report = Callable[[str | None, int | None, str | None, str], None]
 """Takes a violation: replica, offset, key, sentence."""
 
 _NAME = re.compile(r"(?=.{1,64}$)[a-z][a-z0-9]*(-[a-z0-9]+)*")
-_OFFSETS = range(-(2**63), 2**63)
-VIOLATIONS_MAX = 100_000
-"""Most violations of one invariant of a plugin in one run."""
 
 
 class Invariant:
@@ -67,7 +64,15 @@ class Invariant:
         """Report a violation: what happened, with the numbers in it, and where.
 
         One of the same replica, offset and key counts once in a run.
+
+        Raises:
+            PluginError: A value is of a wrong type, so that no table could hold it.
         """
+        for name, value in (("sentence", sentence), ("replica", replica), ("key", key)):
+            if not isinstance(value, str) and (value is not None or name == "sentence"):
+                raise PluginError(f"{_label(type(self))}: {name} is {shortly(value)}, not a text")
+        if offset is not None and type(offset) is not int:
+            raise PluginError(f"{_label(type(self))}: offset is {shortly(offset)}, not a number")
         self._report(replica, offset, key, sentence)
 
 
@@ -111,11 +116,11 @@ def watch(cls: type[Invariant], history: Any, report: Report) -> dict[type, Call
         PluginError: It cannot be made; its handlers raise it, when they raise anything or report
             what is no violation.
     """
-    label = f"plugin {cls.__module__}: invariant {cls.name}"
+    label = _label(cls)
     try:
-        invariant = cls(history, _Checked(label, report))
-    except BaseException as error:  # noqa: BLE001 - foreign code may raise anything
-        blame(error, label)
+        invariant = cls(history, report)
+    except Exception as error:
+        raise PluginError(f"{label}: raises {told(error)}") from error
     events = events_by_method()
     return {
         events[name]: Guarded(f"{label}, {name}", getattr(invariant, name))
@@ -123,31 +128,8 @@ def watch(cls: type[Invariant], history: Any, report: Report) -> dict[type, Call
     }
 
 
-class _Checked:
-    """Takes the violations of a plugin, and none that a table could not hold."""
-
-    def __init__(self, label: str, report: Report) -> None:
-        self._label = label
-        self._report = report
-        self._left = VIOLATIONS_MAX
-
-    def __call__(
-        self, replica: str | None, offset: int | None, key: str | None, sentence: str
-    ) -> None:
-        for name, text in (("replica", replica), ("key", key)):
-            if text is not None and not isinstance(text, str):
-                self._refuse(f"{name} is {shortly(text)}; allowed: a text, None")
-        if not isinstance(sentence, str) or not sentence.strip():
-            self._refuse(f"its sentence is {shortly(sentence)}; allowed: a text that is not empty")
-        if offset is not None and (type(offset) is not int or offset not in _OFFSETS):
-            self._refuse(f"offset is {shortly(offset)}; allowed: a whole number of 64 bits, None")
-        self._left -= 1
-        if self._left < 0:
-            self._refuse(f"reports more than {VIOLATIONS_MAX:,} violations in one run")
-        self._report(replica, offset, key, sentence)
-
-    def _refuse(self, problem: str) -> NoReturn:
-        raise PluginError(f"{self._label}: {problem}")
+def _label(cls: type[Invariant]) -> str:
+    return f"plugin {cls.__module__}: invariant {cls.name}"
 
 
 def _problem(cls: object) -> str | None:

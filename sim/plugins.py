@@ -12,16 +12,13 @@ from __future__ import annotations
 import os
 import re
 import sys
-import threading
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, redirect_stdout, suppress
+from collections.abc import Callable, Iterable
 from importlib import import_module
 from importlib.util import find_spec
 from itertools import chain
 from pathlib import Path
-from typing import NamedTuple, NoReturn
+from typing import NamedTuple
 
-from sim.bounds import Bounds, bounded
 from sim.compaction.extending import (
     REGISTERED,
     Registered,
@@ -39,7 +36,7 @@ from sim.invariant_plugins import (
     registered_invariants,
 )
 from sim.log import Record
-from sim.plugin_calls import TO_STDERR, told
+from sim.plugin_calls import told
 
 __all__ = [
     "GROUP",
@@ -70,8 +67,6 @@ GROUP = "replog.plugins"
 TRUSTED = "REPLOG_TRUSTED_PLUGINS"
 """Environment variable: modules, separated by commas, that are imported when a plan, or the folder
 of a sweep, names them; `*` = whatever they name."""
-IMPORT_SECONDS = 60.0
-"""How long the import of a plugin may take."""
 _MODULE = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*", re.ASCII)
 _PACKAGE_INFOS = ("*.dist-info", "*.egg-info", "EGG-INFO")
 """Where an installed package says what it is."""
@@ -204,15 +199,14 @@ def _load(module: str, *, folder: str | None) -> None:
     _check_name(module)
     before, laws = len(REGISTERED), len(registered_invariants())
     try:
-        with _at_arms_length():
-            _make_findable(module, folder)
-            import_module(module)
-    except BaseException as error:
+        _make_findable(module, folder)
+        import_module(module)
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - foreign code may raise anything
         forget(before)
         forget_invariants(laws)
-        if isinstance(error, KeyboardInterrupt):
-            raise
-        raise BadInput(f"plugin {module}: {_reason(error)}") from None
+        if isinstance(error, BadInput):
+            raise BadInput(f"plugin {module}: {' '.join(str(error).split())}") from None
+        raise BadInput(f"plugin {module}: cannot be imported: {told(error)}") from None
     if (len(REGISTERED), len(registered_invariants())) == (before, laws) and not (
         registered_by(module) or invariants_by(module)
     ):
@@ -220,12 +214,6 @@ def _load(module: str, *, folder: str | None) -> None:
             f"plugin {module}: registers nothing; allowed: register_strategy, register_fix, "
             "register_tombstone_removal, register_invariant of sim.plugins"
         )
-
-
-def _reason(error: BaseException) -> str:
-    if isinstance(error, BadInput):
-        return " ".join(str(error).split())
-    return f"cannot be imported: {told(error)}"
 
 
 def _check_name(module: object) -> None:
@@ -242,44 +230,6 @@ def _make_findable(module: str, folder: str | None) -> None:
     if folder is not None and folder not in sys.path and find_spec(top) is None:
         sys.path.append(folder)
         _ADDED.append(folder)
-
-
-@contextmanager
-def _at_arms_length() -> Iterator[None]:
-    """What a module prints while it is imported goes to stderr; the current folder stays; it ends.
-
-    Raises BadInput when it takes longer, or more memory, than a run may.
-    """
-    here = os.getcwd()  # noqa: PTH109 - it may be gone, and is never looked into
-    bound = bounded(Bounds(IMPORT_SECONDS))
-    try:
-        with redirect_stdout(TO_STDERR), _no_way_out(), bound:
-            yield
-    finally:
-        with suppress(OSError):
-            os.chdir(here)
-    if bound.reached is not None:
-        raise BadInput(f"its import hit a bound: {bound.reached}")
-
-
-@contextmanager
-def _no_way_out() -> Iterator[None]:
-    """Nobody but a thread of ours ends the process by `os._exit`, with a status that says nothing.
-
-    Raises SystemExit in its place.
-    """
-    leave, importing = os._exit, threading.get_ident()
-
-    def stay(status: int) -> NoReturn:
-        if threading.get_ident() != importing:
-            leave(status)
-        raise SystemExit(f"os._exit({status})")
-
-    os._exit = stay
-    try:
-        yield
-    finally:
-        os._exit = leave
 
 
 def invariants_by(module: str) -> list[str]:
