@@ -27,7 +27,7 @@ class Recorded(NamedTuple):
         differences: Where it is not what the scenario expects; empty = expectation met.
         events: (when, event) in the order in which they happened; empty if nobody wanted them.
         rules: What it is judged by: where rules change on the way, the newest.
-        digest: Of all events, 32 hex digits.
+        known_digest: Of all events, where the run worked it out on its way; None = see `digest`.
         labels: The name of each record by its uid; empty for a timed scenario.
         skews: How far each replica's clock is ahead of simulated time in ms; None = in steps.
         detail: What is told of this kind of run besides: of a story `replicas` and `leader`, of a
@@ -47,7 +47,7 @@ class Recorded(NamedTuple):
     differences: tuple[str, ...]
     events: Sequence[tuple[int, Event]]
     rules: Rules
-    digest: str
+    known_digest: str | None
     labels: Mapping[int, str]
     skews: Mapping[str, int] | None
     detail: Mapping[str, Any]
@@ -60,6 +60,15 @@ class Recorded(NamedTuple):
     def seen(self) -> tuple[Violation, ...]:
         """All violations, those of what is judged first."""
         return (*self.violations, *self.not_judged)
+
+    @property
+    def digest(self) -> str:
+        """Of all events, 32 hex digits."""
+        if self.known_digest is not None:
+            return self.known_digest
+        from sim.trace.digest import digest_of  # what only needs a verdict imports no msgspec
+
+        return digest_of(self.events)
 
     @property
     def unit(self) -> str:
@@ -106,7 +115,6 @@ def record(content: Story | Scenario, *, keep_events: bool = True) -> Recorded:
 def _story(story: Story) -> Recorded:
     from sim.story.driver import idle_steps, run_story
     from sim.story.idle import idle_notes
-    from sim.trace.digest import digest_of
 
     run = run_story(story)
     idle = idle_steps(run)
@@ -119,7 +127,7 @@ def _story(story: Story) -> Recorded:
         differences=tuple(run.differences()),
         events=run.events,
         rules=story.rules,
-        digest=digest_of(run.events),
+        known_digest=None,
         labels=run.labels,
         skews=None,
         detail={
@@ -149,7 +157,7 @@ def _timed(scenario: Scenario, *, keep_events: bool) -> Recorded:
         differences=tuple(differences(scenario, run)),
         events=events,
         rules=promise_of(scenario).rules,
-        digest=run.digest,
+        known_digest=run.digest,
         labels={},
         skews=scenario.clock_skews,
         detail=as_document(run),

@@ -1,9 +1,13 @@
-"""One run as DataFrames: its events, its violations, its replicas, and what their logs hold."""
+"""One run as DataFrames: its events, its violations, its replicas, and what their logs hold.
+
+A column is declared once: its name, its type, what it means, and how it is taken from a row.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from sim.extras import check_extra
 from sim.recorded import Recorded
@@ -15,61 +19,78 @@ if TYPE_CHECKING:
     from sim.check.replica_view import ReplicaView
     from sim.trace import Event
 
+
+class Column(NamedTuple):
+    """A column of a table.
+
+    Attributes:
+        name: Its name.
+        kind: The type of pandas: `category` in order of appearance, `Int64` and `string` where a
+            value may be missing.
+        means: What it means.
+        of: Its value, of what a row is about.
+    """
+
+    name: str
+    kind: str
+    means: str
+    of: Callable[[Any], object]
+
+
+class At(NamedTuple):
+    """What a row of events is about."""
+
+    at: int
+    event: Event
+
+
+class Found(NamedTuple):
+    """What a row of violations is about: one, and since when it was so."""
+
+    found: Any
+    since: int
+
+
+class Held(NamedTuple):
+    """What a row of replicas is about, and with an offset one of records."""
+
+    history: ClusterHistory
+    view: ReplicaView
+    offset: int = 0
+    kind: str = ""
+    uid: int = 0
+
+    @property
+    def known(self) -> Any:
+        """What was written there; None = nothing, or a hole."""
+        return self.history.written.get(self.uid)
+
+    @property
+    def record(self) -> Any:
+        """The record; None for a marker, an empty batch and a hole."""
+        known = self.known
+        return None if known is None or self.kind == "marker" else known.record
+
+    def count(self, *kinds: str) -> int:
+        """How many offsets of the log hold one of these."""
+        return sum(kind in kinds for _, kind, _ in _slots(self.history, self.view))
+
+    @property
+    def committed(self) -> bool:
+        """Whether this is what was committed at the offset."""
+        committed = self.history.committed
+        there = self.known is not None and self.offset < len(committed)
+        return there and committed[self.offset] == self.uid
+
+
 TIME: Final = {
     "at_ms": "simulated time in milliseconds; of a story there is `step` instead",
     "step": "number of the step, from 1; of a timed scenario there is `at_ms` instead",
 }
 """The first column of `events` and `violations`, by the kind of the scenario."""
-
-EVENT_COLUMNS: Final = {
-    "event": "kind of event, a class of `sim.trace`",
-    "replica": "where it happened; missing for what concerns the whole cluster",
-    "peer": "the other party: the leader it copied from, the follower or the consumer it is about",
-    "epoch": "leader epoch it names, or of its batch",
-    "offset": "first offset it is about (inclusive), or the position it moves to",
-    "keys": "keys of its records, joined by spaces",
-    "sentence": "what happened, with the numbers in it",
-}
-"""The other columns of `events`, one row per event; the index is its position, from 0."""
-
-VIOLATION_COLUMNS: Final = {
-    "invariant": "the law that was broken (replog list invariants)",
-    "family": "what kind of thing goes wrong",
-    "replica": "where, if at one replica",
-    "offset": "the offset concerned, if one is",
-    "key": "the key concerned, if one is",
-    "sentence": "what happened, with the numbers in it",
-    "since": "when it began to be so, in the unit of the first column, which is when it was judged",
-}
-"""The other columns of `violations`, one row each, in order of detection."""
-
-REPLICA_COLUMNS: Final = {
-    "replica": "its name",
-    "up": "whether it is up at the end",
-    "leads": "whether it was elected in the newest epoch",
-    "log_start_offset": "first offset of its log (inclusive)",
-    "first_dirty_offset": "below it, everything was cleaned (exclusive)",
-    "high_watermark": "as far as it knows what is committed (exclusive)",
-    "log_end_offset": "where the next record goes (exclusive)",
-    "records": "data records it holds",
-    "tombstones": "of those, deletes",
-}
-"""The columns of `replicas`, one row per replica, as they are at the end."""
-
-RECORD_COLUMNS: Final = {
-    "replica": "whose log",
-    "offset": "from the log start offset to the log end offset",
-    "kind": "record, tombstone, marker (of a transaction), empty batch, or hole",
-    "key": "missing for markers, empty batches, holes and records without a key",
-    "value": "missing for the same, and for null values",
-    "epoch": "leader epoch of its batch",
-    "timestamp_ms": "create time; missing where there is none",
-    "committed": "whether this is what was committed at the offset",
-    "wins": "whether it is the committed, decided record that wins its key",
-}
-"""The columns of `records`, one row per replica and offset, as they are at the end."""
-
 KINDS: Final = ("record", "tombstone", "marker", "empty batch", "hole")
+_KEYS_SHOWN = 8
+"""Keys of one event that are listed."""
 _PEERS = ("leader", "follower", "consumer", "client", "reader")
 _OFFSETS = (
     "offset",
@@ -84,17 +105,100 @@ _OFFSETS = (
     "start",
     "log_end_offset",
 )
-_KEYS_SHOWN = 8
-"""Keys of one event that are listed."""
 
+
+def _sentence_of(row: At) -> str:
+    from sim.trace.sentences import describe
+
+    return describe(row.event)
+
+
+def _of_record(name: str) -> Callable[[Held], object]:
+    return lambda row: None if row.record is None else getattr(row.record, name)
+
+
+def _stamp(row: Held) -> int | None:
+    stamp: int = -1 if row.record is None else row.record.timestamp_ms
+    return None if stamp < 0 else stamp
+
+
+EVENTS: Final = (
+    Column("event", "category", "kind of event, a class of `sim.trace`",
+           lambda row: type(row.event).__name__),
+    Column("replica", "category", "where it happened; missing for what concerns the whole cluster",
+           lambda row: row.event.replica or None),
+    Column("peer", "string", "the other party: the leader it copied from, the follower or the "
+           "consumer it is about", lambda row: _first_of(row.event, _PEERS)),
+    Column("epoch", "Int64", "leader epoch it names, or of its batch",
+           lambda row: _epoch_of(row.event)),
+    Column("offset", "Int64", "first offset it is about (inclusive), or the position it moves to",
+           lambda row: _offset_of(row.event)),
+    Column("keys", "string", "keys of its records, joined by spaces",
+           lambda row: " ".join(_keys_of(row.event)[:_KEYS_SHOWN])),
+    Column("sentence", "string", "what happened, with the numbers in it", _sentence_of),
+)  # fmt: skip
+"""The other columns of `events`, one row per event; the index is its position, from 0."""
+
+VIOLATIONS: Final = (
+    Column("invariant", "category", "the invariant that was broken (replog list invariants)",
+           attrgetter("found.invariant")),
+    Column("family", "category", "what kind of thing goes wrong", attrgetter("found.family")),
+    Column("replica", "category", "where, if at one replica", attrgetter("found.replica")),
+    Column("offset", "Int64", "the offset concerned, if one is", attrgetter("found.offset")),
+    Column("key", "string", "the key concerned, if one is", attrgetter("found.key")),
+    Column("sentence", "string", "what happened, with the numbers in it",
+           attrgetter("found.sentence")),
+    Column("since", "int64", "when it began to be so, in the unit of the first column, which is "
+           "when it was judged", attrgetter("since")),
+)  # fmt: skip
+"""The other columns of `violations`, one row each, in order of detection."""
+
+REPLICAS: Final = (
+    Column("replica", "category", "its name", attrgetter("view.name")),
+    Column("up", "bool", "whether it is up at the end", attrgetter("view.up")),
+    Column("leads", "bool", "whether it was elected in the newest epoch",
+           lambda row: row.view.name == row.history.leader),
+    Column("log_start_offset", "int64", "first offset of its log (inclusive)",
+           attrgetter("view.log_start_offset")),
+    Column("first_dirty_offset", "int64", "below it, everything was cleaned (exclusive)",
+           attrgetter("view.first_dirty_offset")),
+    Column("high_watermark", "int64", "as far as it knows what is committed (exclusive)",
+           attrgetter("view.high_watermark")),
+    Column("log_end_offset", "int64", "where the next record goes (exclusive)",
+           attrgetter("view.log_end_offset")),
+    Column("records", "int64", "data records it holds",
+           lambda row: row.count("record", "tombstone")),
+    Column("tombstones", "int64", "of those, deletes", lambda row: row.count("tombstone")),
+)  # fmt: skip
+"""The columns of `replicas`, one row per replica, as they are at the end."""
+
+RECORDS: Final = (
+    Column("replica", "category", "whose log", attrgetter("view.name")),
+    Column("offset", "int64", "from the log start offset to the log end offset",
+           attrgetter("offset")),
+    Column("kind", "category",
+           "record, tombstone, marker (of a transaction), empty batch, or hole",
+           attrgetter("kind")),
+    Column("key", "string", "missing for markers, empty batches, holes and records without a key",
+           _of_record("key")),
+    Column("value", "string", "missing for the same, and for null values", _of_record("value")),
+    Column("epoch", "Int64", "leader epoch of its batch",
+           lambda row: None if row.known is None else row.known.batch.epoch),
+    Column("timestamp_ms", "Int64", "create time; missing where there is none", _stamp),
+    Column("committed", "bool", "whether this is what was committed at the offset",
+           attrgetter("committed")),
+    Column("wins", "bool", "whether it is the committed, decided record that wins its key",
+           lambda row: row.record is not None and row.record.key is not None
+           and row.history.winners.get(row.record.key) == row.uid),
+)  # fmt: skip
+"""The columns of `records`, one row per replica and offset, as they are at the end."""
 
 COLUMNS: Final = {
-    "events": EVENT_COLUMNS,
-    "violations": VIOLATION_COLUMNS,
-    "replicas": REPLICA_COLUMNS,
-    "records": RECORD_COLUMNS,
+    "events": EVENTS,
+    "violations": VIOLATIONS,
+    "replicas": REPLICAS,
+    "records": RECORDS,
 }
-"""What the columns of each table mean."""
 
 
 def check_pandas() -> None:
@@ -108,131 +212,61 @@ def columns_table(time: str) -> pd.DataFrame:
     import pandas as pd
 
     rows = []
-    for table, meanings in COLUMNS.items():
+    for table, columns in COLUMNS.items():
         if table in ("events", "violations"):
             rows.append((table, time, TIME[time]))
-        rows += [(table, name, meaning) for name, meaning in meanings.items()]
+        rows += [(table, column.name, column.means) for column in columns]
     return pd.DataFrame(rows, columns=["table", "column", "means"])
 
 
 def events_table(recorded: Recorded, time: str) -> pd.DataFrame:
-    """See `EVENT_COLUMNS`; `time` is the column of `TIME` that this kind of run has."""
-    check_pandas()
-    import pandas as pd
-
-    from sim.trace.sentences import describe
-
-    rows = [
-        {
-            time: at,
-            "event": type(event).__name__,
-            "replica": event.replica or None,
-            "peer": next((getattr(event, name) for name in _PEERS if hasattr(event, name)), None),
-            "epoch": _epoch_of(event),
-            "offset": _offset_of(event),
-            "keys": " ".join(_keys_of(event)[:_KEYS_SHOWN]),
-            "sentence": describe(event),
-        }
-        for at, event in recorded.events
-    ]
-    frame = pd.DataFrame(rows, columns=[time, *EVENT_COLUMNS])
+    """See `EVENTS`; `time` is the column of `TIME` that this kind of run has."""
+    rows = [At(at, event) for at, event in recorded.events]
+    frame = _frame((Column(time, "int64", "", attrgetter("at")), *EVENTS), rows)
     frame.index.name = "position"
-    return _typed(
-        frame,
-        integers=["epoch", "offset"],
-        categories=["event", "replica"],
-        texts=["peer", "keys", "sentence"],
-    )
+    return frame
 
 
 def violations_table(recorded: Recorded, time: str) -> pd.DataFrame:
-    """See `VIOLATION_COLUMNS`; `time` as in `events_table`."""
-    check_pandas()
-    import pandas as pd
-
+    """See `VIOLATIONS`; `time` as in `events_table`."""
     from sim.explain.since import all_since
 
     since = all_since(recorded.events, recorded.violations, recorded.rules)
-    rows = [
-        {**found.as_row(when=time), "family": found.family, "since": began}
-        for found, began in zip(recorded.violations, since, strict=True)
-    ]
-    frame = pd.DataFrame(rows, columns=[time, *VIOLATION_COLUMNS])
-    frame = frame.astype({time: "int64", "since": "int64"})
-    return _typed(
-        frame,
-        integers=["offset"],
-        categories=["invariant", "family", "replica"],
-        texts=["key", "sentence"],
-    )
+    rows = list(map(Found, recorded.violations, since))
+    return _frame((Column(time, "int64", "", attrgetter("found.at")), *VIOLATIONS), rows)
 
 
 def replicas_table(recorded: Recorded) -> pd.DataFrame:
-    """See `REPLICA_COLUMNS`."""
-    check_pandas()
-    import pandas as pd
-
+    """See `REPLICAS`."""
     history = _history(recorded)
-    rows = []
-    for view in history.replicas.values():
-        kinds = [kind for _, kind, _ in _slots(history, view)]
-        rows.append(
-            {
-                "replica": view.name,
-                "up": view.up,
-                "leads": view.name == history.leader,
-                "log_start_offset": view.log_start_offset,
-                "first_dirty_offset": view.first_dirty_offset,
-                "high_watermark": view.high_watermark,
-                "log_end_offset": view.log_end_offset,
-                "records": kinds.count("record") + kinds.count("tombstone"),
-                "tombstones": kinds.count("tombstone"),
-            }
-        )
-    frame = pd.DataFrame(rows, columns=list(REPLICA_COLUMNS))
-    return _typed(frame, categories=["replica"])
+    return _frame(REPLICAS, [Held(history, view) for view in history.replicas.values()])
 
 
 def records_table(recorded: Recorded) -> pd.DataFrame:
-    """See `RECORD_COLUMNS`."""
+    """See `RECORDS`."""
+    history = _history(recorded)
+    views = history.replicas.values()
+    frame = _frame(
+        RECORDS, [Held(history, view, *slot) for view in views for slot in _slots(history, view)]
+    )
+    frame["kind"] = frame["kind"].cat.set_categories(list(KINDS))
+    return frame
+
+
+def _frame(columns: Iterable[Column], rows: Sequence[object]) -> pd.DataFrame:
     check_pandas()
     import pandas as pd
 
-    history = _history(recorded)
-    rows = [
-        _record_row(history, view, offset, kind, uid)
-        for view in history.replicas.values()
-        for offset, kind, uid in _slots(history, view)
-    ]
-    frame = pd.DataFrame(rows, columns=list(RECORD_COLUMNS))
-    frame["kind"] = pd.Categorical(frame["kind"], categories=list(KINDS))
-    return _typed(
-        frame,
-        integers=["epoch", "timestamp_ms"],
-        categories=["replica"],
-        texts=["key", "value"],
-    )
-
-
-def _record_row(
-    history: ClusterHistory, view: ReplicaView, offset: int, kind: str, uid: int
-) -> dict[str, Any]:
-    known = history.written.get(uid)
-    record = None if known is None or kind == "marker" else known.record
-    committed = offset < len(history.committed) and history.committed[offset] == uid
-    key = None if record is None else record.key
-    stamp = -1 if record is None else record.timestamp_ms
-    return {
-        "replica": view.name,
-        "offset": offset,
-        "kind": kind,
-        "key": key,
-        "value": None if record is None else record.value,
-        "epoch": None if known is None else known.batch.epoch,
-        "timestamp_ms": None if stamp < 0 else stamp,
-        "committed": known is not None and committed,
-        "wins": key is not None and history.winners.get(key) == uid,
-    }
+    made: dict[str, Any] = {}
+    for column in columns:
+        values = [column.of(row) for row in rows]
+        if column.kind == "category":
+            there = list(dict.fromkeys(value for value in values if value is not None))
+            made[column.name] = pd.Categorical(values, categories=there)
+        else:
+            kind: Any = column.kind
+            made[column.name] = pd.array(values, dtype=kind)
+    return pd.DataFrame(made)
 
 
 def _slots(history: ClusterHistory, view: ReplicaView) -> Iterator[tuple[int, str, int]]:
@@ -261,6 +295,10 @@ def _history(recorded: Recorded) -> ClusterHistory:
     return history
 
 
+def _first_of(event: Event, names: Iterable[str]) -> Any:
+    return next((getattr(event, name) for name in names if hasattr(event, name)), None)
+
+
 def _epoch_of(event: Event) -> int | None:
     batch = getattr(event, "batch", None)
     return getattr(event, "epoch", None) if batch is None else batch.epoch
@@ -270,7 +308,8 @@ def _offset_of(event: Event) -> int | None:
     batch = getattr(event, "batch", None)
     if batch is not None:
         return int(batch.base_offset)
-    return next((getattr(event, name) for name in _OFFSETS if hasattr(event, name)), None)
+    found: int | None = _first_of(event, _OFFSETS)
+    return found
 
 
 def _keys_of(event: Event) -> Sequence[str]:
@@ -280,23 +319,3 @@ def _keys_of(event: Event) -> Sequence[str]:
     records += [*getattr(event, "records", ()), *getattr(event, "removals", ())]
     named = [getattr(event, "key", None), *(record.key for record in records)]
     return list(dict.fromkeys(key for key in named if key is not None))
-
-
-def _typed(
-    frame: pd.DataFrame,
-    *,
-    integers: Sequence[str] = (),
-    categories: Sequence[str] = (),
-    texts: Sequence[str] = (),
-) -> pd.DataFrame:
-    """Integers that may be missing, axes as categories in order of appearance, the rest text."""
-    import pandas as pd
-
-    for name in integers:
-        frame[name] = pd.array(frame[name].tolist(), dtype="Int64")
-    for name in categories:
-        there = list(dict.fromkeys(value for value in frame[name] if isinstance(value, str)))
-        frame[name] = pd.Categorical(frame[name], categories=there)
-    for name in texts:
-        frame[name] = pd.array(frame[name].tolist(), dtype="string")
-    return frame

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
-from sim.cli import output
 from sim.cli.arguments import Command, Json
 from sim.cli.output import EXIT_FAILED, print_json, print_table
 from sim.cli.signatures import Argument
@@ -29,18 +29,17 @@ def list_(
     """
     from sim.cli import listing
 
-    if what == "rules":
-        _list_rules(listing.rules(), as_json)
-        return 0
     if what in listing.FILE_TABLES:
         rows = listing.FILE_TABLES[what](_folder(folder))
     elif what in listing.TABLES:
         rows = listing.TABLES[what]()
     else:
-        allowed = ", ".join(("rules", *listing.TABLES, *listing.FILE_TABLES))
+        allowed = ", ".join((*listing.TABLES, *listing.FILE_TABLES))
         raise BadInput(f"list {told(what)}: allowed: {allowed}")
     if as_json:
         print_json(rows)
+    elif what == "rules":
+        print_table(list(_rule_rows(rows)), texts=True)
     else:
         plain = [
             {name: cell for name, cell in row.items() if not isinstance(cell, dict)} for row in rows
@@ -57,13 +56,21 @@ def _folder(given: Path | None) -> Path:
     return given or (here if here.is_dir() else shipped_folder())
 
 
-def _list_rules(rows: list[dict[str, Any]], as_json: bool) -> None:
-    from sim.cli.rule_blocks import rule_lines
-
-    if as_json:
-        print_json(rows)
-    else:
-        print("\n".join(rule_lines(rows, output.width())))
+def _rule_rows(rows: list[dict[str, Any]]) -> Iterator[dict[str, str]]:
+    """A row for each rule, and one for each of its values below it."""
+    for row in rows:
+        least = f" from {row['minimum']}" if "minimum" in row else ""
+        kind = "" if row["values"] else f"a {row['kind']}{least}, "
+        means = f"{row['decides']} ({kind}default {row['default']})"
+        yield {"rule": row["rule"], "means": means, "source": row["source"], "example": ""}
+        for value in row["values"]:
+            plugin = f" (plugin {value['plugin']})" if value["plugin"] else ""
+            yield {
+                "rule": f"  {value['value']}",
+                "means": value["means"] or "(its module does not say what it means)",
+                "source": f"{value['source']}{plugin}",
+                "example": Path(value["example"]).stem,  # which `replog run` takes as well
+            }
 
 
 def capacity(

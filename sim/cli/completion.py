@@ -97,7 +97,7 @@ def _names_of(command: str) -> Mapping[str, list[str]]:
     everywhere = {"rule": [*(f"preset={name}" for name in PRESETS), *rules]}
     everywhere |= dict.fromkeys(("invariant", "explain", "fail_on", "compare"), invariants)
     own: dict[str, dict[str, Any]] = {
-        "list": {"what": ["rules", *listing.TABLES, *listing.FILE_TABLES]},
+        "list": {"what": [*listing.TABLES, *listing.FILE_TABLES]},
         "new": {"kind": list(new.kinds())},
         "sweep": {"engine": ["spark", "process"]},
         "completion": {"shell": list(SHELLS)},

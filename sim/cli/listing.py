@@ -93,6 +93,7 @@ def reached() -> Rows:
 
 
 TABLES: dict[str, Callable[[], Rows]] = {
+    "rules": rules,
     "presets": presets,
     "invariants": invariants,
     "reached": reached,
@@ -102,7 +103,7 @@ TABLES: dict[str, Callable[[], Rows]] = {
     "columns": references.columns,
     "limits": references.limits,
 }
-"""What `replog list` can show without looking at any file, beside the rules."""
+"""What `replog list` can show without looking at any file."""
 
 
 def scenarios(folder: Path) -> Rows:

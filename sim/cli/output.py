@@ -12,7 +12,7 @@ from sim.cli.streams import beneath
 from sim.foreign.lines import one_line
 
 if TYPE_CHECKING:
-    from rich.console import Console
+    from rich.console import Console, JustifyMethod
 
 EXIT_FAILED = 1
 EXIT_BAD_INPUT = 2
@@ -118,7 +118,8 @@ def print_table(rows: Cells, *, texts: bool = False) -> None:
     table = Table(box=None, pad_edge=False)
     for index, name in enumerate(shown[0]):
         left = texts or index == 0
-        table.add_column(name, justify="left" if left else "right", no_wrap=index == 0)
+        side: JustifyMethod = "left" if left else "right"
+        table.add_column(name, justify=side, no_wrap=index == 0, overflow="fold")
     for row in shown:
         table.add_row(*row.values())
     console.print(table)

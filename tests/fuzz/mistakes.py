@@ -55,7 +55,7 @@ values = st.one_of(
     scalars,
     st.lists(scalars, max_size=2),
     st.dictionaries(st.text(max_size=4), scalars, max_size=2),
-    st.sampled_from((60, 2_000)).map(nested),
+    st.sampled_from((60, 200)).map(nested),
     st.builds(lambda one: [one] * 20_000, scalars),
 )
 
@@ -153,7 +153,8 @@ ANY_FILE = (
 
 def _documents(contents: Sequence[bytes], commands: Sequence[tuple[str, ...]]) -> Cases:
     parsed = st.sampled_from(contents).map(yaml.safe_load)
-    spoilt = st.sampled_from([*contents, LAUGHTER.encode()]).flatmap(damaged)
+    strange = [LAUGHTER.encode(), b"[" * 50_000, b"{a: " * 5_000]
+    spoilt = st.sampled_from([*contents, *strange]).flatmap(damaged)
     content = st.one_of(*[parsed.flatmap(written)] * 3, spoilt)
     return st.builds(_case, st.sampled_from(commands), content)
 
