@@ -247,9 +247,9 @@ class Complaints:
         return len(self.told) >= ENOUGH
 
     def end(self) -> None:
-        """Raise BadInput with all of them, unless nothing was wrong."""
+        """Raise BadInput with all of them, each once, unless nothing was wrong."""
         if self.told:
-            raise BadInput(*self.told)
+            raise told_together(list(dict.fromkeys(self.told)))
 
 
 def listed(values: Iterable[object]) -> str:

@@ -1,21 +1,23 @@
 """From a document to a validated pydantic model, with all problems as `file:line: field: ...`.
 
-Pydantic takes a while to import: stories and log files are read without it.
+Pydantic takes a while to import: stories are read without it.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any, TypeVar
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
 from sim.errors import BadInput
 from sim.files.document import (
     ENOUGH,
     Document,
     Location,
+    Place,
+    listed,
     shown,
     told_together,
     unknown_field,
@@ -24,24 +26,42 @@ from sim.files.document import (
 from sim.limits import CHECKED_VALUES, in_words
 
 M = TypeVar("M", bound=BaseModel)
+T = TypeVar("T")
 
 
 _EXPECTED = "expected "
-_KINDS = {
-    "int_type": "a whole number",
-    "int_from_float": "a whole number",
-    "float_type": "a number",
-    "string_type": "text",
-    "bool_type": "true or false",
-    "list_type": "a list",
-    "tuple_type": "a list",
-    "none_required": "null",
+_SAID = {
+    "limit": "{problem}",
+    "value_error": "{error}",
+    "missing": "missing",
+    "json_invalid": "has half a character (a lone surrogate)",  # all else was written as JSON
+    "int_type": "expected a whole number, not {shown}",
+    "int_from_float": "expected a whole number, not {shown}",
+    "float_type": "expected a number, not {shown}",
+    "finite_number": "expected a finite number, not {shown}",
+    "string_type": "expected text, not {shown}",
+    "bool_type": "expected true or false, not {shown}",
+    "list_type": "expected a list, not {shown}",
+    "tuple_type": "expected a list, not {shown}",
+    "none_required": "expected null, not {shown}",
+    "greater_than_equal": "{number} is below the smallest allowed, {ge}",
+    "less_than_equal": "{number} is above the largest allowed, {le}",
+    "too_short": "expected at least {min_length} of these, not {actual_length}",
+    "too_long": "expected at most {max_length} of these, not {actual_length}",
 }
-"""What is said of a value that is of another type, by pydantic's name for that."""
-_BOUNDS = {
-    "greater_than_equal": ("ge", "below the smallest"),
-    "less_than_equal": ("le", "above the largest"),
-}
+"""What is said of a value, by pydantic's name for what is wrong with it."""
+
+
+class Part(BaseModel):
+    """A part of a file that people write, strictly read: numbers are no text, nor text numbers."""
+
+    model_config = ConfigDict(
+        strict=True,
+        frozen=True,
+        extra="forbid",
+        use_attribute_docstrings=True,
+        allow_inf_nan=False,
+    )
 
 
 def validate(document: Document, model: type[M]) -> M:
@@ -53,10 +73,35 @@ def validate(document: Document, model: type[M]) -> M:
     if _has_more_values(document.data, CHECKED_VALUES.most):
         hint = "what producers write may stand in a file of its own, workload.trace"
         document.top.fail(f"more than {CHECKED_VALUES.most:,} values; {hint}")
+    return shaped(document.data, document.top, TypeAdapter(model))
+
+
+def shaped(
+    value: object, place: Place, adapter: TypeAdapter[T], *, apart: Collection[str] = ()
+) -> T:
+    """The value at `place` as a model.
+
+    Args:
+        value: As the file has it.
+        place: Where it stands.
+        adapter: Of the model.
+        apart: Fields whose items somebody else reads, one after the other: what has them is read as
+            if it had none, so that a large file is never in memory twice.
+
+    Raises:
+        BadInput: One line per problem, `file:line: field: what is wrong, what is allowed`.
+    """
+    if isinstance(value, dict):
+        beside = {name: type(value[name])() for name in apart if _holds_items(value.get(name))}
+        value = {**value, **beside}
     try:
-        return model.model_validate_json(json.dumps(document.data))
+        return adapter.validate_json(json.dumps(value))
     except ValidationError as error:
-        raise _bad_input(document, error, model) from None
+        raise _bad_input(place, error, adapter) from None
+
+
+def _holds_items(value: object) -> bool:
+    return isinstance(value, list | dict)
 
 
 def _has_more_values(data: Any, most: int) -> bool:
@@ -70,21 +115,26 @@ def _has_more_values(data: Any, most: int) -> bool:
     return found > most
 
 
-def _bad_input(document: Document, error: ValidationError, model: type[BaseModel]) -> BadInput:
-    schema = model.model_json_schema()
-    found: dict[tuple[int, str], list[str]] = {}
+def _bad_input(place: Place, error: ValidationError, adapter: TypeAdapter[Any]) -> BadInput:
+    document, schema = place.document, adapter.json_schema()
+    found: dict[tuple[int, str], tuple[Location, list[str]]] = {}
     errors = error.errors(include_url=False)
     for item in errors[:ENOUGH]:
         if item["type"] == "too_short" and item["input"]:
             continue  # nothing valid was left; each item has a message of its own
-        location = item["loc"]
-        parent = location if item["type"].endswith("_type") else location[:-1]
-        fields = _fields_allowed(schema, document.existing(parent))
-        text = _explain(item["type"], item, fields, location)
-        place = (document.line_of(location) or 0, document.problem(location, ""))
-        found.setdefault(place, []).append(text)
+        way = item["loc"]
+        if item["type"].startswith("union_tag"):
+            tag = item["ctx"]["discriminator"].strip("'")
+            text, way = _wrong_tag(tag, item["input"], _parts_at(schema, way)), (*way, tag)
+        else:
+            parts = _parts_at(schema, way if item["type"].endswith("_type") else way[:-1])
+            fields = list(dict.fromkeys(name for one in parts for name in _fields_of(one)))
+            text = _explain(item["type"], item, fields, way)
+        location = (*place.location, *way)
+        where = (document.line_of(location) or 0, document.name_of(location))
+        found.setdefault(where, (location, []))[1].append(text)
     in_order = sorted(found.items(), key=lambda one: one[0][0])
-    lines = [start + _either(texts) for (_line, start), texts in in_order]
+    lines = [document.problem(way, _either(texts)) for _where, (way, texts) in in_order]
     return told_together(lines, more=max(0, len(errors) - ENOUGH))
 
 
@@ -100,28 +150,28 @@ def _either(texts: list[str]) -> str:
 
 def _explain(kind: str, item: Any, fields: list[str], location: Location) -> str:
     """What pydantic found, in one clause."""
-    if kind == "limit":
-        return str(item["ctx"]["problem"])
-    if kind == "missing":
-        return "missing"
+    given, context = item["input"], item.get("ctx", {})
+    if kind in _SAID:
+        number = in_words(given) if isinstance(given, int | float) else ""
+        return _SAID[kind].format(shown=shown(given), number=number, **context)
     if kind in {"extra_forbidden", "unexpected_keyword_argument"}:
         return unknown_field(str(location[-1]), fields)
-    given = item["input"]
     if kind in {"literal_error", "enum"}:
-        allowed = [part.strip("'") for part in _split(item["ctx"]["expected"])]
+        allowed = [part.strip("'") for part in _split(context["expected"])]
         return unknown_value(given, allowed)
-    if kind == "value_error":
-        return str(item["ctx"]["error"])
     if kind in {"model_type", "model_attributes_type", "dataclass_type", "dict_type"}:
         names = f"; allowed: {', '.join(fields)}" if fields else ""
         return f"expected fields, not {shown(given)}{names}"
-    if kind in _KINDS:
-        return f"{_EXPECTED}{_KINDS[kind]}, not {shown(given)}"
-    for which, (bound, beyond) in _BOUNDS.items():
-        if kind == which:
-            return f"{in_words(given)} is {beyond} allowed, {item['ctx'][bound]}"
     text: str = item["msg"].replace("Input should", "should")
     return f"{text[0].lower()}{text[1:]}, not {shown(given)}"
+
+
+def _wrong_tag(tag: str, given: Mapping[str, Any], parts: list[Mapping[str, Any]]) -> str:
+    """What is said about the field `tag`, which tells which of `parts` an object is."""
+    allowed = [_fields_of(one)[tag]["const"] for one in parts]
+    if given.get(tag) is None:
+        return f"missing; allowed: {listed(allowed)}"
+    return unknown_value(given[tag], allowed, what=tag)
 
 
 def _split(expected: str) -> list[str]:
@@ -129,21 +179,31 @@ def _split(expected: str) -> list[str]:
     return expected.replace(" or ", ", ").split(", ")
 
 
-def _fields_allowed(schema: Mapping[str, Any], location: Location) -> list[str]:
-    """Names of the fields that may stand at `location`, out of the model's own JSON Schema."""
-    candidates = _alternatives(schema, schema)
+def _parts_at(schema: Mapping[str, Any], location: Location) -> list[Mapping[str, Any]]:
+    """What may stand at `location`, out of the model's own JSON Schema.
+
+    Pydantic's way to a value has the names of alternatives in it; one that is the value of a field,
+    such as the op of a step, tells which of them is meant.
+    """
+    parts = _alternatives(schema, schema)
     for step in location:
         following = []
-        for candidate in candidates:
-            if step in candidate.get("properties", {}):
-                following.append(candidate["properties"][step])
-            elif isinstance(step, int) and "items" in candidate:
-                following.append(candidate["items"])
+        for part in parts:
+            fields = _fields_of(part)
+            if isinstance(step, int):
+                following += [part["items"]] if "items" in part else []
+            elif step in fields:
+                following.append(fields[step])
+            elif any(field.get("const") == step for field in fields.values()):
+                following.append(part)
         if following:
-            candidates = [
-                alternative for one in following for alternative in _alternatives(one, schema)
-            ]
-    return list(dict.fromkeys(name for c in candidates for name in c.get("properties", {})))
+            parts = [found for one in following for found in _alternatives(one, schema)]
+    return parts
+
+
+def _fields_of(part: Mapping[str, Any]) -> Mapping[str, Any]:
+    found: Mapping[str, Any] = part.get("properties", {})
+    return found
 
 
 def _alternatives(part: Mapping[str, Any], schema: Mapping[str, Any]) -> list[Mapping[str, Any]]:

@@ -2,37 +2,33 @@
 
 from __future__ import annotations
 
+from typing import Annotated, Any, Literal, get_args
+
+from annotated_types import Ge, Le
+
+from sim.files.bounds import Within
 from sim.files.document import Place, listed, shown
-from sim.files.fields import MAX_LONG, Fields, as_integer, as_list, as_object, as_text
-from sim.limits import BATCH_OFFSETS, HEADERS, LEADER_EPOCH, PRODUCER_EPOCH
+from sim.files.models import Part
+from sim.limits import BATCH_OFFSETS, HEADERS, LEADER_EPOCH, LONG, PRODUCER_EPOCH
 from sim.log import Batch, Control, Record
 from sim.log.old_formats import OldBatch, old_batch
 from sim.log.producers import MAX_SEQUENCE
 from sim.log.record import BATCH_HEADER_BYTES, control_size, size_of
-from sim.logfile.content import bytes_at, text_at
+from sim.logfile.content import Content, HeaderContent
 from sim.logfile.rules import LogRules
 
-BATCH_FIELDS = (
-    "base_offset",
-    "last_offset",
-    "epoch",
-    "producer_id",
-    "producer_epoch",
-    "base_sequence",
-    "transactional",
-    "control",
-    "timestamp_ms",
-    "delete_horizon_ms",
-    "records",
-    "magic",
-    "timestamp_type",
-    "compression",
-)
-RECORD_FIELDS = ("offset", "key", "value", "timestamp_ms", "headers", "marker", "flag")
-LOG_APPEND_TIME = "LogAppendTime"
-TIMESTAMP_TYPES = ("CreateTime", LOG_APPEND_TIME)
-COMPRESSIONS = ("none", "gzip", "snappy", "lz4", "zstd")
+Natural = Annotated[int, Ge(0), Le(LONG)]
+"""An offset, a number of bytes, or a time that has to be there, in ms."""
+Positive = Annotated[int, Ge(1), Le(LONG)]
+OrNone = Annotated[int, Ge(-1), Le(LONG)]
+"""An id, an offset or a time in ms; -1 = none."""
+
+ControlName = Literal["COMMIT", "ABORT", "LEADER_CHANGE"]
+"""What a control batch may say; other kinds stand in logs that no cleaner is given."""
+TimestampType = Literal["CreateTime", "LogAppendTime"]
+Compression = Literal["none", "gzip", "snappy", "lz4", "zstd"]
 """What survives is the same under each of them; sizes are those without any."""
+
 _NOT_IN_OLD: dict[str, object] = {
     "epoch": -1,
     "producer_id": -1,
@@ -43,127 +39,151 @@ _NOT_IN_OLD: dict[str, object] = {
     "delete_horizon_ms": None,
 }
 """What batches before magic 2 have no place for, each with the value that says so."""
-MARKERS = (Control.COMMIT.value, Control.ABORT.value)
-CONTROLS = (*MARKERS, Control.LEADER_CHANGE.value)
-"""What a control batch may say; other kinds stand in logs that no cleaner is given."""
 MAGIC = 2
 """The format of a batch that does not say which it has."""
 
 
-def batch_at(value: object, place: Place, rules: LogRules) -> Batch:
-    """The batch at `place` of a log file.
+class RecordLine(Part):
+    """A record as a file gives it."""
+
+    offset: Natural
+    key: Content | None = None
+    value: Content | None = None
+    timestamp_ms: OrNone | None = None
+    headers: Annotated[tuple[tuple[str, HeaderContent], ...], Within(HEADERS)] | None = None
+    marker: ControlName | None = None
+    flag: bool | None = None
+    """The tombstone attribute of KIP-87."""
+
+
+class BatchLine(Part):
+    """A batch as a file gives it."""
+
+    base_offset: Natural
+    last_offset: Annotated[int, Ge(0), Le(LONG - 1)]  # the log end offset is one more
+    epoch: Annotated[int, Ge(-1), Le(LEADER_EPOCH.most)] | None = None
+    producer_id: OrNone | None = None
+    producer_epoch: Annotated[int, Ge(-1), Le(PRODUCER_EPOCH.most)] | None = None
+    base_sequence: Annotated[int, Ge(-1), Le(MAX_SEQUENCE)] | None = None
+    transactional: bool | None = None
+    control: ControlName | None = None
+    timestamp_ms: OrNone | None = None
+    delete_horizon_ms: Natural | None = None
+    records: tuple[RecordLine, ...]
+    magic: Annotated[int, Ge(0), Le(MAGIC)] | None = None
+    timestamp_type: TimestampType | None = None
+    compression: Compression | None = None
+
+
+def _or(value: int | None, default: int) -> int:
+    return default if value is None else value
+
+
+def batch_of(line: BatchLine, place: Place, rules: LogRules) -> Batch:
+    """The batch that a file gives at `place`.
 
     Raises:
-        BadInput: A field is missing, unknown or of the wrong kind; offsets do not ascend or lie
-            outside the batch; it is a marker that no transaction could have.
+        BadInput: Offsets do not ascend or lie outside the batch; its format has no place for what
+            it says; it is a marker that no transaction could have.
     """
-    fields = Fields(value, place, BATCH_FIELDS)
-    fields.require("base_offset", "last_offset", "records")
-    base = fields.integer("base_offset")
-    last = fields.integer("last_offset", maximum=MAX_LONG - 1)  # the log end offset is one more
+    base, last = line.base_offset, line.last_offset
     if last < base:
-        fields.fail("last_offset", f"{last} is below the base offset {base}")
-    fields.at("last_offset").check(BATCH_OFFSETS.too_many(last - base, "offsets after the first"))
-    magic = fields.integer("magic", MAGIC, maximum=MAGIC)
-    if magic < MAGIC:
-        return _old_batch(fields, base, last, magic, rules)
-    control = fields.choice("control", CONTROLS)
-    horizon = fields.maybe_integer("delete_horizon_ms")
-    records = _records(fields, base, last, rules, control=control)
-    producer_id = fields.integer("producer_id", -1, minimum=-1)
-    transactional = fields.boolean("transactional", default=False)
+        place.at("last_offset").fail(f"{last} is below the base offset {base}")
+    offsets = BATCH_OFFSETS.too_many(last - base, "offsets after the first")
+    place.at("last_offset").check(offsets)
+    if line.magic is not None and line.magic < MAGIC:
+        return _old_batch(line, line.magic, place, rules)
+    records = tuple(_records(line, place, rules))
+    for index, record in enumerate(records):
+        if not base <= record.offset <= last:
+            at = place.at("records").at(index).at("offset")
+            at.fail(f"{record.offset} is outside its batch, {base} to {last}")
+    producer_id, transactional = _or(line.producer_id, -1), bool(line.transactional)
     if transactional and producer_id < 0:
-        fields.fail("producer_id", "a transaction has a producer; allowed: 0 and above")
-    if control is not None:
-        _check_control(fields, base, last, records, transactional=transactional)
+        place.at("producer_id").fail("a transaction has a producer; allowed: 0 and above")
+    if line.control is not None:
+        _check_control(line, producer_id, place)
+    if line.compression not in {None, "none"} and not records:
+        text = f"{line.compression} of a batch without records; allowed: none"
+        place.at("compression").fail(text)
     largest = max((record.timestamp_ms for record in records), default=-1)
-    timestamp_ms = fields.integer("timestamp_ms", largest, minimum=-1)
-    size_bytes = _size(records, base, control, horizon)
-    _check_compression(fields, records)
-    if fields.choice("timestamp_type", TIMESTAMP_TYPES) == LOG_APPEND_TIME:
+    timestamp_ms = _or(line.timestamp_ms, largest)
+    size_bytes = _size(records, line)
+    if line.timestamp_type == "LogAppendTime":
         records = _at_one_time(records, timestamp_ms)
     return Batch(
         base,
         last,
-        fields.integer("epoch", 0, minimum=-1, limit=LEADER_EPOCH),
+        _or(line.epoch, 0),
         records,
         timestamp_ms,
         size_bytes,
         producer_id,
-        fields.integer("producer_epoch", -1, minimum=-1, limit=PRODUCER_EPOCH),
-        fields.integer("base_sequence", -1, minimum=-1, maximum=MAX_SEQUENCE),
+        _or(line.producer_epoch, -1),
+        _or(line.base_sequence, -1),
         transactional,
-        None if control is None else Control(control),
-        horizon,
+        None if line.control is None else Control(line.control),
+        line.delete_horizon_ms,
     )
 
 
-def _old_batch(fields: Fields, base: int, last: int, magic: int, rules: LogRules) -> OldBatch:
+def _old_batch(line: BatchLine, magic: int, place: Place, rules: LogRules) -> OldBatch:
     """A batch of magic 0 or 1: what its format has no place for cannot be said."""
     for name, none in _NOT_IN_OLD.items():
-        if fields.has(name) and fields.values[name] != none:
-            fields.fail(name, f"a batch of magic {magic} has none; allowed: magic {MAGIC}")
-    records: list[Record] = []
-    for place, value in fields.items("records"):
-        given = as_object(value, place)
-        for name in ("headers", "flag", *(("timestamp_ms",) if magic == 0 else ())):
-            if given.get(name) not in (None, [], -1):
-                place.at(name).fail(f"a record of magic {magic} has none, not {shown(given[name])}")
-        record = _record(value, place, rules, control=None)
-        if records and record.offset <= records[-1].offset:
-            place.at("offset").fail(f"{record.offset} is not above {records[-1].offset}")
-        records.append(record._replace(flagged=None))
+        if getattr(line, name) not in (None, none):
+            place.at(name).fail(f"a batch of magic {magic} has none; allowed: magic {MAGIC}")
+    for index, given in enumerate(line.records):
+        beside: dict[str, Any] = {"headers": given.headers, "flag": given.flag}
+        beside |= {"timestamp_ms": given.timestamp_ms} if magic == 0 else {}
+        for name, value in beside.items():
+            if value not in (None, (), -1):
+                at = place.at("records").at(index).at(name)
+                at.fail(f"a record of magic {magic} has none, not {shown(value)}")
+    records = tuple(one._replace(flagged=None) for one in _records(line, place, rules))
     if not records:
-        fields.fail("records", f"a batch of magic {magic} has at least one record")
-    for name, of, record in (("base_offset", base, records[0]), ("last_offset", last, records[-1])):
-        if of != record.offset:
-            end = "begins at its first" if name == "base_offset" else "ends at its last"
-            fields.fail(name, f"a batch of magic {magic} {end} record, {record.offset}, not {of}")
-    compression = fields.choice("compression", COMPRESSIONS)
-    if compression == "zstd" or (compression == "none" and len(records) > 1):
-        allowed = listed(COMPRESSIONS[1:4])
+        place.at("records").fail(f"a batch of magic {magic} has at least one record")
+    ends = (("base_offset", "begins at its first", 0), ("last_offset", "ends at its last", -1))
+    for name, end, index in ends:
+        of, offset = getattr(line, name), records[index].offset
+        if of != offset:
+            place.at(name).fail(f"a batch of magic {magic} {end} record, {offset}, not {of}")
+    if line.compression == "zstd" or (line.compression == "none" and len(records) > 1):
+        allowed = listed(get_args(Compression)[1:4])
         why = f"what holds several records of magic {magic} is compressed"
-        fields.fail("compression", f"{why}, and not by zstd; allowed: {allowed}")
-    if fields.choice("timestamp_type", TIMESTAMP_TYPES) == LOG_APPEND_TIME:
+        place.at("compression").fail(f"{why}, and not by zstd; allowed: {allowed}")
+    if line.timestamp_type == "LogAppendTime":
         if magic == 0:
-            fields.fail("timestamp_type", "a batch of magic 0 has no time; allowed: magic 1 and 2")
+            text = "a batch of magic 0 has no time; allowed: magic 1 and 2"
+            place.at("timestamp_type").fail(text)
         largest = max(record.timestamp_ms for record in records)
-        appended_ms = fields.integer("timestamp_ms", largest, minimum=-1)
-        records = list(_at_one_time(tuple(records), appended_ms))
-    made = old_batch(magic, tuple(records))
-    largest = fields.integer("timestamp_ms", made.timestamp_ms, minimum=-1)
-    if largest != made.timestamp_ms:
+        records = _at_one_time(records, _or(line.timestamp_ms, largest))
+    made = old_batch(magic, records)
+    if line.timestamp_ms not in (None, made.timestamp_ms):
         text = f"a batch of magic {magic} has that of its records, {made.timestamp_ms}"
-        fields.fail("timestamp_ms", f"{text}, not {largest}")
+        place.at("timestamp_ms").fail(f"{text}, not {line.timestamp_ms}")
     return made
 
 
-def _check_control(
-    fields: Fields, base: int, last: int, records: tuple[Record, ...], *, transactional: bool
-) -> None:
+def _check_control(line: BatchLine, producer_id: int, place: Place) -> None:
     """A marker is one record, of a producer, in a transaction; an emptied one is just its header.
 
     Its transaction's data may be gone, as it is after cleaning. The change of a leader (KIP-595) is
     nobody's transaction.
     """
-    producer_id = fields.integer("producer_id", -1, minimum=-1)
-    if fields.choice("control", CONTROLS) in MARKERS:
+    if line.control != "LEADER_CHANGE":
         if producer_id < 0:
-            fields.fail("producer_id", "a marker ends the transaction of a producer; it has none")
-        if not transactional:
-            fields.fail("transactional", "a marker ends a transaction; it cannot be false")
+            text = "a marker ends the transaction of a producer; it has none"
+            place.at("producer_id").fail(text)
+        if not line.transactional:
+            place.at("transactional").fail("a marker ends a transaction; it cannot be false")
     elif producer_id >= 0:
-        fields.fail("producer_id", f"a change of the leader has none, not {producer_id}")
-    if last != base:
-        fields.fail("last_offset", f"a marker takes one offset; {last} is not {base}")
-    if len(records) > 1:
-        fields.fail("records", f"a control batch has one record, its marker, not {len(records)}")
-
-
-def _check_compression(fields: Fields, records: tuple[Record, ...]) -> None:
-    compression = fields.choice("compression", COMPRESSIONS)
-    if compression not in {None, "none"} and not records:
-        fields.fail("compression", f"{compression} of a batch without records; allowed: none")
+        place.at("producer_id").fail(f"a change of the leader has none, not {producer_id}")
+    if line.last_offset != line.base_offset:
+        text = f"a marker takes one offset; {line.last_offset} is not {line.base_offset}"
+        place.at("last_offset").fail(text)
+    if len(line.records) > 1:
+        text = f"a control batch has one record, its marker, not {len(line.records)}"
+        place.at("records").fail(text)
 
 
 def _at_one_time(records: tuple[Record, ...], timestamp_ms: int) -> tuple[Record, ...]:
@@ -174,77 +194,50 @@ def _at_one_time(records: tuple[Record, ...], timestamp_ms: int) -> tuple[Record
     return tuple(record._replace(timestamp_ms=timestamp_ms) for record in records)
 
 
-def _size(
-    records: tuple[Record, ...], base: int, control: str | None, horizon_ms: int | None
-) -> int:
+def _size(records: tuple[Record, ...], line: BatchLine) -> int:
     if not records:
         return BATCH_HEADER_BYTES
-    if control is None:
-        return size_of(records, base_offset=base, base_timestamp_ms=horizon_ms)
+    horizon_ms = line.delete_horizon_ms
+    if line.control is None:
+        return size_of(records, base_offset=line.base_offset, base_timestamp_ms=horizon_ms)
     return control_size(records[0].timestamp_ms, horizon_ms)
 
 
-def _records(
-    fields: Fields, base: int, last: int, rules: LogRules, *, control: str | None
-) -> tuple[Record, ...]:
+def _records(line: BatchLine, place: Place, rules: LogRules) -> list[Record]:
+    """The records of a batch; their offsets ascend."""
     found: list[Record] = []
-    for place, value in fields.items("records"):
-        record = _record(value, place, rules, control=control)
+    for index, given in enumerate(line.records):
+        record = _record(given, line.control, place.at("records").at(index), rules)
         if found and record.offset <= found[-1].offset:
-            place.at("offset").fail(f"{record.offset} is not above {found[-1].offset}")
-        if not base <= record.offset <= last:
-            place.at("offset").fail(f"{record.offset} is outside its batch, {base} to {last}")
+            at = place.at("records").at(index).at("offset")
+            at.fail(f"{record.offset} is not above {found[-1].offset}")
         found.append(record)
-    return tuple(found)
+    return found
 
 
-def _record(value: object, place: Place, rules: LogRules, *, control: str | None) -> Record:
-    fields = Fields(value, place, RECORD_FIELDS)
-    offset = fields.integer("offset")
-    key = text_at(fields.values.get("key"), fields.at("key"))
-    text = text_at(fields.values.get("value"), fields.at("value"))
-    marker = fields.choice("marker", CONTROLS)
+def _record(given: RecordLine, control: str | None, place: Place, rules: LogRules) -> Record:
+    marker = given.marker
     if control is None and marker is not None:
-        fields.fail("marker", f"{marker} stands outside a control batch")
+        place.at("marker").fail(f"{marker} stands outside a control batch")
     if control is not None:
         if marker is None:
-            fields.fail("marker", f"missing; the record of a control batch has it: {control}")
+            text = f"missing; the record of a control batch has it: {control}"
+            place.at("marker").fail(text)
         if marker != control:
-            fields.fail("marker", f"{marker} stands in a control batch that says {control}")
-        for name, given in (("key", key), ("value", text)):
-            if given is not None:
-                fields.fail(name, f"a marker has none, not {shown(given)}")
+            place.at("marker").fail(f"{marker} stands in a control batch that says {control}")
+        for name, value in (("key", given.key), ("value", given.value)):
+            if value is not None:
+                place.at(name).fail(f"a marker has none, not {shown(value)}")
+    deletes = given.value is None and control is None
     return Record(
-        offset,
-        key,
-        text,
-        fields.integer("timestamp_ms", -1, minimum=-1),
-        _headers(fields, rules) if fields.has("headers") else (),
-        fields.boolean("flag", default=text is None and control is None),
-        uid=offset + 1,
+        given.offset,
+        given.key,
+        given.value,
+        _or(given.timestamp_ms, -1),
+        tuple(
+            (name, rules.encode(value) if isinstance(value, int) else value)
+            for name, value in given.headers or ()
+        ),
+        deletes if given.flag is None else given.flag,
+        uid=given.offset + 1,
     )
-
-
-def _headers(fields: Fields, rules: LogRules) -> tuple[tuple[str, bytes], ...]:
-    found = []
-    given = list(fields.items("headers"))
-    fields.at("headers").check(HEADERS.too_many(len(given), "headers"))
-    for place, pair in given:
-        items = as_list(pair, place)
-        if len(items) != 2:
-            place.fail(f"expected [name, value], not {shown(pair)}")
-        found.append((as_text(items[0], place.at(0)), _content(items[1], place.at(1), rules)))
-    return tuple(found)
-
-
-def _content(value: object, place: Place, rules: LogRules) -> bytes:
-    """A number in the form the rules read, raw bytes in hexadecimal, or text as UTF-8."""
-    if isinstance(value, str):
-        return as_text(value, place).encode()
-    if value is None:
-        return b""
-    if isinstance(value, dict):
-        return bytes_at(value, place)
-    if type(value) is not int:
-        place.fail(f'expected a whole number, text or {{"hex": "80"}}, not {shown(value)}')
-    return rules.encode(as_integer(value, place, minimum=-MAX_LONG - 1))

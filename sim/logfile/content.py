@@ -7,40 +7,67 @@ each such byte (PEP 383), so that equal bytes are equal text, whichever way they
 from __future__ import annotations
 
 import json
+from typing import Annotated, Any
 
-from sim.files.document import Place, shown
-from sim.files.fields import Fields
+from pydantic import PlainValidator, WithJsonSchema
+
+from sim.files.document import shown, unknown_field
+from sim.limits import LONG, in_words
 from sim.log.record import STRAY_BYTES
 
+_HEX: dict[str, Any] = {
+    "type": "object",
+    "properties": {"hex": {"type": "string", "pattern": r"^\s*([0-9A-Fa-f]{2}\s*)*$"}},
+    "additionalProperties": False,
+    "required": ["hex"],
+}
+_TEXT: dict[str, Any] = {"type": "string"}
+_NUMBER = {"type": "integer", "minimum": -LONG - 1, "maximum": LONG}
 
-def text_at(value: object, place: Place) -> str | None:
-    """A key or a value: text, bytes in hexadecimal, or None when there is none.
 
-    Raises:
-        BadInput: It is neither; the text has half of a surrogate pair; the digits are no bytes.
-    """
-    if value is None:
-        return None
+def _text_of(value: object) -> str:
+    """A key or a value: text, or bytes in hexadecimal. Raises ValueError."""
     if isinstance(value, dict):
-        return bytes_at(value, place).decode(errors=STRAY_BYTES)
-    if not isinstance(value, str):
-        place.fail(f'expected text or {{"hex": "ff00"}}, not {shown(value)}')
-    if not value.isascii() and any("\ud800" <= char <= "\udfff" for char in value):
-        place.fail(f'{shown(value)} is no Unicode text; bytes are written {{"hex": "ff00"}}')
+        return _bytes_of(value).decode(errors=STRAY_BYTES)
+    if isinstance(value, str):
+        return value
+    raise ValueError(f'expected text or {{"hex": "ff00"}}, not {shown(value)}')
+
+
+def _header_of(value: object) -> bytes | int:
+    """A header's value: bytes, or a number, which is written in the form that the rules read."""
+    if isinstance(value, dict):
+        return _bytes_of(value)
+    if value is None or isinstance(value, str):
+        return (value or "").encode()
+    if type(value) is not int:
+        text = f'expected a whole number, text or {{"hex": "80"}}, not {shown(value)}'
+        raise ValueError(text)
+    if not -LONG - 1 <= value <= LONG:
+        raise ValueError(f"{in_words(value)} does not fit 64 bits")
     return value
 
 
-def bytes_at(value: dict[str, object], place: Place) -> bytes:
-    """The bytes of `{"hex": "ff00"}`.
-
-    Raises:
-        BadInput: Another field, or no pairs of hexadecimal digits.
-    """
-    digits = Fields(value, place, ("hex",)).maybe_text("hex")
+def _bytes_of(value: dict[str, object]) -> bytes:
+    for name in value:
+        if name != "hex":
+            raise ValueError(f"{name}: {unknown_field(name, ['hex'])}")
+    digits = value.get("hex")
     try:
-        return bytes.fromhex(digits if digits is not None else "?")
+        return bytes.fromhex(digits if isinstance(digits, str) else "?")
     except ValueError:
-        place.at("hex").fail(f"expected pairs of hexadecimal digits, not {shown(digits)}")
+        text = f"hex: expected pairs of hexadecimal digits, not {shown(digits)}"
+        raise ValueError(text) from None
+
+
+Content = Annotated[str, PlainValidator(_text_of), WithJsonSchema({"anyOf": [_TEXT, _HEX]})]
+"""A key or a value of a record."""
+HeaderContent = Annotated[
+    bytes | int,
+    PlainValidator(_header_of),
+    WithJsonSchema({"anyOf": [_TEXT, _NUMBER, _HEX, {"type": "null"}]}),
+]
+"""The value of a header."""
 
 
 def bytes_of(text: str) -> bytes:

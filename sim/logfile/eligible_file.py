@@ -5,60 +5,90 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, TypeAdapter
 
 from sim.compaction.eligibility import EligibilityConfig
-from sim.files.document import CommandLine, Document
-from sim.files.fields import REQUIRED, Fields, as_object, check_format
-from sim.files.formats import LOG_FORMAT
-from sim.files.tags import tags_at
-from sim.logfile.eligible_settings import (
-    broker_settings,
-    config_of,
-    rules_of,
-    topic_settings,
+from sim.files.bounds import Share, Tags
+from sim.files.document import (
+    CommandLine,
+    Complaints,
+    Document,
+    Place,
+    unknown_field,
 )
-from sim.logfile.file import ABOUT, read_log_document
+from sim.files.fields import as_object, check_format
+from sim.files.formats import LOG_FORMAT
+from sim.files.models import Part, shaped
+from sim.files.rule_values import rule_problem
+from sim.logfile.batches import Natural, OrNone, Positive
+from sim.logfile.eligible_settings import BrokerLines, TopicLines, config_of, level_of
+from sim.logfile.file import read_log_document
 from sim.logfile.schedule_file import (
-    GROWTH_FIELDS,
+    IN_A_SCHEDULE,
     STEADY,
     Growth,
+    ScheduleLine,
     ScheduleSettings,
     check_growth,
-    growth_of,
-    schedule_at,
+    schedule_settings,
 )
+from sim.logfile.steps import Note
 from sim.rules import Rules
 
-TOP = (
-    "format",
-    *ABOUT[:4],
-    "now_ms",
-    "rules",
-    "broker",
-    "topic",
-    "schedule",
-    "logs",
-    *ABOUT[4:],
-)
-LOG = (
-    "segments",
-    "log_start_offset",
-    "log_end_offset",
-    "high_watermark",
-    "last_stable_offset",
-    "checkpoint",
-    "in_progress",
-    "uncleanable",
-    "topic",
-    *GROWTH_FIELDS,
-)
-SEGMENT = (
-    "base_offset",
-    "size_bytes",
-    "first_batch_timestamp_ms",
-    "largest_timestamp_ms",
-    "last_modified_ms",
-)
+RULES = ("lag_estimate",)
+"""Rules that may stand in a file with logs to choose from."""
+
+
+class DescribedSegmentLine(Part):
+    """A segment as a file describes it."""
+
+    base_offset: Natural
+    size_bytes: Natural
+    first_batch_timestamp_ms: OrNone | None = None
+    largest_timestamp_ms: OrNone | None = None
+    last_modified_ms: OrNone | None = None
+
+
+class LogLine(Part):
+    """A log as a file describes it; offsets are exclusive ends but for the start."""
+
+    segments: Annotated[tuple[DescribedSegmentLine, ...], Field(min_length=1)]
+    log_start_offset: Natural | None = None
+    log_end_offset: Natural
+    high_watermark: Natural | None = None
+    last_stable_offset: Natural | None = None
+    checkpoint: Natural | None = None
+    in_progress: bool | None = None
+    uncleanable: bool | None = None
+    topic: TopicLines | None = None
+    segment_every_ms: Positive | None = None
+    survives: Share | None = None
+
+
+class EligibleFileLines(Part):
+    """A log file with logs to choose from."""
+
+    format: Literal["replog-log/1"]
+    id: Any = None
+    title: Any = None
+    source: Any = None
+    tags: Tags | None = None
+    """Words to select files by."""
+    now_ms: Natural
+    """The cleaner's clock, in ms."""
+    rules: Any = None
+    broker: BrokerLines | None = None
+    topic: TopicLines | None = None
+    schedule: ScheduleLine | None = None
+    logs: dict[str, LogLine]
+    note: Note = None
+    expect: Any = None
+
+
+_FILE: TypeAdapter[EligibleFileLines] = TypeAdapter(EligibleFileLines)
+_LOG: TypeAdapter[LogLine] = TypeAdapter(LogLine)
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,104 +160,132 @@ def eligible_file_in(
     """What a document describes; `rules`, from the command line, replace its own.
 
     Raises:
-        BadInput: `file: path: what is wrong (line 7)`.
+        BadInput: `file: path: what is wrong (line 7)`, a line for each thing.
     """
     check_format(document, (LOG_FORMAT,))
-    if "steps" in document.data:
+    top, data = document.top, document.data
+    if "steps" in data:
         text = "has steps to do, not logs to choose from; ask it with: replog clean"
-        document.top.at("steps").fail(text)
-    fields = Fields(document.data, document.top, TOP)
-    tags_at(fields.values.get("tags"), fields.at("tags"))
-    fields.require("now_ms", "logs")
-    given = fields.values
-    broker = broker_settings(given.get("broker"), fields.at("broker"))
-    shared = topic_settings(given.get("topic"), fields.at("topic"))
-    goes_by = rules_of(given.get("rules"), fields.at("rules"), base=Rules())
-    if rules:
-        goes_by = rules_of(dict(rules), CommandLine("--rule", rules).top, base=goes_by)
-    estimate = goes_by.cleaner.lag_estimate
-    config_of((shared, broker), estimate)
-    now_ms = fields.integer("now_ms")
-    schedule = schedule_at(fields, broker, now_ms=now_ms)
-    lasts_ms = None if schedule is None else schedule.until_ms - now_ms
-    place = fields.at("logs")
-    found: dict[str, DescribedLog] = {}
-    for name, value in as_object(given["logs"], place).items():
-        log = Fields(value, place.at(name), LOG)
-        own = topic_settings(log.values.get("topic"), log.at("topic"))
-        config = config_of((own, shared, broker), estimate)
-        found[name] = _log(log, config, lasts_ms=lasts_ms)
-    if lasts_ms is not None:
-        check_growth((log.growth for log in found.values()), place, lasts_ms=lasts_ms)
-    return EligibleFile(now_ms, found, goes_by, schedule)
+        top.at("steps").fail(text)
+    wrong = Complaints()
+    lines: dict[str, LogLine] = {}
+    with wrong:
+        file = shaped(data, top, _FILE, apart=("logs",))
+    with wrong:
+        goes_by = rules_of(data.get("rules"), top.at("rules"), base=Rules())
+        if rules:
+            goes_by = rules_of(dict(rules), CommandLine("--rule", rules).top, base=goes_by)
+    logs = data.get("logs")
+    for name, value in logs.items() if isinstance(logs, dict) else ():
+        with wrong:
+            lines[name] = shaped(value, top.at("logs").at(name), _LOG)
+        if wrong.enough:
+            break
+    wrong.end()
+    return _built(file, lines, goes_by, top)
 
 
-def _log(fields: Fields, config: EligibilityConfig, *, lasts_ms: int | None) -> DescribedLog:
-    fields.require("segments", "log_end_offset")
-    segments = _segments(fields, config)
-    log_end = fields.integer("log_end_offset")
-    active_base = segments[-1].base_offset
-    if log_end < active_base:
-        fields.fail(
-            "log_end_offset", f"{log_end} is below {active_base}, the active segment's base"
-        )
-    log_start = fields.integer("log_start_offset", segments[0].base_offset)
-    if log_start > log_end:
-        fields.fail("log_start_offset", f"{log_start} is above the log end offset, {log_end}")
-    watermark = fields.integer("high_watermark", log_end)
+def _built(
+    file: EligibleFileLines, lines: Mapping[str, LogLine], rules: Rules, top: Place
+) -> EligibleFile:
+    """The file, every part of which can be read. Raises BadInput where they do not go together."""
+    wrong = Complaints()
+    logs, place, estimate = {}, top.at("logs"), rules.cleaner.lag_estimate
+    broker, schedule = file.broker or BrokerLines(), None
+    levels = [level_of(file.topic, top.at("topic")), level_of(broker, top.at("broker"))]
+    with wrong:
+        config_of(levels, estimate)
+    with wrong:
+        schedule = schedule_settings(file.schedule, broker, top, now_ms=file.now_ms)
+    for name, line in lines.items():
+        with wrong:
+            at = place.at(name)
+            config = config_of([level_of(line.topic, at.at("topic")), *levels], estimate)
+            logs[name] = _log(line, at, config, in_schedule=file.schedule is not None)
+    with wrong:
+        if schedule is not None:
+            growth, lasts_ms = (
+                (log.growth for log in logs.values()),
+                schedule.until_ms - file.now_ms,
+            )
+            check_growth(growth, place, lasts_ms=lasts_ms)
+    wrong.end()
+    return EligibleFile(file.now_ms, logs, rules, schedule)
+
+
+def rules_of(values: object, place: Place, *, base: Rules) -> Rules:
+    """The rules at `place`, over `base`.
+
+    Raises:
+        BadInput: A rule that decides nothing here, or no value of it.
+    """
+    given = {} if values is None else as_object(values, place)
+    for name, value in given.items():
+        if name not in RULES:
+            place.at(name).fail(unknown_field(name, RULES))
+        place.at(name).check(None if value is None else rule_problem(name, value))
+    return base.with_values({name: value for name, value in given.items() if value is not None})
+
+
+def _log(
+    line: LogLine, place: Place, config: EligibilityConfig, *, in_schedule: bool
+) -> DescribedLog:
+    segments = _segments(line, place, config)
+    log_end, active = line.log_end_offset, segments[-1].base_offset
+    start = segments[0].base_offset if line.log_start_offset is None else line.log_start_offset
+    watermark = log_end if line.high_watermark is None else line.high_watermark
+    stable = watermark if line.last_stable_offset is None else line.last_stable_offset
+    if log_end < active:
+        text = f"{log_end} is below {active}, the active segment's base"
+        place.at("log_end_offset").fail(text)
+    if start > log_end:
+        place.at("log_start_offset").fail(f"{start} is above the log end offset, {log_end}")
     if watermark > log_end:
-        fields.fail("high_watermark", f"{watermark} is above the log end offset, {log_end}")
-    stable = fields.integer("last_stable_offset", watermark)
+        place.at("high_watermark").fail(f"{watermark} is above the log end offset, {log_end}")
     if stable > watermark:
-        fields.fail("last_stable_offset", f"{stable} is above the high watermark, {watermark}")
+        text = f"{stable} is above the high watermark, {watermark}"
+        place.at("last_stable_offset").fail(text)
+    for name in ("segment_every_ms", "survives"):
+        if getattr(line, name) is not None and not in_schedule:
+            place.at(name).fail(IN_A_SCHEDULE)
+    survives = STEADY.survives if line.survives is None else line.survives
     return DescribedLog(
         config,
         segments,
-        log_start,
+        start,
         log_end,
         watermark,
         stable,
-        fields.maybe_integer("checkpoint"),
-        fields.boolean("in_progress", default=False),
-        fields.boolean("uncleanable", default=False),
-        growth_of(fields, lasts_ms=lasts_ms),
+        line.checkpoint,
+        bool(line.in_progress),
+        bool(line.uncleanable),
+        Growth(line.segment_every_ms, survives),
     )
 
 
-def _segments(fields: Fields, config: EligibilityConfig) -> tuple[DescribedSegment, ...]:
+def _segments(
+    line: LogLine, place: Place, config: EligibilityConfig
+) -> tuple[DescribedSegment, ...]:
     found: list[DescribedSegment] = []
-    given = list(fields.items("segments"))
-    for index, (place, value) in enumerate(given):
-        one = Fields(value, place, SEGMENT)
-        one.require("base_offset", "size_bytes")
-        base = one.integer("base_offset")
-        if found and base <= found[-1].base_offset:
-            one.fail("base_offset", f"{base} is not above {found[-1].base_offset}")
-        largest = one.integer("largest_timestamp_ms", -1, minimum=-1)
-        is_active = index == len(given) - 1
-        needs_time = largest < 0 and not is_active and _reads_largest(one, config)
-        modified = one.integer("last_modified_ms", REQUIRED if needs_time else -1, minimum=-1)
-        found.append(
-            DescribedSegment(
-                base,
-                one.integer("size_bytes"),
-                one.integer("first_batch_timestamp_ms", -1, minimum=-1),
-                largest,
-                modified,
-            )
+    for index, one in enumerate(line.segments):
+        at = place.at("segments").at(index)
+        if found and one.base_offset <= found[-1].base_offset:
+            at.at("base_offset").fail(f"{one.base_offset} is not above {found[-1].base_offset}")
+        first, largest, modified = (
+            -1 if ms is None else ms
+            for ms in (one.first_batch_timestamp_ms, one.largest_timestamp_ms, one.last_modified_ms)
         )
-    if not found:
-        fields.fail("segments", "expected at least the active segment")
+        is_closed = index < len(line.segments) - 1
+        if is_closed and largest < 0 and one.last_modified_ms is None and _reads_it(one, config):
+            at.at("last_modified_ms").fail("missing")
+        found.append(DescribedSegment(one.base_offset, one.size_bytes, first, largest, modified))
     return tuple(found)
 
 
-def _reads_largest(segment: Fields, config: EligibilityConfig) -> bool:
+def _reads_it(segment: DescribedSegmentLine, config: EligibilityConfig) -> bool:
     """Whether somebody asks for its largest timestamp, or else for its last modification."""
     return (
         config.min_compaction_lag_ms > 0
         or config.lag_estimate == "previous_segment"
-        or (
-            config.lag_estimate == "largest_less_roll"
-            and not segment.has("first_batch_timestamp_ms")
-        )
+        or (config.lag_estimate == "largest_less_roll" and segment.first_batch_timestamp_ms is None)
     )

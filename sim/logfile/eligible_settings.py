@@ -6,164 +6,127 @@ Kafka's defaults. A maximum lag of null is no bound, whoever says it (LogConfig,
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, Literal, NamedTuple
+
+from annotated_types import Ge, Le
+from pydantic import ConfigDict
 
 from sim.compaction.eligibility import EligibilityConfig, LagEstimate
-from sim.files.document import Place, shown
-from sim.files.fields import Fields
-from sim.files.rule_values import rule_problem
+from sim.files.bounds import Share
+from sim.files.document import Place
+from sim.files.models import Part
 from sim.limits import CLEANER_THREADS
-from sim.rules import Rules
+from sim.logfile.batches import Natural, Positive
 
-RATIO, MIN_LAG, MAX_LAG, SEGMENT_MS = (
-    "min.cleanable.dirty.ratio",
-    "min.compaction.lag.ms",
-    "max.compaction.lag.ms",
-    "segment.ms",
-)
+MIN_LAG, MAX_LAG = "min_compaction_lag_ms", "max_compaction_lag_ms"
 OF_BROKER = {
-    RATIO: "log.cleaner.min.cleanable.ratio",
-    MIN_LAG: "log.cleaner.min.compaction.lag.ms",
-    MAX_LAG: "log.cleaner.max.compaction.lag.ms",
-    SEGMENT_MS: "log.roll.ms",
+    "min_cleanable_dirty_ratio": "log_cleaner_min_cleanable_ratio",
+    MIN_LAG: "log_cleaner_min_compaction_lag_ms",
+    MAX_LAG: "log_cleaner_max_compaction_lag_ms",
+    "segment_ms": "log_roll_ms",
 }
-"""A topic's setting -> the broker's default for it."""
-
-THREADS, IO_RATE, BACKOFF = (
-    "log.cleaner.threads",
-    "log.cleaner.io.max.bytes.per.second",
-    "log.cleaner.backoff.ms",
+"""A topic's setting, which `EligibilityConfig` has, and the broker's default for it."""
+OF_THREADS = (
+    "log_cleaner_threads",
+    "log_cleaner_io_max_bytes_per_second",
+    "log_cleaner_backoff_ms",
 )
 """Settings of the cleaner threads."""
 
-POLICIES = ("compact", "compact,delete", "delete,compact")
-ELSEWHERE = (
-    "compression.type",
-    "delete.retention.ms",
-    "file.delete.delay.ms",
-    "index.interval.bytes",
-    "max.message.bytes",
-    "message.timestamp.type",
-    "min.insync.replicas",
-    "preallocate",
-    "retention.bytes",
-    "retention.ms",
-    "segment.bytes",
-    "segment.index.bytes",
-    "segment.jitter.ms",
-)
-"""Settings that may be pasted in with the others; they say nothing about when to clean."""
 
-RULES = ("lag_estimate",)
-"""Rules that may stand in a file with logs to choose from."""
+def dotted(name: str) -> str:
+    """What Kafka calls a setting."""
+    return name.replace("_", ".")
 
 
-class Settings(NamedTuple):
-    """One object of settings.
+class Settings(Part):
+    """Settings under Kafka's own names."""
+
+    model_config = ConfigDict(alias_generator=dotted)
+
+
+class TopicLines(Settings):
+    """A topic's; those from `compression.type` on say nothing about when to clean."""
+
+    min_cleanable_dirty_ratio: Share | None = None
+    min_compaction_lag_ms: Natural | None = None
+    max_compaction_lag_ms: Positive | None = None
+    segment_ms: Positive | None = None
+    cleanup_policy: Literal["compact", "compact,delete", "delete,compact"] | None = None
+    compression_type: Any = None
+    delete_retention_ms: Any = None
+    file_delete_delay_ms: Any = None
+    index_interval_bytes: Any = None
+    max_message_bytes: Any = None
+    message_timestamp_type: Any = None
+    min_insync_replicas: Any = None
+    preallocate: Any = None
+    retention_bytes: Any = None
+    retention_ms: Any = None
+    segment_bytes: Any = None
+    segment_index_bytes: Any = None
+    segment_jitter_ms: Any = None
+
+
+class BrokerLines(Settings):
+    """The broker's defaults, and its cleaner threads."""
+
+    log_cleaner_min_cleanable_ratio: Share | None = None
+    log_cleaner_min_compaction_lag_ms: Natural | None = None
+    log_cleaner_max_compaction_lag_ms: Positive | None = None
+    log_roll_ms: Positive | None = None
+    log_cleaner_threads: Annotated[int, Ge(1), Le(CLEANER_THREADS.most)] | None = None
+    log_cleaner_io_max_bytes_per_second: Positive | None = None
+    log_cleaner_backoff_ms: Positive | None = None
+
+
+class Level(NamedTuple):
+    """What one object of settings says about when to clean.
 
     Attributes:
-        fields: As given.
-        names: A topic's setting -> its name there.
+        given: The settings by the names that `EligibilityConfig` has.
+        names: What each is called there.
+        place: Where they stand.
     """
 
-    fields: Fields
-    names: dict[str, str]
+    given: Mapping[str, Any]
+    names: Mapping[str, str]
+    place: Place
 
-    def has(self, setting: str) -> bool:
-        """Whether it says something, null for no maximum lag included."""
-        name = self.names[setting]
-        return name in self.fields.values and (setting == MAX_LAG or self.fields.has(name))
-
-    def problem(self, setting: str, text: str) -> None:
-        """Raise BadInput about one of them."""
-        self.fields.fail(self.names[setting], text)
+    def name(self, setting: str) -> Place:
+        """Where it says something."""
+        return self.place.at(self.names[setting])
 
 
-def topic_settings(value: Any, place: Place) -> Settings:
-    """The settings of a topic, checked one by one.
-
-    Raises:
-        BadInput: Unknown setting, or a value that none can have.
-    """
-    names = {name: name for name in OF_BROKER}
-    fields = Fields({} if value is None else value, place, (*names, "cleanup.policy", *ELSEWHERE))
-    fields.choice("cleanup.policy", POLICIES)
-    return _checked(Settings(fields, names))
-
-
-def broker_settings(value: Any, place: Place) -> Settings:
-    """The broker's defaults and its cleaner threads, checked one by one.
-
-    Raises:
-        BadInput: Unknown setting, or a value that none can have.
-    """
-    allowed = (*OF_BROKER.values(), THREADS, IO_RATE, BACKOFF)
-    fields = Fields({} if value is None else value, place, allowed)
-    fields.maybe_integer(THREADS, minimum=1, limit=CLEANER_THREADS)
-    fields.maybe_integer(IO_RATE, minimum=1)
-    fields.maybe_integer(BACKOFF, minimum=1)
-    return _checked(Settings(fields, OF_BROKER))
+def level_of(lines: Settings | None, place: Place) -> Level:
+    """What settings say: null says nothing, but for a maximum lag, which is none then."""
+    own = {setting: setting for setting in OF_BROKER}
+    fields = OF_BROKER if isinstance(lines, BrokerLines) else own
+    given = {
+        setting: getattr(lines, field)
+        for setting, field in fields.items()
+        if lines is not None
+        and field in lines.model_fields_set
+        and (setting == MAX_LAG or getattr(lines, field) is not None)
+    }
+    return Level(given, {setting: dotted(field) for setting, field in fields.items()}, place)
 
 
-def rules_of(values: Any, place: Place, *, base: Rules) -> Rules:
-    """The rules at `place`, over `base`.
-
-    Raises:
-        BadInput: A rule that decides nothing here, or no value of it.
-    """
-    fields = Fields({} if values is None else values, place, RULES)
-    given = {name: value for name, value in fields.values.items() if value is not None}
-    for name, value in given.items():
-        problem = rule_problem(name, value)
-        if problem is not None:
-            fields.fail(name, problem)
-    return base.with_values(given)
-
-
-def config_of(levels: Sequence[Settings], estimate: LagEstimate) -> EligibilityConfig:
+def config_of(levels: Sequence[Level], estimate: LagEstimate) -> EligibilityConfig:
     """What applies to one log; the first of `levels` that says something about a setting counts.
 
     Raises:
         BadInput: The minimum lag is above the maximum: said of the one that is nearer to the log.
     """
-    by = {name: next((one for one in levels if one.has(name)), None) for name in OF_BROKER}
-    default = EligibilityConfig()
-    given = {
-        name: None if one is None else one.fields.values[one.names[name]]
-        for name, one in by.items()
-    }
-    least, most = given[MIN_LAG] or default.min_compaction_lag_ms, given[MAX_LAG]
+    by = {setting: level for level in reversed(levels) for setting in level.given}
+    given = {setting: level.given[setting] for setting, level in by.items()}
+    least, most = given.get(MIN_LAG, 0), given.get(MAX_LAG)
     if most is not None and least > most:
-        nearest = min((MIN_LAG, MAX_LAG), key=lambda name: _rank(levels, by[name]))
-        other = MAX_LAG if nearest == MIN_LAG else MIN_LAG
-        blamed, counterpart = by[nearest], by[other]
-        assert blamed is not None  # it was given,
-        assert counterpart is not None  # as was the other
-        where = counterpart.fields.at(counterpart.names[other])
-        beside = counterpart.names[other] if counterpart is blamed else where.path
+        nearest, other = sorted((MIN_LAG, MAX_LAG), key=lambda one: levels.index(by[one]))
+        where = by[other].name(other)
+        beside = by[other].names[other] if by[other] is by[nearest] else where.path
         above = "above" if nearest == MIN_LAG else "below"
-        blamed.problem(nearest, f"{given[nearest]} is {above} {beside}, {given[other]}")
-    ratio = given[RATIO]
-    return EligibilityConfig(
-        min_cleanable_dirty_ratio=default.min_cleanable_dirty_ratio if ratio is None else ratio,
-        min_compaction_lag_ms=least,
-        max_compaction_lag_ms=most,
-        lag_estimate=estimate,
-        segment_ms=default.segment_ms if given[SEGMENT_MS] is None else given[SEGMENT_MS],
-    )
-
-
-def _rank(levels: Sequence[Settings], one: Settings | None) -> int:
-    return len(levels) if one is None else list(levels).index(one)
-
-
-def _checked(settings: Settings) -> Settings:
-    fields, names = settings
-    ratio = fields.values.get(names[RATIO])
-    if ratio is not None and (type(ratio) not in (int, float) or not 0 <= ratio <= 1):
-        fields.fail(names[RATIO], f"expected a number from 0 to 1, not {shown(ratio)}")
-    fields.maybe_integer(names[MIN_LAG])
-    fields.maybe_integer(names[MAX_LAG], minimum=1)
-    fields.maybe_integer(names[SEGMENT_MS], minimum=1)
-    return settings
+        text = f"{given[nearest]} is {above} {beside}, {given[other]}"
+        by[nearest].name(nearest).fail(text)
+    return EligibilityConfig(lag_estimate=estimate, **given)

@@ -13,7 +13,7 @@ from sim.compaction.eligibility import (
     select,
 )
 from sim.log import Log
-from sim.logfile.moves import (
+from sim.logfile.steps import (
     DeleteOldSegments,
     DeleteRecords,
     HighWatermark,

@@ -4,11 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from sim.compaction.strategies import ENCODERS
-from sim.files.document import CommandLine, Place, shown, unknown_field, unknown_value
-from sim.files.fields import MAX_LONG, as_object
+from sim.files.document import (
+    CommandLine,
+    Complaints,
+    Place,
+    shown,
+    unknown_field,
+    unknown_value,
+)
+from sim.files.fields import as_object
 from sim.files.rule_values import rule_problem
+from sim.limits import LONG
 from sim.rules import PRESETS, Rules
 from sim.rules.rules import DEFAULTS
 
@@ -51,6 +60,8 @@ _PLAIN = (
 )
 LAST_MODIFIED = "segment_last_modified_ms"
 SEGMENT_BYTES = "segment_bytes"
+_NUMBERS = {LAST_MODIFIED: ("a time in ms", -1), SEGMENT_BYTES: ("a number of bytes", 1)}
+"""What is no rule: what is expected, and the smallest number."""
 ALLOWED = ("preset", "strategy", "header_key", *_PLAIN[1:], LAST_MODIFIED, SEGMENT_BYTES)
 """Every rule that may stand in a log file."""
 
@@ -80,7 +91,7 @@ class LogRules:
         Raises:
             OverflowError: It does not fit 64 bits.
         """
-        if not -MAX_LONG - 1 <= version <= MAX_LONG:
+        if not -LONG - 1 <= version <= LONG:
             raise OverflowError
         return ENCODERS[self.rules.cleaner.header_form](version)
 
@@ -113,44 +124,40 @@ def rules_at(values: object, place: Place) -> LogRules:
         BadInput: Unknown rule, preset or value; the message lists what is allowed.
     """
     given = {} if values is None else as_object(values, place)
-    for name in given:
-        if name not in ALLOWED:
-            place.at(name).fail(unknown_field(name, ALLOWED, what="rule"))
-    given = {name: value for name, value in given.items() if value is not None}
-    preset = given.pop("preset", DEFAULT_PRESET)
-    if not isinstance(preset, str) or preset not in PRESETS:
-        place.at("preset").fail(unknown_value(preset, PRESETS, what="preset"))
-    taken: dict[str, object] = {
-        name: value for name, value in PRESETS[preset].values.items() if name in OF_A_PRESET
-    }
+    wrong = Complaints()
+    taken: dict[str, Any] = {}
     for name, value in given.items():
-        if name == "header_key":
-            taken["strategy_header"] = _rule("strategy_header", value, place.at(name))
-        elif name not in (LAST_MODIFIED, SEGMENT_BYTES):
-            taken[name] = _rule(name, value, place.at(name))
-    rules = Rules().with_values(taken)
-    modified = _number(given.get(LAST_MODIFIED), place.at(LAST_MODIFIED), "a time in ms", -1)
-    size = _number(given.get(SEGMENT_BYTES), place.at(SEGMENT_BYTES), "a number of bytes", 1)
-    return LogRules(preset, rules, modified, size, given)
+        with wrong:
+            if name not in ALLOWED:
+                place.at(name).fail(unknown_field(name, ALLOWED, what="rule"))
+            if value is not None:
+                taken[name] = _value(name, value, place.at(name))
+    wrong.end()
+    preset = taken.pop("preset", DEFAULT_PRESET)
+    beside = dict(taken)
+    modified, size = taken.pop(LAST_MODIFIED, None), taken.pop(SEGMENT_BYTES, None)
+    if "header_key" in taken:
+        taken["strategy_header"] = taken.pop("header_key")
+    started = {n: value for n, value in PRESETS[preset].values.items() if n in OF_A_PRESET}
+    return LogRules(preset, Rules().with_values(started | taken), modified, size, beside)
 
 
-def _rule(name: str, value: object, place: Place) -> object:
-    """The value of a rule, which a log file may call otherwise."""
+def _value(name: str, value: object, place: Place) -> object:
+    """What may stand under a name; a log file calls one of the rules otherwise."""
+    if name == "preset":
+        if not isinstance(value, str) or value not in PRESETS:
+            place.fail(unknown_value(value, PRESETS, what=name))
+        return value
     typed = isinstance(place.document, CommandLine)
-    if not typed and type(DEFAULTS[name]) is int and type(value) is not int:
+    if name in _NUMBERS:
+        what, minimum = _NUMBERS[name]
+        if typed and isinstance(value, str) and value.isdecimal():
+            value = int(value)
+        if type(value) is not int or not minimum <= value <= LONG:
+            place.fail(f"expected {what}, not {shown(value)}")
+        return value
+    rule = "strategy_header" if name == "header_key" else name
+    if not typed and type(DEFAULTS[rule]) is int and type(value) is not int:
         place.fail(f"expected a whole number, not {shown(value)}")
-    problem = rule_problem(name, value)
-    if problem is not None:
-        place.fail(problem)
-    return value
-
-
-def _number(value: object, place: Place, what: str, minimum: int) -> int | None:
-    typed = isinstance(place.document, CommandLine)
-    if typed and isinstance(value, str) and value.isdecimal():
-        value = int(value)
-    if value is None:
-        return None
-    if type(value) is not int or not minimum <= value <= MAX_LONG:
-        place.fail(f"expected {what}, not {shown(value)}")
+    place.check(rule_problem(rule, value))
     return value

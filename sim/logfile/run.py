@@ -16,9 +16,8 @@ from sim.log import Batch, Log, LogConfig, Record, Segment
 from sim.log.old_formats import OldBatch
 from sim.log.producers import SentBatch, advance_sequence
 from sim.logfile.file import LogFile
-from sim.logfile.moves import ExpireProducers
 from sim.logfile.replica import Decision, LogReplica
-from sim.logfile.steps import Append, Clean, ProduceDuplicate, Reload, Roll, Step
+from sim.logfile.steps import Append, Clean, ExpireProducers, ProduceDuplicate, Reload, Roll, Step
 from sim.rules.policy import cleaner_policy
 
 
@@ -182,7 +181,7 @@ def _roll(log: Log) -> None:
 
 
 def _duplicate_of(log: Log, step: ProduceDuplicate) -> SentBatch | None:
-    last = advance_sequence(step.base_sequence, step.count - 1)
+    last = advance_sequence(step.base_sequence, len(step.keys) - 1)
     return log.producers.repeated(step.producer_id, step.producer_epoch, step.base_sequence, last)
 
 

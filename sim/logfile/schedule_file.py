@@ -4,20 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Literal
 
 from sim.files.document import Place
-from sim.files.fields import Fields
+from sim.files.models import Part
 from sim.limits import GROWN_SEGMENTS
-from sim.logfile.eligible_settings import BACKOFF, IO_RATE, THREADS, Settings
+from sim.logfile.batches import Natural
+from sim.logfile.eligible_settings import OF_THREADS, BrokerLines, dotted
 
 Order = Literal["highest_ratio", "most_overdue"]
 """Which of the eligible logs a thread takes: Kafka's, or the one whose deadline passed first."""
 
-ORDERS: tuple[str, ...] = get_args(Order)
-
-GROWTH_FIELDS = ("segment_every_ms", "survives")
-"""Fields of a log that have a meaning in a schedule alone."""
+IN_A_SCHEDULE = "says something in a schedule alone; give `schedule`"
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +34,15 @@ class Growth:
 
 STEADY = Growth()
 """Nothing is written, and nothing goes."""
+
+
+class ScheduleLine(Part):
+    """Until when the cleaner is watched."""
+
+    until_ms: Natural
+    """Where the schedule ends, in ms; a pass may end after it."""
+    order: Order | None = None
+    """Which log a thread takes; default: the one with the highest ratio, as in Kafka."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,47 +65,29 @@ class ScheduleSettings:
     backoff_ms: int = 15_000
 
 
-def schedule_at(fields: Fields, broker: Settings, *, now_ms: int) -> ScheduleSettings | None:
-    """The file's `schedule` with the threads of its `broker`; None = it asks for none.
+def schedule_settings(
+    line: ScheduleLine | None, broker: BrokerLines, place: Place, *, now_ms: int
+) -> ScheduleSettings | None:
+    """What the file at `place` asks for, with the threads of its broker; None = no schedule.
 
     Raises:
-        BadInput: A field is missing, unknown or of the wrong kind, or threads have nothing to do.
+        BadInput: It ends before it begins, or threads have nothing to do.
     """
-    if not fields.has("schedule"):
-        for name in (THREADS, IO_RATE, BACKOFF):
-            if broker.fields.has(name):
-                broker.fields.fail(name, "says something in a schedule alone; give `schedule`")
+    if line is None:
+        for name in OF_THREADS:
+            if getattr(broker, name) is not None:
+                place.at("broker").at(dotted(name)).fail(IN_A_SCHEDULE)
         return None
-    given = Fields(fields.values["schedule"], fields.at("schedule"), ("until_ms", "order"))
-    given.require("until_ms")
-    until_ms = given.integer("until_ms")
-    if until_ms < now_ms:
-        given.fail("until_ms", f"{until_ms} is before now_ms, {now_ms}")
-    order = given.choice("order", ORDERS)
+    if line.until_ms < now_ms:
+        text = f"{line.until_ms} is before now_ms, {now_ms}"
+        place.at("schedule").at("until_ms").fail(text)
     return ScheduleSettings(
-        until_ms,
-        "most_overdue" if order == "most_overdue" else "highest_ratio",
-        broker.fields.integer(THREADS, 1, minimum=1),
-        broker.fields.maybe_integer(IO_RATE, minimum=1),
-        broker.fields.integer(BACKOFF, 15_000, minimum=1),
+        line.until_ms,
+        line.order or "highest_ratio",
+        broker.log_cleaner_threads or 1,
+        broker.log_cleaner_io_max_bytes_per_second,
+        broker.log_cleaner_backoff_ms or 15_000,
     )
-
-
-def growth_of(fields: Fields, *, lasts_ms: int | None) -> Growth:
-    """What the fields of a log say about its growth in a schedule of `lasts_ms`; None = no such.
-
-    Raises:
-        BadInput: A value is of the wrong kind, or there is no schedule in which it would count.
-    """
-    for name in GROWTH_FIELDS:
-        if fields.has(name) and lasts_ms is None:
-            fields.fail(name, "says something in a schedule alone; give `schedule`")
-    survives = fields.values.get("survives")
-    if survives is None:
-        survives = STEADY.survives
-    if type(survives) not in (int, float) or not 0 <= survives <= 1:
-        fields.fail("survives", f"expected a number from 0 to 1, not {survives!r}")
-    return Growth(fields.maybe_integer("segment_every_ms", minimum=1), float(survives))
 
 
 def check_growth(all_logs: Iterable[Growth], place: Place, *, lasts_ms: int) -> None:

@@ -2,214 +2,178 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Annotated, Any, Literal
 
-from sim.files.document import Place, listed, unknown_value
-from sim.files.fields import MAX_LONG, Fields, as_integer, as_object, as_text
-from sim.limits import PRODUCER_EPOCH
+from annotated_types import Ge, Le
+from pydantic import Discriminator, Field
+
+from sim.files.document import Place
+from sim.files.models import Part
+from sim.limits import LONG, PRODUCER_EPOCH
 from sim.log import Batch
 from sim.log.producers import MAX_SEQUENCE
-from sim.logfile.batches import batch_at
-from sim.logfile.content import text_at
-from sim.logfile.moves import (
-    DeleteOldSegments,
-    DeleteRecords,
-    ExpireProducers,
-    HighWatermark,
-    Truncate,
-    TruncateFully,
-    delete_records_at,
-    expire_producers_at,
-    high_watermark_at,
-    truncate_at,
-    truncate_fully_at,
-)
+from sim.logfile.batches import BatchLine, Natural, OrNone, Positive
+from sim.logfile.content import Content
 from sim.logfile.rules import LogRules
 
+Note = Annotated[Any, Field(description="Anything; nobody reads it.")]
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Clean:
-    """One cleaning pass.
 
-    Attributes:
-        now_ms: The cleaner's clock in ms.
-        first_dirty_offset: Where the dirty section begins (inclusive).
-        upper_bound: Where the pass ends (exclusive); rounded down to a segment's base. None, and
-            no first dirty offset: the cleaner's manager decides both, and whether there is a pass.
-        map_capacity: Most distinct keys; None = no limit. No meaning beside `offset_map` or
-            `forced_rescan`.
-        offset_map: Key -> offset, instead of a map that is built; None = build one.
-        map_latest_offset: Last offset (inclusive) that the given map, or the empty one, reaches.
-        forced_rescan: Nothing is dirty; run with an empty map all the same.
-        delete_horizon_ms: The pass-wide horizon of the rules before KIP-534, in ms; None = derive.
-    """
+class Clean(Part):
+    """One cleaning pass."""
 
-    now_ms: int
-    first_dirty_offset: int | None = None
-    upper_bound: int | None = None
-    map_capacity: int | None = None
-    offset_map: Mapping[str, int] | None = None
-    map_latest_offset: int | None = None
-    forced_rescan: bool = False
-    delete_horizon_ms: int | None = None
+    op: Literal["clean"]
+    now_ms: Natural
+    """The cleaner's clock in ms."""
+    first_dirty_offset: Natural | None = None
+    """Where the dirty section begins (inclusive)."""
+    upper_bound: Natural | None = None
+    """Where the pass ends (exclusive); rounded down to a segment's base. Without this, and without
+    a first dirty offset, the cleaner's manager decides both, and whether there is a pass."""
+    map_capacity: Natural | None = None
+    """Most distinct keys. No meaning beside `offset_map` or `forced_rescan`."""
+    offset_map: dict[str, Natural] | None = None
+    """Key and offset, instead of a map that is built."""
+    map_latest_offset: OrNone | None = None
+    """Last offset (inclusive) that the given map, or the empty one, reaches."""
+    forced_rescan: bool | None = None
+    """Nothing is dirty; run with an empty map all the same."""
+    delete_horizon_ms: Annotated[int, Ge(-LONG - 1), Le(LONG)] | None = None
+    """The pass-wide horizon of the rules before KIP-534, in ms; derived when not given."""
+    note: Note = None
+
+
+class AppendLine(Part):
+    """New batches for the active segment, which is closed after them if `roll_after`."""
+
+    op: Literal["append"]
+    batches: tuple[BatchLine, ...]
+    roll_after: bool | None = None
+    note: Note = None
 
 
 @dataclass(frozen=True, slots=True)
 class Append:
-    """New batches for the active segment, which is closed after them if `roll_after`."""
+    """As `AppendLine`, with batches as a log has them."""
 
     batches: tuple[Batch, ...]
     roll_after: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Roll:
+class Roll(Part):
     """A new empty active segment, unless it is empty already."""
 
+    op: Literal["roll"]
+    note: Note = None
 
-@dataclass(frozen=True, slots=True)
-class Reload:
+
+class Reload(Part):
     """Producer state is forgotten and derived from the log again."""
 
-
-@dataclass(frozen=True, slots=True)
-class ProduceDuplicate:
-    """A retry of an old batch of `count` records; nothing is appended."""
-
-    producer_id: int
-    producer_epoch: int
-    base_sequence: int
-    count: int
+    op: Literal["reload"]
+    note: Note = None
 
 
-Step = (
-    Clean
-    | Append
-    | Roll
-    | Reload
-    | ProduceDuplicate
-    | Truncate
-    | TruncateFully
-    | HighWatermark
-    | DeleteRecords
-    | DeleteOldSegments
-    | ExpireProducers
-)
+class ProduceDuplicate(Part):
+    """A retry of an old batch with a record for each key; nothing is appended."""
 
-_CLEAN_FIELDS = (
-    "now_ms",
-    "first_dirty_offset",
-    "upper_bound",
-    "map_capacity",
-    "offset_map",
-    "map_latest_offset",
-    "forced_rescan",
-    "delete_horizon_ms",
-)
+    op: Literal["produce_duplicate"]
+    producer_id: Natural
+    producer_epoch: Annotated[int, Ge(0), Le(PRODUCER_EPOCH.most)]
+    base_sequence: Annotated[int, Ge(0), Le(MAX_SEQUENCE)]
+    keys: Annotated[tuple[Content | None, ...], Field(min_length=1)]
+    note: Note = None
 
 
-def step_at(value: object, place: Place, rules: LogRules) -> Step:
-    """The step at `place` of a log file.
+class Truncate(Part):
+    """The log is cut: it ends at `offset` (exclusive) at most (LogManager.truncateTo)."""
 
-    Raises:
-        BadInput: Unknown operation; a field is missing, unknown or of the wrong kind.
+    op: Literal["truncate"]
+    offset: Natural
+    note: Note = None
+
+
+class TruncateFully(Part):
+    """All of the log goes; it starts and ends at `offset` (LogManager.truncateFullyAndStartAt)."""
+
+    op: Literal["truncate_fully"]
+    offset: Natural
+    note: Note = None
+
+
+class HighWatermark(Part):
+    """The replica learns that what is below `offset` (exclusive) is committed.
+
+    From then on appends do not move its high watermark; before, it is the log end offset.
+    Source: UnifiedLog.updateHighWatermark.
     """
-    op = as_object(value, place).get("op")
-    if op is None:
-        place.at("op").fail(f"missing; allowed: {listed(OPS)}")
-    if not isinstance(op, str) or op not in OPS:
-        place.at("op").fail(unknown_value(op, OPS, what="op"))
-    names, read = OPS[op]
-    return read(Fields(value, place, ("op", *names, "note")), rules)
+
+    op: Literal["high_watermark"]
+    offset: Natural
+    note: Note = None
 
 
-def _clean(fields: Fields, rules: LogRules) -> Clean:
-    fields.require("now_ms")
-    decided = not fields.has("first_dirty_offset") and not fields.has("upper_bound")
-    if decided:
-        _check_decided(fields)
-    else:
-        fields.require("first_dirty_offset", "upper_bound")
-    given = _offset_map(fields) if fields.has("offset_map") else None
-    forced = fields.boolean("forced_rescan", default=False)
-    if given is not None and rules.rules.cleaner.strategy != "offset":
-        fields.fail(
-            "offset_map",
-            f"goes with strategy offset only, and this is {rules.rules.cleaner.strategy}",
-        )
-    if given and forced:
-        fields.fail("offset_map", "forced_rescan runs with an empty map; give one or the other")
-    if given is not None or forced:
-        fields.require("map_latest_offset")
-    elif fields.has("map_latest_offset"):
-        fields.fail("map_latest_offset", "needs offset_map or forced_rescan: true beside it")
-    return Clean(
-        now_ms=fields.integer("now_ms"),
-        first_dirty_offset=fields.maybe_integer("first_dirty_offset"),
-        upper_bound=fields.maybe_integer("upper_bound"),
-        map_capacity=fields.maybe_integer("map_capacity"),
-        offset_map=given,
-        map_latest_offset=fields.maybe_integer("map_latest_offset", minimum=-1),
-        forced_rescan=forced,
-        delete_horizon_ms=fields.maybe_integer("delete_horizon_ms", minimum=-MAX_LONG - 1),
-    )
+class DeleteRecords(Part):
+    """The log starts at `before` from now on; segments stay as they are.
+
+    Source: KIP-107; UnifiedLog.maybeIncrementLogStartOffset.
+    """
+
+    op: Literal["delete_records"]
+    before: Natural
+    note: Note = None
 
 
-def _check_decided(fields: Fields) -> None:
-    """A pass that the cleaner's manager decides about builds its map itself."""
-    for name in ("offset_map", "map_latest_offset", "forced_rescan"):
-        if fields.has(name):
-            fields.fail(name, "goes with a first_dirty_offset and an upper_bound that are given")
+class DeleteOldSegments(Part):
+    """Segments that lie below the log start go (UnifiedLog.deleteOldSegments)."""
+
+    op: Literal["delete_old_segments"]
+    note: Note = None
 
 
-def _offset_map(fields: Fields) -> dict[str, int]:
-    place = fields.at("offset_map")
-    given = as_object(fields.values["offset_map"], place)
-    return {
-        as_text(key, place): as_integer(offset, place.at(key), minimum=0)
-        for key, offset in given.items()
-    }
+class ExpireProducers(Part):
+    """Producers that were silent for too long are forgotten.
+
+    Source: ProducerStateManager.removeExpiredProducers.
+    """
+
+    op: Literal["expire_producers"]
+    now_ms: Natural
+    """The broker's clock in ms."""
+    expiration_ms: Positive
+    """`producer.id.expiration.ms`."""
+    note: Note = None
 
 
-def _append(fields: Fields, rules: LogRules) -> Append:
-    return Append(
-        tuple(batch_at(value, place, rules) for place, value in fields.items("batches")),
-        fields.boolean("roll_after", default=False),
-    )
+Move = Truncate | TruncateFully | HighWatermark | DeleteRecords | DeleteOldSegments
+"""What moves an offset of the log."""
+_Other = Roll | Reload | ProduceDuplicate | Move | ExpireProducers
+Step = Clean | Append | _Other
+StepLine = Annotated[Clean | AppendLine | _Other, Discriminator("op")]
+"""A step as a file gives it."""
 
 
-def _produce_duplicate(fields: Fields, rules: LogRules) -> ProduceDuplicate:
-    keys = list(fields.items("keys"))
-    if not keys:
-        fields.fail("keys", "a batch has at least one record; give a key for each")
-    for place, key in keys:
-        text_at(key, place)
-    return ProduceDuplicate(
-        fields.integer("producer_id"),
-        fields.integer("producer_epoch", limit=PRODUCER_EPOCH),
-        fields.integer("base_sequence", maximum=MAX_SEQUENCE),
-        len(keys),
-    )
-
-
-OPS: dict[str, tuple[tuple[str, ...], Callable[[Fields, LogRules], Step]]] = {
-    "clean": (_CLEAN_FIELDS, _clean),
-    "append": (("batches", "roll_after"), _append),
-    "roll": ((), lambda fields, rules: Roll()),
-    "reload": ((), lambda fields, rules: Reload()),
-    "produce_duplicate": (
-        ("producer_id", "producer_epoch", "base_sequence", "keys"),
-        _produce_duplicate,
-    ),
-    "truncate": (("offset",), lambda fields, rules: truncate_at(fields)),
-    "truncate_fully": (("offset",), lambda fields, rules: truncate_fully_at(fields)),
-    "high_watermark": (("offset",), lambda fields, rules: high_watermark_at(fields)),
-    "delete_records": (("before",), lambda fields, rules: delete_records_at(fields)),
-    "delete_old_segments": ((), lambda fields, rules: DeleteOldSegments()),
-    "expire_producers": (
-        ("now_ms", "expiration_ms"),
-        lambda fields, rules: expire_producers_at(fields),
-    ),
-}
-"""Each operation with its fields and what reads them."""
+def check_clean(step: Clean, place: Place, rules: LogRules) -> None:
+    """Raise BadInput unless the fields of a pass go together."""
+    given = {name for name, value in step if value is not None}
+    missing = {"first_dirty_offset", "upper_bound"} - given
+    if len(missing) == 2:  # the cleaner's manager decides about it, and builds the map itself
+        for name in ("offset_map", "map_latest_offset", "forced_rescan"):
+            if name in given:
+                text = "goes with a first_dirty_offset and an upper_bound that are given"
+                place.at(name).fail(text)
+    for name in sorted(missing) if len(missing) == 1 else ():
+        place.at(name).fail("missing")
+    strategy = rules.rules.cleaner.strategy
+    if "offset_map" in given and strategy != "offset":
+        place.at("offset_map").fail(f"goes with strategy offset only, and this is {strategy}")
+    if step.offset_map and step.forced_rescan:
+        text = "forced_rescan runs with an empty map; give one or the other"
+        place.at("offset_map").fail(text)
+    has_map = "offset_map" in given or bool(step.forced_rescan)
+    if has_map and "map_latest_offset" not in given:
+        place.at("map_latest_offset").fail("missing")
+    if not has_map and "map_latest_offset" in given:
+        text = "needs offset_map or forced_rescan: true beside it"
+        place.at("map_latest_offset").fail(text)

@@ -7,16 +7,21 @@ from typing import Any
 
 from sim.logfile.batches import MAGIC
 from sim.logfile.file import LogFile
-from sim.logfile.moves import (
+from sim.logfile.steps import (
+    Append,
+    Clean,
     DeleteOldSegments,
     DeleteRecords,
     ExpireProducers,
     HighWatermark,
     Move,
+    ProduceDuplicate,
+    Reload,
+    Roll,
+    Step,
     Truncate,
     TruncateFully,
 )
-from sim.logfile.steps import Append, Clean, ProduceDuplicate, Reload, Roll, Step
 
 _OFFSETS_SHOWN = 12
 
@@ -91,9 +96,10 @@ def _step(step: Step) -> str:
         case Reload():
             return "reload: producer state is derived from the log again"
         case ProduceDuplicate():
+            sent = _many(len(step.keys), "record", "records")
             return (
                 f"producer {step.producer_id}, epoch {step.producer_epoch}, sends "
-                f"{_many(step.count, 'record', 'records')} from sequence {step.base_sequence} again"
+                f"{sent} from sequence {step.base_sequence} again"
             )
         case _:
             return _move(step)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sim import limits
-from sim.files.document import Complaints, Document, shown, told_together
+from sim.files.document import Complaints, Document, shown
 from sim.files.fields import Fields, as_list, as_text, check_format
 from sim.files.formats import STORY_FORMAT
 from sim.files.reading import read_document
@@ -96,8 +96,7 @@ def story_in(document: Document, *, default_id: str) -> Story:
     check_format(document, (STORY_FORMAT,))
     wrong = Complaints()
     story = _story(Fields(document.data, document.top, TOP, wrong), default_id, wrong)
-    if wrong.told:
-        raise told_together(wrong.told)
+    wrong.end()
     return story
 
 

@@ -39,10 +39,10 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
         read_document(binary)
 
 
-def test_a_story_and_a_log_file_in_json_are_read_with_the_standard_library() -> None:
-    """Starting `replog run` and `replog clean` is fast for that."""
+def test_a_story_in_json_is_read_with_the_standard_library() -> None:
+    """Starting `replog run` is fast for that."""
     program = (
-        "import sys, sim.story, sim.logfile.eligible, sim.logfile.expect\n"
+        "import sys, sim.story\n"
         "heavy = {'networkx', 'numpy', 'pandas', 'pyarrow', 'pydantic', 'simpy', 'yaml'}\n"
         "print(sorted(heavy & set(sys.modules)))"
     )

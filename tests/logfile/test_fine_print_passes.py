@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from sim.files.fields import MAX_LONG
+from sim.limits import LONG
 from sim.logfile.answer import answer
 from tests.logfile.writer import (
     Json,
@@ -203,14 +203,14 @@ def test_note_and_expect_are_ignored(note: Any) -> None:
 
 def test_integers_are_exact() -> None:
     log = Writer()
-    log.end = log.segments[0]["base_offset"] = MAX_LONG - 1
-    log.data("a", timestamp_ms=MAX_LONG)
+    log.end = log.segments[0]["base_offset"] = LONG - 1
+    log.data("a", timestamp_ms=LONG)
     log.roll()
-    log.clean(MAX_LONG - 1, now=MAX_LONG)
+    log.clean(LONG - 1, now=LONG)
 
     (told,) = log.cleaned()
 
-    assert (surviving(told), told["next_dirty_offset"]) == ([MAX_LONG - 1], MAX_LONG)
+    assert (surviving(told), told["next_dirty_offset"]) == ([LONG - 1], LONG)
 
 
 @pytest.mark.parametrize(("by", "joined"), [(-1, [0, 1]), (0, [0])])

@@ -270,7 +270,7 @@ def test_an_open_transaction_of_which_nothing_is_left_ends_where_the_log_does(pr
     [
         ([{"op": "truncate"}], "steps[0].offset: missing"),
         ([{"op": "truncate", "offset": -1}], "steps[0].offset: -1 is below the smallest allowed"),
-        ([{"op": "truncate", "to": 1}], "steps[0].to: unknown field; allowed: op, offset"),
+        ([{"op": "roll", "to": 1}], "steps[0].to: unknown field; allowed: op, note"),
         (
             [{"op": "high_watermark", "offset": 3}],
             "steps[0].offset: 3 is above the log end offset, 2",

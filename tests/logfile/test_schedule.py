@@ -149,15 +149,19 @@ def test_bad_input_of_a_schedule_names_the_path(changed: Json, said: str) -> Non
 @pytest.mark.parametrize(
     ("field", "value", "said"),
     [
-        ("survives", 1.1, "logs.a.survives: expected a number from 0 to 1, not 1.1"),
+        ("survives", 1.1, "logs.a.survives: 1.1 is above the largest allowed, 1"),
         ("segment_every_ms", 0, "logs.a.segment_every_ms: 0 is below the smallest allowed, 1"),
     ],
 )
 def test_growth_is_checked_and_needs_a_schedule(field: str, value: float, said: str) -> None:
-    one = dirty(1, 1, **{field: value})
-    document: Json = {"format": "replog-log/1", "now_ms": 1, "logs": {"a": one}}
+    document: Json = {
+        "format": "replog-log/1",
+        "now_ms": 1,
+        "logs": {"a": dirty(1, 1, **{field: 1})},
+    }
     with pytest.raises(BadInput) as alone:
         eligible_file_in(Document("", document))
+    document["logs"]["a"][field] = value
     with pytest.raises(BadInput) as scheduled:
         eligible_file_in(Document("", document | {"schedule": {"until_ms": 9}}))
 

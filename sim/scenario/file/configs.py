@@ -6,11 +6,12 @@ from collections.abc import Mapping
 from types import NoneType
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args, get_type_hints
 
-from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema, create_model
+from pydantic import Field, WithJsonSchema, create_model
 
 from sim.compaction import STRATEGIES
 from sim.files.attribute_docs import attribute_docs
 from sim.files.bounds import Count, Setting, Size
+from sim.files.models import Part
 from sim.limits import LONG
 from sim.rules import Rules
 from sim.rules.rules import RuleValue
@@ -25,15 +26,6 @@ from sim.scenario.model.snapshots import (
 )
 from sim.scenario.model.topic import InKafka
 
-FILE_CONFIG = ConfigDict(
-    strict=True,
-    frozen=True,
-    extra="forbid",
-    use_attribute_docstrings=True,
-    allow_inf_nan=False,
-)
-"""How every part of a scenario file is validated."""
-
 NEVER_REACHED = LONG
 """What -1 stands for: old snapshots are looked for, and stay."""
 
@@ -47,10 +39,8 @@ StrategyName = Annotated[
 """Looked up by `sim.scenario.file.strategies`: plugins may have added some."""
 
 
-class TopicSettings(BaseModel):
+class TopicSettings(Part):
     """A scenario file's `topic`. What is not given comes from `broker`, then from the defaults."""
-
-    model_config = FILE_CONFIG
 
     cleanup_policy: Literal[
         "compact",
@@ -79,10 +69,8 @@ class TopicSettings(BaseModel):
     """Whether any live replica may lead when none may cleanly; `rules.unclean_election`."""
 
 
-class BrokerSettings(BaseModel):
+class BrokerSettings(Part):
     """A scenario file's `broker`: defaults for what `topic` does not say."""
-
-    model_config = FILE_CONFIG
 
     start_offset_lag_ms: Setting | None = Field(None, alias="metadata.start.offset.lag.time.max.ms")
     """`prefix_gate: all_live_or_timeout`: so long deletion waits for replicas (KIP-630, drafts)."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from annotated_types import Ge
-from pydantic import BaseModel, Discriminator, Field, Tag, create_model
+from pydantic import Discriminator, Field, Tag, create_model
 
 from sim.faults import FAULTS, Fault
 from sim.faults.fault import meaning_of, own_fields
@@ -27,6 +27,7 @@ from sim.files.bounds import (
     Transaction,
     Version,
 )
+from sim.files.models import Part
 from sim.limits import (
     ASKS,
     CONSUMERS,
@@ -38,7 +39,7 @@ from sim.limits import (
     TRANSACTIONS,
 )
 from sim.limits import FAULTS as MOST_FAULTS
-from sim.scenario.file.configs import FILE_CONFIG, BrokerSettings, Release, TopicSettings
+from sim.scenario.file.configs import BrokerSettings, Release, TopicSettings
 from sim.scenario.generate.shape import WorkloadShape
 from sim.scenario.model import (
     Consumer,
@@ -56,10 +57,8 @@ from sim.scenario.model import (
 Many = Within(SENDS)
 
 
-class HeaderLine(BaseModel):
+class HeaderLine(Part):
     """One header of a record: `{version: 5}`, or `{bytes: 0a, name: other}`."""
-
-    model_config = FILE_CONFIG
 
     version: Version | None = None
     """Its number, written as the rules read it."""
@@ -71,10 +70,8 @@ class HeaderLine(BaseModel):
     """Default: that of the version header."""
 
 
-class SendLine(BaseModel):
+class SendLine(Part):
     """One record a producer writes: `{at: 100, key: k1, value: a, version: 5}`."""
-
-    model_config = FILE_CONFIG
 
     at: Milliseconds
     """When the producer sends it, in ms; it arrives later."""
@@ -98,10 +95,8 @@ class SendLine(BaseModel):
     """The tombstone attribute of KIP-87 (`tombstone_mark: flag`); default: set if value is null."""
 
 
-class AskLine(BaseModel):
+class AskLine(Part):
     """A client's question to the coordinator: `{at: 900, key: payments}`."""
-
-    model_config = FILE_CONFIG
 
     at: Milliseconds
     """When it asks first, in ms; every `retry_ms` of the workload again until it is told."""
@@ -109,10 +104,8 @@ class AskLine(BaseModel):
     """Of which key it wants to know the state."""
 
 
-class EndLine(BaseModel):
+class EndLine(Part):
     """The end of a producer's transaction: `{at: 300, commit: 1}` or `{at: 300, abort: 1}`."""
-
-    model_config = FILE_CONFIG
 
     at: Milliseconds
     commit: Transaction | None = None
@@ -131,10 +124,8 @@ WorkloadLine = Annotated[
 ]
 
 
-class InstanceLine(BaseModel):
+class InstanceLine(Part):
     """A producer that is the next instance of another one: `{producer: 2, after: 1}`."""
-
-    model_config = FILE_CONFIG
 
     producer: Producer
     """It begins with its first send, and fences the one before (KIP-98)."""
@@ -142,10 +133,8 @@ class InstanceLine(BaseModel):
     """The one before, with the same `transactional.id`."""
 
 
-class SendsWorkload(BaseModel):
+class SendsWorkload(Part):
     """Sends line by line, with settings of the producers."""
-
-    model_config = FILE_CONFIG
 
     sends: Annotated[tuple[WorkloadLine, ...], Many]
     retry_ms: Period = 200
@@ -161,10 +150,8 @@ class SendsWorkload(BaseModel):
     """Applications read the topic before each send, and leave out what is not newer (KIP-280)."""
 
 
-class TraceWorkload(BaseModel):
+class TraceWorkload(Part):
     """Real changes out of a file, see `replog trace`."""
-
-    model_config = FILE_CONFIG
 
     trace: Name
     """Parquet or CSV file, relative to the scenario file."""
@@ -176,10 +163,8 @@ class TraceWorkload(BaseModel):
     """Only the first so many changes."""
 
 
-class RandomWorkload(BaseModel):
+class RandomWorkload(Part):
     """Sends drawn from the scenario's seed."""
-
-    model_config = FILE_CONFIG
 
     random: WorkloadShape
 
@@ -203,10 +188,8 @@ AnyWorkload = Annotated[
 ]
 
 
-class ReplicaSettings(BaseModel):
+class ReplicaSettings(Part):
     """One replica."""
-
-    model_config = FILE_CONFIG
 
     name: Name
     clock_skew_ms: Skew = 0
@@ -252,13 +235,11 @@ AnyConsumers = Annotated[
 ]
 
 
-class FaultLine(BaseModel):
+class FaultLine(Part):
     """One fault: `{at: 2000, crash: r2, for_ms: 1500}`. Exactly one kind, with its target.
 
     A target is a replica, or `leader` or `follower`: whoever is that at the time.
     """
-
-    model_config = FILE_CONFIG
 
     at: Milliseconds
     for_ms: Period | None = None
@@ -288,13 +269,11 @@ if not TYPE_CHECKING:
     FaultLine = create_model("FaultLine", __base__=FaultLine, **_fault_fields())
 
 
-class ChangeLine(BaseModel):
+class ChangeLine(Part):
     """One change of settings: `{at: 900, replica: r1, set: {strategy: header}}`.
 
     Or of clients: `{at: 900, producer: 1, versions: true}`, `{at: 900, consumer: c1, format: 3}`.
     """
-
-    model_config = FILE_CONFIG
 
     at: Milliseconds
     replica: Name | None = None
@@ -311,10 +290,8 @@ class ChangeLine(BaseModel):
     """The client's version from now on (KIP-87); producers begin with 2, consumers as they say."""
 
 
-class ScenarioFile(BaseModel):
+class ScenarioFile(Part):
     """A scenario for `replog run` and `replog suite`."""
-
-    model_config = FILE_CONFIG
 
     format: Literal["replog-scenario/1"]
     id: Name | None = None
