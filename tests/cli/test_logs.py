@@ -199,7 +199,7 @@ def test_a_suite_checks_log_files_like_scenarios(replog: Replog, here: Path, cas
     wrong.write_text(case.read_text())
     changed(wrong, expect=[{"log_end_offset": 7}] + [{}] * 7, id="w", title="a wrong one")
     (here / "c_choice.json").write_text(json.dumps(document() | {"expect": {"selected": "a"}}))
-    (here / "d_bad.json").write_text('{"format": "replog-log/1"}')
+    (here / "d_bad.json").write_text('{"format": "replog-log/1", "steps": []}')
 
     answer = replog("suite", ".")
 
