@@ -15,9 +15,14 @@ import pytest
 from sim.cluster import consumer_fetch, node
 from sim.compaction.copying import Copier, Fate
 from sim.log import Batch
+from sim.log.producers import ProducerStates, SentBatch
 from sim.replication import cleaning, follower, leader, produce, replica, truncation
+from sim.replication.messages import ConsumerFetchResponse
+from sim.replication.reading import Fetched, Position, receive_consumer_fetch
+from sim.replication.replica import Replica
 from sim.replication.snapshots import delete, take
-from sim.trace import Cleaned, HighWatermarkMoved, SnapshotDeleted
+from sim.rules import Rules
+from sim.trace import Cleaned, Event, HighWatermarkMoved, PositionRecorded, SnapshotDeleted
 
 NOTHING: Mapping[str, Any] = MappingProxyType({})
 
@@ -39,7 +44,7 @@ class Planted(NamedTuple):
     found_by: str
     rules: Mapping[str, Any] = NOTHING
     preset: str = "kip-280"
-    mix: str = "reference"
+    mix: object = "reference"
 
 
 def _now_and_then(every: int) -> Callable[[], bool]:
@@ -287,6 +292,79 @@ def elected_in_the_epoch_before(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(node, "become_leader", wrong)
 
 
+def answer_at_once(patch: pytest.MonkeyPatch) -> None:
+    """A broker that answers acks=all as it answers acks=1."""
+    right = produce.produce
+
+    def hasty(*args: Any, **more: Any) -> Any:
+        result = right(*args, **more)
+        result.due_above = produce.AT_ONCE
+        return result
+
+    patch.setattr("sim.cluster.produce.produce", hasty)
+
+
+def forget_what_was_sent(patch: pytest.MonkeyPatch) -> None:
+    """A broker that recognises no repetition."""
+    patch.setattr(ProducerStates, "overtaken", lambda *_: None)
+
+
+def take_the_next_for_the_last(patch: pytest.MonkeyPatch) -> None:
+    """A broker that takes the batch after the newest one for that one, now and then."""
+    overtaken, repeated = ProducerStates.overtaken, ProducerStates.repeated
+
+    def newest(states: ProducerStates, producer_id: int, first: int) -> SentBatch | None:
+        producer = states.producers.get(producer_id)
+        if producer is not None and producer.batches and first % 7 == 3:
+            return producer.batches[-1]
+        return overtaken(states, producer_id, first)
+
+    def known(states: ProducerStates, *asked: int) -> SentBatch | None:
+        return repeated(states, *asked) or newest(states, asked[0], asked[2])
+
+    patch.setattr(ProducerStates, "overtaken", newest)
+    patch.setattr(ProducerStates, "repeated", known)
+
+
+def read_the_last_offset_again(patch: pytest.MonkeyPatch) -> None:
+    """A consumer that goes on one offset too early."""
+
+    def one_back(
+        position: Position, response: ConsumerFetchResponse, *, committed: bool
+    ) -> Fetched:
+        fetched = receive_consumer_fetch(position, response, committed=committed)
+        if fetched.end > fetched.start + 1:
+            position.offset -= 1
+        return fetched
+
+    patch.setattr("sim.cluster.consumer.receive_consumer_fetch", one_back)
+
+
+def move_the_high_watermark_with_appends_alone(patch: pytest.MonkeyPatch) -> None:
+    """A leader that notes positions and does not look what they commit."""
+
+    def noted(leader: Replica, follower: str, position: int, rules: Rules) -> list[Event]:
+        assert leader.leadership is not None
+        leader.leadership.positions[follower] = position
+        return [PositionRecorded(leader.name, follower, position)]
+
+    patch.setattr("sim.replication.leader.record_position", noted)
+
+
+LOSSY = {
+    "sends": (40, 80),
+    "duration_ms": 4_000,
+    "not_idempotent": 0.0,
+    "transactional": 0.0,
+    "loss": (0.05, 0.1),
+}
+
+
+def _promise(plant: Plant, found_by: str) -> Planted:
+    """A mistake of a broker or a client that keeps replicas equal."""
+    return Planted(plant, found_by, {"fix": "empty_batch"}, "kafka-4.0", LOSSY)
+
+
 PLANTED: dict[str, Planted] = {
     "a high watermark that is one too high": Planted(
         high_watermark_one_too_high, "committed-replicated"
@@ -329,5 +407,16 @@ PLANTED: dict[str, Planted] = {
         prefix_goes_above_its_snapshot, "snapshot-at-log-start", preset="kraft", mix="kraft"
     ),
     "a leader in the epoch before": Planted(elected_in_the_epoch_before, "election-safety"),
+    "a broker that answers before the commit": _promise(answer_at_once, "acknowledged-committed"),
+    "a broker that recognises no repetition": _promise(forget_what_was_sent, "producer-sequences"),
+    "a broker that takes the next batch for the last": _promise(
+        take_the_next_for_the_last, "producer-sequences"
+    ),
+    "a consumer that reads the last offset again": _promise(
+        read_the_last_offset_again, "consumer-continues"
+    ),
+    "a leader that commits with appends alone": _promise(
+        move_the_high_watermark_with_appends_alone, "high-watermark-advances"
+    ),
 }
 """What is planted, by its name."""

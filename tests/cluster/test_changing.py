@@ -46,12 +46,6 @@ def test_each_broker_cleans_by_the_settings_that_have_reached_it() -> None:
     }
 
 
-def test_what_was_compacted_stays_as_it_is() -> None:
-    changes = (Change(3_500, "all", TO_HEADER),)
-
-    assert lost(replace(QUIET, changes=changes)) == {"r1": 0, "r2": 0, "r3": 0}
-
-
 def test_a_producer_sends_versions_only_while_it_is_rolled_out() -> None:
     changes = (
         Change(0, producer=0, versions=False),
@@ -65,15 +59,6 @@ def test_a_producer_sends_versions_only_while_it_is_rolled_out() -> None:
         True,
         False,
     ]
-
-
-def test_a_rollout_of_one_producer_leaves_the_others_as_they_are() -> None:
-    sends = (Send(500, 1, "k", "a", 500, 1), Send(600, 2, "k", "b", 600, 2))
-    workload = replace(LATE, sends=sends)
-    changes = (Change(0, producer=2, versions=False),)
-
-    records = appended(replace(QUIET, workload=workload, changes=changes))
-    assert [bool(one.headers) for one in records] == [True, False]
 
 
 def test_a_new_replica_starts_with_the_settings_of_the_first() -> None:

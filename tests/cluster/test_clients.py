@@ -24,7 +24,6 @@ from sim.trace import (
     AppendRefused,
     Consumed,
     ConsumerReset,
-    LeaderElected,
     ProducersForgotten,
 )
 from tests.cluster.worlds import Story, fault, scenario, sends, tell
@@ -37,43 +36,11 @@ def values(story: Story) -> list[str | None]:
     return [record.value for _, e in story.of(Appended) for record in e.batch.records]
 
 
-def given(story: Story, consumer: str) -> list[int]:
-    return [r.offset for _, e in story.of(Consumed) if e.consumer == consumer for r in e.records]
-
-
 def test_retries_of_an_idempotent_producer_are_not_appended_again() -> None:
     story = tell(scenario(network=LOSSY, workload=Workload(sends=sends(), retries=20)))
 
     assert story.outcome.counts.repeats_recognised > 0
     assert values(story) == [f"v{index}" for index in range(40)]
-
-
-def test_retries_of_other_producers_are() -> None:
-    workload = Workload(sends=sends(), retries=20, idempotent=False)
-    story = tell(scenario(network=LOSSY, workload=workload))
-    appended = values(story)
-
-    assert story.outcome.counts.repeats_recognised == 0
-    assert len(appended) > 40
-    assert set(appended) == {f"v{index}" for index in range(40)}
-
-
-def test_a_retry_after_a_change_of_leader_is_recognised_by_the_new_leader() -> None:
-    cut = [fault(FaultKind.PARTITION, 300 + 800 * i, "leader", 500) for i in range(4)]
-    patient = Workload(sends=sends(60, producers=3), retries=40)
-    story = tell(scenario(*cut, workload=patient, network=Network((1, 30))))
-    final = {r.offset: str(r.value) for _, e in story.of(Appended) for r in e.batch.records}
-
-    assert len(story.of(LeaderElected)) > 2
-    assert sorted(final.values()) == sorted(f"v{index}" for index in range(60))
-
-
-def test_a_producer_that_gets_no_answer_gives_up() -> None:
-    down = [fault(FaultKind.CRASH, 300, name, 3_500) for name in ("r1", "r2", "r3")]
-    story = tell(scenario(*down, workload=Workload(sends=sends(5, start_ms=500), retries=2)))
-
-    assert story.outcome.counts.sends_given_up > 0
-    assert story.outcome.inconclusive is None
 
 
 def test_what_waits_for_an_answer_becomes_one_batch() -> None:
@@ -88,14 +55,6 @@ def test_records_of_a_producer_without_idempotence_overtake_each_other() -> None
     appended = values(tell(scenario(workload=burst, network=Network((1, 40)))))
 
     assert appended != sorted(appended, key=lambda value: int(str(value)[1:]))
-
-
-def test_a_version_becomes_the_header_that_the_rules_name() -> None:
-    rules = Rules.of(commit="isr", strategy="header", strategy_header="v")
-    workload = Workload(sends=(Send(100, 1, "k", "x", 100, version=7),))
-    event = tell(scenario(rules=rules, workload=workload)).of(Appended)[0][1]
-
-    assert event.batch.records[0].headers == (("v", (7).to_bytes(8, "big")),)
 
 
 def test_odd_headers_are_sent_as_the_rules_read_versions_and_by_who_sends_versions_alone() -> None:
@@ -123,18 +82,6 @@ def test_odd_headers_are_sent_as_the_rules_read_versions_and_by_who_sends_versio
         )
         sent = [record.headers for _, e in story.of(Appended) for record in e.batch.records]
         assert tuple(sent) == expected
-
-
-def test_transactions_end_with_their_marker() -> None:
-    first = tuple(send._replace(transaction=1) for send in sends(3))
-    second = tuple(send._replace(transaction=2) for send in sends(3, start_ms=600))
-    ends = (EndTransaction(400, 1, 1, True), EndTransaction(900, 1, 2, False))
-    story = tell(scenario(workload=Workload(sends=first + second, ends=ends)))
-    batches = [e.batch for _, e in story.of(Appended)]
-
-    assert [batch.control for batch in batches if batch.control] == [Control.COMMIT, Control.ABORT]
-    assert all(batch.transactional for batch in batches)
-    assert batches[-1].control is Control.ABORT
 
 
 def test_a_transaction_that_nobody_ends_is_aborted_in_the_end() -> None:
@@ -200,12 +147,6 @@ def test_an_application_that_checks_sends_what_is_newer_and_leaves_the_rest_out(
     assert story.outcome.counts.check_wait_ms > 0
 
 
-def test_an_application_that_checks_knows_nothing_of_what_is_on_its_way() -> None:
-    new, late = Send(100, 1, "k", "new", 100, 5), Send(101, 2, "k", "late", 50, 4)
-
-    assert sorted(map(str, values(checking(new, late)))) == ["late", "new"]
-
-
 def test_a_check_is_repeated_until_somebody_who_leads_answers() -> None:
     down = fault(FaultKind.CRASH, 300, "leader", 2_000)
     late = Send(320, 2, "k", "late", 50, 4)
@@ -216,14 +157,6 @@ def test_a_check_is_repeated_until_somebody_who_leads_answers() -> None:
     assert story.outcome.counts.sends_withheld == 1
     assert set(values(story)) == {"new"}
     assert story.outcome.inconclusive is None
-
-
-def test_a_consumer_goes_on_at_the_next_leader() -> None:
-    story = tell(scenario(fault(FaultKind.MIGRATE, 900, "r2")))
-
-    assert {e.replica for _, e in story.of(Consumed)} == {"r1", "r2"}
-    assert given(story, "c1") == sorted(set(given(story, "c1")))
-    assert story.of(Consumed)[-1][1].end == 40
 
 
 def test_a_consumer_starts_where_it_ended() -> None:
@@ -265,38 +198,6 @@ def test_a_consumer_is_reset_once_where_its_position_is_no_longer_in_the_log() -
 
     assert (reset.consumer, reset.cause) == ("late", "below_log_start")
     assert reset.position == first.start > 0
-
-
-def test_a_consumer_that_pauses_or_reads_little_lags() -> None:
-    readers = (
-        Consumer("all"),
-        Consumer("little", poll_ms=200, max_batches=1),
-        Consumer("paused", pauses=((0, 3_000),)),
-    )
-    story = tell(scenario(consumers=readers))
-    read = {
-        name: [(at, e) for at, e in story.of(Consumed) if e.consumer == name]
-        for name in ("all", "little", "paused")
-    }
-
-    assert max(len(e.records) for at, e in read["little"] if at < 4_000) <= 1
-    assert read["paused"][0][0] >= 3_000
-    assert {entries[-1][1].end for entries in read.values()} == {40}
-
-
-def test_a_consumer_can_read_from_one_replica() -> None:
-    story = tell(scenario(consumers=(Consumer("near", replica="r3"),)))
-
-    assert {e.replica for _, e in story.of(Consumed)} == {"r3"}
-
-
-def test_a_consumer_never_reads_at_or_above_the_high_watermark() -> None:
-    stuck = [fault(FaultKind.CRASH, 500, name, 3_000) for name in ("r2", "r3")]
-    rules = Rules.of(commit="majority", leader_change_record=True)
-    story = tell(scenario(*stuck, rules=rules))
-    ends = [e.end for at, e in story.of(Consumed) if at < 3_400]
-
-    assert max(ends) < 15
 
 
 def test_a_poll_before_a_pause_waits_no_longer_than_until_the_pause_begins() -> None:

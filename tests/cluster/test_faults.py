@@ -17,7 +17,6 @@ from sim.trace import (
     ReplicaCrashed,
     ReplicaRestarted,
     ReplicaWiped,
-    Truncated,
 )
 from tests.cluster.worlds import fault, log_ends, scenario, sends, tell
 
@@ -43,13 +42,6 @@ def test_a_crashed_leader_loses_its_youngest_batches_if_nobody_has_them() -> Non
     assert crashed.log_end_offset >= crashed.high_watermark
 
 
-def test_a_crash_never_loses_what_is_committed_or_acknowledged() -> None:
-    story = tell(scenario(fault(FaultKind.CRASH, 1_000, "r2", 300, lose_batches=50)))
-    copied = [e.log_end_offset for at, e in story.of(Copied) if e.replica == "r2" and at < 1_000]
-
-    assert story.of(ReplicaCrashed)[0][1].log_end_offset == max(copied)
-
-
 def test_a_replaced_disk_is_empty_and_fills_again() -> None:
     story = tell(scenario(fault(FaultKind.WIPE, 500, "r3", 900)))
     wiped_ms = story.of(ReplicaWiped)[0][0]
@@ -58,13 +50,6 @@ def test_a_replaced_disk_is_empty_and_fills_again() -> None:
     assert wiped_ms == 1_400
     assert refilled.fetch_offset == 0
     assert log_ends(story)["r3"] == 40
-
-
-def test_a_disk_is_not_replaced_while_the_others_count_on_it() -> None:
-    story = tell(scenario(fault(FaultKind.WIPE, 500, "r3", 1)))
-
-    assert story.of(ReplicaCrashed)
-    assert story.of(ReplicaWiped) == []
 
 
 def test_a_leader_does_not_count_on_what_a_lost_disk_acknowledged() -> None:
@@ -99,13 +84,6 @@ def test_a_fetch_from_before_the_loss_of_a_disk_is_not_believed_after_it() -> No
     assert leader.replica.leadership.positions == {}
 
 
-def test_a_replica_behind_a_partition_neither_fetches_nor_answers() -> None:
-    story = tell(scenario(fault(FaultKind.PARTITION, 500, "r3", 1_000)))
-
-    assert not [at for at, e in story.of(Copied) if e.replica == "r3" and 510 < at < 1_500]
-    assert log_ends(story)["r3"] == 40
-
-
 def test_a_one_way_partition_loses_what_the_replica_sends() -> None:
     story = tell(scenario(fault(FaultKind.ONE_WAY_PARTITION, 500, "r3", 1_000)))
     copied = [at for at, e in story.of(Copied) if e.replica == "r3" and 510 < at < 1_500]
@@ -125,37 +103,12 @@ def test_of_two_slow_times_that_overlap_the_second_ends_by_itself() -> None:
     assert len([at for at in copied if at > 1_500]) > 5
 
 
-def test_a_slow_cleaner_rests() -> None:
-    story = tell(scenario(fault(FaultKind.SLOW_CLEANER, 10, "r2", 3_900)))
-    cleaned = [(at, e.replica) for at, e in story.of(Cleaned)]
-
-    assert not [at for at, name in cleaned if name == "r2" and at < 3_900]
-    assert [at for at, name in cleaned if name == "r1" and at < 3_900]
-
-
 def test_an_added_replica_copies_the_log_and_joins_the_in_sync_set() -> None:
     story = tell(scenario(fault(FaultKind.ADD_REPLICA, 900, "r4")))
 
     assert [(at, e.replica) for at, e in story.of(ReplicaAdded)][-1] == (900, "r4")
     assert story.of(IsrChanged)[-1][1].joined == "r4"
     assert log_ends(story)["r4"] == 40
-
-
-def test_an_added_replica_observes_a_quorum() -> None:
-    rules = Rules.of(leader_change_record=True)
-    story = tell(scenario(fault(FaultKind.ADD_REPLICA, 900, "r4"), rules=rules))
-
-    assert log_ends(story)["r4"] == 41
-
-
-def test_a_roll_lets_the_tail_be_cleaned() -> None:
-    early = Workload(sends=sends(6, every_ms=20, keys=1))
-    rolls = [fault(FaultKind.ROLL, 900, name) for name in ("r1", "r2", "r3")]
-    without = tell(scenario(workload=early))
-    rolled = tell(scenario(*rolls, workload=early))
-
-    assert without.of(Cleaned) == []
-    assert {e.upper_bound for _, e in rolled.of(Cleaned)} == {6}
 
 
 def test_a_fault_on_a_replica_that_is_down_is_left_out() -> None:
@@ -165,19 +118,6 @@ def test_a_fault_on_a_replica_that_is_down_is_left_out() -> None:
 
     assert len(story.of(FaultInjected)) == 1
     assert story.outcome.counts.faults == 1
-
-
-def test_a_follower_is_picked_by_name_order() -> None:
-    story = tell(scenario(fault(FaultKind.CRASH, 500, "follower", 300, pick=1)))
-
-    assert [e.replica for _, e in story.of(ReplicaCrashed)] == ["r3"]
-
-
-def test_a_conflicting_tail_of_a_zombie_is_cut() -> None:
-    cut = fault(FaultKind.PARTITION, 480, "r1", 900)
-    story = tell(scenario(cut))
-
-    assert [e.replica for _, e in story.of(Truncated)] == ["r1"]
 
 
 def test_a_replica_with_an_old_cleaner_checkpoint_cleans_from_there_again() -> None:

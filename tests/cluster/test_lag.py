@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from sim.scenario.file.load import load_scenario
-from sim.trace import Appended, Cleaned, CleanerLooked, Consumed
+from sim.trace import Appended, CleanerLooked
 from tests.cluster.worlds import Story, tell
 
 FOLDER = Path(__file__).parents[2] / "scenarios"
@@ -49,28 +49,6 @@ def test_a_record_dated_behind_one_dated_ahead_waits_for_d_plus_m_plus_d_and_no_
     assert first - delete.timestamp_ms == lag_ms + 2 * off_ms + (eligible_ms - 1300)
 
 
-def test_a_record_dated_farther_off_than_allowed_is_given_up_by_its_producer() -> None:
-    refused, accepted = told("kip354/timed_refused_delete"), told("kip354/timed_accepted_delete")
-
-    assert (len(refused.of(Appended)), refused.outcome.counts.sends_given_up) == (3, 1)
-    assert (len(accepted.of(Appended)), accepted.outcome.counts.sends_given_up) == (4, 0)
-
-
-def test_an_idle_partition_is_cleaned_by_nobody_or_by_all_in_time() -> None:
-    idle, timed = (
-        told("kip354/kip354_02_idle_partition"),
-        told("kip354/timed_idle_partition_timer"),
-    )
-    removed = [
-        (e.replica, at <= 1800)
-        for at, e in timed.of(Cleaned)
-        if any(r.key == "customer" and r.reason == "superseded" for r in e.removals)
-    ]
-
-    assert idle.of(Cleaned) == []
-    assert removed == [("r1", True), ("r2", True), ("r3", True)]
-
-
 @pytest.mark.parametrize(
     ("name", "told_secs"),
     [
@@ -85,15 +63,3 @@ def test_the_metric_is_that_of_the_last_round_or_that_of_every_scan(
 
     assert changes(look.metric_secs for look in looks) == told_secs
     assert changes(look.delay_ms for look in looks) == [0, 4200, 0]
-
-
-@pytest.mark.parametrize(
-    ("name", "last"),
-    [("kip280/timed_low_rate", "a4"), ("kip280/timed_low_rate_maximum_lag", "a9")],
-)
-def test_a_newcomer_to_a_topic_of_low_rate_ends_on_a_late_version_or_on_the_highest(
-    name: str, last: str
-) -> None:
-    given = [r.value for _, e in told(name).of(Consumed) for r in e.records if r.key == "A"]
-
-    assert given[-1] == last

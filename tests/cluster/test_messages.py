@@ -29,7 +29,7 @@ from sim.scenario.generate import BUILT_IN_MIXES, generate
 from sim.scenario.model import Consumer as ConsumerSpec
 from sim.scenario.model import FaultKind, Scenario, Timers, Workload
 from sim.scenario.model import Network as NetworkSettings
-from sim.trace import Consumed, LeaderElected, Truncated
+from sim.trace import Consumed, Truncated
 from tests.cluster.worlds import fault, scenario, sends, tell
 
 PRESETS = ("kafka-4.0", "kraft", "redpanda-25.3")
@@ -134,20 +134,6 @@ def _is(message: Any, kind: type, party: str) -> bool:
     return isinstance(message, kind) and party == "r1"
 
 
-@pytest.mark.parametrize(
-    ("truncation", "has_one"),
-    [("epoch_kip101", True), ("epoch_diverging", False), ("high_watermark", False)],
-)
-def test_only_the_modes_that_have_a_question_ask_one(
-    *, truncation: str, has_one: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    rules = Rules.of(commit="isr", truncation=truncation)
-    case = scenario(fault(FaultKind.MIGRATE, 1_000, "r2"), rules=rules)
-    kinds = {type(message) for *_, message in sent(case, monkeypatch)}
-
-    assert (OffsetsForLeaderEpochRequest in kinds) is has_one
-
-
 def test_a_consumer_that_finds_nothing_waits_at_the_broker(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -162,19 +148,6 @@ def test_a_consumer_that_finds_nothing_waits_at_the_broker(
 
     assert len(asked) == 3
     assert read == [2_500 + 3 + 3 + 3 + 3]
-
-
-def test_a_consumer_that_waits_at_a_leader_is_sent_on_when_that_resigns() -> None:
-    move = fault(FaultKind.MIGRATE, 1_000, "r2")
-    quiet = Workload(sends=(*sends(1), *sends(1, start_ms=1_200)))
-    waits = Timers(fetch_wait_ms=3_000, replica_lag_max_ms=6_000)
-    story = tell(scenario(move, workload=quiet, timers=waits))
-    elected_ms = story.of(LeaderElected)[-1][0]
-    second = [at for at, event in story.of(Consumed) if event.replica == "r2"]
-
-    assert elected_ms < 1_020
-    assert second
-    assert second[0] < 1_230
 
 
 def test_a_leader_drops_a_fetch_of_an_earlier_life_of_a_follower() -> None:

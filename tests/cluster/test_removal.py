@@ -55,15 +55,6 @@ def test_the_bounds_of_an_older_leader_are_ignored() -> None:
     assert follower.replica.removal_bound == 4
 
 
-def test_without_fencing_an_older_leader_is_listened_to() -> None:
-    _, follower, _ = nodes(RULES.with_values({"fencing": False}))
-    RemovalCoordination(follower)
-
-    follower.receive(bounds(2, 5))
-
-    assert follower.replica.removal_bound == 5
-
-
 @pytest.mark.parametrize(("epoch", "bound"), [(2, 0), (3, 7)])
 def test_a_report_to_an_older_leader_is_ignored(epoch: int, bound: int) -> None:
     leader, _, _ = nodes()

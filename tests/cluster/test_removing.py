@@ -16,9 +16,7 @@ from sim.trace import (
     Copied,
     HighWatermarkMoved,
     IsrChanged,
-    ReplicaAdded,
     ReplicaRemoved,
-    ReplicaRestarted,
 )
 from tests.cluster.worlds import fault, scenario, tell
 
@@ -40,28 +38,11 @@ def test_it_is_in_no_set_and_copies_nothing_from_then_on_and_the_others_go_on() 
     assert story.outcome.inconclusive is None
 
 
-def test_one_that_is_down_leaves_and_neither_comes_back_nor_is_its_name_used_again() -> None:
-    down = fault(FaultKind.CRASH, 500, "r3", 1_000)
-    again = fault(FaultKind.ADD_REPLICA, 2_000, "r3")
-    story = tell(scenario(down, GONE_AT_1000, again))
-
-    assert [at for at, _ in story.of(ReplicaRemoved)] == [1_000]
-    assert story.of(ReplicaRestarted) == []
-    assert [at for at, e in story.of(ReplicaAdded) if e.replica == "r3"] == [0]
-
-
 @pytest.mark.parametrize("rules", [{"preset": "kafka-4.0"}, {"preset": "kraft"}])
 def test_a_leader_does_not_leave(rules: dict[str, str]) -> None:
     story = tell(scenario(fault(LEAVES, 1_000, "r1"), rules=rules_from(rules)))
 
     assert story.of(ReplicaRemoved) == []
-
-
-def test_as_many_stay_as_have_to_be_in_sync() -> None:
-    rules = rules_from({"preset": "kafka-4.0", "min_isr": 2})
-    story = tell(scenario(GONE_AT_1000, fault(LEAVES, 1_500, "r2"), rules=rules))
-
-    assert [e.replica for _, e in story.of(ReplicaRemoved)] == ["r3"]
 
 
 @pytest.mark.parametrize("removed", [(), ("v4", "v5")])

@@ -1,18 +1,15 @@
 """Fetching in time: long polls, retries of a fetch, snapshots, and the end of a healthy run."""
 
 from sim.rules import Rules
-from sim.scenario.model import FaultKind, Limits, Network, Timers, Workload
-from sim.scenario.model.snapshots import SnapshotSettings
+from sim.scenario.model import Network, Timers, Workload
 from sim.trace import (
     Appended,
     Copied,
     HighWatermarkMoved,
     Quiesced,
     ReplicaAdded,
-    SnapshotChunkFetched,
-    SnapshotInstalled,
 )
-from tests.cluster.worlds import fault, log_ends, scenario, sends, tell
+from tests.cluster.worlds import log_ends, scenario, sends, tell
 
 
 def test_a_healthy_run_ends_at_rest_with_equal_log_ends() -> None:
@@ -52,43 +49,3 @@ def test_a_voter_learns_the_high_watermark_at_once() -> None:
     committed_ms = next(at for at, e in moved if e.leading)
 
     assert [at - committed_ms for at, e in moved if not e.leading] == [2, 2]
-
-
-def test_lost_messages_are_sent_again_until_everybody_has_everything() -> None:
-    story = tell(scenario(network=Network((1, 5), loss=0.2), duration_ms=8_000))
-
-    assert story.outcome.messages_lost > 20
-    assert story.outcome.inconclusive is None
-    assert len(set(log_ends(story).values())) == 1
-
-
-def test_a_follower_below_the_log_start_installs_a_snapshot_and_goes_on_from_there() -> None:
-    away = fault(FaultKind.CRASH, 300, "r3", 2_500)
-    rules = Rules.of(leader_change_record=True)
-    workload = Workload(sends=sends(80, every_ms=40, keys=70))
-    timers = Timers(snapshot_interval_ms=400, fetch_wait_ms=200)
-    story = tell(
-        scenario(
-            away,
-            rules=rules,
-            workload=workload,
-            timers=timers,
-            snapshots=SnapshotSettings(chunk_bytes=100),
-            duration_ms=5_000,
-        )
-    )
-    installed = story.of(SnapshotInstalled)
-    chunks = [e for _, e in story.of(SnapshotChunkFetched, lambda e: e.replica == "r3")]
-
-    assert {e.replica for _, e in installed} == {"r3"}
-    assert len(chunks) > 1
-    assert all(chunk.in_bytes and chunk.size_bytes <= 100 for chunk in chunks)
-    assert [chunk.position for chunk in chunks][:3] == [0, 100, 200]
-    assert len(set(log_ends(story).values())) == 1
-
-
-def test_a_run_without_end_is_inconclusive() -> None:
-    story = tell(scenario(limits=Limits(max_events=300)))
-
-    assert story.outcome.inconclusive == "limits.max_events: 300 simulator events were used"
-    assert not story.of(Quiesced)

@@ -12,12 +12,11 @@ from sim.trace import (
     Appended,
     HighWatermarkMoved,
     PrefixDeleted,
-    ReplicaRestarted,
     SnapshotInstalled,
     SnapshotTaken,
     StateLoaded,
 )
-from tests.cluster.worlds import Story, fault, log_ends, scenario, sends, tell
+from tests.cluster.worlds import Story, fault, scenario, sends, tell
 
 MAJORITY = Rules.of(commit="majority", leader_change_record=True, cleanup="snapshot")
 
@@ -52,12 +51,6 @@ def test_a_snapshot_is_taken_once_so_many_bytes_are_committed_since_the_last() -
             assert sum(sizes[start : end - 1]) < 500
 
 
-def test_nothing_is_taken_that_nobody_asked_for() -> None:
-    assert run().of(SnapshotTaken) == []
-    rules = Rules.of(commit="majority", cleanup="compact")
-    assert run(rules=rules, record_bytes=100, interval_ms=100).of(SnapshotTaken) == []
-
-
 def test_a_snapshot_is_taken_when_something_newer_is_committed_for_so_long() -> None:
     story = run(interval_ms=300, retention_bytes=10**6)
     first = next(at for at, e in story.of(HighWatermarkMoved) if e.replica == "r1")
@@ -65,15 +58,6 @@ def test_a_snapshot_is_taken_when_something_newer_is_committed_for_so_long() -> 
 
     assert taken[0] == first + 300
     assert all(later - at >= 300 for at, later in pairwise(taken))
-
-
-def test_an_idle_log_is_not_taken_again() -> None:
-    """The writes end at 3050 ms; the run goes on for a second."""
-    story = run(interval_ms=300, retention_bytes=10**6)
-    [leader] = {event.replica for _, event in story.of(Appended)}
-
-    assert ends(story, leader)[-1] == log_ends(story)[leader]
-    assert max(at for at, _ in story.of(SnapshotTaken)) < 3_700
 
 
 def test_old_snapshots_stay_until_they_are_too_much_or_too_old() -> None:
@@ -85,21 +69,6 @@ def test_old_snapshots_stay_until_they_are_too_much_or_too_old() -> None:
     assert deleted(retention_bytes=10**6) == deleted(retention_ms=10**6) == 0
     assert 0 < deleted(retention_bytes=4_000) < deleted(retention_bytes=1_000)
     assert 0 < deleted(retention_ms=2_000) < deleted(retention_ms=200)
-
-
-def test_without_bounds_the_log_starts_at_the_snapshot_before_the_last() -> None:
-    story = run(record_bytes=500)
-    starts = [e.log_start_offset for _, e in story.of(PrefixDeleted) if e.replica == "r1"]
-
-    assert starts == ends(story, "r1")[:-1]
-
-
-def test_a_replica_that_was_away_counts_anew_and_takes_snapshots_again() -> None:
-    away = fault(FaultKind.CRASH, 500, "r3", 700)
-    story = run(away, record_bytes=500, retention_bytes=10**6)
-    back = next(at for at, _ in story.of(ReplicaRestarted))
-
-    assert any(at > back and e.replica == "r3" for at, e in story.of(SnapshotTaken))
 
 
 @pytest.mark.parametrize("us", [0, 2_000])

@@ -30,12 +30,6 @@ def test_every_change_is_written_once_and_in_order(tmp_path: Path) -> None:
     assert set(log_ends(story).values()) == {250}
 
 
-def test_a_limit_ends_a_trace_early(tmp_path: Path) -> None:
-    story = tell(scenario(workload=trace(tmp_path, batch_records=40, limit=100)))
-
-    assert [len(e.batch.records) for _, e in story.of(Appended)] == [40, 40, 20]
-
-
 def test_no_change_is_given_up_in_a_bad_network(tmp_path: Path) -> None:
     rough = scenario(workload=trace(tmp_path, batch_records=10)).network.__class__((1, 5), 0.3)
     story = tell(scenario(workload=trace(tmp_path, batch_records=10), network=rough))

@@ -74,21 +74,6 @@ def test_an_answer_ends_a_wait_or_patience_does(
     assert found == expected
 
 
-def test_one_timer_serves_many_requests() -> None:
-    env, found = simpy.Environment(), []
-    waiting = Waiting(env)
-    env.process(asking(env, found, waiting, *[100] * 50))
-    for at_ms in range(1, 51):
-        env.timeout(at_ms).callbacks.append(lambda _: waiting.end("here"))
-    steps = 0
-    while env.peek() < float("inf"):
-        env.step()
-        steps += 1
-
-    assert len(found) == 50
-    assert steps == 50 + 2 + 2  # what brings them; two timers; the process begins and ends
-
-
 def test_lives_are_interrupted_together_and_one_that_does_it_goes_on() -> None:
     env, found = simpy.Environment(), []
     lives = Lives(env)
