@@ -5,10 +5,11 @@
 | until KIP-87 | 0, 1  | to version 2  | a null value     | a delete              |
 | KIP-87's own | 2     | version 3     | the flag (bit 5) | refused without flag  |
 
-KIP-87's magic 2 is not the one Kafka has: see `sim.log.attributes`. A record before magic 2 has no
-flag at all: `flagged` is None. A topic that is not compacted keeps and shows the flag; as nothing
-compacts it, the flag deletes nothing there. Source: KIP-87, Proposed Changes and Compatibility,
-Deprecation, and Migration Plan.
+KIP-87's magic 2 is not the one Kafka has: there bit 5 of a batch's attributes is KIP-98's control
+flag, so that a tombstone would need a bit of each record. A record before magic 2 has no flag at
+all: `flagged` is None. A topic that is not compacted keeps and shows the flag; as nothing compacts
+it, the flag deletes nothing there. Source: KIP-87, Proposed Changes and Compatibility, Deprecation,
+and Migration Plan.
 """
 
 from __future__ import annotations

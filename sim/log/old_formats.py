@@ -57,11 +57,6 @@ class BatchOfMagic1(OldBatch):
     magic = 1
 
 
-def magic_of_batch(batch: Batch) -> int:
-    """The format of a batch: 0, 1 or 2."""
-    return batch.magic if isinstance(batch, OldBatch) else 2
-
-
 def old_batch(magic: int, records: tuple[Record, ...]) -> OldBatch:
     """A batch of magic 0 or 1 that holds `records`: at least one, of magic 0 without a time."""
     kind = BatchOfMagic0 if magic == 0 else BatchOfMagic1

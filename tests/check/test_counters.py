@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from sim.check import Checker
-from sim.check.counters import COSTS, COUNTER, COUNTERS, RunCounters
+from sim.check.counters import COUNTER, RunCounters
 from sim.rules import RULES as RULE_NAMES
 from sim.scenario.file.load import load_scenario
 from sim.timed_run import run_scenario
@@ -51,17 +51,6 @@ def test_what_waits_to_be_removed(case: Case) -> None:
     waits = [f"{name}={n}" for name, n in counted(case).items() if n and "_wait" in name]
 
     assert sorted(waits) == sorted(case.head.partition(":")[0].split())
-
-
-def test_what_others_report_is_among_all_counters_in_the_order_of_their_columns() -> None:
-    found = counted(START)
-
-    assert (*found,) == COUNTERS
-    assert found["messages"] == 5
-
-
-def test_what_is_compared_as_a_cost_is_counted() -> None:
-    assert COSTS.keys() <= COUNTER.keys()
 
 
 [READ, LEFT] = cases_of("cases/readers.txt")

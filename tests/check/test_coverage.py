@@ -83,14 +83,14 @@ RICH = (46, 147, 28)
         (
             "quiet",
             FIXED,
-            range(50),
+            range(25),
             {"tail-emptied"},
             {"tail-removed", "migrated-after-tail-removed"},
         ),
         (
             {"not_idempotent": 1.0, "transactional": 0.0},
             HAZARD,
-            range(20),
+            range(12),
             {"tail-removed"},
             {"tail-emptied"},
         ),

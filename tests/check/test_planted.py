@@ -25,7 +25,7 @@ from sim.scenario.model import Scenario
 from sim.timed_run import run_scenario
 from tests.check.planted import BY_HEADER, BY_MARK, CALM, LATE, MARKS, ORDERS
 
-SEEDS = 12
+SEEDS = 6
 
 
 def many_headers(kind: type[Any], fields: tuple[Any, ...]) -> Any:

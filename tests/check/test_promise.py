@@ -6,16 +6,14 @@ import pytest
 
 from sim.check.invariants.epoch_cache_consistency import EpochBook
 from sim.check.promise import (
-    as_appended,
     meant_version,
     promised_mark,
     promised_order,
 )
 from sim.compaction import STRATEGIES
 from sim.compaction.strategies import encode_varint, encode_version, promised_strategy
-from sim.compaction.tombstones import TOMBSTONE_MARKS, with_record_horizon
+from sim.compaction.tombstones import TOMBSTONE_MARKS
 from sim.log import LeaderEpochCache, Record
-from sim.plugins import registered_order
 from sim.rules import Rules
 
 LONG = {"strategy": "header", "header_form": "last_long"}
@@ -121,15 +119,3 @@ def test_the_version_that_was_meant_is_read_in_any_form() -> None:
     assert meant_version(record(0, v(-300)), "version") == -300
     assert meant_version(record(0, ("version", b"\x80")), "version") is None
     assert meant_version(record(0), "version") is None
-
-
-def test_the_header_that_a_pass_adds_is_no_part_of_the_append() -> None:
-    plain = record(0, v(1))
-
-    assert as_appended(with_record_horizon(plain, 700)) == plain
-    assert as_appended(plain) is plain
-
-
-def test_only_a_plugin_hands_its_own_order_to_the_oracle() -> None:
-    with pytest.raises(KeyError):
-        registered_order("header")

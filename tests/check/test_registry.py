@@ -4,10 +4,9 @@ import pytest
 
 from sim.check import Checker
 from sim.check.history import ClusterHistory
-from sim.check.invariant import Invariant, Kind
+from sim.check.invariant import Invariant
 from sim.check.registry import INVARIANTS, register
 from sim.check.violation import RecordSeen, Violation
-from sim.cli.listing import invariants
 from sim.trace import HighWatermarkMoved
 from tests.check.events import RULES, cluster
 
@@ -66,13 +65,3 @@ def test_the_position_of_a_violation_is_that_of_the_event_that_showed_it() -> No
     assert [(each.invariant, each.position) for each in checker.violations] == [
         ("hw-within-log", 2)
     ]
-
-
-def test_what_is_fair_is_said_of_every_liveness_invariant() -> None:
-    said = {row["invariant"]: row["says"] for row in invariants()}
-    fair = {name: cls.fairness for name, cls in INVARIANTS.items() if cls.fairness}
-    lively = {name for name, cls in INVARIANTS.items() if cls.kind is Kind.LIVENESS}
-
-    # These two are bounded, in time or by the rest, so that sweeps judge them as safety.
-    assert set(fair) == lively | {"lso-progress", "high-watermark-advances"}
-    assert all(said[name].endswith(f"Fair when {text}.") for name, text in fair.items())

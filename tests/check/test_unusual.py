@@ -7,7 +7,6 @@ import pytest
 from sim.check import Checker
 from sim.check.checker import known_invariants
 from sim.check.history import ClusterHistory
-from sim.compaction.strategies import HEADER_FORMS
 from sim.rules import Rules, rules_from
 from sim.scenario.generate import generate
 from sim.scenario.generate.mix import Mix
@@ -15,7 +14,6 @@ from sim.timed_run import run_scenario
 from sim.trace import Event
 from tests.check.defects import PLANTED
 from tests.check.events import RULES, appended, batch, cluster, copied, violations_of
-from tests.check.planted import BY_HEADER, LATE, ORDERS
 from tests.check.text import Case, cases_of
 from tests.check.unusual import asking_always
 
@@ -50,16 +48,6 @@ def test_nothing_is_missed_where_rules_are_dangerous(rules: str) -> None:
     values, mix = rules_from(SOURCES[rules]), Mix.model_validate("reference")
 
     assert set().union(*[found_either_way(values, mix, seed) for seed in range(8)])
-
-
-@pytest.mark.parametrize("mistake", ORDERS)
-def test_nothing_is_missed_of_what_a_cleaner_does_by_mistake(
-    monkeypatch: pytest.MonkeyPatch, mistake: str
-) -> None:
-    monkeypatch.setitem(HEADER_FORMS, "last_long", ORDERS[mistake])
-    values = BY_HEADER.with_values({"cleaner_bound": "leo", "delete_retention_ms": 300})
-
-    assert all(found_either_way(values, LATE, seed) for seed in range(2))
 
 
 @pytest.mark.parametrize("name", PLANTED)

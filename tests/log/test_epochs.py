@@ -15,22 +15,6 @@ def entries(of: LeaderEpochCache) -> list[tuple[int, int]]:
     return [tuple(entry) for entry in of.entries]  # type: ignore[misc]
 
 
-def test_an_empty_cache_knows_no_epoch() -> None:
-    assert cache().latest == -1
-    assert cache().epoch_at(0) == -1
-    assert cache().end_offset_for(3, 7) == (3, 7)
-
-
-def test_an_epoch_is_noted_once_with_its_first_offset() -> None:
-    epochs = cache()
-    epochs.assign(1, 0)
-    epochs.assign(1, 1)
-    epochs.assign(2, 5)
-
-    assert entries(epochs) == [(1, 0), (2, 5)]
-    assert epochs.latest == 2
-
-
 @pytest.mark.parametrize(
     ("epoch", "start", "left"),
     [

@@ -4,7 +4,7 @@ import pytest
 
 from sim.compaction import TOMBSTONE_MARKS
 from sim.errors import BadInput
-from sim.log import Control, Record, control_batch, data_batch
+from sim.log import Batch, Control, Record, control_batch, data_batch
 from sim.log.formats import (
     Served,
     check_allowed,
@@ -55,35 +55,11 @@ def test_a_null_value_that_is_no_tombstone_is_not_allowed_at_magic_2() -> None:
     check_allowed(NULL, magic=1)
 
 
-def test_down_conversion_makes_a_tombstones_value_null() -> None:
-    assert down_convert(DELETE) == Record(2, "k", None, flagged=None)
-    assert down_convert(VALUE) == VALUE._replace(flagged=None)
-
-
 def test_a_delete_stays_a_delete_both_ways() -> None:
     for record in (VALUE, DELETE, PLAIN_DELETE):
         down = down_convert(record)
         assert BY_VALUE(down) == BY_FLAG(record)
         assert BY_FLAG(up_convert(down)) == BY_FLAG(record)
-
-
-def test_a_value_lost_on_the_way_down_does_not_come_back() -> None:
-    assert up_convert(down_convert(DELETE)) == DELETE._replace(value=None)
-
-
-def test_a_broker_of_the_old_message_format_nulls_the_tombstones_of_new_producers() -> None:
-    assert stored(DELETE, produced=2, message_format=1) == Record(2, "k", None, flagged=None)
-    assert stored(DELETE, produced=2, message_format=2) == DELETE
-
-
-def test_an_old_producers_null_is_flagged_by_a_broker_of_the_new_message_format() -> None:
-    assert stored(NULL, produced=1, message_format=2) == NULL._replace(flagged=True)
-    assert stored(NULL, produced=1, message_format=1) == NULL._replace(flagged=None)
-
-
-def test_what_is_not_allowed_is_not_stored() -> None:
-    with pytest.raises(BadInput):
-        stored(NULL, produced=2, message_format=2)
 
 
 def test_an_old_consumer_loses_the_value_and_the_broker_its_zero_copy() -> None:
@@ -98,56 +74,9 @@ def test_an_old_consumer_loses_the_value_and_the_broker_its_zero_copy() -> None:
     assert served.values_lost == (2,)
 
 
-@pytest.mark.parametrize(("understood", "client"), [(1, 2), (1, 3), (2, 3), (0, 3)])
-def test_zero_copy_stays_when_the_consumer_knows_what_the_broker_knows(
-    understood: int, client: int
-) -> None:
-    batch = data_batch((DELETE,), epoch=1)
-
-    assert serve([batch], understood=understood, client=client) == ((batch,), 0, ())
-
-
-def test_before_the_message_format_is_raised_no_consumer_costs_zero_copy() -> None:
-    old = data_batch((VALUE._replace(flagged=None),), epoch=1)
-
-    assert serve([old], understood=2, client=2) == ((old,), 0, ())
-
-
-def test_in_a_log_of_both_formats_only_the_newer_batches_are_converted() -> None:
-    old = data_batch((VALUE._replace(flagged=None),), epoch=1)
-    new = data_batch((Record(1, "k", "v"),), epoch=1)
-    served = serve([old, new], understood=2, client=2)
-
-    assert served.converted_bytes == new.size_bytes
-    assert served.batches[0] is old
-    assert {magic_of(record) for record in records_of(served)} == {1}
-
-
-def test_markers_are_alike_in_every_format() -> None:
-    marker = control_batch(0, epoch=1, control=Control.COMMIT, timestamp_ms=0)
-
-    assert serve([marker], understood=2, client=2) == ((marker,), 0, ())
-
-
 def test_a_producer_of_version_2_has_no_flag_and_deletes_by_null() -> None:
     assert produced(DELETE, client=2) == Record(2, "k", None, flagged=None)
     assert produced(DELETE, client=3) == DELETE
-
-
-def test_conversion_makes_a_batch_smaller_by_the_values_it_loses() -> None:
-    lossy, lossless = data_batch((DELETE,), epoch=1), data_batch((VALUE,), epoch=1)
-
-    served = serve([lossy, lossless], understood=2, client=2).batches
-
-    assert lossy.size_bytes - served[0].size_bytes == len("deleted by the owner")
-    assert served[1].size_bytes == lossless.size_bytes
-
-
-def test_a_topic_that_is_not_compacted_keeps_and_shows_the_flag() -> None:
-    """What is stored does not depend on the topic's clean-up, and a reader asks the record."""
-    kept = stored(DELETE, produced=2, message_format=2)
-
-    assert (kept.value, BY_FLAG(kept)) == ("deleted by the owner", True)
 
 
 def test_unknown_formats_and_clients_are_refused() -> None:
@@ -155,3 +84,61 @@ def test_unknown_formats_and_clients_are_refused() -> None:
         stored(VALUE, produced=3, message_format=2)
     with pytest.raises(BadInput, match="version 4; allowed: 2, 3"):
         serve([], understood=2, client=4)
+
+
+DOWN = Record(2, "k", None, flagged=None)
+
+
+@pytest.mark.parametrize(
+    ("record", "produced", "message_format", "expected"),
+    [
+        # A broker of the old message format nulls the tombstones of new producers.
+        (DELETE, 2, 1, DOWN),
+        (DELETE, 2, 2, DELETE),
+        # An old producer's null is flagged by a broker of the new message format.
+        (NULL, 1, 2, NULL._replace(flagged=True)),
+        (NULL, 1, 1, NULL._replace(flagged=None)),
+        (VALUE, 2, 1, VALUE._replace(flagged=None)),
+    ],
+)
+def test_what_a_broker_stores_goes_by_both_versions(
+    record: Record, produced: int, message_format: int, expected: Record
+) -> None:
+    assert stored(record, produced=produced, message_format=message_format) == expected
+
+
+def test_what_is_not_allowed_is_not_stored() -> None:
+    with pytest.raises(BadInput):
+        stored(NULL, produced=2, message_format=2)
+
+
+OLD_BATCH = data_batch((VALUE._replace(flagged=None),), epoch=1)
+NEW_BATCH = data_batch((DELETE,), epoch=1)
+MARKER = control_batch(0, epoch=1, control=Control.COMMIT, timestamp_ms=0)
+
+
+@pytest.mark.parametrize(
+    ("batch", "understood", "client"),
+    [
+        (NEW_BATCH, 1, 2),
+        (NEW_BATCH, 2, 3),
+        (NEW_BATCH, 0, 3),
+        # Before the message format is raised no consumer costs zero-copy; markers never do.
+        (OLD_BATCH, 2, 2),
+        (MARKER, 2, 2),
+    ],
+)
+def test_zero_copy_stays_when_the_consumer_knows_what_is_stored(
+    batch: Batch, understood: int, client: int
+) -> None:
+    assert serve([batch], understood=understood, client=client) == ((batch,), 0, ())
+
+
+def test_in_a_log_of_both_formats_only_the_newer_batches_are_converted() -> None:
+    served = serve([OLD_BATCH, NEW_BATCH], understood=2, client=2)
+
+    assert served.converted_bytes == NEW_BATCH.size_bytes
+    assert served.batches[0] is OLD_BATCH
+    assert {magic_of(record) for record in records_of(served)} == {1}
+    lost = NEW_BATCH.size_bytes - served.batches[1].size_bytes
+    assert lost == len("deleted by the owner")

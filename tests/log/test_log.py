@@ -28,33 +28,12 @@ def offsets(batches: list[Batch]) -> list[int]:
     return [each.base_offset for each in batches]
 
 
-def test_the_log_ends_above_the_last_offset_of_the_last_batch() -> None:
-    log = filled(batch(0), batch(1, 3))
-
-    assert log.log_end_offset == 4
-
-
 def test_a_gap_is_accepted_and_going_back_is_not() -> None:
     log = filled(batch(0), batch(5))
 
     assert log.log_end_offset == 6
     with pytest.raises(ValueError, match="batch at offset 5 is below the log end offset 6"):
         log.append(batch(5), now_ms=0)
-
-
-def test_the_last_offset_of_a_batch_counts_also_when_its_records_are_gone() -> None:
-    log = filled(batch(0), batch(1, 2).emptied())
-
-    assert log.log_end_offset == 3
-    assert log.last_batch() == batch(1, 2).emptied()
-
-
-def test_an_emptied_batch_weighs_its_header() -> None:
-    full = batch(0, 1)
-
-    assert full.size_bytes == size_of(full.records) > BATCH_HEADER_BYTES
-    assert full.emptied().size_bytes == BATCH_HEADER_BYTES
-    assert (full.emptied().timestamp_ms, full.emptied().epoch) == (full.timestamp_ms, full.epoch)
 
 
 def test_reading_starts_with_the_batch_that_ends_at_or_above_the_offset() -> None:
@@ -78,23 +57,6 @@ def test_reading_crosses_segments_that_have_nothing_left() -> None:
     assert offsets(log.read(0)) == [0, 2]
 
 
-@pytest.mark.parametrize(("most", "expected"), [(0, []), (1, [0]), (2, [0, 1]), (9, [0, 1, 2])])
-def test_reading_gives_at_most_so_many_batches(most: int, expected: list[int]) -> None:
-    log = filled(batch(0), batch(1))
-    log.roll(now_ms=0)
-    log.append(batch(2), now_ms=0)
-
-    assert offsets(log.read(0, max_batches=most)) == expected
-
-
-def test_nothing_is_read_at_a_trailing_hole() -> None:
-    log = filled(batch(0), batch(1))
-    log.segments[0].batches.pop()
-
-    assert log.log_end_offset == 2
-    assert log.read(1) == []
-
-
 def test_truncation_takes_whole_batches_and_moves_the_end_to_its_target() -> None:
     log = filled(batch(0), batch(1, 2, 3), batch(4))
     log.high_watermark = 5
@@ -116,18 +78,6 @@ def test_truncation_at_or_above_the_end_takes_nothing_but_forgets_epochs_that_st
     assert [entry.epoch for entry in log.epochs.entries] == [1]
 
 
-def test_a_segment_that_starts_at_the_target_stays_empty() -> None:
-    log = filled(batch(0))
-    log.roll(now_ms=0)
-    log.append(batch(1), now_ms=0)
-    log.roll(now_ms=0)
-    log.append(batch(2), now_ms=0)
-    log.truncate_to(1)
-
-    assert [each.base_offset for each in log.segments] == [0, 1]
-    assert (offsets(list(log.batches())), log.log_end_offset) == ([0], 1)
-
-
 def test_a_log_that_is_cut_below_its_start_starts_where_it_ends() -> None:
     log = filled(batch(0), batch(1), batch(2))
     log.delete_prefix(2)
@@ -145,15 +95,6 @@ def test_a_log_that_is_cut_below_its_first_segment_begins_anew() -> None:
 
     assert [each.base_offset for each in log.segments] == [0]
     assert (log.log_start_offset, log.log_end_offset, log.epochs.entries) == (0, 0, [])
-
-
-def test_a_lost_tail_is_counted_in_batches() -> None:
-    log = filled(batch(0), batch(1, 2), batch(3))
-    log.lose_tail(0)
-    assert log.log_end_offset == 4
-
-    log.lose_tail(2)
-    assert (offsets(list(log.batches())), log.log_end_offset) == ([0], 1)
 
 
 def test_deleting_a_prefix_keeps_a_batch_that_reaches_above_the_start() -> None:
@@ -194,18 +135,6 @@ def test_the_end_recomputed_from_what_is_left() -> None:
     assert log.log_end_offset == log.log_start_offset == 0
 
 
-def test_what_is_appended_at_an_end_that_went_back_is_found_by_its_offset() -> None:
-    log = filled(batch(0), batch(1))
-    log.roll(now_ms=0)
-    del log.segments[0].batches[1:]
-    log.recompute_log_end_offset()
-    log.append(batch(1), now_ms=0)
-    log.append(batch(2), now_ms=0)
-
-    assert [found.base_offset for found in log.read(2)] == [2]
-    assert [segment.base_offset for segment in log.segments] == [0, 1]
-
-
 @pytest.mark.parametrize(("limit", "segments"), [(1, 2), (None, 1)])
 def test_a_segment_rolls_before_it_would_grow_too_large(limit: int | None, segments: int) -> None:
     size = batch(0).size_bytes
@@ -214,22 +143,6 @@ def test_a_segment_rolls_before_it_would_grow_too_large(limit: int | None, segme
     assert len(filled(batch(0), batch(1), config=config).segments) == segments
     exact = LogConfig(segment_bytes=size * 2)
     assert len(filled(batch(0), batch(1), config=exact).segments) == 1
-
-
-@pytest.mark.parametrize(("timestamp_ms", "segments"), [(100, 1), (101, 2), (-50, 1)])
-def test_a_segment_rolls_by_the_timestamps_of_appends(timestamp_ms: int, segments: int) -> None:
-    config = LogConfig(segment_ms=100)
-
-    log = filled(batch(0), batch(1, timestamp_ms=timestamp_ms), config=config)
-    assert len(log.segments) == segments
-
-
-def test_only_an_append_rolls() -> None:
-    """However late it is: without traffic the segment stays active (KAFKA-20664)."""
-    log = filled(batch(0), config=LogConfig(segment_ms=100))
-    log.append(batch(1, timestamp_ms=5), now_ms=10_000)
-
-    assert len(log.segments) == 1
 
 
 @given(st.lists(st.integers(1, 4), max_size=8), st.integers(0, 40), st.booleans())
@@ -262,3 +175,39 @@ def test_a_cut_at_the_log_end_takes_an_epoch_without_records_unless_told_otherwi
         assert [entry.epoch for entry in log.epochs.entries] == epochs
         log.truncate_to(0)
         assert log.epochs.entries == []
+
+
+@pytest.mark.parametrize(("timestamp_ms", "segments"), [(100, 1), (101, 2), (-50, 1)])
+def test_a_segment_rolls_by_the_timestamps_of_appends(timestamp_ms: int, segments: int) -> None:
+    """However late it is: without traffic the segment stays active (KAFKA-20664)."""
+    log = filled(batch(0), config=LogConfig(segment_ms=100))
+    log.append(batch(1, timestamp_ms=timestamp_ms), now_ms=10_000)
+
+    assert len(log.segments) == segments
+
+
+def test_an_emptied_batch_weighs_its_header_and_counts_for_the_log_end() -> None:
+    full = batch(1, 2)
+    log = filled(batch(0), full.emptied())
+
+    assert (log.log_end_offset, log.last_batch()) == (3, full.emptied())
+    assert full.size_bytes == size_of(full.records) > BATCH_HEADER_BYTES
+    assert full.emptied().size_bytes == BATCH_HEADER_BYTES
+
+
+@pytest.mark.parametrize(("most", "expected"), [(0, []), (1, [0]), (2, [0, 1]), (9, [0, 1, 2])])
+def test_reading_gives_at_most_so_many_batches(most: int, expected: list[int]) -> None:
+    log = filled(batch(0), batch(1))
+    log.roll(now_ms=0)
+    log.append(batch(2), now_ms=0)
+
+    assert offsets(log.read(0, max_batches=most)) == expected
+
+
+def test_a_lost_tail_is_counted_in_batches() -> None:
+    log = filled(batch(0), batch(1, 2), batch(3))
+    log.lose_tail(0)
+    assert log.log_end_offset == 4
+
+    log.lose_tail(2)
+    assert (offsets(list(log.batches())), log.log_end_offset) == ([0], 1)

@@ -38,10 +38,6 @@ def test_a_batch_gets_an_entry_when_more_than_the_interval_was_written_before_it
     assert starts(segment(7), interval_bytes=700) == [0] * 7
 
 
-def test_an_interval_of_0_gives_each_batch_but_the_first_an_entry() -> None:
-    assert starts(segment(4), interval_bytes=0) == [0, 1, 2, 3]
-
-
 def test_an_entry_has_the_last_offset_of_its_batch() -> None:
     """Who looks for an offset before the last one begins at an entry before it."""
     made = Segment.of(0, [batch(0), batch(1, 4), batch(5, 9)], last_modified_ms=0)
@@ -83,19 +79,6 @@ def test_an_index_that_is_written_anew_has_forgotten_calls() -> None:
     assert starts(log.active, interval_bytes=50) == [0, 1, 2, 3, 4, 5]
 
 
-def test_only_segments_above_the_recovery_point_are_written_anew() -> None:
-    log = Log(LogConfig(indexes_calls=True))
-    for offset in range(3):
-        log.append(batch(offset), now_ms=0)
-    log.note_call(0)
-    log.roll(now_ms=0)
-    log.reopen(recovered_from=3)
-
-    assert log.segments[0].index.calls == [Call(0, 2, 2)]
-    log.reopen(recovered_from=2)
-    assert log.segments[0].index.calls == []
-
-
 def test_truncation_takes_entries_and_counts_anew() -> None:
     log = Log()
     for offset in range(5):
@@ -119,23 +102,3 @@ def test_a_call_that_is_cut_has_no_entry_any_more() -> None:
     log.append(batch(3), now_ms=0)
 
     assert begins(log.active, 3, interval_bytes=50) == 0
-
-
-def test_one_batch_is_a_call_of_its_own() -> None:
-    log = Log(LogConfig(indexes_calls=True))
-    log.append(batch(0), now_ms=0)
-    log.note_call(0)
-
-    assert log.active.index.calls == []
-
-
-def test_batches_below_the_log_start_are_still_in_front() -> None:
-    """A log start that moves within a segment takes no bytes out of its file."""
-    log = Log()
-    for offset in range(6):
-        log.append(batch(offset), now_ms=0)
-    expected = starts(log.active, interval_bytes=250)
-    log.delete_prefix(2)
-
-    assert expected == [0, 0, 0, 3, 3, 3]
-    assert [begins(log.active, offset, interval_bytes=250) for offset in (2, 3, 5)] == [2, 3, 3]

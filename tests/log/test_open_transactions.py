@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sim.log import AbortedTransaction, Batch, Control, LastRecord, ProducerStates
+from sim.log import AbortedTransaction, Batch, Control, LastRecord
 from tests.log.producing import data, filled, marker, noted, sent
 
 
@@ -38,10 +38,6 @@ def test_the_oldest_transaction_that_is_open_or_undecided_for_readers_counts() -
     assert states.first_unstable_offset(6) is None
 
 
-def test_an_empty_transaction_is_never_unstable() -> None:
-    assert noted(marker(0)).first_unstable_offset(0) is None
-
-
 def test_an_abort_that_closes_a_transaction_enters_the_index() -> None:
     states = noted(data(4), data(5))
 
@@ -64,14 +60,6 @@ def test_its_last_stable_offset_is_where_the_oldest_other_open_transaction_begin
     assert states.note(marker(5)) == AbortedTransaction(7, 0, 5, stable)
 
 
-def test_the_index_is_that_of_the_segment_which_holds_the_marker() -> None:
-    log = filled(data(0))
-    log.roll(now_ms=0)
-    log.append(marker(1), now_ms=0)
-
-    assert [each.aborted for each in log.segments] == [[], [AbortedTransaction(7, 0, 1, 2)]]
-
-
 # Reading a log again.
 
 
@@ -82,13 +70,6 @@ def test_rebuilding_sees_a_batch_that_was_kept_empty_and_not_one_that_is_gone() 
 
     states.rebuild([])
     assert states.producers == {}
-
-
-def test_rebuilding_returns_the_aborted_transactions_it_met() -> None:
-    states = ProducerStates()
-    batches = [data(0), data(1, 8), marker(2), marker(3, 8, control=Control.COMMIT), marker(4)]
-
-    assert states.rebuild(batches) == [AbortedTransaction(7, 0, 2, 1)]
 
 
 @given(st.lists(st.sampled_from([(kind, pid) for kind in "sdca" for pid in (7, 8)]), max_size=8))
@@ -123,26 +104,6 @@ def test_truncation_opens_a_transaction_again_and_forgets_its_index_entry() -> N
     assert log.producers.producers == {}
 
 
-def test_truncation_behind_the_marker_keeps_the_entry() -> None:
-    log = filled(data(0), marker(1), sent(2, 0, pid=1))
-    log.truncate_to(2)
-
-    assert log.active.aborted == [AbortedTransaction(7, 0, 1, 2)]
-    assert list(log.producers.producers) == [7]
-
-
-def test_truncation_across_segments_reads_what_is_left_of_all_of_them() -> None:
-    log = filled(sent(0, 0, pid=1), data(1))
-    log.roll(now_ms=0)
-    log.append(marker(2), now_ms=0)
-    log.append(sent(3, 1, pid=1), now_ms=0)
-    log.truncate_to(3)
-
-    assert log.producers.last_sequences() == {1: 0, 7: 1}
-    log.truncate_to(2)
-    assert log.producers.has_open(7)
-
-
 @pytest.mark.parametrize(("start", "entries"), [(1, 1), (2, 0)])
 def test_an_index_entry_goes_with_its_marker_when_a_prefix_is_deleted(
     start: int, entries: int
@@ -152,10 +113,3 @@ def test_an_index_entry_goes_with_its_marker_when_a_prefix_is_deleted(
     log.delete_prefix(start)
 
     assert len(log.segments[0].aborted) == entries
-
-
-def test_a_reset_log_knows_nobody() -> None:
-    log = filled(data(0), marker(1))
-    log.reset_to(5)
-
-    assert (log.producers.producers, log.active.aborted) == ({}, [])

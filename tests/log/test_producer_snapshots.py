@@ -1,7 +1,7 @@
 """A truncation goes back to what was known of producers where a segment began."""
 
 from sim.log import Log
-from tests.log.producing import data, marker, sent
+from tests.log.producing import sent
 
 
 def rolled(*segments: list[int]) -> Log:
@@ -24,16 +24,6 @@ def test_what_the_cleaner_took_is_still_known_after_a_truncation() -> None:
     assert log.producers.last_sequences() == {7: 1}
 
 
-def test_without_a_snapshot_the_log_says_what_is_known() -> None:
-    log = rolled([0, 1], [2])
-    del log.segments[0].batches[1:]
-    log.snapshots.forget([2])
-
-    log.truncate_to(2)
-
-    assert log.producers.last_sequences() == {7: 0}
-
-
 def test_a_snapshot_remembers_the_last_batch_of_a_producer_alone() -> None:
     log = rolled([0, 1], [2])
     assert log.producers.repeated(7, 0, 0, 0) is not None
@@ -44,17 +34,6 @@ def test_a_snapshot_remembers_the_last_batch_of_a_producer_alone() -> None:
     assert log.producers.repeated(7, 0, 1, 1) is not None
 
 
-def test_a_snapshot_knows_the_open_transaction() -> None:
-    log = Log()
-    log.append(data(0), now_ms=0)
-    log.roll(now_ms=0)
-    log.append(marker(1), now_ms=0)
-
-    log.truncate_to(1)
-
-    assert log.producers.first_unstable_offset(1) == 0
-
-
 def test_segments_that_are_joined_lose_the_snapshots_between_them() -> None:
     log = rolled([0], [1], [2])
     assert log.snapshots.offsets == [1, 2]
@@ -62,15 +41,6 @@ def test_segments_that_are_joined_lose_the_snapshots_between_them() -> None:
     log.replace_segments(2, log.segments[:1])
 
     assert log.snapshots.offsets == [2]
-
-
-def test_a_truncation_below_a_snapshot_removes_it() -> None:
-    log = rolled([0], [1, 2], [3])
-
-    log.truncate_to(2)
-
-    assert log.snapshots.offsets == [1, 2]
-    assert log.producers.last_sequences() == {7: 1}
 
 
 def test_where_all_producers_had_expired_a_truncation_looks_for_none() -> None:

@@ -9,13 +9,6 @@ from tests.log.producing import data, marker, noted, sent
 # Sequence numbers.
 
 
-def test_the_newest_batch_of_a_producer_is_known_by_its_last_sequence_and_offset() -> None:
-    states = noted(sent(10, 0, records=3))
-
-    assert states.last_sequences() == {7: 2}
-    assert states.last_records() == {7: LastRecord(12, 0)}
-
-
 def test_the_last_sequence_comes_from_the_header_so_a_batch_with_holes_says_the_same() -> None:
     thinned = sent(10, 5, records=3)
     thinned = thinned.rebuilt(thinned.records[:1], None)
@@ -67,13 +60,6 @@ def test_after_2147483647_comes_0(sequence: int, by: int, after: int) -> None:
     assert advance_sequence(sequence, by) == after
 
 
-def test_a_batch_over_the_wrap_is_known_by_both_its_sequences() -> None:
-    states = noted(sent(10, MAX_SEQUENCE, records=3))
-
-    assert states.last_sequences() == {7: 1}
-    assert states.repeated(7, 0, MAX_SEQUENCE, 1) is not None
-
-
 @pytest.mark.parametrize(("sequence", "known"), [(0, True), (2, True), (3, False), (9, False)])
 def test_a_sequence_at_or_below_the_newest_was_overtaken(sequence: int, known: bool) -> None:
     states = noted(sent(10, 0, records=3))
@@ -99,17 +85,6 @@ def test_a_marker_with_a_new_epoch_leaves_its_producer_known_by_the_marker_alone
     assert states.last_records() == {7: LastRecord(None, 1)}
 
 
-def test_a_marker_of_the_same_epoch_leaves_the_last_batch_as_it_is() -> None:
-    assert noted(data(0), marker(1)).last_records() == {7: LastRecord(0, 0)}
-
-
-def test_a_producer_of_which_only_a_marker_is_left_is_known() -> None:
-    states = noted(marker(3, epoch=2))
-
-    assert states.last_sequences() == {7: -1}
-    assert states.last_records() == {7: LastRecord(None, 2)}
-
-
 @pytest.mark.parametrize("control", [Control.ABORT, Control.COMMIT])
 def test_an_empty_control_batch_says_no_more_than_that_there_was_a_producer(
     control: Control,
@@ -121,13 +96,6 @@ def test_an_empty_control_batch_says_no_more_than_that_there_was_a_producer(
     assert noted(empty).expire(now_ms=100, after_ms=101) == (7,)
     states = noted(data(0), empty)
     assert (states.has_open(7), states.last_records()) == (True, {7: LastRecord(0, 0)})
-
-
-def test_batches_without_a_producer_are_not_noted() -> None:
-    plain = data_batch((Record(0, "k", "v"),), epoch=1)
-    change = control_batch(1, epoch=1, control=Control.LEADER_CHANGE, timestamp_ms=0)
-
-    assert noted(plain, change).producers == {}
 
 
 def test_a_batch_without_sequence_numbers_is_its_producers_last_and_opens_a_transaction() -> None:
@@ -161,8 +129,8 @@ def test_the_newest_batch_or_marker_counts_and_an_open_transaction_never_expires
     assert states.expire(now_ms=150, after_ms=100) == (7,)
 
 
-def test_only_the_silent_ones_expire() -> None:
-    states = noted(sent(0, 0, pid=1), sent(1, 0, pid=2, timestamp_ms=60), sent(2, 0, pid=3))
+def test_batches_without_a_producer_are_not_noted() -> None:
+    plain = data_batch((Record(0, "k", "v"),), epoch=1)
+    change = control_batch(1, epoch=1, control=Control.LEADER_CHANGE, timestamp_ms=0)
 
-    assert states.expire(now_ms=100, after_ms=50) == (1, 3)
-    assert list(states.producers) == [2]
+    assert noted(plain, change).producers == {}

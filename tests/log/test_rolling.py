@@ -55,11 +55,6 @@ def test_a_timer_rolls_a_log_without_traffic_and_kafka_has_none(now_ms: int, rol
     assert log.roll_if_waited(now_ms=10**9) is not rolled
 
 
-def test_a_timer_without_a_limit_or_without_records_rolls_nothing() -> None:
-    assert not log_of(batch(0)).roll_if_waited(now_ms=10**9)
-    assert not log_of(segment_ms=1).roll_if_waited(now_ms=10**9)
-
-
 def test_a_segment_knows_its_first_and_its_largest_timestamp() -> None:
     """The first counts for the maximum compaction lag, the largest for the minimum."""
     segment = Segment(0)

@@ -6,21 +6,6 @@ from sim.log.formats import MAGIC_OF_CLIENT
 from sim.log.versions import MESSAGE_FORMAT, NEW, OLD, PROTOCOL, RELEASES, SOFTWARE, Versions
 
 
-def test_what_is_not_pinned_is_as_new_as_the_software() -> None:
-    for software, version, magic in ((OLD, 2, 1), (NEW, 3, 2)):
-        broker = Versions(software)
-        assert (broker.newest_client, broker.fetch_version) == (version, version)
-        assert (broker.understood, broker.stores) == (magic, magic)
-        assert broker.contradiction() is None
-
-
-def test_a_pinned_broker_of_new_software_does_all_as_before_but_knows_more() -> None:
-    broker = Versions(NEW, OLD, OLD)
-
-    assert (broker.fetch_version, broker.stores) == (2, 1)
-    assert (broker.newest_client, broker.understood) == (3, 2)
-
-
 @pytest.mark.parametrize(
     ("versions", "problem"),
     [

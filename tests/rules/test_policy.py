@@ -2,10 +2,8 @@
 
 import pytest
 
-from sim.compaction import STRATEGIES
-from sim.compaction.strategies import EarlierOfEquals, MeantHeaderStrategy
 from sim.rules import RULES, Rules
-from sim.rules.policy import cleaner_policy, cleaner_strategy, judging_strategy
+from sim.rules.policy import cleaner_policy
 
 BASES: dict[str, dict[str, str]] = {
     "header_form": {"strategy": "header"},
@@ -47,25 +45,3 @@ def test_a_flag_is_looked_for_however_it_was_set() -> None:
 
     assert marks["explicit"] is marks["flag"]
     assert len(set(marks.values())) == 4
-
-
-def test_the_defaults_are_those_of_kafkas_cleaner_with_a_full_map() -> None:
-    policy = cleaner_policy(Rules())
-
-    assert policy.strategy is STRATEGIES["offset"]
-    assert policy.full_map
-    assert policy.stamp_beyond_map
-    assert policy.markers_like_tombstones
-    assert policy.group_empty_segments
-    assert (policy.stamps_again, policy.keeps_deltas) == (False, False)
-    assert (policy.markers_by_key, policy.last_abort_only) == (False, False)
-    assert policy.unmapped_version is None
-
-
-def test_cleaning_is_judged_by_what_producers_meant_and_ties_go_to_the_later_record() -> None:
-    rules = Rules.of(
-        strategy="header", strategy_header="lsn", header_form="first_varint", ties="first"
-    )
-
-    assert isinstance(cleaner_strategy(rules), EarlierOfEquals)
-    assert judging_strategy(rules) == MeantHeaderStrategy("lsn")

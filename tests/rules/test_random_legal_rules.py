@@ -20,7 +20,7 @@ from sim.timed_run import run_scenario
 from sim.trace import Appended, Event, LeaderElected, SnapshotOffered
 
 SCENARIOS = Path(__file__).parents[2] / "scenarios"
-BLOCKS, BLOCK = 20, 15
+BLOCKS, BLOCK = 8, 15
 BOUNDS = Bounds(seconds=20)
 ONLY_STORIES = {"offset_assignment": "leader_assigned"}
 """What a timed run refuses in one line, so that it is never drawn."""

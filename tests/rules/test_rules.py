@@ -2,18 +2,14 @@
 
 import ast
 import pickle
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
-from sim.compaction import FIXES, STRATEGIES, TOMBSTONE_MARKS, TOMBSTONE_REMOVALS
-from sim.compaction.strategies import HEADER_FORMS
 from sim.errors import BadInput
 from sim.rules import Rules, Settings, rules_from, settings_from
 from sim.rules.presets import PRESETS
 from sim.rules.rules import DEFAULTS, RULES
-from sim.rules.spec import meaning_of, source_of
 from sim.rules.upgrade import UpgradeOrders
 
 ROOT = Path(__file__).parents[2]
@@ -35,7 +31,8 @@ def test_rules_are_compared_in_ways_that_the_types_check() -> None:
     groups = set(Rules._fields)
     compared = unchecked = 0
     for path in (ROOT / "sim").rglob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        text = path.read_text(encoding="utf-8")
+        for node in ast.walk(ast.parse(text)) if "rules." in text else ():
             if not isinstance(node, ast.Compare) or not isinstance(node.left, ast.Attribute):
                 continue
             holder = node.left.value
@@ -58,33 +55,6 @@ def test_every_value_says_once_what_it_means_and_who_says_so() -> None:
         assert tuple(value.name for value in told) == spec.values
         assert len({value.means for value in told}) == len(told)
         assert all(value.means and value.source and value.example for value in told), spec.name
-
-
-def test_registered_strategies_fixes_and_removals_are_rule_values() -> None:
-    assert RULES["strategy"].values == tuple(STRATEGIES)
-    assert RULES["fix"].values == tuple(FIXES)
-    assert RULES["tombstone_removal"].values == tuple(TOMBSTONE_REMOVALS)
-    assert sorted(RULES["tombstone_mark"].values) == sorted(TOMBSTONE_MARKS)
-    assert RULES["header_form"].values == tuple(HEADER_FORMS)
-
-
-def test_a_registered_value_is_described_in_its_own_words() -> None:
-    @dataclass
-    class Silent:
-        source: str = "a test"
-
-    class Talking:
-        """The longest wins.
-
-        Ties are another matter.
-        """
-
-    for one in (*STRATEGIES.values(), *FIXES.values(), *TOMBSTONE_REMOVALS.values()):
-        assert meaning_of(one)
-        assert source_of(one)
-    assert meaning_of(FIXES["none"]) == FIXES["none"].means
-    assert meaning_of(Talking()) == "the longest wins"
-    assert (meaning_of(Silent()), source_of(Silent())) == ("", "a test")
 
 
 def test_rules_change_by_value_and_tell_how_they_differ() -> None:
@@ -129,12 +99,6 @@ def test_a_preset_is_a_bundle_of_known_values_with_a_source(name: str) -> None:
     assert preset.source
 
 
-def test_a_value_beside_a_preset_has_the_last_word() -> None:
-    rules = rules_from({"preset": "kafka-4.0", "fix": "none"})
-
-    assert (rules.cleaner.fix, rules.replication.commit) == ("none", "isr")
-
-
 @pytest.mark.parametrize(
     ("values", "said"),
     [
@@ -157,9 +121,3 @@ def test_what_is_unknown_is_answered_with_what_is_allowed(
         rules_from(values)
 
     assert said in str(caught.value)
-
-
-def test_kafka_4_1_is_kafka_4_0_with_eligible_leader_replicas() -> None:
-    before, after = (rules_from({"preset": name}) for name in ("kafka-4.0", "kafka-4.1"))
-
-    assert after.differing_from(before) == {"eligible_leaders": "elr"}

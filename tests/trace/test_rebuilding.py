@@ -92,11 +92,11 @@ def test_the_logs_of_every_story_can_be_rebuilt_after_everything_that_happens() 
     assert compared > 10_000
 
 
-@pytest.mark.parametrize(("number", "preset"), list(enumerate([*PRESETS, *PRESETS])))
+@pytest.mark.parametrize(("number", "preset"), list(enumerate(PRESETS)))
 def test_the_logs_of_random_runs_can_be_rebuilt_at_every_moment(number: int, preset: str) -> None:
     built_in = "kraft" if preset == "kraft" else ("reference", "storm")[number % 2]
     scenario = generate(number, Mix(mix=built_in, **HARSH))  # type: ignore[arg-type]
-    values = {"preset": preset, "segment_swap": ("swap_files", "old_first")[number // len(PRESETS)]}
+    values = {"preset": preset, "segment_swap": ("swap_files", "old_first")[number // 2 % 2]}
     scenario = scenario.with_rules(settings_from(values, base=scenario.settings))
     follower = Follower(header_of(scenario))
     kinds = set()
