@@ -1,17 +1,12 @@
 """What the counters of a run mean, told on small cases."""
 
 from collections import Counter
-from collections.abc import Mapping
-from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
 from sim.check import Checker
 from sim.check.counters import COUNTER, RunCounters
 from sim.rules import RULES as RULE_NAMES
-from sim.scenario.file.load import load_scenario
-from sim.timed_run import run_scenario
 from tests.check.events import RULES
 from tests.check.text import Case, cases_of
 
@@ -70,35 +65,3 @@ def test_nobody_reads_a_leader_that_has_left_for_good() -> None:
 def test_no_counter_is_called_like_a_rule() -> None:
     """A sweep that varies the rule has a column of either."""
     assert COUNTER.keys() & {*RULE_NAMES} == set()
-
-
-LOST_TAIL = load_scenario(
-    Path(__file__).resolve().parents[2] / "scenarios/kip280/timed_lost_tail.yaml"
-)
-RUNS: list[tuple[Mapping[str, str], bool, dict[str, int]]] = [
-    # Offset 3 is committed twice, and given to two of the five records.
-    ({}, True, {"records": 5, "committed": 4, "sends": 5, "messages_lost": 6}),
-    ({"strategy": "offset"}, True, {"keys_won_earlier": 0}),
-    # Nobody writes after the migration: A=d, which loses, came last. r2 has it in any case, in its
-    # active segment. A loser that is retained is what a reader in offset order ends with.
-    ({"fix": "none"}, False, {"stale_reads_last": 0, "records_retained": 10}),
-    ({"fix": "leo_retention"}, False, {"stale_reads_last": 1, "records_retained": 12}),
-    ({"fix": "leo_retention", "consumer_order": "strategy"}, False, {"stale_reads_last": 0}),
-    ({"fix": "empty_batch"}, False, {"stale_reads_last": 0, "keys_won_earlier": 1, "keys": 3}),
-]
-
-
-@pytest.mark.parametrize(("rules", "last_write", "expected"), RUNS)
-def test_each_fix_has_its_price(
-    rules: Mapping[str, str], last_write: bool, expected: dict[str, int]
-) -> None:
-    sends = LOST_TAIL.workload.sends[: None if last_write else -1]
-    scenario = replace(
-        LOST_TAIL,
-        workload=replace(LOST_TAIL.workload, sends=sends),
-        faults=LOST_TAIL.faults[: None if last_write else 2],
-    )
-    found = run_scenario(scenario.with_rules(LOST_TAIL.rules.with_values(rules))).counters
-
-    assert {name: found[name] for name in expected} == expected
-    assert found["messages_lost"] < found["messages"] < found["simulator_events"]

@@ -7,20 +7,17 @@ import pytest
 from sim.check import Checker
 from sim.check.counters import RunCounters
 from sim.check.coverage import SITUATIONS, Coverage
-from sim.log import data_batch
 from sim.rules import Rules, rules_from
 from sim.scenario.generate import generate
 from sim.scenario.generate.mix import Mix
 from sim.timed_run import run_scenario
 from sim.trace import Event
-from tests.check.events import RULES, appended, cleaned, cluster, record, superseded
+from tests.check.events import RULES
 from tests.check.text import Case, cases_of
 
 HAZARD = rules_from({"preset": "kip-280", "fix": "none", "delete_retention_ms": 500})
 FIXED = rules_from({"preset": "kip-280", "fix": "empty_batch", "delete_retention_ms": 500})
 KRAFT = rules_from({"preset": "kraft"})
-
-LAST_GONE = cleaned("r1", 2, superseded(1, "k", 0))
 
 
 def reached(events: Iterable[Event], strategy: str = "offset") -> tuple[str, ...]:
@@ -37,19 +34,6 @@ def test_exactly_what_occurred_is_reached(case: Case) -> None:
 
     assert found == tuple(name for name in SITUATIONS if name in found)
     assert {*found} == {*case.head.partition(":")[0].split()}
-
-
-@pytest.mark.parametrize(
-    ("strategy", "headers", "lost"),
-    [("header", (), True), ("header", (("version", b"1"),), False), ("offset", (), False)],
-)
-def test_a_write_without_version_loses_where_versions_count(
-    strategy: str, headers: tuple[tuple[str, bytes], ...], lost: bool
-) -> None:
-    batch = data_batch((record(0, "k"), record(1, "k")._replace(headers=headers)), epoch=1)
-    names = reached([*cluster("r1"), *appended("r1", batch), LAST_GONE], strategy)
-
-    assert ("unversioned-write-lost" in names) is lost
 
 
 RARE = {

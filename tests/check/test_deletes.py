@@ -4,72 +4,16 @@ import pytest
 
 from sim.check import Checker
 from sim.check.folding import own_state
-from sim.rules import Rules, rules_from
+from sim.rules import rules_from
 from sim.scenario.generate import generate
 from sim.scenario.generate.mix import Mix
 from sim.timed_run import run_scenario
-from sim.trace import Event, HighWatermarkMoved
+from sim.trace import Event
 from tests.check.events import (
-    appended,
     batch,
-    cleaned,
-    cluster,
-    committed,
-    copied,
-    removed,
-    superseded,
 )
 
 VALUE, DELETE = batch(0, "k"), batch(1, "k", None)
-LAGS: list[Event] = [
-    *cluster("r1", "r2", isr=("r1",)),
-    *appended("r1", VALUE),
-    copied("r2", "r1", 0, VALUE),
-    *appended("r1", DELETE),
-    committed("r1", 2),
-]
-"""r1 has the value and its tombstone, both committed; r2 has the value."""
-
-
-def test_the_letter_of_kip_630_is_counted_beside_the_invariant() -> None:
-    own = batch(1, "k", None)
-    saved = [
-        *cluster("r1", "r2", isr=("r1",)),
-        *appended("r1", VALUE, own),
-        copied("r2", "r1", 0, VALUE, own),
-        *appended("r1", batch(2, "k", None)),
-        committed("r1", 3),
-        cleaned(
-            "r1", 3, superseded(0, "k", 2), superseded(1, "k", 2), removed(2, "k", "tombstone")
-        ),
-    ]
-    checker = Checker(Rules(), ["tombstone-safety"])
-    for number, event in enumerate(saved):
-        checker.on(number, event)
-
-    assert checker.violations == []
-    assert checker.counters() == {"tombstones_removed_early": 1}
-
-
-SHOWN: list[Event] = [
-    *LAGS,
-    cleaned("r1", 2, superseded(0, "k", 1), removed(1, "k", "tombstone")),
-    *appended("r1", batch(2, "z")),
-    committed("r1", 3),
-    copied("r2", "r1", 1, batch(2, "z")),
-]
-"""The tombstone is gone, and r2 has fetched what comes after it."""
-
-
-def test_settings_that_change_are_judged_at_rest_alone() -> None:
-    rewritten = [*appended("r1", batch(3, "k", "new")), committed("r1", 4)]
-    events = [*SHOWN, HighWatermarkMoved("r2", 3, leading=False), *rewritten]
-    for earlier, expected in (((), 1), ((Rules.of(strategy="timestamp"),), 0)):
-        checker = Checker(Rules(), ["no-transient-resurrection"], earlier=earlier)
-        for number, event in enumerate(events):
-            checker.on(number, event)
-
-        assert len(checker.violations) == expected
 
 
 SOURCES = {

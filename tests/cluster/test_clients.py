@@ -4,17 +4,14 @@ from collections.abc import Sequence
 from typing import Any
 
 from sim.log import Control
-from sim.rules import Rules
 from sim.scenario.model import (
     Applications,
-    Change,
     Consumer,
     EndTransaction,
     Fault,
     FaultKind,
     Network,
     Send,
-    SentHeader,
     Topic,
     Workload,
 )
@@ -55,33 +52,6 @@ def test_records_of_a_producer_without_idempotence_overtake_each_other() -> None
     appended = values(tell(scenario(workload=burst, network=Network((1, 40)))))
 
     assert appended != sorted(appended, key=lambda value: int(str(value)[1:]))
-
-
-def test_odd_headers_are_sent_as_the_rules_read_versions_and_by_who_sends_versions_alone() -> None:
-    odd = (
-        SentHeader(7),
-        SentHeader(raw=b"\x80"),
-        SentHeader(1, name="x"),
-        SentHeader(2, capitals=True),
-    )
-    workload = Workload((Send(100, 1, "k", "a", 100, version=7), Send(300, 1, "k", "b", 300, 8)))
-    for versions, expected in (
-        (
-            True,
-            ((("v", b"\x0e"), ("v", b"\x80"), ("x", b"\x02"), ("V", b"\x04")), (("v", b"\x10"),)),
-        ),
-        (False, ((), ())),
-    ):
-        story = tell(
-            scenario(
-                rules=Rules.of(commit="isr", strategy_header="v", header_form="first_varint"),
-                workload=workload,
-                applications=Applications(headers=((0, odd),)),
-                changes=(Change(0, producer=0, versions=versions),),
-            )
-        )
-        sent = [record.headers for _, e in story.of(Appended) for record in e.batch.records]
-        assert tuple(sent) == expected
 
 
 def test_a_transaction_that_nobody_ends_is_aborted_in_the_end() -> None:
@@ -135,16 +105,6 @@ def checking(*sent: Send, faults: Sequence[Fault] = (), **more: Any) -> Story:
     """What becomes of sends whose applications check first."""
     applications = Applications(check_before_send=True)
     return tell(scenario(*faults, workload=Workload(sent), applications=applications, **more))
-
-
-def test_an_application_that_checks_sends_what_is_newer_and_leaves_the_rest_out() -> None:
-    new, late = Send(100, 1, "k", "new", 100, 5), Send(600, 2, "k", "late", 50, 4)
-    story = checking(new, late, late._replace(at_ms=900, version=6), Send(950, 2, "x", "bare", 950))
-
-    assert values(story) == ["new", "late", "bare"]
-    assert story.outcome.counts.sends_withheld == 1
-    assert story.outcome.counts.checks >= 4
-    assert story.outcome.counts.check_wait_ms > 0
 
 
 def test_a_check_is_repeated_until_somebody_who_leads_answers() -> None:

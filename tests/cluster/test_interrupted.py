@@ -4,7 +4,7 @@ from pathlib import Path
 
 from sim.scenario.file.load import load_scenario
 from sim.scenario.model import FaultKind
-from sim.trace import Cleaned, FaultInjected, ReplicaCrashed, ReplicaRestarted, SegmentsLost
+from sim.trace import FaultInjected, ReplicaCrashed, ReplicaRestarted, SegmentsLost
 from tests.cluster.worlds import Story, fault, scenario, tell
 
 FOLDER = Path(__file__).parents[2] / "scenarios" / "durability"
@@ -12,12 +12,6 @@ FOLDER = Path(__file__).parents[2] / "scenarios" / "durability"
 
 def of_the_file(name: str) -> Story:
     return tell(load_scenario(FOLDER / f"{name}.yaml"))
-
-
-def removed(story: Story) -> list[set[int]]:
-    """The offsets that each pass of r2 removed."""
-    passes = story.of(Cleaned, lambda event: event.replica == "r2")
-    return [{removal.offset for removal in event.removals} for _, event in passes]
 
 
 def test_the_crash_comes_with_the_next_pass_and_lasts_from_then_on() -> None:
@@ -29,20 +23,6 @@ def test_the_crash_comes_with_the_next_pass_and_lasts_from_then_on() -> None:
     assert crashed_ms == 466
     assert restarted_ms == [crashed_ms + 200]
     assert "during a pass (swap)" in story.of(FaultInjected)[-1][1].detail
-
-
-def test_a_finished_swap_is_not_done_again() -> None:
-    first, second, *_ = removed(of_the_file("timed_swap_finished"))
-
-    assert first == {1, 2, 3, 4, 5}
-    assert not first & second
-
-
-def test_overlapping_segments_bring_back_what_was_removed_from_the_second_on() -> None:
-    first, second, *_ = removed(of_the_file("timed_swap_overlapping_segments"))
-
-    assert first == {1, 2, 3}
-    assert second == {4, 5}
 
 
 def test_segments_that_are_in_no_file_are_told() -> None:

@@ -1,26 +1,14 @@
 """KIP-354 in simulated time, to the millisecond: what scenario files can only say roughly."""
 
-from collections.abc import Iterable
-from itertools import groupby
 from pathlib import Path
 
 import pytest
 
 from sim.scenario.file.load import load_scenario
 from sim.trace import Appended, CleanerLooked
-from tests.cluster.worlds import Story, tell
+from tests.cluster.worlds import tell
 
 FOLDER = Path(__file__).parents[2] / "scenarios"
-
-
-def told(name: str) -> Story:
-    """What happens in a scenario file."""
-    return tell(load_scenario(FOLDER / f"{name}.yaml"))
-
-
-def changes(values: Iterable[int]) -> list[int]:
-    """The values without repetitions of the one before."""
-    return [value for value, _ in groupby(values)]
 
 
 @pytest.mark.parametrize(
@@ -47,19 +35,3 @@ def test_a_record_dated_behind_one_dated_ahead_waits_for_d_plus_m_plus_d_and_no_
     assert [at for at, _ in looks] == list(range(1, scenario.duration_ms))
     assert first == eligible_ms
     assert first - delete.timestamp_ms == lag_ms + 2 * off_ms + (eligible_ms - 1300)
-
-
-@pytest.mark.parametrize(
-    ("name", "told_secs"),
-    [
-        ("kip354/timed_lag_metric_of_the_last_round", [0, 4]),
-        ("kip354/timed_lag_metric_of_every_scan", [0, 4, 0]),
-    ],
-)
-def test_the_metric_is_that_of_the_last_round_or_that_of_every_scan(
-    name: str, told_secs: list[int]
-) -> None:
-    looks = [look for _, look in told(name).of(CleanerLooked)]
-
-    assert changes(look.metric_secs for look in looks) == told_secs
-    assert changes(look.delay_ms for look in looks) == [0, 4200, 0]

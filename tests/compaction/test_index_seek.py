@@ -2,66 +2,16 @@
 
 from sim.compaction import clean
 from sim.compaction.buffers import BUFFER_BYTES, calls_written
-from sim.log import Batch, Segment
+from sim.log import Batch
 from sim.log.offset_index import Call
 from tests.compaction.logs import (
     batch,
-    indexed,
-    marker,
-    offsets_of,
     plan,
     record,
     segment,
-    whole,
 )
 
 INDEX = {"full_map": False, "index_interval_bytes": 0}
-
-
-def deleted_after(*, commit: bool) -> list[Segment]:
-    """A value, a transaction of its producer, another key, and the tombstone at 6."""
-    return indexed(
-        segment(
-            batch(record(0, "k", "old"), pid=7),
-            marker(1, 7, commit=True),
-            batch(record(2, "a"), pid=7),
-            marker(3, 7, commit=commit),
-            batch(record(4, "b")),
-            batch(record(5, "c")),
-            batch(record(6, "k", None), pid=7),
-            marker(7, 7, commit=True),
-        ),
-        segment(base=8),
-    )
-
-
-def test_a_record_that_is_newer_than_the_winner_in_the_map_stays() -> None:
-    """What counts as aborted is not in the map, but it is no older for that."""
-    log = indexed(
-        segment(
-            batch(record(0, "a"), pid=7),
-            marker(1, 7, commit=False),
-            batch(record(2, "k", "first")),
-            batch(record(3, "k", "second"), pid=7),
-            marker(4, 7, commit=True),
-        ),
-        segment(base=5),
-    )
-
-    done = clean(log, plan(first_dirty_offset=2, upper_bound=5, **INDEX))
-
-    assert done.winners["k"].offset == 2
-    assert offsets_of(done.segments) == [1, 2, 3, 4]
-
-
-def test_transactions_that_ended_below_the_log_start_are_forgotten() -> None:
-    log = deleted_after(commit=False)
-    first = clean(log, plan(map_capacity=3, upper_bound=8, **INDEX))
-    rules = {"first_dirty_offset": 6, "upper_bound": 8, "now_ms": 1_000, **INDEX}
-
-    done = clean(whole(log, first), plan(log_start_offset=4, **rules))
-
-    assert [gone.offset for gone in done.removed["superseded"]] == [0]
 
 
 def sized(offset: int, size_bytes: int) -> Batch:

@@ -10,7 +10,6 @@ from sim.compaction.copying import MARKER_KEYS
 from sim.compaction.transactions import undivided_end
 from sim.log import Control, Segment
 from tests.compaction.logs import (
-    aborted_of,
     batch,
     indexed,
     marker,
@@ -53,28 +52,6 @@ def test_a_later_user_record_with_a_marker_s_very_bytes_evicted_it(
     assert old.evicted_markers == dict(superseded)
     new = clean(log, plan())
     assert {2, 4} <= set(offsets_of(new.segments))
-
-
-def test_of_all_abort_markers_the_last_one_stays_and_the_index_forgets_the_others() -> None:
-    log = indexed(
-        segment(
-            batch(record(0, "a"), pid=1),
-            marker(1, 1, commit=False),
-            batch(record(2, "b"), pid=2),
-            marker(3, 2, commit=False),
-            batch(record(4, "c"), pid=3),
-            marker(5, 3, commit=True),
-            batch(record(6, "d")),
-        )
-    )
-
-    as_one = clean(log, plan(last_abort_only=True))
-    each_its_own = clean(log, plan())
-
-    assert offsets_of(as_one.segments) == [3, 4, 5, 6]
-    assert [entry.last_offset for entry in aborted_of(as_one.segments)] == [3]
-    assert as_one.evicted_markers == {1: 3}
-    assert offsets_of(each_its_own.segments) == [1, 3, 4, 5, 6]
 
 
 def test_no_transaction_reaches_across_an_undivided_end() -> None:

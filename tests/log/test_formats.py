@@ -8,12 +8,9 @@ from sim.log import Batch, Control, Record, control_batch, data_batch
 from sim.log.formats import (
     Served,
     check_allowed,
-    down_convert,
     magic_of,
-    produced,
     serve,
     stored,
-    up_convert,
 )
 
 BY_VALUE, BY_FLAG = TOMBSTONE_MARKS["null_value"], TOMBSTONE_MARKS["flag"]
@@ -55,13 +52,6 @@ def test_a_null_value_that_is_no_tombstone_is_not_allowed_at_magic_2() -> None:
     check_allowed(NULL, magic=1)
 
 
-def test_a_delete_stays_a_delete_both_ways() -> None:
-    for record in (VALUE, DELETE, PLAIN_DELETE):
-        down = down_convert(record)
-        assert BY_VALUE(down) == BY_FLAG(record)
-        assert BY_FLAG(up_convert(down)) == BY_FLAG(record)
-
-
 def test_an_old_consumer_loses_the_value_and_the_broker_its_zero_copy() -> None:
     batches = [
         data_batch((VALUE, VALUE._replace(offset=1)), epoch=1),
@@ -72,11 +62,6 @@ def test_an_old_consumer_loses_the_value_and_the_broker_its_zero_copy() -> None:
     assert [record.value for record in records_of(served)] == ["v", "v", None, None]
     assert served.converted_bytes == sum(batch.size_bytes for batch in batches)
     assert served.values_lost == (2,)
-
-
-def test_a_producer_of_version_2_has_no_flag_and_deletes_by_null() -> None:
-    assert produced(DELETE, client=2) == Record(2, "k", None, flagged=None)
-    assert produced(DELETE, client=3) == DELETE
 
 
 def test_unknown_formats_and_clients_are_refused() -> None:

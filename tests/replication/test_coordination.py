@@ -4,7 +4,6 @@ from collections.abc import Sequence
 
 import pytest
 
-from sim.log import LogConfig
 from sim.replication import Replica
 from sim.replication.cleaning import Cleaner, stable_offset
 from sim.replication.coordination import (
@@ -14,7 +13,7 @@ from sim.replication.coordination import (
     transaction_free_offset,
 )
 from sim.replication.messages import RemovalBounds, RemovalReport
-from sim.replication.replica import crash, wipe
+from sim.replication.replica import wipe
 from sim.rules import Rules
 from sim.trace import RemovalBoundMoved
 from tests.replication.replicas import RULES, batch, leading
@@ -64,51 +63,6 @@ def test_a_pass_moves_the_clean_point_and_what_is_reported() -> None:
     assert (replica.first_dirty_offset, replica.cleanly_compacted_offset) == (2, 2)
     Cleaner(RULES).run(replica, upper_bound=1, now_ms=0)
     assert replica.first_dirty_offset == 2
-
-
-def test_the_log_end_moves_with_a_pass_only_if_it_is_read_off_the_last_batch() -> None:
-    for source, end in (("stored", 2), ("last_record", 1)):
-        rules = RULES.with_values({"strategy": "timestamp", "leo_source": source})
-        replica = leading()
-        for offset, time in ((0, 9), (1, 1)):
-            made = batch(offset)
-            record = made.records[0]._replace(timestamp_ms=time)
-            replica.log.append(made._replace(records=(record,)), now_ms=0)
-        replica.log.high_watermark = 2
-        Cleaner(rules).run(replica, upper_bound=2, now_ms=0)
-
-        log = replica.log
-        assert (log.log_end_offset, log.high_watermark, replica.first_dirty_offset) == (end,) * 3
-
-
-def test_a_removed_tombstone_is_remembered_by_its_offset() -> None:
-    replica = leading(records=1)
-    tombstone = batch(1)
-    record = tombstone.records[0]._replace(value=None)
-    replica.log.append(tombstone._replace(records=(record,)), now_ms=0)
-    replica.log.append(batch(2, "z"), now_ms=0)
-    replica.log.high_watermark = 3
-    rules = RULES.with_values({"delete_retention_ms": 0})
-
-    Cleaner(rules).run(replica, upper_bound=3, now_ms=0)
-    assert replica.removed_tombstone_end == 0
-    Cleaner(rules).run(replica, upper_bound=3, now_ms=0, rescan=True)
-    assert replica.removed_tombstone_end == 2
-
-
-@pytest.mark.parametrize(("aligned", "checkpoint"), [(True, 3), (False, 1)])
-def test_a_lost_tail_leaves_the_cleaners_checkpoint_file_as_it_was(
-    aligned: bool, checkpoint: int
-) -> None:
-    """In a story, which has no such file, what was cleaned ends where the log does."""
-    replica = Replica("r1", LogConfig(aligned=aligned))
-    for offset in range(3):
-        replica.log.append(batch(offset), now_ms=0)
-    replica.first_dirty_offset = 3
-
-    crash(replica, lost_batches=2)
-
-    assert replica.first_dirty_offset == checkpoint
 
 
 Round = tuple[dict[str, tuple[int, int]], tuple[str, ...], tuple[int, int] | None]

@@ -8,7 +8,6 @@ from sim.replication.coordinator import (
     begin_loading,
     finish_loading,
     load_some,
-    to_load,
 )
 from sim.replication.elections import become_leader
 from sim.replication.leader import append
@@ -71,17 +70,6 @@ def test_who_does_not_lead_that_epoch_is_no_coordinator() -> None:
     assert begin_loading(replica) is None
 
 
-def test_deletes_are_replayed_and_what_is_appended_later_counts_once_it_is_committed() -> None:
-    replica = leading(("a", "1"), ("b", "2"), ("a", None))
-    coordinator = begun(replica)
-    finish_loading(coordinator, replica, rules=GROUP)
-    add(replica, "b", "4")
-
-    assert (told(replica, coordinator, "a"), told(replica, coordinator, "b")) == (None, "2")
-    replica.log.high_watermark = 4
-    assert told(replica, coordinator, "b") == "4"
-
-
 def marker(offset: int, control: Control) -> Batch:
     return control_batch(
         offset, epoch=1, control=control, timestamp_ms=0, producer_id=7, producer_epoch=0, uid=90
@@ -104,11 +92,3 @@ def test_an_open_transaction_waits_for_its_marker() -> None:
         replica.log.high_watermark = 3
         apply_committed(coordinator, replica, rules=GROUP)
         assert (told(replica, coordinator, "a"), coordinator.applied) == (value, 3)
-
-
-def test_what_it_reads_is_what_is_left_in_the_log() -> None:
-    replica = leading(("a", "1"), ("b", "2"), ("a", "3"), committed=3)
-
-    assert to_load(begun(replica), replica) == (0, 3)
-    replica.log.delete_prefix(2)
-    assert to_load(begun(replica), replica) == (0, 1)

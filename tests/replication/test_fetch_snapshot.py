@@ -17,7 +17,7 @@ from sim.replication.snapshots.fetch import (
 from sim.replication.snapshots.layout import FOOTER_BYTES, HEADER_BYTES, file_bytes, record_ends
 from sim.replication.snapshots.take import take_snapshot
 from sim.rules import Rules
-from sim.trace import SnapshotChunkFetched, SnapshotFetchDropped, SnapshotInstalled
+from sim.trace import SnapshotChunkFetched, SnapshotInstalled
 from tests.replication.replicas import RULES, batch, elect, fetch, with_log
 
 ID = SnapshotId(3, 2)
@@ -97,35 +97,6 @@ def test_a_record_counts_when_its_last_byte_is_there() -> None:
     assert complete(request._replace(max_bytes=first_end)) == 1
     assert complete(request._replace(position=first_end - 1, max_bytes=1)) == 1
     assert complete(request._replace(position=first_end, max_bytes=1)) == 0
-
-
-@pytest.mark.parametrize(
-    ("why", "kept"),
-    [
-        (SnapshotError.SNAPSHOT_NOT_FOUND, False),
-        (SnapshotError.POSITION_OUT_OF_RANGE, True),
-        (SnapshotError.NOT_LEADER_OR_FOLLOWER, True),
-        (SnapshotError.BROKER_NOT_AVAILABLE, True),
-    ],
-)
-def test_what_was_fetched_is_dropped_only_if_there_is_no_more_of_it(
-    why: SnapshotError, kept: bool
-) -> None:
-    replica, fetcher = source(), Replica("r2")
-    fetch(replica, fetcher)
-    request = snapshot_request(fetcher, max_bytes=90)
-    assert request is not None
-    answer = answer_fetch_snapshot(replica, request, rules=RULES)
-    receive_snapshot_chunk(fetcher, answer, rules=RULES)
-    refused = answer._replace(position=90, records=(), error=why)
-
-    events = receive_snapshot_chunk(fetcher, refused, rules=RULES).events
-
-    assert (fetcher.download is not None) is kept
-    assert events == ([] if kept else [SnapshotFetchDropped("r2", 3, 2, why.value)])
-    if kept:
-        assert fetcher.download is not None
-        assert fetcher.download.position == 90
 
 
 @pytest.mark.parametrize(

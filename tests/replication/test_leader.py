@@ -2,17 +2,12 @@
 
 import pytest
 
-from sim.compaction.strategies import encode_version
 from sim.replication import Replica, leader
-from sim.replication.cleaning import Cleaner
 from sim.replication.messages import Answer
-from sim.rules import Rules
 from sim.trace import HighWatermarkMoved, IsrChanged, PositionRecorded
 from tests.replication.replicas import RULES, ask, batch, elect, fetch, leading, with_log
 
 MAJORITY = RULES.with_values({"commit": "majority"})
-READ_END = RULES
-REQUEST = RULES.with_values({"follower_position": "request"})
 
 
 @pytest.mark.parametrize(
@@ -26,29 +21,6 @@ def test_a_majority_of_voters_decides_and_the_unknown_count_as_zero(
         leader.record_position(replica, name, position, rules=MAJORITY)
 
     assert replica.log.high_watermark == expected
-
-
-def emptied_tail() -> Replica:
-    """A leader whose last record lost and is gone: log end 2, nothing at 1."""
-    header = RULES.with_values({"strategy": "header"})
-    replica = leading()
-    for offset, version in ((0, 2), (1, 1)):
-        made = batch(offset)
-        record = made.records[0]._replace(headers=(("version", encode_version(version)),))
-        leader.append(replica, made._replace(records=(record,)), rules=header, now_ms=0)
-    Cleaner(header).run(replica, upper_bound=2, now_ms=0)
-    return replica
-
-
-@pytest.mark.parametrize(("rules", "position"), [(READ_END, 2), (REQUEST, 1)])
-def test_an_empty_read_below_the_log_end_is_believed_to_be_at_the_log_end(
-    rules: Rules, position: int
-) -> None:
-    source, fetcher = emptied_tail(), Replica("r2")
-    fetcher.log.append(batch(0), now_ms=0)
-    _, events = ask(source, fetcher, rules=rules)
-
-    assert events == [PositionRecorded("r1", "r2", position)]
 
 
 @pytest.mark.parametrize(

@@ -8,20 +8,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sim.compaction.fold import data_below
-from sim.log import AbortedTransaction, Batch, Control, Record, control_batch, data_batch
+from sim.log import Batch, Control, Record, control_batch, data_batch
 from sim.log.versions import OLD, Versions
 from sim.replication import Replica
 from sim.replication.cleaning import Cleaner
 from sim.replication.messages import ConsumerFetchResponse, ErrorCode
 from sim.replication.reading import (
     Position,
-    ReadingGoal,
     answer_consumer_fetch,
     consumer_request,
     fetch,
     readable_end,
     receive_consumer_fetch,
-    undo_aborted,
 )
 from sim.rules import Rules
 from tests.replication.replicas import leading
@@ -118,22 +116,6 @@ def test_reading_in_small_pieces_gives_the_same_records(
         assert read(replica, committed=committed, most=1) == whole
 
 
-def test_a_producer_is_aborted_from_the_first_offset_up_to_the_marker() -> None:
-    batches = [
-        data(0, 7, "before"),
-        data(1, 7, "within"),
-        data(2, 8, "another producer"),
-        data(3, -1, "no producer"),
-        marker(4, 7, Control.ABORT),
-        data(5, 7, "after"),
-    ]
-    aborted = [AbortedTransaction(7, 1, 4, 5)]
-
-    offsets = [batch.base_offset for batch in undo_aborted(batches, aborted)]
-
-    assert offsets == [0, 2, 3, 5]
-
-
 def followed(end: int) -> tuple[Position, Replica]:
     """A consumer that has read 4 records in epoch 1, and a new leader with `end` of them."""
     old, new = leading("r1", records=4), leading("r2", records=end)
@@ -172,26 +154,6 @@ def test_a_position_that_is_not_in_the_log_is_reset_to_the_nearer_end(
     fetched = fetch(Position(position), replica, committed=False, rules=RULES)
 
     assert (fetched.start, fetched.reset) == (goes_on_at, reset)
-
-
-@pytest.mark.parametrize(
-    ("until", "records", "position", "reached"),
-    [
-        ("position", (), 4, True),
-        ("position", (2, 3), 3, False),
-        ("last_offset", (3,), 3, True),
-        ("last_offset", (2,), 4, False),
-        ("count", (0, 1, 2, 3), 4, True),
-        ("count", (0, 1, 3), 4, False),
-    ],
-)
-def test_three_ways_to_tell_the_end(
-    until: str, records: tuple[int, ...], position: int, *, reached: bool
-) -> None:
-    goal = ReadingGoal(until, 0, 4)
-    goal.note([Record(offset, "k", "v", 0) for offset in records])
-
-    assert goal.reached(position) is reached
 
 
 def asked(

@@ -4,7 +4,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sim.log.epochs import EpochEntry
 from sim.replication import Replica
 from sim.replication.messages import SnapshotId
 from sim.replication.recovery import OldFiles, crash_with_files, recover
@@ -85,17 +84,6 @@ def test_a_restart_tells_its_epochs_where_they_are_not_those_of_what_is_left(
     events = recover(made, rules=rules)
 
     assert [event.epochs for event in events if isinstance(event, EpochCacheChanged)] == told
-
-
-def test_epochs_of_which_no_batch_is_left_do_not_come_back() -> None:
-    made = two_epochs()
-    made.log.append(batch(3, epoch=3), now_ms=0)
-    del made.log.segments[-1].batches[2]
-    assert entries(made) == [(1, 0), (2, 2), (3, 3)]
-    crash_with_files(made, rules=Rules(), old=OldFiles(epochs=1))
-    [_, event] = recover(made, rules=Rules())
-
-    assert event == EpochCacheChanged("r2", (EpochEntry(1, 0), EpochEntry(3, 3)))
 
 
 @given(

@@ -4,7 +4,6 @@ import pytest
 
 from sim.replication import Replica
 from sim.replication.messages import SnapshotId
-from sim.replication.replica import restart
 from sim.replication.snapshots.delete import delete_prefix
 from sim.replication.snapshots.fetch import (
     answer_fetch_snapshot,
@@ -12,8 +11,7 @@ from sim.replication.snapshots.fetch import (
     snapshot_request,
 )
 from sim.replication.snapshots.take import take_snapshot
-from sim.replication.truncation import start_following
-from sim.trace import SnapshotFetchDropped, SnapshotInstalled
+from sim.trace import SnapshotInstalled
 from tests.replication.replicas import RULES, bases, batch, elect, fetch, leading
 
 
@@ -56,21 +54,6 @@ def test_deleting_a_prefix_drops_the_snapshots_that_end_below_the_new_start() ->
     assert delete_prefix(replica, 1) == []
 
 
-def test_a_part_is_dropped_by_a_restart_a_new_leader_or_a_new_epoch() -> None:
-    for drops in ("restart", "follow", "epoch"):
-        source, fetcher = source_with_snapshot(), Replica("r2")
-        fetch(source, fetcher)
-        chunk(source, fetcher, 1)
-        if drops == "restart":
-            restart(fetcher)
-        elif drops == "follow":
-            start_following(fetcher, 1, rules=RULES)
-        else:
-            elect(source, epoch=2)
-            chunk(source, fetcher, 1)
-        assert fetcher.download is None
-
-
 @pytest.mark.parametrize("end", [0, 4])
 def test_no_snapshot_is_taken_of_nothing_or_above_the_log_end(end: int) -> None:
     assert take_snapshot(leading(records=3), end, rules=RULES) == []
@@ -94,23 +77,3 @@ def test_a_log_that_a_cut_emptied_is_of_the_epoch_of_its_snapshot() -> None:
 
     log.truncate_to(3)
     assert (log.epochs.latest, fetcher.last_fetched_epoch) == (-1, 1)
-
-
-@pytest.mark.parametrize(("epoch", "installed"), [(1, False), (5, True)])
-def test_a_log_that_is_ahead_of_a_snapshot_is_kept_unless_it_is_shorter_and_of_a_later_epoch(
-    epoch: int, installed: bool
-) -> None:
-    """As after an unclean election: its owner led epoch 5 and is a follower again."""
-    source, fetcher = source_with_snapshot(), Replica("r2")
-    if installed:
-        elect(fetcher, epoch=epoch)
-        fetcher.leadership = None
-        elect(source, epoch=epoch + 1)
-    fetch(source, fetcher)
-    for offset in range(0 if installed else 4):
-        fetcher.log.append(batch(offset), now_ms=0)
-    last = chunk(source, fetcher)[-1]
-
-    assert isinstance(last, SnapshotInstalled) is installed
-    assert installed or last == SnapshotFetchDropped("r2", 3, 1, "the log is ahead of it")
-    assert fetcher.log.log_start_offset == (3 if installed else 0)

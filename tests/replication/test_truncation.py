@@ -89,23 +89,6 @@ def test_a_broker_does_not_know_where_an_epoch_above_its_newest_ends(
     assert (answer.error, answer.leader_epoch, answer.end_offset) == (ErrorCode.NONE, *told)
 
 
-def test_a_follower_that_is_told_nothing_cuts_to_its_high_watermark_and_may_fetch() -> None:
-    follower = with_log("r2", 1, 1, 2)
-    follower.log.high_watermark = 1
-    question = OffsetsForLeaderEpochRequest("r2", 2, 2)
-    answer = OffsetsForLeaderEpochResponse(ErrorCode.NONE, "r1")
-    result = receive_offsets_for_leader_epoch(follower, question, answer, rules=KIP_279)
-
-    assert (follower.log.log_end_offset, result.request) == (1, None)
-
-
-@pytest.mark.parametrize("mode", ["epoch_kip101", "epoch_kip279", "high_watermark"])
-def test_a_follower_without_epochs_or_records_asks_and_cuts_nothing(mode: str) -> None:
-    rules = RULES.with_values({"truncation": mode})
-
-    assert follow(Replica("r2"), leading(records=2), rules) == ([], [])
-
-
 @pytest.mark.parametrize(
     ("epoch", "error"),
     [
@@ -123,19 +106,6 @@ def test_a_leader_answers_followers_of_its_own_epoch_alone(epoch: int, error: Er
     assert (answer.error, answer.correlation_id) == (error, 7)
     answer = answer_offsets_for_leader_epoch(source, request, rules=unfenced)
     assert answer.error is ErrorCode.NONE
-
-
-def test_who_does_not_lead_says_so_and_the_follower_cuts_nothing_and_asks_again() -> None:
-    fetcher = with_log("r2", 1, 1)
-    request = start_following(fetcher, 1, rules=KIP_279).request
-    assert request is not None
-    other = Replica("r1")
-    other.sees(1)
-    response = answer_offsets_for_leader_epoch(other, request, rules=KIP_279)
-    result = receive_offsets_for_leader_epoch(fetcher, request, response, rules=KIP_279)
-
-    assert response.error is ErrorCode.NOT_LEADER_OR_FOLLOWER
-    assert (result.events, result.request, fetcher.log.log_end_offset) == ([], request, 2)
 
 
 @pytest.mark.parametrize(
