@@ -14,7 +14,7 @@ from sim.schemas.log import log_schema
 from sim.schemas.plan import plan_schema
 from sim.schemas.story import story_schema
 from sim.story.format import story_from
-from sim.sweeps import load_plan
+from sim.sweeps.plan import load_plan
 from tests.cli.conftest import Replog, replog  # noqa: F401 - the fixture
 
 

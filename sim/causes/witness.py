@@ -9,7 +9,7 @@ from typing import Any, Final, Literal
 from sim.bounds import Inconclusive
 from sim.errors import BadInput
 from sim.shrink.witness import witness_of
-from sim.sweeps import scenario_of_run
+from sim.sweeps.one_run import scenario_of_run
 from sim.sweeps.wording import counted
 from sim.what_if.opened import Opened, content_at, opened
 

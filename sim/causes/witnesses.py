@@ -21,7 +21,6 @@ from sim.files.opening import read_text
 from sim.files.reading import read_json
 from sim.plugins import Plugins, in_use, load_in_worker
 from sim.sweeps.folder import clear_errors, write_json
-from sim.sweeps.inside import real_inside
 from sim.version import __version__
 from sim.workers import follow_the_parent, worker_context
 
@@ -59,7 +58,7 @@ def add_witnesses(
     missing = [cause for cause in causes.causes if cause.text not in found]
     if missing and not kept_only:
         with clear_errors(causes.folder):
-            real_inside(causes.folder, causes.folder / WITNESSES).mkdir(exist_ok=True)
+            (causes.folder / WITNESSES).mkdir(exist_ok=True)
         found |= _made(causes.folder, missing, told)
     return replace(
         causes,
@@ -126,8 +125,6 @@ def _kept(out: Path, cause: Cause) -> dict[str, Witness | None]:
     Raises BadInput, or one of four more errors, where it cannot be read as a witness.
     """
     file = _file(out, cause)
-    for path in (file, file.with_suffix(".json")):
-        real_inside(out, path)  # of a link that leads out of the folder nothing is told
     content = read_json(file.with_suffix(".json")).data
     if content["about"] != _about(cause):
         return {}

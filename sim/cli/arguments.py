@@ -165,7 +165,7 @@ def place(text: str) -> Path | str:
     """A folder as a path, or the address of one on another file system, as it is."""
     if "://" not in text:
         return path_of(text)
-    from sim.sweeps.places import place as of
+    from sim.sweeps.storage import place as of
 
     return of(text)
 

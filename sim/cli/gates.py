@@ -19,7 +19,7 @@ from sim.foreign import shell
 
 if TYPE_CHECKING:
     from sim.gates import Gates, Verdict
-    from sim.sweeps import Plan
+    from sim.sweeps.plan import Plan
 
 LEVEL_PERCENT = 5.0
 PASSED_SHOWN = 20
@@ -102,7 +102,7 @@ def check_gates(gates: Gates, plan: Plan, *, out: Path) -> None:
     """
     from sim.gates.wanted import check_names, check_places
     from sim.report import read_folder
-    from sim.sweeps import number_runs
+    from sim.sweeps.plan import number_runs
 
     sweep = number_runs(plan)
     check_names(gates, about=plan.about)

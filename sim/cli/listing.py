@@ -181,7 +181,7 @@ def capabilities() -> list[tuple[str, bool, str]]:
         advice = install(extra) if missing else "installed"
         found.append((name, not missing, advice))
     if all(find_spec(module) for module in ("pyspark", "pyarrow")):
-        from sim.sweeps.engines.java import find_java
+        from sim.sweeps.engines.session import find_java
 
         try:
             found.append(("Java", True, str(find_java())))

@@ -105,7 +105,7 @@ def replay(
     """
     from sim.api.runs import Run
     from sim.rules.rules import shown
-    from sim.sweeps import has_runs, is_finished
+    from sim.sweeps.one_run import has_runs, is_finished
 
     if not folder.is_dir():
         raise BadInput(f"{folder}: no such folder")

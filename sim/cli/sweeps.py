@@ -44,7 +44,8 @@ from sim.limits import CASES, PARTITIONS, SEED
 
 if TYPE_CHECKING:
     from sim.gates import Verdict
-    from sim.sweeps import Plan, SweepResult
+    from sim.sweeps.plan import Plan
+    from sim.sweeps.runner import SweepResult
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,8 +96,9 @@ def sweep(
         resume: Go on with what is there.
         append: Let the finished sweep in DIR grow: to --count cases, or by those of another --seed.
     """
-    from sim.sweeps import load_plan, run_sweep
-    from sim.sweeps.places import require_here, spark_settings
+    from sim.sweeps.plan import load_plan
+    from sim.sweeps.runner import run_sweep
+    from sim.sweeps.storage import require_here, spark_settings
 
     loaded = load_plan(plan)
     gates = gates_from(options)

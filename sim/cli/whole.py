@@ -29,7 +29,7 @@ def check(folder: Annotated[Path | str, Argument(place, "DIR")], *, as_json: Jso
     Args:
         folder: A sweep's folder.
     """
-    from sim.sweeps.places import require_here
+    from sim.sweeps.storage import require_here
     from sim.sweeps.table import has_table, state_of
 
     out = require_here(folder, what="check")

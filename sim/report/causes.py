@@ -16,8 +16,6 @@ from sim.report.sweep_folder import SweepFolder
 from sim.sweeps import wording
 from sim.what_if.opened import Opened
 
-WITH_CAUSES = 3
-"""The schema version from which on tables say the cause of a failing run."""
 STRIP_WIDTH = 96
 """Columns of a witness as text: it is read in a block of a page."""
 
@@ -30,8 +28,6 @@ def causes_in(
 ) -> Causes | None:
     """The causes of a sweep; None = it cannot be said, as in a folder without tables.
 
-    Nor can it be said where tables are older than causes.
-
     Args:
         folder: Of the sweep.
         shrink: Make the witnesses that are not there yet.
@@ -40,7 +36,7 @@ def causes_in(
     Raises:
         BadInput: The tables are damaged, or not of this sweep.
     """
-    if folder.table is None or folder.plan["schema_version"] < WITH_CAUSES:
+    if folder.table is None:
         return None
     return add_witnesses(causes_of(folder.path), told=told_witness, kept_only=not shrink)
 

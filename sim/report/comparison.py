@@ -20,7 +20,7 @@ from sim.report.standings import Standing, standings_of
 from sim.report.sweep_folder import SweepFolder, read_folder
 from sim.report.verdict import verdict_of
 from sim.sweeps import wording
-from sim.timed_run import LEFT_THE_CONTRACT
+from sim.sweeps.unjudged import unjudged
 
 INTERVALS = "in brackets the share and its two-sided 95 % interval"
 
@@ -78,15 +78,9 @@ def not_green(folder: SweepFolder) -> list[str]:
 
     A run that left the durability contract needs none.
     """
-    counts = [entry["counts"] for entry in folder.tallies["rule_sets"]]
-    errors = sum(count["verdict"]["error"]["runs"] for count in counts)
-    cut_off = sum(
-        count["verdict"]["inconclusive"]["runs"]
-        - count["reason"].get(LEFT_THE_CONTRACT, {"runs": 0})["runs"]
-        for count in counts
-    )
-    parts = [f"{wording.count(errors)} ended in an exception"] if errors else []
-    parts += [f"{wording.count(cut_off)} hit a bound"] if cut_off else []
+    missing = unjudged(folder.tallies)
+    parts = [f"{wording.count(missing.errors)} ended in an exception"] if missing.errors else []
+    parts += [f"{wording.count(missing.unfinished)} hit a bound"] if missing.unfinished else []
     if not parts:
         return []
     return [f"Not green: of {wording.count(folder.plan['runs'])} runs {' and '.join(parts)}."]

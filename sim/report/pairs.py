@@ -161,7 +161,7 @@ def _fixes(rule_sets: list[dict[str, Any]], left: int, right: int) -> tuple[str,
 
 
 def _differing(left: dict[str, Any], right: dict[str, Any]) -> set[str]:
-    return {name for name in left if left[name] != right[name]}
+    return {name for name in left if left[name] != right.get(name)}
 
 
 def _turned(pair: dict[str, Any]) -> dict[str, Any]:

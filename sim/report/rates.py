@@ -7,9 +7,8 @@ from typing import Any
 
 from sim.report.families import share_of
 from sim.sweeps import wording
+from sim.sweeps.shapes import VERDICTS
 from sim.sweeps.stats import Interval
-
-VERDICTS = ("holds", "violated", "inconclusive", "error")
 
 
 @dataclass(frozen=True, slots=True)

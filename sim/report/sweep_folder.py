@@ -10,13 +10,11 @@ from typing import Any
 from sim.errors import BadInput
 from sim.foreign import shell
 from sim.plugins import as_options
-from sim.sweeps.folder import FOLDER_FORMAT, PLAN_FILE, TALLIES_FILE
-from sim.sweeps.inside import check_folder_of
+from sim.sweeps.folder import TALLIES_FILE, clear_errors, plan_content
 from sim.sweeps.segments import Part, parts_in, seeds_text
-from sim.sweeps.shapes import read_plan_file, read_tallies
+from sim.sweeps.shapes import tallies_document
+from sim.sweeps.storage import LocalFolder
 from sim.sweeps.table import State, has_table, open_table
-
-TALLIES_FORMAT = "replog-tallies/2"
 
 
 @dataclass(frozen=True)
@@ -99,26 +97,18 @@ def read_folder(out: Path) -> SweepFolder:
         BadInput: There is none, it was not finished, something in the folder is not as the sweep
             left it, or one of its two documents is not what a sweep writes.
     """
-    if out.exists():
-        check_folder_of(out)
-    if not _is_there(out / PLAN_FILE):
-        raise BadInput(
-            f"{out}: no {PLAN_FILE} there; give the folder of a sweep (--out of `replog sweep`)"
-        )
-    plan = read_plan_file(out, out / PLAN_FILE, (FOLDER_FORMAT,))
-    if has_table(out):
-        open_table(out)
-    if not _is_there(out / TALLIES_FILE):
-        raise BadInput(
-            f"{out}: this sweep was not finished; `replog sweep ... --resume` finishes it"
-        )
-    tallies = read_tallies(out, out / TALLIES_FILE, (TALLIES_FORMAT,), plan)
+    folder = LocalFolder(out)
+    with clear_errors(out):
+        plan = plan_content(folder)
+        if has_table(out):
+            open_table(out)
+        if TALLIES_FILE not in folder.entries():
+            raise BadInput(
+                f"{out}: this sweep was not finished; `replog sweep ... --resume` finishes it"
+            )
+        content = folder.read(TALLIES_FILE)
+    tallies = tallies_document(f"{out}/{TALLIES_FILE}", content, plan)
     return SweepFolder(path=out, name=_without_folders(out.as_posix()), plan=plan, tallies=tallies)
-
-
-def _is_there(path: Path) -> bool:
-    """Whether something has this name: a file, or what is in its place."""
-    return path.exists() or path.is_symlink()
 
 
 def _without_folders(name: str) -> str:

@@ -29,7 +29,7 @@ from sim.shrink.sought import Sought, rules_of, sought_in
 from sim.shrink.writing import file_of, near_miss_file
 from sim.story.format import Story, load_story, story_in
 from sim.suite.scenario_files import format_of
-from sim.sweeps import scenario_of_run
+from sim.sweeps.one_run import scenario_of_run
 
 V = TypeVar("V", bound=Story | Scenario)
 

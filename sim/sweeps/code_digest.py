@@ -1,16 +1,23 @@
-"""Which code simulates here: a digest of its sources, and whether they run compiled.
+"""Which code simulates here: a digest of its sources, whether they run compiled, and what else.
 
 Two processes with the same digest and the same build make the same rows. The digest says more than
-the version, which stays while somebody works on the code.
+the version, which stays while somebody works on the code. The worker of an executor that joined
+later, or one whose image has another version, would fill the table with rows that `replog replay`
+cannot make again: both are compared before each block.
 """
 
 from __future__ import annotations
 
+import platform
 from collections.abc import Mapping
 from functools import cache
 from hashlib import blake2b
+from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
+
+from sim.plugins import Plugins
+from sim.version import __version__
 
 PURE = "pure Python"
 COMPILED = "compiled"
@@ -56,13 +63,31 @@ def build() -> str:
     return f"{COMPILED} {_digest(libraries)[:12]}" if libraries else PURE
 
 
-def digest_of_module(name: str) -> str:
-    """A digest of the files of a top-level module or package, such as a plugin: 32 hex digits.
+@cache
+def made_by(plugins: Plugins) -> dict[str, str]:
+    """What must be the same in every process of a sweep, by what it is called in messages."""
+    return {
+        "Python": ".".join(platform.python_version_tuple()[:2]),
+        "replog": __version__,
+        "pyarrow": version("pyarrow"),
+        "simpy": version("simpy"),
+        "code": code_digest(),
+        "build": build(),
+        **{
+            f"plugin {name}": _digest(files_of_module(name.split(".", maxsplit=1)[0]))
+            for name in plugins.modules
+        },
+    }
 
-    Raises:
-        ModuleNotFoundError: There is none of that name.
-    """
-    return _digest(files_of_module(name))
+
+def difference(there: Mapping[str, str], here: Mapping[str, str]) -> str | None:
+    """In what they differ, each with both values; None = in nothing."""
+    found = [
+        f"{name} {there.get(name, 'none')} there, {here.get(name, 'none')} here"
+        for name in dict.fromkeys((*here, *there))
+        if there.get(name) != here.get(name)
+    ]
+    return "; ".join(found) or None
 
 
 def simulating() -> dict[str, Path]:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import errno
 import json
 import re
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -22,14 +21,12 @@ from sim.files.atomic import write_whole
 from sim.foreign.documents import json_text, readable
 from sim.plugins import in_use, require_plugins
 from sim.sweeps.code_digest import code_digest
-from sim.sweeps.lock import LOCK_FILE
 from sim.sweeps.plan import Plan, Sweep, number_parts
 from sim.sweeps.revision import revision
 from sim.sweeps.segments import parts_in
-from sim.sweeps.shapes import SCHEMA_VERSION, plan_document
-from sim.sweeps.storage import Folder, LocalFolder
+from sim.sweeps.shapes import FOLDER_FORMAT, SCHEMA_VERSION, plan_document
+from sim.sweeps.storage import LOCK_FILE, Folder, LocalFolder
 
-FOLDER_FORMAT: Final = "replog-sweep-output/3"
 PLAN_FILE: Final = "plan.json"
 TALLIES_FILE: Final = "tallies.json"
 SUMMARY_FILE: Final = "summary.csv"
@@ -95,9 +92,7 @@ def plan_content(folder: Folder) -> dict[str, Any]:
         raise BadInput(
             f"{folder.label}: no {PLAN_FILE} there; give the folder of a sweep (--out)"
         ) from None
-    except OSError as error:
-        raise BadInput(f"{path}: cannot be read: {error.strerror or error}") from None
-    return plan_document(path, content, (FOLDER_FORMAT,))
+    return plan_document(path, content)
 
 
 def check_folder(folder: Folder, sweep: Sweep, *, resume: bool) -> None:
@@ -106,33 +101,27 @@ def check_folder(folder: Folder, sweep: Sweep, *, resume: bool) -> None:
     It may be written into a folder that does not exist or is empty, or holds nothing but its plan,
     and, with `resume`, into one that holds the very same sweep, made by the same code.
     """
-    with clear_errors(folder.label):
-        try:
-            names = set(folder.entries())
-        except NotADirectoryError:
+    label = folder.label
+    try:
+        names = set(folder.entries())
+    except NotADirectoryError:
+        raise BadInput(f"{label}: is a file; a sweep is written into a folder of its own") from None
+    if PLAN_FILE not in names:
+        foreign = sorted(names - _OURS)
+        if foreign or (names - {LOCK_FILE} and not resume):
             raise BadInput(
-                f"{folder.label}: is a file; a sweep is written into a folder of its own"
-            ) from None
-        if PLAN_FILE not in names:
-            foreign = sorted(names - _OURS)
-            if foreign or (names - {LOCK_FILE} and not resume):
-                raise BadInput(
-                    f"{folder.label}: holds {(foreign or sorted(names))[0]!r} and no {PLAN_FILE}; "
-                    "a sweep is written into a new or empty folder"
-                )
-            return
-        if resume and is_damaged(folder):
-            return
-        found = differences(plan_content(folder), describe(sweep))
-        if found:
-            raise BadInput(
-                f"{folder.label}: holds another sweep ({'; '.join(found)}); name another folder"
+                f"{label}: holds {(foreign or sorted(names))[0]!r} and no {PLAN_FILE}; "
+                "a sweep is written into a new or empty folder"
             )
-        if not resume and RUNS in names:
-            state = "complete" if TALLIES_FILE in names else "not finished"
-            raise BadInput(
-                f"{folder.label}: holds this sweep already, {state}; --resume continues it"
-            )
+        return
+    if resume and is_damaged(folder):
+        return
+    found = differences(plan_content(folder), describe(sweep))
+    if found:
+        raise BadInput(f"{label}: holds another sweep ({'; '.join(found)}); name another folder")
+    if not resume and RUNS in names:
+        state = "complete" if TALLIES_FILE in names else "not finished"
+        raise BadInput(f"{label}: holds this sweep already, {state}; --resume continues it")
 
 
 def is_damaged(folder: Folder) -> bool:
@@ -174,27 +163,27 @@ def _short(value: object) -> str:
     return text if len(text) <= 80 else text[:77] + "..."
 
 
-def prepare_folder(
+def write_plan(
     folder: Folder,
     sweep: Sweep,
     *,
     plan_file: str | None = None,
     tell: Callable[[str], None] = lambda _line: None,
 ) -> None:
-    """Writes `plan.json` unless it is there, after `check_folder` found that it may.
+    """Writes `plan.json` unless it says the same already, after somebody found that it may.
 
-    `tell` gets a line when it is damaged, and written anew.
+    A sweep that grows is not finished from then on. `tell` gets a line when it is damaged.
     """
     if PLAN_FILE in folder.entries():
-        if not is_damaged(folder):
-            return
-        tell(f"{folder.label}/{PLAN_FILE}: is damaged; written anew")
+        if is_damaged(folder):
+            tell(f"{folder.label}/{PLAN_FILE}: is damaged; written anew")
+        else:
+            before = plan_content(folder)
+            if parts_in(before) == sweep.parts:
+                return
+            plan_file = plan_file or before.get("plan_file")
+            folder.remove(TALLIES_FILE)
     folder.write(PLAN_FILE, as_json(describe(sweep, plan_file=plan_file)).encode())
-
-
-def aside_now() -> str:
-    """The folder for what is set aside at this moment, by its time (UTC)."""
-    return f"{SET_ASIDE}/{time.strftime('%Y%m%dT%H%M%SZ', time.gmtime())}"
 
 
 def as_json(value: object) -> str:
@@ -212,10 +201,8 @@ def clear_errors(out: Path | str) -> Iterator[None]:
     """Turns a folder that cannot be read or written into one line of BadInput."""
     try:
         yield
-    except ConnectionError:  # nothing here has a connection but Spark, to its Java machine
-        raise BadInput(
-            f"{out}: Spark's Java machine is gone; what was finished is kept, --resume continues"
-        ) from None
+    except ConnectionError:  # of Spark's, which says it better
+        raise
     except OSError as error:
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             raise BadInput(
@@ -231,11 +218,6 @@ def read_sweep(out: Path) -> Sweep:
 
 def sweep_in(label: str, content: dict[str, Any]) -> Sweep:
     """The sweep that the `plan.json` of a folder describes. Raises as `read_sweep` does."""
-    if content.get("schema_version") != SCHEMA_VERSION:
-        raise BadInput(
-            f"{label}: written with schema version {content.get('schema_version')}; "
-            f"this version of Replog reads {SCHEMA_VERSION}"
-        )
     try:
         require_plugins(content.get("plugins", ()))
     except BadInput as error:
@@ -243,14 +225,9 @@ def sweep_in(label: str, content: dict[str, Any]) -> Sweep:
     try:
         plan = Plan.model_validate_json(json.dumps(content["plan"]))
         return number_parts(plan, parts_in(content))
-    except (BadInput, KeyError, TypeError, ValueError) as error:
-        raise BadInput(f"{label}/{PLAN_FILE}: no longer a valid plan: {_reason(error)}") from None
-
-
-def _reason(error: Exception) -> str:
-    """What is wrong with a plan, in a line."""
-    if isinstance(error, ValidationError):
+    except ValidationError as error:
         first = error.errors(include_url=False)[0]
-        where = ".".join(map(str, first["loc"]))
-        return f"{where:.120}: {' '.join(first['msg'].split()):.200}"
-    return str(error).splitlines()[0][:300]
+        reason = f"{'.'.join(map(str, first['loc'])):.120}: {' '.join(first['msg'].split()):.200}"
+    except (BadInput, ValueError) as error:
+        reason = str(error).splitlines()[0][:300]
+    raise BadInput(f"{label}/{PLAN_FILE}: no longer a valid plan: {reason}")

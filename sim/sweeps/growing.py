@@ -10,7 +10,6 @@ from sim.errors import BadInput
 from sim.sweeps.folder import (
     PLAN_FILE,
     TALLIES_FILE,
-    as_json,
     clear_errors,
     describe,
     differences,
@@ -89,14 +88,3 @@ def is_larger(folder: Folder, plan: Plan, *, count: int | None, seed: int | None
     parts = sweep_in(folder.label, plan_content(folder)).parts
     wanted = Part(plan.seed if seed is None else seed, plan.count if count is None else count)
     return len(parts) == 1 and wanted.seed == parts[0].seed and wanted.cases > parts[0].cases
-
-
-def begin(folder: Folder, sweep: Sweep, *, plan_file: str | None) -> None:
-    """Say in `plan.json` what the sweep becomes; only for who holds the lock.
-
-    From then on it is a sweep that is not finished.
-    """
-    before = plan_content(folder)
-    folder.remove(TALLIES_FILE)
-    content = describe(sweep, plan_file=plan_file or before.get("plan_file"))
-    folder.write(PLAN_FILE, as_json(content).encode())

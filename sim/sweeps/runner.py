@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from rich.console import Console
 
@@ -17,7 +17,6 @@ from sim.extras import check_extra
 from sim.foreign.lines import one_line
 from sim.plugins import in_use
 from sim.sweeps.blocks import Work, blocks_of, not_in
-from sim.sweeps.engines.engine import Engine
 from sim.sweeps.engines.process import ProcessEngine
 from sim.sweeps.folder import (
     RUNS,
@@ -26,17 +25,18 @@ from sim.sweeps.folder import (
     as_json,
     check_folder,
     clear_errors,
-    prepare_folder,
+    write_plan,
 )
-from sim.sweeps.growing import begin, grown, is_larger
-from sim.sweeps.lock import this_process
-from sim.sweeps.places import folder_at, place
+from sim.sweeps.growing import grown, is_larger
 from sim.sweeps.plan import Plan, Sweep, number_runs
 from sim.sweeps.runs_progress import show_progress
 from sim.sweeps.statistics import Facts, summary_csv, tallies
-from sim.sweeps.storage import Folder, LocalFolder
+from sim.sweeps.storage import Folder, LocalFolder, folder_at, place, this_process
 from sim.sweeps.unjudged import unjudged
 from sim.sweeps.work import OpenCase, measure_rate, open_case
+
+if TYPE_CHECKING:
+    from sim.sweeps.engines.spark import SparkEngine
 
 EngineName = Literal["spark", "process"]
 
@@ -123,22 +123,21 @@ def run_sweep(
         raise BadInput(f"--master {master}: only Spark has masters: --engine spark")
     if partitions is not None and partitions < 1:
         raise BadInput(f"partitions {partitions}: at least 1 block")
+    if isinstance(out, str) and engine != "spark":
+        raise BadInput(f"--out {out}: --engine spark writes there, {engine} only to folders here")
     with (
         ExitStack() as stack,
-        _place(out, engine, master, spark) as folder,
+        folder_at(out, master=master, settings=spark) as folder,
         clear_errors(folder.label),
     ):
         wanted = partial(_wanted, folder, plan, count, seed, append=append)
         wanted(resume=resume or not append)  # whether it is there already is asked below
         stack.enter_context(folder.lock(this_process()))
         started = time.perf_counter()
-        sweep, grows = wanted(resume=resume)  # somebody may have swept here meanwhile
+        sweep = wanted(resume=resume)  # somebody may have swept here meanwhile
         work = Work(sweep, open_case, in_use())
         with _engine(engine, work, folder, master=master, spark=spark) as chosen:
-            if grows:
-                begin(folder, sweep, plan_file=plan_file)
-            tell = partial(_tell, console)
-            prepare_folder(folder, sweep, plan_file=plan_file, tell=tell)
+            write_plan(folder, sweep, plan_file=plan_file, tell=partial(_tell, console))
             rate = measure_rate(sweep, open_case=open_case)
             going = _Going(chosen, work, folder, console, rate, partitions)
             seconds, before, content = going.run(started)
@@ -165,15 +164,6 @@ def _verdicts(entry: Mapping[str, Any]) -> dict[str, int]:
     return {name: seen["runs"] for name, seen in entry["counts"]["verdict"].items()}
 
 
-def _place(
-    out: Path | str, engine: EngineName, master: str | None, spark: Mapping[str, str] | None
-) -> AbstractContextManager[Folder]:
-    """Where the table goes; the session that reaches an address is the engine's, too."""
-    if isinstance(out, str) and engine != "spark":
-        raise BadInput(f"--out {out}: --engine spark writes there, {engine} only to folders here")
-    return folder_at(out, master=master, settings=spark)
-
-
 def _wanted(
     folder: Folder,
     plan: Plan,
@@ -182,16 +172,13 @@ def _wanted(
     *,
     resume: bool,
     append: bool,
-) -> tuple[Sweep, bool]:
-    """The sweep that the folder is to hold, if it may, and whether it grows by that.
-
-    Raises BadInput otherwise.
-    """
+) -> Sweep:
+    """The sweep that the folder is to hold, if it may. Raises BadInput otherwise."""
     if append or (resume and is_larger(folder, plan, count=count, seed=seed)):
-        return grown(folder, plan, count=count, seed=seed, resume=resume), True
+        return grown(folder, plan, count=count, seed=seed, resume=resume)
     sweep = number_runs(plan, count=count, seed=seed)
     check_folder(folder, sweep, resume=resume)
-    return sweep, False
+    return sweep
 
 
 @contextmanager
@@ -202,31 +189,25 @@ def _engine(
     *,
     master: str | None,
     spark: Mapping[str, str] | None,
-) -> Iterator[Engine]:
+) -> Iterator[ProcessEngine | SparkEngine]:
     if name == "process":
         assert isinstance(folder, LocalFolder)
         with closing(ProcessEngine(work, folder.root)) as pool:
             yield pool
         return
     check_extra("sweeps on Spark need", "sweep", "pyspark")
-    from sim.sweeps.engines.session import (
-        spark_session,  # half a second, and only this engine needs it
-    )
+    from sim.sweeps.engines.session import spark_session  # half a second; only this engine needs it
     from sim.sweeps.engines.spark import SparkEngine
-    from sim.sweeps.engines.spark_errors import CALL_ERRORS, in_one_line
 
     with spark_session(master=master, settings=spark) as session:
-        try:
-            yield SparkEngine(session, work, folder)
-        except CALL_ERRORS as error:  # Java may die in whatever call, be it the smallest
-            raise in_one_line(error) from None
+        yield SparkEngine(session, work, folder)
 
 
 @dataclass(frozen=True, slots=True)
 class _Going:
     """A sweep under way, in a folder whose plan is written."""
 
-    engine: Engine
+    engine: ProcessEngine | SparkEngine
     work: Work
     folder: Folder
     console: Console | None

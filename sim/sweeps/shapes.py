@@ -6,21 +6,18 @@ its type, and agrees with its neighbours; then no arithmetic on them can fail.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
-from pathlib import Path
+from collections.abc import Iterator
 from typing import Annotated, Any, TypeVar
 
 import msgspec
 from msgspec import Meta, Struct
 
 from sim.errors import BadInput
-from sim.sweeps.inside import MIB, read_bytes
-from sim.sweeps.segments import parts_in
 
 SCHEMA_VERSION = 5
-"""Of the columns of the tables (see `sim.sweeps.row`)."""
-PLAN_BYTES_MAX = 16 * MIB
-TALLIES_BYTES_MAX = 1024 * MIB
+"""Of the columns of the tables (see `sim.sweeps.columns`)."""
+FOLDER_FORMAT = "replog-sweep-output/3"
+TALLIES_FORMAT = "replog-tallies/2"
 
 VERDICTS = ("holds", "violated", "inconclusive", "error")
 MEASURES = (
@@ -41,6 +38,12 @@ Value = str | int | bool
 T = TypeVar("T")
 
 
+class Drawn(Struct, frozen=True):
+    """What a report reads of a plan's `generate`."""
+
+    duration_ms: Number | None = None
+
+
 class PlanWords(Struct):
     """What a report reads of the plan itself."""
 
@@ -49,7 +52,22 @@ class PlanWords(Struct):
     about: list[str] = []
     notes: list[str] = []
     confirmation_seed: Natural | None = None
-    generate: dict[str, Any] = {}
+    generate: Drawn = Drawn()
+
+
+class JudgedBy(Struct):
+    """What a report reads of the rules of a rule set."""
+
+    fix: str
+    strategy: str
+    delete_retention_ms: int
+
+
+class SegmentFile(Struct, forbid_unknown_fields=True):
+    """A seed with its cases in `plan.json`."""
+
+    seed: Natural
+    cases: Number
 
 
 class EnvironmentFile(Struct):
@@ -66,13 +84,12 @@ class RuleSetFile(Struct):
     index: Natural
     label: str
     swept: dict[str, Value]
-    rules: dict[str, Value]
+    rules: JudgedBy
 
 
 class PlanFile(Struct):
     """`plan.json`, as far as somebody reads it without the plan's own validation."""
 
-    format: str
     schema_version: int
     package_version: str
     count: Number
@@ -83,7 +100,25 @@ class PlanFile(Struct):
     plan_file: str | None = None
     revision: str | None = None
     plugins: list[str] = []
-    environments: list[EnvironmentFile] | None = None
+    segments: Annotated[list[SegmentFile], Meta(min_length=1)] | None = None
+    environments: Annotated[list[EnvironmentFile], Meta(min_length=1)] | None = None
+
+    def problems(self) -> Iterator[str]:
+        """In what it contradicts itself."""
+        runs = self.count * len(self.rule_sets)
+        if self.runs != runs:
+            yield f"runs {self.runs}, but {self.count} cases under all rule sets are {runs}"
+        if [one.index for one in self.rule_sets] != [*range(len(self.rule_sets))]:
+            yield "rule_sets: their index is not their place"
+        if len({one.label for one in self.rule_sets}) < len(self.rule_sets):
+            yield "rule_sets: a label comes twice"
+        if any(one.swept.keys() != self.rule_sets[0].swept.keys() for one in self.rule_sets):
+            yield "rule_sets: not all have the same swept rules"
+        seeds = self.segments or [SegmentFile(self.seed, self.count)]
+        if seeds[0].seed != self.seed or sum(one.cases for one in seeds) != self.count:
+            yield "segments: do not add up to count, or begin with another seed"
+        if self.environments and sum(one.cases for one in self.environments) != self.count:
+            yield "environments: their cases are not count"
 
 
 class Seen(Struct):
@@ -165,123 +200,54 @@ class EnvironmentTallies(Struct):
 class Tallies(Struct):
     """`tallies.json`."""
 
-    format: str
     cases: Number
     rule_sets: list[Entry]
     pairs: list[PairFile]
     environments: Annotated[list[EnvironmentTallies], Meta(min_length=1)]
 
 
-def read_plan_file(out: Path, path: Path, formats: Collection[str]) -> dict[str, Any]:
-    """The content of `plan.json`, checked.
+def plan_document(name: str, content: bytes) -> dict[str, Any]:
+    """The content of `plan.json`, checked; messages call it `name`.
 
     Raises:
-        BadInput: It is not there, no `plan.json` of one of these formats, or contradicts itself.
+        BadInput: It is no `plan.json` of this format, or contradicts itself.
     """
-    return plan_document(str(path), read_bytes(out, path, at_most=PLAN_BYTES_MAX), formats)
-
-
-def plan_document(name: str, content: bytes, formats: Collection[str]) -> dict[str, Any]:
-    """The same of the bytes of the file, which messages call `name`. Raises as `read_plan_file`."""
-    found = _decoded(name, content, PlanFile, formats)
-    problem = _plan_problem(found)
-    if problem is not None:
+    for problem in _decoded(name, content, PlanFile, FOLDER_FORMAT).problems():
         raise BadInput(f"{name}: {problem}")
     document: dict[str, Any] = msgspec.json.decode(content)
-    try:
-        parts_in(document)
-    except ValueError as error:
-        raise BadInput(f"{name}: {error}") from None
     return document
 
 
-def _plan_problem(found: PlanFile) -> str | None:
-    if not 1 <= found.schema_version <= SCHEMA_VERSION:
-        return (
-            f"schema_version {found.schema_version}; this version of Replog reads up to "
-            f"{SCHEMA_VERSION}"
-        )
-    runs = found.count * len(found.rule_sets)
-    if found.runs != runs:
-        return f"runs {found.runs}, but {found.count} cases under all rule sets are {runs}"
-    duration = found.plan.generate.get("duration_ms")
-    if duration is not None and (type(duration) is not int or not 0 < duration < 2**53):
-        return "plan.generate.duration_ms: expected a whole number above 0"
-    return _rule_sets_problem(found.rule_sets) or _environments_problem(found)
-
-
-def _rule_sets_problem(rule_sets: list[RuleSetFile]) -> str | None:
-    first = rule_sets[0]
-    for place, one in enumerate(rule_sets):
-        if one.index != place:
-            return f"rule_sets[{place}].index: {one.index}"
-        if one.swept.keys() != first.swept.keys() or one.rules.keys() != first.rules.keys():
-            return f"rule_sets[{place}]: has other rules than the first"
-    if len({one.label for one in rule_sets}) < len(rule_sets):
-        return "rule_sets: a label comes twice"
-    missing = {"fix", "strategy", "delete_retention_ms"} - first.rules.keys()
-    if missing:
-        return f"rule_sets[0].rules: {min(missing)} is missing"
-    if any(type(one.rules["delete_retention_ms"]) is not int for one in rule_sets):
-        return "rule_sets: rules.delete_retention_ms is a whole number"
-    return None
-
-
-def _environments_problem(found: PlanFile) -> str | None:
-    environments = found.environments
-    if environments is None:
-        return None
-    if not environments or sum(one.cases for one in environments) != found.count:
-        return "environments: their cases are not count"
-    if len({one.name for one in environments}) < len(environments):
-        return "environments: a name comes twice"
-    return None
-
-
-def read_tallies(out: Path, path: Path, formats: Collection[str], plan: dict[str, Any]) -> Any:
+def tallies_document(name: str, content: bytes, plan: dict[str, Any]) -> dict[str, Any]:
     """The content of `tallies.json`, checked, beside the `plan.json` it is of.
 
     Raises:
-        BadInput: As `read_plan_file`, or it is of another sweep.
+        BadInput: As `plan_document`, or it is of another sweep.
     """
-    content = read_bytes(out, path, at_most=TALLIES_BYTES_MAX)
-    problem = _of_this_sweep(_decoded(str(path), content, Tallies, formats), plan)
-    if problem is not None:
-        raise BadInput(f"{path}: {problem}")
-    return msgspec.json.decode(content)
+    found = _decoded(name, content, Tallies, TALLIES_FORMAT)
+    rule_sets = [(place, one["label"]) for place, one in enumerate(plan["rule_sets"])]
+    environments = [(one["name"], one["cases"]) for one in plan.get("environments") or ()]
+    there = [(one.name, one.cases) for one in found.environments]
+    tables = [(found.rule_sets, found.cases)]
+    tables += [(one.rule_sets, one.cases) for one in found.environments]
+    if (
+        found.cases != plan["count"]
+        or (environments and environments != there)
+        or any([(one.index, one.label) for one in table] != rule_sets for table, _ in tables)
+        or any(one.runs != cases for table, cases in tables for one in table)
+    ):
+        raise BadInput(f"{name}: is of another sweep than plan.json, by its cases or rule sets")
+    document: dict[str, Any] = msgspec.json.decode(content)
+    return document
 
 
-def _of_this_sweep(found: Tallies, plan: dict[str, Any]) -> str | None:
-    if found.cases != plan["count"]:
-        return f"cases {found.cases}, but plan.json has count {plan['count']}"
-    labels = [one["label"] for one in plan["rule_sets"]]
-    environments = plan.get("environments")
-    if environments is not None:
-        told = [(one["name"], one["cases"]) for one in environments]
-        if told != [(one.name, one.cases) for one in found.environments]:
-            return "environments: not those of plan.json"
-    for where, table, cases in _tables(found):
-        if [one.label for one in table.rule_sets] != labels:
-            return f"{where}rule_sets: not those of plan.json, by their labels"
-        for place, entry in enumerate(table.rule_sets):
-            if entry.index != place or entry.runs != cases:
-                return f"{where}rule_sets[{place}]: index {entry.index}, runs {entry.runs}"
-    return None
-
-
-def _tables(found: Tallies) -> Iterable[tuple[str, Tallies | EnvironmentTallies, int]]:
-    yield "", found, found.cases
-    for number, one in enumerate(found.environments):
-        yield f"environments[{number}].", one, one.cases
-
-
-def _decoded(name: str, content: bytes, kind: type[T], formats: Collection[str]) -> T:
+def _decoded(name: str, content: bytes, kind: type[T], wanted: str) -> T:
     """A document as a type, its format first: that of another version may look otherwise."""
     try:
         found = msgspec.json.decode(content, type=_Format).format
-        if found not in formats:
-            allowed = " or ".join(map(repr, formats))
-            raise BadInput(f"{name}: format {found!r:.80}; this version of Replog reads {allowed}")
+        if found != wanted:
+            reads = f"this version of Replog reads {wanted!r}"
+            raise BadInput(f"{name}: format {found!r:.80}; {reads}")
         return msgspec.json.decode(content, type=kind)
     except RecursionError:
         raise BadInput(f"{name}: is nested too deeply") from None

@@ -27,9 +27,8 @@ from sim.errors import BadInput
 from sim.sweeps.columns import RUN, VIOLATIONS
 from sim.sweeps.evidence import sentence_of
 from sim.sweeps.plan import Sweep
-from sim.sweeps.shapes import MEASURES, VERDICTS
+from sim.sweeps.shapes import MEASURES, TALLIES_FORMAT, VERDICTS
 
-TALLIES_FORMAT: Final = "replog-tallies/2"
 JUDGED: Final = ("holds", "violated")
 """Verdicts that say something about the rules."""
 SHORTEST: Final = 3

@@ -7,7 +7,6 @@ that is damaged, doubled or of another sweep is named, and none of its rows are 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -21,7 +20,6 @@ from sim.errors import BadInput
 from sim.sweeps.blocks import not_in
 from sim.sweeps.columns import RUN, VIOLATION, VIOLATIONS, VIOLATIONS_SCHEMA, table_schema
 from sim.sweeps.folder import RUNS, TALLIES_FILE, clear_errors, plan_content
-from sim.sweeps.inside import MIB, read_bytes
 from sim.sweeps.segments import Segment, case_seed, in_order, parts_in
 from sim.sweeps.shapes import VERDICTS
 from sim.sweeps.storage import LocalFolder
@@ -29,7 +27,6 @@ from sim.sweeps.storage import LocalFolder
 NUMBERS: Final = ("run_id", "case_id", "rule_set", "seed")
 """What says which runs there are."""
 BATCH_ROWS = 2_048
-FILE_BYTES_MAX = 512 * MIB
 
 
 class Damage(NamedTuple):
@@ -94,42 +91,28 @@ def cases_in(shape: Shape, batches: Iterable[pa.RecordBatch]) -> list[range]:
     Raises:
         ValueError: A case is not whole, or the sweep has no such runs.
     """
+    rows = pa.Table.from_batches(batches, pa.schema([(name, pa.int64()) for name in NUMBERS]))
+    if any(rows.column(name).null_count for name in NUMBERS):
+        raise ValueError(f"a row without one of {', '.join(NUMBERS)}")
+    run_ids, case_ids, places, seeds = (as_numpy(rows.column(name)) for name in NUMBERS)
     size = shape.rule_sets
-    found: list[range] = []
-    for part in _in_whole_cases(batches, size):
-        run_ids, case_ids, places, seeds = (part[name] for name in NUMBERS)
-        wrong = np.flatnonzero((run_ids // size != case_ids) | (run_ids % size != places))
-        if len(wrong):
-            raise ValueError(f"run {run_ids[wrong[0]]}: another case or rule set than its number's")
-        cases = case_ids.reshape(-1, size)
-        wrong = np.flatnonzero((cases != cases[:, :1]).any(axis=1) | (places[::size] != 0))
-        if len(wrong):
-            raise ValueError(f"case {cases[wrong[0], 0]} is not whole, or holds a run twice")
-        for case_id, seed in zip(cases[:, 0].tolist(), seeds[::size].tolist(), strict=True):
-            if not 0 <= case_id < shape.segments[-1].end:
-                raise ValueError(f"case {case_id} is none of the sweep's")
-            if found and found[-1].stop == case_id:
-                found[-1] = range(found[-1].start, case_id + 1)
-            else:
-                found.append(range(case_id, case_id + 1))
-            if seed != case_seed(shape.segments, shape.turns, case_id):
-                raise ValueError(f"case {case_id} is of another sweep, by its seed")
-    return found
-
-
-def _in_whole_cases(
-    batches: Iterable[pa.RecordBatch], size: int
-) -> Iterator[dict[str, np.ndarray]]:
-    rest: list[pa.RecordBatch] = []
-    for batch in batches:
-        rows = pa.Table.from_batches([*rest, batch])
-        whole = rows.num_rows - rows.num_rows % size
-        if any(rows.column(name).null_count for name in NUMBERS):
-            raise ValueError(f"a row without one of {', '.join(NUMBERS)}")
-        yield {name: as_numpy(rows.column(name))[:whole] for name in NUMBERS}
-        rest = rows.slice(whole).to_batches()
-    if sum(one.num_rows for one in rest):
-        raise ValueError(f"ends within a case, which has {size} runs")
+    wrong = np.flatnonzero((run_ids // size != case_ids) | (run_ids % size != places))
+    if len(wrong):
+        raise ValueError(f"run {run_ids[wrong[0]]}: another case or rule set than its number's")
+    cases = case_ids[::size]
+    wrong = np.flatnonzero(
+        run_ids != (cases[:, None] * size + np.arange(size)).flat[: len(run_ids)]
+    )
+    if len(wrong) or len(run_ids) % size:
+        first = case_ids[wrong[0] if len(wrong) else -1]
+        raise ValueError(f"case {first} is not whole, or holds a run twice")
+    for case_id, seed in zip(cases.tolist(), seeds[::size].tolist(), strict=True):
+        if not 0 <= case_id < shape.segments[-1].end:
+            raise ValueError(f"case {case_id} is none of the sweep's")
+        if seed != case_seed(shape.segments, shape.turns, case_id):
+            raise ValueError(f"case {case_id} is of another sweep, by its seed")
+    parts = np.split(cases, np.flatnonzero(np.diff(cases) != 1) + 1)
+    return [range(int(one[0]), int(one[-1]) + 1) for one in parts if len(one)]
 
 
 def as_numpy(column: pa.Array | pa.ChunkedArray) -> np.ndarray:
@@ -283,44 +266,21 @@ def rows_in(
     """Some columns of a file, checked. Raises ValueError, saying what is wrong with it."""
     schema = shape.schema
     wanted = pa.schema([schema.field(column) for column in columns])
-    with _as_value_error(out, name):
-        content = read_bytes(out, out / name, at_most=FILE_BYTES_MAX)
-        file = pq.ParquetFile(pa.BufferReader(content), page_checksum_verification=True)
-        _check_columns(file.schema_arrow, schema)
-        for batch in file.iter_batches(batch_size=BATCH_ROWS, columns=list(columns)):
-            rows = batch.select(list(columns)).cast(wanted)
-            rows.validate(full=True)
-            _check_rows(rows)
-            yield rows
-
-
-@contextmanager
-def _as_value_error(out: Path, name: str) -> Iterator[None]:
+    if not (out / name).is_file():
+        raise ValueError("is no regular file")
     try:
-        yield
-    except BadInput as error:
-        raise ValueError(str(error).removeprefix(f"{out / name}: ")) from None
-    except (pa.ArrowException, OSError, MemoryError, UnicodeError) as error:
+        with pq.ParquetFile(out / name, page_checksum_verification=True) as file:
+            missing = [one for one in schema.names if one not in file.schema_arrow.names]
+            if missing:
+                raise ValueError(f"no column {missing[0]}; not the table of a sweep")
+            for batch in file.iter_batches(batch_size=BATCH_ROWS, columns=list(columns)):
+                rows = batch.select(list(columns)).cast(wanted)
+                rows.validate(full=True)
+                _check_rows(rows)
+                yield rows
+    except (pa.ArrowException, KeyError, OSError, MemoryError, UnicodeError) as error:
         words = " ".join(str(error).split()) or type(error).__name__
         raise ValueError(f"cannot be read as Parquet: {words:.200}") from None
-
-
-def _check_columns(there: pa.Schema, schema: pa.Schema) -> None:
-    if len(set(there.names)) != len(there.names):
-        raise ValueError("a column twice; not the table of a sweep")
-    for field in schema:
-        if field.name not in there.names:
-            raise ValueError(f"no column {field.name}; not the table of a sweep")
-        found = there.field(field.name).type
-        if not _alike(found, field.type):
-            raise ValueError(f"column {field.name} has type {found!s:.60}; expected {field.type}")
-
-
-def _alike(found: pa.DataType, wanted: pa.DataType) -> bool:
-    """The same, whatever the items of a list are called."""
-    if pa.types.is_list(found) and pa.types.is_list(wanted):
-        return bool(found.value_type.equals(wanted.value_type))
-    return bool(found.equals(wanted))
 
 
 def _check_rows(batch: pa.RecordBatch) -> None:

@@ -10,8 +10,7 @@ import json
 import sys
 from pathlib import Path
 
-from sim.sweeps import load_plan
-from sim.sweeps.plan import Sweep, number_runs
+from sim.sweeps.plan import Sweep, load_plan, number_runs
 from sim.sweeps.work import rows_of_cases
 from sim.timed_run import COMPILED
 

@@ -17,9 +17,8 @@ from typing import Literal, get_args
 
 import pyarrow.parquet as pq
 
-from sim.sweeps import load_plan, run_sweep
-from sim.sweeps.plan import Sweep, number_runs
-from sim.sweeps.runner import EngineName
+from sim.sweeps.plan import Sweep, load_plan, number_runs
+from sim.sweeps.runner import EngineName, run_sweep
 from sim.timed_run import COMPILED as COMPILED_HERE
 from tests.bench.alone import Answer, alone
 from tests.bench.trees import COMPILED, Tree

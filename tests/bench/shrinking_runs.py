@@ -23,7 +23,7 @@ from sim.scenario.model import Scenario
 from sim.shrink.engine import Budget
 from sim.shrink.witness import Case, Witness, witness_of
 from sim.story import load_story
-from sim.sweeps import Sweep, load_plan, number_runs
+from sim.sweeps.plan import Sweep, load_plan, number_runs
 from sim.timed_run import run_scenario
 from tests.bench.shrinking import SCENARIOS, red_stories
 

@@ -7,9 +7,8 @@ from pathlib import Path
 from statistics import mean
 from typing import Any
 
-from sim.sweeps import load_plan, run_sweep
-from sim.sweeps.plan import Sweep, number_runs
-from sim.sweeps.runner import EngineName
+from sim.sweeps.plan import Sweep, load_plan, number_runs
+from sim.sweeps.runner import EngineName, run_sweep
 from sim.sweeps.work import rows_of_cases
 
 PLAN = Path("scenarios/sweeps/leo_fixes.yaml")

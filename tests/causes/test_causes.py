@@ -17,8 +17,9 @@ from sim.files.formats import STORY_FORMAT
 from sim.scenario.model.promises import promise_of
 from sim.story import load_story, run_story
 from sim.suite.scenario_files import format_of, scenario_files
-from sim.sweeps import load_sweep, load_violations, scenario_of_run
+from sim.sweeps.one_run import scenario_of_run
 from sim.sweeps.stats import clopper_pearson
+from sim.sweeps.tables import load_sweep, load_violations
 from sim.timed_run import run_scenario
 from sim.trace import Event
 from tests.causes.folders import swept
@@ -171,20 +172,6 @@ def test_a_witness_fails_for_the_cause_of_its_run_and_is_kept(
     kept.write_text("[" * 100_000)
     assert add_witnesses(late, kept_only=True).causes[0].witness is None
     kept.write_text(json.dumps(content))
-
-
-def test_no_witness_is_written_through_a_link_that_leads_out_of_the_folder(
-    causes: Causes, tmp_path: Path
-) -> None:
-    out, elsewhere = tmp_path / "o", tmp_path / "elsewhere"
-    for path in (out, elsewhere):
-        path.mkdir()
-    (out / witnesses.WITNESSES).symlink_to(elsewhere)
-
-    with pytest.raises(BadInput, match="witnesses: a link that leads out of the folder"):
-        add_witnesses(replace(causes, folder=out))
-
-    assert list(elsewhere.iterdir()) == []
 
 
 def test_the_command_fits_a_narrow_terminal_and_its_document_has_the_same(

@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from sim.sweeps import load_plan, number_runs
-from sim.sweeps.folder import prepare_folder
+from sim.sweeps.folder import write_plan
+from sim.sweeps.plan import load_plan, number_runs
 from sim.sweeps.storage import LocalFolder
 from tests.cli.conftest import Replog
 
@@ -61,7 +61,7 @@ def test_a_scenario_goes_on_from_where_it_was_cut_short(replog: Replog, here: Pa
 
 def test_a_run_of_a_sweep_is_shrunk_by_its_number(replog: Replog, here: Path) -> None:
     (here / "plan.yaml").write_text(PLAN)
-    prepare_folder(LocalFolder(here / "swept"), number_runs(load_plan(here / "plan.yaml")))
+    write_plan(LocalFolder(here / "swept"), number_runs(load_plan(here / "plan.yaml")))
 
     answer = replog("shrink", "swept", 0, "-o", "out.yaml")
 

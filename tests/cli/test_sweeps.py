@@ -72,7 +72,7 @@ def test_a_java_home_without_java_is_said(here: Path) -> None:
 
 
 def test_every_row_is_reproduced_by_its_number(replog: Replog, swept: Path) -> None:
-    from sim.sweeps import find_run
+    from sim.sweeps.one_run import find_run
 
     for run_id in (0, 1, 7):
         answer = replog("replay", swept, run_id, "--json")

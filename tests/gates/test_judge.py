@@ -1,13 +1,10 @@
 """What gates say of a sweep: outcomes, lines, JSON, Markdown, and what they refuse."""
 
-import importlib
 import json
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
-import sim.gates
 from sim.check.families import FAMILIES, LOG_DIVERGENCE, READERS
 from sim.errors import BadInput
 from sim.gates import Budget, Gates, budget_in, judge, names_in
@@ -99,14 +96,6 @@ def test_runs_without_a_verdict_decide_nothing() -> None:
     assert verdict.findings[0].text == "fail-on any [none]: no run was judged: nothing is decided"
 
 
-def test_what_passed_is_folded_and_what_failed_is_not() -> None:
-    sweep = folder({f"rules {number}": {} for number in range(9)}, cases=100)
-    printed = list(lines(judge(sweep, Gates(fail_on=("any",))), passed=3))
-
-    assert len(printed) == 5
-    assert printed[3] == "passed    6 more; --json has them all"
-
-
 def test_the_verdict_as_json_and_as_markdown() -> None:
     sweep = folder({"a|b": {READERS: 3}}, cases=100)
     verdict = judge(sweep, Gates(fail_on=(READERS,), budgets=(Budget(READERS, 0.005),)))
@@ -166,11 +155,6 @@ def test_budgets_and_names_are_read() -> None:
         names_in("readers,", option="--fail-on")
 
 
-def test_no_gate_is_false() -> None:
-    assert not Gates(level=0.01)
-    assert Gates(baseline=Path("earlier"))
-
-
 def test_what_neither_sweep_saw_is_counted_and_not_told() -> None:
     now = folder({"one": {READERS: 5}}, cases=200)
     compared, notes = compare_with(cells_of(now), now, now, list(FAMILIES))
@@ -182,10 +166,3 @@ def test_what_neither_sweep_saw_is_counted_and_not_told() -> None:
     assert told.endswith(": no growth shown (p = 0.62; 13 would have shown it)")
     assert unseen == "passed    5 seen in neither sweep; --json has them all"
     assert summary.startswith("gates passed: 6 comparisons")
-
-
-def test_without_what_tests_need_there_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sim.extras.find_spec", lambda _: None)
-
-    with pytest.raises(BadInput, match=r"^gates need numpy, scipy, pyarrow: pip install "):
-        importlib.reload(sim.gates)

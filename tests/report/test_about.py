@@ -1,7 +1,6 @@
 """What rates are rates of, by family and by environment, and what a plan is about."""
 
 import json
-from itertools import combinations, product
 from pathlib import Path
 from typing import Any
 
@@ -124,25 +123,3 @@ def test_terminal_and_document_have_each_environment_beside_all_cases(out: Path)
     assert [one["name"] for one in content["environments"]] == ["plain", "hunted"]
     assert [one["rates"][0]["violated"] for one in content["environments"]] == [0, 9]
     assert content["rates"][0]["violated"] == 9
-
-
-def test_fixes_are_compared_under_each_strategy(tmp_path: Path) -> None:
-    rule_sets = [
-        {
-            **rule_set(index, fix, strategy),
-            "label": f"{strategy}: {fix}",
-            "swept": {"fix": fix, "strategy": strategy},
-        }
-        for index, (strategy, fix) in enumerate(
-            product(("header", "offset"), ("none", "empty_batch"))
-        )
-    ]
-    entries = [runs(index, one["label"], 0, hunted=0) for index, one in enumerate(rule_sets)]
-    entries[0] = runs(0, "header: none", 9, hunted=0)
-    pairs = [both(left, right, 0) for left, right in combinations(range(4), 2)]
-    out = write_folder(tmp_path, rule_sets, entries, pairs, plan={"about": ["no-offset-reuse"]})
-
-    assert [(one.left, one.right) for one in about_pairs(read_folder(out))] == [
-        ("header: none", "header: empty_batch"),
-        ("offset: none", "offset: empty_batch"),
-    ]

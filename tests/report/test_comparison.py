@@ -73,19 +73,6 @@ def test_where_no_fix_is_compared_the_first_rule_set_is_the_baseline(tmp_path: P
     assert {one.baseline for one in costs} == {"kafka-4.0"}
 
 
-def test_what_an_older_version_did_not_count_is_no_cost(tmp_path: Path) -> None:
-    out = both_fixes(tmp_path)
-    tallies = json.loads((out / "tallies.json").read_text())
-    for one in tallies["rule_sets"]:
-        del one["totals"]["bytes_retained"]
-    (out / "tallies.json").write_text(json.dumps(tallies))
-
-    costs = compare(read_folder(out)).costs
-
-    assert costs
-    assert "bytes_retained" not in {cost.counter for cost in costs}
-
-
 def test_the_baseline_has_the_other_rules_of_the_rule_set(tmp_path: Path) -> None:
     rule_sets = [
         rule_set(index, fix, strategy) | {"label": f"fix={fix} strategy={strategy}"}
@@ -119,31 +106,6 @@ def test_the_table_for_a_terminal_has_a_row_per_rule_set(both: Path) -> None:
         "stale records a consumer reads last": "0",
     }
     assert rows[0]["rate"] == "12.0 % (10.1 to 14.2 %)"
-
-
-def test_a_sweep_without_a_judged_run_has_no_rate(tmp_path: Path) -> None:
-    entries = [entry(0, "none", {"error": 5}), entry(1, "empty_batch", {"error": 5})]
-    out = write_folder(
-        tmp_path,
-        [rule_set(0, "none"), rule_set(1, "empty_batch")],
-        entries,
-        [pair(0, 1, {"error/error": 5}, ended=0)],
-    )
-
-    comparison = compare(read_folder(out))
-
-    assert comparison.rates[0].rate is None
-    assert "share no case" in comparison.pairs[0].text
-    assert comparison_table(out)[0]["rate"] == "-"
-
-
-@pytest.mark.parametrize("name", ["plan.json", "tallies.json"])
-def test_a_folder_that_is_no_finished_sweep_is_refused(name: str, tmp_path: Path) -> None:
-    out = both_fixes(tmp_path)
-    (out / name).unlink()
-
-    with pytest.raises(BadInput, match=str(tmp_path)):
-        read_folder(out)
 
 
 @pytest.mark.parametrize("text", ["{", "[]", json.dumps({"format": "replog-tallies/9"})])

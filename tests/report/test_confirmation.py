@@ -111,13 +111,3 @@ def test_a_page_without_a_place_for_it_is_bad_input(tmp_path: Path) -> None:
 
     with pytest.raises(BadInput, match="no lines <!-- short table of a plan"):
         quote(sweep(tmp_path / "a", 40, seed=1), page)
-
-
-def test_a_page_that_is_no_text_is_bad_input_and_left_alone(tmp_path: Path) -> None:
-    page = tmp_path / "README.md"
-    page.write_bytes(b"<!-- short table of a plan.yaml -->\n\xff<!-- end -->\n")
-
-    with pytest.raises(BadInput, match=r"README\.md:2: is not UTF-8 text"):
-        quote(sweep(tmp_path / "a", 40, seed=1), page)
-
-    assert page.read_bytes() == b"<!-- short table of a plan.yaml -->\n\xff<!-- end -->\n"

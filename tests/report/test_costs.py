@@ -1,12 +1,10 @@
 """What rules cost: means, and what differs on the same cases, with intervals that may be said."""
 
-import shutil
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from sim.errors import BadInput
 from sim.report.costs import CostOfRuleSet, costs_of
 from sim.report.sweep_folder import read_folder
 from tests.report.folders import entry, pair, rule_set, write_folder
@@ -102,20 +100,3 @@ def test_a_rule_set_of_which_no_run_ended_costs_nothing_known(tmp_path: Path) ->
 
     assert (fix.mean, fix.difference, fix.ratio) == (None, None, None)
     assert (fix.mean_text, fix.paired_text) == ("-", "")
-
-
-def test_a_table_with_too_few_runs_is_refused(tmp_path: Path) -> None:
-    out = folder_with(tmp_path / "two", [(1, 2), (3, 4)])
-    shutil.rmtree(out / "runs")
-    write_tables(out, {"bytes_retained": [(1, 2)]})
-
-    with pytest.raises(BadInput, match="runs: cases 1 to 1 are missing"):
-        costs_of(read_folder(out))
-
-
-def test_a_damaged_table_is_named(tmp_path: Path) -> None:
-    out = folder_with(tmp_path, [(1, 2), (3, 4)])
-    (out / "runs" / "part-0.parquet").write_text("no table")
-
-    with pytest.raises(BadInput, match=r"part-0\.parquet: cannot be read as Parquet"):
-        costs_of(read_folder(out))

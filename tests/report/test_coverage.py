@@ -25,7 +25,7 @@ def test_the_interval_of_a_rate_covers_at_least_nominally(runs: int) -> None:
         assert stats.binom.pmf(events[covered], runs, rate).sum() >= 0.95
 
 
-@pytest.mark.parametrize("pairs", [1, 8, 25])
+@pytest.mark.parametrize("pairs", [1, 8, 16])
 def test_the_interval_of_a_paired_difference_covers_at_least_nominally(pairs: int) -> None:
     """Whatever both share: cases that both violate, or neither, do not enter it."""
     cells = [
@@ -40,27 +40,6 @@ def test_the_interval_of_a_paired_difference_covers_at_least_nominally(pairs: in
             [(*one, pairs - sum(one)) for one in cells], pairs, [left, right, 1 - left - right]
         )
         assert chances[covered].sum() >= 0.95
-
-
-@pytest.mark.parametrize(
-    ("both", "only_left", "only_right"),
-    [(0.1, 0.003, 0.0), (0.1, 0.003, 0.001), (0.0, 0.002, 0.002)],
-)
-def test_rare_disagreement_in_a_thousand_cases_is_covered(
-    both: float, only_left: float, only_right: float
-) -> None:
-    chance = np.random.default_rng(280)
-    shares = [both, only_left, only_right, 1 - both - only_left - only_right]
-    drawn = chance.multinomial(1_000, shares, size=1_000)
-    cells, times = np.unique(drawn[:, 1:3], axis=0, return_counts=True)
-    difference = only_left - only_right
-
-    covered = 0
-    for (left, right), seen in zip(cells.tolist(), times.tolist(), strict=True):
-        low, high = paired_difference(left, right, 1_000)
-        covered += seen * (low <= difference <= high)
-
-    assert covered / len(drawn) >= 0.95
 
 
 DATA_SETS = 1_000
@@ -93,9 +72,7 @@ def test_the_interval_of_a_rare_cost_covers_about_nominally(cases: int, share: f
 
 
 @pytest.mark.usefixtures("few_resamples")
-@pytest.mark.parametrize(
-    ("cases", "share", "less"), [(60, 0.5, 0.0), (60, 0.5, 0.5), (200, 0.12, 0.1)]
-)
+@pytest.mark.parametrize(("cases", "share", "less"), [(60, 0.5, 0.5), (200, 0.12, 0.1)])
 def test_paired_differences_and_ratios_cover_about_nominally(
     cases: int, share: float, less: float
 ) -> None:

@@ -52,10 +52,3 @@ def test_a_mark_without_a_number_is_told_and_not_drawn() -> None:
     assert svg.count(PALETTE[0]) < 2 * marks_figure(
         [mark("none", 1.0), mark("lost", 2.0)], axis="points", reference=1.0
     ).count(PALETTE[0])
-
-
-def test_a_figure_scales_with_the_page() -> None:
-    svg = marks_figure([mark("none", 0.0)], axis="points", reference=0.0)
-
-    assert not re.search(r"<svg [^>]*(?<!-)\b(width|height)=", svg)
-    assert "viewBox" in svg

@@ -49,6 +49,8 @@ def test_rule_sets_that_agree_in_all_else_are_a_block(folder: Path) -> None:
     by_strategy = blocks_of(read_folder(folder), "strategy")
     assert [block.label for block in by_strategy] == ["", "fix=empty_batch"]
     assert [block.places for block in by_strategy] == [(0, 2), (1, 3)]
+    with pytest.raises(BadInput, match="does not vary truncation; it varies fix, strategy"):
+        grid_as_markdown(read_folder(folder), "truncation")
 
 
 def test_each_block_has_its_rates_its_cases_and_its_prices(folder: Path) -> None:
@@ -66,8 +68,3 @@ def test_each_block_has_its_rates_its_cases_and_its_prices(folder: Path) -> None
     assert "| any invariant violated | none (0 to 3.62 %) | none (0 to 3.62 %) |" in offset
     assert "tombstone-safety" not in text  # does not differ
     assert "gaps told" not in text  # nobody pays it
-
-
-def test_a_rule_the_sweep_does_not_vary_is_refused(folder: Path) -> None:
-    with pytest.raises(BadInput, match="does not vary truncation; it varies fix, strategy"):
-        grid_as_markdown(read_folder(folder), "truncation")

@@ -16,13 +16,6 @@ with warnings.catch_warnings():
 COUNTS = st.integers(1, 3_000).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n)))
 
 
-def test_no_event_in_a_hundred_runs_leaves_a_rate_of_three_per_cent_possible() -> None:
-    assert one_sided.most(0, 100, 0.05) == pytest.approx(1 - 0.05 ** (1 / 100))
-    assert one_sided.most(0, 100, 0.05) == pytest.approx(0.0295, abs=1e-4)  # the rule of three
-    assert one_sided.least(0, 100, 0.05) == 0
-    assert one_sided.most(100, 100, 0.05) == 1
-
-
 @given(counts=COUNTS, level=st.sampled_from([0.01, 0.05, 0.2]))
 def test_the_limits_are_the_ends_of_the_two_sided_interval_of_twice_the_level(
     counts: tuple[int, int], level: float

@@ -13,7 +13,6 @@ from pathlib import Path
 import pytest
 
 from sim.check.coverage import SITUATIONS
-from sim.errors import BadInput
 from sim.report import write_report
 from sim.sweeps.stats import clopper_pearson
 from tests.report.folders import both_fixes, entry, rule_set, write_folder
@@ -207,11 +206,3 @@ def test_markdown_tables_have_as_many_cells_in_every_row(out: Path) -> None:
             continue
         widths.append(line.replace("\\|", "").count("|"))
         assert len(set(widths)) == 1, line
-
-
-def test_a_folder_that_cannot_be_written_is_one_line(tmp_path: Path) -> None:
-    folder = both_fixes(tmp_path)
-    (folder / "report.md").mkdir()
-
-    with pytest.raises(BadInput, match=r"report\.md"):
-        write_report(folder)

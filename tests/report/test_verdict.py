@@ -66,14 +66,6 @@ def test_what_both_fixes_close_is_said_with_what_the_cases_leave_open(tmp_path: 
     )
 
 
-def test_where_nothing_is_closed_that_is_said(tmp_path: Path) -> None:
-    closed, _ = sentences(folder(tmp_path, {"transactions": (9, 8, 0)}))
-
-    assert closed == (
-        "Closed under both leo_retention and empty_batch: nothing that none violates."
-    )
-
-
 SHOWN = "of 1,000 cases fewer than 6 that differ (0.60 points) cannot be told from chance."
 
 
@@ -135,12 +127,6 @@ def test_what_remains_under_both_has_its_cause_and_its_story(tmp_path: Path) -> 
         "What remains under both leo_retention and empty_batch: a late write (9 and 8 runs; "
         "bug_01_x); cut by epochs (2 and 1 runs; not known)."
     )
-
-
-def test_where_no_cause_remains_that_is_said(tmp_path: Path) -> None:
-    *_, remains = sentences(folder(tmp_path, {}), Causes(tmp_path, 0, ()))
-
-    assert remains == ("No cause of a failing run is met under both leo_retention and empty_batch.")
 
 
 def many(out: Path, violated: list[int]) -> Path:

@@ -52,13 +52,6 @@ def test_the_time_to_catch_up_is_that_of_the_answers() -> None:
         assert full.caught_up_ms <= 2 * latency_ms * (full.fetches + 4)
 
 
-def test_larger_answers_are_fewer_and_bring_the_same() -> None:
-    small, large = measured(1_000)["full log"], measured(8_000)["full log"]
-
-    assert small.bytes_sent == large.bytes_sent
-    assert large.fetches < small.fetches / 3
-
-
 def test_a_replica_is_given_the_time_it_takes_however_small_the_answers_are() -> None:
     slow = measured(60, 50)["full log"]
 

@@ -15,7 +15,6 @@ from sim.studies.matrix_page import (
     conditions_table,
     invariants_table,
     prices_table,
-    scenarios_table,
 )
 
 ROOT = Path(__file__).parents[2]
@@ -65,10 +64,6 @@ def test_what_the_rule_decides(path: Path, invariant: str, expected: list[str]) 
     assert cells(invariants_table(matrix_of(path)), invariant) == expected
 
 
-def test_a_scenario_that_names_what_is_checked_is_judged_by_that_alone() -> None:
-    assert matrix_of(NARROW).violated == ("follower-position-sound", "no-resurrection")
-
-
 def test_scenarios_that_differ_in_the_varied_rule_alone_count_once() -> None:
     [line] = matrix_of(LOST_TAIL, LOST_TAIL_CURED).lines
 
@@ -88,14 +83,6 @@ def test_other_rules_are_tried_in_every_combination_of_a_group() -> None:
     )
     reuse = cells(conditions_table(made), "no-offset-reuse")
     assert reuse == ["A B C E", "holds", "holds", "holds", "A B C", "C E"]
-
-
-def test_what_every_value_violates_is_not_decided_by_the_rule() -> None:
-    made = matrix_of(LATE_WRITE)
-
-    assert "no-resurrection" in made.violated
-    assert made.decided == ()
-    assert conditions_table(made) == scenarios_table(made) == []
 
 
 def test_prices_are_added_up_over_the_scenarios() -> None:

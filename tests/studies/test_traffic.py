@@ -4,7 +4,7 @@ import pytest
 
 from sim.rules import Rules
 from sim.scenario.model import Network, ReplicaSpec, Scenario, Send, Topic, Workload
-from sim.studies.traffic import DELETE_BROKER, ISR_CHANGE, framed_bytes, traffic_of_a_failure
+from sim.studies.traffic import framed_bytes, traffic_of_a_failure
 from sim.timed_run import run_scenario
 from sim.trace import Copied, Event
 
@@ -12,11 +12,6 @@ from sim.trace import Copied, Event
 def mebibytes(count: int) -> float:
     """As the KIP prints them: cut after two digits."""
     return int(100 * count / 2**20) / 100
-
-
-def test_a_record_by_key_has_40_bytes_and_a_delta_8() -> None:
-    assert sum(ISR_CHANGE.values()) == 40
-    assert sum(DELETE_BROKER.values()) == 8
 
 
 def test_the_example_of_the_kip_to_the_byte() -> None:
@@ -30,26 +25,6 @@ def test_the_example_of_the_kip_to_the_byte() -> None:
     assert mebibytes(by_key.to_all) == 38.14
     assert (deltas.records, deltas.per_replica, deltas.to_all) == (1, 8, 80)
     assert by_key.per_replica // deltas.per_replica == 500_000
-
-
-def test_the_example_of_an_earlier_draft_to_the_byte() -> None:
-    """A hundred thousand topics of ten partitions, three replicas each, on a hundred brokers."""
-    by_key, deltas = traffic_of_a_failure(
-        brokers=100, partitions=1_000_000, replication=3, receivers=99
-    )
-
-    assert by_key.records == 30_000
-    assert by_key.per_replica == 1_200_000
-    assert mebibytes(by_key.per_replica) == 1.14
-    assert by_key.to_all == 118_800_000
-    assert mebibytes(by_key.to_all) == 113.29
-    assert deltas.to_all == 99 * 8
-
-
-@pytest.mark.parametrize("name", ["brokers", "partitions", "replication", "receivers"])
-def test_every_number_is_1_or_more(name: str) -> None:
-    with pytest.raises(ValueError, match="1 or more"):
-        traffic_of_a_failure(**{"brokers": 2, "partitions": 2, name: 0})
 
 
 def test_headers_are_paid_per_batch_and_per_record() -> None:

@@ -65,11 +65,3 @@ def test_blocks_are_long_at_first_and_short_at_the_end() -> None:
 
 def test_no_core_is_left_without_a_block_while_there_is_work_for_all() -> None:
     assert all(len(seconds_of_blocks(1_000, cores=cores)) >= cores for cores in (1, 2, 4))
-
-
-def test_what_is_missing_may_be_cut_into_a_given_number_of_blocks() -> None:
-    sweep = number_runs(PLAN, count=10)
-
-    found = blocks_of([range(10)], sweep, runs_per_second=1, cores=2, blocks=3)
-
-    assert [len(block) for block in found] == [3, 3, 4]

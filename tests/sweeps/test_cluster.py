@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from sim.sweeps import load_plan, run_sweep
 from sim.sweeps.engines.session import WAIT
+from sim.sweeps.plan import load_plan
+from sim.sweeps.runner import run_sweep
 from tests.sweeps.conftest import ROOT
 from tests.sweeps.spark_cluster import PATIENCE_SECONDS, SMALL_SPARK, Cluster, wait_until
 from tests.sweeps.test_engines import assert_same
@@ -19,7 +20,9 @@ BLOCKS = 20
 DRIVER = f"""
 import sys, time
 from pathlib import Path
-from sim.sweeps import load_plan, run_sweep, runner
+from sim.sweeps import runner
+from sim.sweeps.plan import load_plan
+from sim.sweeps.runner import run_sweep
 
 runner.measure_rate = lambda *_, **__: 100.0
 settings = {SMALL_SPARK | {WAIT: f"{PATIENCE_SECONDS}s"}}

@@ -8,8 +8,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from sim.errors import BadInput
-from sim.sweeps.places import place, require_here, spark_settings
 from sim.sweeps.runner import run_sweep
+from sim.sweeps.storage import place, require_here, spark_settings
 from tests.sweeps.fakes import plan, quick, simulating_here
 from tests.sweeps.test_engines import assert_same
 
@@ -41,11 +41,6 @@ def test_what_has_a_scheme_is_an_address(text: str, meant: Path | str) -> None:
 def test_who_reads_a_folder_says_how_to_get_it() -> None:
     with pytest.raises(BadInput, match=r"copy it here"):
         require_here("s3a://b/x", what="a gate")
-
-
-def test_only_spark_writes_to_an_address(tmp_path: Path) -> None:
-    with pytest.raises(BadInput, match="--engine spark writes there"):
-        run_sweep(plan(), out="s3a://b/x", engine="process", open_case=quick)
 
 
 @pytest.mark.parametrize("word", ["executor.memory=1g", "spark.executor.memory", "=1"])
@@ -88,5 +83,5 @@ def test_a_sweep_on_a_file_system_of_hadoops_is_written_resumed_and_checked(
     twice.with_name("part-again.parquet").write_bytes(twice.read_bytes())
     with pytest.raises(BadInput, match=r"viewfs://lake/sweeps/one/runs: holds case \d+ twice"):
         run_sweep(plan(), out=out, count=CASES, resume=True, open_case=quick)
-    with pytest.raises(BadInput, match=r"nosuch://x.*spark\.jars\.packages"):
-        HadoopFolder(spark.sparkContext, "nosuch://x/y")
+    with pytest.raises(BadInput, match=r"No FileSystem for scheme .*spark\.jars\.packages"):
+        run_sweep(plan(), out="nosuch://x/y", engine="spark", open_case=quick)

@@ -9,13 +9,14 @@ import pandas as pd
 import pytest
 
 from sim.errors import BadInput
-from sim.report import read_folder
 from sim.rules.rules import Settings
-from sim.sweeps import digest_of_run, find_run, load_sweep, load_violations, run_sweep
 from sim.sweeps.folder import read_sweep
+from sim.sweeps.one_run import digest_of_run, find_run
 from sim.sweeps.plan import Sweep
+from sim.sweeps.runner import run_sweep
 from sim.sweeps.segments import Part
 from sim.sweeps.table import state_of
+from sim.sweeps.tables import load_sweep, load_violations
 from sim.sweeps.work import RunCase
 from sim.timed_run import Run
 from tests.sweeps.fakes import TWO_ENVIRONMENTS, plan, quick, simulating_here
@@ -117,20 +118,6 @@ def test_another_seed_follows_with_runs_numbered_on(both_seeds: Path, eight: Pat
         digest_of_run(alone, run) for run in range(18)
     ]
     assert find_run(grown, 47)["seed"] == find_run(alone, 17)["seed"]
-
-
-def test_a_report_of_both_seeds_counts_the_cases_of_both(
-    seven: Path, eight: Path, both_seeds: Path
-) -> None:
-    folders = [read_folder(out) for out in (seven, eight, both_seeds)]
-
-    violated = [
-        [entry["counts"]["verdict"]["violated"]["runs"] for entry in folder.tallies["rule_sets"]]
-        for folder in folders
-    ]
-    assert [a + b for a, b in zip(*violated[:2], strict=True)] == violated[2]
-    assert " && " in folders[2].sweep_command
-    assert folders[2].seeds_text == "seeds 7 (10 cases), 8 (6 cases)"
 
 
 def test_growing_that_was_interrupted_is_resumed(seven: Path, tmp_path: Path) -> None:

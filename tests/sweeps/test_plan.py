@@ -1,27 +1,33 @@
-"""Plans: what is swept, how runs are numbered, what a wrong plan is told."""
+"""Plans: what is swept, how runs are numbered, what a matrix means, what a wrong plan is told."""
 
+import json
 from pathlib import Path
 
 import pytest
 from pydantic import ValidationError
 
 from sim.errors import BadInput
-from sim.sweeps.plan import load_plan, number_runs
+from sim.sweeps.folder import describe
+from sim.sweeps.plan import Plan, load_plan, number_runs
 from sim.sweeps.segments import SEED_LIMIT
 from tests.sweeps.fakes import plan
 
-PLAN = """\
+HEAD = """\
 format: replog-sweep/1
 title: a test
 source: none
-count: 40
+count: 4
 seed: 7
 generate: {mix: reference}
-rules: {preset: kafka-4.0, strategy: header}
-rule_sets:
-  - {fix: none}
-  - {fix: empty_batch}
+rules: {preset: kafka-4.0}
 """
+
+
+def loaded(folder: Path, *lines: str, head: str = HEAD) -> Plan:
+    """A plan that ends with these lines."""
+    path = folder / "plan.yaml"
+    path.write_text(head + "\n".join(lines) + "\n")
+    return load_plan(path)
 
 
 def test_a_run_number_names_its_case_and_its_rule_set() -> None:
@@ -33,12 +39,9 @@ def test_a_run_number_names_its_case_and_its_rule_set() -> None:
         (case, index) for case in range(5) for index in range(3)
     ]
     assert [sweep.run_id(case, rule_set.index) for case, rule_set in places] == list(range(15))
-
-
-@pytest.mark.parametrize("run_id", [-1, 15])
-def test_a_run_that_does_not_exist_is_bad_input(run_id: int) -> None:
-    with pytest.raises(BadInput, match="runs 0 to 14"):
-        number_runs(plan(), count=5).place_of(run_id)
+    for run_id in (-1, 15):
+        with pytest.raises(BadInput, match="runs 0 to 14"):
+            sweep.place_of(run_id)
 
 
 def test_a_case_keeps_its_seed_however_many_cases_there_are() -> None:
@@ -63,44 +66,8 @@ def test_every_rule_that_some_rule_set_names_is_a_column_of_all() -> None:
         {"fix": "none", "map_range": "dirty", "fencing": True},
         {"fix": "none", "map_range": "full", "fencing": False},
     ]
-    assert sweep.rule_sets[2].label == "fix=none map_range=full fencing=false"
-
-
-def test_a_rule_set_lies_over_the_common_rules() -> None:
-    sweep = number_runs(plan(rules={"preset": "kafka-4.0", "strategy": "header"}))
-
-    assert [rule_set.rules.cleaner.fix for rule_set in sweep.rule_sets] == [
-        "none",
-        "leo_retention",
-        "empty_batch",
-    ]
     assert {rule_set.rules.cleaner.strategy for rule_set in sweep.rule_sets} == {"header"}
-    assert [rule_set.label for rule_set in sweep.rule_sets] == [
-        "none",
-        "leo_retention",
-        "empty_batch",
-    ]
-
-
-def test_presets_can_be_swept() -> None:
-    sweep = number_runs(plan(rule_sets=[{"preset": "kafka-2.8"}, {"preset": "kraft"}]))
-
-    assert [rule_set.values for rule_set in sweep.rule_sets] == [
-        {"preset": "kafka-2.8"},
-        {"preset": "kraft"},
-    ]
-    assert sweep.rule_sets[1].rules.replication.commit == "majority"
-
-
-def test_two_rule_sets_that_mean_the_same_are_refused() -> None:
-    with pytest.raises(ValidationError, match="entries 0 and 1"):
-        plan(rule_sets=[{"fix": "none"}, {"strategy": "header"}])
-
-
-def test_a_plan_can_name_its_rule_sets() -> None:
-    sweep = number_runs(plan(labels=["a", "b", "c"]))
-
-    assert [rule_set.label for rule_set in sweep.rule_sets] == ["a", "b", "c"]
+    assert sweep.rule_sets[2].label == "fix=none map_range=full fencing=false"
 
 
 @pytest.mark.parametrize(
@@ -110,11 +77,12 @@ def test_a_plan_can_name_its_rule_sets() -> None:
         ({"notes": ["a", "b"]}, "2 given for 3 rule sets"),
         ({"labels": ["a", "b", "a"]}, "a label is given twice"),
         ({"labels": ["a", "b", ""]}, "at least 1 character"),
+        ({"rule_sets": [{"fix": "none"}, {"strategy": "header"}]}, "entries 0 and 1"),
+        ({"confirmation_seed": 7}, "it would confirm nothing"),
+        ({"about": ["log divergences"]}, "no invariant .* and no family"),
     ],
 )
-def test_each_rule_set_has_a_label_and_a_note_or_none_has(
-    wrong: dict[str, list[str]], told: str
-) -> None:
+def test_a_plan_that_means_nothing_is_refused(wrong: dict[str, object], told: str) -> None:
     with pytest.raises(ValidationError, match=told):
         plan(**wrong)
 
@@ -127,8 +95,6 @@ def test_an_upgrade_to_the_flag_needs_rules_that_know_it() -> None:
     assert plan(rule_sets=[{"tombstone_mark": "null_value"}])
     with pytest.raises(ValidationError, match=r"entry 1 .* tombstone_mark is null_value; allowed"):
         plan(generate=upgrade, rules={}, rule_sets=[known[0], {"tombstone_mark": "null_value"}])
-    with pytest.raises(ValidationError, match=r"entry 0 .*flag_upgrade.* allowed: magic, flag"):
-        plan(generate=upgrade)
     with pytest.raises(ValidationError, match=r"entry 0 .*mixed_clients.* allowed: magic, flag"):
         plan(generate={"mix": "reference", "mixed_clients": 0.5})
 
@@ -139,36 +105,115 @@ def test_a_count_or_seed_out_of_range_is_bad_input(name: str, value: int) -> Non
         number_runs(plan(), **{name: value})
 
 
-def test_a_plan_file_is_loaded(tmp_path: Path) -> None:
-    path = tmp_path / "plan.yaml"
-    path.write_text(PLAN)
+def test_a_factorial_is_written_out_with_its_first_rule_changing_fastest(tmp_path: Path) -> None:
+    found = loaded(
+        tmp_path,
+        "matrix: {preset: [kafka-2.8, kraft], fix: [none, empty_batch], fencing: [true, false]}",
+        'label: "{preset} {fix} {fencing}"',
+    )
+    sweep = number_runs(found)
 
-    assert load_plan(path).rule_sets == [{"fix": "none"}, {"fix": "empty_batch"}]
+    assert len(found.rule_sets) == 8
+    assert found.rule_sets[:3] == [
+        {"preset": "kafka-2.8", "fix": "none", "fencing": True},
+        {"preset": "kraft", "fix": "none", "fencing": True},
+        {"preset": "kafka-2.8", "fix": "empty_batch", "fencing": True},
+    ]
+    assert sweep.swept == ("preset", "fix", "fencing")
+    assert sweep.rule_sets[1].label == "kraft none true"
+    assert sweep.rule_sets[1].rules.replication.commit == "majority"
+
+
+def test_each_rule_set_meets_the_whole_matrix(tmp_path: Path) -> None:
+    found = loaded(
+        tmp_path,
+        "rule_sets: [{}, {leo_source: last_record}]",
+        "matrix: {fix: [none, empty_batch]}",
+    )
+
+    assert found.rule_sets == [
+        {"fix": "none"},
+        {"fix": "empty_batch"},
+        {"fix": "none", "leo_source": "last_record"},
+        {"fix": "empty_batch", "leo_source": "last_record"},
+    ]
+
+
+def test_combinations_can_be_excluded(tmp_path: Path) -> None:
+    found = loaded(
+        tmp_path,
+        "matrix: {fix: [none, leo_retention, empty_batch], strategy: [offset, header]}",
+        "exclude: [{strategy: offset, fix: leo_retention}, {fix: empty_batch}]",
+        'label: "{strategy}/{fix}"',
+    )
+
+    assert found.labels == ["offset/none", "header/none", "header/leo_retention"]
+    assert len(found.rule_sets) == 3
+
+
+def test_what_a_folder_says_of_a_plan_is_written_out(tmp_path: Path) -> None:
+    matrix = loaded(tmp_path, "matrix: {fix: [none, empty_batch]}", 'label: "with {fix}"')
+    written = loaded(
+        tmp_path,
+        "rule_sets: [{fix: none}, {fix: empty_batch}]",
+        "labels: [with none, with empty_batch]",
+    )
+
+    stored = describe(number_runs(matrix))
+
+    assert stored == describe(number_runs(written))
+    assert stored["plan"]["rule_sets"] == [{"fix": "none"}, {"fix": "empty_batch"}]
+    assert "matrix" not in stored["plan"]
+    assert Plan.model_validate_json(json.dumps(stored["plan"])) == matrix
+
+
+NONE = "matrix: {fix: [none]}"
+TWENTY = ", ".join(map(str, range(1, 21)))
+MANY = [
+    f"  {name}: [{TWENTY}]" for name in ("delete_retention_ms", "min_isr", "index_interval_bytes")
+]
 
 
 @pytest.mark.parametrize(
-    ("wrong", "line", "words"),
+    ("lines", "line", "told"),
     [
-        ("fix: empty_batch", 10, ("empty_batches", "empty_batch")),
-        ("count: 40", 4, ("many",)),
-        ("title:", 2, ("tittle", "title")),
-        ("strategy:", 7, ("strategi", "strategy")),
+        (["about: [readers]"], 0, "rule_sets: missing"),
+        (["rule_sets: [{}]", "tittle: x"], 9, "did you mean 'title'?"),
+        (["rule_sets: [{fix: empty_batches}]"], 8, "did you mean 'empty_batch'?"),
+        (["rule_sets: [{strategi: x}]"], 8, "did you mean 'strategy'?"),
+        (["matrix: {}"], 8, "matrix: no rule in it"),
+        (["matrix: [fix]"], 8, "matrix: expected fields"),
+        (["matrix:", "  fix: none"], 9, "matrix.fix: expected a list"),
+        (["matrix:", "  fix: []"], 9, "matrix.fix: no value"),
+        (["matrix:", "  fix: [none, none]"], 9, 'matrix.fix[1]: "none" is given twice'),
+        (["matrix:", "  fix: [none]", "  fixx: [none]"], 10, "unknown rule (did you mean 'fix'?)"),
+        (["matrix:", "  fix:", "  - none", "  - empty"], 11, "did you mean 'empty_batch'?"),
+        ([NONE, "rule_sets: [{}, {fix: none}]"], 9, "rule_sets[1].fix: a rule of the matrix, too"),
+        ([NONE, "rule_sets: []"], 9, "rule_sets: empty"),
+        ([NONE, "rule_sets: [{strategy: x}]"], 9, "rule_sets[0].strategy: "),
+        ([NONE, "exclude: [{}]"], 9, "exclude[0]: no rule in it"),
+        ([NONE, "exclude: [{fix: none}]"], 9, "exclude: no rule set is left"),
+        ([NONE, "exclude: [{fix: gap_fetch}]"], 9, "excludes nothing"),
+        ([NONE, "exclude: [{flush: none}]"], 9, "unknown swept rule"),
+        ([NONE, "label: '{fi}'"], 9, "label: {fi}: no swept rule; allowed: fix"),
+        ([NONE, "label: '{fix'"], 9, "label: "),
+        ([NONE, "label: a", "labels: [a]"], 9, "labels is given, too"),
+        (["rule_sets: [{fix: none}]", "label: a"], 9, "label: only with matrix"),
+        (
+            ["matrix: {fix: [none, gap_fetch]}", "rule_sets: [{}, {strategy: offset}]"],
+            8,
+            "matrix: entries 0 and 2 (from 0) are the same rules",
+        ),
+        (["matrix:", *MANY], 8, "8,000 rule sets; at most 1,000"),
+        ([NONE, "plugins: [no_such_plugin]"], 9, "plugins: plugin no_such_plugin"),
     ],
 )
-def test_a_wrong_plan_is_told_line_and_field(
-    tmp_path: Path, wrong: str, line: int, words: tuple[str, ...]
+def test_what_is_wrong_with_a_plan_is_one_line_with_its_place(
+    tmp_path: Path, lines: list[str], line: int, told: str
 ) -> None:
-    replacement = {
-        "fix: empty_batch": "fix: empty_batches",
-        "count: 40": "count: many",
-        "title:": "tittle:",
-        "strategy:": "strategi:",
-    }[wrong]
-    path = tmp_path / "plan.yaml"
-    path.write_text(PLAN.replace(wrong, replacement))
-
     with pytest.raises(BadInput) as caught:
-        load_plan(path)
+        loaded(tmp_path, *lines)
 
-    assert f"plan.yaml:{line}: " in str(caught.value)
-    assert all(word in str(caught.value) for word in words)
+    (complaint,) = str(caught.value).splitlines()
+    assert f"plan.yaml:{line}: " in complaint or not line
+    assert told in complaint

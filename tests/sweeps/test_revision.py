@@ -28,16 +28,6 @@ def test_an_installed_package_goes_by_the_variable(
     assert module.revision() == "v1-3-gabc"
 
 
-def test_a_checkout_goes_by_git_and_without_it_by_the_variable(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / ".git").mkdir()  # no repository that git knows
-    monkeypatch.setattr(module, "__file__", str(tmp_path / "sim/sweeps/revision.py"))
-    monkeypatch.setenv(module.VARIABLE, "v1-3-gabc")
-
-    assert module.revision() == "v1-3-gabc"
-
-
 def test_the_checkout_is_the_one_of_this_package_even_inside_a_hook(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

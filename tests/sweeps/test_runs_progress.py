@@ -36,8 +36,3 @@ def test_a_log_file_gets_a_line_now_and_then(monkeypatch: pytest.MonkeyPatch) ->
         "2,000 of 3,000 runs, 50 runs/s, 20 s left",
         "3,000 of 3,000 runs, 50 runs/s",
     ]
-
-
-def test_without_a_console_nothing_is_shown() -> None:
-    with show_progress(None, total=10) as report:
-        report(10)

@@ -14,7 +14,6 @@ import sys
 import sysconfig
 import tarfile
 from collections.abc import Iterable, Iterator
-from fnmatch import fnmatch
 from hashlib import blake2b
 from importlib.metadata import Distribution, PackageNotFoundError, distribution, entry_points
 from importlib.util import cache_from_source
@@ -30,17 +29,12 @@ NAME = "environment"
 PYTHON = f"./{NAME}/bin/python"
 NEEDED = ("msgspec", "numpy", "pyarrow", "pydantic", "pyyaml", "simpy")
 """The distributions that a worker imports; what these require goes with them."""
-LEFT_OUT = (
-    "*/__pycache__/*",
-    *("*.pyc", "*.pxd", "*.pxi", "*.pyx", "*.h", "*.a"),
-    *(f"pyarrow/{name}" for name in ("include/*", "includes/*", "src/*", "tests/*")),
-    *("numpy/*/tests/*", "numpy/tests/*"),
-    # Libraries of services that no worker calls, half of the rest in size.
-    *("pyarrow/*flight*", "pyarrow/libarrow_s3*", "pyarrow/_s3fs*", "pyarrow/_pyarrow_cpp_tests*"),
-    # The same library once more, under a name that nothing links to.
-    "pyarrow/lib*.so.*.*.*",
+LEFT_OUT = re.compile(
+    r"__pycache__|/tests/|\.(pyc|pxd|pxi|pyx|h|a)$|pyarrow/(include|includes|src)/"
+    # Libraries of services that no worker calls, and one once more under an unused name.
+    r"|pyarrow/\w*flight|pyarrow/(lib)?_?(arrow_)?s3|pyarrow/lib\w+\.so\.\d+\.\d+\.\d+$"
 )
-"""Files that no worker reads, as patterns of their names on the path."""
+"""Files that no worker reads, by their names on the path."""
 NOT_OF_PYTHON = ("site-packages", "test", "idlelib", "tkinter", "ensurepip", "lib2to3", "config-")
 """Folders of the standard library that no worker needs, by how their names begin."""
 COMPRESSION = 1
@@ -107,12 +101,8 @@ def _interpreter(library: str) -> Iterator[tuple[str, Path]]:
     top = Path(sysconfig.get_path("stdlib"))
     for path in top.rglob("*"):
         name = path.relative_to(top).as_posix()
-        if path.is_file() and not name.startswith(NOT_OF_PYTHON) and not _is_left_out(name):
+        if path.is_file() and not name.startswith(NOT_OF_PYTHON) and not LEFT_OUT.search(name):
             yield f"{library}/{name}", path
-
-
-def _is_left_out(name: str) -> bool:
-    return any(fnmatch(name, pattern) for pattern in LEFT_OUT)
 
 
 def _of_distributions(plugins: Plugins) -> dict[str, Path]:
@@ -132,7 +122,7 @@ def _of_distributions(plugins: Plugins) -> dict[str, Path]:
             )
         for file in one.files:
             path = Path(str(file.locate()))
-            if ".." not in file.parts and not _is_left_out(file.as_posix()) and path.is_file():
+            if ".." not in file.parts and not LEFT_OUT.search(file.as_posix()) and path.is_file():
                 found[file.as_posix()] = path
     return found
 

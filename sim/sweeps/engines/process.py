@@ -14,7 +14,7 @@ from types import ModuleType
 
 from sim.errors import BadInput
 from sim.sweeps.blocks import Work, get_ready, write_block
-from sim.sweeps.folder import RUNS, aside_now
+from sim.sweeps.folder import RUNS, SET_ASIDE
 from sim.sweeps.statistics import COLUMNS, Facts, facts_of
 from sim.sweeps.storage import LocalFolder
 from sim.sweeps.table import open_table, state_of
@@ -47,15 +47,19 @@ def _without_main() -> Iterator[None]:
 
 
 class LocalTable:
-    """The table in a folder of this machine, as an engine that has no other way to it sees it."""
+    """The table in a folder of this machine, as an engine finds it and counts it."""
 
     def __init__(self, work: Work, out: Path) -> None:
         self.work = work
         self.out = out
 
     def there(self, tell: Callable[[str], None]) -> tuple[range, ...]:
-        """See `Engine`: what is damaged is set aside, drafts of killed workers are removed."""
-        folder, aside = LocalFolder(self.out), aside_now()
+        """The cases that are in the table; what killed workers left is removed.
+
+        `tell` gets a line for whatever is damaged, and set aside.
+        """
+        aside = f"{SET_ASIDE}/{time.strftime('%Y%m%dT%H%M%SZ', time.gmtime())}"
+        folder = LocalFolder(self.out)
         for name in folder.names(RUNS):
             if name.endswith(".draft"):
                 folder.remove(name)
@@ -67,7 +71,7 @@ class LocalTable:
         return tuple(cases for block in state.blocks for cases in block.cases)
 
     def count(self) -> Facts:
-        """See `Engine`."""
+        """What the table of a finished sweep adds up to."""
         return facts_of(self.work.sweep, open_table(self.out).batches(COLUMNS))
 
 
@@ -98,7 +102,11 @@ class ProcessEngine(LocalTable):
         wait(begun)
 
     def simulate(self, blocks: Sequence[range]) -> Generator[int]:
-        """See `Engine`."""
+        """Simulate blocks and write each into the table; yields how many runs are done so far.
+
+        Closing the generator ends what is under way; blocks that were finished stay. Raises
+        BadInput when a worker dies.
+        """
         assert self._pool is not None, "warm_up comes first"
         folder = self.out / RUNS
         runs, finished = 0, False

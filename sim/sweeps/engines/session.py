@@ -1,4 +1,4 @@
-"""The Spark session of a sweep: chooses settings, waits for a cluster no longer than it must.
+"""The Spark session of a sweep: its settings, its log, and an end that leaves nothing behind.
 
 Other people's sessions are left as they are. Spark's own log goes to a file, which a message names
 when something went wrong and which is removed otherwise.
@@ -8,61 +8,53 @@ from __future__ import annotations
 
 import logging
 import os
+import re
+import shutil
+import socket
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from py4j.protocol import Py4JError
 from pyspark import SparkConf, SparkContext
-from pyspark import __version__ as pyspark_version
 from pyspark.errors import PySparkRuntimeError
 from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
 from sim.errors import BadInput
 from sim.plugins import in_use
-from sim.sweeps.engines.executors import SparkFailed, is_stopped, registered_executors
-from sim.sweeps.engines.java import find_java
-from sim.sweeps.engines.master import check_master, is_local
 from sim.sweeps.engines.packing import NAME, PYTHON, packed
-from sim.sweeps.engines.spark_errors import (
-    SPARK_ERRORS,
-    in_one_line,
-    last_complaint,
-    with_machine,
-)
+from sim.sweeps.engines.spark_errors import KEPT, SparkFailed, last_complaint, told_in_a_line
 from sim.workers import SAFE_PATH, interruptibly, without_current_folder
 
 MASTER = "local[*,3]"
 """All cores of this machine; a task that dies is tried three times (`local[*]` tries once)."""
 LOGGING = Path(__file__).with_name("log4j2.properties")
+JAVA_ADVICE = (
+    "sweeps on Spark need Java 17 or 21; on Debian: apt-get install openjdk-17-jre-headless "
+    "(--engine process needs no Java)"
+)
 WAIT = "spark.scheduler.maxRegisteredResourcesWaitingTime"
 """Spark's own setting for how long to wait for executors before the first task."""
 PYTHON_SETTING = "spark.pyspark.python"
 JAVA_OPTIONS = "spark.driver.extraJavaOptions"
 SMALL_JAVA = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
-"""For a Java beside simulations, with which it competes for the cores. Its own work is small: to
-hand on what they answer, and some thousand rows to sum up. What is saved on optimising code for
-that is worth more than what the better code would save."""
-ASKED, ANSWERED = "Connecting to master", "Connected to Spark cluster"
-EXECUTOR_ADDED = "Executor added: "
-"""What Spark's log says of a standalone cluster; the last, when a worker starts an executor."""
-ANSWER_SECONDS = 15.0
-"""For the master of a standalone cluster to answer."""
-WAIT_SECONDS = 30.0
-"""For a worker to accept the application."""
-WAIT_SECONDS_STARTING = 120.0
-"""For the first executor, where somebody is starting it: it may have to fetch an image first."""
+"""For a Java beside simulations, with which it competes for the cores: its own work is small."""
+CONNECT_SECONDS = 5.0
+ALONE_SECONDS = 30.0
+"""How long a sweep goes on without an executor, in which a cluster may start another."""
+FIRST_SECONDS = 120.0
+"""The same for the first one: somebody may have to fetch an image for it."""
+LOOK_SECONDS = 1.0
 END_SECONDS = 10.0
 """For Java to leave by itself, and remove its files, once nobody needs it."""
-POLL_SECONDS = 0.1
 
 
 @contextmanager
@@ -75,19 +67,20 @@ def spark_session(
     the end: on `master`, else on what `spark-submit` chose, else on all cores of this machine.
     `settings` are Spark's, by name; they come before those that sweeps choose.
 
-    Raises BadInput without a usable Java, for a master that nobody answers at or that sweeps do
-    not run on, and when no executor has started after as long as the setting `WAIT` says.
+    Raises BadInput without Java, for a master that nobody answers at, when no executor starts, and
+    for whatever Spark raises in the block.
     """
     active = SparkSession.getActiveSession()
     if active is not None:
-        yield active
+        with told_in_a_line():
+            yield active
         return
     submitted = "PYSPARK_GATEWAY_PORT" in os.environ
     chosen = master or (None if submitted else MASTER)
     if chosen is not None:
-        check_master(chosen)
+        _check_master(chosen)
     find_java()
-    with _log_file() as log, _quiet():
+    with _log_file() as log, _quiet(), told_in_a_line():
         session = _start(chosen, dict(settings or {}), log)
         try:
             yield session
@@ -98,6 +91,79 @@ def spark_session(
                 _end_java()
             raise
         _stop(session)
+
+
+def find_java() -> Path:
+    """The `java` that Spark would start: JAVA_HOME's, then the PATH's. Raises BadInput for none."""
+    home = os.environ.get("JAVA_HOME")
+    java = shutil.which("java", path=str(Path(home) / "bin") if home else None)
+    if java is None:
+        found = (
+            f"JAVA_HOME is {home}, which has no bin/java"
+            if home
+            else "no Java found in JAVA_HOME or on the PATH"
+        )
+        raise BadInput(f"{found}; {JAVA_ADVICE}")
+    return Path(java)
+
+
+def is_local(master: str | None) -> bool:
+    """Whether its workers are processes of this machine, with this Python."""
+    return master is not None and re.match(r"local(\[|$)", master) is not None
+
+
+def _check_master(master: str) -> None:
+    """Raises BadInput where nobody listens; Spark itself waits a minute for a standalone master."""
+    if master.startswith("sc://"):
+        raise BadInput(f"--master {master}: Spark Connect is not supported")
+    if not master.startswith("spark://"):
+        return
+    complaints = []
+    for address in master.removeprefix("spark://").split(","):
+        host, _, port = address.rpartition(":")
+        try:
+            socket.create_connection((host, int(port)), timeout=CONNECT_SECONDS).close()
+        except (OSError, OverflowError, ValueError) as error:
+            reason = getattr(error, "strerror", None) or error
+            complaints.append(f"nobody answers at {address} ({reason})")
+        else:
+            return
+    raise BadInput(f"--master {master}: {'; '.join(complaints)}; is the master running?")
+
+
+@dataclass(slots=True)
+class Watch:
+    """Notices a cluster that will not answer any more. Spark itself waits for ever."""
+
+    context: SparkContext
+    seconds: float = ALONE_SECONDS
+    _looked: float = 0.0
+    _seen: float = field(default_factory=time.monotonic)
+
+    def look(self) -> None:
+        """Raises SparkFailed once there has been no executor for so many seconds."""
+        now = time.monotonic()
+        if now - self._looked < LOOK_SECONDS or is_local(self.context.master):
+            return
+        self._looked = now
+        if _scala(self.context).isStopped():
+            raise SparkFailed(f"{self.context.master}: the cluster ended the application; {KEPT}")
+        if executors(self.context):
+            self._seen = now
+        elif now - self._seen > self.seconds:
+            raise SparkFailed(
+                f"{self.context.master}: no executor for {self.seconds:g} s; are there workers, "
+                f"with free cores and memory (--conf spark.executor.memory=1g)? {KEPT}"
+            )
+
+
+def executors(context: SparkContext) -> int:
+    """How many executors are there now; the driver is none."""
+    return int(_scala(context).getExecutorMemoryStatus().size()) - 1
+
+
+def _scala(context: SparkContext) -> Any:
+    return context._jsc.sc()  # noqa: SLF001 - PySpark has no other way to ask
 
 
 def _stop(session: SparkSession) -> None:
@@ -131,7 +197,7 @@ def _log_file() -> Iterator[Path]:
     try:
         yield log
     except SparkFailed as error:
-        raise SparkFailed(f"{with_machine(str(error), log)} (Spark's log: {log})") from None
+        raise SparkFailed(f"{error} (Spark's log: {log})") from None
     except BaseException:
         log.unlink()
         raise
@@ -162,37 +228,30 @@ def _not_of_py4j(record: logging.LogRecord) -> bool:
 
 
 def _start(master: str | None, settings: dict[str, str], log: Path) -> SparkSession:
-    local = master is not None and is_local(master)
+    local = is_local(master)
     if local:  # Spark would take python3 from the PATH, which misses this environment
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+        os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     elif master is not None:
         settings = _with_environment(settings)
         os.environ["PYSPARK_PYTHON"] = settings[PYTHON_SETTING]
     os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
-    if local:
-        os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
-    configuration = SparkConf()
-    configuration.setAppName("replog sweep")
+    configuration = SparkConf().setAppName("replog sweep")
     if master is not None:
         configuration.setMaster(master)
-    for name, value in (_settings(local=local) | settings).items():
-        configuration.set(name, value)
+    configuration.setAll([*(_settings(local=local) | settings).items()])
     configuration.set(JAVA_OPTIONS, _java_options(settings.get(JAVA_OPTIONS, ""), local=local))
-    given = _given_seconds(settings)
     # A Java whose start is cut in two waits for ever, and PySpark would take Ctrl-C for itself.
-    context = interruptibly(
-        lambda: _context(configuration, log, seconds=given or ANSWER_SECONDS, master=master),
-        abandoned=SparkContext.stop,
-    )
+    context = interruptibly(lambda: _context(configuration, log), abandoned=SparkContext.stop)
     try:
-        if not is_local(context.master):
-            _wait_for_executors(context, given=given, log=log)
+        watch = Watch(context, _seconds(settings.get(WAIT)))
+        while not is_local(context.master) and not executors(context):
+            watch.look()
+            time.sleep(LOOK_SECONDS)  # the others come with the first
         return SparkSession(context)
-    except BaseException as error:
+    except BaseException:
         with suppress(Py4JError, OSError):
             context.stop()
-        if isinstance(error, SPARK_ERRORS):
-            raise in_one_line(error) from None
         raise
 
 
@@ -207,11 +266,8 @@ def _with_environment(settings: dict[str, str]) -> dict[str, str]:
     return settings | {PYTHON_SETTING: PYTHON, "spark.archives": archives}
 
 
-def _context(
-    configuration: SparkConf, log: Path, *, seconds: float, master: str | None
-) -> SparkContext:
-    """Starts Java, if this process has none yet, and Spark in it; ends it if no master answers."""
-    process: Any = None
+def _context(configuration: SparkConf, log: Path) -> SparkContext:
+    """Starts Java, if this process has none yet, and Spark in it."""
     try:
         gateway = SparkContext._gateway  # noqa: SLF001 - PySpark has no other way to ask
         if gateway is None:
@@ -219,87 +275,20 @@ def _context(
             with log.open("ab") as file, without_current_folder():
                 options = {"stdout": file, "stderr": file}
                 gateway = launch_gateway(configuration, options)  # type: ignore[no-untyped-call]
-        process = getattr(gateway, "proc", None)
-        with _ended_unless_answered(process, log, seconds):
-            return SparkContext(conf=configuration, gateway=gateway)
+        return SparkContext(conf=configuration, gateway=gateway)
     except PySparkRuntimeError:
-        raise SparkFailed(f"Java did not start: {last_complaint(log)}") from None
-    except (Py4JError, OSError) as error:
-        if process is not None and process.poll() is not None:
-            SparkContext._gateway = SparkContext._jvm = None  # noqa: SLF001 - its Java is gone
-            raise SparkFailed(
-                f"--master {master}: no answer within {seconds:g} s; is it the master of a Spark "
-                f"of this version ({pyspark_version}), and not its web page?"
-            ) from None
-        raise SparkFailed(f"Spark did not start: {last_complaint(log, error)}") from None
+        raise SparkFailed(f"Java did not start: {last_complaint(log)}; {JAVA_ADVICE}") from None
+    except (Py4JError, OSError):
+        raise SparkFailed(f"Spark did not start: {last_complaint(log)}") from None
 
 
-@contextmanager
-def _ended_unless_answered(process: Any, log: Path, seconds: float) -> Iterator[None]:
-    """Kills a Java whose master does not answer in the block: what waits for it goes on then."""
-    if process is None:
-        yield
-        return
-    left = threading.Event()
-
-    def watch() -> None:
-        asked = None
-        while not left.wait(POLL_SECONDS):
-            text = _text(log)
-            if ANSWERED in text:
-                return
-            if asked is None and ASKED in text:
-                asked = time.monotonic()
-            if asked is not None and time.monotonic() - asked > seconds:
-                process.kill()
-                return
-
-    watching = threading.Thread(target=watch, daemon=True)
-    watching.start()
-    try:
-        yield
-    finally:
-        left.set()
-
-
-def _wait_for_executors(context: SparkContext, *, given: float | None, log: Path) -> None:
-    """Returns once an executor is there, and a moment later, when its neighbours are, too."""
-    started = time.monotonic()
-    there = 0
-    while True:
-        if is_stopped(context):
-            raise SparkFailed(f"{context.master}: no executor starts: {last_complaint(log)}")
-        before, there = there, registered_executors(context)
-        if there and there == before:
-            return
-        accepted = not str(context.master).startswith("spark://") or EXECUTOR_ADDED in _text(log)
-        seconds = given or (WAIT_SECONDS_STARTING if accepted else WAIT_SECONDS)
-        if time.monotonic() - started > seconds:
-            break
-        time.sleep(10 * POLL_SECONDS if there else POLL_SECONDS)
-    what = "no executor has started" if accepted else "no worker accepted the application"
-    raise SparkFailed(
-        f"{context.master}: {what} within {seconds:g} s; are there workers, with free cores and "
-        f"memory (--conf spark.executor.memory=1g)? --conf {WAIT}=300s waits longer"
-    )
-
-
-def _text(log: Path) -> str:
-    try:
-        return log.read_text(encoding="utf-8", errors="replace")
-    except FileNotFoundError:  # Ctrl-C: nobody waits for Java any more
-        return ""
-
-
-def _given_seconds(settings: Mapping[str, str]) -> float | None:
-    """How long to wait for an executor, where that was said."""
-    given = settings.get(WAIT)
+def _seconds(given: str | None) -> float:
+    """How long to wait for an executor."""
     if given is None:
-        return None
-    number = given.removesuffix("s")
-    if not (number.isascii() and number.isdecimal() and int(number)):
+        return FIRST_SECONDS
+    if not re.fullmatch(r"[1-9]\d{0,8}s?", given, re.ASCII):
         raise BadInput(f"--conf {WAIT}={given}: give whole seconds, such as 300s")
-    return float(number)
+    return float(given.removesuffix("s"))
 
 
 def _settings(*, local: bool) -> dict[str, str]:
