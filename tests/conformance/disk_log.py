@@ -1,10 +1,15 @@
-"""What a log on disk must be able to do, whichever release of Kafka keeps and cleans it."""
+"""A log on disk and its cleaner, as the Java classes of Kafka 4.1 and later have them."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
+
+from tests.conformance.cleaner_manager import CleanerManager, Due, KafkaPass
+from tests.conformance.jvm import java_class, private_method, proxy
+from tests.conformance.surroundings import Clock, Housekeeping, set_modified, settings
 
 IO_BYTES = 2**10
 """Of either I/O buffer: many a batch is larger, and Kafka makes its buffers larger for it."""
@@ -12,6 +17,15 @@ IO_BYTES = 2**10
 LARGE_IO_BYTES = 2**18
 """Where it matters what is written in one call: its largest timestamp is the first of a segment
 (LogSegment.append), and until 4.0 it gets one entry of the offset index at most."""
+
+SLOT_BYTES = 24
+"""An MD5 hash and an offset (SkimpyOffsetMap)."""
+NEVER_MS = 2**31 - 1
+CLEAN_SHUTDOWN = True
+NO_VERIFICATION = False
+NOT_OVERDUE = False
+NO_LEADER_EPOCH = 2**31 - 1
+"""Above every epoch: no batch is refused."""
 
 
 class PassParameters(NamedTuple):
@@ -33,190 +47,55 @@ class PassParameters(NamedTuple):
     last_modified_ms: int | None = None
 
 
-class KafkaPass(NamedTuple):
-    """What Kafka reports of one cleaning pass; counts are those of the copying, not of the map.
-
-    `ran` is false when there was no pass, because nothing was due.
-    """
-
-    next_dirty_offset: int
-    messages_read: int
-    messages_written: int
-    invalid_messages: int
-    ran: bool = True
-
-
-class Due(NamedTuple):
-    """What Kafka's manager of the cleaner makes of a log.
+class Kafka:
+    """The classes of a release from 4.1 on, and what all logs share.
 
     Attributes:
-        first_dirty_offset: Where the dirty section begins.
-        first_uncleanable_offset: What no pass may reach (exclusive bound).
-        effective_upper_bound: The same, rounded down to a segment's base.
-        force_update_checkpoint: The checkpoint is invalid.
-        clean_bytes: Bytes of segments that start below the dirty section.
-        cleanable_bytes: Bytes of the segments that a pass would read for its map.
-        cleanable_ratio: Cleanable / (clean + cleanable) bytes; None when both are 0.
-        compaction_delay_ms: How long it is overdue.
+        preset: The preset of Replog's rules that this release is the origin of.
     """
 
-    first_dirty_offset: int
-    first_uncleanable_offset: int
-    effective_upper_bound: int
-    force_update_checkpoint: bool
-    clean_bytes: int
-    cleanable_bytes: int
-    cleanable_ratio: float | None
-    compaction_delay_ms: int
+    preset = "kafka-4.0"
+    package = "storage.internals.log"
+    """Where Kafka has the classes around the cleaner."""
 
-    @classmethod
-    def of(
-        cls,
-        log_to_clean: Any,
-        *,
-        first_uncleanable_offset: int,
-        force_update_checkpoint: bool,
-        compaction_delay_ms: int,
-    ) -> Due:
-        """What a `LogToClean` says, and what it was made of."""
-        is_empty = int(log_to_clean.totalBytes()) == 0
-        return cls(
-            int(log_to_clean.firstDirtyOffset()),
-            first_uncleanable_offset,
-            int(log_to_clean.firstUncleanableOffset()),
-            force_update_checkpoint,
-            int(log_to_clean.cleanBytes()),
-            int(log_to_clean.cleanableBytes()),
-            None if is_empty else float(log_to_clean.cleanableRatio()),
-            compaction_delay_ms,
+    def __init__(self) -> None:
+        self.cleaner_class = self.own("Cleaner")
+        self.cleaner_stats = self.own("CleanerStats")
+        self.transactions = self.own("CleanedTransactionMetadata")
+        self.offset_map = self.own("SkimpyOffsetMap")
+        self.records = java_class(
+            "common.record.internal.MemoryRecords", "common.record.MemoryRecords"
         )
+        self.file = java_class("java.io.File")
+        self.buffer = java_class("java.nio.ByteBuffer")
+        self.number = java_class("java.lang.Long").TYPE
+        self.system_time = java_class("common.utils.Time").SYSTEM
+        self.clock = Clock()
+        self._prepare()
 
+    def _prepare(self) -> None:
+        """What a release has in its own way."""
+        self.unified_log = self.own("UnifiedLog")
+        self.log_config = self.own("LogConfig")
+        self.failures = self.own("LogDirFailureChannel")(1)
+        self.producers = self.own("ProducerStateManagerConfig")(NEVER_MS, NO_VERIFICATION)
+        self.none = java_class("java.util.Optional").empty()
+        self.stats = java_class("storage.log.metrics.BrokerTopicStats")()
+        self.housekeeping = Housekeeping("server.util.Scheduler", run="run")
+        self.throttler = java_class("storage.internals.utils.Throttler")(
+            math.inf, 2**62, "cleaner", "bytes", self.system_time
+        )
+        self.check_done = proxy("java.util.function.Consumer", {"accept": lambda _: None})
+        state = self.own("ProducerStateManager").class_
+        self.rebuild = private_method(self.unified_log, "rebuildProducerState", self.number, state)
+        batch = java_class("common.record.internal.RecordBatch", "common.record.RecordBatch")
+        entry = self.own("ProducerStateEntry")
+        self.find_duplicate = private_method(entry, "findDuplicateBatch", batch.class_)
+        self.deleted_by_client = self.own("LogStartOffsetIncrementReason").ClientRecordDeletion
 
-class Manager(Protocol):
-    """Kafka's `LogCleanerManager`, which selects the log to clean. To be closed."""
-
-    def add(self, log: Any) -> None:
-        """Let it know a log, or the same one after it was opened again."""
-
-    def checkpoint(self, log: Any) -> int | None:
-        """Where the next pass over a log has to begin; None = no pass was run yet."""
-
-    def write_checkpoint(self, log: Any, offset: int) -> None:
-        """Note where a pass ended."""
-
-    def lower_checkpoint(self, log: Any) -> None:
-        """What `LogManager` asks for after a truncation that reaches what may have been cleaned."""
-
-    def set_in_progress(self, log: Any) -> None:
-        """Let it believe that somebody cleans a log."""
-
-    def set_uncleanable(self, log: Any) -> None:
-        """Let it know that a pass over a log ended in an unexpected error."""
-
-    def due(self, log: Any, now_ms: int) -> Due:
-        """What it makes of a log, whether or not it is selected; nothing is written down."""
-
-    def select(self, now_ms: int) -> Any | None:
-        """The log that is due before all others, as `LogToClean`; None = none is.
-
-        It is in progress from then on; checkpoints that are invalid are written anew.
-        """
-
-    def done(self, log: Any, end: int) -> None:
-        """The pass over the selected log ended, at `end`."""
-
-    def close(self) -> None:
-        """Take its metrics back."""
-
-
-class DiskLog(Protocol):
-    """One log on disk. To be closed."""
-
-    def append(self, batch: bytes) -> None:
-        """Append one batch as a follower does.
-
-        One at a time: where many batches come in one fetch, Kafka notes transactions that a later
-        batch of the same fetch opens in the last stable offset of those that an earlier one ends.
-        """
-
-    def roll(self) -> None:
-        """Start a new active segment at the log end offset, unless the active one is empty."""
-
-    def reload(self) -> None:
-        """Close and open the log, and read all of it for the state of its producers."""
-
-    def clean(self, parameters: PassParameters, *, capacity: int) -> KafkaPass:
-        """One pass over the log, with a map of its own making that takes `capacity` keys."""
-
-    def clean_by(
-        self, parameters: PassParameters, offset_map: Mapping[bytes, int], latest_offset: int
-    ) -> KafkaPass:
-        """One pass with a map that is given: the second half of `Cleaner.doClean`."""
-
-    def due(self, parameters: PassParameters) -> Due:
-        """What Kafka's manager makes of the log; the offsets of the parameters have no meaning."""
-
-    def clean_if_due(self, parameters: PassParameters, *, capacity: int) -> KafkaPass | None:
-        """One pass, if Kafka's manager selects the log; from where and up to where it says.
-
-        A pass that fails makes the log uncleanable (LogCleaner.cleanFilthiestLog).
-        """
-
-    def note_uncleanable(self) -> None:
-        """A pass that the manager did not decide about failed."""
-
-    def note_checkpoint(self, offset: int) -> None:
-        """A pass that the manager did not decide about ended at an offset."""
-
-    def note_epochs(self, starts: Iterable[tuple[int, int]]) -> None:
-        """Tell a log that was loaded for the first time which epoch starts where."""
-
-    def truncate(self, offset: int) -> None:
-        """Cut the log at an offset, and lower the checkpoint as `LogManager.truncateTo` does."""
-
-    def truncate_fully(self, offset: int) -> None:
-        """Empty the log; it starts and ends at an offset (`LogManager.truncateFullyAndStartAt`)."""
-
-    def set_high_watermark(self, offset: int) -> None:
-        """What is below an offset is committed."""
-
-    def delete_records(self, before: int) -> None:
-        """Let the log start at an offset, at the high watermark at most."""
-
-    def delete_old_segments(self) -> None:
-        """Delete what lies below the log start."""
-
-    def expire_producers(self, *, now_ms: int, expiration_ms: int) -> None:
-        """Forget producers that were silent for so long."""
-
-    def offsets(self) -> dict[str, Any]:
-        """Log start, high watermark, last stable offset, checkpoint, and the epochs' starts."""
-
-    def segments(self) -> Iterator[tuple[int, Any]]:
-        """Base offset and `FileRecords` of each segment, in order."""
-
-    def aborted_transactions(self) -> list[Any]:
-        """The entries of all transaction indexes, in the order of the segments."""
-
-    def log_end_offset(self) -> int:
-        """The offset that the next batch would get."""
-
-    def last_sequences(self) -> dict[int, int]:
-        """Last sequence of each producer that the log knows."""
-
-    def duplicate(self, batch: bytes, *, producer_id: int) -> tuple[int, int] | None:
-        """First and last offset of the batch in the log that this one repeats, if Kafka knows."""
-
-    def close(self) -> None:
-        """Close all files."""
-
-
-class Kafka(Protocol):
-    """The classes of a release, and what all logs share."""
-
-    @property
-    def preset(self) -> str:
-        """The preset of Replog's rules that this release is the origin of."""
+    def own(self, name: str) -> Any:
+        """A class of the package around the cleaner."""
+        return java_class(f"{self.package}.{name}")
 
     def open_log(
         self,
@@ -240,13 +119,294 @@ class Kafka(Protocol):
             io_bytes: Of either I/O buffer of the cleaner.
             segment_bytes: `segment.bytes` while it is cleaned; appends do not roll by themselves.
         """
+        small = {} if segment_bytes is None else {"internal.segment.bytes": segment_bytes}
+        return DiskLog(self, folder, topic, small, io_bytes)
+
+    def manager(self, folder: Path) -> CleanerManager:
+        """A manager for the cleaner of the logs in a folder."""
+        return CleanerManager(folder, self.clock, self.failures)
+
+    def config(self, topic: Mapping[str, object]) -> Any:
+        """Kafka's `LogConfig` of these settings."""
+        return self.log_config(settings(topic))
+
+    def read(self, batch: bytes) -> Any:
+        """A batch as Kafka's `MemoryRecords`."""
+        return self.records.readableRecords(self.buffer.wrap(batch))
+
+    def cleaner(self, capacity: int, io_bytes: int) -> Any:
+        """A cleaner whose map is full when it holds `capacity` keys, which is half of its slots."""
+        slots = 2 * capacity
+        load = (capacity + 0.5) / slots  # Kafka cuts the fraction off, and insists on more than 1
+        surroundings = (self.throttler, self.clock.time, self.check_done)
+        offset_map = self._map(slots * SLOT_BYTES)
+        return self.cleaner_class(0, offset_map, io_bytes, io_bytes, load, *surroundings)
+
+    def _map(self, size_bytes: int) -> Any:
+        return self.offset_map(size_bytes)
 
 
-def counted(next_dirty_offset: int, stats: Any) -> KafkaPass:
-    """The pass that Kafka's `CleanerStats` were kept of."""
-    return KafkaPass(
-        next_dirty_offset,
-        int(stats.messagesRead()),
-        int(stats.messagesWritten()),
-        int(stats.invalidMessagesRead()),
-    )
+class DiskLog:
+    """One log, as releases from 4.1 on have it; what others do otherwise, they override.
+
+    To be closed.
+
+    Args:
+        kafka: The release.
+        folder: As for `Kafka.open_log`.
+        topic: As for `Kafka.open_log`.
+        when_cleaned: Settings that hold during a pass alone.
+        io_bytes: Of either I/O buffer of the cleaner.
+    """
+
+    def __init__(
+        self,
+        kafka: Kafka,
+        folder: Path,
+        topic: Mapping[str, object],
+        when_cleaned: Mapping[str, object],
+        io_bytes: int = LARGE_IO_BYTES,
+    ) -> None:
+        self._kafka = kafka
+        self._folder = folder
+        self._io_bytes = io_bytes
+        self._config = kafka.config(topic)
+        self._when_cleaned = kafka.config({**topic, **when_cleaned})
+        self._manager = kafka.manager(folder.parent)
+        self._log = self._load(log_start=0)
+
+    def _load(self, *, log_start: int) -> Any:
+        kafka = self._kafka
+        log = kafka.unified_log.create(
+            kafka.file(str(self._folder)),
+            self._config,
+            log_start,
+            0,
+            kafka.housekeeping.scheduler,
+            kafka.stats,
+            kafka.clock.time,
+            NEVER_MS,
+            kafka.producers,
+            NEVER_MS,
+            kafka.failures,
+            CLEAN_SHUTDOWN,
+            kafka.none,
+        )
+        producers = log.producerStateManager()
+        producers.truncateFullyAndStartAt(log.logStartOffset())
+        kafka.rebuild.invoke(log, log.logEndOffset(), producers)
+        self._manager.add(log)
+        return log
+
+    def append(self, batch: bytes) -> None:
+        """Append one batch as a follower does.
+
+        One at a time: where many batches come in one fetch, Kafka notes transactions that a later
+        batch of the same fetch opens in the last stable offset of those that an earlier one ends.
+        """
+        self._log.appendAsFollower(self._kafka.read(batch), NO_LEADER_EPOCH)
+
+    def roll(self) -> None:
+        """Start a new active segment at the log end offset, unless the active one is empty."""
+        self._log.roll()
+
+    def note_epochs(self, starts: Iterable[tuple[int, int]]) -> None:
+        """Tell a log that was loaded for the first time which epoch starts where."""
+        for epoch, start in starts:
+            self._log.assignEpochStartOffset(epoch, start)
+
+    def expire_producers(self, *, now_ms: int, expiration_ms: int) -> None:
+        """Forget producers that were silent for so long."""
+        self._kafka.producers.setProducerIdExpirationMs(expiration_ms)
+        self._log.removeExpiredProducers(now_ms)
+        self._kafka.producers.setProducerIdExpirationMs(NEVER_MS)
+
+    def duplicate(self, batch: bytes, *, producer_id: int) -> tuple[int, int] | None:
+        """First and last offset of the batch in the log that this one repeats, if Kafka knows."""
+        entry = self._log.producerStateManager().lastEntry(producer_id)
+        if entry.isEmpty():
+            return None
+        found = self._repeated(entry.get(), next(iter(self._kafka.read(batch).batches())))
+        if found.isEmpty():
+            return None
+        last = found.get().lastOffset  # a field until 4.1, a method since
+        return int(found.get().firstOffset()), int(last() if callable(last) else last)
+
+    def _repeated(self, producer: Any, batch: Any) -> Any:
+        return self._kafka.find_duplicate.invoke(producer, batch)
+
+    def _pass(self, cleaner: Any, log: Any, parameters: PassParameters) -> KafkaPass:
+        """One pass of `Cleaner.doClean` over a `LogToClean`."""
+        done = cleaner.doClean(log, parameters.now_ms)
+        return KafkaPass.of(int(done.getKey()), done.getValue())
+
+    def _copy(self, cleaner: Any, known: Any, segments: Any, parameters: PassParameters) -> Any:
+        """Copy what a map leaves of segments, as `Cleaner.doClean` does; gives its statistics."""
+        kafka, bound = self._kafka, parameters.upper_bound
+        stats, transactions = kafka.cleaner_stats(kafka.system_time), kafka.transactions()
+        limits = (self._when_cleaned.segmentSize(), self._config.maxIndexSize, bound)
+        below = list(self._log.logSegments(0, parameters.first_dirty_offset))
+        retention_ms = int(self._config.deleteRetentionMs)
+        legacy_horizon_ms = int(below[-1].lastModified()) - retention_ms if below else 0
+        for group in cleaner.groupSegmentsBySize(segments, *limits):
+            told = (parameters.now_ms, stats, transactions, legacy_horizon_ms, bound)
+            cleaner.cleanSegments(self._log, group, known, *told)
+        return stats
+
+    def _truncate_fully(self, offset: int) -> None:
+        self._log.truncateFullyAndStartAt(offset, self._kafka.none)
+
+    def _epoch_entries(self) -> Iterable[Any]:
+        entries: Iterable[Any] = self._log.leaderEpochCache().epochEntries()
+        return entries
+
+    def _walked(self, collection: Any) -> Any:
+        """A collection of the release's as one that can be walked through from Python."""
+        return collection
+
+    @property
+    def raw(self) -> Any:
+        """Kafka's own log."""
+        return self._log
+
+    def reload(self) -> None:
+        """Close and open the log, and read all of it for the state of its producers."""
+        log_start = int(self._log.logStartOffset())
+        self._close_files()
+        for snapshot in self._folder.glob("*.snapshot"):
+            snapshot.unlink()
+        self._manager.close()
+        self._manager = self._kafka.manager(self._folder.parent)
+        self._log = self._load(log_start=log_start)
+
+    def clean(self, parameters: PassParameters, *, capacity: int) -> KafkaPass:
+        """One pass over the log, with a map of its own making that takes `capacity` keys."""
+        self._touch(parameters)
+        bounds = (parameters.first_dirty_offset, parameters.upper_bound, NOT_OVERDUE)
+        return self._run(self._manager.log_to_clean(self._log, *bounds), parameters, capacity)
+
+    def clean_by(
+        self, parameters: PassParameters, offset_map: Mapping[bytes, int], latest_offset: int
+    ) -> KafkaPass:
+        """One pass with a map that is given: the second half of `Cleaner.doClean`."""
+        kafka = self._kafka
+        self._touch(parameters)
+        cleaner = kafka.cleaner(len(offset_map) + 1, self._io_bytes)
+        known = cleaner.offsetMap()
+        for key, offset in offset_map.items():
+            known.put(kafka.buffer.wrap(key), offset)
+        known.updateLatestOffset(latest_offset)
+        covered_below = min(latest_offset + 1, parameters.upper_bound)
+        stats = self._copy(cleaner, known, self._log.logSegments(0, covered_below), parameters)
+        kafka.housekeeping.run_due()
+        return KafkaPass.of(latest_offset + 1, stats)
+
+    def due(self, parameters: PassParameters) -> Due:
+        """What Kafka's manager makes of the log; the offsets of the parameters have no meaning."""
+        self._touch(parameters)
+        return self._manager.due(self._log, parameters.now_ms)
+
+    def clean_if_due(self, parameters: PassParameters, *, capacity: int) -> KafkaPass | None:
+        """One pass, if Kafka's manager selects the log; from where and up to where it says.
+
+        A pass that fails makes the log uncleanable (LogCleaner.cleanFilthiestLog).
+        """
+        return self._manager.clean_selected(
+            self._log,
+            parameters.now_ms,
+            lambda selected: self._run(selected, parameters, capacity),
+        )
+
+    def note_uncleanable(self) -> None:
+        """A pass that the manager did not decide about failed."""
+        self._manager.set_uncleanable(self._log)
+
+    def note_checkpoint(self, offset: int) -> None:
+        """A pass that the manager did not decide about ended at an offset."""
+        self._manager.write_checkpoint(self._log, offset)
+
+    def truncate(self, offset: int) -> None:
+        """Cut the log at an offset, and lower the checkpoint as `LogManager.truncateTo` does."""
+        reaches_cleaned = offset < int(self._log.activeSegment().baseOffset())
+        self._log.truncateTo(offset)
+        if reaches_cleaned:
+            self._manager.lower_checkpoint(self._log)
+        self._kafka.housekeeping.run_due()
+
+    def truncate_fully(self, offset: int) -> None:
+        """Empty the log; it starts and ends at an offset (`LogManager.truncateFullyAndStartAt`)."""
+        self._truncate_fully(offset)
+        self._manager.lower_checkpoint(self._log)
+        self._kafka.housekeeping.run_due()
+
+    def set_high_watermark(self, offset: int) -> None:
+        """What is below an offset is committed."""
+        self._log.updateHighWatermark(offset)
+
+    def delete_records(self, before: int) -> None:
+        """Let the log start at an offset, at the high watermark at most."""
+        before = min(before, int(self._log.highWatermark()))
+        self._log.maybeIncrementLogStartOffset(before, self._kafka.deleted_by_client)
+
+    def delete_old_segments(self) -> None:
+        """Delete what lies below the log start."""
+        self._log.deleteOldSegments()
+        self._kafka.housekeeping.run_due()
+
+    def offsets(self) -> dict[str, Any]:
+        """Log start, high watermark, last stable offset, checkpoint, and the epochs' starts."""
+        log = self._log
+        return {
+            "log_start_offset": int(log.logStartOffset()),
+            "high_watermark": int(log.highWatermark()),
+            "last_stable_offset": int(log.lastStableOffset()),
+            "checkpoint": self._manager.checkpoint(log),
+            "epochs": [
+                [int(entry.epoch()), int(entry.startOffset())] for entry in self._epoch_entries()
+            ],
+        }
+
+    def segments(self) -> Iterator[tuple[int, Any]]:
+        """Base offset and `FileRecords` of each segment, in order."""
+        for segment in self._walked(self._log.logSegments()):
+            yield int(segment.baseOffset()), segment.log()
+
+    def aborted_transactions(self) -> list[Any]:
+        """The entries of all transaction indexes, in the order of the segments."""
+        return [
+            entry
+            for segment in self._walked(self._log.logSegments())
+            for entry in self._walked(segment.txnIndex().allAbortedTxns())
+        ]
+
+    def log_end_offset(self) -> int:
+        """The offset that the next batch would get."""
+        return int(self._log.logEndOffset())
+
+    def last_sequences(self) -> dict[int, int]:
+        """Last sequence of each producer that the log knows."""
+        known = self._walked(self._log.activeProducersWithLastSequence())
+        return {int(entry.getKey()): int(entry.getValue()) for entry in known.entrySet()}
+
+    def close(self) -> None:
+        """Close all files."""
+        self._close_files()
+        self._manager.close()
+
+    def _close_files(self) -> None:
+        self._log.close()
+        self._log.removeLogMetrics()
+        self._kafka.housekeeping.run_due()
+
+    def _touch(self, parameters: PassParameters) -> None:
+        if parameters.last_modified_ms is not None:
+            set_modified(self._folder, parameters.last_modified_ms)
+
+    def _run(self, log: Any, parameters: PassParameters, capacity: int) -> KafkaPass:
+        self._log.updateConfig(self._when_cleaned)
+        try:
+            done = self._pass(self._kafka.cleaner(capacity, self._io_bytes), log, parameters)
+        finally:
+            self._log.updateConfig(self._config)
+        self._kafka.housekeeping.run_due()
+        return done

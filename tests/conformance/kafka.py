@@ -18,18 +18,17 @@ import jpype
 from sim.errors import BadInput
 from sim.log.offset_index import INDEX_INTERVAL_BYTES
 from tests.conformance.batches import BatchWriter
+from tests.conformance.cleaner_manager import KafkaPass
 from tests.conformance.disk_log import (
     IO_BYTES,
     LARGE_IO_BYTES,
     DiskLog,
     Kafka,
-    KafkaPass,
     PassParameters,
 )
 from tests.conformance.jars import KAFKA_VERSION
 from tests.conformance.jvm import start_jvm
 from tests.conformance.legacy import LegacyKafka
-from tests.conformance.modern import ModernKafka
 from tests.conformance.segment_reader import CURRENT_MAGIC, Answer, SegmentReader, aborted
 
 FAST = Path("/dev/shm")  # noqa: S108 - a folder in memory, where there is one
@@ -105,7 +104,7 @@ class KafkaCleaner:
     def __init__(self, version: str = KAFKA_VERSION, *, cache: Path | None = None) -> None:
         start_jvm(version, cache=cache)
         self.version = version
-        self._kafka: Kafka = LegacyKafka() if version.startswith("2.8.") else ModernKafka()
+        self._kafka: Kafka = LegacyKafka() if version.startswith("2.8.") else Kafka()
         self._writer = BatchWriter()
         self._reader = SegmentReader()
 

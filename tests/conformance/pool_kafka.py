@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 from sim.logfile.replica import DECIDED
 from tests.conformance.batches import BatchWriter
 from tests.conformance.compare import Json
+from tests.conformance.disk_log import DiskLog, Kafka
 from tests.conformance.jars import KAFKA_VERSION
 from tests.conformance.jvm import start_jvm
 from tests.conformance.kafka import FAST, written_segments
-from tests.conformance.modern import ModernKafka, ModernLog
 from tests.conformance.pool_logs import within
 from tests.conformance.surroundings import set_modified
 
@@ -42,7 +42,7 @@ class KafkaPool:
 
     def __init__(self, version: str = KAFKA_VERSION) -> None:
         start_jvm(version)
-        self._kafka = ModernKafka()
+        self._kafka = Kafka()
         self._writer = BatchWriter()
 
     def answer(self, pool: Json) -> PoolAnswer:
@@ -62,7 +62,7 @@ class KafkaPool:
                     log.close()
                 manager.close()
 
-    def _open(self, given: Json, home: Path) -> ModernLog:
+    def _open(self, given: Json, home: Path) -> DiskLog:
         home.mkdir()
         for base, batches in written_segments(given["segments"]):
             (home / f"{base:020}.log").write_bytes(self._writer.segment(batches))
@@ -70,9 +70,9 @@ class KafkaPool:
         set_modified(home, given["modified_ms"])
         return log
 
-    def _tell(self, manager: Any, log: ModernLog, given: Json) -> None:
+    def _tell(self, manager: Any, log: DiskLog, given: Json) -> None:
         """What lies beside the log: high watermark, log start, checkpoint, state."""
-        raw = log.unified_log
+        raw = log.raw
         first, end = int(raw.logStartOffset()), log.log_end_offset()
         log.set_high_watermark(within(given["committed"], first, end))
         committed = int(raw.highWatermark())
@@ -85,24 +85,24 @@ class KafkaPool:
         if given["uncleanable"]:
             manager.set_uncleanable(raw)
 
-    def _ask(self, manager: Any, logs: dict[str, ModernLog], pool: Json) -> PoolAnswer:
+    def _ask(self, manager: Any, logs: dict[str, DiskLog], pool: Json) -> PoolAnswer:
         now_ms = pool["now_ms"]
         described: Json = {"format": FORMAT, "now_ms": now_ms, "logs": {}}
         found: Json = {}
         for (name, log), given in zip(logs.items(), pool["logs"], strict=True):
-            raw = log.unified_log
+            raw = log.raw
             described["logs"][name] = _described(log, given, manager.checkpoint(raw))
             due = manager.due(raw, now_ms)._asdict()
             found[name] = {field: due[field] for field in DECIDED}
         selected = manager.select(now_ms)
-        names = {str(log.unified_log.topicPartition()): name for name, log in logs.items()}
+        names = {str(log.raw.topicPartition()): name for name, log in logs.items()}
         chosen = None if selected is None else names[str(selected.topicPartition())]
         return PoolAnswer(described, {"selected": chosen, "logs": found})
 
 
-def _described(log: ModernLog, given: Json, checkpoint: int | None) -> Json:
+def _described(log: DiskLog, given: Json, checkpoint: int | None) -> Json:
     """A log as `replog eligible` takes it, by Kafka's own numbers."""
-    raw = log.unified_log
+    raw = log.raw
     return {
         "segments": [_segment(segment, given["modified_ms"]) for segment in raw.logSegments()],
         "log_start_offset": int(raw.logStartOffset()),
