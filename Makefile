@@ -170,8 +170,6 @@ $(COMPILED)/installed: $(STAMP) $(shell find sim -name '*.py')
 conformance: $(STAMP)  ## compare the cleaner with Apache Kafka's own and with a real broker
 	@$(HAVE_JAVA) || { echo "Kafka $(NO_JAVA)" >&2; exit 2; }
 	@$(BIN)/python -m tests.conformance $(ARGS)
-	@$(BIN)/python -m tests.conformance.seen_files
-	@$(BIN)/python -m tests.conformance.seen_files 2.8.2
 
 .PHONY: shrink-report
 shrink-report: $(STAMP)  ## how small failures get: red stories hidden in noise, random runs; reports/shrink*.md

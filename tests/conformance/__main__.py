@@ -9,29 +9,30 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from rich.console import Console
 
 from sim.errors import BadInput
-from sim.files.atomic import check_writable, replacing
+from sim.files.atomic import check_writable
 from tests.conformance.beside import Beside
 from tests.conformance.broker_compare import BrokerResult, compare_broker_run
 from tests.conformance.broker_run import run_on_broker
-from tests.conformance.cluster_all import RealResult, run_real
-from tests.conformance.compare import Json, replog_answer
+from tests.conformance.cluster_run import run_real
 from tests.conformance.jars import KAFKA_VERSION, kafka_jars
 from tests.conformance.kafka import KafkaCleaner
-from tests.conformance.logs_progress import show_logs
 from tests.conformance.noticing import KeptLogs, Noticed, notice
 from tests.conformance.page import ConformanceResult, summary, write_page
-from tests.conformance.random_runs import Agreed, Compared, compare_random
-from tests.conformance.recordings import Collection, write_recordings
+from tests.conformance.random_runs import Compared, compare_random
+from tests.conformance.recordings import Agreed, Collection, write_file, write_recordings
+from tests.conformance.seen_files import compare_seen
 
 PAGE = Path("reports/conformance.md")
 BROKER_PRESET = "kafka-4.0"
+LINE_EVERY_SECONDS = 10.0
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -54,8 +55,9 @@ def _run(chosen: argparse.Namespace, given: list[str], status: Console) -> int:
         check_writable(chosen.out)
     kafka = KafkaCleaner(chosen.kafka)
     kept = Collection()
+    is_newest, is_new = chosen.kafka == KAFKA_VERSION, kafka.preset == BROKER_PRESET
     under_way = None
-    if chosen.beside and chosen.kafka == KAFKA_VERSION:
+    if chosen.beside and is_newest:
         under_way = Beside(chosen.kafka, chosen.seed, record=chosen.record)
     try:
         compared, noticed, noticing = _with_logs(chosen, kafka, kept, status)
@@ -63,14 +65,17 @@ def _run(chosen: argparse.Namespace, given: list[str], status: Console) -> int:
         if under_way is not None:
             under_way.stop()
         raise
-    beside = None if under_way is None else under_way.result()
-    broker = real = None
-    if chosen.broker and kafka.preset == BROKER_PRESET:
-        broker = _with_broker(chosen, status)
-    if chosen.broker and chosen.kafka == KAFKA_VERSION:
-        real = _with_real(status)
+    seen = compare_seen(chosen.kafka, kafka.answer, record=chosen.record is not None)
     result = ConformanceResult(
-        chosen.kafka, compared, broker, _command(given), noticed, real, beside
+        chosen.kafka,
+        kafka.preset,
+        compared,
+        seen,
+        _command(given),
+        beside=None if under_way is None else under_way.result(),
+        broker=_with_broker(chosen, status) if chosen.broker and is_new else None,
+        noticed=noticed,
+        real=run_real(say=_said(status)) if chosen.broker and is_newest else None,
     )
     write_page(result, chosen.out)
     output = Console(soft_wrap=True, highlight=False)
@@ -78,11 +83,10 @@ def _run(chosen: argparse.Namespace, given: list[str], status: Console) -> int:
         output.print(line)
     for complaint in result.complaints:
         output.print(complaint, style="red")
-    _show_documents(compared, broker, chosen.out, output)
+    _show_documents(result, chosen.out, output)
     if chosen.record and not result.complaints:
-        path = write_recordings(kept.chosen(chosen.record, noticing), version=chosen.kafka)
-        output.print(f"recordings: {path}")
-        for path in real.record() if real is not None else ():
+        first = write_recordings(kept.chosen(chosen.record, noticing), version=chosen.kafka)
+        for path in (first, *(result.real.record() if result.real is not None else ())):
             output.print(f"recording: {path}")
     output.print(f"report: {chosen.out}")
     return 1 if result.complaints else 0
@@ -102,15 +106,14 @@ def _with_logs(
             kept.add(case)
             answered.add(case)
 
-        with show_logs(status, chosen.count) as progress:
-            compared = compare_random(
-                chosen.count,
-                chosen.seed,
-                kafka=kafka.answer,
-                preset=kafka.preset,
-                progress=progress,
-                agreed=keep,
-            )
+        compared = compare_random(
+            chosen.count,
+            chosen.seed,
+            kafka=kafka.answer,
+            preset=kafka.preset,
+            progress=_Lines(status, chosen.count),
+            agreed=keep,
+        )
         answered.close()
         if chosen.planted and compared.difference is None and kafka.preset == BROKER_PRESET:
             noticed = _with_planted(answered.path, status)
@@ -126,39 +129,43 @@ def _with_planted(logs: Path, status: Console) -> list[Noticed]:
     return notice(logs, progress=say)
 
 
+class _Lines:
+    """A line every ten seconds, when something else begins, and at the end."""
+
+    def __init__(self, console: Console, total: int) -> None:
+        self._console = console
+        self._total = total
+        self._doing = ""
+        self._next = time.monotonic() + LINE_EVERY_SECONDS
+
+    def __call__(self, done: int, doing: str) -> None:
+        now = time.monotonic()
+        news = self._doing not in {doing, ""}
+        self._doing = doing
+        if news or done == self._total or now >= self._next:
+            self._next = now + LINE_EVERY_SECONDS
+            line = f"{done:,} of {self._total:,} random logs: {doing}"
+            self._console.print(line, highlight=False, soft_wrap=True)
+
+
 def _with_broker(chosen: argparse.Namespace, status: Console) -> BrokerResult:
-    def say(text: str) -> None:
-        status.print(f"broker: {text}", highlight=False, soft_wrap=True)
-
-    run = run_on_broker(kafka_jars(chosen.kafka), chosen.seed, say=say)
-    return compare_broker_run(run, replog_answer)
+    say = _said(status, "broker: ")
+    return compare_broker_run(run_on_broker(kafka_jars(chosen.kafka), chosen.seed, say=say))
 
 
-def _with_real(status: Console) -> RealResult:
-    def say(text: str) -> None:
-        status.print(text, highlight=False, soft_wrap=True)
-
-    return run_real(say=say)
+def _said(status: Console, before: str = "") -> Callable[[str], None]:
+    return lambda text: status.print(f"{before}{text}", highlight=False, soft_wrap=True)
 
 
-def _show_documents(
-    compared: Compared, broker: BrokerResult | None, page: Path, output: Console
-) -> None:
+def _show_documents(result: ConformanceResult, page: Path, output: Console) -> None:
     """Write the log files that show a difference beside the page; print the random one."""
-    if compared.document is not None:
-        path = page.with_name(f"{page.stem}-difference.json")
-        _write_json(compared.document, path)
-        output.print(json.dumps(compared.document, indent=1), markup=False)
+    if result.random.document is not None:
+        path = write_file(page.with_name(f"{page.stem}-difference.json"), result.random.document)
+        output.print(json.dumps(result.random.document, indent=1), markup=False)
         output.print(f"the log file that shows it: {path}; replog clean {path}")
-    if broker is not None and broker.difference is not None:
-        path = page.with_name(f"{page.stem}-broker.json")
-        _write_json(broker.document, path)
+    if result.broker is not None and result.broker.difference is not None:
+        path = write_file(page.with_name(f"{page.stem}-broker.json"), result.broker.document)
         output.print(f"the log file of the broker: {path}; replog clean {path}")
-
-
-def _write_json(document: Json, path: Path) -> None:
-    with replacing(path) as file:
-        file.write(json.dumps(document, indent=1).encode() + b"\n")
 
 
 def _command(given: Sequence[str]) -> str:

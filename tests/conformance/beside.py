@@ -13,10 +13,10 @@ from multiprocessing import get_context
 from tests.conformance.jars import kafka_jars
 from tests.conformance.kafka import KafkaCleaner
 from tests.conformance.pool_kafka import KafkaPool
-from tests.conformance.pool_recordings import Choices, write_choices
-from tests.conformance.pool_runs import ComparedPools, compare_pools
+from tests.conformance.pool_runs import compare_pools
 from tests.conformance.random_runs import Compared, compare_random
-from tests.conformance.recordings import Collection, write_recordings
+from tests.conformance.recordings import CHOICES, Collection, write_recordings
+from tests.conformance.seen_files import compare_seen
 
 OLD_VERSION = "2.8.2"
 """The last release without delete horizons (KIP-534)."""
@@ -33,36 +33,32 @@ class BesideResult:
     Attributes:
         version: The old release.
         old: The random comparison with it, one for each seed.
+        seen: A sentence for each file seen on the old release that is answered otherwise now.
         pools: The choice among several logs, by the newest release.
     """
 
     version: str
     old: tuple[Compared, ...]
-    pools: ComparedPools
+    seen: list[str]
+    pools: Compared
 
     @property
-    def never(self) -> list[str]:
-        """Features that did not occur with the old release, under any seed."""
-        return [
-            name for name in self.old[0].never if not any(one.features[name] for one in self.old)
-        ]
+    def together(self) -> Compared:
+        """The comparisons with the old release as one; what one seed does not show another may."""
+        result = Compared(self.old[0].seed, self.old[0].expected)
+        for one in self.old:
+            result.logs += one.logs
+            result.counts += one.counts
+            result.features += one.features
+            if one.difference is not None and result.difference is None:
+                result.difference = f"seed {one.seed}: {one.difference}"
+        return result
 
     @property
     def complaints(self) -> list[str]:
         """What is wrong, one sentence each."""
-        differences = [
-            f"random logs of {self.version}, seed {one.seed}: {one.difference}"
-            for one in self.old
-            if one.difference is not None
-        ]
-        found = [*differences]
-        if not differences:
-            found += [f"random logs of {self.version}: in none: {name}" for name in self.never]
-        if self.pools.difference is not None:
-            found.append(f"choice of a log: {self.pools.difference}")
-        else:
-            found += [f"choice of a log: in none: {name}" for name in self.pools.never]
-        return found
+        old = self.together.complaints(f"random logs of {self.version}")
+        return [*old, *self.seen, *self.pools.complaints("choice of a log")]
 
 
 class Beside:
@@ -79,17 +75,16 @@ class Beside:
         self._executor = ProcessPoolExecutor(
             1, mp_context=get_context("spawn"), max_tasks_per_child=1
         )
-        self._old: Future[tuple[Compared, ...]] = self._executor.submit(
-            compare_old, tuple(range(seed, seed + OLD_SEEDS)), record
-        )
-        self._pools: Future[ComparedPools] = self._executor.submit(
-            compare_choices, version, seed, record
-        )
+        seeds = tuple(range(seed, seed + OLD_SEEDS))
+        self._old: Future[tuple[tuple[Compared, ...], list[str]]]
+        self._old = self._executor.submit(compare_old, seeds, record)
+        self._pools: Future[Compared]
+        self._pools = self._executor.submit(compare_choices, version, seed, record)
 
     def result(self) -> BesideResult:
         """Wait for both."""
         try:
-            return BesideResult(OLD_VERSION, self._old.result(), self._pools.result())
+            return BesideResult(OLD_VERSION, *self._old.result(), self._pools.result())
         finally:
             self._executor.shutdown(cancel_futures=True)
 
@@ -100,8 +95,8 @@ class Beside:
 
 def compare_old(
     seeds: Sequence[int], record: int | None = None, *, count: int = OLD_LOGS
-) -> tuple[Compared, ...]:
-    """Compare random logs with the old release, with one seed after the other."""
+) -> tuple[tuple[Compared, ...], list[str]]:
+    """Compare random logs, one seed after the other, and the seen files, with the old release."""
     kafka = KafkaCleaner(OLD_VERSION)
     kept = Collection()
     found = tuple(
@@ -110,16 +105,15 @@ def compare_old(
     )
     if record is not None and not any(one.difference for one in found):
         write_recordings(kept.chosen(record), version=OLD_VERSION)
-    return found
+    return found, compare_seen(OLD_VERSION, kafka.answer, record=record is not None)
 
 
 def compare_choices(
     version: str, seed: int, record: int | None = None, *, count: int = POOLS
-) -> ComparedPools:
+) -> Compared:
     """Compare choices among several logs with the newest release."""
-    kafka = KafkaPool(version)
-    agreed = Choices()
-    found = compare_pools(count, seed, kafka=kafka.answer, agreed=agreed.add)
+    kept = Collection(of_each_kind=1)
+    found = compare_pools(count, seed, kafka=KafkaPool(version).answer, agreed=kept.add)
     if record is not None and found.difference is None:
-        write_choices(agreed.chosen(record), version=version)
+        write_recordings(kept.chosen(record), version=version, folder=CHOICES)
     return found

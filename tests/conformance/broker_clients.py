@@ -173,16 +173,6 @@ def _records(consumer: Any, partition: Any, end: int, what: str) -> Iterator[Rea
 
 
 @contextmanager
-def connected(address: str) -> Iterator[Administrator]:
-    """An administrator that is disconnected at the end."""
-    administrator = Administrator(address)
-    try:
-        yield administrator
-    finally:
-        administrator.close()
-
-
-@contextmanager
 def java_failures(where: str) -> Iterator[None]:
     """Let what Java's clients throw, a time-out for one, be one line that begins with `where`.
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from tests.conformance.broker_clients import Read
 from tests.conformance.broker_run import RETENTION_MS, BrokerPass, BrokerRun
-from tests.conformance.compare import Answerer, Json, first_unequal, normal_step, shown
+from tests.conformance.compare import Json, first_unequal, normal_step, replog_answer, shown
 from tests.conformance.features import features_of, written_batches
 from tests.conformance.raw_log import RawLog
 
@@ -64,18 +64,18 @@ class BrokerResult:
     document: Json
 
 
-def compare_broker_run(run: BrokerRun, replog: Answerer) -> BrokerResult:
+def compare_broker_run(run: BrokerRun) -> BrokerResult:
     """Compare a run with what Replog answers to its log file."""
     document = {**run.document, "steps": [dict(step) for step in run.document["steps"]]}
     rows: list[PassRow] = []
     difference = None
     for number, passed in enumerate(run.passes, start=1):
-        difference, clock = _compare_pass(document, passed, replog)
+        difference, clock = _compare_pass(document, passed)
         if difference is not None:
             difference = f"pass {number}: {difference}"
             break
         rows.append(_row(number, passed, document, clock))
-    answer = replog(document)
+    answer = replog_answer(document)
     if difference is None:
         difference = _compare_readers(run, document, answer)
     if difference is None and not run.held_up:
@@ -92,7 +92,7 @@ def compare_broker_run(run: BrokerRun, replog: Answerer) -> BrokerResult:
     )
 
 
-def _compare_pass(document: Json, passed: BrokerPass, replog: Answerer) -> tuple[str | None, str]:
+def _compare_pass(document: Json, passed: BrokerPass) -> tuple[str | None, str]:
     """The first difference after a pass, and how its clock is known; sets the step's `now_ms`."""
     written = _horizons_written(passed)
     if len(written) > 1:
@@ -110,7 +110,9 @@ def _compare_pass(document: Json, passed: BrokerPass, replog: Answerer) -> tuple
     for now_ms in times:
         document["steps"][passed.step]["now_ms"] = now_ms
         prefix = {**document, "steps": document["steps"][: passed.step + 1]}
-        difference = _difference_after(passed, prefix["steps"][-1], replog(prefix)["steps"][-1])
+        difference = _difference_after(
+            passed, prefix["steps"][-1], replog_answer(prefix)["steps"][-1]
+        )
         if difference is None:
             return None, clock
         first = first or difference

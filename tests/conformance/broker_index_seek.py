@@ -15,7 +15,7 @@ from __future__ import annotations
 import argparse
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -23,18 +23,14 @@ from pathlib import Path
 from rich.console import Console
 
 from sim.errors import BadInput
-from tests.conformance.broker import Broker, running_broker
 from tests.conformance.broker_clients import (
     PATIENCE_S,
     Administrator,
     Producer,
-    connected,
     java_failures,
     read_all,
 )
-from tests.conformance.broker_compare import compare_broker_run
-from tests.conformance.broker_process import await_that
-from tests.conformance.broker_recordings import write_index_seek
+from tests.conformance.broker_compare import compare_broker_run, held_after
 from tests.conformance.broker_run import (
     RETENTION_MS,
     BrokerPass,
@@ -44,10 +40,13 @@ from tests.conformance.broker_run import (
     begun_log_file,
     now_ms,
 )
-from tests.conformance.compare import Json, replog_answer
+from tests.conformance.compare import Json
 from tests.conformance.jars import KAFKA_VERSION, kafka_jars
 from tests.conformance.jvm import start_jvm
+from tests.conformance.nodes import Broker, await_that, running_broker
 from tests.conformance.raw_log import read_raw
+from tests.conformance.recordings import BROKERS, write_file
+from tests.conformance.seen_files import SCENARIOS
 
 KEYS_IN_MAP = 3
 FULL_AT = 6
@@ -65,6 +64,14 @@ _BROKER = {
     "log.cleaner.io.buffer.load.factor": "0.00002",  # of 174,762 slots: three keys
 }
 _SEGMENT_MS = 60_000
+_TITLES = {
+    "abort": "A deleted key comes back: the map is read from behind an ABORT marker, and what its"
+    " producer commits later counts as aborted",
+    "abort_without_index": "The same log with an index.interval.bytes of 2^30: the map is read from"
+    " the start of the segment, and the deleted key stays deleted",
+    "commit": "The same log with COMMIT in place of ABORT: the deleted key stays deleted",
+}
+_EXPECTED = ("next_dirty_offset", "log_end_offset", "aborted_txns")
 _WHEN_ALL_IS_DIRTY, _WHENEVER = "0.5", "0.0"
 _TOPIC = {
     "cleanup.policy": "delete",
@@ -92,7 +99,7 @@ def run_index_seek(
     with (
         java_failures("the broker of the index seek"),
         running_broker(jars, settings=_BROKER) as broker,
-        connected(broker.address) as administrator,
+        closing(Administrator(broker.address)) as administrator,
     ):
         topics = [_Topic(broker, administrator, name, bulk) for name in COMMITS]
         for topic in topics:
@@ -269,9 +276,7 @@ def compare_index_seek(
     start_jvm()
     runs = run_index_seek(jars, bulk=bulk, say=say)
     rules = rules_of(version)
-    compared = {
-        name: compare_broker_run(_under(run, rules), replog_answer) for name, run in runs.items()
-    }
+    compared = {name: compare_broker_run(_under(run, rules)) for name, run in runs.items()}
     differences = [
         f"topic {name}: {result.difference}"
         for name, result in compared.items()
@@ -297,12 +302,42 @@ def outcome(run: BrokerRun) -> str:
     return "K is deleted" if latest.get("K") is None else f"K={latest['K']} is back"
 
 
+def record_index_seek(result: SeekResult) -> Iterator[Path]:
+    """Write a log file and a recording of each topic; yields each file.
+
+    The log file, in `scenarios/seen_on_kafka`, expects the broker's outcome; the recording of its
+    name has all that was compared.
+
+    Raises:
+        BadInput: They cannot be written.
+    """
+    for name, (run, document) in result.runs.items():
+        held = [held_after(passed, document["steps"][passed.step]) for passed in run.passes]
+        own = {
+            "format": document["format"],
+            "title": _TITLES[name],
+            "source": f"Seen on Kafka {result.version}: one broker in `make conformance`."
+            " Cleaner.buildOffsetMapForSegment, LocalLog.collectAbortedTransactions",
+        }
+        expect = [
+            {
+                **{part: one[part] for part in _EXPECTED},
+                "surviving_offsets": [at for b in one["batches"] for at in b["record_offsets"]],
+            }
+            for one in held
+        ]
+        file = f"log_index_seek_{name}.json"
+        yield write_file(SCENARIOS / "seen_on_kafka" / file, {**own, **document, "expect": expect})
+        reads = [read.offset for read in run.committed[0]]
+        recording = {"kafka": result.version, "reads": reads, "held": held}
+        yield write_file(BROKERS / file, recording)
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run it alone; 0 as predicted, 1 not so, 2 it cannot be run."""
     parser = argparse.ArgumentParser(prog="python -m tests.conformance.broker_index_seek")
     parser.add_argument("--kafka", default=KAFKA_VERSION, help=f"release ({KAFKA_VERSION})")
     parser.add_argument("--large", action="store_true", help="600 KB between marker and delete")
-    parser.add_argument("--record", action="store_true", help="keep what the broker held")
     chosen = parser.parse_args(arguments)
     output = Console(soft_wrap=True, highlight=False)
     status = Console(stderr=True, soft_wrap=True, highlight=False)
@@ -319,9 +354,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for name, (run, _) in result.runs.items():
         left = [b["record_offsets"] for b in run.passes[-1].after.answered()]
         output.print(f"{name}: records left: {[offset for offsets in left for offset in offsets]}")
-    if chosen.record and result.difference is None:
-        for path in write_index_seek(result.version, result.runs):
-            output.print(f"recording: {path}")
     return int(result.difference is not None)
 
 

@@ -12,20 +12,18 @@ from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.conformance.broker import Broker, running_broker
 from tests.conformance.broker_clients import (
     PATIENCE_S,
     Administrator,
     Producer,
     Read,
-    connected,
     java_failures,
     read_all,
 )
 from tests.conformance.broker_load import PLAIN, End, Load, Operation, Send, settings_of
-from tests.conformance.broker_process import await_that
 from tests.conformance.compare import Json
 from tests.conformance.log_steps import FORMAT
+from tests.conformance.nodes import Broker, await_that, running_broker
 from tests.conformance.raw_log import RawLog, RawSegment, bases_in, read_raw, read_segments
 
 TOPIC = "compared"
@@ -101,7 +99,7 @@ def run_on_broker(jars: Sequence[Path], seed: int, *, say: Say = lambda text: No
     with (
         java_failures("the broker"),
         running_broker(jars) as broker,
-        connected(broker.address) as administrator,
+        closing(Administrator(broker.address)) as administrator,
     ):
         with closing(_Driver(broker, administrator, Load(seed))) as driver:
             driver.drive(say)

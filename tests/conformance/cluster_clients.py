@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,8 +17,8 @@ from tests.conformance.broker_clients import (
     to_map,
     to_properties,
 )
-from tests.conformance.broker_process import await_that
 from tests.conformance.jvm import java_class
+from tests.conformance.nodes import Cluster, await_that
 
 _UNKNOWN = "UnknownTopicOrPartitionException"
 _LEADS_ALREADY = "ElectionNotNeededException"
@@ -46,12 +45,12 @@ class ClusterAdministrator(Administrator):
     Changes go to the controller directly (KIP-919): a broker they went through might be paused.
     """
 
-    def __init__(self, addresses: str, controller: str) -> None:
+    def __init__(self, cluster: Cluster) -> None:
         """Connect to brokers and to the controller."""
-        super().__init__(addresses)
+        super().__init__(",".join(broker.address for broker in cluster.brokers.values()))
         admin = java_class("clients.admin.Admin")
         self._direct = admin.create(
-            to_properties({"bootstrap.controllers": controller, **ASK_AGAIN})
+            to_properties({"bootstrap.controllers": cluster.controller, **ASK_AGAIN})
         )
 
     def create_on(self, topic: str, replicas: Sequence[int], settings: Mapping[str, str]) -> None:
@@ -128,13 +127,6 @@ class ClusterAdministrator(Administrator):
         """Disconnect."""
         super().close()
         self._direct.close()
-
-
-@contextmanager
-def cluster_connected(addresses: str, controller: str) -> Iterator[ClusterAdministrator]:
-    """An administrator that is disconnected at the end."""
-    with closing(ClusterAdministrator(addresses, controller)) as administrator:
-        yield administrator
 
 
 def _integers(numbers: Sequence[int]) -> Any:

@@ -17,10 +17,9 @@ from sim.story.driver import run_story
 from sim.story.format import load_story
 from sim.story.result import ReplicaView
 from tests.conformance.broker_clients import Read, read_all
-from tests.conformance.broker_process import POLL_S, await_that
-from tests.conformance.cluster import Cluster
 from tests.conformance.cluster_clients import ClusterAdministrator, PartitionState
 from tests.conformance.compare import Json, first_unequal, shown
+from tests.conformance.nodes import POLL_S, Cluster, await_that
 from tests.conformance.raw_log import RawLog, read_raw
 
 STORIES = Path("scenarios/seen_on_kafka")
@@ -119,7 +118,7 @@ class Witness:
 
     def await_cleaned(self, broker: int, bound: int) -> None:
         """Wait until the cleaner of a broker has come to an offset (exclusive)."""
-        node = self._cluster.broker(broker)
+        node = self._cluster.brokers[broker]
         self._until(
             lambda: node.checkpoint(self.topic) == bound,
             f"the cleaner's checkpoint {bound} on broker {broker}",
@@ -142,7 +141,7 @@ class Witness:
         """Wait until the leader epoch cache of a replica ends with an epoch."""
 
         def entries() -> list[tuple[int, int]]:
-            return self._cluster.epochs(broker, self.topic)
+            return self._cluster.brokers[broker].epochs(self.topic)
 
         self._until(
             lambda: entries()[-1:] != [] and entries()[-1][0] == epoch,
@@ -166,13 +165,15 @@ class Witness:
         await_that(happened, f"{self.topic}: {what}", patience_s=PATIENCE_S, last=last)
 
     def _raw(self, broker: int) -> RawLog:
-        return read_raw(self._cluster.broker(broker).partition(self.topic))
+        return read_raw(self._cluster.brokers[broker].partition(self.topic))
 
     def _held(self, replicas: list[int], leader: int | None) -> Json:
         """What is there; a replica whose files are being swapped has its error in place of that."""
         held = {f"r{broker}": self._replica(broker) for broker in replicas}
         if leader is not None:
-            records, end = read_all(self._cluster.addresses[leader], self.topic, "read_uncommitted")
+            records, end = read_all(
+                self._cluster.brokers[leader].address, self.topic, "read_uncommitted"
+            )
             reads = [_read_text(record) for record in records]
             held["consumer"] = {"leader": leader, "reads": reads, "end": end}
         return held
@@ -184,7 +185,7 @@ class Witness:
             return {"error": str(error)}
         return {
             "batches": [batch_text(batch) for batch in raw.batches],
-            "epochs": [list(entry) for entry in self._cluster.epochs(broker, self.topic)],
+            "epochs": [list(entry) for entry in self._cluster.brokers[broker].epochs(self.topic)],
             "log_end": raw.end,
         }
 

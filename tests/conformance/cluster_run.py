@@ -1,35 +1,36 @@
-"""The stories of `scenarios/seen_on_kafka` on real clusters of the releases that they speak of.
+"""Runs on real brokers that show bugs of Kafka's own, beside what is predicted.
 
-`python -m tests.conformance.cluster_run` runs them alone; `--record` keeps what the brokers held.
+The index seek on one broker, and the stories of `scenarios/seen_on_kafka` on clusters of the
+releases that they speak of.
 """
 
 from __future__ import annotations
 
-import argparse
-import sys
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator
+from contextlib import closing
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
 import jpype
-from rich.console import Console
 
 from sim.errors import BadInput
-from tests.conformance.cluster import BROKERS, Cluster, running_cluster
-from tests.conformance.cluster_clients import ClusterAdministrator, cluster_connected
+from tests.conformance.broker_index_seek import SeekResult, compare_index_seek, record_index_seek
+from tests.conformance.cluster_clients import ClusterAdministrator
 from tests.conformance.cluster_log_end import KEPT as LOG_END_KEPT
 from tests.conformance.cluster_log_end import LOST as LOG_END_LOST
 from tests.conformance.cluster_log_end import drive_log_end
 from tests.conformance.cluster_moments import Differs, Witness
-from tests.conformance.cluster_recordings import write_cluster_recording
 from tests.conformance.cluster_tombstone import drive_tombstones
 from tests.conformance.cluster_topic import Say
 from tests.conformance.compare import Json
-from tests.conformance.jars import kafka_jars, logger_jar
+from tests.conformance.jars import KAFKA_VERSION, kafka_jars, logger_jar
 from tests.conformance.jvm import start_jvm
+from tests.conformance.nodes import BROKERS, Cluster, running_cluster
+from tests.conformance.recordings import CLUSTERS as RECORDINGS
+from tests.conformance.recordings import write_file
 
 Drive = Callable[[Cluster, ClusterAdministrator, Say], list[Witness]]
 
@@ -88,7 +89,7 @@ def run_on_cluster(
         say(f"Kafka {version}: starting a controller and three brokers")
         with (
             running_cluster(jars, logger, kept=folder) as cluster,
-            cluster_connected(",".join(cluster.addresses.values()), cluster.controller) as admin,
+            closing(ClusterAdministrator(cluster)) as admin,
         ):
             admin.await_live(BROKERS)
             for drive in CLUSTERS[version]:
@@ -101,31 +102,44 @@ def run_on_cluster(
     return ClusterResult(version, seen, difference, time.monotonic() - begun)
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run all of them; 0 all agree, 1 not so, 2 it cannot be run."""
-    parser = argparse.ArgumentParser(prog="python -m tests.conformance.cluster_run")
-    parser.add_argument("--kafka", choices=CLUSTERS, help="of one release alone")
-    parser.add_argument("--record", action="store_true", help="keep what the brokers held")
-    chosen = parser.parse_args(arguments)
-    output = Console(soft_wrap=True, highlight=False)
-    status = Console(stderr=True, soft_wrap=True, highlight=False)
-    different = False
-    try:
-        for version in [chosen.kafka] if chosen.kafka else CLUSTERS:
-            result = run_on_cluster(version, say=status.print)
-            output.print(f"{result.summary}; {result.seconds:.0f} s")
-            different = different or result.difference is not None
-            if chosen.record and result.difference is None:
-                for path in write_cluster_recording(result.version, result.seen):
-                    output.print(f"recording: {path}")
-    except BadInput as error:
-        status.print(str(error), style="red")
-        return 2
-    except KeyboardInterrupt:
-        status.print("interrupted")
-        return 130
-    return int(different)
+@dataclass(frozen=True, slots=True)
+class RealResult:
+    """What real brokers did, beside the predictions.
+
+    Attributes:
+        seek: The index seek on one broker.
+        clusters: The clusters of each release.
+    """
+
+    seek: SeekResult
+    clusters: tuple[ClusterResult, ...]
+
+    @property
+    def complaints(self) -> list[str]:
+        """What differs from the predictions, one sentence each."""
+        seek = [("index seek", self.seek.difference)]
+        clusters = [(f"cluster of Kafka {one.version}", one.difference) for one in self.clusters]
+        return [f"{where}: {what}" for where, what in seek + clusters if what is not None]
+
+    @property
+    def summary(self) -> list[str]:
+        """The outcome in a few lines for a terminal."""
+        return [self.seek.summary, *(result.summary for result in self.clusters)]
+
+    def record(self) -> Iterator[Path]:
+        """Write all recordings anew; yields each file."""
+        yield from record_index_seek(self.seek)
+        for result in self.clusters:
+            for story, moments in result.seen.items():
+                recording = {"kafka": result.version, "story": story, "moments": moments}
+                yield write_file(RECORDINGS / f"{story}.json", recording)
 
 
-if __name__ == "__main__":
-    sys.exit(main())
+def run_real(*, say: Say) -> RealResult:
+    """Start all brokers and clusters, one after the other; takes about two minutes.
+
+    Raises:
+        BadInput: They do not start, or do not do in time what is waited for.
+    """
+    seek = compare_index_seek(KAFKA_VERSION, say=say)
+    return RealResult(seek, tuple(run_on_cluster(version, say=say) for version in CLUSTERS))

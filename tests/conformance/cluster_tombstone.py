@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from contextlib import ExitStack, closing
 
-from tests.conformance.cluster import BROKERS, Cluster
 from tests.conformance.cluster_clients import ClusterAdministrator
 from tests.conformance.cluster_moments import Witness
 from tests.conformance.cluster_topic import Say, SingleRecords, create_topic, let_fetches_end
+from tests.conformance.nodes import BROKERS, Cluster
 
 LOST = "kafka_01_lost_tombstone"
 KEPT = "kafka_02_tombstone_kept"

@@ -6,8 +6,8 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 
 from tests.conformance.broker_clients import Producer
-from tests.conformance.cluster import FETCH_WAIT_MS, Cluster
 from tests.conformance.cluster_clients import ClusterAdministrator
+from tests.conformance.nodes import FETCH_WAIT_MS, Cluster
 
 SEGMENT_MS = 60_000
 _QUIET_S = 20 * FETCH_WAIT_MS / 1000
@@ -29,7 +29,7 @@ class SingleRecords:
     def __init__(self, cluster: Cluster, topic: str, leader: int, *, acks: str = "all") -> None:
         """Connect to the leader."""
         settings = {**_PRODUCER, "acks": acks}
-        self._producer = Producer(cluster.addresses[leader], topic, settings)
+        self._producer = Producer(cluster.brokers[leader].address, topic, settings)
         self._at_ms = time.time_ns() // 1_000_000 - 10 * SEGMENT_MS
 
     def write(self, key: str | None, value: str | None) -> None:

@@ -11,10 +11,10 @@ from random import Random
 from typing import Any
 
 from hypothesis import HealthCheck, Phase, Verbosity, find, given, settings
+from hypothesis import strategies as st
 from hypothesis.database import ExampleDatabase
 
 from tests.conformance.compare import Json
-from tests.conformance.random_logs import documents
 
 CHANCE_BYTES = 2**14
 """Random bytes for one log; one that would need more is left out."""
@@ -24,12 +24,12 @@ class LogSource:
     """The random logs of a seed.
 
     Args:
-        preset: What they are cleaned like.
+        logs: What they are drawn from.
         seed: The same seed gives the same logs.
     """
 
-    def __init__(self, preset: str, seed: int) -> None:
-        self._logs = documents(preset)
+    def __init__(self, logs: st.SearchStrategy[Json], seed: int) -> None:
+        self._logs = logs
         self._seed = seed
         self._kept = _LastFailure()
         self._drawn: list[Json] = []

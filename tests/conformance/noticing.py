@@ -12,7 +12,7 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,7 +21,7 @@ from tempfile import TemporaryDirectory
 import sim
 from tests.conformance.compare import Json, first_difference
 from tests.conformance.planted import PLANTED, Planted
-from tests.conformance.random_runs import Agreed
+from tests.conformance.recordings import Agreed
 
 ROOT = Path(__file__).parents[2]
 WORKERS = 2
@@ -70,33 +70,6 @@ class KeptLogs:
                 json.loads(line) for number, line in enumerate(lines, start=1) if number in wanted
             ]
         return [Agreed(one["log"], one["answer"], frozenset(one["features"])) for one in kept]
-
-
-def unnoticed(noticed: Sequence[Noticed]) -> list[str]:
-    """A sentence for each error that no log noticed."""
-    return [
-        f"planted errors: no log notices that {one.error.what}; raise --count"
-        for one in noticed
-        if one.log is None
-    ]
-
-
-def section(noticed: Sequence[Noticed]) -> Iterator[str]:
-    """The section of `reports/conformance.md` about planted errors, in Markdown."""
-    yield "## Errors planted in the cleaner"
-    yield ""
-    yield (
-        f"{len(noticed)} errors, each in a copy of Replog of its own that answered the same random"
-        " logs until its answer was not Kafka's. A row without a number fails the run."
-    )
-    yield ""
-    yield "| what the copy does wrong | file in `sim/` | first log that notices | by |"
-    yield "|---|---|--:|---|"
-    for one in noticed:
-        number = "none" if one.log is None else f"{one.log:,}"
-        field = one.difference.partition(":")[0].replace("|", "\\|")
-        yield f"| {one.error.what} | `{one.error.module}` | {number} | {field} |"
-    yield ""
 
 
 def notice(

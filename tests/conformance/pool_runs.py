@@ -2,13 +2,7 @@
 
 from __future__ import annotations
 
-import json
-from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, field
-
-from hypothesis import HealthCheck, Phase, Verbosity, given, seed, settings
-from hypothesis.reporting import with_reporter
 
 from sim.files.document import Document
 from sim.logfile.eligible import eligible_answer, select_log
@@ -17,50 +11,10 @@ from sim.logfile.replica import DECIDED
 from tests.conformance.compare import Json, first_unequal, shown
 from tests.conformance.pool_kafka import PoolAnswer
 from tests.conformance.pool_logs import pools
-
-ROUND = 500
-"""Hypothesis is asked for so many sets of logs at a time."""
+from tests.conformance.random_runs import Compared, Judged, compare_drawn
+from tests.conformance.recordings import Agreed
 
 PoolAnswerer = Callable[[Json], PoolAnswer]
-
-
-@dataclass(slots=True)
-class ComparedPools:
-    """What a comparison of choices found.
-
-    Attributes:
-        seed: Of the logs.
-        pools: How many different sets of logs were looked at.
-        logs: Logs in them.
-        features: In how many of the sets each feature occurred.
-        difference: The first difference in one sentence; None = all agree.
-        document: The smallest set of logs that shows it, as `replog eligible` takes it.
-    """
-
-    seed: int
-    pools: int = 0
-    logs: int = 0
-    features: Counter[str] = field(default_factory=Counter)
-    difference: str | None = None
-    document: Json | None = None
-
-    @property
-    def never(self) -> list[str]:
-        """Features that did not occur."""
-        return [name for name in POOL_FEATURES if not self.features[name]]
-
-
-class _Differs(Exception):
-    """Makes Hypothesis look for fewer and smaller logs."""
-
-    def __init__(self, document: Json, difference: str) -> None:
-        super().__init__(difference)
-        self.document = document
-        self.difference = difference
-
-
-class _Enough(BaseException):
-    """Ends a round of Hypothesis."""
 
 
 def replog_choice(document: Json) -> Json:
@@ -83,64 +37,22 @@ def choice_difference(answer: PoolAnswer) -> str | None:
 
 def compare_pools(
     count: int,
-    number: int,
+    seed: int,
     *,
     kafka: PoolAnswerer,
-    agreed: Callable[[PoolAnswer, frozenset[str]], None] = lambda answer, features: None,
-) -> ComparedPools:
+    agreed: Callable[[Agreed], None] = lambda case: None,
+) -> Compared:
     """Let both sides choose among the logs of `count` different sets, or up to a difference."""
-    result = ComparedPools(number)
-    seen: set[str] = set()
 
-    def compare(pool: Json) -> None:
-        text = json.dumps(pool)
-        if result.difference is None and text in seen:
-            return
-        if result.pools >= count:
-            raise _Enough
+    def judge(pool: Json) -> Judged:
         answer = kafka(pool)
         difference = choice_difference(answer)
-        if difference is not None:
-            result.difference = difference
-            raise _Differs(answer.document, difference)
-        if result.difference is None:
-            seen.add(text)
-            found = pool_features(answer)
-            result.pools += 1
-            result.logs += len(answer.document["logs"])
-            result.features.update(found)
-            agreed(answer, found)
+        features = pool_features(answer) if difference is None else frozenset[str]()
+        counts = {"logs": len(answer.document["logs"])}
+        return Judged(Agreed(answer.document, answer.answer, features), counts, difference)
 
-    turn = 0
-    while result.pools < count and result.difference is None:
-        _round(compare, f"{number}/{turn}", result)
-        turn += 1
-    return result
-
-
-def _round(compare: Callable[[Json], None], chance: str, result: ComparedPools) -> None:
-    @seed(chance)
-    @settings(
-        max_examples=ROUND,
-        database=None,
-        deadline=None,
-        phases=(Phase.generate, Phase.shrink),
-        suppress_health_check=list(HealthCheck),
-        verbosity=Verbosity.quiet,
-        report_multiple_bugs=False,
-        print_blob=False,
-    )
-    @given(pools())
-    def agree(pool: Json) -> None:
-        compare(pool)
-
-    try:
-        with with_reporter(lambda text: None):
-            agree()
-    except _Enough:
-        pass
-    except _Differs as found:
-        result.difference, result.document = found.difference, found.document
+    result = Compared(seed, tuple(POOL_FEATURES))
+    return compare_drawn(pools(), judge, result, count=count, agreed=agreed)
 
 
 def _any(of: Callable[[Json, Json], bool]) -> Callable[[PoolAnswer], bool]:

@@ -7,9 +7,12 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from hashlib import blake2b
+from typing import NamedTuple
+
+from hypothesis import strategies as st
 
 from tests.conformance.compare import (
     Answerer,
@@ -17,11 +20,12 @@ from tests.conformance.compare import (
     Refused,
     answers,
     difference_between,
-    first_difference,
     replog_answer,
 )
 from tests.conformance.features import features_expected, features_of, passes, written_batches
 from tests.conformance.log_source import LogSource
+from tests.conformance.random_logs import documents
+from tests.conformance.recordings import Agreed
 
 Progress = Callable[[int, str], None]
 """Takes how many different logs were compared so far, and what is being done."""
@@ -30,19 +34,18 @@ COMPARING = "comparing"
 SHRINKING = "they differ: looking for a smaller log"
 
 
-@dataclass(frozen=True, slots=True)
-class Agreed:
-    """A log on which both sides agree.
+class Judged(NamedTuple):
+    """What comes of one drawn value.
 
     Attributes:
-        document: The log file.
-        kafka: Kafka's answer.
-        features: What happened in it.
+        case: The log file, Kafka's answer, what happened in it.
+        counts: What is in it, by name.
+        difference: The first difference in one sentence; None = both sides agree.
     """
 
-    document: Json
-    kafka: Json
-    features: frozenset[str]
+    case: Agreed
+    counts: Mapping[str, int]
+    difference: str | None = None
 
 
 @dataclass(slots=True)
@@ -51,22 +54,18 @@ class Compared:
 
     Attributes:
         seed: The seed of the logs.
-        preset: What they are cleaned like.
-        logs: How many different logs were compared.
-        steps: Steps of these logs, after each of which everything was compared.
-        passes: Cleaning passes among them.
-        records: Records the logs wrote, markers included.
-        features: In how many logs each feature occurred.
+        expected: What can happen in them.
+        logs: How many different logs, or sets of logs, were compared.
+        counts: What was in them, by name.
+        features: In how many of them each feature occurred.
         difference: The first difference in one sentence; None = all agree.
         document: The smallest log found that shows it.
     """
 
     seed: int
-    preset: str
+    expected: tuple[str, ...]
     logs: int = 0
-    steps: int = 0
-    passes: int = 0
-    records: int = 0
+    counts: Counter[str] = field(default_factory=Counter)
     features: Counter[str] = field(default_factory=Counter)
     difference: str | None = None
     document: Json | None = None
@@ -74,7 +73,58 @@ class Compared:
     @property
     def never(self) -> list[str]:
         """Features that did not occur in any log."""
-        return [name for name in features_expected(self.preset) if not self.features[name]]
+        return [name for name in self.expected if not self.features[name]]
+
+    def complaints(self, what: str) -> list[str]:
+        """What is wrong, one sentence each, about logs that are called so."""
+        if self.difference is not None:
+            return [f"{what}: {self.difference}"]
+        return [f"{what}: in none of them: {name}; raise --count" for name in self.never]
+
+
+def compare_drawn(
+    drawn: st.SearchStrategy[Json],
+    judge: Callable[[Json], Judged],
+    result: Compared,
+    *,
+    count: int,
+    progress: Progress = lambda done, doing: None,
+    agreed: Callable[[Agreed], None] = lambda case: None,
+) -> Compared:
+    """Judge `count` different drawn values, or up to the first difference, and count.
+
+    Args:
+        drawn: What is drawn.
+        judge: Asks both sides.
+        result: Empty, with the seed.
+        count: How many.
+        progress: Told after each.
+        agreed: Given each one on which both sides agree.
+    """
+    source = LogSource(drawn, result.seed)
+    seen: set[bytes] = set()
+    number = -1
+    while result.logs < count:
+        number += 1
+        value = source.log(number)
+        identity = blake2b(json.dumps(value).encode(), digest_size=16).digest()
+        if value is None or identity in seen:
+            continue
+        seen.add(identity)
+        judged = judge(value)
+        if judged.difference is not None:
+            progress(result.logs, SHRINKING)
+            smallest = judge(
+                source.smallest(number, lambda other: judge(other).difference is not None)
+            )
+            result.difference, result.document = smallest.difference, smallest.case.document
+            break
+        result.logs += 1
+        result.counts.update(judged.counts)
+        result.features.update(judged.case.features)
+        agreed(judged.case)
+        progress(result.logs, COMPARING)
+    return result
 
 
 def compare_random(
@@ -82,87 +132,35 @@ def compare_random(
     seed: int = 0,
     *,
     kafka: Answerer,
-    replog: Answerer = replog_answer,
     preset: str = "kafka-4.0",
     progress: Progress = lambda done, doing: None,
     agreed: Callable[[Agreed], None] = lambda case: None,
 ) -> Compared:
-    """Compare both sides on `count` different random logs, or up to the first difference.
+    """Compare both sides on `count` different random logs of a preset, as `compare_drawn` does.
 
-    Args:
-        count: How many.
-        seed: The same seed gives the same logs.
-        kafka: Kafka's side.
-        replog: Replog's side.
-        preset: What the logs are cleaned like; Kafka's side must be of such a release.
-        progress: Told after each log.
-        agreed: Given each log on which both agree.
+    Kafka's side must be of a release that the preset is named after.
     """
-    comparison = _Comparison(Compared(seed, preset), replog, kafka, progress, agreed)
-    comparison.run(count)
-    return comparison.result
 
-
-class _Comparison:
-    """Runs both sides on random logs, and counts."""
-
-    def __init__(
-        self,
-        result: Compared,
-        replog: Answerer,
-        kafka: Answerer,
-        progress: Progress,
-        agreed: Callable[[Agreed], None],
-    ) -> None:
-        self.result = result
-        self._source = LogSource(result.preset, result.seed)
-        self._replog = replog
-        self._kafka = kafka
-        self._progress = progress
-        self._agreed = agreed
-
-    def run(self, count: int) -> None:
-        """Compare so many different logs; sets the result's difference where one is found."""
-        seen: set[bytes] = set()
-        number = 0
-        while self.result.logs < count and self.result.difference is None:
-            document = self._source.log(number)
-            if document is not None:
-                identity = blake2b(json.dumps(document).encode(), digest_size=16).digest()
-                if identity not in seen:
-                    seen.add(identity)
-                    self._compare(number, document)
-            number += 1
-
-    def _compare(self, number: int, document: Json) -> None:
+    def judge(document: Json) -> Judged:
         try:
-            ours, theirs = answers(document, self._replog, self._kafka)
+            ours, theirs = answers(document, replog_answer, kafka)
             difference = difference_between(document, ours, theirs)
         except Refused as refused:
             difference = str(refused)
-        if difference is None:
-            self._count_in(document, ours, theirs)
-            return
-        self._progress(self.result.logs, SHRINKING)
-        smallest = self._source.smallest(number, lambda other: self._difference(other) is not None)
-        self.result.document = smallest
-        self.result.difference = self._difference(smallest)
+        if difference is not None:
+            return Judged(Agreed(document, {}, frozenset()), {}, difference)
+        counts = {
+            "steps": len(document["steps"]),
+            "passes": sum(1 for _ in passes(document, ours)),
+            "records": sum(len(batch["records"]) for batch in written_batches(document)),
+        }
+        return Judged(Agreed(document, theirs, features_of(document, ours)), counts)
 
-    def _difference(self, document: Json) -> str | None:
-        return first_difference(document, replog=self._replog, kafka=self._kafka)
-
-    def _count_in(self, document: Json, ours: Json, theirs: Json) -> None:
-        found = features_of(document, ours)
-        result = self.result
-        result.logs += 1
-        result.steps += len(document["steps"])
-        result.passes += sum(1 for _ in passes(document, ours))
-        result.records += records_in(document)
-        result.features.update(found)
-        self._agreed(Agreed(document, theirs, found))
-        self._progress(result.logs, COMPARING)
-
-
-def records_in(document: Json) -> int:
-    """How many records a log file writes, markers included, appended ones included."""
-    return sum(len(batch["records"]) for batch in written_batches(document))
+    return compare_drawn(
+        documents(preset),
+        judge,
+        Compared(seed, features_expected(preset)),
+        count=count,
+        progress=progress,
+        agreed=agreed,
+    )

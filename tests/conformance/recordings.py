@@ -1,8 +1,9 @@
-"""Recordings of what Kafka answered, so that the comparison runs again without Java.
+"""Recordings of what Kafka answered and held, so that the comparisons run again without Java.
 
-A file of lines: each line a log file with Kafka's answer and the version that gave it. They are
-chosen to be different in what happens in them, and small. A batch of the answer is written as the
-list of its values, in the order of `BATCH_FIELDS`.
+Of random logs, and of choices among several, a file of lines: each a log file with Kafka's answer
+and the version that gave it, chosen to be different in what happens in them, and small. A batch of
+an answer is written as the list of its values, in the order of `BATCH_FIELDS`. Of what brokers held
+and of single log files, a file each.
 """
 
 from __future__ import annotations
@@ -10,15 +11,21 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from sim.errors import BadInput
 from sim.files.atomic import replacing
 from tests.conformance.compare import BATCH_FIELDS, Json, normal_step
-from tests.conformance.random_runs import Agreed
 
-FOLDER = Path("tests/data/kafka")
+LOGS = Path("tests/data/kafka")
+CHOICES = Path("tests/data/kafka-choices")
+BROKERS = Path("tests/data/kafka_broker")
+CLUSTERS = Path("tests/data/kafka_cluster")
+SEEN = Path("tests/data/kafka_seen")
+LINE = 100
+"""What is longer than so many characters is broken up, where it can be."""
 
 _BATCH_DEFAULTS: dict[str, Any] = {
     "epoch": 0,
@@ -29,6 +36,21 @@ _BATCH_DEFAULTS: dict[str, Any] = {
     "control": None,
     "delete_horizon_ms": None,
 }
+
+
+@dataclass(frozen=True, slots=True)
+class Agreed:
+    """A log file on which both sides agree.
+
+    Attributes:
+        document: The log file.
+        kafka: Kafka's answer.
+        features: What happened in it.
+    """
+
+    document: Json
+    kafka: Json
+    features: frozenset[str]
 
 
 class Collection:
@@ -68,31 +90,27 @@ class Collection:
         return [*needed, *others][:count]
 
 
-def write_recordings(cases: list[Agreed], *, version: str, folder: Path = FOLDER) -> Path:
+def write_recordings(cases: Sequence[Agreed], *, version: str, folder: Path = LOGS) -> Path:
     """Write the recordings of one Kafka version to one file.
-
-    Returns:
-        The file.
 
     Raises:
         BadInput: It cannot be written.
     """
-    folder.mkdir(parents=True, exist_ok=True)
-    path = folder / f"kafka-{version}.jsonl"
-    with replacing(path) as file:
-        for case in cases:
-            line = {
-                "kafka": version,
-                "features": sorted(case.features),
-                "log": _without_defaults(case.document),
-                "answer": _compact(case.document, case.kafka),
-            }
-            file.write(json.dumps(line, separators=(",", ":")).encode() + b"\n")
-    return path
+    lines = [
+        {
+            "kafka": version,
+            "features": sorted(case.features),
+            "log": _without_defaults(case.document),
+            "answer": _packed(case) if "steps" in case.kafka else case.kafka,
+        }
+        for case in cases
+    ]
+    text = "".join(json.dumps(line, separators=(",", ":")) + "\n" for line in lines)
+    return _write(folder / f"kafka-{version}.jsonl", text)
 
 
-def read_recordings(folder: Path = FOLDER) -> Iterator[tuple[str, Json]]:
-    """Every recording under a folder, each with a name such as `kafka-4.3.1.jsonl:7`.
+def read_recordings(folder: Path = LOGS) -> Iterator[tuple[str, Json]]:
+    """Every recorded line under a folder, each with a name such as `kafka-4.3.1.jsonl:7`.
 
     Raises:
         BadInput: A line is no recording.
@@ -101,62 +119,78 @@ def read_recordings(folder: Path = FOLDER) -> Iterator[tuple[str, Json]]:
         for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
             try:
                 recording = json.loads(line)
-                answer = {"steps": [_whole(step) for step in recording["answer"]["steps"]]}
-                recorded = {**recording, "answer": answer}
+                answer = recording["answer"]
+                if "steps" in answer:
+                    answer = {"steps": [_whole(step) for step in answer["steps"]]}
+                yield f"{path.name}:{number}", {**recording, "answer": answer}
             except (ValueError, KeyError, TypeError):
                 raise BadInput(f"{path}:{number}: not a recording of Kafka's answer") from None
-            yield f"{path.name}:{number}", recorded
 
 
-def _compact(document: Json, kafka: Json) -> Json:
+def write_file(path: Path, document: Json) -> Path:
+    """Write one recording, or one log file, as JSON whose lines can be read.
+
+    Raises:
+        BadInput: It cannot be written.
+    """
+    return _write(path, _text(document, "") + "\n")
+
+
+def read_files(folder: Path) -> dict[str, Json]:
+    """Every recording of a folder of files, by the name of its file without the ending."""
+    return {path.stem: json.loads(path.read_text()) for path in sorted(folder.glob("*.json"))}
+
+
+def _write(path: Path, text: str) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with replacing(path) as file:
+        file.write(text.encode())
+    return path
+
+
+def _text(value: Any, indent: str) -> str:
+    whole = json.dumps(value)
+    if len(indent) + len(whole) <= LINE or not isinstance(value, (dict, list)):
+        return whole
+    inner = indent + " "
+    if isinstance(value, list):
+        items, ends = [_text(item, inner) for item in value], "[]"
+    else:
+        items = [f"{json.dumps(name)}: {_text(item, inner)}" for name, item in value.items()]
+        ends = "{}"
+    lines = ",\n".join(inner + item for item in items)
+    return f"{ends[0]}\n{lines}\n{indent}{ends[1]}"
+
+
+def _packed(case: Agreed) -> Json:
     """Kafka's answer, only what is compared."""
-    pairs = zip(document["steps"], kafka["steps"], strict=True)
-    return {"steps": [_packed(normal_step(answer, step)) for step, answer in pairs]}
-
-
-def _packed(step: Json) -> Json:
-    batches = [
-        [batch[name] for name in (*BATCH_FIELDS, *(["magic"] if "magic" in batch else []))]
-        for batch in step["batches"]
-    ]
-    return {**step, "batches": batches}
+    steps = []
+    for step, answer in zip(case.document["steps"], case.kafka["steps"], strict=True):
+        normal = normal_step(answer, step)
+        batches = [
+            [batch[name] for name in (*BATCH_FIELDS, *(["magic"] if "magic" in batch else []))]
+            for batch in normal["batches"]
+        ]
+        steps.append({**normal, "batches": batches})
+    return {"steps": steps}
 
 
 def _whole(step: Json) -> Json:
-    fields = len(BATCH_FIELDS)
-    batches = [
-        dict(zip(BATCH_FIELDS, values[:fields], strict=True))
-        | dict(zip(["magic"], values[fields:], strict=False))
-        for values in step["batches"]
-    ]
-    return {**step, "batches": batches}
+    names = (*BATCH_FIELDS, "magic")
+    return {**step, "batches": [dict(zip(names, one, strict=False)) for one in step["batches"]]}
 
 
-def _without_defaults(document: Json) -> Json:
-    """The log file without what it does not have to say."""
-    segments = [
-        {**segment, "batches": [_short(batch) for batch in segment["batches"]]}
-        if isinstance(segment, dict)
-        else [_short(batch) for batch in segment]
-        for segment in document["segments"]
-    ]
-    steps = [
-        {**step, "batches": [_short(batch) for batch in step["batches"]]}
-        if "batches" in step
-        else step
-        for step in document["steps"]
-    ]
-    return {**document, "segments": segments, "steps": steps}
-
-
-def _short(batch: Json) -> Json:
-    said = {
-        name: value
-        for name, value in batch.items()
-        if name not in _BATCH_DEFAULTS or value != _BATCH_DEFAULTS[name]
-    }
-    said["records"] = [
-        {name: value for name, value in record.items() if name != "headers" or value}
-        for record in batch["records"]
-    ]
-    return said
+def _without_defaults(value: Any) -> Any:
+    """The log file without what its batches and records do not have to say."""
+    if isinstance(value, list):
+        return [_without_defaults(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    left = {name: _without_defaults(item) for name, item in value.items()}
+    if "records" in value:
+        return {
+            name: item
+            for name, item in left.items()
+            if name not in _BATCH_DEFAULTS or item != _BATCH_DEFAULTS[name]
+        }
+    return {name: item for name, item in left.items() if name != "headers" or item}

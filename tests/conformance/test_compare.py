@@ -1,6 +1,7 @@
 """The comparison finds any difference, says where, and knows what only one side can tell."""
 
 import copy
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,13 @@ from tests.conformance.log_builder import Data, Entry, Marker
 from tests.conformance.log_steps import Clean, Now, Plan, Retry, Segment, build
 from tests.conformance.noticing import KeptLogs, notice
 from tests.conformance.planted import PLANTED
-from tests.conformance.random_runs import Agreed
+from tests.conformance.recordings import (
+    Agreed,
+    Collection,
+    read_recordings,
+    write_file,
+    write_recordings,
+)
 
 LOG = build(
     Plan(
@@ -129,3 +136,30 @@ def test_the_first_log_that_shows_a_planted_error_notices_it(tmp_path: Path) -> 
     assert (wrong.log, wrong.difference.split(":")[0]) == (2, "steps[0].batches[3].base_offset")
     assert (same.log, same.difference) == (None, "")
     assert [case.document for case in kept.those_that_notice([wrong, wrong, same])] == [LOG]
+
+
+def test_a_recording_is_read_as_it_was_answered(tmp_path: Path) -> None:
+    write_recordings([Agreed(LOG, OURS, frozenset({"it"}))], version="4.3.1", folder=tmp_path)
+    ((name, recording),) = read_recordings(tmp_path)
+
+    assert name == "kafka-4.3.1.jsonl:1"
+    assert replog_answer(recording["log"]) == OURS
+    assert difference_between(recording["log"], OURS, recording["answer"]) is None
+
+    path = write_file(tmp_path / "file.json", LOG)
+    assert json.loads(path.read_text()) == LOG
+    assert max(map(len, path.read_text().splitlines())) < 200
+
+
+def test_recorded_are_the_smallest_log_of_each_kind_and_those_that_were_asked_for() -> None:
+    kept = Collection(of_each_kind=1)
+    small, large, other, bare = (
+        Agreed({"log": "x" * size}, {}, frozenset(features))
+        for size, features in ((1, "a"), (9, "a"), (5, "ab"), (0, ""))
+    )
+    for case in (large, small, other, bare):
+        kept.add(case)
+
+    assert kept.chosen(10) == [small, other]
+    assert kept.chosen(1) == [small]
+    assert kept.chosen(2, [large]) == [large, other]

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from sim.logfile.answer import answer
 from tests.conformance.features import batches_of, written_batches
+from tests.conformance.log_builder import Data, Entry, LogBuilder
 from tests.conformance.random_logs import documents
 
 Json = dict[str, Any]
@@ -56,3 +57,15 @@ def test_a_random_log_is_one_that_kafka_could_hold_and_is_answered(document: Jso
     epochs_never_go_back(document)
     assert document["steps"][0]["op"] == "clean"
     assert len(answer(document)["steps"]) == len(document["steps"])
+
+
+def test_sequences_count_what_is_gone_wrap_and_begin_anew_with_a_producer_epoch() -> None:
+    builder = LogBuilder(0, (2**31 - 2,))
+    record = (Entry("a", "v"),)
+    written = [
+        builder.write(Data(record, producer=1, **more))
+        for more in ({}, {"missing_before": 2, "missing_after": 1}, {}, {"bump": True})
+    ]
+
+    assert [batch["base_sequence"] for batch in written] == [2**31 - 2, 1, 3, 0]
+    assert [batch["producer_epoch"] for batch in written] == [0, 0, 0, 1]

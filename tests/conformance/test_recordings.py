@@ -14,22 +14,22 @@ from typing import Any
 import pytest
 
 from sim.story import load_story
-from tests.conformance.broker_recordings import SCENARIOS, read_broker_recordings
+from tests.conformance import recordings
 from tests.conformance.cluster_moments import STORIES, moments_of, predicted
-from tests.conformance.cluster_recordings import read_cluster_recordings
 from tests.conformance.compare import difference_between, normal_step, replog_answer
 from tests.conformance.features import features_expected, features_of
-from tests.conformance.pool_recordings import read_choices
+from tests.conformance.pool_kafka import PoolAnswer
 from tests.conformance.pool_runs import POOL_FEATURES, choice_difference, pool_features
-from tests.conformance.recordings import read_recordings
-from tests.conformance.seen_files import recorded_answer, seen_files
+from tests.conformance.recordings import read_files, read_recordings
+from tests.conformance.seen_files import seen_files
 
 Json = dict[str, Any]
 
 LOGS = list(read_recordings())
-CHOICES = list(read_choices())
-BROKERS = dict(read_broker_recordings())
-CLUSTERS = dict(read_cluster_recordings())
+CHOICES = list(read_recordings(recordings.CHOICES))
+BROKERS = read_files(recordings.BROKERS)
+CLUSTERS = read_files(recordings.CLUSTERS)
+ANSWERS = read_files(recordings.SEEN)
 SEEN = seen_files()
 ABORT, COMMIT = "log_index_seek_abort", "log_index_seek_commit"
 
@@ -65,17 +65,18 @@ def test_everything_that_can_happen_is_in_the_recordings(preset: str) -> None:
 
 
 def test_replog_chooses_what_kafka_chose_and_the_same_happens_in_it() -> None:
-    for name, features, answer in CHOICES:
+    for name, recording in CHOICES:
+        answer = PoolAnswer(recording["log"], recording["answer"])
         assert choice_difference(answer) is None, name
-        assert sorted(pool_features(answer)) == features, name
+        assert sorted(pool_features(answer)) == recording["features"], name
 
-    seen = {feature for _, features, _ in CHOICES for feature in features}
+    seen = {feature for _, recording in CHOICES for feature in recording["features"]}
     assert [name for name in POOL_FEATURES if name not in seen] == []
 
 
 @pytest.mark.parametrize("path", SEEN, ids=lambda path: path.stem)
 def test_a_file_that_was_seen_on_kafka_is_answered_as_kafka_did(path: Path) -> None:
-    recorded = recorded_answer(path)
+    recorded = ANSWERS[path.stem]
     document = read(path)
 
     assert recorded["kafka"] == SEEN[path]
@@ -84,7 +85,7 @@ def test_a_file_that_was_seen_on_kafka_is_answered_as_kafka_did(path: Path) -> N
 
 @pytest.mark.parametrize("name", BROKERS)
 def test_replog_answers_what_a_broker_held_after_each_pass(name: str) -> None:
-    document = read(SCENARIOS / f"{name}.json")
+    document = read(STORIES / f"{name}.json")
     recording = BROKERS[name]
 
     steps = replog_answer(document)["steps"]
@@ -107,7 +108,7 @@ def test_a_consumer_of_the_broker_got_the_deleted_value_behind_abort_alone() -> 
 
 
 def test_a_map_that_is_read_from_the_start_of_the_segment_loses_no_delete() -> None:
-    document = read(SCENARIOS / f"{ABORT}.json")
+    document = read(STORIES / f"{ABORT}.json")
     document["rules"]["map_reads_from"] = "segment_start"
 
     assert 0 not in replog_answer(document)["steps"][-1]["surviving_offsets"]

@@ -1,0 +1,361 @@
+"""Real Kafka nodes in KRaft mode on loopback: one broker alone, or a controller and three brokers.
+
+Each node is a process of its own in a temporary folder, so that a broker can be paused as a virtual
+machine is, and goes on where it was. None outlives the harness, whichever way that ends: a node
+runs in a session of its own, so that Ctrl-C reaches the harness alone, which then ends the nodes
+itself, and a watchman beside each node ends it when the harness is killed.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from sim.errors import BadInput
+from tests.conformance.jars import java_command
+
+BROKERS = (1, 2, 3)
+CONTROLLER = 100
+FETCH_WAIT_MS = 100
+"""`replica.fetch.wait.max.ms`: a follower's fetch is answered after so long at the latest."""
+START_S = 120
+STOP_S = 30
+POLL_S = 0.05
+"""Briefly: Java takes a signal, Python sees it when it wakes up."""
+
+_LOOPBACK = "127.0.0.1"
+_CLUSTER_ID = "cmVwbG9nLWNvbmZvcm1hbg"
+_SMALL = ("-Xms64m", "-Xmx512m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
+_LOGGING = (
+    "-Dorg.slf4j.simpleLogger.defaultLogLevel=info",
+    "-Dorg.slf4j.simpleLogger.showDateTime=true",
+    "-Dorg.slf4j.simpleLogger.dateTimeFormat=HH:mm:ss.SSS",
+)
+_COMMON = {
+    "controller.listener.names": "CONTROLLER",
+    "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT",
+    "log.cleaner.backoff.ms": "100",
+    "log.cleaner.dedupe.buffer.size": "4194304",
+    "auto.create.topics.enable": "false",
+}
+_ALONE = {
+    "process.roles": "broker,controller",
+    "offsets.topic.num.partitions": "1",
+    "offsets.topic.replication.factor": "1",
+    "transaction.state.log.num.partitions": "1",
+    "transaction.state.log.replication.factor": "1",
+    "transaction.state.log.min.isr": "1",
+    "group.initial.rebalance.delay.ms": "0",
+}
+_IN_CLUSTER = {
+    "process.roles": "broker",
+    "auto.leader.rebalance.enable": "false",
+    "broker.heartbeat.interval.ms": "500",
+    "replica.fetch.wait.max.ms": str(FETCH_WAIT_MS),
+}
+
+# Waits until its input ends, which it does when the harness is gone, then ends the node.
+_WATCHMAN = 'read -r _; kill -9 "$1" 2>/dev/null; rm -rf "$2"'
+
+
+@dataclass(frozen=True, slots=True)
+class Broker:
+    """A broker that is running.
+
+    Attributes:
+        address: Host and port for clients.
+        data: Its log folder.
+    """
+
+    address: str
+    data: Path
+
+    def partition(self, topic: str) -> Path:
+        """The folder of the only partition of a topic."""
+        return self.data / f"{topic}-0"
+
+    def checkpoint(self, topic: str) -> int | None:
+        """The first dirty offset the cleaner stored for a topic; None before its first pass."""
+        entries = dict(
+            line.rsplit(" ", 1) for line in _entries(self.data / "cleaner-offset-checkpoint")
+        )
+        stored = entries.get(f"{topic} 0")
+        return None if stored is None else int(stored)
+
+    def epochs(self, topic: str) -> list[tuple[int, int]]:
+        """Epoch and start offset of each entry of the leader epoch cache of a replica on disk."""
+        lines = _entries(self.partition(topic) / "leader-epoch-checkpoint")
+        entries = [line.split() for line in lines]
+        return [(int(epoch), int(start)) for epoch, start in entries]
+
+
+def _entries(file: Path) -> list[str]:
+    """The entries of one of Kafka's checkpoint files; it is replaced as a whole.
+
+    It has a version, a count, and a line per entry (CheckpointFile).
+    """
+    try:
+        return file.read_text().splitlines()[2:]
+    except FileNotFoundError:
+        return []
+
+
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """A cluster that is running.
+
+    Attributes:
+        controller: Host and port of the controller.
+        brokers: The brokers by their ids.
+        processes: The processes of the brokers.
+    """
+
+    controller: str
+    brokers: dict[int, Broker]
+    processes: dict[int, subprocess.Popen[bytes]]
+
+    @contextmanager
+    def paused(self, broker: int) -> Iterator[None]:
+        """A broker stands still: it neither fetches nor answers, nor does its cleaner work.
+
+        On a busy machine its threads go on for some milliseconds after the signal; they are waited
+        for.
+
+        Raises:
+            BadInput: It does not stop in time, or is gone.
+        """
+        process = self.processes[broker]
+        process.send_signal(signal.SIGSTOP)
+        try:
+            await_that(
+                lambda: _has_stopped(process, broker),
+                f"broker {broker} to stand still",
+                patience_s=STOP_S,
+            )
+            yield
+        finally:
+            process.send_signal(signal.SIGCONT)
+
+
+def _has_stopped(process: subprocess.Popen[bytes], broker: int) -> bool:
+    """Whether all threads of a process stand still, since it was last asked."""
+    if process.poll() is not None:
+        raise BadInput(f"broker {broker} ended with status {process.returncode}")
+    return os.waitid(os.P_PID, process.pid, os.WSTOPPED | os.WNOHANG) is not None
+
+
+@contextmanager
+def running_broker(
+    jars: Sequence[Path], *, settings: Mapping[str, str] | None = None
+) -> Iterator[Broker]:
+    """Start a broker from the jars of a release; end it and remove its files afterwards.
+
+    Args:
+        jars: What `kafka_jars` gives.
+        settings: Settings of the broker beside the harness's own.
+
+    Raises:
+        BadInput: No Java, or the broker does not come up; the text has its last words.
+    """
+    clients, controller = _free_ports(2)
+    listens = {
+        "controller.quorum.voters": f"1@{_LOOPBACK}:{controller}",
+        "listeners": f"PLAINTEXT://{_LOOPBACK}:{clients},CONTROLLER://{_LOOPBACK}:{controller}",
+        "advertised.listeners": f"PLAINTEXT://{_LOOPBACK}:{clients}",
+    }
+    nodes = {1: {**_ALONE, **listens, **(settings or {})}}
+    with _running(jars, (), nodes, {1: clients}) as (folder, _):
+        yield Broker(f"{_LOOPBACK}:{clients}", folder / "data-1")
+
+
+@contextmanager
+def running_cluster(jars: Sequence[Path], logger: Path, *, kept: Path) -> Iterator[Cluster]:
+    """Start a cluster from the jars of a release; kill it and remove its files at the end.
+
+    Args:
+        jars: What `kafka_jars` gives.
+        logger: What `logger_jar` gives.
+        kept: The folder in which the nodes' logs are kept if the run fails.
+
+    Raises:
+        BadInput: No Java, or a node does not come up.
+    """
+    ports = dict(zip((CONTROLLER, *BROKERS), _free_ports(1 + len(BROKERS)), strict=True))
+    address = {node: f"{_LOOPBACK}:{port}" for node, port in ports.items()}
+    voters = {"controller.quorum.voters": f"{CONTROLLER}@{address[CONTROLLER]}"}
+    listens = f"CONTROLLER://{address[CONTROLLER]}"
+    nodes = {CONTROLLER: {**voters, "process.roles": "controller", "listeners": listens}}
+    for node in BROKERS:
+        listens = f"PLAINTEXT://{address[node]}"
+        clients = {"listeners": listens, "advertised.listeners": listens}
+        nodes[node] = {**voters, **_IN_CLUSTER, **clients}
+    with _running([*jars, logger], _LOGGING, nodes, ports) as (folder, processes):
+        brokers = {node: Broker(address[node], folder / f"data-{node}") for node in BROKERS}
+        try:
+            yield Cluster(address[CONTROLLER], brokers, processes)
+        except Exception:
+            shutil.rmtree(kept, ignore_errors=True)
+            kept.mkdir(parents=True)
+            for log in folder.glob("node-*.log"):
+                shutil.copy(log, kept / log.name)
+            raise
+
+
+@contextmanager
+def _running(
+    jars: Sequence[Path],
+    options: Sequence[str],
+    nodes: Mapping[int, Mapping[str, str]],
+    ports: Mapping[int, int],
+) -> Iterator[tuple[Path, dict[int, subprocess.Popen[bytes]]]]:
+    """Nodes with these settings, each listening on its port, in a folder that goes at the end."""
+    folder = Path(tempfile.mkdtemp(prefix="replog-nodes-"))
+    java = [java_command(), *_SMALL, *options, "-cp", ":".join(map(str, jars))]
+    try:
+        written = {node: _write(folder, node, settings) for node, settings in nodes.items()}
+        _format_storage(java, list(written.values()), folder)
+        with ExitStack() as stack:
+            processes = {
+                node: stack.enter_context(_node(java, path, folder / f"node-{node}.log", folder))
+                for node, path in written.items()
+            }
+            for node, process in processes.items():
+                _await_listening(process, ports[node], folder / f"node-{node}.log")
+            yield folder, processes
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _write(folder: Path, node: int, settings: Mapping[str, str]) -> Path:
+    """Write the settings of a node as a properties file."""
+    own = {"node.id": str(node), "log.dirs": str(folder / f"data-{node}")}
+    path = folder / f"node-{node}.properties"
+    lines = [f"{name}={value}\n" for name, value in {**_COMMON, **own, **settings}.items()]
+    path.write_text("".join(lines), encoding="utf-8")
+    return path
+
+
+def _free_ports(count: int) -> list[int]:
+    """Ports of loopback nobody listens on at the moment."""
+    with ExitStack() as stack:
+        sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
+        for bound in sockets:
+            bound.bind((_LOOPBACK, 0))
+        return [int(bound.getsockname()[1]) for bound in sockets]
+
+
+def _format_storage(java: Sequence[str], settings: Sequence[Path], folder: Path) -> None:
+    """Prepare the log folder of each node, as `kafka-storage.sh format` does, all at once."""
+    tool = ["kafka.tools.StorageTool", "format", "-t", _CLUSTER_ID, "-c"]
+    with ExitStack() as stack:
+        running = [
+            stack.enter_context(
+                subprocess.Popen(
+                    [*java, *tool, str(path)],
+                    stdout=subprocess.DEVNULL,
+                    stderr=subprocess.PIPE,
+                    text=True,
+                )
+            )
+            for path in settings
+        ]
+        for process in running:
+            stack.enter_context(_ended_at_the_end(process, folder))
+        try:
+            for process in running:
+                _, said = process.communicate(timeout=START_S)
+                if process.returncode != 0:
+                    raise BadInput(f"the broker's folder cannot be formatted: {_last_words(said)}")
+        except subprocess.TimeoutExpired:
+            raise BadInput(f"the broker's folder was not formatted in {START_S} s") from None
+
+
+@contextmanager
+def _node(
+    java: Sequence[str], settings: Path, output: Path, folder: Path
+) -> Iterator[subprocess.Popen[bytes]]:
+    """Start a node; kill it on leaving, paused or not."""
+    with output.open("wb") as said:
+        process = subprocess.Popen(
+            [*java, "kafka.Kafka", str(settings)],
+            stdin=subprocess.DEVNULL,
+            stdout=said,
+            stderr=subprocess.STDOUT,
+            cwd=folder,
+            start_new_session=True,  # Ctrl-C is the harness's: it ends the node itself
+        )
+    with _ended_at_the_end(process, folder):
+        yield process
+
+
+@contextmanager
+def _ended_at_the_end(process: subprocess.Popen[Any], folder: Path) -> Iterator[None]:
+    """Kill the node on leaving; a watchman does it if the harness is killed before."""
+    with subprocess.Popen(
+        ["sh", "-c", _WATCHMAN, "sh", str(process.pid), str(folder)],
+        stdin=subprocess.PIPE,
+        start_new_session=True,
+    ) as watchman:
+        try:
+            yield
+        finally:
+            process.kill()
+            process.wait()
+            watchman.kill()
+
+
+def _await_listening(process: subprocess.Popen[bytes], port: int, output: Path) -> None:
+    """Wait until a node takes connections."""
+    end = time.monotonic() + START_S
+    while time.monotonic() < end:
+        if process.poll() is not None:
+            words = _last_words(output.read_text(encoding="utf-8", errors="replace"))
+            raise BadInput(f"the broker ended with status {process.returncode}: {words}")
+        try:
+            with socket.create_connection((_LOOPBACK, port), timeout=1):
+                return
+        except OSError:
+            time.sleep(POLL_S)
+    raise BadInput(f"the broker does not listen on port {port} after {START_S} s")
+
+
+def _last_words(output: str) -> str:
+    """The last line a node said, SLF4J's complaints left out."""
+    lines = [line for line in output.splitlines() if line.strip() and "SLF4J" not in line]
+    return lines[-1].strip() if lines else "it said nothing"
+
+
+def await_that(
+    happened: Callable[[], bool],
+    what: str,
+    *,
+    patience_s: float,
+    last: Callable[[], object] | None = None,
+) -> None:
+    """Wait until something has happened.
+
+    Args:
+        happened: Whether it has; asked again and again.
+        what: What is waited for.
+        patience_s: For how long at most.
+        last: Says the state it is in instead, for the error.
+
+    Raises:
+        BadInput: It has not in time; the text says what is so instead.
+    """
+    until = time.monotonic() + patience_s
+    while not happened():
+        if time.monotonic() > until:
+            instead = "" if last is None else f"; last seen: {last()}"
+            raise BadInput(f"waited {patience_s:.0f} s in vain for {what}{instead}")
+        time.sleep(POLL_S)
