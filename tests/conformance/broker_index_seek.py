@@ -37,6 +37,7 @@ from tests.conformance.broker_run import (
     BrokerRun,
     Say,
     await_horizons,
+    awaited_pass,
     begun_log_file,
     now_ms,
 )
@@ -199,27 +200,14 @@ class _Topic:
         before = read_raw(self._partition)
         from_ms = now_ms()
         self._administrator.change(self.name, change)
-        await_that(
-            lambda: self._broker.checkpoint(self.name) == reached,
-            f"the cleaner's checkpoint {reached} of {self.name}",
-            patience_s=PATIENCE_S,
-            last=lambda: self._broker.checkpoint(self.name),
-        )
-        to_ms = now_ms()
+        step = {
+            "first_dirty_offset": first_dirty,
+            "upper_bound": before.segments[-1].base_offset,
+            "map_capacity": KEYS_IN_MAP,
+        }
         steps = self._document["steps"]
-        steps.append(
-            {
-                "op": "clean",
-                "now_ms": from_ms,
-                "first_dirty_offset": first_dirty,
-                "upper_bound": before.segments[-1].base_offset,
-                "map_capacity": KEYS_IN_MAP,
-            }
-        )
-        known = self._administrator.last_sequences(self.name)
-        after = read_raw(self._partition)
-        number = len(steps) - 1
-        self._passes.append(BrokerPass(number, from_ms, to_ms, before, after, known, reached))
+        watched = (self._broker, self._administrator, self.name)
+        self._passes.append(awaited_pass(*watched, steps, step, before, from_ms, reached))
 
 
 @dataclass(frozen=True, slots=True)

@@ -246,25 +246,10 @@ class _Driver:
         begin()
         self._note_appends()
         bound = bases_in(self._partition)[-1]
-        await_that(
-            lambda: self._broker.checkpoint(TOPIC) == bound,
-            f"the cleaner's checkpoint {bound}",
-            patience_s=PATIENCE_S,
-            last=lambda: self._broker.checkpoint(TOPIC),
-        )
-        to_ms = now_ms()
+        step = {"first_dirty_offset": self._bound, "upper_bound": bound}
         steps = self.document["steps"]
-        steps.append(
-            {
-                "op": "clean",
-                "now_ms": from_ms,
-                "first_dirty_offset": self._bound,
-                "upper_bound": bound,
-            }
-        )
-        known = self._administrator.last_sequences(TOPIC)
-        after = read_raw(self._partition)
-        self.passes.append(BrokerPass(len(steps) - 1, from_ms, to_ms, before, after, known, bound))
+        watched = (self._broker, self._administrator, TOPIC)
+        self.passes.append(awaited_pass(*watched, steps, step, before, from_ms, bound))
         self._bound = bound
 
     def _nothing_is_cleaned(self) -> bool:
@@ -272,6 +257,41 @@ class _Driver:
         self._note_appends()
         time.sleep(_HOLD_S)
         return self._broker.checkpoint(TOPIC) == self._bound
+
+
+def awaited_pass(
+    broker: Broker,
+    administrator: Administrator,
+    topic: str,
+    steps: list[Json],
+    step: Json,
+    before: RawLog,
+    from_ms: int,
+    reached: int,
+) -> BrokerPass:
+    """Wait for a pass that was made possible, and note it as a step of the log file.
+
+    Args:
+        broker: The broker.
+        administrator: Asks it what it knows of producers.
+        topic: The topic that is cleaned.
+        steps: Those of the log file, which get one more.
+        step: Its bounds, and what else the pass is given.
+        before: What was on the disk before the pass.
+        from_ms: The time before it was made possible.
+        reached: The checkpoint that it ends at.
+    """
+    await_that(
+        lambda: broker.checkpoint(topic) == reached,
+        f"the cleaner's checkpoint {reached} of {topic}",
+        patience_s=PATIENCE_S,
+        last=lambda: broker.checkpoint(topic),
+    )
+    to_ms = now_ms()
+    steps.append({"op": "clean", "now_ms": from_ms, **step})
+    known = administrator.last_sequences(topic)
+    after = read_raw(broker.partition(topic))
+    return BrokerPass(len(steps) - 1, from_ms, to_ms, before, after, known, reached)
 
 
 def begun_log_file(raw: RawLog) -> Json:

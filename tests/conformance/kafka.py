@@ -227,9 +227,10 @@ class KafkaCleaner:
         batches: list[Answer] = []
         tombstones: list[int] = []
         for base, records in log.segments():
-            content = self._reader.segment(records, base_offset=base, controls=controls)
-            batches += content.batches
-            tombstones += content.tombstones
+            read = self._reader.batches(records, base_offset=base, controls=controls)
+            for batch, deletes in read:
+                batches.append(batch)
+                tombstones += deletes
         return {
             "batches": batches,
             "surviving_offsets": [at for batch in batches for at in batch["record_offsets"]],

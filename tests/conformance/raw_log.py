@@ -13,7 +13,7 @@ import jpype
 
 from tests.conformance.compare import Json
 from tests.conformance.jvm import java_class
-from tests.conformance.segment_reader import size_of
+from tests.conformance.segment_reader import SegmentReader, aborted, control_kinds, horizon_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,12 +21,12 @@ class RawSegment:
     """One segment: its base offset and its batches, in the form of a log file.
 
     Attributes:
-        sizes: Bytes of each batch; None where it is compressed.
+        answered: The batches in the form of an answer to a log file.
     """
 
     base_offset: int
     batches: tuple[Json, ...]
-    sizes: tuple[int | None, ...]
+    answered: tuple[Json, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,20 +55,7 @@ class RawLog:
 
     def answered(self) -> list[Json]:
         """The batches in the form of an answer to a log file."""
-        return [
-            {
-                "base_offset": batch["base_offset"],
-                "last_offset": batch["last_offset"],
-                "record_offsets": [record["offset"] for record in batch["records"]],
-                "delete_horizon_ms": batch["delete_horizon_ms"],
-                "control": batch["control"],
-                "max_timestamp_ms": batch["timestamp_ms"],
-                "size_bytes": size,
-                "segment": segment.base_offset,
-            }
-            for segment in self.segments
-            for batch, size in zip(segment.batches, segment.sizes, strict=True)
-        ]
+        return [batch for segment in self.segments for batch in segment.answered]
 
 
 def read_raw(partition: Path) -> RawLog:
@@ -76,8 +63,8 @@ def read_raw(partition: Path) -> RawLog:
 
     No cleaner may be at work on it meanwhile: files would be swapped under the reader.
     """
-    aborted = tuple(entry for file in _files(partition) for entry in _aborted(file))
-    return RawLog(tuple(read_segments(partition)), aborted)
+    index = tuple(entry for file in _files(partition) for entry in _aborted(file))
+    return RawLog(tuple(read_segments(partition)), index)
 
 
 def read_segments(partition: Path, *, since: int = 0) -> list[RawSegment]:
@@ -99,15 +86,16 @@ def _segment(file: Path) -> RawSegment:
     mutable = False
     opened = records.open(jpype.java.io.File(str(file)), mutable)
     try:
-        batches = list(opened.batches())
-        written = tuple(_batch(batch) for batch in batches)
-        return RawSegment(int(file.stem), written, tuple(size_of(batch) for batch in batches))
+        batches = tuple(_batch(batch) for batch in opened.batches())
+        controls = {batch["last_offset"]: batch["control"] for batch in batches}
+        base = int(file.stem)
+        read = SegmentReader().batches(opened, base_offset=base, controls=controls)
+        return RawSegment(base, batches, tuple(answer for answer, _ in read))
     finally:
         opened.closeHandlers()
 
 
 def _batch(batch: Any) -> Json:
-    horizon = batch.deleteHorizonMs()
     records = [_record(record, control=bool(batch.isControlBatch())) for record in batch]
     control = None
     if batch.isControlBatch():
@@ -122,7 +110,7 @@ def _batch(batch: Any) -> Json:
         "transactional": bool(batch.isTransactional()),
         "control": control,
         "timestamp_ms": int(batch.maxTimestamp()),
-        "delete_horizon_ms": int(horizon.getAsLong()) if horizon.isPresent() else None,
+        "delete_horizon_ms": horizon_of(batch),
         "records": records,
     }
 
@@ -136,10 +124,7 @@ def _record(record: Any, *, control: bool) -> Json:
         "headers": [],
     }
     if control:
-        kinds = java_class(
-            "common.record.internal.ControlRecordType", "common.record.ControlRecordType"
-        )
-        written["marker"] = str(kinds.parse(record.key()).name())
+        written["marker"] = str(control_kinds().parse(record.key()).name())
     return written
 
 
@@ -157,14 +142,6 @@ def _aborted(file: Path) -> list[Json]:
     index = java_class("storage.internals.log.TransactionIndex")
     opened = index(jpype.JLong(int(file.stem)), jpype.java.io.File(str(path)))
     try:
-        return [
-            {
-                "producer_id": int(entry.producerId()),
-                "first_offset": int(entry.firstOffset()),
-                "last_offset": int(entry.lastOffset()),
-                "last_stable_offset": int(entry.lastStableOffset()),
-            }
-            for entry in opened.allAbortedTxns()
-        ]
+        return [aborted(entry) for entry in opened.allAbortedTxns()]
     finally:
         opened.close()

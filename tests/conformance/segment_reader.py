@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, NamedTuple
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 from tests.conformance.jvm import java_class
 
@@ -13,25 +13,21 @@ Answer = dict[str, Any]
 """One object of the JSON output: a batch, a step, the whole answer."""
 
 
-class SegmentContent(NamedTuple):
-    """The batches of one segment as the output lists them, and which of its records are deletes."""
-
-    batches: list[Answer]
-    tombstones: list[int]
+def control_kinds() -> Any:
+    """Kafka's `ControlRecordType`."""
+    return java_class("common.record.internal.ControlRecordType", "common.record.ControlRecordType")
 
 
 class SegmentReader:
     """Reads Kafka's `FileRecords`."""
 
     def __init__(self) -> None:
-        self._marker = java_class(
-            "common.record.internal.ControlRecordType", "common.record.ControlRecordType"
-        )
+        self._kinds = control_kinds()
 
-    def segment(
+    def batches(
         self, records: Any, *, base_offset: int, controls: Mapping[int, str]
-    ) -> SegmentContent:
-        """All batches of a segment.
+    ) -> Iterator[tuple[Answer, list[int]]]:
+        """All batches of a segment as answers have them, each with the offsets of its deletes.
 
         Args:
             records: Kafka's `FileRecords` of the segment.
@@ -39,36 +35,30 @@ class SegmentReader:
             controls: What control batch was written at which last offset. An emptied control batch
                 has lost its record and with it the difference between a commit and an abort.
         """
-        batches: list[Answer] = []
-        tombstones: list[int] = []
         for batch in records.batches():
-            offsets = []
-            control = None
             last_offset = int(batch.lastOffset())
             is_control = bool(batch.isControlBatch())
-            if is_control:
-                control = controls[last_offset]
+            control = controls[last_offset] if is_control else None
+            offsets, tombstones = [], []
             for record in batch:
-                offset = int(record.offset())
-                offsets.append(offset)
+                offsets.append(int(record.offset()))
                 if is_control:
-                    control = str(self._marker.parse(record.key()).name())
+                    control = str(self._kinds.parse(record.key()).name())
                 elif not record.hasValue():
-                    tombstones.append(offset)
-            batches.append(
-                {
-                    "base_offset": int(batch.baseOffset()),
-                    "last_offset": last_offset,
-                    "record_offsets": offsets,
-                    "delete_horizon_ms": _horizon(batch),
-                    "control": control,
-                    "max_timestamp_ms": int(batch.maxTimestamp()),
-                    "size_bytes": size_of(batch),
-                    "segment": base_offset,
-                    **({} if batch.magic() >= CURRENT_MAGIC else {"magic": int(batch.magic())}),
-                }
-            )
-        return SegmentContent(batches, tombstones)
+                    tombstones.append(offsets[-1])
+            answer = {
+                "base_offset": int(batch.baseOffset()),
+                "last_offset": last_offset,
+                "record_offsets": offsets,
+                "delete_horizon_ms": horizon_of(batch),
+                "control": control,
+                "max_timestamp_ms": int(batch.maxTimestamp()),
+                # That of a compressed one depends on a library.
+                "size_bytes": None if batch.isCompressed() else int(batch.sizeInBytes()),
+                "segment": base_offset,
+                **({} if batch.magic() >= CURRENT_MAGIC else {"magic": int(batch.magic())}),
+            }
+            yield answer, tombstones
 
 
 def aborted(transaction: Any) -> Answer:
@@ -81,12 +71,7 @@ def aborted(transaction: Any) -> Answer:
     }
 
 
-def size_of(batch: Any) -> int | None:
-    """Bytes of a batch of Kafka's; None where they depend on a library: of a compressed one."""
-    return None if batch.isCompressed() else int(batch.sizeInBytes())
-
-
-def _horizon(batch: Any) -> int | None:
+def horizon_of(batch: Any) -> int | None:
     """None in a release that has no horizons, which came with KIP-534."""
     if not hasattr(batch, "deleteHorizonMs"):
         return None
