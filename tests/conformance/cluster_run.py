@@ -6,7 +6,6 @@ releases that they speak of.
 
 from __future__ import annotations
 
-import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
@@ -26,7 +25,7 @@ from tests.conformance.cluster_moments import Differs, Witness
 from tests.conformance.cluster_tombstone import drive_tombstones
 from tests.conformance.cluster_topic import Say
 from tests.conformance.compare import Json
-from tests.conformance.jars import KAFKA_VERSION, kafka_jars, logger_jar
+from tests.conformance.jars import KAFKA_VERSION, kafka_jars
 from tests.conformance.jvm import start_jvm
 from tests.conformance.nodes import BROKERS, Cluster, running_cluster
 from tests.conformance.recordings import CLUSTERS as RECORDINGS
@@ -65,40 +64,28 @@ class ClusterResult:
         return f"real cluster, Kafka {self.version}: {self.difference or agree}"
 
 
-def run_on_cluster(
-    version: str, *, kept: Path | None = None, say: Say = lambda text: None
-) -> ClusterResult:
-    """Run the stories of a release on a cluster of its own.
-
-    Args:
-        version: One of `CLUSTERS`.
-        kept: Where the nodes' logs are kept if anything fails; default a new temporary folder.
-        say: Takes what the run does now.
+def run_on_cluster(version: str, *, say: Say = lambda text: None) -> ClusterResult:
+    """Run the stories of a release, one of `CLUSTERS`, on a cluster of its own.
 
     Raises:
         BadInput: The cluster does not start, or does not do in time what is waited for.
     """
     begun = time.monotonic()
-    jars, logger = kafka_jars(version), logger_jar()
+    jars = kafka_jars(version)
     start_jvm()
-    folder = kept or Path(tempfile.gettempdir()) / f"replog-cluster-{version}"
-    logs = f"; the logs of the nodes: {folder}"
     seen: dict[str, dict[str, Json]] = {}
     difference = None
     try:
         say(f"Kafka {version}: starting a controller and three brokers")
-        with (
-            running_cluster(jars, logger, kept=folder) as cluster,
-            closing(ClusterAdministrator(cluster)) as admin,
-        ):
+        with running_cluster(jars) as cluster, closing(ClusterAdministrator(cluster)) as admin:
             admin.await_live(BROKERS)
             for drive in CLUSTERS[version]:
                 for witness in drive(cluster, admin, say):
                     seen[witness.story] = witness.seen
     except Differs as found:
-        difference = f"{found}{logs}"
+        difference = str(found)
     except (BadInput, jpype.JException) as error:
-        raise BadInput(f"Kafka {version}: {error}{logs}") from None
+        raise BadInput(f"Kafka {version}: {error}") from None
     return ClusterResult(version, seen, difference, time.monotonic() - begun)
 
 

@@ -24,25 +24,16 @@ IVY_SETTINGS = "REPLOG_IVY_SETTINGS"
 JAVA_ADVICE = "Kafka needs Java 17 or newer; on Debian: apt-get install openjdk-17-jre-headless"
 _VERSION = re.compile(r"\d+(\.\d+){2,3}")
 _KAFKA = "kafka_2.13"
-_LOGGER_VERSION = "1.7.36"
 _PATIENCE_S = 900
 _COMMAND = ("-confs", "default", "-warn", "-cache", "ivy")
 _PATTERN = "jars/[artifact]-[revision](-[classifier]).[ext]"
 
 
-def kafka_jars(
-    version: str = KAFKA_VERSION, *, cache: Path | None = None, ivy_settings: Path | None = None
-) -> list[Path]:
+def kafka_jars(version: str = KAFKA_VERSION) -> list[Path]:
     """The jars of the broker of a Kafka release (`kafka_2.13`) and of all it needs to run.
 
-    They are downloaded when the cache folder does not have them, all or none.
-
-    Args:
-        version: A release, such as `4.3.1`.
-        cache: The folder that holds one folder `kafka-<version>` for each release; default
-            `replog` in `$XDG_CACHE_HOME`, else in `~/.cache`.
-        ivy_settings: An Ivy settings file in place of Maven Central; default the one that the
-            environment variable `REPLOG_IVY_SETTINGS` names, if it does.
+    They are downloaded when the folder `kafka-<version>` of the cache does not have them, all or
+    none; from the mirror of the Ivy settings file that `REPLOG_IVY_SETTINGS` names, if it does.
 
     Returns:
         The jar files, sorted by name.
@@ -52,39 +43,13 @@ def kafka_jars(
     """
     if not _VERSION.fullmatch(version):
         raise BadInput(f"Kafka {version}: not a release; give a version such as {KAFKA_VERSION}")
-    folder = (cache or default_cache()) / f"kafka-{version}"
+    folder = default_cache() / f"kafka-{version}"
     if not folder.is_dir():
-        module = ("org.apache.kafka", _KAFKA, version)
-        _download(module, folder, ivy_settings or _settings_of_environment())
+        _download(version, folder)
     jars = sorted(folder.glob("*.jar"))
-    if not any(jar.name == f"kafka_2.13-{version}.jar" for jar in jars):
-        raise BadInput(
-            f"{folder}: has no kafka_2.13-{version}.jar; remove the folder and try again"
-        )
+    if not any(jar.name == f"{_KAFKA}-{version}.jar" for jar in jars):
+        raise BadInput(f"{folder}: has no {_KAFKA}-{version}.jar; remove the folder and try again")
     return jars
-
-
-def logger_jar(*, cache: Path | None = None, ivy_settings: Path | None = None) -> Path:
-    """A logger that writes to stderr, for brokers that are to say what they do.
-
-    Releases come without one. It belongs to the SLF4J 1.7 that 3.8.0 and 4.3.1 log through.
-
-    Args:
-        cache: As for `kafka_jars`.
-        ivy_settings: As for `kafka_jars`.
-
-    Raises:
-        BadInput: As `kafka_jars`.
-    """
-    name = f"slf4j-simple-{_LOGGER_VERSION}"
-    folder = (cache or default_cache()) / name
-    if not folder.is_dir():
-        module = ("org.slf4j", "slf4j-simple", _LOGGER_VERSION)
-        _download(module, folder, ivy_settings or _settings_of_environment())
-    jar = folder / f"{name}.jar"
-    if not jar.is_file():
-        raise BadInput(f"{folder}: has no {jar.name}; remove the folder and try again")
-    return jar
 
 
 def default_cache() -> Path:
@@ -107,47 +72,32 @@ def java_command() -> str:
     return found
 
 
-def _settings_of_environment() -> Path | None:
-    named = os.environ.get(IVY_SETTINGS)
-    return Path(named) if named else None
-
-
-def _download(module: tuple[str, str, str], folder: Path, settings: Path | None) -> None:
+def _download(version: str, folder: Path) -> None:
     """Fetch into a temporary folder beside `folder` and rename it when all is there."""
     command = [java_command(), "-jar", str(_ivy_jar()), *_COMMAND]
-    if settings is not None:
-        if not settings.is_file():
-            raise BadInput(f"{settings}: no such Ivy settings file")
-        command += ["-settings", str(settings.resolve())]
-    command += ["-dependency", *module, "-retrieve", _PATTERN]
+    settings = os.environ.get(IVY_SETTINGS)
+    if settings:
+        command += ["-settings", str(Path(settings).resolve())]
+    command += ["-dependency", "org.apache.kafka", _KAFKA, version, "-retrieve", _PATTERN]
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix=".download-", dir=folder.parent) as work:
-            _run(command, module, Path(work))
-            _put(Path(work) / "jars", folder)
+            _run(command, version, Path(work))
+            (Path(work) / "jars").rename(folder)
     except OSError as error:
-        raise BadInput(f"{folder}: cannot be written: {error.strerror or error}") from None
-
-
-def _put(jars: Path, folder: Path) -> None:
-    try:
-        jars.rename(folder)
-    except OSError:
         if not folder.is_dir():  # otherwise somebody else was faster, and has the same jars
-            raise
+            raise BadInput(f"{folder}: cannot be written: {error.strerror or error}") from None
 
 
-def _run(command: list[str], module: tuple[str, str, str], work: Path) -> None:
-    _, name, version = module
-    what = f"Kafka {version}" if name == _KAFKA else f"{name} {version}"
+def _run(command: list[str], version: str, work: Path) -> None:
     try:
         done = subprocess.run(
             command, cwd=work, capture_output=True, text=True, timeout=_PATIENCE_S, check=False
         )
     except subprocess.TimeoutExpired:
-        raise BadInput(f"{what}: not downloaded in {_PATIENCE_S} s") from None
+        raise BadInput(f"Kafka {version}: not downloaded in {_PATIENCE_S} s") from None
     if done.returncode != 0 or not (work / "jars").is_dir():
-        raise BadInput(f"{what}: {_reason(done.stdout + done.stderr, version)}")
+        raise BadInput(f"Kafka {version}: {_reason(done.stdout + done.stderr, version)}")
 
 
 def _reason(output: str, version: str) -> str:

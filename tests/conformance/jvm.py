@@ -15,12 +15,11 @@ OPTIONS = ("-Xss1m", "-Xmx1g", "-Xrs", "-XX:+UseSerialGC", "-Djava.awt.headless=
 _running: list[str] = []
 
 
-def start_jvm(version: str = KAFKA_VERSION, *, cache: Path | None = None) -> None:
+def start_jvm(version: str = KAFKA_VERSION) -> None:
     """Start Java with the jars of a Kafka release; does nothing when that was done before.
 
     Args:
         version: The release, such as `4.3.1`. A process can have one only.
-        cache: Where the jars are kept, as for `kafka_jars`.
 
     Raises:
         BadInput: Java runs with another release, is too old, is missing; or there are no jars.
@@ -30,7 +29,7 @@ def start_jvm(version: str = KAFKA_VERSION, *, cache: Path | None = None) -> Non
     if jpype.isJVMStarted():
         has = f"Kafka {_running[0]}" if _running else "other classes"
         raise BadInput(f"Kafka {version}: this process runs Java with {has}; start another process")
-    jars = kafka_jars(version, cache=cache)
+    jars = kafka_jars(version)
     try:
         jpype.startJVM(
             str(_library()), *OPTIONS, classpath=[str(jar) for jar in jars], interrupt=False

@@ -57,9 +57,6 @@ OUT_OF_ORDER = "The last offset of appended transactions must increase"
 KNOWN_FAILURES = (OUT_OF_ORDER, "Empty batches are only supported for magic v2 and above")
 """What a pass may end with in the middle, so that the partition is marked uncleanable."""
 
-KEPT = -2
-"""In place of a modification time: segments keep those that they have."""
-
 
 class SegmentTimes:
     """Modification times of segments, where the log file gives some.
@@ -95,14 +92,13 @@ class KafkaCleaner:
 
     Args:
         version: The Kafka release. A process can have one only.
-        cache: Where its jars are kept, as for `kafka_jars`.
 
     Raises:
         BadInput: There is no Java, no such release, or it cannot be driven.
     """
 
-    def __init__(self, version: str = KAFKA_VERSION, *, cache: Path | None = None) -> None:
-        start_jvm(version, cache=cache)
+    def __init__(self, version: str = KAFKA_VERSION) -> None:
+        start_jvm(version)
         self.version = version
         self._kafka: Kafka = LegacyKafka() if version.startswith("2.8.") else Kafka()
         self._writer = BatchWriter()
@@ -158,21 +154,16 @@ class KafkaCleaner:
             log.note_epochs(_epoch_starts(document["segments"]))
             told = _HighWatermark(log)
             steps = []
-            most_keys = _records(document) + 1
-            uncleanable = False
+            cleaner = _Cleaner(log, most_keys=_records(document) + 1)
             times = SegmentTimes(document["segments"], home)
             for step in document["steps"]:
                 if step["op"] == "clean":
                     modified_ms = _given(rules, "segment_last_modified_ms", int(step["now_ms"]))
                     times.set([base for base, _ in log.segments()], modified_ms)
-                    given = {**rules, **({"segment_last_modified_ms": KEPT} if times.given else {})}
-                    own = _clean(
-                        log, step, most_keys=most_keys, rules=given, uncleanable=uncleanable
-                    )
-                    uncleanable = "uncleanable" in own
+                    own = cleaner.clean(step, None if times.given else modified_ms)
                 else:
                     own = self._step(log, step, controls)
-                    uncleanable = uncleanable and step["op"] != "reload"
+                    cleaner.uncleanable &= step["op"] != "reload"
                 told.follow(step)
                 steps.append({**own, **self._state(log, controls)})
             return {"steps": steps}
@@ -266,81 +257,76 @@ class _HighWatermark:
         self._log.set_high_watermark(self._offset)
 
 
-def _clean(
-    log: DiskLog,
-    step: Mapping[str, Any],
-    *,
-    most_keys: int,
-    rules: Mapping[str, Any],
-    uncleanable: bool,
-) -> Answer:
-    """Run a pass, unless an earlier one failed (LogCleanerManager.markPartitionUncleanable)."""
-    if step.get("upper_bound") is None:
-        return _clean_if_due(log, step, most_keys=most_keys, rules=rules, uncleanable=uncleanable)
-    first_dirty, wanted = int(step["first_dirty_offset"]), int(step["upper_bound"])
-    bases = [base for base, _ in log.segments()]
-    bound = max((base for base in bases if base <= wanted), default=bases[0])
-    now_ms = int(step["now_ms"])
-    modified_ms = _given(rules, "segment_last_modified_ms", now_ms)
-    parameters = PassParameters(
-        now_ms,
-        max(first_dirty, bases[0]),  # as LogCleanerManager.cleanableOffsets has it
-        bound,
-        delete_horizon_ms=step.get("delete_horizon_ms"),
-        last_modified_ms=None if modified_ms == KEPT else modified_ms,
-    )
-    capacity = _given(step, "map_capacity", most_keys)
-    offset_map = step.get("offset_map")
-    done = KafkaPass(first_dirty, 0, 0, 0, ran=False)
-    given = offset_map is not None or bool(step.get("forced_rescan"))
-    try:
-        if given and not uncleanable:
-            known = {key.encode(): int(at) for key, at in (offset_map or {}).items()}
-            done = log.clean_by(parameters, known, int(step["map_latest_offset"]))
-        elif parameters.first_dirty_offset < bound and capacity > 0 and not uncleanable:
-            # Kafka's manager starts no other pass, and its cleaner refuses a map without room.
-            done = log.clean(parameters, capacity=capacity)
-    except jpype.JException as error:
-        _check_known(error)
-        log.note_uncleanable()
-        uncleanable = True
-    if done.ran and done.next_dirty_offset > bases[0]:
-        log.note_checkpoint(done.next_dirty_offset)  # else no segment was covered
-    answer = _counts(done)
-    if uncleanable:
-        answer["uncleanable"] = True
-    return answer if bound == wanted else {**answer, "effective_upper_bound": bound}
+class _Cleaner:
+    """The cleaning passes over a log; after one that failed there is none before a reload.
 
+    Source: LogCleanerManager.markPartitionUncleanable.
+    """
 
-def _clean_if_due(
-    log: DiskLog,
-    step: Mapping[str, Any],
-    *,
-    most_keys: int,
-    rules: Mapping[str, Any],
-    uncleanable: bool,
-) -> Answer:
-    """A pass that Kafka's manager decides about."""
-    now_ms = int(step["now_ms"])
-    modified_ms = _given(rules, "segment_last_modified_ms", now_ms)
-    parameters = PassParameters(
-        now_ms,
-        0,
-        0,
-        delete_horizon_ms=step.get("delete_horizon_ms"),
-        last_modified_ms=None if modified_ms == KEPT else modified_ms,
-    )
-    capacity = _given(step, "map_capacity", most_keys)
-    due = log.due(parameters)
-    done = KafkaPass(due.first_dirty_offset, 0, 0, 0, ran=False)
-    failed = False
-    try:
-        done = log.clean_if_due(parameters, capacity=capacity) or done
-    except jpype.JException as error:
-        _check_known(error)
-        failed = True
-    answer = {**due._asdict(), **_counts(done), "selected": done.ran or failed}
-    return {**answer, "uncleanable": True} if failed or uncleanable else answer
+    def __init__(self, log: DiskLog, most_keys: int) -> None:
+        self._log = log
+        self._most_keys = most_keys
+        self.uncleanable = False
+
+    def clean(self, step: Mapping[str, Any], modified_ms: int | None) -> Answer:
+        """The pass of a step, with the time at which all segments were modified, if it is one."""
+        given = PassParameters(
+            int(step["now_ms"]),
+            0,
+            0,
+            delete_horizon_ms=step.get("delete_horizon_ms"),
+            last_modified_ms=modified_ms,
+        )
+        if step.get("upper_bound") is None:
+            answer = self._if_due(step, given)
+        else:
+            answer = self._between(step, given)
+        return {**answer, "uncleanable": True} if self.uncleanable else answer
+
+    def _between(self, step: Mapping[str, Any], given: PassParameters) -> Answer:
+        """A pass between bounds; the upper one is rounded down to the base of a segment."""
+        first_dirty, wanted = int(step["first_dirty_offset"]), int(step["upper_bound"])
+        bases = [base for base, _ in self._log.segments()]
+        bound = max((base for base in bases if base <= wanted), default=bases[0])
+        start = max(first_dirty, bases[0])  # as LogCleanerManager.cleanableOffsets has it
+        given = given._replace(first_dirty_offset=start, upper_bound=bound)
+        nothing = KafkaPass(first_dirty, 0, 0, 0, ran=False)
+        done = nothing if self.uncleanable else self._pass(step, given, nothing)
+        if done.ran and done.next_dirty_offset > bases[0]:
+            self._log.note_checkpoint(done.next_dirty_offset)  # else no segment was covered
+        answer = _counts(done)
+        return answer if bound == wanted else {**answer, "effective_upper_bound": bound}
+
+    def _pass(
+        self, step: Mapping[str, Any], given: PassParameters, nothing: KafkaPass
+    ) -> KafkaPass:
+        offset_map, capacity = step.get("offset_map"), self._capacity(step)
+        try:
+            if offset_map is not None or step.get("forced_rescan"):
+                known = {key.encode(): int(at) for key, at in (offset_map or {}).items()}
+                return self._log.clean_by(given, known, int(step["map_latest_offset"]))
+            if given.first_dirty_offset < given.upper_bound and capacity > 0:
+                # Kafka's manager starts no other pass, and its cleaner refuses a map without room.
+                return self._log.clean(given, capacity=capacity)
+        except jpype.JException as error:
+            _check_known(error)
+            self._log.note_uncleanable()
+            self.uncleanable = True
+        return nothing
+
+    def _if_due(self, step: Mapping[str, Any], given: PassParameters) -> Answer:
+        """A pass that Kafka's manager decides about."""
+        due = self._log.due(given)
+        done, failed = KafkaPass(due.first_dirty_offset, 0, 0, 0, ran=False), False
+        try:
+            done = self._log.clean_if_due(given, capacity=self._capacity(step)) or done
+        except jpype.JException as error:
+            _check_known(error)
+            failed = self.uncleanable = True
+        return {**due._asdict(), **_counts(done), "selected": done.ran or failed}
+
+    def _capacity(self, step: Mapping[str, Any]) -> int:
+        return _given(step, "map_capacity", self._most_keys)
 
 
 def _check_known(error: jpype.JException) -> None:
@@ -427,20 +413,10 @@ def main(arguments: Sequence[str]) -> int:
         sys.stderr.write("usage: python -m tests.conformance.kafka FILE [KAFKA-VERSION]\n")
         return 2
     try:
-        with Path(arguments[0]).open(encoding="utf-8") as file:
-            document = json.load(file)
+        document = json.loads(Path(arguments[0]).read_text(encoding="utf-8"))
         answer = KafkaCleaner(*arguments[1:]).answer(document)
-    except BadInput as error:
-        sys.stderr.write(f"{error}\n")
-        return 2
-    except OSError as error:
-        sys.stderr.write(f"{arguments[0]}: {error.strerror or error}\n")
-        return 2
-    except ValueError as error:
+    except (BadInput, OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         sys.stderr.write(f"{arguments[0]}: {error}\n")
-        return 2
-    except (KeyError, TypeError, AttributeError) as error:
-        sys.stderr.write(f"{arguments[0]}: no log file: {type(error).__name__}: {error}\n")
         return 2
     json.dump(answer, sys.stdout, indent=1)
     sys.stdout.write("\n")

@@ -36,11 +36,6 @@ POLL_S = 0.05
 _LOOPBACK = "127.0.0.1"
 _CLUSTER_ID = "cmVwbG9nLWNvbmZvcm1hbg"
 _SMALL = ("-Xms64m", "-Xmx512m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
-_LOGGING = (
-    "-Dorg.slf4j.simpleLogger.defaultLogLevel=info",
-    "-Dorg.slf4j.simpleLogger.showDateTime=true",
-    "-Dorg.slf4j.simpleLogger.dateTimeFormat=HH:mm:ss.SSS",
-)
 _COMMON = {
     "controller.listener.names": "CONTROLLER",
     "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT",
@@ -174,18 +169,16 @@ def running_broker(
         "advertised.listeners": f"PLAINTEXT://{_LOOPBACK}:{clients}",
     }
     nodes = {1: {**_ALONE, **listens, **(settings or {})}}
-    with _running(jars, (), nodes, {1: clients}) as (folder, _):
+    with _running(jars, nodes, {1: clients}) as (folder, _):
         yield Broker(f"{_LOOPBACK}:{clients}", folder / "data-1")
 
 
 @contextmanager
-def running_cluster(jars: Sequence[Path], logger: Path, *, kept: Path) -> Iterator[Cluster]:
+def running_cluster(jars: Sequence[Path]) -> Iterator[Cluster]:
     """Start a cluster from the jars of a release; kill it and remove its files at the end.
 
     Args:
         jars: What `kafka_jars` gives.
-        logger: What `logger_jar` gives.
-        kept: The folder in which the nodes' logs are kept if the run fails.
 
     Raises:
         BadInput: No Java, or a node does not come up.
@@ -199,28 +192,20 @@ def running_cluster(jars: Sequence[Path], logger: Path, *, kept: Path) -> Iterat
         listens = f"PLAINTEXT://{address[node]}"
         clients = {"listeners": listens, "advertised.listeners": listens}
         nodes[node] = {**voters, **_IN_CLUSTER, **clients}
-    with _running([*jars, logger], _LOGGING, nodes, ports) as (folder, processes):
+    with _running(jars, nodes, ports) as (folder, processes):
         brokers = {node: Broker(address[node], folder / f"data-{node}") for node in BROKERS}
-        try:
-            yield Cluster(address[CONTROLLER], brokers, processes)
-        except Exception:
-            shutil.rmtree(kept, ignore_errors=True)
-            kept.mkdir(parents=True)
-            for log in folder.glob("node-*.log"):
-                shutil.copy(log, kept / log.name)
-            raise
+        yield Cluster(address[CONTROLLER], brokers, processes)
 
 
 @contextmanager
 def _running(
     jars: Sequence[Path],
-    options: Sequence[str],
     nodes: Mapping[int, Mapping[str, str]],
     ports: Mapping[int, int],
 ) -> Iterator[tuple[Path, dict[int, subprocess.Popen[bytes]]]]:
     """Nodes with these settings, each listening on its port, in a folder that goes at the end."""
     folder = Path(tempfile.mkdtemp(prefix="replog-nodes-"))
-    java = [java_command(), *_SMALL, *options, "-cp", ":".join(map(str, jars))]
+    java = [java_command(), *_SMALL, "-cp", ":".join(map(str, jars))]
     try:
         written = {node: _write(folder, node, settings) for node, settings in nodes.items()}
         _format_storage(java, list(written.values()), folder)
