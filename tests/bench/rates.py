@@ -11,8 +11,6 @@ from tests.bench.trees import Tree, workers
 CHUNK = 10
 """Scenarios of one turn: short enough that a disturbance meets all in the same way."""
 BARE_EVENTS = 50_000
-SHARES_OF = 60
-"""Scenarios of which it is told where their time goes."""
 
 
 def reference_mix(trees: list[Tree], count: int) -> dict[str, Any]:
@@ -38,11 +36,6 @@ def reference_mix(trees: list[Tree], count: int) -> dict[str, Any]:
                 for figure in ("seconds", "simulator_events", "events"):
                     totals[name][figure] += answer[figure]
                 digests[name] += answer["digests"]
-        shares = {
-            process.name: _shares(process.ask("shares", 0, SHARES_OF))
-            for process in processes
-            if process.name != "compiled"  # compiled code has no frames to look at
-        }
     if "compiled" in digests and digests["compiled"] != digests["pure"]:
         raise AssertionError("compiled and pure runs have different digests; `make compiled` first")
     names = [tree.name for tree in trees]
@@ -75,17 +68,6 @@ def reference_mix(trees: list[Tree], count: int) -> dict[str, Any]:
             for name in names
             if name != "before" and "before" in names
         },
-        "own_ms_per_scenario_by_sampling": shares,
-    }
-
-
-def _shares(answer: dict[str, Any]) -> dict[str, float]:
-    """Ms per scenario by package, most first; what C functions take counts for their callers."""
-    samples: dict[str, int] = answer["samples"]
-    each = answer["seconds"] * 1000 / SHARES_OF / max(1, sum(samples.values()))
-    return {
-        place: round(samples[place] * each, 2)
-        for place in sorted(samples, key=lambda place: -samples[place])
     }
 
 

@@ -1,26 +1,21 @@
 """One process that is measured: answers each line of its input with one line of JSON.
 
-`runs FIRST COUNT` runs scenarios of the reference mix, `shares FIRST COUNT` does so and says where
-the time goes, `bare COUNT` waits COUNT times in SimPy alone. It is started by its path under any
-interpreter and any `sim` on the path, so it imports nothing of this package.
+`runs FIRST COUNT` runs scenarios of the reference mix, `bare COUNT` waits COUNT times in SimPy
+alone. It is started by its path under any interpreter and any `sim` on the path, so it imports
+nothing of this package.
 """
 
 from __future__ import annotations
 
 import gc
 import json
-import signal
 import sys
 import time
-from collections import Counter
-from types import FrameType
 from typing import Any
 
 MIX = "reference"
 RULES = {"preset": "kafka-4.0", "delete_retention_ms": 1000}
 WARM_UP = 3
-SAMPLE_SECONDS = 0.001
-"""Of processor time, between two looks at where the process is."""
 
 
 class Runs:
@@ -55,30 +50,6 @@ class Runs:
             "digests": digests,
         }
 
-    def shares(self, first: int, count: int) -> dict[str, Any]:
-        """Processor seconds, and samples per place: where its innermost Python frame was."""
-        places: Counter[str] = Counter()
-
-        def look(_signal: int, frame: FrameType | None) -> None:
-            while frame is not None and frame.f_code.co_filename == "<string>":
-                frame = frame.f_back  # a constructor that Python has made up
-            if frame is not None:
-                places[_place(frame.f_code.co_filename)] += 1
-
-        signal.signal(signal.SIGPROF, look)
-        signal.setitimer(signal.ITIMER_PROF, SAMPLE_SECONDS, SAMPLE_SECONDS)
-        timed = self.timed(first, count)
-        signal.setitimer(signal.ITIMER_PROF, 0)
-        return {"seconds": timed["seconds"], "samples": dict(places)}
-
-
-def _place(path: str) -> str:
-    """The package of `sim`, or `simpy`, or the rest."""
-    _, inside, rest = path.rpartition("/sim/")
-    if inside:
-        return rest.split("/")[0].removesuffix(".py")
-    return "simpy" if "/simpy/" in path else "other"
-
 
 def bare(count: int) -> dict[str, Any]:
     """Processor seconds of SimPy alone: one process that waits `count` times."""
@@ -107,7 +78,7 @@ def main() -> None:
             answer = bare(*arguments)
         else:
             runs = runs or Runs()
-            answer = runs.timed(*arguments) if task == "runs" else runs.shares(*arguments)
+            answer = runs.timed(*arguments)
         print(json.dumps(answer), flush=True)
 
 
