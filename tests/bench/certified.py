@@ -14,21 +14,21 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
+import sim
 from sim.certify import Certificate, Refused, certify
 from sim.files.formats import LOG_FORMAT
-from sim.files.trace_file import TraceHeader, TraceVerdict, trace_lines
+from sim.files.trace_file import TraceVerdict, trace_lines
 from sim.rules import PRESETS
 from sim.rules.presets import settings_from
 from sim.scenario.generate import generate
 from sim.scenario.generate.mix import BUILT_IN_MIXES, Mix
 from sim.scenario.trace_header import header_of
 from sim.suite import format_of, scenario_files
-from sim.suite.running import run_file
 from sim.timed_run import run_scenario
 from sim.trace import Event
-from sim.trace.digest import digest_of
 
 HARDER: dict[str, Any] = {
     "power_losses": 0.7,
@@ -79,25 +79,20 @@ def random_runs(count: int, seed: int, *, small: bool = False) -> Iterator[Certi
         run = run_scenario(scenario, trace=events)
         told = tuple(violation._asdict() for violation in run.violations)
         verdict = TraceVerdict(run.verdict, run.reason, told, run.digest)
-        yield _certified(f"{mix}, {preset}, case {case}", header_of(scenario), events, verdict)
+        trace = b"".join(trace_lines(header_of(scenario), events, verdict))
+        yield _certified(f"{mix}, {preset}, case {case}", trace)
 
 
 def file_runs(folder: Path) -> Iterator[Certified]:
     """Every story and timed scenario below a folder."""
-    for path in scenario_files(folder):
-        if format_of(path) != LOG_FORMAT:
-            result = run_file(path, keep_events=True, describe=True)
-            assert result.trace_header is not None
-            told = tuple(violation._asdict() for violation in result.seen)
-            digest = digest_of(result.events)
-            verdict = TraceVerdict(result.verdict, result.reason, told, digest)
-            yield _certified(str(path), result.trace_header, list(result.events), verdict)
+    with TemporaryDirectory() as kept:
+        for path in scenario_files(folder):
+            if format_of(path) != LOG_FORMAT:
+                trace = sim.run(path).save_trace(Path(kept) / "trace.ndjson")
+                yield _certified(str(path), trace.read_bytes())
 
 
-def _certified(
-    name: str, header: TraceHeader, events: list[tuple[int, Event]], verdict: TraceVerdict
-) -> Certified:
-    trace = b"".join(trace_lines(header, events, verdict))
+def _certified(name: str, trace: bytes) -> Certified:
     try:
         return Certified(name, trace, certify(trace))
     except Refused as error:

@@ -6,16 +6,15 @@ from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from random import Random
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
 
+import sim
 from sim.certify import Certificate, Refused, Undecidable, certify, shape
 from sim.certify.reading import digest, ranking
 from sim.compaction import STRATEGIES
-from sim.files.trace_file import TraceVerdict, trace_lines
-from sim.suite.running import run_file
-from sim.trace.digest import digest_of
 
 ROOT = Path(__file__).parents[2]
 STORY = ROOT / "scenarios/kip630/kip630_01_tombstone_removed_too_early.yaml"
@@ -24,11 +23,8 @@ Lines = list[dict[str, Any]]
 
 @cache
 def written() -> bytes:
-    result = run_file(STORY, keep_events=True, describe=True)
-    assert result.trace_header is not None
-    told = tuple(violation._asdict() for violation in result.violations)
-    verdict = TraceVerdict(result.verdict, None, told, digest_of(result.events))
-    return b"".join(trace_lines(result.trace_header, result.events, verdict))
+    with TemporaryDirectory() as folder:
+        return sim.run(STORY).save_trace(Path(folder) / "trace.ndjson").read_bytes()
 
 
 def lines() -> Lines:
