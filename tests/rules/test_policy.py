@@ -2,6 +2,7 @@
 
 import pytest
 
+from sim.compaction import STRATEGIES
 from sim.rules import RULES, Rules
 from sim.rules.policy import cleaner_policy
 
@@ -45,3 +46,16 @@ def test_a_flag_is_looked_for_however_it_was_set() -> None:
 
     assert marks["explicit"] is marks["flag"]
     assert len(set(marks.values())) == 4
+
+
+def test_the_defaults_are_those_of_kafkas_cleaner_with_a_full_map() -> None:
+    policy = cleaner_policy(Rules())
+
+    assert policy.strategy is STRATEGIES["offset"]
+    assert policy.full_map
+    assert policy.stamp_beyond_map
+    assert policy.markers_like_tombstones
+    assert policy.group_empty_segments
+    assert (policy.stamps_again, policy.keeps_deltas) == (False, False)
+    assert (policy.markers_by_key, policy.last_abort_only) == (False, False)
+    assert policy.unmapped_version is None
