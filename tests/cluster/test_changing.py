@@ -2,12 +2,11 @@
 
 from dataclasses import replace
 
-from sim.faults.add_replica import AddReplica
 from sim.faults.roll import Roll
 from sim.log import Record
 from sim.rules import Rules
 from sim.scenario.model import Change, Scenario, Send, Workload
-from sim.trace import Appended, Cleaned, ConfigChanged
+from sim.trace import Appended, Cleaned
 from tests.cluster.worlds import tell
 
 TO_HEADER = (("strategy", "header"),)
@@ -58,23 +57,4 @@ def test_a_producer_sends_versions_only_while_it_is_rolled_out() -> None:
         False,
         True,
         False,
-    ]
-
-
-def test_a_new_replica_starts_with_the_settings_of_the_first() -> None:
-    fresh = AddReplica(900, "r4")
-    rolled = Roll(2_000, "r4")
-    scenario = replace(QUIET, faults=(*ROLLS, fresh, rolled))
-    changes = (Change(100, "r1", TO_HEADER),)
-
-    assert lost(replace(scenario, changes=changes))["r4"] == 1
-
-
-def test_every_change_is_told_with_whom_it_reached() -> None:
-    changes = (Change(0, producer=1, versions=False), Change(700, "r2", TO_HEADER))
-    told = tell(replace(QUIET, changes=changes)).of(ConfigChanged)
-
-    assert told == [
-        (0, ConfigChanged("producer 1", (("versions", "false"),))),
-        (700, ConfigChanged("r2", TO_HEADER)),
     ]

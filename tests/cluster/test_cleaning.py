@@ -7,7 +7,7 @@ import pytest
 
 from sim.rules import Rules
 from sim.scenario.model import ReplicaSpec, Send, Workload
-from sim.trace import Cleaned, Quiesced, RoundsEnded
+from sim.trace import Cleaned, RoundsEnded
 from tests.cluster.worlds import scenario, sends, tell
 
 SKEWED = (
@@ -51,15 +51,6 @@ def test_a_replica_cleans_by_what_its_own_software_takes_for_a_tombstone(
     }
 
     assert removers == ({"r2"} if removes else set())
-
-
-def test_in_the_end_every_replica_with_a_cleaner_has_cleaned_what_it_may() -> None:
-    story = tell(scenario(replicas=SKEWED))
-    at_rest_ms = story.of(Quiesced)[0][0]
-    cleaned = story.of(Cleaned)
-
-    assert {e.replica for at, e in cleaned if at == at_rest_ms} == {"r1", "r2"}
-    assert "r3" not in {e.replica for _, e in cleaned}
 
 
 def test_last_rounds_roll_and_clean_every_log_with_the_retention_in_between() -> None:

@@ -1,15 +1,10 @@
 """Producers and consumers: retries, batches, transactions, readers that cross a migration."""
 
-from collections.abc import Sequence
-from typing import Any
-
 from sim.log import Control
 from sim.scenario.model import (
     Applications,
     Consumer,
     EndTransaction,
-    Fault,
-    FaultKind,
     Network,
     Send,
     Topic,
@@ -23,7 +18,7 @@ from sim.trace import (
     ConsumerReset,
     ProducersForgotten,
 )
-from tests.cluster.worlds import Story, fault, scenario, sends, tell
+from tests.cluster.worlds import Story, scenario, sends, tell
 
 LOSSY = Network((1, 5), loss=0.25)
 
@@ -98,24 +93,6 @@ def test_an_instance_that_was_replaced_writes_and_commits_nothing() -> None:
 
     assert values(story) == ["old", None, "new", None]
     assert [e.reason for _, e in story.of(AppendRefused)] == ["producer_fenced"]
-    assert story.outcome.inconclusive is None
-
-
-def checking(*sent: Send, faults: Sequence[Fault] = (), **more: Any) -> Story:
-    """What becomes of sends whose applications check first."""
-    applications = Applications(check_before_send=True)
-    return tell(scenario(*faults, workload=Workload(sent), applications=applications, **more))
-
-
-def test_a_check_is_repeated_until_somebody_who_leads_answers() -> None:
-    down = fault(FaultKind.CRASH, 300, "leader", 2_000)
-    late = Send(320, 2, "k", "late", 50, 4)
-    story = checking(Send(100, 1, "k", "new", 100, 5), late, faults=[down])
-
-    assert story.outcome.counts.checks > 3
-    assert story.outcome.counts.check_wait_ms > 100
-    assert story.outcome.counts.sends_withheld == 1
-    assert set(values(story)) == {"new"}
     assert story.outcome.inconclusive is None
 
 

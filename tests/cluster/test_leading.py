@@ -1,8 +1,5 @@
 """Leaders come and go: the in-sync set, zombies, and elections by majority."""
 
-import pytest
-
-from sim.rules import Rules
 from sim.scenario.model import FaultKind
 from sim.trace import (
     HighWatermarkMoved,
@@ -11,8 +8,6 @@ from sim.trace import (
     Truncated,
 )
 from tests.cluster.worlds import fault, log_ends, scenario, tell
-
-MAJORITY = Rules.of(leader_change_record=True)
 
 
 def test_a_lagging_follower_leaves_the_in_sync_set_and_rejoins() -> None:
@@ -51,16 +46,6 @@ def test_an_unclean_migration_gives_up_what_the_new_leader_lacks() -> None:
     assert [e.replica for _, e in story.of(LeaderElected)] == ["r1", "r3"]
     assert any(e.target < e.high_watermark for _, e in truncated)
     assert len(set(log_ends(story).values())) == 1
-
-
-@pytest.mark.parametrize("rules", [None, MAJORITY], ids=["isr", "majority"])
-def test_no_epoch_has_two_leaders(rules: Rules | None) -> None:
-    faults = [fault(FaultKind.PARTITION, 300 + 700 * index, "leader", 500) for index in range(10)]
-    story = tell(scenario(*faults, rules=rules, duration_ms=9_000))
-    epochs = [e.epoch for _, e in story.of(LeaderElected)]
-
-    assert len(epochs) > 4
-    assert epochs == sorted(set(epochs))
 
 
 def test_a_broker_whose_registration_was_lost_registers_again_when_it_can_talk() -> None:

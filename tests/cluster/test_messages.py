@@ -35,6 +35,8 @@ from tests.cluster.worlds import fault, scenario, sends, tell
 PRESETS = ("kafka-4.0", "kraft", "redpanda-25.3")
 PARTIES = (Broker, Controller, Producer, Consumer, Cluster, Replica, Log, Network)
 """What a message must not hold."""
+SHARED = (Context, Network, FunctionType, simpy.Environment, ControllerElections)
+"""What all parties share, or the environment tells them."""
 
 
 def sent(case: Scenario, monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, str, str, Any]]:
@@ -51,13 +53,13 @@ def sent(case: Scenario, monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, str
     return found
 
 
-def within(value: Any) -> Iterator[Any]:
-    """A value and everything that it holds."""
+def within(value: Any, *shared: type) -> Iterator[Any]:
+    """A value and everything that it holds, not through types, modules or what is `shared`."""
     seen: set[int] = set()
     left = [value]
     while left:
         one = left.pop()
-        if id(one) not in seen:
+        if id(one) not in seen and not isinstance(one, shared):
             seen.add(id(one))
             yield one
             if not isinstance(one, (type, ModuleType)):
@@ -95,22 +97,8 @@ def test_no_party_holds_another_after_a_run(preset: str) -> None:
         parties.append(cluster.elections.controller)
 
     for party in parties:
-        own = {id(one) for one in reachable(party)}
+        own = {id(one) for one in within(party, *SHARED)}
         assert not [other for other in parties if other is not party and id(other) in own], party
-
-
-def reachable(party: Any) -> Iterator[Any]:
-    """What a party holds, not through what everybody shares, or what the environment tells it."""
-    seen: set[int] = set()
-    left = [party]
-    while left:
-        one = left.pop()
-        shared = isinstance(one, (Context, Network, type, ModuleType, FunctionType))
-        shared = shared or isinstance(one, simpy.Environment | ControllerElections)
-        if id(one) not in seen and not shared:
-            seen.add(id(one))
-            yield one
-            left += gc.get_referents(one)
 
 
 def test_a_new_follower_asks_for_the_end_of_its_epoch_and_cuts_when_the_answer_is_there(

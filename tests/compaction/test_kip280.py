@@ -13,10 +13,9 @@ from sim.compaction import STRATEGIES, UnreadableVersion, entry_bytes, map_capac
 from sim.compaction.strategies import encode_varint, encode_version, strategy_for, unmapped_version
 from sim.errors import BadInput
 from sim.log import Record
-from sim.rules import PRESETS, Rules
 from sim.scenario.file.load import load_scenario
 from sim.scenario.file.topics import topic_strategy
-from tests.compaction.logs import batch, offsets_of, passes, record, segment
+from tests.compaction.logs import batch, offsets_of, passes, segment
 
 FORMS = {"text": "last_long", "pull_request": "first_varint", "fork": "unchecked_varint"}
 Headers = tuple[tuple[str, bytes], ...]
@@ -163,16 +162,3 @@ def test_a_byte_that_promises_another_is_no_version_to_one_and_stops_the_other()
         stopped = passes(log, 0, strategy=fork, **changes)
         assert isinstance(stopped.failure, UnreadableVersion)
         assert (stopped.replaced, stopped.next_dirty_offset) == (0, 0)
-
-
-@pytest.mark.parametrize("preset", ["kip-280-pr8103", "kip-280-azure"])
-def test_both_map_dirty_records_only_and_keep_a_late_version_for_good(preset: str) -> None:
-    """A clean winner and a late loser both stay, in this round and in any later one."""
-    rules = Rules().with_values(PRESETS[preset].values)
-    log = [segment(batch(record(0, "k", timestamp_ms=5)), batch(record(1, "k", timestamp_ms=3)))]
-    assert rules.cleaner.map_range == "dirty"
-
-    for first_dirty in (1, 1, 2):
-        changes = {"strategy": STRATEGIES["timestamp"], "full_map": False}
-        log = list(passes(log, 0, first_dirty_offset=first_dirty, **changes).segments)
-        assert offsets_of(log) == [0, 1]

@@ -19,7 +19,6 @@ from tests.compaction.logs import batch, offsets_of, plan, record, segment, whol
 HEADER = STRATEGIES["header"]
 VARINT = strategy_for("header", header_form="first_varint")
 ALL = {**STRATEGIES, "first_varint": VARINT}
-OF_KIP_280 = [strategy_for(name) for name in ("offset", "timestamp", "header")]
 
 
 @st.composite
@@ -50,16 +49,6 @@ def test_a_strategy_is_a_total_order_and_equals_go_by_offset(
     assert not (a < b < c) or a < c
     assert strategy.version(records[0]) < strategy.version(same)
     assert not strategy.latest_wins or max(records, key=strategy.version) is newest
-
-
-@pytest.mark.parametrize("strategy", [*OF_KIP_280, VARINT])
-@given(records=distinct(), value=st.sampled_from([None, "other"]))
-def test_the_value_does_not_matter_to_the_strategies_of_kip_280(
-    strategy: Strategy, records: list[Record], value: str | None
-) -> None:
-    changed = records[0]._replace(value=value, flagged=True, uid=99)
-
-    assert strategy.version(changed) == strategy.version(records[0])
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from sim.replication.follower import fetch_request, receive_fetch
 from sim.replication.leader import answer_fetch
 from sim.rules import Rules
 from sim.trace import EpochCacheChanged
-from tests.replication.replicas import RULES, ask, bases, batch, elect, fetch, leading
+from tests.replication.replicas import RULES, ask, bases, batch, elect, leading
 
 COPIED = RULES.with_values({"epoch_cache": "copied"})
 SIZE = batch(0).size_bytes
@@ -65,13 +65,3 @@ def test_an_event_tells_the_epochs_that_no_batch_tells(
 ) -> None:
     """With one batch at a time epoch 2 comes with the first, and is still there after the last."""
     assert told(cleaned_epochs(), Replica("r2"), rules, most) == changes
-
-
-def test_an_answer_without_batches_may_tell_of_an_epoch_once() -> None:
-    source, fetcher = leading(records=1), Replica("r2")
-    fetch(source, fetcher, rules=COPIED)
-    elect(source, epoch=2)
-
-    assert told(source, fetcher, COPIED, None) == [[1, 2]]
-    source.log.append(batch(1, epoch=2), now_ms=0)
-    assert told(source, fetcher, COPIED, None) == []
