@@ -150,7 +150,8 @@ class Sweep:
         return self._run(run_id, about, self._sentences(about).get(run_id, ""))
 
     def _run(self, run_id: int, about: str, sentence: str) -> Run:
-        from sim.sweeps.one_run import digest_of_run, has_runs, scenario_of_run
+        from sim.sweeps.one_run import digest_of_run, scenario_of_run
+        from sim.sweeps.table import has_table
 
         case_id, rule_set = self._sweep.place_of(run_id)
         row = Row(
@@ -158,7 +159,7 @@ class Sweep:
             run_id=run_id,
             case_id=case_id,
             rule_set=rule_set.label,
-            digest=digest_of_run(self.folder, run_id) if has_runs(self.folder) else None,
+            digest=digest_of_run(self.folder, run_id) if has_table(self.folder) else None,
             sentence=sentence,
             lasting=not self._temporary,
         )

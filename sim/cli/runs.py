@@ -105,18 +105,18 @@ def replay(
     """
     from sim.api.runs import Run
     from sim.rules.rules import shown
-    from sim.sweeps.one_run import has_runs, is_finished
+    from sim.sweeps.table import has_table, open_table
 
     if not folder.is_dir():
         raise BadInput(f"{folder}: no such folder")
     _check_trace(wanted)
     there = run_at(folder, run_id)
-    if has_runs(folder) and not is_finished(folder):
+    if has_table(folder) and not open_table(folder).finished:
         tell(f"replog: {folder}: the sweep is not finished; --resume finishes it", sys.stderr)
     assert there.row is not None
     made = Run(there.scenario, row=there.row._replace(digest=None))
     found, digest = made.recorded, there.row.digest
-    same = None if found.cut_off or not has_runs(folder) else digest == found.digest
+    same = None if found.cut_off or not has_table(folder) else digest == found.digest
     compared = {
         True: "reproduced",
         False: "DIFFERS from the row",

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
-import pyarrow.compute as pc
 
-from sim.check.families import FAMILIES
 from sim.gates.finding import Place
 from sim.gates.wanted import ABOUT, ANY
 from sim.report.sweep_folder import SweepFolder
+from sim.sweeps.statistics import JUDGED
 from sim.sweeps.table import State
 
 RUN_COLUMNS = ("run_id", "seed", "rule_set", "environment", "verdict", "weather")
@@ -43,41 +40,31 @@ class Tables:
     """Runs and violations of a sweep, in memory, without the columns that no gate needs."""
 
     def __init__(self, folder: SweepFolder, table: State) -> None:
-        self._runs = table.read(RUN_COLUMNS)
-        self._violations = table.violations(VIOLATION_COLUMNS)
+        self._runs = table.read(RUN_COLUMNS).to_pandas()
+        self._violations = table.violations(VIOLATION_COLUMNS).to_pandas()
         self._labels = {one["label"]: one["index"] for one in folder.plan["rule_sets"]}
         self._about = folder.plan["plan"]["about"]
 
     def cases(self, place: Place) -> Cases:
         """The runs of a place."""
-        own = pc.and_(
-            pc.equal(self._runs.column("rule_set"), self._labels[place.rule_set]),
-            pc.equal(self._runs.column("environment"), place.environment),
+        runs = self._runs
+        own = (runs.rule_set == self._labels[place.rule_set]) & (
+            runs.environment == place.environment
         )
-        rows = self._runs.filter(own)
-        verdicts = rows.column("verdict").to_numpy(zero_copy_only=False)
+        rows = runs[own]
         return Cases(
-            run_ids=rows.column("run_id").to_numpy(),
-            seeds=rows.column("seed").to_numpy(),
-            weather=rows.column("weather").to_numpy(zero_copy_only=False),
-            judged=(verdicts == "holds") | (verdicts == "violated"),
+            run_ids=rows.run_id.to_numpy(),
+            seeds=rows.seed.to_numpy(),
+            weather=rows.weather.to_numpy(),
+            judged=rows.verdict.isin(JUDGED).to_numpy(),
         )
 
     def violated(self, cases: Cases, name: str) -> Flags:
         """Which of these runs violated a family, an invariant, `any` or `about`."""
-        found = self._violations.filter(self._is_named(name)).column("run_id").to_numpy()
-        return np.isin(cases.run_ids, found)
-
-    def _is_named(self, name: str) -> Any:
-        if name == ANY:
-            return pc.is_valid(self._violations.column("run_id"))
-        names = self._about if name == ABOUT else [name]
-        families = pa.array([one for one in names if one in FAMILIES], pa.string())
-        laws = pa.array([one for one in names if one not in FAMILIES], pa.string())
-        return pc.or_(
-            pc.is_in(self._violations.column("family"), families),
-            pc.is_in(self._violations.column("invariant"), laws),
-        )
+        found, names = self._violations, self._about if name == ABOUT else [name]
+        if name != ANY:
+            found = found[found.family.isin(names) | found.invariant.isin(names)]
+        return np.isin(cases.run_ids, found.run_id)
 
 
 def tables_of(folder: SweepFolder) -> Tables | None:

@@ -14,7 +14,7 @@ from sim.scenario.generate import generate
 from sim.scenario.model import Scenario
 from sim.sweeps.columns import VIOLATIONS
 from sim.sweeps.folder import read_sweep
-from sim.sweeps.table import as_numpy, has_table, open_table
+from sim.sweeps.table import as_numpy, open_table
 
 
 def find_run(out: Path, run_id: int, columns: Collection[str] = ()) -> dict[str, Any]:
@@ -33,19 +33,6 @@ def find_run(out: Path, run_id: int, columns: Collection[str] = ()) -> dict[str,
             row: dict[str, Any] = batch.slice(place, 1).select(list(wanted)).to_pylist()[0]
             return row
     raise AssertionError(f"run {run_id} is not where it was found")
-
-
-def has_runs(out: Path) -> bool:
-    """Whether a sweep was begun in the folder; one with `plan.json` alone holds no row.
-
-    Raises BadInput when it cannot be read.
-    """
-    return has_table(out)
-
-
-def is_finished(out: Path) -> bool:
-    """Whether the sweep in the folder came to its end. Raises BadInput when it is damaged."""
-    return open_table(out).finished
 
 
 def digest_of_run(out: Path, run_id: int) -> str | None:

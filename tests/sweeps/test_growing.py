@@ -1,5 +1,6 @@
-"""Sweeps that grow: what comes out, and what is refused."""
+"""Sweeps that grow, by cases or by another seed: what comes out, and what is refused."""
 
+import json
 import shutil
 from collections.abc import Iterator
 from dataclasses import replace
@@ -9,16 +10,20 @@ import pandas as pd
 import pytest
 
 from sim.errors import BadInput
+from sim.report import read_folder
+from sim.report.confirmation import confirm
 from sim.rules.rules import Settings
-from sim.sweeps.folder import read_sweep
+from sim.sweeps.folder import read_sweep, write_json, write_plan
 from sim.sweeps.one_run import digest_of_run, find_run
-from sim.sweeps.plan import Sweep
+from sim.sweeps.plan import Sweep, number_parts, number_runs
 from sim.sweeps.runner import run_sweep
 from sim.sweeps.segments import Part
+from sim.sweeps.storage import LocalFolder
 from sim.sweeps.table import state_of
 from sim.sweeps.tables import load_sweep, load_violations
 from sim.sweeps.work import RunCase
 from sim.timed_run import Run
+from tests.report.folders import both_fixes
 from tests.sweeps.fakes import TWO_ENVIRONMENTS, plan, quick, simulating_here
 
 TWO = plan(**TWO_ENVIRONMENTS, confirmation_seed=99)
@@ -171,3 +176,85 @@ def test_a_folder_without_a_sweep_or_that_is_not_finished_does_not_grow(
     (out / "tallies.json").unlink()
     with pytest.raises(BadInput, match="is not finished; --resume finishes it, then it can grow"):
         appended(out, count=20, seed=8)
+
+
+def test_a_case_of_a_later_seed_is_the_case_it_is_alone() -> None:
+    first, second = number_runs(plan(), count=10, seed=7), number_runs(plan(), count=6, seed=8)
+
+    both = number_parts(plan(), [Part(7, 10), Part(8, 6)])
+
+    alone = [*map(first.case_seed, range(10)), *map(second.case_seed, range(6))]
+    assert list(map(both.case_seed, range(16))) == alone
+    assert (both.count, both.seed, both.runs) == (16, 7, 48)
+
+
+def test_a_draw_is_whole_before_another_seed_follows() -> None:
+    two = TWO
+
+    with pytest.raises(BadInput, match=r"7 cases.* 2 environments.* needs 8 \(--append --count 8"):
+        number_parts(two, [Part(7, 7), Part(8, 4)])
+    assert number_parts(two, [Part(7, 8), Part(8, 3)]).count == 11
+
+
+@pytest.mark.parametrize(
+    ("parts", "told"),
+    [
+        ([Part(7, 5), Part(8, 5), Part(7, 9)], "seed 7, draw 0: twice"),
+        ([Part(7, 5), Part(8, 0)], "count 0: "),
+        ([Part(7, 5), Part(2**63, 5)], "a seed is between"),
+        ([Part(7, 10**9 - 2), Part(8, 10**8)], "at most 1000000000"),
+    ],
+)
+def test_what_is_no_sweep_is_said(parts: list[Part], told: str) -> None:
+    with pytest.raises(BadInput, match=told):
+        number_parts(plan(), parts)
+
+
+@pytest.mark.parametrize(
+    "segments",
+    [
+        [],
+        "7",
+        [{"seed": 7}],
+        [{"seed": 7, "cases": "40"}],
+        [{"seed": 7, "cases": 40, "first": 0}],
+        [{"seed": 7, "cases": 30}],
+        [{"seed": 8, "cases": 40}],
+        [{"seed": 7, "cases": 41}, {"seed": 8, "cases": -1}],
+        [{"seed": 7, "cases": 20}, {"seed": 7, "cases": 20}],
+    ],
+)
+def test_segments_that_do_not_add_up_are_one_line(tmp_path: Path, segments: object) -> None:
+    write_plan(LocalFolder(tmp_path), number_runs(plan()))
+    content = json.loads((tmp_path / "plan.json").read_text())
+    write_json(tmp_path / "plan.json", content | {"segments": segments})
+
+    with pytest.raises(BadInput, match=r"plan\.json: ") as caught:
+        read_sweep(tmp_path)
+
+    assert "\n" not in str(caught.value)
+
+
+def _with_seeds(out: Path, *parts: Part, confirmation: int | None = None) -> Path:
+    """A report's folder that says it was made of these seeds."""
+    content = json.loads((both_fixes(out) / "plan.json").read_text())
+    content["segments"] = [part._asdict() for part in parts]
+    content |= {"count": sum(part.cases for part in parts), "seed": parts[0].seed}
+    content["plan"]["confirmation_seed"] = confirmation
+    (out / "plan.json").write_text(json.dumps(content))
+    return out
+
+
+def test_a_sweep_that_has_the_confirmation_seed_is_not_confirmed_by_it(tmp_path: Path) -> None:
+    merged = _with_seeds(tmp_path / "a", Part(7, 500), Part(9, 500), confirmation=9)
+    fresh = _with_seeds(tmp_path / "b", Part(9, 1_000), confirmation=9)
+    other = _with_seeds(tmp_path / "c", Part(9, 500), Part(10, 500), confirmation=9)
+    grown = _with_seeds(tmp_path / "d", Part(7, 500), Part(8, 500), confirmation=9)
+
+    with pytest.raises(BadInput, match="confirmation seed 9 is among its own"):
+        confirm(read_folder(merged), read_folder(fresh))
+    with pytest.raises(BadInput, match=r"made with seeds 9 .*, 10"):
+        confirm(read_folder(grown), read_folder(other))
+    found = confirm(read_folder(grown), read_folder(fresh))
+    assert (found.development_seeds, found.confirmation_seed) == ((7, 8), 9)
+    assert "under seeds 7, 8 and the confirmation seed 9" in found.text
