@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any
@@ -12,7 +12,6 @@ from sim.errors import BadInput
 from sim.files.document import Document
 from sim.files.formats import STORY_FORMAT
 from sim.foreign.lines import is_plain, one_line
-from sim.rules.spec import RuleValue, shown
 from sim.scenario.file.write import scenario_text
 from sim.scenario.file.yaml_lines import flow, quoted
 from sim.scenario.model import Expect, Scenario
@@ -91,11 +90,6 @@ def near_miss_file(value: Story | Scenario, invariant: str) -> str:
         return scenario_text(replace(value, expect=Expect()))
     by_default = invariant in story_invariants(liveness=False)
     return story_text(value, violated=[], checked=None if by_default else [invariant])
-
-
-def rules_text(rules: Mapping[str, RuleValue]) -> str:
-    """Rules in a sentence: `fix: empty_batch, map_range: full`."""
-    return ", ".join(f"{name}: {shown(value)}" for name, value in rules.items())
 
 
 def _step(step: Step, scope: Scope) -> str:

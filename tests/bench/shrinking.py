@@ -17,9 +17,9 @@ from typing import NamedTuple
 
 from sim.files.atomic import replacing
 from sim.files.formats import STORY_FORMAT
+from sim.rules.spec import shown
 from sim.shrink.engine import Budget
 from sim.shrink.witness import Case
-from sim.shrink.writing import rules_text
 from sim.story import load_story
 from sim.story.format import STORY_DEFAULTS
 from sim.suite.scenario_files import format_of, scenario_files
@@ -107,10 +107,11 @@ def measured(path: Path, folder: Path, seed: int, noise: int) -> Row:
     found = case.shrink(budget)
     seconds = time.process_time() - begun
     cause, known = ("; ".join(one.signature.mechanism) for one in (case, alone))
-    rules = rules_text(alone.best.value.rules.differing_from(STORY_DEFAULTS)) or "defaults"
+    differing = alone.best.value.rules.differing_from(STORY_DEFAULTS)
+    rules = ", ".join(f"{name}: {shown(value)}" for name, value in differing.items())
     return Row(
         name=str(path.relative_to(folder)),
-        bug=f"{invariant}: {known}; {rules}",
+        bug=f"{invariant}: {known}; {rules or 'defaults'}",
         invariant=invariant,
         cause=known,
         written=len(story.steps),

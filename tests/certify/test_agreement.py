@@ -10,7 +10,7 @@ from sim.certify import JUDGED
 from tests.bench.certified import Certified, file_runs, random_runs
 
 ROOT = Path(__file__).parents[2]
-RANDOM_RUNS = 150
+RANDOM_RUNS = 100
 """Small cases: a third of the usual length, so that they take seconds."""
 
 

@@ -179,13 +179,13 @@ def _are_objects(value: object) -> bool:
     return isinstance(value, list) and all(isinstance(item, dict) for item in value)
 
 
-def answers(document: Json, replog: Answerer, kafka: Answerer) -> tuple[Json, Json]:
+def answers(document: Json, kafka: Answerer) -> tuple[Json, Json]:
     """Both answers to a log file, Replog's first.
 
     Raises:
         Refused: A side gave none. Random logs are valid, so that is a difference too.
     """
-    return _ask("Replog", replog, document), _ask("Kafka", kafka, document)
+    return _ask("Replog", replog_answer, document), _ask("Kafka", kafka, document)
 
 
 def _ask(side: str, answerer: Answerer, document: Json) -> Json:
@@ -196,18 +196,15 @@ def _ask(side: str, answerer: Answerer, document: Json) -> Json:
         raise Refused(f"{side} gives no answer: {kind}: {error}") from error
 
 
-def first_difference(
-    document: Json, *, replog: Answerer | None = None, kafka: Answerer
-) -> str | None:
+def first_difference(document: Json, kafka: Answerer) -> str | None:
     """The first difference between Replog and Kafka on a log file, None where they agree.
 
     Args:
         document: The log file.
-        replog: Replog's side; default `sim.logfile.answer`.
         kafka: Kafka's side, such as `KafkaCleaner().answer`.
     """
     try:
-        ours, theirs = answers(document, replog or replog_answer, kafka)
+        ours, theirs = answers(document, kafka)
     except Refused as refused:
         return str(refused)
     return difference_between(document, ours, theirs)

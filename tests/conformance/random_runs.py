@@ -20,7 +20,6 @@ from tests.conformance.compare import (
     Refused,
     answers,
     difference_between,
-    replog_answer,
 )
 from tests.conformance.features import features_expected, features_of, passes, written_batches
 from tests.conformance.log_source import LogSource
@@ -143,7 +142,7 @@ def compare_random(
 
     def judge(document: Json) -> Judged:
         try:
-            ours, theirs = answers(document, replog_answer, kafka)
+            ours, theirs = answers(document, kafka)
             difference = difference_between(document, ours, theirs)
         except Refused as refused:
             difference = str(refused)

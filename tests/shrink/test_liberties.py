@@ -47,8 +47,8 @@ NO_WIPES = Mix(weights=Weights(wipe=0.0, crash=4.0))
 @pytest.mark.parametrize(
     ("mix", "commit", "seeds", "expected"),
     [
-        (BUILT_IN_MIXES["reference"], "isr", 6, set()),
-        (NO_WIPES, "majority", 6, set()),
+        (BUILT_IN_MIXES["reference"], "isr", 4, set()),
+        (NO_WIPES, "majority", 4, set()),
         (BUILT_IN_MIXES["storm"], "isr", 2, {of.OUT_OF_SYNC, of.NOT_ADMITTED}),
     ],
 )

@@ -137,7 +137,7 @@ def test_another_cause_does_not_count() -> None:
         FAILING, "tombstone-safety", cause_of=lambda events, *_: len(events) > 50
     )
     reducer = sought.reducer(shown.value)
-    reducer.run(Budget(tries=40))
+    reducer.run(Budget(tries=15))
 
     assert 50 < len(reducer.best.events) < len(shown.events)
 
