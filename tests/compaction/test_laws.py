@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from sim.compaction import CleaningPass, clean
 from sim.log import Segment
 from tests.compaction.histories import Case, cases
+from tests.compaction.logs import batch, offsets_of, plan, record, segment
 from tests.compaction.model import Model
 
 
@@ -32,12 +33,22 @@ def test_a_pass_does_what_a_slow_reading_of_the_rules_says(case: Case) -> None:
     assert photograph(case.segments, case.plan) == before
 
 
-def photograph(segments: Sequence[Segment], plan: CleaningPass) -> list[object]:
+def test_a_batch_over_the_end_of_the_map_is_decided_up_to_its_last_mapped_record() -> None:
+    made = batch(record(0, "a"), record(1, "b", None), record(2, "c"))
+    done = clean(
+        [segment(made._replace(delete_horizon_ms=0))],
+        plan(map_capacity=2, upper_bound=9, full_map=False),
+    )
+
+    assert (done.next_dirty_offset, offsets_of(done.segments)) == (2, [0, 2])
+
+
+def photograph(segments: Sequence[Segment], made: CleaningPass) -> list[object]:
     """Everything about the arguments that could change."""
     found: list[object] = [
         {name: getattr(each, name) for name in Segment.__slots__}
         | {"batches": list(each.batches), "aborted": list(each.aborted)}
         for each in segments
     ]
-    given_map = None if plan.given_map is None else dict(plan.given_map.winners)
-    return [*found, given_map, dict(plan.last_records)]
+    given_map = None if made.given_map is None else dict(made.given_map.winners)
+    return [*found, given_map, dict(made.last_records)]

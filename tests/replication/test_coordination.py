@@ -1,7 +1,5 @@
 """Coordinated removal: reports, their minimum, and who may clean how far."""
 
-from collections.abc import Sequence
-
 import pytest
 
 from sim.replication import Replica
@@ -19,26 +17,6 @@ from sim.trace import RemovalBoundMoved
 from tests.replication.replicas import RULES, batch, leading
 
 COORDINATED = Rules.of(tombstone_removal="coordinated")
-
-
-def cluster(*names: str) -> list[Replica]:
-    return [Replica(name) for name in names]
-
-
-def disks(replicas: Sequence[Replica]) -> dict[str, int]:
-    """Which disk each replica has."""
-    return {replica.name: replica.disk for replica in replicas}
-
-
-def test_markers_of_their_own_watermark_go_by_the_transaction_free_offsets() -> None:
-    coordinator, replicas = RemovalCoordinator(), cluster("r1", "r2")
-    coordinator.report("r1", RemovalReport(1, 9, 4))
-    coordinator.report("r2", RemovalReport(1, 5, 7))
-    own = COORDINATED.with_values({"marker_watermark": "own"})
-
-    assert coordinator.advance(disks(replicas), rules=own) == (5, 4)
-    coordinator.report("r1", RemovalReport(1, 9, 1))
-    assert coordinator.advance(disks(replicas), rules=own) == (5, 4)
 
 
 def test_a_log_is_free_of_transactions_up_to_the_first_data_of_one() -> None:
