@@ -49,7 +49,7 @@ def read(text: str, folder: Path) -> Scenario:
 
 @pytest.mark.parametrize("mix", MIXES.values(), ids=list(MIXES))
 def test_a_random_scenario_that_was_written_is_the_same_run(mix: Mix, tmp_path: Path) -> None:
-    for seed in range(4):
+    for seed in range(2):
         drawn = generate(seed, mix)
         scenario = drawn.with_rules(Rules.of(coordinator="group")) if drawn.asks else drawn
         again = read(scenario_text(scenario), tmp_path)
@@ -74,8 +74,8 @@ def test_a_scenario_file_that_was_written_again_says_the_same(tmp_path: Path) ->
         path
         for path in SCENARIOS.rglob("*.yaml")
         if "format: replog-scenario/1" in path.read_text(encoding="utf-8")
-    )[::12]
-    assert len(paths) > 15
+    )[::24]
+    assert len(paths) > 7
     for path in paths:
         scenario = load_scenario(path)
         again = read(scenario_text(scenario, folder=tmp_path), tmp_path)
