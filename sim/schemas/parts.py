@@ -14,7 +14,6 @@ DRAFT = "https://json-schema.org/draft/2020-12/schema"
 INTEGER: Schema = {"type": "integer"}
 TEXT: Schema = {"type": "string"}
 BOOLEAN: Schema = {"type": "boolean"}
-ANYTHING: Schema = {}
 TAGS: Schema = {
     "description": "Words to select files by.",
     "type": ["array", "null"],
