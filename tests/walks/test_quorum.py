@@ -83,6 +83,15 @@ class Votes(RuleBasedStateMachine):
         self.quorum.append(name)
         self.quorum.deliver(-1)
 
+    @rule(name=names, source=names, asked=groups)
+    def an_older_answer_comes_last(self, name: str, source: str, asked: list[str]) -> None:
+        self.quorum.append(source)
+        self.quorum.ask(name, source, most=1)
+        self.replicate(source, asked)
+        self.quorum.ask(name, source, most=None)
+        self.quorum.deliver(-1)
+        self.quorum.deliver(-1)
+
     @rule()
     def restart(self) -> None:
         for name in VOTERS:
