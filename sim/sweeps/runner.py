@@ -49,8 +49,6 @@ class Seconds:
     """Measuring the rate, starting the workers, and Spark."""
     simulate: float
     """From the first block to the last file."""
-    tally: float
-    """Summing up."""
     in_runs: float
     """Spent inside all runs of the table, added up."""
 
@@ -75,8 +73,6 @@ class SweepResult:
     """Inconclusive runs that did not leave the durability contract: a bound was hit."""
     reproduce: int | None
     """The lowest number of a run of these two kinds; None = there is none, the sweep is green."""
-    single_process_rate: float
-    """Runs per second of one process, measured for half a second before the start."""
     seconds: Seconds
 
     @property
@@ -150,18 +146,17 @@ def run_sweep(
         cases=sweep.count,
         runs=sweep.runs,
         runs_before=before,
-        verdicts={entry["label"]: _verdicts(entry) for entry in content["rule_sets"]},
+        verdicts={
+            entry["label"]: {
+                name: seen["runs"] for name, seen in entry["counts"]["verdict"].items()
+            }
+            for entry in content["rule_sets"]
+        },
         errors=missing.errors,
         unfinished=missing.unfinished,
         reproduce=missing.first_run,
-        single_process_rate=rate,
         seconds=seconds,
     )
-
-
-def _verdicts(entry: Mapping[str, Any]) -> dict[str, int]:
-    """How many runs of a rule set ended how."""
-    return {name: seen["runs"] for name, seen in entry["counts"]["verdict"].items()}
 
 
 def _wanted(
@@ -229,11 +224,9 @@ class _Going:
         simulated = time.perf_counter()
         found = self.engine.count()
         content = self._written(found)
-        counted = time.perf_counter()
         seconds = Seconds(
             start=ready - started,
             simulate=simulated - ready,
-            tally=counted - simulated,
             in_runs=found.busy_ms / 1000,
         )
         return seconds, before, content
@@ -261,11 +254,7 @@ class _Going:
         """The statistics, once they are in the folder: then the sweep is finished."""
         sweep = self.work.sweep
         content = tallies(sweep, found)
-        there = sum(
-            seen["runs"]
-            for entry in content["rule_sets"]
-            for seen in entry["counts"]["verdict"].values()
-        )
+        there = sum(runs for key, runs in found.sums.items() if key[3:4] == ("verdict",))
         if there != sweep.runs:
             raise BadInput(
                 f"{self.folder.label}/{RUNS}: {there:,} of {sweep.runs:,} runs are there; do all "

@@ -104,7 +104,12 @@ class PlanFile(Struct):
     environments: Annotated[list[EnvironmentFile], Meta(min_length=1)] | None = None
 
     def problems(self) -> Iterator[str]:
-        """In what it contradicts itself."""
+        """What is wrong with it; in what it contradicts itself."""
+        if self.schema_version > SCHEMA_VERSION:
+            yield (
+                f"schema_version {self.schema_version}; this version of Replog reads up to "
+                f"{SCHEMA_VERSION}"
+            )
         runs = self.count * len(self.rule_sets)
         if self.runs != runs:
             yield f"runs {self.runs}, but {self.count} cases under all rule sets are {runs}"

@@ -12,6 +12,7 @@ import re
 import shlex
 import shutil
 import socket
+import stat
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -90,8 +91,10 @@ class LocalFolder:
 
     def read(self, name: str) -> bytes:
         """See `Folder`."""
-        (self.root / name).stat()  # which says that it is not there
-        return read_bytes(self.root / name, limit=DOCUMENT_BYTES_MAX)
+        path = self.root / name
+        if not stat.S_ISREG(path.stat().st_mode):
+            raise BadInput(f"{path}: is no regular file")
+        return read_bytes(path, limit=DOCUMENT_BYTES_MAX)
 
     def write(self, name: str, content: bytes) -> None:
         """See `Folder`: whole or not at all, and on the disk before it is in place."""
