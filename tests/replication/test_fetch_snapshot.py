@@ -8,6 +8,7 @@ from sim.log import Record
 from sim.log.record import BATCH_HEADER_BYTES, size_of
 from sim.replication import Replica
 from sim.replication.messages import Answer, FetchSnapshotRequest, SnapshotError, SnapshotId
+from sim.replication.replica import Snapshot
 from sim.replication.snapshots.delete import delete_prefix
 from sim.replication.snapshots.fetch import (
     answer_fetch_snapshot,
@@ -176,3 +177,11 @@ def test_the_order_of_reasons_is_that_of_the_raft_client() -> None:
     assert answer.error is SnapshotError.INCONSISTENT_CLUSTER_ID
     assert error(replica) is SnapshotError.NOT_LEADER_OR_FOLLOWER
     assert error(replica, epoch=3) is SnapshotError.UNKNOWN_LEADER_EPOCH
+
+
+def test_a_snapshot_without_records_is_served_by_one_empty_chunk() -> None:
+    replica = source()
+    replica.snapshots[ID] = Snapshot(ID, ())
+
+    assert error(replica, max_bytes=None) is None
+    assert error(replica, max_bytes=None, position=1) is SnapshotError.POSITION_OUT_OF_RANGE
