@@ -28,7 +28,7 @@ STORM = BUILT_IN_MIXES["storm"]
 
 def scenarios() -> list[str]:
     mixes = BUILT_IN_MIXES.values()
-    return [environment_digest(generate(seed, mix)) for mix in mixes for seed in (0, 1, 2**63 - 1)]
+    return [environment_digest(generate(seed, mix)) for mix in mixes for seed in (0, 2**63 - 1)]
 
 
 def events() -> list[str]:
@@ -38,7 +38,7 @@ def events() -> list[str]:
 
 
 def runs() -> list[str]:
-    return [run_scenario(generate(seed, STORM)).digest for seed in range(6)]
+    return [run_scenario(generate(seed, STORM)).digest for seed in range(2)]
 
 
 def printed() -> list[str]:

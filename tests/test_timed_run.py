@@ -11,6 +11,7 @@ from sim.check import Violation
 from sim.compaction import TOMBSTONE_MARKS
 from sim.log import Control, Record, control_batch, data_batch
 from sim.rules import Rules, rules_from
+from sim.scenario.environment import environment_digest
 from sim.scenario.file.load import load_scenario
 from sim.scenario.generate import generate
 from sim.scenario.generate.mix import Mix
@@ -57,23 +58,22 @@ def violation(name: str, sentence: str = "It happened.") -> Violation:
 
 
 def test_the_same_scenario_twice_is_the_same_value() -> None:
-    for seed in range(20):
+    for seed in range(4):
         scenario = generate(seed, Mix())
-        assert run_scenario(scenario) == run_scenario(scenario)
+        events: list[tuple[int, Event]] = []
+        run = run_scenario(scenario)
+        assert run_scenario(scenario, trace=events) == run
+        assert len(events) == run.counters["events"]
+        assert digest_of(events) == run.digest
 
 
 def test_all_rule_sets_of_a_case_meet_the_same_environment_and_fare_differently() -> None:
-    for seed in range(50):
-        case = generate(seed, QUIET)
+    cases = [generate(seed, QUIET) for seed in range(10)]
+    for case in cases:
         runs = [run_scenario(case.with_rules(rules)) for rules in RULE_SETS]
         assert len({run.environment for run in runs}) == 1
         assert len({run.digest for run in runs}) > 1
-
-
-def test_no_two_cases_have_the_same_environment() -> None:
-    environments = {run_scenario(generate(seed, QUIET)).environment for seed in range(50)}
-
-    assert len(environments) == 50
+    assert len({environment_digest(case) for case in cases}) == len(cases)
 
 
 def test_the_digest_depends_on_every_event() -> None:
@@ -85,15 +85,6 @@ def test_the_digest_depends_on_every_event() -> None:
 
     assert here.counters == there.counters
     assert here.digest != there.digest
-
-
-def test_keeping_the_events_changes_nothing(lost_tail: Run) -> None:
-    events: list[tuple[int, Event]] = []
-
-    assert run_scenario(LOST_TAIL, trace=events) == lost_tail
-    assert len(events) == lost_tail.counters["events"]
-    assert digest_of(events) == lost_tail.digest
-    assert [at for at, _ in events] == sorted(at for at, _ in events)
 
 
 def test_violations_are_in_order_of_detection(lost_tail: Run) -> None:

@@ -89,8 +89,6 @@ class Sweep:
         }
         for name, values in axes.items():
             frame[name] = pd.Categorical(frame[name], categories=list(values))
-        if "cause" not in frame:  # a folder that is older than this column
-            frame["cause"] = None
         for name in ("first_invariant", "cause"):
             frame[name] = frame[name].astype("category")
         return frame.astype(dict.fromkeys(_TEXTS, "string"))
@@ -108,8 +106,6 @@ class Sweep:
 
         beside = ["run_id", "case_id", "environment", "rule_set", *self.axes]
         frame = load_violations(self.folder)
-        if "cause" not in frame:  # as in `runs`
-            frame["cause"] = None
         for name in ("invariant", "replica", "cause"):
             frame[name] = frame[name].astype("category")
         frame["family"] = pd.Categorical(frame["family"], categories=list(FAMILIES))
@@ -280,7 +276,8 @@ def sweep(
         'log divergence: log end fell by cleaning'
 
     Args:
-        plan: A plan: the path of a file, or its text, or its data as a mapping.
+        plan: A plan: the path of a file, or the id of a shipped one; or its text, or its data as a
+            mapping.
         count: Random cases; default: the plan's.
         seed: Default: the plan's.
         out: The folder for the tables, new or empty; None = one that lasts as long as the sweep
@@ -315,6 +312,7 @@ def sweep(
 def _plan(given: str | Path | Mapping[str, Any]) -> tuple[Plan, str | None]:
     """The plan, and its file if it has one."""
     from sim.files.document import Document
+    from sim.files.shipped import shipped_path
     from sim.files.yaml_text import parse_yaml
     from sim.sweeps.plan import load_plan, plan_in
 
@@ -323,5 +321,6 @@ def _plan(given: str | Path | Mapping[str, Any]) -> tuple[Plan, str | None]:
     elif isinstance(given, str) and "\n" in given:
         document = parse_yaml(given, "the plan")
     else:
-        return load_plan(Path(given)), str(given)
+        path = shipped_path(str(given))
+        return load_plan(path), str(path)
     return plan_in(document), None

@@ -12,6 +12,7 @@ from sim.cli.arguments import (
     Output,
     plugin_arguments,
     rule_values,
+    shipped,
 )
 from sim.cli.output import print_json, print_table, tell
 from sim.cli.signatures import Argument
@@ -20,7 +21,7 @@ from sim.foreign import shell
 
 
 def matrix(
-    paths: Annotated[list[Path], Argument(metavar="paths...", nargs="+")],
+    paths: Annotated[list[Path], Argument(shipped, "paths...", nargs="+")],
     *,
     vary: Annotated[str, Argument(metavar="RULE[=V,…]")],
     under: Annotated[list[str] | None, Argument(metavar="RULE[=V,…][+RULE…]")] = None,
@@ -33,7 +34,7 @@ def matrix(
     """Run scenarios under every value of one rule: what holds, under which rules, at what price.
 
     Args:
-        paths: Stories, timed scenarios, folders of them.
+        paths: Stories, timed scenarios, folders of them; or names of shipped ones.
         vary: The rule in question, and its values.
         under: Another rule, or several joined by +: try every combination of values beside it; may
             be given more than once.

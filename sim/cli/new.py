@@ -65,8 +65,7 @@ def new(
         raise BadInput(f"{output}: is there already; give another name, or --force")
     from sim.files.atomic import replacing
 
-    if kind == "workflow":  # .github/workflows, which a project does not have before its first
-        output.parent.mkdir(parents=True, exist_ok=True)
+    output.parent.mkdir(parents=True, exist_ok=True)  # a project has none before its first file
     with replacing(output) as file:
         file.write(text.encode())
     tell(f"{output}; next: {made.next.replace('FILE', shell.quoted(output))}")

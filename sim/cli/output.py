@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import os
 import sys
+import time
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TextIO
 
@@ -19,6 +20,7 @@ EXIT_BAD_INPUT = 2
 EXIT_INCONCLUSIVE = 3
 EXIT_INTERRUPTED = 130
 
+REDRAWN_EVERY_S = 0.1
 WIDTH_WHEN_PIPED = 160
 WIDEST = 1_000
 """No line is filled up to more columns, whatever the environment says."""
@@ -53,6 +55,39 @@ def print_json_text(text: str) -> None:
     from sim.foreign.documents import fit_for
 
     print(fit_for(text, sys.stdout.encoding or "utf-8"))
+
+
+class StatusLine:
+    """Says on stderr how far something is: on a terminal in one line that is drawn anew.
+
+    Args:
+        lines_every_s: Elsewhere it is a line of its own every so many seconds; None = never.
+    """
+
+    def __init__(self, *, lines_every_s: float | None = None) -> None:
+        self._on_terminal = sys.stderr.isatty()
+        self._every_s = REDRAWN_EVERY_S if self._on_terminal else lines_every_s
+        self._last = time.monotonic() if lines_every_s else 0.0
+
+    def show(self, text: str, *, at_once: bool = False) -> None:
+        """Show a text, unless one was shown a moment ago."""
+        now = time.monotonic()
+        if self._every_s is None or (now - self._last < self._every_s and not at_once):
+            return
+        self._last = now
+        if self._on_terminal:
+            self._draw(text)
+        else:
+            complain(text)
+
+    def wipe(self) -> None:
+        """Take the line away."""
+        if self._on_terminal:
+            self._draw("")
+
+    def _draw(self, text: str) -> None:
+        beneath(sys.stderr).write(f"\r\x1b[K{text}")
+        sys.stderr.flush()
 
 
 def progress_console() -> Console:

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -16,7 +13,7 @@ from sim.cli.arguments import (
     Seconds,
     plugin_arguments,
 )
-from sim.cli.output import EXIT_INTERRUPTED, complain, print_json, progress_console, tell
+from sim.cli.output import EXIT_INTERRUPTED, StatusLine, complain, print_json, tell
 from sim.cli.signatures import Argument
 from sim.cli.values import Number
 from sim.errors import BadInput
@@ -24,7 +21,6 @@ from sim.foreign import shell
 from sim.limits import RUN
 
 if TYPE_CHECKING:
-    from sim.shrink.engine import Budget
     from sim.shrink.near_miss import NearMiss
     from sim.shrink.witness import Case, Witness
 
@@ -72,8 +68,15 @@ def shrink(
     if out is not None and out.is_dir():
         out = out / f"{case.id}.yaml"
     budget = Budget(within)
-    with _progress(case, budget, out) as told:
-        found = case.shrink(budget, told=told, unfinished=_unfinished(out))
+    line = StatusLine(lines_every_s=LINE_EVERY_S)
+
+    def told(improved: bool) -> None:
+        if out is not None and improved:  # it holds the best so far at any time
+            _replace(out, case.unfinished())
+        line.show(f"{case.left} {case.unit} of {case.size}, {budget.tries:,} tries")
+
+    found = case.shrink(budget, told=told, unfinished=_unfinished(out))
+    line.wipe()
     near = case.near_miss() if found.complete else None
     shown = _Shown(case, found, near, out)
     shown.write()
@@ -176,53 +179,6 @@ class _Shown:
                 "output": None if self.near_out is None else str(self.near_out),
             },
         }
-
-
-class _Watch:
-    """Shows how far a shrink is, and keeps the best so far in the output file."""
-
-    def __init__(
-        self,
-        case: Case,
-        budget: Budget,
-        out: Path | None,
-        show: Callable[[str, int], None],
-        every_s: float,
-    ) -> None:
-        self._case, self._budget, self._out = case, budget, out
-        self._show = show
-        self._every_s = every_s
-        self._last = time.monotonic()
-
-    def __call__(self, improved: bool) -> None:
-        """Take the news of one run."""
-        case = self._case
-        if self._out is not None and improved:
-            _replace(self._out, case.unfinished())
-        now = time.monotonic()
-        if now - self._last >= self._every_s:
-            self._last = now
-            line = f"{case.left} {case.unit} of {case.size}, {self._budget.tries:,} tries"
-            self._show(line, case.size - case.left)
-
-
-@contextmanager
-def _progress(case: Case, budget: Budget, out: Path | None) -> Iterator[_Watch]:
-    """A bar on a terminal, plain lines elsewhere; both on stderr."""
-    from rich.progress import BarColumn, Progress, TextColumn
-
-    console = progress_console()
-    if not console.is_terminal:
-        yield _Watch(case, budget, out, lambda line, _: complain(line), LINE_EVERY_S)
-        return
-    text = TextColumn("{task.description}")
-    with Progress(BarColumn(), text, console=console, transient=True) as bar:
-        task = bar.add_task("", total=case.size)
-
-        def show(line: str, gone: int) -> None:
-            bar.update(task, description=line, completed=gone)
-
-        yield _Watch(case, budget, out, show, 0.1)
 
 
 COMMANDS = {"shrink": Command(shrink)}

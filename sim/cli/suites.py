@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, TextIO
 
 from sim.cli.arguments import Command, FailuresIn, Json
 from sim.cli.github import add_to_job_summary, on_github
-from sim.cli.output import EXIT_INTERRUPTED, complain, print_json, tell
+from sim.cli.output import EXIT_INTERRUPTED, StatusLine, complain, print_json, tell
 from sim.cli.signatures import Argument
 from sim.cli.streams import beneath
 from sim.cli.values import Number
@@ -23,7 +23,6 @@ from sim.limits import JOBS
 if TYPE_CHECKING:
     from sim.suite import CaseResult, Collected
 
-REDRAWN_EVERY_SECONDS = 0.1
 SAME_TOLD = 5
 """Of ids that several files have, and of the files of each, so many are named."""
 
@@ -141,8 +140,7 @@ class _Progress:
     def __init__(self, total: int, *, show_rows: bool) -> None:
         self._total = total
         self._show_rows = show_rows
-        self._on_terminal = sys.stderr.isatty()
-        self._next = 0.0
+        self._line = StatusLine()
         self._done = self._failures = 0
 
     def show(self, result: CaseResult) -> None:
@@ -156,18 +154,12 @@ class _Progress:
             if result.expectation_met:  # those of a failure are told with it
                 for line in result.notes:
                     tell(f"     note: {line}")
-        now = time.monotonic()
-        if self._on_terminal and (self._show_rows or now >= self._next):
-            self._next = now + REDRAWN_EVERY_SECONDS
-            told = f"{self._done} of {self._total}, {self._failures} not as expected"
-            beneath(sys.stderr).write(f"\r\x1b[K{told}")
-            sys.stderr.flush()
+        told = f"{self._done} of {self._total}, {self._failures} not as expected"
+        self._line.show(told, at_once=self._show_rows)
 
     def wipe(self) -> None:
         """Take the line away."""
-        if self._on_terminal:
-            beneath(sys.stderr).write("\r\x1b[K")
-            sys.stderr.flush()
+        self._line.wipe()
 
 
 def _same_ids(results: Iterable[CaseResult]) -> Iterator[str]:

@@ -9,6 +9,7 @@ import pytest
 import yaml
 
 import sim
+from sim.api import sweeps
 from sim.api.tables import COLUMNS
 from sim.rules import rules_from
 from sim.story.driver import run_story
@@ -76,6 +77,8 @@ def test_what_is_no_scenario_is_told_in_one_line(source: object, complaint: str)
 def test_a_shipped_scenario_is_loaded_by_its_id() -> None:
     assert sim.load("kip280_03") == sim.load(sim.load("kip280_03").path)
     assert sim.run("kip280_03").scenario.id == sim.load("kip280_03").id
+    plan, file = sweeps._plan("demo")
+    assert (plan.count, Path(file or "").name) == (2_000, "demo.yaml")
 
 
 def test_an_unknown_rule_is_told_in_one_line() -> None:

@@ -71,20 +71,6 @@ def test_a_list_has_a_row_for_each_thing_in_the_code(
     assert all(list(row) == columns and all(row.values()) for row in rows)
 
 
-@pytest.mark.parametrize("what", ["presets", "invariants", "reached"])
-def test_a_list_in_a_file_is_a_table_of_160_columns(replog: Replog, what: str) -> None:
-    answer = replog("list", what)
-
-    lines = answer.out.splitlines()
-    rows = replog("list", what, "--json").document
-    assert answer.status == 0
-    assert max(map(len, lines)) <= 160
-    assert all(line == line.rstrip() for line in lines)
-    assert lines[0].split() == list(rows[0])
-    starts = [line.split()[0] for line in lines[1:] if line[0] != " "]
-    assert starts == [next(iter(row.values())) for row in rows]
-
-
 @pytest.mark.parametrize("columns", [60, 80, 200])
 def test_a_list_fits_the_terminal_and_nothing_is_cut(
     replog: Replog, monkeypatch: pytest.MonkeyPatch, columns: int

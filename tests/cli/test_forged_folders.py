@@ -1,7 +1,6 @@
 """A sweep's folder that is damaged or somebody else's: one line for every command that takes it."""
 
 import json
-import os
 import shutil
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -42,11 +41,6 @@ def cut_off(path: Path) -> None:
     path.write_bytes(path.read_bytes()[:-9])
 
 
-def pipe(path: Path) -> None:
-    path.unlink()
-    os.mkfifo(path)
-
-
 def edited(*steps: str | int, to: Any) -> Forge:
     """A document with another value at a place."""
 
@@ -82,45 +76,30 @@ def first(value: int) -> Callable[[pa.Table], Iterable[int]]:
 
 FORGED: dict[str, dict[str, Forge]] = {
     "plan.json": {
-        "empty": lambda path: path.write_text(""),
         "cut off": cut_off,
-        "deeply nested": lambda path: path.write_text('{"format": ' + "[" * 100_000),
-        "no text": lambda path: path.write_bytes(b"\xff\xfe\x00"),
-        "a pipe": pipe,
         "another format": edited("format", to="replog-sweep-output/9"),
         "a version to come": edited("schema_version", to=99),
-        "count of 10^18": edited("count", to=10**18),
         "runs of others": edited("runs", to=13),
         "a rule set without rules": edited("rule_sets", 0, to={"index": 0}),
     },
     "the plan in plan.json": {
         "a rule that there is not": edited("plan", "rules", to={"no_such_rule": 1}),
-        "a value that there is not": edited("plan", "rule_sets", to=[{"fix": "miracle"}]),
-        "an absurd mix": edited("plan", "generate", to={"mix": "quiet", "sends": [1, 10**18]}),
     },
     "tallies.json": {
         "cut off": cut_off,
-        "a pipe": pipe,
         "another format": edited("format", to="replog-tallies/9"),
-        "other cases": edited("cases", to=7),
         "no entries": edited("rule_sets", to=[]),
-        "no environments": edited("environments", to=[]),
     },
     "runs": {
         "cut off": cut_off,
-        "a footer beyond the file": lambda path: path.write_bytes(
-            b"PAR1" + b"x" * 99 + b"\xff\xff\xff\x7fPAR1"
-        ),
         "columns of others": lambda path: pq.write_table(pa.table({"a": [1]}), path),
         "no run_id": rows(lambda table: table.drop_columns("run_id")),
         "a run that is none": column("run_id", first(10**18)),
         "every run twice": rows(lambda table: pa.concat_tables([table, table])),
-        "runs in another order": rows(lambda table: table.take([*range(table.num_rows)][::-1])),
         "a column twice": rows(lambda table: table.append_column("seed", table.column("seed"))),
     },
     "verdicts of runs": {
         "none that there is": column("verdict", lambda table: ["innocent"] * table.num_rows),
-        "none": column("verdict", lambda table: [None] * table.num_rows),
         "a case of others": column("case_id", first(5)),
     },
 }
@@ -135,26 +114,25 @@ def listed(here: Path) -> dict[Path, int | None]:
     }
 
 
-@pytest.mark.parametrize(
-    ("part", "what"), [(part, what) for part in FORGED for what in FORGED[part]]
-)
+@pytest.mark.parametrize("part", FORGED)
 def test_no_command_takes_a_folder_with_a_part_that_is_none(
-    replog: Replog, swept: Path, here: Path, part: str, what: str
+    replog: Replog, swept: Path, here: Path, part: str
 ) -> None:
     shutil.copytree(swept, here / "GOOD")
     folder = Path(shutil.copytree(swept, here / "DIR"))
     pattern = part.rsplit(maxsplit=1)[-1]
     (file,) = folder.glob("runs/*.parquet" if pattern == "runs" else pattern)
-    FORGED[part][what](file)
-    before = listed(here)
-
-    for command in READERS[part]:
-        answer = replog(*command)
-        assert answer.status == 2, command
-        assert len(answer.complaint) < 600
-        assert f"DIR/{pattern}" in answer.complaint or answer.complaint.startswith("DIR:")
-
-    assert listed(here) == before
+    whole = file.read_bytes()
+    for what, forge in FORGED[part].items():
+        file.write_bytes(whole)
+        forge(file)
+        before = listed(here)
+        for command in READERS[part]:
+            answer = replog(*command)
+            assert answer.status == 2, (what, command)
+            assert len(answer.complaint) < 600
+            assert f"DIR/{pattern}" in answer.complaint or answer.complaint.startswith("DIR:")
+        assert listed(here) == before, what
 
 
 def test_a_file_in_the_place_of_a_folder_is_one_line(replog: Replog, here: Path) -> None:

@@ -42,23 +42,6 @@ def changed(path: Path, **fields: Any) -> Path:
     return path
 
 
-def test_what_counts_as_aborted_and_why_a_pass_failed_is_told(replog: Replog) -> None:
-    folder = ROOT / "scenarios" / "transactions"
-    seeking = replog("clean", folder / "log_index_seek.json")
-    failing = replog("clean", folder / "log_evicted_abort_stops_cleaning.json")
-
-    assert "  counts as aborted: 6, though it comes after the ABORT at 3\n" in seeking.out
-    third = failing.out.split("\n\n")[3].splitlines()
-    assert third[2].endswith(
-        " in the index of aborted transactions; no pass is run before a reload"
-    )
-    assert third[2].startswith("  failed: the ABORT marker at offset 3000000006 ends a transaction")
-    assert third[3:5] == [
-        "  cleaned before it failed: the segments that begin at 0",
-        "  removed 1 (by 3000000007): superseded",
-    ]
-
-
 def test_a_step_is_told_as_a_table(replog: Replog, case: Path) -> None:
     answer = replog("clean", case)
 
@@ -93,34 +76,6 @@ def test_every_kind_of_step_is_named(replog: Replog, case: Path) -> None:
     ]
     assert "  a duplicate of offsets 2 to 2" in lines
     assert "  no duplicate of any of the producer's last five batches" in lines
-
-
-def test_as_json_it_is_one_document(replog: Replog, case: Path) -> None:
-    answer = replog("clean", case, "--json")
-
-    assert (answer.status, answer.err) == (0, "")
-    first = answer.document["steps"][0]
-    assert list(answer.document) == ["steps"]
-    assert first["removed"] == {"0": "superseded by 1", "2": "aborted"}
-    assert list(first) == [
-        "batches",
-        "surviving_offsets",
-        "tombstone_offsets",
-        "log_end_offset",
-        "last_sequences",
-        "aborted_txns",
-        "effective_upper_bound",
-        "next_dirty_offset",
-        "messages_read",
-        "messages_written",
-        "invalid_messages",
-        "removed",
-        "log_start_offset",
-        "high_watermark",
-        "last_stable_offset",
-        "checkpoint",
-        "epochs",
-    ]
 
 
 def test_a_rule_on_the_command_line_replaces_that_of_the_file(replog: Replog, case: Path) -> None:
@@ -185,15 +140,6 @@ def test_eligible_tells_who_is_chosen_and_why(replog: Replog, here: Path) -> Non
     assert (document_["selected"], list(document_["logs"])) == ("tp0", ["tp0", "tp1"])
 
 
-def test_eligible_checks_too(replog: Replog, here: Path) -> None:
-    (here / "logs.json").write_text(json.dumps(document() | {"expect": {"selected": "tp0"}}))
-
-    answer = replog("eligible", "logs.json", "--check")
-
-    assert (answer.status, answer.out.splitlines()[0]) == (1, "selected: none")
-    assert answer.out.splitlines()[-1] == "reproduce: replog eligible logs.json --check"
-
-
 def test_a_suite_checks_log_files_like_scenarios(replog: Replog, here: Path, case: Path) -> None:
     wrong = here / "b_wrong.json"
     wrong.write_text(case.read_text())
@@ -225,11 +171,3 @@ def test_a_suite_checks_log_files_like_scenarios(replog: Replog, here: Path, cas
         "reproduce: replog clean d_bad.json --check",
     ]
     assert told[-1].startswith("1 as expected, 3 not; ")
-
-
-def test_log_files_are_listed_with_the_scenarios(replog: Replog, here: Path, case: Path) -> None:
-    changed(case, title="one of everything")
-
-    (row,) = replog("list", "scenarios", "--in", here, "--json").document
-
-    assert (row["kind"], row["title"]) == ("log", "one of everything")

@@ -66,6 +66,13 @@ def test_a_sweep_that_does_not_vary_the_rule_is_refused(
     assert not Path("page.md").exists()
 
 
+def test_a_shipped_scenario_is_named_from_anywhere(replog: Replog, here: Path) -> None:
+    answer = replog("matrix", "kip280_16", "--vary", "fix=none,empty_batch", "--json")
+
+    assert answer.status == 0
+    assert answer.document
+
+
 def test_as_json(replog: Replog) -> None:
     document = replog("matrix", LOST_TAIL, "--vary", "fix=none,empty_batch", "--json").document
 

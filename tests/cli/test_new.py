@@ -20,13 +20,13 @@ from tests.cli.conftest import Replog
 def test_a_new_file_runs_as_expected(
     replog: Replog, here: Path, kind: str, reached: str | None
 ) -> None:
-    made = replog("new", kind, "-o", "mine.yaml")
+    made = replog("new", kind, "-o", "scenarios/mine.yaml")
 
-    ran = replog("run", "mine.yaml", "--json").document
-    assert made.out.splitlines()[0] == "mine.yaml; next: replog run mine.yaml"
+    ran = replog("run", "scenarios/mine.yaml", "--json").document
+    assert made.out.splitlines()[0] == "scenarios/mine.yaml; next: replog run scenarios/mine.yaml"
     assert (ran["verdict"], ran["expectation_met"]) == ("holds", True)
     assert reached is None or reached in ran["reached"]
-    assert replog("suite", "mine.yaml").status == 0
+    assert replog("suite", "scenarios").status == 0
 
 
 def test_a_new_plan_runs_its_factorial(replog: Replog, here: Path) -> None:

@@ -12,7 +12,6 @@ import pytest
 
 import sim
 from sim import __version__
-from sim.check.counters import COUNTERS
 from sim.files.trace_file import trace_lines
 from tests.cli.conftest import Replog
 
@@ -120,17 +119,6 @@ def test_what_is_judged_at_rest_tells_since_when_it_was_so(replog: Replog) -> No
     assert (table.at_ms[0], table.since[0]) == (5_000, 2_866)
 
 
-def test_a_timed_scenario_as_json_says_when_in_ms_and_counts(replog: Replog) -> None:
-    document = replog("run", LOST_TAIL, "--json").document
-
-    assert {"at_ms", "sentence"} <= set(document["violations"][0])
-    assert tuple(document["counters"]) == COUNTERS
-    assert "tail-removed" in document["reached"]
-    assert document["rules"]["strategy"] == "header"
-    assert (document["seed"], document["reason"]) == (280, None)
-    assert len(document["digest"]) == len(document["weather"]) == 32
-
-
 def test_a_timed_scenario_shows_violations_counters_and_the_digest(replog: Replog) -> None:
     answer = replog("run", LOST_TAIL)
 
@@ -174,12 +162,6 @@ def test_a_rule_replaces_that_of_the_file(replog: Replog) -> None:
     assert "no-offset-reuse was not violated, but expected" in document["differences"]
 
 
-def test_a_rule_replaces_that_of_a_story(replog: Replog) -> None:
-    answer = replog("run", LOST_TAIL_TOLD, "--rule", "fix=leo_retention", "--json")
-
-    assert (answer.status, answer.document["violated"]) == (1, [])
-
-
 def test_a_preset_may_be_given_as_a_rule(replog: Replog, timed: Path) -> None:
     given = ("--rule", "preset=kafka-2.8", "--rule", "fix=leo_retention")
 
@@ -193,27 +175,6 @@ def test_a_seed_replaces_that_of_the_file(replog: Replog, timed: Path) -> None:
 
     assert [run["seed"] for run in runs] == [1, 2, 1]
     assert runs[0]["digest"] == runs[2]["digest"] != runs[1]["digest"]
-
-
-def test_a_trace_has_one_event_a_line_in_order_of_time(replog: Replog, timed: Path) -> None:
-    answer = replog("run", timed, "--trace", "events.ndjson")
-
-    _, *rows, _ = [json.loads(line) for line in Path("events.ndjson").read_text().splitlines()]
-    assert answer.status == 0
-    assert rows[0] == {"at": 0, "event": "ReplicaAdded", "replica": "r1"}
-    assert [row["at"] for row in rows] == sorted(row["at"] for row in rows)
-    (appended,) = [row for row in rows if row["event"] == "Appended"]
-    assert appended["batch"]["records"][0]["key"] == "k"
-    assert rows[-1] == {"at": rows[-1]["at"], "event": "Quiesced", "replica": "r1", "synced": True}
-    assert sorted(path.name for path in Path().iterdir()) == ["events.ndjson", "timed.yaml"]
-
-
-def test_a_storys_trace_counts_steps(replog: Replog, story: Path) -> None:
-    replog("run", story, "--trace", "events.ndjson")
-
-    header, *rows = [json.loads(line) for line in Path("events.ndjson").read_text().splitlines()]
-    assert (header["kind"], header["seed"], header["within_contract"]) == ("story", None, False)
-    assert (rows[-2]["event"], rows[-2]["at"]) == ("Quiesced", 4)
 
 
 def test_a_trace_says_first_which_run_it_is_of_and_last_what_the_run_found(
@@ -346,22 +307,6 @@ def test_a_scenario_that_expects_nothing_expects_every_invariant_to_hold(
 
     assert answer.status == 1
     assert "no-offset-reuse was violated, not expected" in answer.out
-
-
-def test_a_situation_that_must_not_occur_fails_when_it_does(replog: Replog, here: Path) -> None:
-    text = LOST_TAIL.read_text() + "  unreached: [tail-removed, tail-emptied]\n"
-    (here / "never.yaml").write_text(text)
-
-    answer = replog("run", "never.yaml", "--json")
-
-    assert answer.status == 1
-    assert answer.document["differences"] == ["tail-removed was reached, not expected"]
-
-
-def test_names_in_brackets_and_colons_are_printed_as_they_are(replog: Replog, here: Path) -> None:
-    (here / "odd.yaml").write_text(STORY.replace("two replicas", "'[bold]x[/bold] :smile:'"))
-
-    assert replog("run", "odd.yaml").out.splitlines()[0] == "tiny: [bold]x[/bold] :smile:"
 
 
 def test_a_shipped_scenario_is_run_by_its_id_from_anywhere(replog: Replog, here: Path) -> None:

@@ -145,15 +145,6 @@ def test_what_was_expected_and_did_not_come_has_a_folder_too(tmp_path: Path) -> 
     assert "was not violated, but expected" in (folder / "sentence.txt").read_text()
 
 
-def test_markup_is_text_on_the_page_that_lists_failures(tmp_path: Path) -> None:
-    text = STORY.read_text().replace("append r1 d A", "append r1 <b>d</b> A")
-    sim.run(text).save(tmp_path, "no-offset-reuse")
-
-    page = (tmp_path / "index.html").read_text()
-    assert "&lt;b&gt;d&lt;/b&gt;" in page
-    assert "<b>" not in page
-
-
 def test_run_writes_a_folder_on_failure_only(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -173,18 +164,3 @@ def test_run_writes_a_folder_on_failure_only(
 
     _, out, _ = replog(capsys, monkeypatch, "run", STORY, *changed, "--json")
     assert json.loads(out)["failure"] == str(folder)
-
-
-def test_suite_writes_a_folder_for_what_failed(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "good.yaml").write_text(STORY.read_text())
-    (tmp_path / "red.yaml").write_text(STORY.read_text().replace("fix: none", "fix: empty_batch"))
-    (tmp_path / "bad.yaml").write_text("format: replog-story/1\n")
-    status, out, _ = replog(capsys, monkeypatch, "suite", ".", "--failures", "failures")
-
-    assert status == 2
-    (folder,) = (path for path in (tmp_path / "failures").iterdir() if path.is_dir())
-    assert f"failure: failures/{folder.name}" in out
-    assert json.loads((folder / "failure.json").read_text())["made_by"] == "replog run red.yaml"

@@ -63,12 +63,17 @@ def commands(draw: st.DrawFn) -> Case:
                   _some(json, under, a_rule, page)),
             _with("clean", of_log, _some(json, a_rule, check)),
             _with("eligible", of_eligible, _some(json, a_rule, check)),
+            _with("list", st.sampled_from(("rules", "ops", "mixes", "columns")), _some(json)),
+            _with("new", st.sampled_from(("story", "scenario", "log", "plan", "workflow"))),
+            _with("capacity", st.integers(100, 10**15).map(lambda n: f"--buffer={n}"), _some(json)),
+            _with("traffic", st.integers(1, 10**15).map(lambda n: f"--brokers={n}"), _some(json)),
         )
     )  # fmt: skip
     outputs = tuple(word for word in argv if word.partition(".")[0] == "out")
     outputs += ("out_near_miss.yaml",) if argv[0] == "shrink" else ()
     within = ("--within", "1") if argv[0] == "shrink" else ()
-    return Case((*argv, *within, *BOUNDS), {}, outputs)
+    bounds = () if argv[0] in ("list", "new", "capacity", "traffic") else BOUNDS
+    return Case((*argv, *within, *bounds), {}, outputs)
 
 
 def _with(
@@ -85,4 +90,5 @@ def legal() -> Cases:
 def _with_files(case: Case) -> Case:
     name = case.argv[1]
     paths = [path for path in (ROOT / name).rglob("*") if path.is_file()] or [ROOT / name]
+    paths = paths if "/" in name else []
     return Case(case.argv, {_name(path): path.read_bytes() for path in paths}, case.outputs)

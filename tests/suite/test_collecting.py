@@ -156,14 +156,6 @@ def test_nothing_to_run_is_an_error(
     assert "\n" not in str(refused.value)
 
 
-def test_an_empty_folder_beside_a_full_one_is_an_error(fill: Fill) -> None:
-    folder = fill({"a.yaml": GOOD})
-    (folder / "empty").mkdir()
-
-    with pytest.raises(BadInput, match=r"^s/empty: no scenario files; they say format: "):
-        collect([folder, folder / "empty"])
-
-
 def test_a_file_that_is_named_is_never_left_out(fill: Fill) -> None:
     folder = fill({"plan.yaml": "format: replog-sweep/1\n", "notes.md": "# Notes\n"})
 
@@ -182,15 +174,6 @@ def test_skipped_files_are_counted(fill: Fill) -> None:
 
     assert names(found) == ["s/a.yaml"]
     assert (dict(found.refused), found.not_run) == ({}, "2 left out by --skip")
-
-
-def test_a_link_that_leads_nowhere_is_refused(fill: Fill) -> None:
-    folder = fill({"a.yaml": GOOD})
-    (folder / "b.yaml").symlink_to("gone.yaml")
-
-    (message,) = collect([folder]).refused.values()
-
-    assert message == "s/b.yaml: cannot be read: No such file or directory"
 
 
 def test_what_is_no_file_is_a_failure_and_nobody_waits_for_it(fill: Fill) -> None:

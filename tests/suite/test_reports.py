@@ -58,21 +58,6 @@ def test_junit_is_as_its_schema_says_and_names_each_file(results: list[CaseResul
     assert text.splitlines()[-1] == "reproduce: replog run s/story.yaml"
 
 
-def test_junit_survives_what_no_xml_may_hold(results: list[CaseResult]) -> None:
-    """Keys and values may be any text, and come up in titles, ids and sentences."""
-    nasty = "a\x00b\x1b[31m\ud800\uffff<&>]]>"
-    violation = violated("log-matching", nasty)
-    broken = results[0]._replace(
-        id=nasty, title=nasty, differences=(nasty,), violations=(violation,), path=Path(nasty)
-    )
-
-    (case,) = junit([broken])
-
-    shown = r"a\x00b\x1b[31m\ud800\uffff<&>]]>"
-    assert (case.get("name"), case.get("file")) == (shown, shown)
-    assert shown in (case[0].text or "")
-
-
 def test_junit_of_no_result_is_valid(fill: Fill) -> None:
     fill({})
 
@@ -142,46 +127,6 @@ def test_a_page_of_a_green_suite_is_short(results: list[CaseResult]) -> None:
 
     assert len(lines) == 3
     assert lines[2].startswith("slowest: a ")
-
-
-def test_nothing_in_a_result_breaks_out_of_the_page(results: list[CaseResult]) -> None:
-    nasty = "a|b`c` <script> *x*"
-    strange = results[1]._replace(
-        id=nasty, title=nasty, differences=(nasty, "````"), path=Path("a|b.yaml")
-    )
-
-    text = page([strange], [], "x")
-
-    cell = r"a\|b\`c\` &lt;script&gt; \*x\*"
-    assert rf"| a\|b.yaml | {cell} |" in text
-    assert "<summary>a&#124;b&#96;c&#96; &#60;script&#62; &#42;x&#42;: a&#124;b" in text
-    assert text.count("`````\n") == 2
-
-
-def test_of_many_differences_and_violations_a_few_are_shown(results: list[CaseResult]) -> None:
-    red = results[2]
-    names = ["log-matching", "no-offset-reuse", "winner-retained"]
-    many = red._replace(
-        differences=(
-            *(f"{name} was violated, not expected" for name in names),
-            *(f"replica r{n}: leo is {n}, expected 9" for n in range(6)),
-        ),
-        violations=tuple(violated(name, f"{name} is broken.") for name in names for _ in "ab"),
-        strip="",
-    )
-
-    assert failure_lines(many) == [
-        "expected: holds",
-        "found: violated: log-matching, no-offset-reuse, winner-retained",
-        "replica r0: leo is 0, expected 9",
-        "replica r1: leo is 1, expected 9",
-        "replica r2: leo is 2, expected 9",
-        "... and 3 more differences",
-        "log-matching (step 3): log-matching is broken.",
-        "... and 2 more violations",
-        "reproduce: replog run s/story.yaml",
-    ]
-    assert len(failure_lines(many, whole=True)) == 2 + 6 + 3 + 1
 
 
 def test_what_was_expected_and_did_not_happen_is_told(fill: Fill) -> None:
