@@ -1,7 +1,7 @@
 """Tries mistaken files and legal commands on Replog: `make fuzz`, or `python -m tests.fuzz`.
 
 Goes round the readers until the time is up or something is found. The smallest case of a finding
-is kept in build/fuzz, and `--replay FILE` tries it again. Exit status: 0 nothing found, 1
+is kept in build/fuzz; the same seed finds it again. Exit status: 0 nothing found, 1
 something, 130 interrupted.
 """
 
@@ -9,11 +9,8 @@ import argparse
 import sys
 import time
 from itertools import count
-from pathlib import Path
 
-from tests.fuzz.case import from_json
 from tests.fuzz.legal import legal
-from tests.fuzz.running import judged
 from tests.fuzz.search import mistaken, tried
 
 
@@ -23,13 +20,7 @@ def main() -> int:
     parser.add_argument("--minutes", type=float, default=60.0)
     parser.add_argument("--seed", type=int, default=int(time.time()))
     parser.add_argument("--examples", type=int, default=60, help="of a reader, in each round")
-    parser.add_argument("--replay", type=Path, metavar="FILE", help="this case, and no search")
     given = parser.parse_args()
-    if given.replay:
-        answer, faults = judged(from_json(given.replay.read_text()))
-        sys.stdout.write((answer.out + answer.err).decode(errors="backslashreplace"))
-        print(f"status {answer.status}, {answer.seconds:.1f} s", *faults, sep="\n")
-        return 1 if faults else 0
     until = time.monotonic() + given.minutes * 60
     every = {**mistaken(), "legal commands": legal()}
     for number in count(given.seed * 1_000_003):

@@ -1,12 +1,9 @@
-"""One thing to try: a command line, and the files beside it. As JSON, too."""
+"""One thing to try: a command line, and the files beside it."""
 
-import base64
-import json
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 
 @dataclass(frozen=True)
@@ -63,37 +60,3 @@ def _lay(path: Path, content: Content) -> None:
     else:
         with path.open("wb") as file:
             file.truncate(int(content.target))
-
-
-def to_json(case: Case, **more: object) -> str:
-    """One document; `more` are fields of the corpus: the `status`, and what it `says`."""
-    files = {name: _content_to_json(one) for name, one in case.files.items()}
-    document = {"argv": case.argv, **more, "outputs": case.outputs, "files": files}
-    return json.dumps(document, indent=1) + "\n"
-
-
-def from_json(text: str) -> Case:
-    """The case that `to_json` wrote."""
-    document = json.loads(text)
-    files = document.get("files", {})
-    return Case(
-        tuple(document["argv"]),
-        {name: _content_from_json(one) for name, one in files.items()},
-        tuple(document.get("outputs", ())),
-    )
-
-
-def _content_to_json(content: Content) -> object:
-    if isinstance(content, Special):
-        return {content.kind: content.target}
-    try:
-        return content.decode()
-    except UnicodeDecodeError:
-        return {"base64": base64.b64encode(content).decode()}
-
-
-def _content_from_json(content: Any) -> Content:
-    if isinstance(content, str):
-        return content.encode()
-    ((kind, value),) = content.items()
-    return base64.b64decode(value) if kind == "base64" else Special(kind, value)

@@ -6,7 +6,7 @@ from tempfile import TemporaryDirectory
 
 from hypothesis import HealthCheck, given, seed, settings
 
-from tests.fuzz.case import Case, to_json
+from tests.fuzz.case import Case
 from tests.fuzz.mistakes import Cases, contents, readers, shipped
 from tests.fuzz.running import ROOT, judged, run_in
 
@@ -40,7 +40,7 @@ def mistaken() -> dict[str, Cases]:
 def tried(name: str, cases: Cases, *, number: int, examples: int) -> list[str]:
     """Faults of so many cases, the same for the same number; of the smallest case that has any.
 
-    That case is kept in build/fuzz, as JSON.
+    That case is kept in build/fuzz.
     """
     found: dict[str, list[str]] = {}
 
@@ -63,6 +63,6 @@ def tried(name: str, cases: Cases, *, number: int, examples: int) -> list[str]:
 
 def _keep(name: str, case: Case) -> Path:
     KEPT.mkdir(parents=True, exist_ok=True)
-    path = KEPT / f"{name.replace(' ', '_')}.json"
-    path.write_text(to_json(case))
+    path = KEPT / f"{name.replace(' ', '_')}.txt"
+    path.write_text(f"{case!r}\n")
     return path.relative_to(ROOT)
