@@ -7,7 +7,7 @@ For notebooks and scripts this package is the whole interface:
 * `load(source)`: a scenario, a story or a timed one, from a file, its text, its data or a seed;
 * `run(source, **rules)`: simulates and judges it, perhaps under other rules; a `Run` has tables
   (`events`, `violations`, `replicas`, `records`), `explain()`, `timeline()`, `cause`, `shrink()`,
-  `compare()`, `heals()`, `no_return()` and `save()`;
+  `compare()`, `heals()`, `no_return()`, `save()` and `save_trace()`;
 * `sweep(plan, ...)`: a plan's random scenarios under each of its rule sets; `open_sweep(folder)`
   reads one that is there; a `Sweep` has `runs`, `violations`, `causes()` and `failures()`, each of
   which is a run again: `failures().where(invariant=..., fix=...).first()`;
