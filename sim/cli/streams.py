@@ -50,7 +50,6 @@ class Shown:
         self._stream = stream
         self._as_is = as_is
         self._may_fail = may_fail
-        self._broken: OSError | None = None
 
     @property
     def beneath(self) -> TextIO:
@@ -70,12 +69,7 @@ class Shown:
             self.write(line)
 
     def flush(self) -> None:
-        """Raises OSError as the stream does, or did before, unless it may fail.
-
-        Argparse looks away when its help cannot be written.
-        """
-        if self._broken is not None:
-            raise self._broken
+        """Raises OSError as the stream does, unless it may fail."""
         with self._failing():
             self._stream.flush()
 
@@ -83,12 +77,10 @@ class Shown:
     def _failing(self) -> Iterator[None]:
         try:
             yield
-        except (OSError, ValueError) as error:  # broken, or closed
-            if self._may_fail:
-                write_no_more(_STDERR)
-                return
-            self._broken = error if isinstance(error, OSError) else None
-            raise
+        except (OSError, ValueError):  # broken, or closed
+            if not self._may_fail:
+                raise
+            write_no_more(_STDERR)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._stream, name)
