@@ -146,7 +146,15 @@ def test_pairs_are_compared_within_an_environment_by_family_too(swept: Path) -> 
     assert none_and_retained == {
         name: sum(part.get(name, 0) for part in parts) for name in none_and_retained
     }
-    assert none_and_retained["only_left"] > 0
+    runs, found = load_sweep(swept), load_violations(swept)
+    hit = set(found[found.family == READERS].run_id)
+    judged = runs[runs.verdict.isin(["holds", "violated"])]
+    cases = {place: set(judged[judged.rule_set == place].case_id) for place in (0, 1)}
+    violated = {
+        place: {case for case in cases[place] if 3 * case + place in hit} for place in cases
+    }
+    assert none_and_retained["both"] == len(violated[0] & violated[1])
+    assert none_and_retained["only_left"] == len((violated[0] & cases[1]) - violated[1]) > 0
 
 
 def counted(entry: Mapping[str, Any], measure: str) -> dict[str, int]:

@@ -132,6 +132,8 @@ def test_a_plan_json_that_is_gone_or_damaged_is_written_anew(whole: Path, tmp_pa
     for number, damage in enumerate((Path.unlink, lambda path: path.write_text("{"))):
         out = Path(shutil.copytree(whole, tmp_path / str(number)))
         damage(out / "plan.json")
+        with pytest.raises(BadInput, match=r"plan\.json"):
+            swept(out)
         swept(out, resume=True)
         assert_same(out, whole)
 
