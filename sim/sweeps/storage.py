@@ -154,7 +154,7 @@ class LocalFolder:
             ) from None
         if not held:
             with suppress(OSError):
-                owner = path.read_text(errors="replace").split("\n")[0][:500]
+                owner = path.read_text(encoding="utf-8", errors="replace").split("\n")[0][:500]
                 raise BadInput(
                     f"{self.root}: another sweep is writing here ({owner or 'it just began'}); "
                     "wait for its end, or name another folder"

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from sim.faults import FAULTS, Fault
-from sim.faults.fault import own_fields
 from sim.files.document import Location, Report
-from sim.scenario.file.format import FaultLine, ScenarioFile
+from sim.scenario.file.format import OWN_FIELDS, FaultLine, ScenarioFile
 from sim.scenario.file.replicas import ROLES, no_such_replica
 
 
@@ -54,7 +53,7 @@ def _fault(line: FaultLine, place: Location, report: Report) -> Fault | None:
         report((*place, "for_ms"), f"{kind.kind} happens at a moment; leave for_ms out")
     if not kind.instant and line.for_ms is None:
         report((*place, "for_ms"), f"missing; how long does {kind.kind} last?")
-    own = own_fields(kind)
+    own = OWN_FIELDS[kind.kind]
     for name, who in _who_has().items():
         if name not in own and name in line.model_fields_set:
             report((*place, name), f"only {' or '.join(who)} has it")
@@ -68,9 +67,9 @@ def _fault(line: FaultLine, place: Location, report: Report) -> Fault | None:
 def _who_has() -> dict[str, list[str]]:
     """The kinds that have a field of their own, by its name."""
     found: dict[str, list[str]] = {}
-    for kind in FAULTS.values():
-        for name in own_fields(kind):
-            found.setdefault(name, []).append(kind.kind)
+    for kind, own in OWN_FIELDS.items():
+        for name in own:
+            found.setdefault(name, []).append(kind)
     return found
 
 

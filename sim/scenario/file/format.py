@@ -253,14 +253,18 @@ class FaultLine(Part):
         return [(kind, target) for kind, target in pairs if target is not None]
 
 
+OWN_FIELDS = {name: own_fields(kind) for name, kind in FAULTS.items()}
+"""By each kind of fault, what it has beside the fields of every fault."""
+
+
 def _fault_fields() -> dict[str, Any]:
     """A field a kind, for its target, and the fields that kinds have of their own."""
     found: dict[str, Any] = {
         name: (Name | None, Field(None, description=meaning_of(kind)))
         for name, kind in FAULTS.items()
     }
-    for kind in FAULTS.values():
-        for name, one in own_fields(kind).items():
+    for own in OWN_FIELDS.values():
+        for name, one in own.items():
             found[name] = (one.type, Field(one.default, description=one.means))
     return found
 
