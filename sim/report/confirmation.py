@@ -87,6 +87,11 @@ def confirm(folder: SweepFolder, other: SweepFolder) -> Confirmation:
             )
     seeds = tuple(part.seed for part in folder.parts)
     wanted = plan["plan"].get("confirmation_seed")
+    if wanted is None:
+        raise BadInput(
+            f"{folder.name}: its plan gives no confirmation_seed, so no sweep can confirm it; "
+            "give the plan one and sweep again"
+        )
     if wanted in seeds:
         raise BadInput(
             f"{folder.name}: the confirmation seed {wanted} is among its own ({folder.seeds_text});"

@@ -72,6 +72,15 @@ def test_what_confirms_nothing_is_refused(
         confirm(read_folder(first), read_folder(second))
 
 
+def test_a_plan_without_a_confirmation_seed_is_told_so(tmp_path: Path) -> None:
+    first, second = (sweep(tmp_path / name, 5, seed=1, plan={"about": []}) for name in "ab")
+
+    with pytest.raises(BadInput, match="its plan gives no confirmation_seed") as caught:
+        confirm(read_folder(first), read_folder(second))
+
+    assert "None" not in str(caught.value)
+
+
 def test_the_report_has_both_rates_and_both_commands(tmp_path: Path) -> None:
     first, second = sweep(tmp_path / "a", 40, seed=1), sweep(tmp_path / "b", 45, seed=99)
     write_report(first, confirmed_by=second)
