@@ -22,7 +22,7 @@ from tests.sweeps.fakes import TWO_ENVIRONMENTS, plan, quick, simulating_here
 
 ROOT = Path(__file__).resolve().parents[2]
 PLANS = sorted((ROOT / "scenarios/sweeps").glob("*.yaml"))
-BOTH = number_runs(plan(**TWO_ENVIRONMENTS), count=61)
+BOTH = number_runs(plan(**TWO_ENVIRONMENTS), count=121)
 
 
 def test_without_any_there_is_one_named_after_whether_it_hunts() -> None:
@@ -33,7 +33,7 @@ def test_without_any_there_is_one_named_after_whether_it_hunts() -> None:
 
 def test_cases_take_turns_and_a_draw_has_one_seed_in_all_environments() -> None:
     assert [BOTH.environment_of(case).name for case in range(4)] == ["plain", "hunted"] * 2
-    assert (BOTH.cases_in(0), BOTH.cases_in(1)) == (31, 30)
+    assert (BOTH.cases_in(0), BOTH.cases_in(1)) == (61, 60)
     assert BOTH.case_seed(6) == BOTH.case_seed(7) != BOTH.case_seed(8)
     assert BOTH.case_seed(6) == number_runs(plan()).case_seed(3)  # as without environments
 
@@ -109,10 +109,11 @@ def test_each_environment_is_counted_for_itself_and_all_together(swept: Path) ->
     tallies = json.loads((swept / "tallies.json").read_text())
 
     assert [(one["name"], one["cases"]) for one in tallies["environments"]] == [
-        ("plain", 31),
-        ("hunted", 30),
+        ("plain", 61),
+        ("hunted", 60),
     ]
     judged = found[found.verdict.isin(["holds", "violated"])]
+    assert READERS in set(found[found.verdict == "inconclusive"].family)  # seen, and not judged
     for table, own in [
         (tallies, lambda frame: frame),
         *(
