@@ -119,6 +119,7 @@ RAISED = f"{LOST}Traceback (most recent call last):\n" + '  File "worker.py", li
         (f"{LOST}ExecutorLostFailure (executor 1 exited)\n", "spark.executor.memory=2g"),
         (f'{RAISED}OSError: Cannot run program "python3.11"\n', "node7: OSError.*PYSPARK_PYTHON"),
         (f"{RAISED}ValueError: broken: 1\n SQLSTATE: 38000\n", "node7: ValueError: broken: 1;"),
+        (f"{RAISED}sim.errors.BadInput: other code: 1\n{TRACE}", "^node7: other code: 1; what"),
         ("x.IllegalStateException: never seen\n" + TRACE, "^never seen; what is finished is kept"),
         (f'{LOST}No FileSystem for scheme "x"\n', r"spark\.jars\.packages"),
     ],
