@@ -79,7 +79,8 @@ def test_the_command_of_a_clause_says_so(
     status, printed = answers[0]
 
     assert status == row.status
-    assert [words for words in row.words if words not in printed] == []
+    told = " ".join(printed.split())  # a table breaks its lines where the terminal ends
+    assert [words for words in row.words if " ".join(words.split()) not in told] == []
 
 
 def test_every_row_says_where_what_and_with_which_words() -> None:
