@@ -160,11 +160,11 @@ def _tell(
 ) -> None:
     """Writes what is wanted of a run, and tells the rest between `head` and `tail`."""
     found = made.recorded
+    if wanted.trace is not None:
+        made.save_trace(wanted.trace)
     reasons = None
     if wanted.explain is not None and (wanted.explain or found.violations):
         reasons = made.explain(wanted.explain or None)
-    if wanted.trace is not None:
-        made.save_trace(wanted.trace)
     saved = made.save(wanted.failures) if wanted.failures is not None and failed else None
     if wanted.as_json:
         if wanted.failures is not None:

@@ -139,12 +139,15 @@ def test_an_explanation_begins_with_what_decided_and_goes_back_from_the_violatio
         ("no-offset-reus", "there is no such invariant (did you mean 'no-offset-reuse'?)"),
     ],
 )
-def test_what_was_not_violated_is_not_explained(replog: Replog, name: str, what: str) -> None:
-    answer = replog("run", LOST_TAIL, "--explain", name)
+def test_what_was_not_violated_is_not_explained(
+    replog: Replog, here: Path, name: str, what: str
+) -> None:
+    answer = replog("run", LOST_TAIL, "--explain", name, "--trace", "events.ndjson")
 
     assert answer.status == 2
     assert what in answer.err
     assert "no-offset-reuse" in answer.err
+    assert (here / "events.ndjson").is_file()
 
 
 def test_a_scenario_that_expects_nothing_expects_every_invariant_to_hold(
