@@ -11,6 +11,8 @@ For notebooks and scripts this package is the whole interface:
 * `sweep(plan, ...)`: a plan's random scenarios under each of its rule sets; `open_sweep(folder)`
   reads one that is there; a `Sweep` has `runs`, `violations`, `causes()` and `failures()`, each of
   which is a run again: `failures().where(invariant=..., fix=...).first()`;
+* `explore(plan)`: every schedule of a small world; an `Explored` has `table`, `levels`, `plot()`,
+  and a shortest schedule for all that breaks: `witness(invariant)`;
 * `plugins`: strategies, fixes and invariants of your own;
 * `BadInput`: what is raised, with one line as its text, for anything that cannot be used.
 
@@ -38,6 +40,7 @@ from sim.version import __version__
 if TYPE_CHECKING:
     from sim import errors, plugins
     from sim.api.comparisons import Comparison
+    from sim.api.explored import Explored, explore
     from sim.api.failures import Failures
     from sim.api.runs import Run, run
     from sim.api.scenarios import Scenario, load
@@ -51,6 +54,7 @@ __all__ = [
     "BadInput",
     "Comparison",
     "Explanation",
+    "Explored",
     "Failures",
     "Run",
     "Scenario",
@@ -59,6 +63,7 @@ __all__ = [
     "Timeline",
     "__version__",
     "errors",
+    "explore",
     "load",
     "open_sweep",
     "plugins",
@@ -69,6 +74,7 @@ __all__ = [
 _MODULES = {
     "Comparison": "sim.api.comparisons",
     "Explanation": "sim.api.texts",
+    "Explored": "sim.api.explored",
     "Failures": "sim.api.failures",
     "Run": "sim.api.runs",
     "Scenario": "sim.api.scenarios",
@@ -76,6 +82,7 @@ _MODULES = {
     "Sweep": "sim.api.sweeps",
     "Timeline": "sim.api.timelines",
     "BadInput": "sim.errors",
+    "explore": "sim.api.explored",
     "load": "sim.api.scenarios",
     "open_sweep": "sim.api.sweeps",
     "run": "sim.api.runs",

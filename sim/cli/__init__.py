@@ -48,6 +48,7 @@ MODULES = {
     "explain": "what_if",
     "shrink": "shrink",
     "matrix": "matrices",
+    "explore": "exploring",
     "phases": "phases",
     "clean": "logs",
     "eligible": "logs",

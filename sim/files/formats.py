@@ -6,9 +6,11 @@ STORY_FORMAT = "replog-story/1"
 SCENARIO_FORMAT = "replog-scenario/1"
 LOG_FORMAT = "replog-log/1"
 PLAN_FORMAT = "replog-sweep/1"
+EXPLORE_FORMAT = "replog-explore/1"
 TRACE_FORMAT = "replog-trace/1"
 
 WRITTEN = (
+    "replog-explored/1",
     "replog-failure/1",
     "replog-last-failed/1",
     "replog-matrix/1",

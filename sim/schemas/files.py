@@ -7,8 +7,15 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from sim.files.formats import LOG_FORMAT, PLAN_FORMAT, SCENARIO_FORMAT, STORY_FORMAT
+from sim.files.formats import (
+    EXPLORE_FORMAT,
+    LOG_FORMAT,
+    PLAN_FORMAT,
+    SCENARIO_FORMAT,
+    STORY_FORMAT,
+)
 from sim.scenario.file.schema import scenario_schema
+from sim.schemas.explore import explore_schema
 from sim.schemas.log import log_schema
 from sim.schemas.parts import DRAFT, Schema
 from sim.schemas.plan import plan_schema
@@ -17,6 +24,7 @@ from sim.schemas.trace import SCHEMA_FILE, trace_schema
 
 SCHEMAS: Mapping[str, Callable[[], Schema]] = {
     "plan": plan_schema,
+    "explore": explore_schema,
     "story": story_schema,
     "scenario": scenario_schema,
     "log": log_schema,
@@ -25,6 +33,7 @@ SCHEMAS: Mapping[str, Callable[[], Schema]] = {
 """By name of the file below `scenarios/schemas/`; that of traces is one of a line."""
 BY_FORMAT: Mapping[str, str] = {
     PLAN_FORMAT: "plan",
+    EXPLORE_FORMAT: "explore",
     STORY_FORMAT: "story",
     SCENARIO_FORMAT: "scenario",
     LOG_FORMAT: "log",

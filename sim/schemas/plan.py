@@ -34,7 +34,7 @@ def plan_schema() -> Schema:
     fields["rules"] = _RULES
     fields["rule_sets"] |= {"items": _RULES}
     fields["environments"]["additionalProperties"] = _environment()
-    fields |= _matrix(rules)
+    fields |= matrix_fields(rules)
     required = [name for name in schema["required"] if name != "rule_sets"]
     return {
         "$schema": DRAFT,
@@ -47,7 +47,8 @@ def plan_schema() -> Schema:
     }
 
 
-def _matrix(rules: Schema) -> dict[str, Schema]:
+def matrix_fields(rules: Schema) -> dict[str, Schema]:
+    """The fields of a matrix, which a plan is read without (`sim.sweeps.plan_matrix`)."""
     factors: dict[str, Schema] = {
         name: {
             "type": "array",

@@ -20,6 +20,7 @@ from sim.errors import BadInput
 from sim.files.document import Complaints, Document
 from sim.files.fields import check_format
 from sim.files.formats import (
+    EXPLORE_FORMAT,
     LOG_FORMAT,
     PLAN_FORMAT,
     SCENARIO_FORMAT,
@@ -50,6 +51,7 @@ class Elsewhere(NamedTuple):
 
 NOT_RUN = {
     PLAN_FORMAT: Elsewhere("sweep plan", "sweep"),
+    EXPLORE_FORMAT: Elsewhere("plan of a search", "explore"),
     TRACE_FORMAT: Elsewhere("trace", "certify"),
 }
 SCHEMA, LEFT_OUT = "JSON Schema", "left out by --skip"

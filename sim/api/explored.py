@@ -1,0 +1,140 @@
+"""Searches for notebooks: every schedule of a small world, its levels, its witnesses."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sim.api.markup import grid
+from sim.api.scenarios import Scenario, load
+from sim.api.tables import check_pandas
+from sim.errors import BadInput
+from sim.extras import check_extra
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+
+    from sim.schedules.answers import Answer, Witness
+    from sim.schedules.plan import Plan
+
+
+class Explored:
+    """What the searches of a plan found.
+
+    Attributes:
+        title: The plan's.
+        answers: One for each rule set, then two for each pair that the plan compares.
+    """
+
+    def __init__(self, title: str, answers: tuple[Answer, ...]) -> None:
+        """The answers to a plan."""
+        self.title, self.answers = title, answers
+
+    @property
+    def table(self) -> pd.DataFrame:
+        """A row an answer: its rules, those it is compared with, how far it looked, what breaks."""
+        check_pandas()
+        import pandas as pd
+
+        columns = ("rules", "against", "states", "transitions", "depth", "exhausted", "breaks")
+        return pd.DataFrame(self._rows(), columns=columns)
+
+    @property
+    def levels(self) -> pd.DataFrame:
+        """A row a depth of each answer: `rules`, `against`, `depth`, `states`, `transitions`."""
+        check_pandas()
+        import pandas as pd
+
+        rows = [(one.label, one.against, *level) for one in self.answers for level in one.levels]
+        return pd.DataFrame(rows, columns=("rules", "against", "depth", "states", "transitions"))
+
+    def witness(self, invariant: str, rules: str | None = None, against: str = "") -> Scenario:
+        """A shortest schedule after which an invariant is broken, as a scenario.
+
+        Args:
+            invariant: Which.
+            rules: Under which rule set, by its label; None = the first that breaks it.
+            against: Of two that are compared, the other one, which does not.
+
+        Raises:
+            BadInput: No search found it broken.
+        """
+        for one in self.answers:
+            if rules in (None, one.label) and one.against == against:
+                for found in one.witnesses:
+                    if found.invariant == invariant:
+                        return load(found.story)
+        raise BadInput(f"witness: {invariant}: not broken; broken: {', '.join(self._broken())}")
+
+    @property
+    def witnesses(self) -> dict[tuple[str, str, str], Witness]:
+        """By rules, other rules and invariant: the schedule, the sentence, story and near miss."""
+        return {
+            (one.label, one.against, found.invariant): found
+            for one in self.answers
+            for found in one.witnesses
+        }
+
+    def plot(self) -> Axes:
+        """States by depth, a line for each search."""
+        levels = self.levels.assign(search=lambda table: table.rules + " " + table.against)
+        found: Axes = (
+            levels.pivot_table("states", "depth", "search", sort=False)
+            .plot(logy=True, xlabel="moves", ylabel="states", figsize=(7, 3.5))
+            .legend(fontsize="small")
+            .axes
+        )
+        return found
+
+    def _broken(self) -> list[str]:
+        return list(dict.fromkeys(w.invariant for one in self.answers for w in one.witnesses))
+
+    def _rows(self) -> list[tuple[Any, ...]]:
+        return [
+            (
+                *(one.label, one.against, one.states, one.transitions, one.depth),
+                *(one.exhausted, ", ".join(w.invariant for w in one.witnesses)),
+            )
+            for one in self.answers
+        ]
+
+    def __repr__(self) -> str:
+        """How many searches, and how many of them found something."""
+        found = sum(bool(one.witnesses) for one in self.answers)
+        return f"Explored({self.title}: {len(self.answers)} answers, {found} with violations)"
+
+    def _repr_html_(self) -> str:
+        head = ("rules", "against", "states", "transitions", "moves", "every schedule", "breaks")
+        return grid(head, self._rows(), note=self.title)
+
+
+def explore(plan: str | Path | Mapping[str, Any], *, processes: int = 1) -> Explored:
+    """Search every schedule of a small world: what breaks, how soon, or that nothing does.
+
+    Args:
+        plan: A plan, `format: replog-explore/1`: the path of a file, its text, or its data.
+        processes: Searches that go on at a time.
+
+    Raises:
+        BadInput: One line per problem with the plan.
+    """
+    check_extra("a search needs", "report", "numpy")
+    from sim.schedules.answers import explore as search
+
+    loaded = _plan(plan)
+    found = [answer for answers in search(loaded, processes=processes) for answer in answers]
+    return Explored(loaded.title, tuple(found))
+
+
+def _plan(given: str | Path | Mapping[str, Any]) -> Plan:
+    from sim.files.document import Document
+    from sim.files.yaml_text import parse_yaml
+    from sim.schedules.plan import load_plan, plan_in
+
+    if isinstance(given, Mapping):
+        return plan_in(Document("the plan", dict(given)))
+    if isinstance(given, str) and "\n" in given:
+        return plan_in(parse_yaml(given, "the plan"))
+    return load_plan(Path(given))

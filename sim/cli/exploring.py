@@ -1,0 +1,155 @@
+"""`replog explore`: every schedule of a small world."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from sim.cli.arguments import Command, Json
+from sim.cli.output import EXIT_INCONCLUSIVE, print_json, print_table, tell
+from sim.cli.signatures import Argument
+from sim.cli.values import Number
+from sim.errors import BadInput
+from sim.foreign.names import file_name
+
+if TYPE_CHECKING:
+    from sim.schedules.answers import Answer
+    from sim.schedules.plan import Plan
+    from sim.schedules.search import Level
+
+DOCUMENT, PAGE = "explored.json", "explored.md"
+FORMAT = "replog-explored/1"
+MEGABYTES = 8_000
+
+
+def explore(
+    plan: Annotated[Path, Argument(metavar="PLAN")],
+    *,
+    out: Annotated[Path | None, Argument(metavar="DIR")] = None,
+    resume: bool = False,
+    processes: Annotated[int, Argument(Number(1, 64), "N", flags=("-j", "--processes"))] = 1,
+    max_seconds: Annotated[float, Argument(Number(0, whole=False), "S")] = 0,
+    max_memory_mb: Annotated[int, Argument(Number(0), "MB")] = MEGABYTES,
+    as_json: Json = False,
+) -> int:
+    """Search every schedule of a small world: what breaks, in how few steps, or that nothing does.
+
+    Breadth first, so that the schedule of the first violation of each invariant is a shortest one.
+    "Nothing found" is a statement about the world and the budgets of the plan, and says no more.
+    Exit status: 0 every search came to its end, or to the depth that the plan asks for, whatever it
+    found; 3 one was stopped by its bounds.
+
+    Args:
+        plan: A plan, `format: replog-explore/1`.
+        out: Write what is found there: explored.json, explored.md, and a story and its near miss
+            for each violation.
+        resume: Leave out the searches that are done in DIR.
+        processes: Searches that go on at a time.
+        max_seconds: Stop a search after the level in which it has taken so long; 0 = no bound.
+        max_memory_mb: Or in which its process has needed so much memory; 0 = no bound.
+    """
+    from sim.schedules.answers import Bounds, as_document, tasks_of
+    from sim.schedules.answers import explore as search
+    from sim.schedules.plan import load_plan
+
+    asked = load_plan(plan)
+    found = _begun(out, asked, resume=resume)
+    bounds = Bounds(max_seconds or float("inf"), max_memory_mb or float("inf"))
+    order = [{*task} for task in tasks_of(asked)]
+    done = {(one["label"], one.get("against", "")) for one in found}
+    for answers in search(asked, processes=processes, bounds=bounds, told=_tell_level, done=done):
+        found += as_document(answers)
+        found.sort(key=lambda one: order.index({one["label"], one.get("against", "")}))
+        if out is not None:
+            _write(out, asked, found, answers)
+    if as_json:
+        print_json(_document(asked, found))
+    else:
+        _show(found)
+    stopped = any(not one["exhausted"] and one["depth"] != asked.depth for one in found)
+    return EXIT_INCONCLUSIVE if stopped else 0
+
+
+def _begun(out: Path | None, plan: Plan, *, resume: bool) -> list[dict[str, Any]]:
+    """What is done already in the folder."""
+    if out is None:
+        if resume:
+            raise BadInput("--resume: needs the folder of what was begun: --out DIR")
+        return []
+    path = out / DOCUMENT
+    if not path.exists():
+        out.mkdir(parents=True, exist_ok=True)
+        return []
+    if not resume:
+        raise BadInput(f"--out {out}: {DOCUMENT} is there already; --resume goes on with it")
+    try:
+        known = json.loads(path.read_text(encoding="utf-8"))
+        same = known["plan"] == plan.model_dump(mode="json")
+        found: list[dict[str, Any]] = known["answers"]
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise BadInput(f"{path}: cannot be read: {error}; remove it to begin anew") from error
+    if not same:
+        raise BadInput(f"{path}: is of another plan; name another folder")
+    return found
+
+
+def _document(plan: Plan, found: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    return {"format": FORMAT, "plan": plan.model_dump(mode="json"), "answers": list(found)}
+
+
+def _write(
+    out: Path, plan: Plan, found: Sequence[dict[str, Any]], answers: Iterable[Answer]
+) -> None:
+    from sim.files.atomic import replacing
+    from sim.foreign.documents import json_text
+    from sim.schedules.page import as_markdown
+
+    for answer in answers:
+        named = [answer.label, *(["not", answer.against] if answer.against else [])]
+        folder = out / file_name("_".join(named), instead="rules")
+        for witness in answer.witnesses:
+            folder.mkdir(exist_ok=True)
+            texts = {"": witness.story, ".near_miss": witness.near_miss}
+            for what, text in texts.items():
+                if text:
+                    with replacing(folder / f"{witness.invariant}{what}.yaml") as file:
+                        file.write(text.encode())
+    document = _document(plan, found)
+    with replacing(out / PAGE) as file:
+        file.write((as_markdown(document["plan"], found) + "\n").encode())
+    with replacing(out / DOCUMENT) as file:  # last: what it names is there
+        file.write((json_text(document, indent=1) + "\n").encode())
+
+
+def _tell_level(name: str, level: Level, seconds: float) -> None:
+    if seconds > 1:
+        rate = f"{level.states:,} states, {level.transitions:,} transitions, {seconds:.0f} s"
+        print(f"{name}: depth {level.depth}: {rate}", file=sys.stderr, flush=True)
+
+
+def _show(found: Sequence[dict[str, Any]]) -> None:
+    rows = [
+        {
+            "rules": one["label"] + (f" (not {one['against']})" if one.get("against") else ""),
+            "states": f"{one['states']:,}",
+            "transitions": f"{one['transitions']:,}",
+            "depth": one["depth"],
+            "every schedule": "yes" if one["exhausted"] else "no",
+            "breaks": len(one["witnesses"]),
+        }
+        for one in found
+    ]
+    print_table(rows)
+    for one in found:
+        for witness in one["witnesses"]:
+            healed = f"; not under {witness['healed_by']}" if "healed_by" in witness else ""
+            steps = f"after {witness['steps']} steps{healed}"
+            print(f"\n{one['label']}: {witness['invariant']} {steps}")
+            print(*[f"  {line}" for line in witness["schedule"]], sep="\n")
+            tell(f"  {witness['sentence']}")
+
+
+COMMANDS = {"explore": Command(explore, has_bounds=False)}

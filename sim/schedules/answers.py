@@ -1,0 +1,283 @@
+"""What the search of a plan answers: what breaks, how soon and how, and what was looked at."""
+
+from __future__ import annotations
+
+import math
+import resource
+import time
+from collections.abc import Callable, Collection, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import dataclass, replace
+from itertools import combinations
+from typing import Any, NamedTuple
+
+from sim.certify import certify
+from sim.files.trace_file import TraceVerdict, trace_lines
+from sim.rules import Rules
+from sim.scenario.model import Scenario
+from sim.schedules.plan import Plan
+from sim.schedules.search import Level, Search
+from sim.schedules.space import Space
+from sim.schedules.witness import schedule_of, story_of
+from sim.shrink.near_miss import near_miss_of
+from sim.shrink.writing import file_of, near_miss_file
+from sim.story.driver import run_story
+from sim.story.expect import StoryExpect
+from sim.story.format import Story
+from sim.story.trace_header import header_of
+from sim.trace.digest import digest_of
+from sim.what_if.changes import violated_by
+from sim.workers import Lifeline, follow_the_parent, worker_context
+
+Task = tuple[str, str]
+"""A search of a plan: a label and, where two rule sets are compared, the other one."""
+Told = Callable[[str, Level, float], None]
+"""Takes what is searched, a level of it and the seconds so far."""
+
+
+class Bounds(NamedTuple):
+    """After which level a search stops, unless it is at its end.
+
+    Attributes:
+        seconds: Real time.
+        megabytes: Memory of the process, in 10**6 bytes.
+    """
+
+    seconds: float = math.inf
+    megabytes: float = 8_000
+
+    def allow_more(self, seconds: float) -> bool:
+        """Whether a search goes on that has taken so long."""
+        used = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e6
+        return seconds < self.seconds and used < self.megabytes
+
+
+UP_TO_8_GB = Bounds()
+
+
+def tell_nobody(_name: str, _level: Level, _seconds: float) -> None:
+    """Takes a level, and tells it to nobody."""
+
+
+@dataclass(frozen=True, slots=True)
+class Witness:
+    """A shortest schedule after which an invariant is broken.
+
+    Attributes:
+        invariant: Which.
+        steps: How many moves it has; a `quiesce` or `check` after them does not count.
+        schedule: Its steps as a story has them, a line each.
+        sentence: What the checker says of it.
+        story: The file of the story.
+        near_miss: That of the same schedule where the invariant holds; empty = no other value of
+            one rule makes it hold.
+        healed_by: The rule with the value that makes it hold; of two rule sets, the other one.
+    """
+
+    invariant: str
+    steps: int
+    schedule: tuple[str, ...]
+    sentence: str
+    story: str
+    near_miss: str
+    healed_by: str
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What the search of one rule set, or of two side by side, found.
+
+    Attributes:
+        label: The rule set; of two the one in which the witnesses break.
+        against: The other one, in which they break nothing of the same name; empty = there is none.
+        levels: A row for each depth.
+        exhausted: Whether every schedule of the world was followed to its end.
+        witnesses: By how soon they break, then by the order of the invariants.
+        seconds: How long it took.
+        interrupted: Whether Ctrl-C stopped it: what it had found is told.
+    """
+
+    label: str
+    against: str
+    levels: tuple[Level, ...]
+    exhausted: bool
+    witnesses: tuple[Witness, ...]
+    seconds: float
+    interrupted: bool = False
+
+    @property
+    def states(self) -> int:
+        """How many states there are, those counted once that differ in names of replicas alone."""
+        return sum(level.states for level in self.levels)
+
+    @property
+    def transitions(self) -> int:
+        """How many moves from them change something."""
+        return sum(level.transitions for level in self.levels)
+
+    @property
+    def depth(self) -> int:
+        """How many moves the longest schedule has."""
+        return len(self.levels) - 1
+
+    def sentence(self) -> str:
+        """How far it looked, as one may quote it."""
+        said = f"{self.states:,} states, {self.transitions:,} transitions"
+        if self.exhausted:
+            return f"every schedule of this world: {said}, exhausted at depth {self.depth}"
+        return f"every schedule of up to {self.depth} moves: {said}, not exhausted"
+
+
+def explore(
+    plan: Plan,
+    *,
+    processes: int = 1,
+    bounds: Bounds = UP_TO_8_GB,
+    told: Told = tell_nobody,
+    done: Collection[Task] = (),
+) -> Iterator[tuple[Answer, ...]]:
+    """Search every rule set of a plan, then each pair that it compares, as they are done.
+
+    Args:
+        plan: The plan.
+        processes: How many searches go on at a time; with one they go on in this process.
+        bounds: Of each search.
+        told: Hears of every level, in the process of its search.
+        done: Searches to leave out.
+    """
+    tasks = [task for task in tasks_of(plan) if task not in done]
+    if processes == 1 or len(tasks) == 1:
+        for task in tasks:
+            answers = answers_of(plan, task, bounds, told)
+            yield answers
+            if answers[0].interrupted:
+                raise KeyboardInterrupt
+        return
+    lifeline = Lifeline()
+    pool = ProcessPoolExecutor(processes, worker_context(), follow_the_parent, (lifeline.end,))
+    try:
+        futures = [pool.submit(answers_of, plan, task, bounds, told) for task in tasks]
+        for future in as_completed(futures):
+            yield future.result()
+    finally:
+        pool.shutdown(wait=False, cancel_futures=True)
+        lifeline.cut()
+
+
+def tasks_of(plan: Plan) -> list[Task]:
+    """The searches of a plan."""
+    return [*[(label, "") for label, _ in plan.searched()], *combinations(plan.compare, 2)]
+
+
+def answers_of(
+    plan: Plan, task: Task, bounds: Bounds = UP_TO_8_GB, told: Told = tell_nobody
+) -> tuple[Answer, ...]:
+    """One search: an answer, or two, of what breaks in one of two worlds alone."""
+    world, rules = plan.world_of(), dict(plan.searched())
+    labels = [label for label in task if label]
+    search = Search(*[Space(world, rules[label]) for label in labels])
+    search.only(plan.invariants)
+    began = time.monotonic()
+
+    def goes_on(level: Level) -> bool:
+        seconds = time.monotonic() - began
+        told(" against ".join(labels), level, seconds)
+        return bounds.allow_more(seconds)
+
+    interrupted = False
+    try:
+        search.run(depth=plan.depth, told=goes_on)
+    except KeyboardInterrupt:
+        interrupted = True
+    result = search.result
+    seconds = time.monotonic() - began
+    return tuple(
+        Answer(
+            label,
+            labels[1 - place] if len(labels) > 1 else "",
+            tuple(result.levels),
+            result.exhausted,
+            tuple(_witnesses(search, place, labels, [rules[one] for one in labels], plan)),
+            seconds,
+            interrupted,
+        )
+        for place, label in enumerate(labels)
+    )
+
+
+def _witnesses(
+    search: Search, place: int, labels: Sequence[str], rules: Sequence[Rules], plan: Plan
+) -> Iterator[Witness]:
+    all_found = search.result.found.items()
+    found = [(found, name) for (world, name), found in all_found if world == place]
+    for one, invariant in sorted(found, key=lambda pair: pair[0].depth):
+        moves = schedule_of(search, one)
+        story = story_of(
+            plan.world_of(), rules[place], moves, ends_with=one.ends_with, name=invariant
+        )
+        sentence = confirmed(story, invariant)
+        other: Story | Scenario | None
+        if len(rules) > 1:
+            other, healed_by = replace(story, rules=rules[1 - place]), labels[1 - place]
+            if invariant in violated_by(other, invariant):
+                raise AssertionError(f"{invariant}: both break it, and one alone was to")
+        else:
+            near = near_miss_of(story, invariant)
+            other, healed_by = (near.value, near.change) if near else (None, "")
+        yield Witness(
+            invariant,
+            one.depth,
+            tuple(step.line for step in story.steps),
+            sentence,
+            file_of(story, invariant, sentence),
+            near_miss_file(other, invariant) if other is not None else "",
+            healed_by,
+        )
+
+
+def confirmed(story: Story, invariant: str) -> str:
+    """What the checker says of a story; the oracle of traces has to find the same.
+
+    Raises:
+        AssertionError: The checker finds nothing, or the oracle does not agree: one of the three
+            that judge is wrong.
+    """
+    run = run_story(replace(story, expect=StoryExpect((invariant,))))
+    said = [one for one in run.violations if one.invariant == invariant]
+    if not said:
+        raise AssertionError(f"{invariant}: the checker finds no violation in {story.steps}")
+    rows = tuple(one.as_row(when="at") for one in run.seen)
+    verdict = TraceVerdict(run.verdict, run.reason, rows, digest_of(run.events))
+    certificate = certify(b"".join(trace_lines(header_of(story), run.events, verdict)))
+    if certificate.differing:
+        raise AssertionError(
+            f"the oracle of traces differs in {certificate.differing}: {story.steps}"
+        )
+    return said[0].sentence
+
+
+def as_document(answers: Sequence[Answer]) -> list[dict[str, Any]]:
+    """Answers as JSON has them."""
+    return [
+        {
+            "label": one.label,
+            **({"against": one.against} if one.against else {}),
+            "states": one.states,
+            "transitions": one.transitions,
+            "depth": one.depth,
+            "exhausted": one.exhausted,
+            "seconds": round(one.seconds, 1),
+            "levels": [level._asdict() for level in one.levels],
+            "witnesses": [
+                {
+                    "invariant": witness.invariant,
+                    "steps": witness.steps,
+                    "schedule": list(witness.schedule),
+                    "sentence": witness.sentence,
+                    **({"healed_by": witness.healed_by} if witness.healed_by else {}),
+                }
+                for witness in one.witnesses
+            ],
+        }
+        for one in answers
+    ]

@@ -1,0 +1,325 @@
+"""Which invariants a move or a state breaks, judged by the product's own invariants.
+
+The checker of `sim.check` judges a run event by event, with all that ever happened. A search meets
+the same parts of runs again and again, so each invariant is handed just what it looks at: the
+replicas that a move touched, a log and the committed history, two logs, a state at rest. That this
+finds the same as the checker is tried on random schedules, and on every witness.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from copy import copy
+from typing import TYPE_CHECKING, Any, Final
+
+from sim.check.folding import undone_deletes
+from sim.check.history import ClusterHistory
+from sim.check.listening import handlers_of
+from sim.check.registry import INVARIANTS, discover
+from sim.check.replica_view import EMPTY, HOLE, ReplicaView
+from sim.rules import Rules
+from sim.trace import Event, HighWatermarkMoved, LeaderElected, Quiesced
+
+if TYPE_CHECKING:
+    from sim.replication import Replica
+    from sim.schedules.world import Rest, World
+
+BY_EVENTS: Final = (
+    "follower-position-sound",
+    "hw-monotonic",
+    "hw-within-log",
+    "no-truncation-below-hw",
+    "truncation-below-log-start",
+    "leader-append-only",
+    "leo-preservation",
+    "record-offset-uniqueness",
+)
+"""Judged by what a move does to the replicas that it touches."""
+BY_HISTORY: Final = (
+    "no-offset-reuse",
+    "state-machine-safety",
+    "leader-completeness",
+    "committed-replicated",
+)
+"""Judged by what a move does and what was committed before."""
+BY_PAIRS: Final = ("log-matching", "slot-agreement")
+"""Judged by two logs of a state."""
+CAUGHT_UP: Final = "no-resurrection"
+"""Judged for a live replica that knows all that is committed, and by its log alone."""
+AT_REST: Final = (
+    "committed-never-lost",
+    "hole-justified",
+    "leo-convergence",
+    "replica-convergence",
+    "winner-retained",
+    "materialized-state-equivalence",
+)
+"""Judged where everybody up has fetched all that there is."""
+JUDGED_BY: Final = {CAUGHT_UP: "check"}
+"""The step by which a story has it judged, of what is judged by states that are not at rest."""
+JUDGED: Final = (*BY_EVENTS, *BY_HISTORY, *BY_PAIRS, CAUGHT_UP, *AT_REST)
+"""Every invariant that a search judges; a set of them is a mask in this order."""
+BIT: Final = {name: 1 << place for place, name in enumerate(JUDGED)}
+
+
+def names_of(mask: int) -> list[str]:
+    """The invariants of a mask."""
+    return [name for name in JUDGED if mask & BIT[name]]
+
+
+def view_of(name: str, replica: Replica, lineage: Sequence[int]) -> ReplicaView:
+    """A log as events would have told it, nothing compared with what is committed."""
+    log = replica.log
+    view = ReplicaView(name, starts_at=log.log_start_offset)
+    view.up = replica.up
+    view.high_watermark = log.high_watermark
+    view.first_dirty_offset = replica.first_dirty_offset
+    view.slots = [HOLE] * log.log_end_offset
+    view.lineage = [*lineage]
+    for batch in log.batches():
+        for record in batch.records:
+            view.slots[record.offset] = record.uid
+        if not batch.records:
+            view.slots[batch.last_offset] = EMPTY
+        if batch.delete_horizon_ms is not None:
+            view.horizons[batch.base_offset] = batch.delete_horizon_ms
+        view.highest_epoch = max(view.highest_epoch, batch.epoch)
+    view.snapshots = {(key[0], key[1]): one.records for key, one in replica.snapshots.items()}
+    view.log_end_offset_before = len(view.slots)
+    return view
+
+
+class _Asked(dict[str, ReplicaView]):
+    """Views of replicas that are made when they are asked for."""
+
+    def __init__(self) -> None:
+        self.made_by: Callable[[str], ReplicaView] | None = None
+
+    def __missing__(self, name: str) -> ReplicaView:
+        assert self.made_by is not None
+        view = self[name] = self.made_by(name)
+        return view
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """The view of a replica; a search has no names of others."""
+        del default
+        return self[name]
+
+
+class _Broken:
+    """Takes what invariants report, as a mask."""
+
+    def __init__(self) -> None:
+        self.mask = 0
+
+    def by(self, name: str) -> Callable[..., None]:
+        bit = BIT[name]
+
+        def report(*_told: object) -> None:
+            self.mask |= bit
+
+        return report
+
+    def taken(self) -> int:
+        mask, self.mask = self.mask, 0
+        return mask
+
+
+class MemberJudge:
+    """What events say of the replicas that a move touches.
+
+    Attributes:
+        history: Every record that was ever written in the search.
+    """
+
+    def __init__(self, rules: Rules) -> None:
+        """Nothing is written yet."""
+        discover()
+        self.history = ClusterHistory(rules)
+        self.history.replicas = self._asked = _Asked()
+        self._broken = _Broken()
+        self._handlers: dict[type, list[Callable[[Any], None]]] = {}
+        for name in BY_EVENTS:
+            invariant = INVARIANTS[name](self.history, self._broken.by(name))
+            for kind, handler in handlers_of(invariant).items():
+                self._handlers.setdefault(kind, []).append(handler)
+
+    def follow(
+        self, events: Sequence[Event], view: Callable[[str], ReplicaView]
+    ) -> tuple[dict[str, tuple[int, ...]], int]:
+        """The lineage of each replica that the events are about, after them; and what they broke.
+
+        Args:
+            events: What a move did.
+            view: The log of a replica before the move.
+        """
+        if not events:
+            return {}, 0
+        history = self.history
+        self._asked.clear()
+        self._asked.made_by = view
+        history.disagreements = []
+        for event in events:
+            history.contested_offsets.clear()
+            take_in = history.handlers.get(type(event))
+            if take_in is not None:
+                take_in(event)
+            if isinstance(event, LeaderElected):
+                history.leader = None  # what is committed is judged elsewhere
+            for handler in self._handlers.get(type(event), ()):
+                handler(event)
+        lineages = {name: tuple(one.lineage) for name, one in self._asked.items()}
+        return lineages, self._broken.taken()
+
+
+class Court:
+    """Judges logs by what is committed, and states at rest."""
+
+    def __init__(self, rules: Rules, judge: MemberJudge, world: World) -> None:
+        """Judge by the records that `judge` knows."""
+        self._rules, self._judge, self._names = rules, judge, world.names
+        self._broken = _Broken()
+        self._histories: dict[tuple[Any, ...], ClusterHistory] = {}
+        self._at_rest: dict[tuple[Any, ...], list[Callable[[Any], None]]] = {}
+        self._replicated: dict[tuple[Any, ...], Callable[[Any], None]] = {}
+
+    def incomplete(self, view: ReplicaView, rest: Rest) -> bool:
+        """Whether a new leader lacks something that was committed."""
+        history = self._history(rest)
+        self._seat(history, {view.name: view}, view.name)
+        known = len(rest.committed)
+        return history.first_missing(view, known, twice_counts=True) is not None
+
+    def too_few(self, views: Sequence[ReplicaView], rest: Rest) -> int:
+        """What is broken if those who have to have what is committed lack some of it."""
+        history = self._history(rest)
+        self._seat(history, self._named(views), self._names[rest.leader])
+        history.isr = tuple(n for one, n in enumerate(self._names) if rest.told >> one & 1)
+        history.voters = self._names
+        leader = views[rest.leader]
+        moved = HighWatermarkMoved(self._names[rest.leader], leader.high_watermark, leading=True)
+        self._replicated[rest.committed, rest.twice](moved)
+        return self._broken.taken()
+
+    def shows_deleted(self, view: ReplicaView, rest: Rest) -> bool:
+        """Whether a replica that is live and caught up gives a deleted key a value."""
+        known = len(rest.committed)
+        if not view.up or view.high_watermark < known or len(view.slots) < known:
+            return False
+        history = self._history(rest)
+        if not history.deleted:
+            return False
+        self._seat(history, {view.name: view}, None)
+        return bool(undone_deletes(history, view))
+
+    def at_rest(self, views: Sequence[ReplicaView], rest: Rest) -> int:
+        """What is broken where everybody up has fetched all that there is."""
+        history = self._history(rest)
+        leader = self._names[rest.leader]
+        self._seat(history, self._named(views), leader)
+        history.contested_offsets.clear()
+        history.contested_offsets.update(range(max(len(view.slots) for view in views)))
+        history.find_disagreements()
+        event = Quiesced(leader, synced=True)
+        for handler in self._at_rest[rest.committed, rest.twice]:
+            handler(event)
+        return self._broken.taken()
+
+    def _named(self, views: Sequence[ReplicaView]) -> dict[str, ReplicaView]:
+        """Views by the names of the replicas; those whose logs look alike share one."""
+        named = {}
+        for name, view in zip(self._names, views, strict=True):
+            own = copy(view)
+            own.name, own.unexplained_offsets = name, set()
+            named[name] = own
+        return named
+
+    def _seat(
+        self, history: ClusterHistory, views: Mapping[str, ReplicaView], leader: str | None
+    ) -> None:
+        history.replicas.clear()
+        history.replicas.update(views)
+        history.leader = leader
+        for view in views.values():
+            view.unexplained_offsets.clear()
+            history.compare(view, view.log_start_offset, history.committed[view.log_start_offset :])
+
+    def _history(self, rest: Rest) -> ClusterHistory:
+        """The facts of a committed history."""
+        key = (rest.committed, rest.twice)
+        found = self._histories.get(key)
+        if found is None:
+            found = self._histories[key] = ClusterHistory(self._rules)
+            found.written = self._judge.history.written
+            found.uids_of_key = self._judge.history.uids_of_key
+            found.commit(0, list(rest.committed))
+            found.committed_twice.update(dict.fromkeys(rest.twice, 0))
+            handlers: list[Callable[[Any], None]] = []
+            for name in AT_REST:
+                invariant = INVARIANTS[name](found, self._broken.by(name))
+                handlers.append(handlers_of(invariant)[Quiesced])
+            self._at_rest[key] = handlers
+            name = "committed-replicated"
+            replicated = INVARIANTS[name](found, self._broken.by(name))
+            self._replicated[key] = handlers_of(replicated)[HighWatermarkMoved]
+        return found
+
+
+def epoch_of(uid: int) -> int:
+    """The epoch in which a record was written; `Space` names records so."""
+    return uid - 1 >> 16 & 0xFF
+
+
+def clash(one: ReplicaView, other: ReplicaView) -> int:
+    """What two logs break by what they hold."""
+    mine, theirs = one.slots, other.slots
+    if mine == theirs:
+        return 0
+    both = [
+        (offset, a, b)
+        for offset, (a, b) in enumerate(zip(mine, theirs, strict=False))
+        if a > HOLE and b > HOLE
+    ]
+    apart = [offset for offset, a, b in both if a != b]
+    if not apart:
+        return 0
+    mask = 0
+    if apart[0] < min(one.high_watermark, other.high_watermark):
+        mask |= BIT["slot-agreement"]
+    same_epoch = any(epoch_of(mine[at]) == epoch_of(theirs[at]) for at in apart)
+    if same_epoch or any(a == b and offset > apart[0] for offset, a, b in both):
+        mask |= BIT["log-matching"]
+    return mask
+
+
+def after(rest: Rest, effect: Any, budgets_used: Any) -> tuple[Rest, int]:
+    """The rest after an effect, and what was broken by what is committed."""
+    leader = rest.leader if effect.leader < 0 else effect.leader
+    committed, twice, mask = list(rest.committed), {*rest.twice}, 0
+    for fact in effect.facts:
+        if fact[0] == "appended":
+            _, offset, uid = fact
+            if offset < len(committed) and committed[offset] != uid:
+                mask |= BIT["no-offset-reuse"]
+        elif fact[1] == leader:
+            _, _, before, mark, lineage = fact
+            known = len(committed)
+            again = enumerate(lineage[before : min(mark, known)], before)
+            for offset, uid in again:
+                if uid != committed[offset]:
+                    twice.add(offset)
+                    mask |= BIT["state-machine-safety"]
+            committed += lineage[known:mark]
+    return (
+        rest._replace(
+            leader=leader,
+            isr=rest.isr if effect.isr is None else effect.isr,
+            told=rest.told if effect.told is None else effect.told,
+            used=budgets_used,
+            now_ms=rest.now_ms if effect.now_ms is None else effect.now_ms,
+            committed=tuple(committed),
+            twice=tuple(sorted(twice)),
+            coordinator=rest.coordinator if effect.coordinator is None else effect.coordinator,
+        ),
+        mask,
+    )

@@ -1,0 +1,249 @@
+"""Replicas in parts, and which parts a move reads.
+
+A replica of a search is a tuple of numbers, one for each attribute of the replica and of its log. A
+move works on watched replicas, which make a part only when it is asked for and note that it was: so
+what a move depends on is not written down anywhere, where it could be wrong, but seen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from hashlib import blake2b
+from typing import Any, Final
+
+from sim.log import Log
+from sim.log.offset_index import OffsetIndex
+from sim.replication import Replica
+from sim.replication.frozen import attributes, freeze_part, renamed, thaw_part
+from sim.replication.replica import Leadership
+from sim.rules import Rules
+
+OF_LOG: Final = attributes(Log)
+OF_LEADERSHIP: Final = attributes(Leadership)
+OF_REPLICA: Final = tuple(name for name in attributes(Replica) if name != "log")
+"""`leadership` is a part of its own: whether there is one."""
+LINEAGE: Final = "lineage"
+"""What a log ever held, by offset: a fact of the run, which no function of the protocol reads."""
+PARTS: Final = (
+    *OF_REPLICA,
+    *[f"leadership.{name}" for name in OF_LEADERSHIP],
+    *[f"log.{name}" for name in OF_LOG],
+    LINEAGE,
+)
+PLACE: Final[Mapping[str, int]] = {name: place for place, name in enumerate(PARTS)}
+
+_SEGMENTS, _ISR, _LEADS = (PLACE[one] for one in ("log.segments", "leadership.isr", "leadership"))
+
+Member = tuple[int, ...]
+"""A replica: the number of each of its parts, in the order of `PARTS`."""
+
+
+class Parts:
+    """Every value that a part ever had, by number.
+
+    Attributes:
+        values: Index = number.
+        hashes: A number of 128 bits for each, the same in every process.
+    """
+
+    def __init__(self, names: Sequence[Mapping[str, str]], rules: Rules) -> None:
+        """None yet; `names` are the ways to rename the replicas."""
+        self._unread = {PLACE[name]: value for name, value in unread(rules).items()}
+        self.values: list[Any] = []
+        self.hashes: list[int] = []
+        self._numbers: dict[tuple[int, Hashable], int] = {}
+        self._names = names
+        self._images: dict[tuple[int, int, int], int] = {}
+        self._naming: list[int] = []
+
+    def number(self, place: int, value: Hashable) -> int:
+        """The number of a value of the part at a place."""
+        found = self._numbers.setdefault((place, value), len(self.values))
+        if found == len(self.values):
+            self.values.append(value)
+            if place not in self._naming and self._names_replicas(value):
+                self._naming.append(place)
+            digest = blake2b(f"{place} {value!r}".encode(), digest_size=16).digest()
+            self.hashes.append(int.from_bytes(digest, "big"))
+        return found
+
+    def member(self, replica: Replica, lineage: tuple[int, ...]) -> Member:
+        """A replica in parts."""
+        log = replica.log
+        values = [getattr(replica, name) for name in OF_REPLICA]
+        values += [getattr(replica.leadership, name, None) for name in OF_LEADERSHIP]
+        values += [getattr(log, name) for name in OF_LOG]
+        return tuple(self.of(place, value) for place, value in enumerate([*values, lineage]))
+
+    def of(self, place: int, live: Any) -> int:
+        """The number of a part as it is on a replica."""
+        if place in self._unread:
+            return self.number(place, self._unread[place])
+        if place == _SEGMENTS:
+            for segment in live:
+                segment.index = OffsetIndex()  # read for transactions
+        elif place == _ISR and live is not None:
+            live = tuple(sorted(live))
+        elif place == _LEADS:
+            live = bool(live)
+        return self.number(place, freeze_part(live))
+
+    def image(self, member: Member, order: int) -> Member:
+        """A member with the names of a way to rename the replicas."""
+        found = list(member)
+        for place in self._naming:
+            found[place] = self._image(place, member[place], order)
+        return tuple(found)
+
+    def _image(self, place: int, number: int, order: int) -> int:
+        key = (place, number, order)
+        found = self._images.get(key)
+        if found is None:
+            value = renamed(self.values[number], self._names[order])
+            found = self._images[key] = self.number(place, value)
+        return found
+
+    def _names_replicas(self, value: Any) -> bool:
+        return any(renamed(value, names) != value for names in self._names)
+
+
+def unread(rules: Rules) -> dict[str, Any]:
+    """Parts that no move of a search can read under some rules, with the value they are given.
+
+    They would tell states apart in which the same can happen.
+    """
+    removal, empty = rules.cleaner.tombstone_removal, Log()
+    found: dict[str, Any] = {
+        "log.acknowledged_end": 0,  # read when power is lost
+        "log.flushed_end": 0,
+        "log.snapshots": freeze_part(empty.snapshots),  # read for producers
+        "log.producers": freeze_part(empty.producers),
+    }
+    if removal != "cleaning_checkpoint":
+        found["last_cleaning"] = None
+    if removal != "coordinated":
+        found["cleanly_compacted_offset"] = 0
+    if rules.replication.lag_guard == "none":
+        found["removed_tombstone_end"] = 0
+    if rules.cleaner.map_range == "full" and rules.storage.leo_source == "stored":
+        found["first_dirty_offset"] = 0
+    return found
+
+
+class Notes:
+    """The parts of one member while a move is under way.
+
+    Attributes:
+        read: Places of the parts that were asked for.
+        live: Place -> the part as it is now, of those that were asked for or set.
+    """
+
+    __slots__ = ("_member", "_parts", "live", "read")
+
+    def __init__(self, parts: Parts, member: Member) -> None:
+        """Nothing was asked for yet."""
+        self._parts, self._member = parts, member
+        self.read: set[int] = set()
+        self.live: dict[int, Any] = {}
+
+    def get(self, place: int) -> Any:
+        """A part as it is now."""
+        try:
+            return self.live[place]
+        except KeyError:
+            self.read.add(place)
+            part = self._parts.values[self._member[place]]
+            if type(part) is tuple:
+                part = thaw_part(part)
+            self.live[place] = part
+            return part
+
+    def asked(self, places: tuple[int, ...]) -> tuple[int, ...]:
+        """The numbers of some parts, as they were; they count as read."""
+        self.read.update(places)
+        return tuple([self._member[place] for place in places])
+
+    def changes(self) -> tuple[tuple[int, int], ...]:
+        """Place and new number of each part that is different now."""
+        member, values, found = self._member, self._parts.values, []
+        for place, live in self.live.items():
+            known = place in self.read
+            if known and live is values[member[place]]:
+                continue  # what is no object cannot have changed in its place
+            number = self._parts.of(place, live)
+            if number != member[place] or not known:
+                found.append((place, number))
+        return tuple(sorted(found))
+
+
+class WatchedLog(Log):
+    """A log whose parts are made when they are asked for."""
+
+    __slots__ = ("notes",)
+    notes: Notes
+
+
+class WatchedLeadership(Leadership):
+    """What a replica knows as a leader, in parts that are made when they are asked for."""
+
+    __slots__ = ("notes",)
+    notes: Notes
+
+
+class WatchedReplica(Replica):
+    """A replica whose parts are made when they are asked for."""
+
+    __slots__ = ("notes", "watched_leadership", "watched_log")
+    notes: Notes
+    watched_leadership: WatchedLeadership
+    watched_log: WatchedLog
+
+    @classmethod
+    def of(cls, parts: Parts, member: Member) -> WatchedReplica:
+        """A member as a replica."""
+        made = cls.__new__(cls)
+        made.notes = notes = Notes(parts, member)
+        made.watched_log = WatchedLog.__new__(WatchedLog)
+        made.watched_leadership = WatchedLeadership.__new__(WatchedLeadership)
+        made.watched_log.notes = made.watched_leadership.notes = notes
+        return made
+
+
+def _watched(place: int) -> property:
+    def get(self: Any) -> Any:
+        return self.notes.get(place)
+
+    def set_(self: Any, value: Any) -> None:
+        self.notes.live[place] = value
+
+    return property(get, set_)
+
+
+def _log(self: WatchedReplica) -> Log:
+    return self.watched_log
+
+
+def _set_log(self: WatchedReplica, log: Log) -> None:
+    for name in OF_LOG:
+        setattr(self.watched_log, name, getattr(log, name))
+
+
+def _leadership(self: WatchedReplica) -> Leadership | None:
+    return self.watched_leadership if self.notes.get(_LEADS) else None
+
+
+def _set_leadership(self: WatchedReplica, leadership: Leadership | None) -> None:
+    self.notes.live[_LEADS] = leadership
+    for name in OF_LEADERSHIP:
+        setattr(self.watched_leadership, name, getattr(leadership, name, None))
+
+
+for _prefix, _names, _kind in (
+    ("", OF_REPLICA, WatchedReplica),
+    ("leadership.", OF_LEADERSHIP, WatchedLeadership),
+    ("log.", OF_LOG, WatchedLog),
+):
+    for _name in _names:
+        setattr(_kind, _name, _watched(PLACE[_prefix + _name]))
+setattr(WatchedReplica, "log", property(_log, _set_log))  # noqa: B010 - a slot of its base
+setattr(WatchedReplica, "leadership", property(_leadership, _set_leadership))  # noqa: B010
