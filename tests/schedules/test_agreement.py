@@ -1,0 +1,67 @@
+"""A search judges random schedules as the checker does, and the same whoever is called what."""
+
+import os
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from sim.schedules.search import Search
+from sim.schedules.space import Space
+from sim.schedules.world import Budgets, World
+from tests.schedules.agreement import THREE, TRIED, TWO, Walk, rules_of
+
+SCHEDULES = int(os.environ.get("REPLOG_SCHEDULES", "20"))
+
+
+@pytest.mark.parametrize(("world", "values"), TRIED)
+def test_search_and_checker_agree_at_every_step(world: World, values: dict[str, Any]) -> None:
+    assert list(Walk(world, rules_of(values), seed=1).differences(SCHEDULES)) == []
+
+
+SMALL = replace(THREE, versions=(0,), tombstones=False, budgets=Budgets(appends=2, epochs=2))
+UNCLEAN = replace(SMALL, clean=False, budgets=SMALL.budgets._replace(shrinks=1))
+PAIR = replace(TWO, isr=(0, 1), budgets=Budgets(appends=2, epochs=3, crashes=1, shrinks=1))
+
+
+@pytest.mark.parametrize(
+    ("world", "values", "depth"),
+    [
+        (PAIR, {"strategy": "header"}, 8),
+        (SMALL, {"truncation": "high_watermark"}, 9),
+        (UNCLEAN, {"strategy": "offset"}, 6),
+    ],
+)
+def test_names_make_no_difference(world: World, values: dict[str, Any], depth: int) -> None:
+    spaces = [Space(world, rules_of(values), symmetry=symmetry) for symmetry in (True, False)]
+    canonical, plain = (Search(space).run(depth=depth) for space in spaces)
+    depths = [
+        {name: found.depth for name, found in one.found.items()} for one in (canonical, plain)
+    ]
+    assert depths[0] == depths[1] != {}
+    assert canonical.states < plain.states
+
+
+def test_no_two_states_of_four_replicas_share_a_hash() -> None:
+    """Some are alike but for who holds what: the first and the last, or the two others."""
+    world = replace(
+        TWO,
+        replicas=4,
+        isr=(0, 1, 2, 3),
+        versions=(0,),
+        budgets=Budgets(appends=1, epochs=1, cleanings=1, crashes=2, grows=0),
+    )
+    search = Search(Space(world, rules_of({"strategy": "offset"}), symmetry=False))
+    expander, rows = search.expanders[0], search.rows
+    states = {*map(tuple, rows.tolist())}
+    for _ in range(7):
+        reached = set[tuple[int, ...]]()
+        for placed in expander.placed:
+            before = rows[expander.possible(placed.move, rows)]
+            if len(before):
+                reached.update(map(tuple, expander.apply(placed.number, before)[0].tolist()))
+        rows = np.array(sorted(reached - states)[:2000], np.int32)
+        states |= reached
+    everything = np.array(sorted(states), np.int32)
+    assert len({*search.hashes(everything)}) == len(states) > 2000

@@ -1,0 +1,71 @@
+"""Defects planted in the core that a small world can express are found by its search."""
+
+from dataclasses import replace
+from typing import NamedTuple
+
+import pytest
+
+from sim.schedules.search import Search
+from sim.schedules.space import Space
+from sim.schedules.world import Budgets, World
+from tests.check import defects
+from tests.schedules.agreement import rules_of
+
+PAIR = World(
+    2,
+    (0, 1),
+    ("k",),
+    (0,),
+    tombstones=False,
+    clean=True,
+    budgets=Budgets(appends=2, epochs=2, cleanings=1),
+)
+ALONE = replace(
+    PAIR, isr=(0,), tombstones=True, budgets=Budgets(appends=2, epochs=1, cleanings=1, passes=1)
+)
+
+
+class Case(NamedTuple):
+    """A defect, what the search finds, and at which depth."""
+
+    defect: str
+    invariant: str
+    depth: int
+    world: World = PAIR
+    fix: str = "none"
+
+
+CASES = [
+    Case("a high watermark that is one too high", "committed-replicated", 2),
+    Case("a leader that waits for nobody", "committed-replicated", 2),
+    Case("a position recorded too far", "follower-position-sound", 2),
+    Case("a leader that uses an offset again", "no-offset-reuse", 5),
+    Case("a follower that leaves a batch out", "hole-justified", 5, replace(PAIR, keys=("a", "b"))),
+    Case("a follower that writes one offset further", "record-offset-uniqueness", 3),
+    Case("a follower that takes its high watermark back", "hw-monotonic", 4),
+    Case("a cut that goes one too far", "no-truncation-below-hw", 7),
+    Case("a cleaner that drops a live record", "winner-retained", 5),
+    Case("a cleaner that drops a tombstone too early", "no-resurrection", 6, ALONE, "empty_batch"),
+    Case("a cleaner that reads too far and denies it", "committed-replicated", 8),
+    Case("a cleaner that moves the log end", "leo-preservation", 1),
+]
+
+
+@pytest.fixture(autouse=True)
+def always(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A defect shows whenever it can: what a search has seen once it does not ask again."""
+    monkeypatch.setattr(defects, "_now_and_then", lambda _every: lambda: True)
+
+
+def found(case: Case) -> dict[str, int]:
+    """What breaks in the world of a case, and at which depth."""
+    rules = rules_of({"strategy": "offset", "fix": case.fix})
+    result = Search(Space(case.world, rules)).run(depth=case.depth)
+    return {name: one.depth for (_, name), one in result.found.items()}
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.defect)
+def test_a_planted_defect_is_found(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert case.invariant not in found(case)
+    defects.PLANTED[case.defect].plant(monkeypatch)
+    assert found(case).get(case.invariant) == case.depth
