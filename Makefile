@@ -84,6 +84,17 @@ reports: $(STAMP)  ## all reports in reports/, each under two seeds: see reports
 	$(if $(ARGS),,echo "$$(date +%T) reports/phases.md" >&2; $$replog phases --out reports >/dev/null;) \
 	echo "$$(date +%T) done" >&2
 
+# Two searches at a time; what is done stays done, so that it goes on where it was stopped.
+EXPLORED := build/explore
+.PHONY: explore
+explore: $(STAMP)  ## every schedule of the small worlds in scenarios/explore, and reports/explore.md
+	@set -e; for plan in scenarios/explore/*.yaml; do \
+	  name=$$(basename $$plan .yaml); echo "$$(date +%T) $$name" >&2; \
+	  resume=; if [ -e $(EXPLORED)/$$name/explored.json ]; then resume=--resume; fi; \
+	  $(BIN)/replog explore $$plan --out $(EXPLORED)/$$name -j 2 $$resume >/dev/null 2>&1; \
+	done; \
+	$(BIN)/python -m sim.schedules.page $(EXPLORED) reports/explore.md
+
 .PHONY: reports-clean
 reports-clean:  ## remove the sweeps that reports were made from
 	rm -rf $(foreach name,$(REPORTS) $(LOG_END),reports/$(name) reports/$(name)_confirmation)
