@@ -12,10 +12,11 @@ from typing import Any
 
 import pytest
 from py4j.protocol import Py4JError, Py4JNetworkError
+from pyspark.errors import PySparkException
 
 from sim.errors import BadInput
 from sim.sweeps.engines.session import Watch, find_java, is_local, spark_session
-from sim.sweeps.engines.spark_errors import in_one_line, last_complaint
+from sim.sweeps.engines.spark_errors import SparkFailed, in_one_line, last_complaint
 from sim.sweeps.runner import run_sweep
 from tests.sweeps.conftest import ROOT
 from tests.sweeps.fakes import plan, quick
@@ -130,6 +131,27 @@ def test_an_error_of_sparks_is_one_line_in_its_words_with_what_helps(text: str, 
     assert re.search(words, told), told
     assert "\n" not in told
     assert len(told) < 500
+
+
+@pytest.mark.usefixtures("no_session")
+def test_an_error_of_sparks_is_read_while_its_java_is_there(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    ended: list[object] = []
+
+    class Captured(PySparkException):
+        def __str__(self) -> str:
+            assert not ended
+            return "ValueError: broken"
+
+    monkeypatch.setattr("sim.sweeps.engines.session._start", lambda *_: "a session")
+    monkeypatch.setattr("sim.sweeps.engines.session._stop", ended.append)
+    monkeypatch.setattr("sim.sweeps.engines.session._end_java", lambda: None)
+
+    with pytest.raises(SparkFailed, match="ValueError: broken"), spark_session():
+        raise Captured("broken")
+
+    assert ended == ["a session"]
 
 
 @pytest.mark.parametrize(

@@ -83,7 +83,8 @@ def spark_session(
     with _log_file() as log, _quiet(), told_in_a_line():
         session = _start(chosen, dict(settings or {}), log)
         try:
-            yield session
+            with told_in_a_line():  # PySpark asks Java what an error says, so while there is one
+                yield session
         except BaseException:
             try:
                 _stop(session)
