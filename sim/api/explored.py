@@ -10,7 +10,6 @@ from sim.api.markup import grid
 from sim.api.scenarios import Scenario, load
 from sim.api.tables import check_pandas
 from sim.errors import BadInput
-from sim.extras import check_extra
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -120,7 +119,9 @@ def explore(plan: str | Path | Mapping[str, Any], *, processes: int = 1) -> Expl
     Raises:
         BadInput: One line per problem with the plan.
     """
-    check_extra("a search needs", "report", "numpy")
+    from sim.schedules import check_installation
+
+    check_installation()
     from sim.schedules.answers import explore as search
 
     loaded = _plan(plan)

@@ -51,6 +51,9 @@ def explore(
         max_seconds: Stop a search after the level in which it has taken so long; 0 = no bound.
         max_memory_mb: Or in which its process has needed so much memory; 0 = no bound.
     """
+    from sim.schedules import check_installation
+
+    check_installation()
     from sim.schedules.answers import Bounds, as_document, tasks_of
     from sim.schedules.answers import explore as search
     from sim.schedules.plan import load_plan
