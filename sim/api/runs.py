@@ -100,7 +100,7 @@ class Run:
     def title(self) -> str:
         """What heads a picture of it."""
         if self.row is not None:
-            return f"run {self.row.run_id} of {self.row.folder}: {self.scenario.id}"
+            return f"run {self.row.run_id}: {self.scenario.id}"
         return self.scenario.headline or self.scenario.id
 
     @property

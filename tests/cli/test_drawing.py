@@ -24,4 +24,4 @@ def test_a_row_of_a_sweep(replog: Replog, here: Path) -> None:
     answer = replog("draw", "d", "0", "-o", "x.html", "--against", "fix=empty_batch")
 
     assert (answer.status, answer.out) == (0, "x.html\n")
-    assert "run 0 of d" in (here / "x.html").read_text()
+    assert "run 0: " in (here / "x.html").read_text()
