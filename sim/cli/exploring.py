@@ -31,8 +31,8 @@ def explore(
     out: Annotated[Path | None, Argument(metavar="DIR")] = None,
     resume: bool = False,
     processes: Annotated[int, Argument(Number(1, 64), "N", flags=("-j", "--processes"))] = 1,
-    max_seconds: Annotated[float, Argument(Number(0, whole=False), "S")] = 0,
-    max_memory_mb: Annotated[int, Argument(Number(0), "MB")] = MEGABYTES,
+    seconds: Annotated[float, Argument(Number(0, whole=False), "S")] = 0,
+    memory_mb: Annotated[int, Argument(Number(0), "MB")] = MEGABYTES,
     as_json: Json = False,
 ) -> int:
     """Search every schedule of a small world: what breaks, in how few steps, or that nothing does.
@@ -48,8 +48,8 @@ def explore(
             for each violation.
         resume: Leave out the searches that are done in DIR.
         processes: Searches that go on at a time.
-        max_seconds: Stop a search after the level in which it has taken so long; 0 = no bound.
-        max_memory_mb: Or in which its process has needed so much memory; 0 = no bound.
+        seconds: Stop a search after the level in which it has taken so long; 0 = no bound.
+        memory_mb: Or in which its process has needed so much memory; 0 = no bound.
     """
     from sim.schedules import check_installation
 
@@ -60,7 +60,7 @@ def explore(
 
     asked = load_plan(plan)
     found = _begun(out, asked, resume=resume)
-    bounds = Bounds(max_seconds or float("inf"), max_memory_mb or float("inf"))
+    bounds = Bounds(seconds or float("inf"), memory_mb or float("inf"))
     order = [{*task} for task in tasks_of(asked)]
     done = {(one["label"], one.get("against", "")) for one in found}
     for answers in search(asked, processes=processes, bounds=bounds, told=_tell_level, done=done):
@@ -149,7 +149,8 @@ def _show(found: Sequence[dict[str, Any]]) -> None:
     for one in found:
         for witness in one["witnesses"]:
             healed = f"; not under {witness['healed_by']}" if "healed_by" in witness else ""
-            steps = f"after {witness['steps']} steps{healed}"
+            disputed = "; the oracle of traces does not find it" if "disputed" in witness else ""
+            steps = f"after {witness['steps']} steps{healed}{disputed}"
             print(f"\n{one['label']}: {witness['invariant']} {steps}")
             print(*[f"  {line}" for line in witness["schedule"]], sep="\n")
             tell(f"  {witness['sentence']}")

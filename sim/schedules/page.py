@@ -43,7 +43,10 @@ def _table(answers: Sequence[Row]) -> Iterator[str]:
     yield "|---|--:|--:|--:|---|---|"
     for one in answers:
         name = one["label"] + (f", and not {one['against']}" if one.get("against") else "")
-        broken = ", ".join(f"{each['invariant']} ({each['steps']})" for each in one["witnesses"])
+        broken = ", ".join(
+            f"{each['invariant']} ({each['steps']}{'; disputed' if 'disputed' in each else ''})"
+            for each in one["witnesses"]
+        )
         yield (
             f"| {name} | {one['states']:,} | {one['transitions']:,} | {one['depth']} "
             f"| {'yes' if one['exhausted'] else 'no'} | {broken or 'nothing'} |"

@@ -1,0 +1,131 @@
+"""The search as users have it: the command, its folder, what `import sim` answers, bad plans."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+import sim
+from sim.cli import main
+from sim.schedules import answers
+
+PLAN: dict[str, Any] = {
+    "format": "replog-explore/1",
+    "title": "One replica in sync, one behind",
+    "source": "KIP-280",
+    "world": {"replicas": 2, "isr": ["r1"], "versions": [0, 9]},
+    "budgets": {"appends": 2, "epochs": 1},
+    "rules": {"strategy": "header", "follower_position": "read_end"},
+    "matrix": {"fix": ["none", "leo_retention"]},
+    "compare": ["none", "leo_retention"],
+}
+
+
+def _replog(monkeypatch: pytest.MonkeyPatch, *words: object) -> object:
+    monkeypatch.setattr(sys, "argv", ["replog", *map(str, words)])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    return ended.value.code
+
+
+def _plan(folder: Path, **changes: Any) -> Path:
+    path = folder / "plan.yaml"
+    path.write_text(json.dumps(PLAN | changes), encoding="utf-8")
+    return path
+
+
+def test_what_breaks_is_written_as_stories_that_run_and_near_misses_that_hold(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "out"
+
+    assert _replog(monkeypatch, "explore", _plan(tmp_path), "--out", out) == 0
+
+    assert "none: follower-position-sound after 6 steps" in capsys.readouterr().out
+    stories = sorted(out.glob("*/*.yaml"))
+    assert len(stories) >= 8
+    assert _replog(monkeypatch, "suite", out) == 0
+    found = json.loads((out / "explored.json").read_text())["answers"]
+    assert [(one["label"], one.get("against")) for one in found] == [
+        ("none", None),
+        ("leo_retention", None),
+        ("none", "leo_retention"),
+        ("leo_retention", "none"),
+    ]
+    assert all(one["exhausted"] for one in found)
+    assert [bool(one["witnesses"]) for one in found] == [True, False, True, False]
+
+
+def test_a_search_that_is_done_is_not_made_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out, plan = tmp_path / "out", _plan(tmp_path)
+    _replog(monkeypatch, "explore", plan, "--out", out)
+    before = (out / "explored.json").read_text()
+    monkeypatch.setattr(answers, "Search", None)
+
+    assert _replog(monkeypatch, "explore", plan, "--out", out, "--resume") == 0
+    assert (out / "explored.json").read_text() == before
+    assert _replog(monkeypatch, "explore", plan, "--out", out) == 2
+    assert "--resume goes on" in capsys.readouterr().err
+
+
+def test_a_search_that_its_bounds_stop_is_inconclusive(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ("explore", _plan(tmp_path), "--seconds", "0.000001", "--json")
+
+    assert _replog(monkeypatch, *words) == 3
+    assert not json.loads(capsys.readouterr().out)["answers"][0]["exhausted"]
+
+
+def test_what_the_oracle_of_traces_does_not_find_is_told_as_disputed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(answers, "certify", lambda _text: SimpleNamespace(differing=["x"]))
+
+    _replog(monkeypatch, "explore", _plan(tmp_path))
+
+    assert "the oracle of traces does not find it" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        ({"world": {"replicas": 2, "isr": ["r3"]}}, 'world.isr: unknown replica "r3"'),
+        ({"world": {"replicas": 2, "keys": ["r1"]}}, "are replicas; name keys otherwise"),
+        ({"world": {"replicas": 9}}, "world.replicas:"),
+        ({"budgets": {"appends": 2}}, "budgets.epochs: missing"),
+        ({"compare": ["none", "other"]}, 'unknown label of a rule set "other"'),
+        ({"invariants": ["election-safety"]}, "unknown invariant of a search"),
+        ({"rules": {"coordinator": "eager"}}, "coordinator"),
+        ({"worlds": {}}, "worlds: unknown field"),
+    ],
+)
+def test_a_mistake_in_a_plan_is_one_line(
+    changes: dict[str, Any],
+    told: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert _replog(monkeypatch, "explore", _plan(tmp_path, **changes)) == 2
+    said = capsys.readouterr().err
+    assert told in said
+    assert "Traceback" not in said
+
+
+def test_a_notebook_gets_levels_and_a_shortest_schedule_as_a_scenario() -> None:
+    explored = sim.explore(PLAN)
+
+    alone = explored.levels[(explored.levels.rules == "none") & (explored.levels.against == "")]
+    assert alone.states.sum() == explored.table.states[0]
+    assert sim.run(explored.witness("follower-position-sound")).verdict == "violated"
+    assert len(explored.plot().get_lines()) == 4
+    with pytest.raises(sim.BadInput, match="not broken"):
+        explored.witness("slot-agreement")
