@@ -50,7 +50,7 @@ IMPORTS = [
     ("sim/compaction/cleaner.py", "random", "The core is pure"),
     ("sim/compaction/cleaner.py", "msgspec", "What a replica does needs the standard"),
     ("sim/log/record.py", "simpy", "Time lives in sim.cluster"),
-    ("sim/trace/__init__.py", "pyspark", "Only sim.sweeps knows Spark"),
+    ("sim/trace/__init__.py", "pyspark", "Only sim.sweeps and the search on Spark know Spark"),
     ("sim/trace/__init__.py", "pandas", "Only sim.report and sim.sweeps know data frames"),
 ]
 

@@ -88,8 +88,10 @@ def _begun(out: Path | None, plan: Plan, *, resume: bool) -> list[dict[str, Any]
         return []
     if not resume:
         raise BadInput(f"--out {out}: {DOCUMENT} is there already; --resume goes on with it")
+    from sim.files.opening import read_text
+
     try:
-        known = json.loads(path.read_text(encoding="utf-8"))
+        known = json.loads(read_text(path))
         same = known["plan"] == plan.model_dump(mode="json")
         found: list[dict[str, Any]] = known["answers"]
     except (OSError, ValueError, KeyError, TypeError) as error:

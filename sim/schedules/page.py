@@ -8,6 +8,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from sim.files.opening import read_text
+
 BEGIN = "<!-- what follows is written by `make explore` -->"
 Row = Mapping[str, Any]
 
@@ -70,10 +72,10 @@ def _schedules(answers: Sequence[Row]) -> Iterator[str]:
 def main() -> None:
     """`python -m sim.schedules.page FOLDER PAGE`: one page of all searches below a folder."""
     folder, page = Path(sys.argv[1]), Path(sys.argv[2])
-    before = page.read_text(encoding="utf-8").partition(BEGIN)[0]
+    before = read_text(page).partition(BEGIN)[0]
     sections = []
     for path in sorted(folder.glob("*/explored.json")):
-        document = json.loads(path.read_text(encoding="utf-8"))
+        document = json.loads(read_text(path))
         sections.append(as_markdown(document["plan"], document["answers"]))
     page.write_text(f"{before}{BEGIN}\n\n" + "\n\n".join(sections) + "\n", encoding="utf-8")
 

@@ -9,13 +9,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations, permutations, product
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from sim.rules import Rules
+from sim.rules.replication import Truncation
 from sim.story.driver import StoryDriver
 from sim.story.op import OPS, Step
 
 NOBODY = -1
+_CUTS_FIRST: Final[tuple[Truncation, ...]] = ("high_watermark", "epoch_kip101", "epoch_kip279")
+"""With these a new follower cuts its log before it fetches, which is a move of its own."""
 
 
 class Budgets(NamedTuple):
@@ -129,7 +132,7 @@ def moves_of(world: World, rules: Rules) -> list[Move]:
         for what in _records(world, rules)
     ]
     pairs = list(permutations(everyone, 2))
-    if rules.replication.truncation not in ("epoch_diverging", "none"):
+    if rules.replication.truncation in _CUTS_FIRST:
         found += [Move("follow", pair) for pair in pairs]
     found += [Move("fetch", pair) for pair in pairs]
     if rules.cleaner.cleanup != "snapshot":

@@ -32,6 +32,7 @@ NOT_SIMULATING = frozenset(
         "gates",
         "pytest_plugin",
         "report",
+        "schedules",
         "schemas",
         "shipped",
         "shrink",
