@@ -101,7 +101,6 @@ class Expander:
         self._change_numbers: dict[tuple[tuple[int, int], ...], int] = {(): 0}
         self._decides = Column(np.int64)
         self._memos: dict[str, Memo] = {}
-        self.computed = self.asked = 0
 
     def _place(self, move: Move) -> None:
         """Rename the replicas so that those of a move come first: it is computed for them alone."""
@@ -197,7 +196,6 @@ class Expander:
 
     def _outcomes_of(self, number: int, rows: Rows) -> Numbers:
         """The number of the outcome of a move in each state; what was never seen is computed."""
-        self.asked += len(rows)
         found = np.full(len(rows), -1, np.int64)
         left = np.arange(len(rows))
         for shape, known in self._known[number].items():
@@ -229,7 +227,6 @@ class Expander:
                 changes = [self._change(change) for change in taken.changes]
                 outcomes.append((*changes, taken.effect, taken.broken))
                 outcome = just[taken.read][keys[taken.read][place]] = outcomes.length - 1
-                self.computed += 1
             found.append(outcome)
         for shape, of in just.items():
             memo = known.setdefault(shape, Memo())

@@ -92,11 +92,6 @@ class Result:
         """How many different states there are."""
         return sum(level.states for level in self.levels)
 
-    @property
-    def transitions(self) -> int:
-        """How many moves that change something."""
-        return sum(level.transitions for level in self.levels)
-
 
 class Search:
     """A search from the start on, a level at a time, in one world or in two side by side.
