@@ -6,7 +6,7 @@ Pydantic takes a while to import: stories are read without it.
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
@@ -76,32 +76,16 @@ def validate(document: Document, model: type[M]) -> M:
     return shaped(document.data, document.top, TypeAdapter(model))
 
 
-def shaped(
-    value: object, place: Place, adapter: TypeAdapter[T], *, apart: Collection[str] = ()
-) -> T:
+def shaped(value: object, place: Place, adapter: TypeAdapter[T]) -> T:
     """The value at `place` as a model.
-
-    Args:
-        value: As the file has it.
-        place: Where it stands.
-        adapter: Of the model.
-        apart: Fields whose items somebody else reads, one after the other: what has them is read as
-            if it had none, so that a large file is never in memory twice.
 
     Raises:
         BadInput: One line per problem, `file:line: field: what is wrong, what is allowed`.
     """
-    if isinstance(value, dict):
-        beside = {name: type(value[name])() for name in apart if _holds_items(value.get(name))}
-        value = {**value, **beside}
     try:
         return adapter.validate_json(json.dumps(value))
     except ValidationError as error:
         raise _bad_input(place, error, adapter) from None
-
-
-def _holds_items(value: object) -> bool:
-    return isinstance(value, list | dict)
 
 
 def _has_more_values(data: Any, most: int) -> bool:
@@ -196,6 +180,8 @@ def _parts_at(schema: Mapping[str, Any], location: Location) -> list[Mapping[str
                 following.append(fields[step])
             elif any(field.get("const") == step for field in fields.values()):
                 following.append(part)
+            elif isinstance(part.get("additionalProperties"), dict):  # of any name
+                following.append(part["additionalProperties"])
         if following:
             parts = [found for one in following for found in _alternatives(one, schema)]
     return parts

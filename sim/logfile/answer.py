@@ -7,8 +7,9 @@ from typing import Any
 from sim.compaction import TOMBSTONE_MARKS, Cleaning
 from sim.log import Batch, Log
 from sim.log.old_formats import OldBatch
+from sim.logfile.eligible import numbers_of
 from sim.logfile.file import LogFile, log_file_from
-from sim.logfile.replica import Decision, LogReplica
+from sim.logfile.replica import LogReplica
 from sim.logfile.run import PassResult, StepResult, run_steps
 from sim.logfile.steps import ProduceDuplicate
 from sim.trace import Removal
@@ -91,20 +92,6 @@ def replica_answer(replica: LogReplica) -> Answer:
     }
 
 
-def decision_answer(decision: Decision) -> Answer:
-    """What the cleaner's manager made of the log."""
-    return {
-        "selected": decision.selected,
-        "first_dirty_offset": decision.dirty.offset,
-        "first_uncleanable_offset": decision.found.bound.offset,
-        "force_update_checkpoint": decision.dirty.force_update,
-        "clean_bytes": decision.found.clean_bytes,
-        "cleanable_bytes": decision.found.cleanable_bytes,
-        "cleanable_ratio": decision.found.dirty_ratio,
-        "compaction_delay_ms": decision.found.compaction_delay_ms,
-    }
-
-
 def batch_answer(batch: Batch, segment: int) -> Answer:
     """One batch; `segment` is the base offset of its segment, and `magic` 2 unless it is said."""
     return {
@@ -135,7 +122,9 @@ def pass_answer(result: PassResult) -> Answer:
             "failure": str(result.failed),
             "swapped_segments": [segment.base_offset for segment in cleaning.segments],
         }
-    asked = {} if result.decision is None else decision_answer(result.decision)
+    asked: Answer = {}
+    if (decision := result.decision) is not None:
+        asked = {"selected": decision.selected, **numbers_of(decision.dirty, decision.found)}
     return {
         "effective_upper_bound": result.plan.upper_bound,
         "next_dirty_offset": cleaning.next_dirty_offset,

@@ -7,7 +7,6 @@ from typing import Any
 
 from sim.compaction.eligibility import (
     Eligibility,
-    EligibilityConfig,
     FirstDirty,
     Limit,
     Scan,
@@ -27,15 +26,16 @@ class LogEligibility:
     """What the cleaner makes of one log.
 
     Attributes:
-        dirty: Where its dirty section begins.
+        log: The log.
+        now_ms: When it looks.
+        dirty: Where the dirty section begins.
         found: The numbers; `eligible` says nothing of `in_progress` and `uncleanable` yet.
-        why: One sentence.
     """
 
     log: DescribedLog
+    now_ms: int
     dirty: FirstDirty
     found: Eligibility
-    why: str
 
     @property
     def considered(self) -> bool:
@@ -46,6 +46,87 @@ class LogEligibility:
     def eligible(self) -> bool:
         """Whether it could be selected."""
         return self.considered and self.found.eligible
+
+    @property
+    def earliest_ms(self) -> int | None:
+        """From when the delay counts: the time of the oldest dirty segment; None = it has none."""
+        log = self.log
+        return earliest_dirty_ms(log.segments, log.config, first_dirty_offset=self.dirty.offset)
+
+    @property
+    def why(self) -> str:
+        """The first condition that is not met, or the one that made it eligible; then the bound."""
+        return f"{self._verdict()}; {self._bound()}"
+
+    def _verdict(self) -> str:
+        found = self.found
+        if self.log.in_progress:
+            return "not eligible: it is in progress, being cleaned or paused already"
+        if self.log.uncleanable:
+            return "not eligible: it is marked uncleanable, a pass over it failed unexpectedly"
+        if found.dirty_ratio is None:
+            return "not eligible: 0 bytes, nothing lies below the bound"
+        bytes_of = f"{found.cleanable_bytes} of {found.clean_bytes + found.cleanable_bytes} bytes"
+        ratio = f"ratio {found.dirty_ratio:g} ({bytes_of}) is"
+        least = f"above min.cleanable.dirty.ratio {self.log.config.min_cleanable_dirty_ratio:g}"
+        if found.overdue:
+            return (
+                f"eligible by delay: {self._delay()}, and {found.cleanable_bytes} bytes are "
+                "cleanable"
+            )
+        if found.eligible:
+            return f"eligible: {ratio} {least}"
+        if found.compaction_delay_ms > 0:
+            return f"not eligible by delay: {self._delay()}, but 0 bytes are cleanable"
+        return f"not eligible: {self._delay()}, and {ratio} not {least}"
+
+    def _delay(self) -> str:
+        """How overdue it is, and since when that counts."""
+        most = self.log.config.max_compaction_lag_ms
+        if most is None:
+            return "no delay without max.compaction.lag.ms"
+        earliest = self.earliest_ms
+        if earliest is None:
+            return "no delay, for no dirty segment but the active one has a first timestamp above 0"
+        if self.found.compaction_delay_ms == 0:
+            return (
+                f"no delay, its oldest dirty segment of {earliest} ms is "
+                f"{self.now_ms - earliest} ms old, not more than max.compaction.lag.ms {most}"
+            )
+        return (
+            f"its oldest dirty segment, of {earliest} ms, is {self.found.compaction_delay_ms} ms "
+            f"over max.compaction.lag.ms {most}"
+        )
+
+    def _bound(self) -> str:
+        """Where cleaning would stop, and what keeps it from going further."""
+        bound, text = self.found.bound, self._limit()
+        if bound.limited_to < bound.offset:
+            text = f"the first dirty offset {bound.offset} is past all that may be cleaned: {text}"
+        rounded = f" (rounded down to a segment from {bound.offset})"
+        return f"bound {bound.effective}{rounded * (bound.effective != bound.offset)}: {text}"
+
+    def _limit(self) -> str:
+        """What keeps cleaning from going further."""
+        log, to, limit = self.log, self.found.bound.limited_to, self.found.bound.limit
+        if limit is Limit.ACTIVE_SEGMENT:
+            return f"the active segment, from {to}, is never cleaned"
+        if limit is Limit.MIN_LAG:
+            lag, first = log.config.min_compaction_lag_ms, self.dirty.offset
+            young = held_back_by(
+                log.segments, first_dirty_offset=first, lag_ms=lag, now_ms=self.now_ms
+            )
+            assert young is not None  # it set the limit
+            return (
+                f"min.compaction.lag.ms {lag} keeps the segment at {to}, which has a record of "
+                f"{age_from_ms(young)} ms, younger than that"
+            )
+        if to < log.high_watermark:
+            return (
+                f"the last stable offset is {to}, the first unstable one: a transaction that began "
+                f"there is not decided below the high watermark {log.high_watermark}"
+            )
+        return f"the high watermark is {to}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +167,7 @@ def look_at(log: DescribedLog, *, now_ms: int) -> LogEligibility:
         stable_offset=log.last_stable_offset,
         now_ms=now_ms,
     )
-    return LogEligibility(log, dirty, found, _why(log, dirty, found, log.config, now_ms=now_ms))
+    return LogEligibility(log, now_ms, dirty, found)
 
 
 def eligible_answer(selection: Selection) -> dict[str, Any]:
@@ -94,128 +175,21 @@ def eligible_answer(selection: Selection) -> dict[str, Any]:
     return {
         "selected": selection.selected,
         "logs": {
-            name: {
-                "first_dirty_offset": one.dirty.offset,
-                "first_uncleanable_offset": one.found.bound.offset,
-                "effective_upper_bound": one.found.bound.effective,
-                "force_update_checkpoint": one.dirty.force_update,
-                "clean_bytes": one.found.clean_bytes,
-                "cleanable_bytes": one.found.cleanable_bytes,
-                "cleanable_ratio": one.found.dirty_ratio,
-                "compaction_delay_ms": one.found.compaction_delay_ms,
-                "eligible": one.eligible,
-                "why": one.why,
-            }
+            name: numbers_of(one.dirty, one.found) | {"eligible": one.eligible, "why": one.why}
             for name, one in selection.logs.items()
         },
     }
 
 
-def _why(
-    log: DescribedLog,
-    dirty: FirstDirty,
-    found: Eligibility,
-    config: EligibilityConfig,
-    *,
-    now_ms: int,
-) -> str:
-    """The first condition that is not met, or the one that made it eligible; then the bound."""
-    verdict = _verdict(log, dirty, found, config, now_ms=now_ms)
-    return f"{verdict}; {_bound(log, dirty, found, config, now_ms=now_ms)}"
-
-
-def _verdict(
-    log: DescribedLog,
-    dirty: FirstDirty,
-    found: Eligibility,
-    config: EligibilityConfig,
-    *,
-    now_ms: int,
-) -> str:
-    if log.in_progress:
-        return "not eligible: it is in progress, being cleaned or paused already"
-    if log.uncleanable:
-        return "not eligible: it is marked uncleanable, a pass over it failed unexpectedly"
-    if found.dirty_ratio is None:
-        return "not eligible: 0 bytes, nothing lies below the bound"
-    ratio, least = found.dirty_ratio, config.min_cleanable_dirty_ratio
-    bytes_of = f"{found.cleanable_bytes} of {found.clean_bytes + found.cleanable_bytes} bytes"
-    delay = _delay(log, dirty, found, config, now_ms=now_ms)
-    if found.overdue:
-        return f"eligible by delay: {delay}, and {found.cleanable_bytes} bytes are cleanable"
-    if found.eligible:
-        return (
-            f"eligible: ratio {ratio:g} ({bytes_of}) is above min.cleanable.dirty.ratio {least:g}"
-        )
-    if found.compaction_delay_ms > 0:
-        return f"not eligible by delay: {delay}, but 0 bytes are cleanable"
-    return (
-        f"not eligible: {delay}, and ratio {ratio:g} ({bytes_of}) is not above "
-        f"min.cleanable.dirty.ratio {least:g}"
-    )
-
-
-def _delay(
-    log: DescribedLog,
-    dirty: FirstDirty,
-    found: Eligibility,
-    config: EligibilityConfig,
-    *,
-    now_ms: int,
-) -> str:
-    """How overdue it is, and since when that counts."""
-    most = config.max_compaction_lag_ms
-    if most is None:
-        return "no delay without max.compaction.lag.ms"
-    earliest = earliest_dirty_ms(log.segments, config, first_dirty_offset=dirty.offset)
-    if earliest is None:
-        return "no delay, for no dirty segment but the active one has a first timestamp above 0"
-    if found.compaction_delay_ms == 0:
-        return (
-            f"no delay, its oldest dirty segment of {earliest} ms is {now_ms - earliest} ms old, "
-            f"not more than max.compaction.lag.ms {most}"
-        )
-    return (
-        f"its oldest dirty segment, of {earliest} ms, is {found.compaction_delay_ms} ms over "
-        f"max.compaction.lag.ms {most}"
-    )
-
-
-def _bound(
-    log: DescribedLog,
-    dirty: FirstDirty,
-    found: Eligibility,
-    config: EligibilityConfig,
-    *,
-    now_ms: int,
-) -> str:
-    """Where cleaning would stop, and what keeps it from going further."""
-    bound = found.bound
-    to = bound.limited_to
-    if bound.limit is Limit.ACTIVE_SEGMENT:
-        text = f"the active segment, from {to}, is never cleaned"
-    elif bound.limit is Limit.MIN_LAG:
-        lag = config.min_compaction_lag_ms
-        young = held_back_by(
-            log.segments, first_dirty_offset=dirty.offset, lag_ms=lag, now_ms=now_ms
-        )
-        assert young is not None  # it set the limit
-        text = (
-            f"min.compaction.lag.ms {lag} keeps the segment at {to}, which has a record of "
-            f"{age_from_ms(young)} ms, younger than that"
-        )
-    elif to < log.high_watermark:
-        text = (
-            f"the last stable offset is {to}, the first unstable one: a transaction that began "
-            f"there is not decided below the high watermark {log.high_watermark}"
-        )
-    else:
-        text = f"the high watermark is {to}"
-    if to < bound.offset:
-        text = f"the first dirty offset {bound.offset} is past all that may be cleaned: {text}"
-    rounded = (
-        ""
-        if bound.effective == bound.offset
-        else f" (rounded down to a segment from {bound.offset})"
-    )
-    return f"bound {bound.effective}{rounded}: {text}"
+def numbers_of(dirty: FirstDirty, found: Eligibility) -> dict[str, Any]:
+    """By which numbers the cleaner's manager decides, and how far a pass would go."""
+    return {
+        "first_dirty_offset": dirty.offset,
+        "first_uncleanable_offset": found.bound.offset,
+        "effective_upper_bound": found.bound.effective,
+        "force_update_checkpoint": dirty.force_update,
+        "clean_bytes": found.clean_bytes,
+        "cleanable_bytes": found.cleanable_bytes,
+        "cleanable_ratio": found.dirty_ratio,
+        "compaction_delay_ms": found.compaction_delay_ms,
+    }

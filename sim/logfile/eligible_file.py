@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -11,34 +11,31 @@ from pydantic import Field, TypeAdapter
 
 from sim.compaction.eligibility import EligibilityConfig
 from sim.files.bounds import Share, Tags
-from sim.files.document import (
-    CommandLine,
-    Complaints,
-    Document,
-    Place,
-    unknown_field,
-)
+from sim.files.document import CommandLine, Complaints, Document, Place, unknown_field
 from sim.files.fields import as_object, check_format
 from sim.files.formats import LOG_FORMAT
 from sim.files.models import Part, shaped
 from sim.files.rule_values import rule_problem
+from sim.limits import GROWN_SEGMENTS
 from sim.logfile.batches import Natural, OrNone, Positive
-from sim.logfile.eligible_settings import BrokerLines, TopicLines, config_of, level_of
-from sim.logfile.file import read_log_document
-from sim.logfile.schedule_file import (
-    IN_A_SCHEDULE,
-    STEADY,
-    Growth,
-    ScheduleLine,
-    ScheduleSettings,
-    check_growth,
-    schedule_settings,
+from sim.logfile.eligible_settings import (
+    OF_THREADS,
+    BrokerLines,
+    TopicLines,
+    config_of,
+    dotted,
+    level_of,
 )
+from sim.logfile.file import read_log_document
 from sim.logfile.steps import Note
 from sim.rules import Rules
 
 RULES = ("lag_estimate",)
 """Rules that may stand in a file with logs to choose from."""
+
+Order = Literal["highest_ratio", "most_overdue"]
+"""Which of the eligible logs a thread takes: Kafka's, or the one whose deadline passed first."""
+_IN_A_SCHEDULE = "says something in a schedule alone; give `schedule`"
 
 
 class DescribedSegmentLine(Part):
@@ -67,6 +64,15 @@ class LogLine(Part):
     survives: Share | None = None
 
 
+class ScheduleLine(Part):
+    """Until when the cleaner is watched."""
+
+    until_ms: Natural
+    """Where the schedule ends, in ms; a pass may end after it."""
+    order: Order | None = None
+    """Which log a thread takes; default: the one with the highest ratio, as in Kafka."""
+
+
 class EligibleFileLines(Part):
     """A log file with logs to choose from."""
 
@@ -88,7 +94,6 @@ class EligibleFileLines(Part):
 
 
 _FILE: TypeAdapter[EligibleFileLines] = TypeAdapter(EligibleFileLines)
-_LOG: TypeAdapter[LogLine] = TypeAdapter(LogLine)
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +113,9 @@ class DescribedLog:
 
     Attributes:
         config: When it is cleaned.
-        growth: What is written to it while a schedule is made.
+        segment_every_ms: In a schedule, so often the active segment is closed and the next one
+            begins, of the size of the active one; None = nothing is written.
+        survives: Share of the bytes that a pass leaves of what it reads.
     """
 
     config: EligibilityConfig
@@ -120,7 +127,28 @@ class DescribedLog:
     checkpoint: int | None
     in_progress: bool
     uncleanable: bool
-    growth: Growth = STEADY
+    segment_every_ms: int | None = None
+    survives: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class ScheduleSettings:
+    """Until when the cleaner is watched, and what it has.
+
+    Attributes:
+        until_ms: Where the schedule ends, in ms; a pass may end after it.
+        order: Which log a thread takes.
+        threads: `log.cleaner.threads`.
+        bytes_per_second: `log.cleaner.io.max.bytes.per.second`, of all threads together; None = a
+            pass takes no time.
+        backoff_ms: `log.cleaner.backoff.ms`: how long a thread sleeps that found nothing to do.
+    """
+
+    until_ms: int
+    order: Order
+    threads: int
+    bytes_per_second: int | None
+    backoff_ms: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,50 +195,69 @@ def eligible_file_in(
     if "steps" in data:
         text = "has steps to do, not logs to choose from; ask it with: replog clean"
         top.at("steps").fail(text)
-    wrong = Complaints()
-    lines: dict[str, LogLine] = {}
+    wrong, goes_by = Complaints(), Rules()
     with wrong:
-        file = shaped(data, top, _FILE, apart=("logs",))
+        file = shaped(data, top, _FILE)
     with wrong:
-        goes_by = rules_of(data.get("rules"), top.at("rules"), base=Rules())
+        goes_by = rules_of(data.get("rules"), top.at("rules"), base=goes_by)
         if rules:
             goes_by = rules_of(dict(rules), CommandLine("--rule", rules).top, base=goes_by)
-    logs = data.get("logs")
-    for name, value in logs.items() if isinstance(logs, dict) else ():
-        with wrong:
-            lines[name] = shaped(value, top.at("logs").at(name), _LOG)
-        if wrong.enough:
-            break
     wrong.end()
-    return _built(file, lines, goes_by, top)
+    return _built(file, goes_by, top)
 
 
-def _built(
-    file: EligibleFileLines, lines: Mapping[str, LogLine], rules: Rules, top: Place
-) -> EligibleFile:
+def _built(file: EligibleFileLines, rules: Rules, top: Place) -> EligibleFile:
     """The file, every part of which can be read. Raises BadInput where they do not go together."""
     wrong = Complaints()
-    logs, place, estimate = {}, top.at("logs"), rules.cleaner.lag_estimate
+    logs, estimate = {}, rules.cleaner.lag_estimate
     broker, schedule = file.broker or BrokerLines(), None
     levels = [level_of(file.topic, top.at("topic")), level_of(broker, top.at("broker"))]
     with wrong:
         config_of(levels, estimate)
     with wrong:
-        schedule = schedule_settings(file.schedule, broker, top, now_ms=file.now_ms)
-    for name, line in lines.items():
+        schedule = _schedule(file.schedule, broker, top, now_ms=file.now_ms)
+    for name, line in file.logs.items():
         with wrong:
-            at = place.at(name)
+            at = top.at("logs").at(name)
             config = config_of([level_of(line.topic, at.at("topic")), *levels], estimate)
             logs[name] = _log(line, at, config, in_schedule=file.schedule is not None)
     with wrong:
         if schedule is not None:
-            growth, lasts_ms = (
-                (log.growth for log in logs.values()),
-                schedule.until_ms - file.now_ms,
-            )
-            check_growth(growth, place, lasts_ms=lasts_ms)
+            _check_growth(logs.values(), top.at("logs"), lasts_ms=schedule.until_ms - file.now_ms)
     wrong.end()
     return EligibleFile(file.now_ms, logs, rules, schedule)
+
+
+def _schedule(
+    line: ScheduleLine | None, broker: BrokerLines, place: Place, *, now_ms: int
+) -> ScheduleSettings | None:
+    """What the file at `place` asks for, with the threads of its broker; None = no schedule.
+
+    Raises:
+        BadInput: It ends before it begins, or threads have nothing to do.
+    """
+    if line is None:
+        for name in OF_THREADS:
+            if getattr(broker, name) is not None:
+                place.at("broker").at(dotted(name)).fail(_IN_A_SCHEDULE)
+        return None
+    if line.until_ms < now_ms:
+        text = f"{line.until_ms} is before now_ms, {now_ms}"
+        place.at("schedule").at("until_ms").fail(text)
+    return ScheduleSettings(
+        line.until_ms,
+        line.order or "highest_ratio",
+        broker.log_cleaner_threads or 1,
+        broker.log_cleaner_io_max_bytes_per_second,
+        broker.log_cleaner_backoff_ms or 15_000,
+    )
+
+
+def _check_growth(logs: Iterable[DescribedLog], place: Place, *, lasts_ms: int) -> None:
+    """Raise BadInput at `place` when the logs get more segments than are looked at one by one."""
+    every = [log.segment_every_ms for log in logs if log.segment_every_ms is not None]
+    text = f"segments more, one every `segment_every_ms` for {lasts_ms} ms"
+    place.check(GROWN_SEGMENTS.too_many(sum(lasts_ms // every_ms for every_ms in every), text))
 
 
 def rules_of(values: object, place: Place, *, base: Rules) -> Rules:
@@ -247,8 +294,7 @@ def _log(
         place.at("last_stable_offset").fail(text)
     for name in ("segment_every_ms", "survives"):
         if getattr(line, name) is not None and not in_schedule:
-            place.at(name).fail(IN_A_SCHEDULE)
-    survives = STEADY.survives if line.survives is None else line.survives
+            place.at(name).fail(_IN_A_SCHEDULE)
     return DescribedLog(
         config,
         segments,
@@ -259,7 +305,8 @@ def _log(
         line.checkpoint,
         bool(line.in_progress),
         bool(line.uncleanable),
-        Growth(line.segment_every_ms, survives),
+        line.segment_every_ms,
+        1.0 if line.survives is None else line.survives,
     )
 
 

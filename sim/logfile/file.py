@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,14 +12,7 @@ from pydantic import Field, TypeAdapter
 
 from sim.compaction.eligibility import EligibilityConfig
 from sim.files.bounds import Tags
-from sim.files.document import (
-    CommandLine,
-    Complaints,
-    Document,
-    Location,
-    Place,
-    shown,
-)
+from sim.files.document import CommandLine, Complaints, Document, Location, Place, shown
 from sim.files.fields import check_format
 from sim.files.formats import LOG_FORMAT
 from sim.files.models import Part, shaped
@@ -28,22 +21,7 @@ from sim.log import Batch
 from sim.logfile.batches import BatchLine, Natural, batch_of
 from sim.logfile.eligible_settings import TopicLines, config_of, level_of
 from sim.logfile.rules import LogRules, rules_at
-from sim.logfile.steps import (
-    Append,
-    AppendLine,
-    Clean,
-    DeleteRecords,
-    HighWatermark,
-    Note,
-    Step,
-    StepLine,
-    Truncate,
-    TruncateFully,
-    check_clean,
-)
-
-_BATCH: TypeAdapter[BatchLine] = TypeAdapter(BatchLine)
-_STEP: TypeAdapter[Step | AppendLine] = TypeAdapter(StepLine)
+from sim.logfile.steps import Note, Step, StepLine
 
 
 class SegmentLine(Part):
@@ -65,10 +43,7 @@ class LogFileLines(Part):
     """Words to select files by."""
     rules: Any = None
     topic: TopicLines | None = None
-    segments: Annotated[
-        tuple[tuple[BatchLine, ...] | SegmentLine, ...],
-        Field(json_schema_extra={"minItems": 1}),
-    ]
+    segments: Annotated[tuple[SegmentLine, ...], Field(json_schema_extra={"minItems": 1})]
     """In order; the last one is active, and may be empty."""
     steps: tuple[StepLine, ...]
     note: Note = None
@@ -78,7 +53,6 @@ class LogFileLines(Part):
     """What comes of each step, as far as it is claimed."""
 
 
-_SEGMENT: TypeAdapter[SegmentLine] = TypeAdapter(SegmentLine)
 _FILE: TypeAdapter[LogFileLines] = TypeAdapter(LogFileLines)
 
 
@@ -168,47 +142,66 @@ def log_file_in(document: Document, *, rules: Mapping[str, object] | None = None
         text = "has logs to choose from, not steps; ask it with: replog eligible"
         top.at("logs").fail(text)
     wrong = Complaints()
-    works_by, topic, roll_ms = rules_at(None, top), EligibilityConfig(), None
+    works_by = rules_at(None, top)
     with wrong:
-        file = shaped(data, top, _FILE, apart=("segments", "steps"))
-        topic, roll_ms = _topic(file.topic, top.at("topic"))
+        file = shaped(_with_segments(data, top.at("segments"), wrong), top, _FILE)
     with wrong:
         works_by = rules_at(data.get("rules"), top.at("rules"))
         if rules:
             works_by = works_by.with_values(rules, CommandLine("--rule", rules).top)
-    reader = _Reader(works_by, wrong)
-    segments = reader.segments(data.get("segments"), top.at("segments"))
-    steps = reader.steps(data.get("steps"), top.at("steps"))
     wrong.end()
-    return LogFile(works_by, segments, steps, topic, roll_ms)
+    log, topic = LogSoFar(works_by, wrong), EligibilityConfig()
+    with wrong:
+        topic = config_of([level_of(file.topic, top.at("topic"))], topic.lag_estimate)
+    segments = log.segments(file.segments, data["segments"], top.at("segments"))
+    steps = log.steps(file.steps, top.at("steps"))
+    wrong.end()
+    return LogFile(works_by, segments, steps, topic, _roll_ms(file.topic, topic))
 
 
-def _topic(lines: TopicLines | None, place: Place) -> tuple[EligibilityConfig, int | None]:
-    """The topic's settings, and what makes an append roll the log (LogConfig.maxSegmentMs).
+def _with_segments(data: dict[str, Any], place: Place, wrong: Complaints) -> dict[str, Any]:
+    """The same where every segment is an object: a list is that of its batches."""
+    segments = data.get("segments")
+    if not isinstance(segments, list):
+        return data
+    if not segments:
+        wrong.add(place.problem("expected at least the active segment; it may be empty: []"))
+    for index, one in enumerate(segments):
+        if not isinstance(one, dict | list):
+            text = f"expected a list of batches, or an object with them, not {shown(one)}"
+            wrong.add(place.at(index).problem(text))
+    objects = [
+        one if isinstance(one, dict) else {"batches": one if isinstance(one, list) else []}
+        for one in segments
+    ]
+    return {**data, "segments": objects}
+
+
+def _roll_ms(lines: TopicLines | None, config: EligibilityConfig) -> int | None:
+    """What makes an append roll the log (LogConfig.maxSegmentMs).
 
     Only settings that are given count: files without them have said nothing of timestamps.
     """
-    config = config_of([level_of(lines, place)], EligibilityConfig().lag_estimate)
     segment_ms = None if lines is None else lines.segment_ms
     limits = [ms for ms in (segment_ms, config.max_compaction_lag_ms) if ms is not None]
-    return config, min(limits, default=None)
+    return min(limits, default=None)
 
 
-class _Reader:
-    """Reads segments and steps one after the other, and knows what cannot follow on them.
+class LogSoFar:
+    """Where the log of a file starts and ends after what was read, and what cannot follow on it.
 
     Attributes:
-        sure: Whether all of it could be read so far; otherwise nobody knows what cannot follow.
+        rules: The rules of the file.
         start: Where the log starts.
         end: Where the log ends (exclusive); cleaning and rolling do not move it.
-        high_watermark: What is below is committed; None = all of the log.
     """
 
     def __init__(self, rules: LogRules, wrong: Complaints) -> None:
-        self.sure = True
+        """What is wrong is told to `wrong`."""
+        self.rules = rules
         self.start = self.end = 0
-        self.high_watermark: int | None = None
-        self._rules = rules
+        self._committed: int | None = None  # None: all of the log
+        self._sure = True
         self._wrong = wrong
         self._plain: dict[int, int] = {}
         self._open: set[int] = set()
@@ -219,115 +212,57 @@ class _Reader:
         before = len(self._wrong.told)
         with self._wrong:
             yield
-        self.sure = self.sure and len(self._wrong.told) == before
+        self._sure = self._sure and len(self._wrong.told) == before
 
-    def segments(self, values: Any, place: Place) -> tuple[WrittenSegment, ...]:
-        """The segments; what is wrong with them is told."""
+    def segments(
+        self, lines: Sequence[SegmentLine], values: Sequence[Any], place: Place
+    ) -> tuple[WrittenSegment, ...]:
+        """The segments; `values` are as the file has them."""
         found: list[WrittenSegment] = []
-        for index, value in enumerate(values if isinstance(values, list) else ()):
+        for index, (line, value) in enumerate(zip(lines, values, strict=True)):
+            at = place.at(index)
             with self._telling():
-                segment = self._segment(value, place.at(index))
-                if found and self.sure and segment.base_offset <= found[-1].base_offset:
-                    before = f"where segments[{index - 1}] starts"
-                    place.at(index).fail(f"starts at {segment.base_offset}, {before}")
-                found.append(segment)
-        with self._wrong:
-            if values == []:
-                place.fail("expected at least the active segment; it may be empty: []")
+                base = self.end if line.base_offset is None else line.base_offset
+                if self._sure and base < self.end:
+                    text = f"{base} is below {self.end}, where the one before ends"
+                    at.at("base_offset").fail(text)
+                self.end = base
+                batches = self.batches(
+                    line.batches, at if isinstance(value, list) else at.at("batches")
+                )
+                if line.base_offset is None and batches:
+                    base = batches[0].base_offset
+                if found and self._sure and base <= found[-1].base_offset:
+                    at.fail(f"starts at {base}, where segments[{index - 1}] starts")
+                found.append(WrittenSegment(base, batches, line.last_modified_ms))
         self.start = found[0].base_offset if found else 0
         return tuple(found)
 
-    def _segment(self, value: Any, place: Place) -> WrittenSegment:
-        base, modified, batches = None, None, place
-        if isinstance(value, dict):
-            line = shaped(value, place, _SEGMENT, apart=("batches",))
-            base, modified, batches = line.base_offset, line.last_modified_ms, place.at("batches")
-            value = value["batches"]
-        elif not isinstance(value, list):
-            place.fail(f"expected a list of batches, or an object with them, not {shown(value)}")
-        if base is not None:
-            if self.sure and base < self.end:
-                text = f"{base} is below {self.end}, where the one before ends"
-                place.at("base_offset").fail(text)
-            self.end = base
-        start = self.end
-        found = self._batches(value, batches)
-        if base is None:
-            base = found[0].base_offset if found else start
-        return WrittenSegment(base, found, modified)
-
-    def steps(self, values: Any, place: Place) -> tuple[Step, ...]:
-        """The steps; what is wrong with them is told."""
+    def steps(self, lines: Sequence[StepLine], place: Place) -> tuple[Step, ...]:
+        """The steps, which are done to the log."""
         found: list[Step] = []
-        for index, value in enumerate(values if isinstance(values, list) else ()):
+        for index, line in enumerate(lines):
             with self._telling():
-                found.append(self._step(value, place.at(index)))
-            if self._wrong.enough:
-                break
+                found.append(line.read(self, place.at(index)))
         return tuple(found)
 
-    def _step(self, value: Any, place: Place) -> Step:
-        step: Step | AppendLine = shaped(value, place, _STEP, apart=("batches",))
-        match step:
-            case Clean():
-                check_clean(step, place, self._rules)
-            case AppendLine():
-                batches = self._batches(value["batches"], place.at("batches"))
-                return Append(batches, bool(step.roll_after))
-            case Truncate() if step.offset < self.end:
-                self._truncate(step.offset)
-            case TruncateFully():
-                self._truncate(0)
-                self.start = self.end = step.offset
-                if self.high_watermark is not None:
-                    self.high_watermark = step.offset
-            case HighWatermark():
-                self._check_within(step.offset, place.at("offset"))
-                self.high_watermark = step.offset
-            case DeleteRecords():
-                self._delete(step.before, place.at("before"))
-        return step
-
-    def _check_within(self, offset: int, place: Place) -> None:
-        """Raise BadInput unless the log reaches from `offset` or below to it or above."""
-        if self.sure and offset > self.end:
-            place.fail(f"{offset} is above the log end offset, {self.end}")
-        if self.sure and offset < self.start:
-            place.fail(f"{offset} is below the log start offset, {self.start}")
-
-    def _truncate(self, offset: int) -> None:
-        """The log ends at `offset`."""
-        self.end = offset
-        self.start = min(self.start, offset)
-        if self.high_watermark is not None:
-            self.high_watermark = min(self.high_watermark, offset)
-
-    def _delete(self, before: int, place: Place) -> None:
-        """Raise BadInput if what is deleted below `before` is not committed."""
-        committed = self.end if self.high_watermark is None else self.high_watermark
-        if self.sure and before > committed:
-            place.fail(f"{before} is above the high watermark, {committed}")
-        self.start = max(self.start, before)
-
-    def _batches(self, values: list[Any], place: Place) -> tuple[Batch, ...]:
+    def batches(self, lines: Sequence[BatchLine], place: Place) -> tuple[Batch, ...]:
+        """Batches, which are now the end of the log."""
         found: list[Batch] = []
-        for index, value in enumerate(values):
+        for index, line in enumerate(lines):
             with self._telling():
-                at = place.at(index)
-                batch = batch_of(shaped(value, at, _BATCH), at, self._rules)
-                self._take(batch, at)
+                batch = batch_of(line, place.at(index), self.rules)
+                self._take(batch, place.at(index))
                 found.append(batch)
-            if self._wrong.enough:
-                break
         return tuple(found)
 
     def _take(self, batch: Batch, place: Place) -> None:
         """Raise BadInput if the batch at `place` cannot follow; else it is part of the history."""
-        if self.sure and batch.base_offset < self.end:
+        if self._sure and batch.base_offset < self.end:
             text = f"{batch.base_offset} is below {self.end}, where what comes before it ends"
             place.at("base_offset").fail(text)
         producer, is_marker = batch.producer_id, batch.control is not None
-        if self.sure and is_marker and producer in self._plain.keys() - self._open:
+        if self._sure and is_marker and producer in self._plain.keys() - self._open:
             place.at("control").fail(
                 f"{batch.control} without a transaction: producer {producer} writes outside "
                 f"transactions, as at offset {self._plain[producer]}"
@@ -339,3 +274,31 @@ class _Reader:
         elif producer >= 0:
             self._plain.setdefault(producer, batch.base_offset)
         self.end = batch.last_offset + 1
+
+    def truncate(self, offset: int) -> None:
+        """The log ends at `offset`."""
+        self.end = offset
+        self.start = min(self.start, offset)
+        if self._committed is not None:
+            self._committed = min(self._committed, offset)
+
+    def begin_at(self, offset: int) -> None:
+        """The log starts and ends at `offset`, and is committed as far."""
+        self.start = self.end = offset
+        if self._committed is not None:
+            self._committed = offset
+
+    def commit(self, offset: int, place: Place) -> None:
+        """What is below `offset` is committed. Raises BadInput unless the log reaches to it."""
+        if self._sure and offset > self.end:
+            place.fail(f"{offset} is above the log end offset, {self.end}")
+        if self._sure and offset < self.start:
+            place.fail(f"{offset} is below the log start offset, {self.start}")
+        self._committed = offset
+
+    def delete(self, before: int, place: Place) -> None:
+        """The log starts at `before`. Raises BadInput if what is deleted is not committed."""
+        committed = self.end if self._committed is None else self._committed
+        if self._sure and before > committed:
+            place.fail(f"{before} is above the high watermark, {committed}")
+        self.start = max(self.start, before)

@@ -12,28 +12,9 @@ from sim.compaction.eligibility import (
     first_dirty,
     select,
 )
-from sim.log import Log
-from sim.logfile.steps import (
-    DeleteOldSegments,
-    DeleteRecords,
-    HighWatermark,
-    Move,
-    Truncate,
-    TruncateFully,
-)
-from sim.replication.retention import delete_below_start
-
-DECIDED = (
-    "first_dirty_offset",
-    "first_uncleanable_offset",
-    "effective_upper_bound",
-    "force_update_checkpoint",
-    "clean_bytes",
-    "cleanable_bytes",
-    "cleanable_ratio",
-    "compaction_delay_ms",
-)
-"""What answers say of a decision, beside whether the log was selected."""
+from sim.compaction.failures import PassFailed
+from sim.log import Batch, Log
+from sim.log.old_formats import OldBatch
 
 
 class Decision(NamedTuple):
@@ -59,6 +40,8 @@ class LogReplica:
             `cleaner-offset-checkpoint`); None = no pass was run yet.
         legacy: True = as in 2.8: passes may go beyond the high watermark, though not beyond an
             unstable transaction (before KAFKA-13194).
+        failed: Why a pass failed, after which none is run before the log is loaded again; None =
+            none did.
     """
 
     def __init__(self, log: Log, *, legacy: bool) -> None:
@@ -66,6 +49,7 @@ class LogReplica:
         self.log = log
         self.checkpoint: int | None = None
         self.legacy = legacy
+        self.failed: PassFailed | None = None
         self._told: int | None = None
         self._read_below = log.log_end_offset
         self.look()
@@ -109,13 +93,10 @@ class LogReplica:
             return log.log_end_offset
         return inside if self.legacy else there[0].base_offset
 
-    def decide(
-        self, config: EligibilityConfig, *, now_ms: int, uncleanable: bool = False
-    ) -> Decision:
+    def decide(self, config: EligibilityConfig, *, now_ms: int) -> Decision:
         """Would the log be cleaned now, from where, and how far?
 
-        An invalid checkpoint is replaced. A log that is `uncleanable`, since a pass over it failed,
-        is left as it is.
+        An invalid checkpoint is replaced. A log over which a pass failed is left as it is.
 
         Source: LogCleanerManager.grabFilthiestCompactedLog, .cleanableOffsets.
         """
@@ -125,7 +106,7 @@ class LogReplica:
             log_start_offset=log.log_start_offset,
             log_end_offset=log.log_end_offset,
         )
-        if dirty.force_update and not uncleanable:
+        if dirty.force_update and self.failed is None:
             self.checkpoint = dirty.offset
         found = eligibility(
             log.segments,
@@ -135,8 +116,7 @@ class LogReplica:
             now_ms=now_ms,
         )
         selected = found.dirty_ratio is not None and select({"": found}) is not None
-        selected = selected and not uncleanable
-        return Decision(dirty, found, selected)
+        return Decision(dirty, found, selected and self.failed is None)
 
     def _cleanable_end(self) -> int:
         if not self.legacy:
@@ -144,23 +124,31 @@ class LogReplica:
         unstable = self._first_unstable()
         return self.log.log_end_offset if unstable is None else unstable
 
-    def move(self, step: Move) -> None:
-        """Do a step that moves an end of the log."""
-        match step:
-            case Truncate():
-                self._truncate(step.offset)
-            case TruncateFully():
-                self.log.reset_to(step.offset)
-                self._told = None if self._told is None else step.offset
-                self._lower_checkpoint()
-            case HighWatermark():
-                self._told = max(step.offset, self.log.log_start_offset)
-            case DeleteRecords():
-                self._start_at(step.before)
-            case DeleteOldSegments():
-                delete_below_start(self.log)
+    def append(self, batch: Batch) -> None:
+        """Add a batch; one before magic 2, which has no epoch, makes the replica forget all epochs.
 
-    def _truncate(self, offset: int) -> None:
+        Truncation then goes by the high watermark again. Source: UnifiedLog.append.
+        """
+        self.log.append(batch, now_ms=0)
+        if isinstance(batch, OldBatch):
+            self.log.epochs.entries.clear()
+
+    def roll(self) -> None:
+        """A new active segment, unless it would begin where the active one does (LocalLog.roll)."""
+        if self.log.active.base_offset < self.log.log_end_offset:
+            self.log.roll(now_ms=0)
+
+    def truncate_fully(self, offset: int) -> None:
+        """All of the log goes; it starts and ends at `offset`."""
+        self.log.reset_to(offset)
+        self._told = None if self._told is None else offset
+        self._lower_checkpoint()
+
+    def tell_high_watermark(self, offset: int) -> None:
+        """What is below `offset` is committed, and appends alone commit nothing any more."""
+        self._told = max(offset, self.log.log_start_offset)
+
+    def truncate(self, offset: int) -> None:
         """Only a cut below the active segment lowers the checkpoint (LogManager.truncateTo)."""
         reaches_cleaned = offset < self.log.active.base_offset
         if offset < self.log.log_end_offset:  # else nothing is read again
@@ -174,7 +162,7 @@ class LogReplica:
         if self.checkpoint is not None:
             self.checkpoint = min(self.checkpoint, self.log.active.base_offset)
 
-    def _start_at(self, offset: int) -> None:
+    def start_at(self, offset: int) -> None:
         """At the high watermark at most: a log that was read from disk may end lower by then."""
         log = self.log
         offset = min(offset, log.high_watermark)
@@ -189,6 +177,7 @@ class LogReplica:
         It ends where its active segment does. One that would end below its start begins anew
         there. Source: LogLoader.recoverLog, .deleteSegmentsIfLogStartGreaterThanLogEnd.
         """
+        self.failed = None
         log = self.log
         batches = log.active.batches
         end = batches[-1].last_offset + 1 if batches else log.active.base_offset

@@ -5,19 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from sim.compaction import (
-    Cleaning,
-    CleaningPass,
-    OffsetMap,
-    PassFailed,
-    clean,
-)
-from sim.log import Batch, Log, LogConfig, Record, Segment
+from sim.compaction import Cleaning, CleaningPass, OffsetMap, PassFailed, clean
+from sim.log import Log, LogConfig, Record, Segment
 from sim.log.old_formats import OldBatch
-from sim.log.producers import SentBatch, advance_sequence
+from sim.log.producers import SentBatch
 from sim.logfile.file import LogFile
 from sim.logfile.replica import Decision, LogReplica
-from sim.logfile.steps import Append, Clean, ExpireProducers, ProduceDuplicate, Reload, Roll, Step
+from sim.logfile.steps import Clean, ProduceDuplicate, Step
 from sim.rules.policy import cleaner_policy
 
 
@@ -87,41 +81,14 @@ class StepResult:
 
 def run_steps(file: LogFile) -> Iterator[StepResult]:
     """Do the steps of a log file in order; look at the log before asking for the next one."""
-    log = log_of(file)
-    replica = LogReplica(log, legacy=file.rules.rules.cleaner.cleaner_bound == "leo")
+    replica = LogReplica(log_of(file), legacy=file.rules.rules.cleaner.cleaner_bound == "leo")
     cleaner = _Cleaner(file, replica)
     for number, step in enumerate(file.steps, start=1):
-        cleaned, duplicate_of = None, None
-        if isinstance(step, Clean):
-            cleaned = cleaner.clean(number, step)
-        elif isinstance(step, Append):
-            for batch in step.batches:
-                _append(log, batch)
-            if step.roll_after:
-                _roll(log)
-        elif isinstance(step, Roll):
-            _roll(log)
-        elif isinstance(step, Reload):
-            replica.reload()
-            cleaner.failed = None
-        elif isinstance(step, ProduceDuplicate):
-            duplicate_of = _duplicate_of(log, step)
-        elif isinstance(step, ExpireProducers):
-            log.producers.expire(now_ms=step.now_ms, after_ms=step.expiration_ms)
-        else:
-            replica.move(step)
+        cleaned = cleaner.clean(number, step) if isinstance(step, Clean) else None
+        repeated = step.repeated(replica) if isinstance(step, ProduceDuplicate) else None
+        step.do(replica)
         replica.look()
-        yield StepResult(number, step, replica, cleaned, duplicate_of)
-
-
-def _append(log: Log, batch: Batch) -> None:
-    """Add a batch; one before magic 2, which has no epoch, makes the replica forget all epochs.
-
-    Truncation then goes by the high watermark again. Source: UnifiedLog.append.
-    """
-    log.append(batch, now_ms=0)
-    if isinstance(batch, OldBatch):
-        log.epochs.entries.clear()
+        yield StepResult(number, step, replica, cleaned, repeated)
 
 
 def log_of(file: LogFile) -> Log:
@@ -174,27 +141,10 @@ class _Times:
                     self._seen.add(segment.base_offset)
 
 
-def _roll(log: Log) -> None:
-    """A new active segment, unless it would begin where the active one does (LocalLog.roll)."""
-    if log.active.base_offset < log.log_end_offset:
-        log.roll(now_ms=0)
-
-
-def _duplicate_of(log: Log, step: ProduceDuplicate) -> SentBatch | None:
-    last = advance_sequence(step.base_sequence, len(step.keys) - 1)
-    return log.producers.repeated(step.producer_id, step.producer_epoch, step.base_sequence, last)
-
-
 class _Cleaner:
-    """The cleaner of one log, and what it remembers from pass to pass.
-
-    Attributes:
-        failed: Why a pass failed, after which none is run before the log is loaded again; None =
-            none did.
-    """
+    """The cleaner of one log, and what it remembers from pass to pass."""
 
     def __init__(self, file: LogFile, replica: LogReplica) -> None:
-        self.failed: PassFailed | None = None
         self._file = file
         self._replica = replica
         self._times = _Times(file)
@@ -208,25 +158,23 @@ class _Cleaner:
         modified = tuple((each.base_offset, each.last_modified_ms) for each in log.segments)
         decision = None
         if step.first_dirty_offset is None or step.upper_bound is None:
-            decision = replica.decide(
-                self._file.topic, now_ms=step.now_ms, uncleanable=self.failed is not None
-            )
+            decision = replica.decide(self._file.topic, now_ms=step.now_ms)
             first_dirty, bound = decision.dirty.offset, decision.found.bound.effective
         else:
             first_dirty, bound = step.first_dirty_offset, step.upper_bound
         plan = self._plan(step, first_dirty, bound)
         result = PassResult(
-            number, plan, Cleaning([], 0, first_dirty), modified, self.failed, decision
+            number, plan, Cleaning([], 0, first_dirty), modified, replica.failed, decision
         )
-        if self.failed is not None or (decision is not None and not decision.selected):
+        if replica.failed is not None or (decision is not None and not decision.selected):
             return result
         if any(segment.base_offset < plan.upper_bound for segment in log.segments):
             cleaning = clean(log.segments, plan)
             log.replace_segments(cleaning.replaced, cleaning.segments)
-            self.failed = cleaning.failure
+            replica.failed = cleaning.failure
             result = replace(result, cleaning=cleaning, failed=cleaning.failure)
             self._write_checkpoint(result)
-        if self.failed is None:
+        if replica.failed is None:
             self._last_cleaning = (result.cleaning.next_dirty_offset, step.now_ms)
         return result
 

@@ -22,8 +22,12 @@ from sim.logfile.eligible import (
     look_at,
     select_log,
 )
-from sim.logfile.eligible_file import DescribedLog, DescribedSegment, EligibleFile
-from sim.logfile.schedule_file import ScheduleSettings
+from sim.logfile.eligible_file import (
+    DescribedLog,
+    DescribedSegment,
+    EligibleFile,
+    ScheduleSettings,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,13 +136,13 @@ def _waiting_ms(state: _State, until_ms: int) -> int:
 
 
 def _next_roll(log: DescribedLog, now_ms: int) -> int | None:
-    every_ms = log.growth.segment_every_ms
+    every_ms = log.segment_every_ms
     return None if every_ms is None else now_ms + every_ms
 
 
 def _grow(state: _State, now_ms: int) -> None:
     """Close the active segment as often as it was due, each time with the next one behind it."""
-    every_ms = state.log.growth.segment_every_ms
+    every_ms = state.log.segment_every_ms
     while every_ms is not None and state.next_roll_ms is not None and state.next_roll_ms <= now_ms:
         log, at_ms = state.log, state.next_roll_ms
         active = log.segments[-1]
@@ -189,15 +193,14 @@ def _round(
 ) -> Round:
     log, found = look.log, look.found
     all_bytes = found.clean_bytes + found.cleanable_bytes
-    io_bytes = found.cleanable_bytes + all_bytes + round(all_bytes * log.growth.survives)
+    io_bytes = found.cleanable_bytes + all_bytes + round(all_bytes * log.survives)
     took_ms = 0
     if settings.bytes_per_second is not None:
         took_ms = -(-1000 * io_bytes * settings.threads // settings.bytes_per_second)
     end_ms = now_ms + took_ms
     most, late_ms = log.config.max_compaction_lag_ms, 0
-    earliest = earliest_dirty_ms(log.segments, log.config, first_dirty_offset=look.dirty.offset)
-    if most is not None and earliest is not None:
-        late_ms = max(0, end_ms - earliest - most)
+    if most is not None and look.earliest_ms is not None:
+        late_ms = max(0, end_ms - look.earliest_ms - most)
     ratio = found.dirty_ratio or 0.0
     return Round(name, thread, now_ms, end_ms, ratio, found.compaction_delay_ms, late_ms, io_bytes)
 
@@ -207,7 +210,7 @@ def _cleaned(log: DescribedLog, look: LogEligibility) -> DescribedLog:
     bound = look.found.upper_bound
     covered = [segment for segment in log.segments if segment.base_offset < bound]
     rest = log.segments[len(covered) :]
-    size = round(sum(segment.size_bytes for segment in covered) * log.growth.survives)
+    size = round(sum(segment.size_bytes for segment in covered) * log.survives)
     merged = replace(
         covered[-1],
         base_offset=covered[0].base_offset,

@@ -1,9 +1,9 @@
-"""The steps of a log file: what is done to the log, one after the other."""
+"""The steps of a log file: what each may say, does to the log, and is called."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from annotated_types import Ge, Le
 from pydantic import Discriminator, Field
@@ -12,15 +12,44 @@ from sim.files.document import Place
 from sim.files.models import Part
 from sim.limits import LONG, PRODUCER_EPOCH
 from sim.log import Batch
-from sim.log.producers import MAX_SEQUENCE
+from sim.log.producers import MAX_SEQUENCE, SentBatch, advance_sequence
 from sim.logfile.batches import BatchLine, Natural, OrNone, Positive
 from sim.logfile.content import Content
-from sim.logfile.rules import LogRules
+from sim.replication.retention import delete_below_start
+
+if TYPE_CHECKING:
+    from sim.logfile.file import LogSoFar
+    from sim.logfile.replica import LogReplica
 
 Note = Annotated[Any, Field(description="Anything; nobody reads it.")]
 
 
-class Clean(Part):
+class AnyStep(Part):
+    """What can be asked of every step."""
+
+    def read(self, log: LogSoFar, place: Place) -> Step:
+        """The step at `place`, as it is done; `log` learns what it does to the ends of the log.
+
+        Raises:
+            BadInput: It cannot follow on what is before it.
+        """
+        del log, place
+        return self  # type: ignore[return-value]  # of the steps only this class is none
+
+    def do(self, replica: LogReplica) -> None:
+        """Do it; of a pass or a retry that is more, and somebody else's (`sim.logfile.run`)."""
+
+    def told(self) -> str:
+        """What it does, for people."""
+        return str(getattr(self, "op", ""))
+
+
+def many(count: int, one: str, more: str) -> str:
+    """So many of a thing, such as `2 batches`."""
+    return f"{count} {one if count == 1 else more}"
+
+
+class Clean(AnyStep):
     """One cleaning pass."""
 
     op: Literal["clean"]
@@ -43,14 +72,56 @@ class Clean(Part):
     """The pass-wide horizon of the rules before KIP-534, in ms; derived when not given."""
     note: Note = None
 
+    def read(self, log: LogSoFar, place: Place) -> Step:
+        """Its fields go together."""
+        given = {name for name, value in self if value is not None}
+        missing = {"first_dirty_offset", "upper_bound"} - given
+        if len(missing) == 2:  # the cleaner's manager decides about it, and builds the map itself
+            for name in ("offset_map", "map_latest_offset", "forced_rescan"):
+                if name in given:
+                    text = "goes with a first_dirty_offset and an upper_bound that are given"
+                    place.at(name).fail(text)
+        for name in sorted(missing) if len(missing) == 1 else ():
+            place.at(name).fail("missing")
+        strategy = log.rules.rules.cleaner.strategy
+        if "offset_map" in given and strategy != "offset":
+            place.at("offset_map").fail(f"goes with strategy offset only, and this is {strategy}")
+        if self.offset_map and self.forced_rescan:
+            text = "forced_rescan runs with an empty map; give one or the other"
+            place.at("offset_map").fail(text)
+        has_map = "offset_map" in given or bool(self.forced_rescan)
+        if has_map and "map_latest_offset" not in given:
+            place.at("map_latest_offset").fail("missing")
+        if not has_map and "map_latest_offset" in given:
+            text = "needs offset_map or forced_rescan: true beside it"
+            place.at("map_latest_offset").fail(text)
+        return self
 
-class AppendLine(Part):
+    def told(self) -> str:
+        """Where it goes, when, and with which map."""
+        given = ""
+        if self.forced_rescan:
+            given = f", forced rescan with an empty map up to {self.map_latest_offset}"
+        elif self.offset_map is not None:
+            given = f", with a given map up to {self.map_latest_offset}"
+        elif self.map_capacity is not None:
+            given = f", map of at most {self.map_capacity} keys"
+        if self.upper_bound is None:
+            return f"clean if it is due at {self.now_ms} ms{given}"
+        return f"clean [{self.first_dirty_offset}, {self.upper_bound}) at {self.now_ms} ms{given}"
+
+
+class AppendLine(AnyStep):
     """New batches for the active segment, which is closed after them if `roll_after`."""
 
     op: Literal["append"]
     batches: tuple[BatchLine, ...]
     roll_after: bool | None = None
     note: Note = None
+
+    def read(self, log: LogSoFar, place: Place) -> Step:
+        """With its batches as a log has them."""
+        return Append(log.batches(self.batches, place.at("batches")), bool(self.roll_after))
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,22 +131,46 @@ class Append:
     batches: tuple[Batch, ...]
     roll_after: bool
 
+    def do(self, replica: LogReplica) -> None:
+        """Add the batches, and close the segment perhaps."""
+        for batch in self.batches:
+            replica.append(batch)
+        if self.roll_after:
+            replica.roll()
 
-class Roll(Part):
+    def told(self) -> str:
+        """How many batches."""
+        then = ", then roll" if self.roll_after else ""
+        return f"append {many(len(self.batches), 'batch', 'batches')}{then}"
+
+
+class Roll(AnyStep):
     """A new empty active segment, unless it is empty already."""
 
     op: Literal["roll"]
     note: Note = None
 
+    def do(self, replica: LogReplica) -> None:
+        """Roll."""
+        replica.roll()
 
-class Reload(Part):
+
+class Reload(AnyStep):
     """Producer state is forgotten and derived from the log again."""
 
     op: Literal["reload"]
     note: Note = None
 
+    def do(self, replica: LogReplica) -> None:
+        """Read the log from disk."""
+        replica.reload()
 
-class ProduceDuplicate(Part):
+    def told(self) -> str:
+        """What that means."""
+        return "reload: producer state is derived from the log again"
+
+
+class ProduceDuplicate(AnyStep):
     """A retry of an old batch with a record for each key; nothing is appended."""
 
     op: Literal["produce_duplicate"]
@@ -85,24 +180,67 @@ class ProduceDuplicate(Part):
     keys: Annotated[tuple[Content | None, ...], Field(min_length=1)]
     note: Note = None
 
+    def repeated(self, replica: LogReplica) -> SentBatch | None:
+        """The batch that it repeats; None = the log knows none."""
+        last = advance_sequence(self.base_sequence, len(self.keys) - 1)
+        return replica.log.producers.repeated(
+            self.producer_id, self.producer_epoch, self.base_sequence, last
+        )
 
-class Truncate(Part):
+    def told(self) -> str:
+        """Who sends how much."""
+        return (
+            f"producer {self.producer_id}, epoch {self.producer_epoch}, sends "
+            f"{many(len(self.keys), 'record', 'records')} from sequence {self.base_sequence} again"
+        )
+
+
+class Truncate(AnyStep):
     """The log is cut: it ends at `offset` (exclusive) at most (LogManager.truncateTo)."""
 
     op: Literal["truncate"]
     offset: Natural
     note: Note = None
 
+    def read(self, log: LogSoFar, place: Place) -> Step:
+        """The log ends there from now on."""
+        del place
+        if self.offset < log.end:
+            log.truncate(self.offset)
+        return self
 
-class TruncateFully(Part):
+    def do(self, replica: LogReplica) -> None:
+        """Cut the log."""
+        replica.truncate(self.offset)
+
+    def told(self) -> str:
+        """Where."""
+        return f"truncate to {self.offset}"
+
+
+class TruncateFully(AnyStep):
     """All of the log goes; it starts and ends at `offset` (LogManager.truncateFullyAndStartAt)."""
 
     op: Literal["truncate_fully"]
     offset: Natural
     note: Note = None
 
+    def read(self, log: LogSoFar, place: Place) -> Step:
+        """The log starts, ends and is committed there from now on."""
+        del place
+        log.begin_at(self.offset)
+        return self
 
-class HighWatermark(Part):
+    def do(self, replica: LogReplica) -> None:
+        """Begin anew."""
+        replica.truncate_fully(self.offset)
+
+    def told(self) -> str:
+        """Where it starts."""
+        return f"truncate fully, start again at {self.offset}"
+
+
+class HighWatermark(AnyStep):
     """The replica learns that what is below `offset` (exclusive) is committed.
 
     From then on appends do not move its high watermark; before, it is the log end offset.
@@ -113,8 +251,21 @@ class HighWatermark(Part):
     offset: Natural
     note: Note = None
 
+    def read(self, log: LogSoFar, place: Place) -> Step:
+        """It lies in the log."""
+        log.commit(self.offset, place.at("offset"))
+        return self
 
-class DeleteRecords(Part):
+    def do(self, replica: LogReplica) -> None:
+        """Tell the replica."""
+        replica.tell_high_watermark(self.offset)
+
+    def told(self) -> str:
+        """What it is."""
+        return f"the high watermark is {self.offset}"
+
+
+class DeleteRecords(AnyStep):
     """The log starts at `before` from now on; segments stay as they are.
 
     Source: KIP-107; UnifiedLog.maybeIncrementLogStartOffset.
@@ -124,15 +275,36 @@ class DeleteRecords(Part):
     before: Natural
     note: Note = None
 
+    def read(self, log: LogSoFar, place: Place) -> Step:
+        """What is deleted is committed."""
+        log.delete(self.before, place.at("before"))
+        return self
 
-class DeleteOldSegments(Part):
+    def do(self, replica: LogReplica) -> None:
+        """Move the log start."""
+        replica.start_at(self.before)
+
+    def told(self) -> str:
+        """Where the log starts then."""
+        return f"delete records before {self.before}: the log starts there"
+
+
+class DeleteOldSegments(AnyStep):
     """Segments that lie below the log start go (UnifiedLog.deleteOldSegments)."""
 
     op: Literal["delete_old_segments"]
     note: Note = None
 
+    def do(self, replica: LogReplica) -> None:
+        """Delete them."""
+        delete_below_start(replica.log)
 
-class ExpireProducers(Part):
+    def told(self) -> str:
+        """Which."""
+        return "delete segments below the log start"
+
+
+class ExpireProducers(AnyStep):
     """Producers that were silent for too long are forgotten.
 
     Source: ProducerStateManager.removeExpiredProducers.
@@ -145,35 +317,26 @@ class ExpireProducers(Part):
     """`producer.id.expiration.ms`."""
     note: Note = None
 
+    def do(self, replica: LogReplica) -> None:
+        """Forget them."""
+        replica.log.producers.expire(now_ms=self.now_ms, after_ms=self.expiration_ms)
 
-Move = Truncate | TruncateFully | HighWatermark | DeleteRecords | DeleteOldSegments
-"""What moves an offset of the log."""
-_Other = Roll | Reload | ProduceDuplicate | Move | ExpireProducers
+    def told(self) -> str:
+        """For how long they were silent."""
+        return f"forget producers that were silent for {self.expiration_ms} ms at {self.now_ms} ms"
+
+
+_Other = (
+    Roll
+    | Reload
+    | ProduceDuplicate
+    | Truncate
+    | TruncateFully
+    | HighWatermark
+    | DeleteRecords
+    | DeleteOldSegments
+    | ExpireProducers
+)
 Step = Clean | Append | _Other
 StepLine = Annotated[Clean | AppendLine | _Other, Discriminator("op")]
 """A step as a file gives it."""
-
-
-def check_clean(step: Clean, place: Place, rules: LogRules) -> None:
-    """Raise BadInput unless the fields of a pass go together."""
-    given = {name for name, value in step if value is not None}
-    missing = {"first_dirty_offset", "upper_bound"} - given
-    if len(missing) == 2:  # the cleaner's manager decides about it, and builds the map itself
-        for name in ("offset_map", "map_latest_offset", "forced_rescan"):
-            if name in given:
-                text = "goes with a first_dirty_offset and an upper_bound that are given"
-                place.at(name).fail(text)
-    for name in sorted(missing) if len(missing) == 1 else ():
-        place.at(name).fail("missing")
-    strategy = rules.rules.cleaner.strategy
-    if "offset_map" in given and strategy != "offset":
-        place.at("offset_map").fail(f"goes with strategy offset only, and this is {strategy}")
-    if step.offset_map and step.forced_rescan:
-        text = "forced_rescan runs with an empty map; give one or the other"
-        place.at("offset_map").fail(text)
-    has_map = "offset_map" in given or bool(step.forced_rescan)
-    if has_map and "map_latest_offset" not in given:
-        place.at("map_latest_offset").fail("missing")
-    if not has_map and "map_latest_offset" in given:
-        text = "needs offset_map or forced_rescan: true beside it"
-        place.at("map_latest_offset").fail(text)

@@ -7,21 +7,7 @@ from typing import Any
 
 from sim.logfile.batches import MAGIC
 from sim.logfile.file import LogFile
-from sim.logfile.steps import (
-    Append,
-    Clean,
-    DeleteOldSegments,
-    DeleteRecords,
-    ExpireProducers,
-    HighWatermark,
-    Move,
-    ProduceDuplicate,
-    Reload,
-    Roll,
-    Step,
-    Truncate,
-    TruncateFully,
-)
+from sim.logfile.steps import Clean, ProduceDuplicate, Step
 
 _OFFSETS_SHOWN = 12
 
@@ -34,7 +20,7 @@ def heading(file: LogFile) -> str:
 
 def log_lines(number: int, step: Step, answer: dict[str, Any]) -> Iterator[str]:
     """What a step was and did, above the table of batches."""
-    yield f"step {number}: {_step(step)}"
+    yield f"step {number}: {step.told()}"
     if isinstance(step, Clean):
         if step.upper_bound is None:
             yield f"  {_decision(answer)}"
@@ -70,59 +56,6 @@ def log_lines(number: int, step: Step, answer: dict[str, Any]) -> Iterator[str]:
     yield f"  log end offset {answer['log_end_offset']}{_state(answer)}"
 
 
-def _step(step: Step) -> str:
-    match step:
-        case Clean():
-            given = (
-                f", map of at most {step.map_capacity} keys"
-                if step.map_capacity is not None
-                else ""
-            )
-            if step.forced_rescan:
-                given = f", forced rescan with an empty map up to {step.map_latest_offset}"
-            elif step.offset_map is not None:
-                given = f", with a given map up to {step.map_latest_offset}"
-            if step.upper_bound is None:
-                return f"clean if it is due at {step.now_ms} ms{given}"
-            return (
-                f"clean [{step.first_dirty_offset}, {step.upper_bound}) at {step.now_ms} ms{given}"
-            )
-        case Append():
-            return f"append {_many(len(step.batches), 'batch', 'batches')}" + (
-                ", then roll" * step.roll_after
-            )
-        case Roll():
-            return "roll"
-        case Reload():
-            return "reload: producer state is derived from the log again"
-        case ProduceDuplicate():
-            sent = _many(len(step.keys), "record", "records")
-            return (
-                f"producer {step.producer_id}, epoch {step.producer_epoch}, sends "
-                f"{sent} from sequence {step.base_sequence} again"
-            )
-        case _:
-            return _move(step)
-
-
-def _move(step: Move | ExpireProducers) -> str:
-    match step:
-        case Truncate():
-            return f"truncate to {step.offset}"
-        case TruncateFully():
-            return f"truncate fully, start again at {step.offset}"
-        case HighWatermark():
-            return f"the high watermark is {step.offset}"
-        case DeleteRecords():
-            return f"delete records before {step.before}: the log starts there"
-        case DeleteOldSegments():
-            return "delete segments below the log start"
-        case ExpireProducers():
-            return (
-                f"forget producers that were silent for {step.expiration_ms} ms at {step.now_ms} ms"
-            )
-
-
 def _decision(answer: dict[str, Any]) -> str:
     """What the cleaner's manager decided, with its numbers."""
     span = f"[{answer['first_dirty_offset']}, {answer['effective_upper_bound']})"
@@ -132,10 +65,6 @@ def _decision(answer: dict[str, Any]) -> str:
         numbers += f", {answer['compaction_delay_ms']} ms overdue"
     verdict = f"due: {span}" if answer["selected"] else f"not due: {span} would be cleaned"
     return f"{verdict}; {numbers}"
-
-
-def _many(count: int, one: str, more: str) -> str:
-    return f"{count} {one if count == 1 else more}"
 
 
 def _by_reason(removed: dict[str, str]) -> dict[str, list[str]]:

@@ -34,6 +34,10 @@ def _file(model: type[Part], rules: Schema, parts: Schema) -> Schema:
     schema: Schema = without_titles(model.model_json_schema())
     parts |= schema.pop("$defs")
     schema["properties"]["rules"] = rules
+    if model is LogFileLines:
+        segments = schema["properties"]["segments"]
+        batches = parts["SegmentLine"]["properties"]["batches"]
+        segments["items"] = {"anyOf": [batches, segments["items"]]}
     found: Schema = _by_its_tag(schema)
     return found
 

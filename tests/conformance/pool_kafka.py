@@ -6,7 +6,6 @@ import tempfile
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from sim.logfile.replica import DECIDED
 from tests.conformance.batches import BatchWriter
 from tests.conformance.compare import Json
 from tests.conformance.disk_log import DiskLog, Kafka
@@ -17,6 +16,17 @@ from tests.conformance.pool_logs import within
 from tests.conformance.surroundings import set_modified
 
 FORMAT = "replog-log/1"
+DECIDED = (
+    "first_dirty_offset",
+    "first_uncleanable_offset",
+    "effective_upper_bound",
+    "force_update_checkpoint",
+    "clean_bytes",
+    "cleanable_bytes",
+    "cleanable_ratio",
+    "compaction_delay_ms",
+)
+"""What answers say of a decision, beside whether the log was selected."""
 NO_TIMESTAMP = 2**63 - 1
 """What Kafka answers for the first timestamp of a segment without one."""
 

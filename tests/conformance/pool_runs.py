@@ -7,9 +7,8 @@ from collections.abc import Callable
 from sim.files.document import Document
 from sim.logfile.eligible import eligible_answer, select_log
 from sim.logfile.eligible_file import eligible_file_in
-from sim.logfile.replica import DECIDED
 from tests.conformance.compare import Json, first_unequal, shown
-from tests.conformance.pool_kafka import PoolAnswer
+from tests.conformance.pool_kafka import DECIDED, PoolAnswer
 from tests.conformance.pool_logs import pools
 from tests.conformance.random_runs import Compared, Judged, compare_drawn
 from tests.conformance.recordings import Agreed

@@ -228,7 +228,7 @@ def test_a_marker_that_ends_no_transaction_is_no_possible_log(
 def test_half_a_character_is_no_text() -> None:
     told = complaint(put(good(), f"{FIRST}.records.1.key", "\ud800"))
 
-    assert told == "segments[0].batches[0]: has half a character (a lone surrogate)"
+    assert told == "has half a character (a lone surrogate)"
 
 
 def test_a_batch_without_records_is_not_compressed() -> None:
@@ -350,15 +350,15 @@ def test_everything_that_is_wrong_is_told_in_one_go() -> None:
     document["steps"][0]["now_ms"] = None
     document["steps"][3]["op"] = "reloaded"
 
-    assert told(document) == [
-        'tags[0]: "a b" is no tag; allowed',
-        "topik: unknown field (did you mean 'topic'?); allowed",
+    assert sorted(told(document)) == [
         "rules.fixx: unknown rule (did you mean 'fix'?); allowed",
         "rules.ties: unknown value 'nobody'; allowed",
         "segments[0].batches[0].colour: unknown field; allowed",
         'segments[1].batches[0].records[1].key: expected text or {"he',
         "steps[0].now_ms: expected a whole number, not null",
         "steps[3].op: unknown op \"reloaded\" (did you mean 'reload'?);",
+        'tags[0]: "a b" is no tag; allowed',
+        "topik: unknown field (did you mean 'topic'?); allowed",
     ]
 
 
