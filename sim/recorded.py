@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from sim.bounds import Inconclusive
 from sim.check import Violation
 from sim.check.judged import not_judged_note
 from sim.trace import Event
 
 if TYPE_CHECKING:
+    from sim.files.trace_file import TraceVerdict
     from sim.rules import Rules
     from sim.scenario.model import Scenario
     from sim.story.format import Story
@@ -70,6 +72,13 @@ class Recorded(NamedTuple):
 
         return digest_of(self.events)
 
+    def trace_verdict(self) -> TraceVerdict:
+        """What its trace says last."""
+        from sim.files.trace_file import TraceVerdict
+
+        rows = tuple(violation.as_row(when="at") for violation in self.seen)
+        return TraceVerdict(self.verdict, self.reason, rows, self.digest)
+
     @property
     def unit(self) -> str:
         """What its times are: numbers of steps, from 1, or `ms` of simulated time."""
@@ -110,6 +119,18 @@ def record(content: Story | Scenario, *, keep_events: bool = True) -> Recorded:
     """Run a story or a timed scenario; of a story the events are kept anyway."""
     told: Any = content
     return _story(told) if hasattr(content, "steps") else _timed(told, keep_events=keep_events)
+
+
+def conclusive(content: Story | Scenario) -> Recorded:
+    """A run with its events, for those who have no use for one that stopped anywhere.
+
+    Raises:
+        Inconclusive: It took too long or too much memory.
+    """
+    run = record(content)
+    if run.cut_off:
+        raise Inconclusive(f"{run.id}: {run.reason}")
+    return run
 
 
 def _story(story: Story) -> Recorded:

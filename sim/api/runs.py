@@ -325,12 +325,10 @@ class Run:
             BadInput: It cannot be written.
         """
         from sim.api.saving import header_of
-        from sim.files.trace_file import TraceVerdict, write_trace
+        from sim.files.trace_file import write_trace
 
         found = self.recorded
-        rows = tuple(violation.as_row(when="at") for violation in found.seen)
-        verdict = TraceVerdict(found.verdict, found.reason, rows, found.digest)
-        write_trace(Path(path), header_of(self.scenario), found.events, verdict)
+        write_trace(Path(path), header_of(self.scenario), found.events, found.trace_verdict())
         return Path(path)
 
     def violation(self, invariant: str | None = None) -> Violation:

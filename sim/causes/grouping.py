@@ -14,10 +14,11 @@ from sim.causes.failing import FailingRuns, Group, Row, read_failing, sentences_
 from sim.causes.track_record import Shown, TrackRecord
 from sim.causes.witness import Witness
 from sim.explain.signature import signature_of
+from sim.recorded import conclusive
+from sim.sweeps.one_run import scenario_of_run
 from sim.sweeps.plan import Sweep
 from sim.sweeps.stats import Interval, clopper_pearson
 from sim.sweeps.wording import counted
-from sim.what_if.opened import open_row
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +156,7 @@ def _known(known: TrackRecord, out: Path, row: Row) -> Shown | None:
     One that comes out otherwise now, by another version, is not known either.
     """
     with suppress(Inconclusive):
-        run = open_row(out, row["run_id"])
+        run = conclusive(scenario_of_run(out, row["run_id"]))
         for first in run.violations[:1]:
             found = signature_of(run.events, first, run.rules)
             return known.story_of(found, run.rules) if found.cause == row["cause"] else None

@@ -16,12 +16,13 @@ from sim.explain.mechanisms import MECHANISMS, deciding_rules
 from sim.explain.signature import Signature, first_signatures
 from sim.files.formats import SCENARIO_FORMAT, STORY_FORMAT
 from sim.files.shipped import PREFIX, shipped_folder
+from sim.recorded import conclusive
 from sim.rules import Rules
 from sim.scenario.model import Scenario
 from sim.story.format import Story
+from sim.suite.running import content_at
 from sim.suite.scenario_files import format_of, scenario_files
 from sim.sweeps.wording import counted
-from sim.what_if.opened import content_at, opened
 
 NOT_KNOWN = "not known: no story of the track record has this cause under these rules"
 
@@ -143,9 +144,10 @@ def _is_named(path: Path, mechanism: Iterable[str]) -> bool:
 def _entries(content: Story | Scenario, path: Path) -> Iterator[_Entry]:
     if not content.expect.violated:
         return
-    run = opened(content)
-    values, shown = run.rules.as_dict(), Shown(path, content.title, run.steps)
-    size = run.steps or len(run.events)
+    run = conclusive(content)
+    steps = len(content.steps) if isinstance(content, Story) else None
+    values, shown = run.rules.as_dict(), Shown(path, content.title, steps)
+    size = steps or len(run.events)
     for place, found in first_signatures(run.events, run.violations, run.rules).items():
         rank = (not _is_named(path, found.mechanism), place > 0, size, path.as_posix())
         deciding = deciding_rules(found.mechanism)

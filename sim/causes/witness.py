@@ -8,10 +8,11 @@ from typing import Any, Final, Literal
 
 from sim.bounds import Inconclusive
 from sim.errors import BadInput
+from sim.recorded import Recorded, conclusive
 from sim.shrink.witness import witness_of
+from sim.suite.running import content_at
 from sim.sweeps.one_run import scenario_of_run
 from sim.sweeps.wording import counted
-from sim.what_if.opened import Opened, content_at, opened
 
 TRIES: Final = 800
 """Stories and scenarios that are run at most for one witness: the same on any machine."""
@@ -84,14 +85,14 @@ def make_witness(out: Path, run_id: int, cause: str, file: Path) -> Witness | No
     return Witness(file=file, run_id=run_id, run_events=found.events_before, **told)
 
 
-def played(witness: Witness) -> Opened:
+def played(witness: Witness) -> Recorded:
     """Runs a witness from its file; its first violation is what the witness is about.
 
     Raises:
         BadInput: The file cannot be read, or does not show what it should any more.
     """
     try:
-        run = opened(content_at(witness.file))
+        run = conclusive(content_at(witness.file))
     except Inconclusive as error:
         raise BadInput(f"{witness.file}: {error}") from None
     for place, violation in enumerate(run.violations):

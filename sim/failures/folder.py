@@ -82,29 +82,30 @@ def _write(folder: Path, failure: Failure) -> None:
     texts["README.md"] = readme(failure, command=command, texts=texts)
     for name, text in texts.items():
         (folder / name).write_text(text, encoding="utf-8")
-    write_trace(folder / TRACE, failure.header, failure.events, failure.trace_verdict())
+    run = failure.run
+    write_trace(folder / TRACE, failure.header, run.events, run.trace_verdict())
 
 
 def _pictures(failure: Failure, command: str) -> dict[str, str]:
     """The pictures by their file; the page only where there is what makes it."""
+    run, title = failure.run, failure.title or failure.id
     case = Case(
-        failure.events,
+        run.events,
         failure.violation,
-        failure.rules,
-        failure.labels,
-        verdict=failure.verdict,
-        violations=() if failure.violation is None else failure.violations,
-        skews=failure.skews,
+        run.rules,
+        run.labels,
+        verdict=run.verdict,
+        violations=() if failure.violation is None else run.violations,
+        skews=run.skews,
     )
-    title, unit = failure.title or failure.id, "step" if failure.header.kind == "story" else "ms"
     found = {
         "strip.txt": strip(case, STRIP_WIDTH) + "\n",
-        "picture.svg": svg(case, title=title, unit=unit),
+        "picture.svg": svg(case, title=title, unit=run.unit),
     }
     if find_spec("jinja2") is not None:
         told = failure.explanation()
         found["picture.html"] = html(
-            case, title=title, unit=unit, explanation=told, command=command
+            case, title=title, unit=run.unit, explanation=told, command=command
         )
     return found
 
@@ -119,11 +120,11 @@ def _document(failure: Failure) -> dict[str, Any]:
         "sentence": failure.sentence,
         "cause": failure.cause,
         "seed": failure.header.seed,
-        "verdict": failure.verdict,
-        "notes": list(failure.notes),
+        "verdict": failure.run.verdict,
+        "notes": list(failure.run.notes),
         "rules": dict(failure.changed_rules),
-        "events": len(failure.events),
-        "digest": failure.digest,
+        "events": len(failure.run.events),
+        "digest": failure.run.digest,
         "plugins": as_options(),
         "made_by": failure.made_by,
     }

@@ -32,16 +32,16 @@ The page needs the extra `report`; what is shrunk is there where an invariant is
 def readme(failure: Failure, *, command: str, texts: Mapping[str, str]) -> str:
     """The `README.md` of a failure; `texts` are the other files of its folder by name."""
     rules = ", ".join(f"{name}={value}" for name, value in failure.changed_rules.items())
-    seed = failure.header.seed
+    run, seed = failure.run, failure.header.seed
     rows = {
         "title": text(failure.title),
-        "verdict": text(failure.verdict + (f" ({failure.reason})" if failure.reason else "")),
+        "verdict": text(run.verdict + (f" ({run.reason})" if run.reason else "")),
         "cause": text(failure.cause),
-        "violated": text(", ".join(dict.fromkeys(one.invariant for one in failure.violations))),
-        "note": text("; ".join(failure.notes)),
+        "violated": text(", ".join(dict.fromkeys(one.invariant for one in run.violations))),
+        "note": text("; ".join(run.notes)),
         "rules": markdown.code(rules) if rules else "the defaults",
         "seed": "none: a story has no randomness" if seed is None else str(seed),
-        "digest": f"`{failure.digest}`",
+        "digest": f"`{run.digest}`",
         "found by": markdown.code(failure.made_by) if failure.made_by else "",
     }
     table = [f"| {name} | {value} |" for name, value in rows.items() if value]

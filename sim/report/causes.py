@@ -12,9 +12,9 @@ from sim.draw import Case, figure_html, strip
 from sim.errors import BadInput
 from sim.foreign import shell
 from sim.plugins import as_options
+from sim.recorded import Recorded
 from sim.report.sweep_folder import SweepFolder
 from sim.sweeps import wording
-from sim.what_if.opened import Opened
 
 STRIP_WIDTH = 96
 """Columns of a witness as text: it is read in a block of a page."""
@@ -72,7 +72,7 @@ def _witness(folder: SweepFolder, witness: Witness) -> dict[str, Any]:
     }
 
 
-def _strip(run: Opened) -> str:
+def _strip(run: Recorded) -> str:
     return strip(Case(run.events, run.violations[0], run.rules, run.labels), STRIP_WIDTH)
 
 
@@ -84,11 +84,11 @@ def pictures(found: Causes | None) -> dict[str, str]:
     }
 
 
-def _figure(run: Opened) -> str:
+def _figure(run: Recorded) -> str:
     return figure_html(Case(run.events, run.violations[0], run.rules, run.labels), unit=run.unit)
 
 
-def _drawn(witness: Witness, draw: Callable[[Opened], str]) -> str:
+def _drawn(witness: Witness, draw: Callable[[Recorded], str]) -> str:
     """A picture of a witness; empty if its file does not show any more what it should."""
     try:
         return draw(played(witness))

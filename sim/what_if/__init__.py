@@ -1,5 +1,4 @@
 """What could have been otherwise: when a violation was sealed, and which one change avoids it.
 
-`sim.what_if.no_return.point_of_no_return` and `sim.what_if.heals` (`heals_story`,
-`heals_scenario`); `sim.what_if.opened` runs what they are asked about.
+`sim.what_if.no_return.point_of_no_return` and `sim.what_if.heals` (`heals`).
 """

@@ -12,7 +12,9 @@ from sim.explain import mechanisms as of
 from sim.explain.mechanisms import MECHANISMS
 from sim.explain.signature import FOUND_AT, Signature, signature_of
 from sim.files.formats import STORY_FORMAT
+from sim.recorded import conclusive
 from sim.story.result import StoryRun
+from sim.suite.running import content_at
 from sim.suite.scenario_files import format_of
 from sim.trace import (
     Acknowledged,
@@ -26,7 +28,6 @@ from sim.trace import (
     ReplicaWiped,
     SnapshotInstalled,
 )
-from sim.what_if.opened import content_at, opened
 from tests.check.events import RULES, appended, batch, cleaned, cluster
 from tests.explain.test_track_record import SCENARIOS, told
 from tests.story.running import run_steps
@@ -38,7 +39,7 @@ REUSE = "no-offset-reuse"
 def in_file(name: str) -> Iterator[Signature]:
     """Of every violation of a scenario file, named by the first words of its name."""
     (path,) = SCENARIOS.rglob(f"{name}*")
-    run = opened(content_at(path))
+    run = conclusive(content_at(path))
     return (signature_of(run.events, one, run.rules) for one in run.violations)
 
 

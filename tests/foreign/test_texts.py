@@ -28,11 +28,13 @@ from sim.foreign.documents import fit_for, json_text, readable
 from sim.foreign.lines import one_line, plain_lines
 from sim.gates import Gates, judge
 from sim.gates.page import as_markdown
+from sim.recorded import record
 from sim.report.figures import Mark, marks_figure, own_ids
 from sim.rules import Rules, Settings
 from sim.scenario.file.yaml_lines import yaml_lines
 from sim.shrink.writing import story_text
 from sim.story.driver import run_story
+from sim.story.expect import StoryExpect
 from sim.story.format import Story, load_story
 from sim.suite import CaseResult
 from sim.suite.github import error_commands
@@ -208,26 +210,19 @@ def red(text: str) -> CaseResult:
     )
 
 
+NOTHING = Story("s", "", "", Rules(), ("r1",), ("r1",), ("r1",), (), StoryExpect())
+
+
 def failure(text: str) -> Failure:
     broken = Violation("log-matching", 3, "r1", 0, text, one_line(text))
     header = TraceHeader(text, None, "story", None, Settings(), Rules(), {}, True)
     return Failure(
         id=text,
         title=text,
+        run=record(NOTHING)._replace(violations=(broken,), notes=(text,)),
         violation=broken,
-        violations=(broken,),
-        not_judged=(),
-        notes=(text,),
-        complaints=(),
-        verdict="violated",
-        reason=None,
-        events=(),
         header=header,
-        rules=Rules(),
         changed_rules={},
-        skews=None,
-        labels={},
-        digest="0",
         scenario=lambda _: "",
         made_by=text,
         shrunk=dict,
