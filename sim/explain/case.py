@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterable, Mapping
-from string import Formatter
-from typing import Any, Final, NamedTuple
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from sim.check import Violation
 from sim.check.facts import Written
@@ -13,13 +11,16 @@ from sim.check.promise import DEFAULT_HEADER, meant_version
 from sim.check.violation import RecordSeen
 from sim.compaction.failures import UnreadableVersion
 from sim.explain.past import END, Past, Recorded
-from sim.explain.sentences import KINDS, TEMPLATES, WINS, FactKind, listed
 from sim.log.record import Record
 from sim.rules import Rules
 from sim.rules.policy import cleaner_strategy
 from sim.rules.rules import GROUP_OF
 from sim.trace import ConfigChanged, EpochCacheChanged
-from sim.trace.sentences import describe
+
+FactKind = str
+"""What kind of value decided: `order` = the order of offsets, `position` = a log end, a fetch
+position, a high watermark or another bound, `loss` = what a crash or a file took; or `clock`,
+`election`, `epoch`, `horizon`, `marker`, `read`, `sequence`, `snapshot`, `timestamp`, `version`."""
 
 
 class Fact(NamedTuple):
@@ -44,6 +45,18 @@ Facts = list[Fact]
 
 PastAt = Callable[[int], Past]
 """Takes the position of an event: the run up to it, and with it."""
+
+
+def listed(words: Sequence[str]) -> str:
+    """`a`, `a and b`, `a, b and c`."""
+    if len(words) < 2:
+        return "".join(words)
+    return f"{', '.join(words[:-1])} and {words[-1]}"
+
+
+def span(event: Any) -> str:
+    """What a pass looked at, `[2, 9)`."""
+    return f"[{event.first_dirty_offset}, {event.upper_bound})"
 
 
 def mechanisms_of(facts: Facts) -> tuple[str, ...]:
@@ -134,21 +147,6 @@ class Case(Past):
         """The event that showed the violation."""
         return self.event(self.judged)
 
-    def fact(self, name: str, position: int | None, /, *mechanisms: str, **values: Any) -> Fact:
-        """A fact in the words of a template.
-
-        Args:
-            name: Of one in `sim.explain.sentences`.
-            position: Of the event by which it decided; None = no single one.
-            mechanisms: What it is an instance of.
-            values: What the template names and the event does not have; `before` = the position
-                before which its words are true, if that is not the event's; `kind` = that of the
-                fact, if it is not the template's.
-        """
-        kind = values.get("kind") or KINDS[name]
-        by = self.order_kind() if kind == WINS else kind
-        return Fact(by, _told(self, name, position, values), position, mechanisms)
-
     # Records.
 
     def written(self, uid: int | None) -> Written | None:
@@ -204,6 +202,10 @@ class Case(Past):
         if known is not None and known.batch.control is not None:
             self.marker = self.marker or str(known.batch.control)
 
+    def epoch_of(self, uid: int) -> int:
+        """The epoch in which a record was appended."""
+        return self.history.written[uid].batch.epoch
+
     def beats(self, uid: int, other: int) -> bool:
         """Whether one record wins over another by what the topic promises."""
         written = self.history.written
@@ -213,8 +215,12 @@ class Case(Past):
 
     def when(self, position: int) -> str:
         """Its time, such as `at step 7` or `at 7,120 ms`."""
+        return f"at {self.time(position)}"
+
+    def time(self, position: int) -> str:
+        """The same without the `at`."""
         at = self.events[position][0]
-        return f"at step {at}" if self.skews is None else f"at {at:,} ms"
+        return f"step {at}" if self.skews is None else f"{at:,} ms"
 
     def name(self, uid: int | None) -> str:
         """A record with its offset and its version, or timestamp, where that decides who wins."""
@@ -276,6 +282,11 @@ class Case(Past):
             return "order"
         return "timestamp" if strategy == "timestamp" else "version"
 
+    def by_rules(self, *names: str) -> str:
+        """What some rules are in this run, in brackets."""
+        values = [f"{name}: {getattr(getattr(self.rules, GROUP_OF[name]), name)}" for name in names]
+        return f"({', '.join(values)})"
+
     def by_clock(self, position: int) -> str:
         """What the clock of an event's replica said then, after a comma; empty in a story."""
         at, event = self.events[position]
@@ -297,6 +308,10 @@ class Case(Past):
         event = self.event(position)
         return f" ({event.fault} {self.when(position)}: {event.detail})"
 
+    def knowing(self, replica: str, before: int) -> str:
+        """A replica with the epochs that it knew, in brackets."""
+        return f"{replica} (epochs {self.epochs_of(replica, before)})"
+
     def epochs_of(self, replica: str, before: int = END) -> str:
         """The epochs that a replica knew, such as `1 from 0 and 3 from 2`.
 
@@ -313,81 +328,3 @@ class Case(Past):
                 if known is not None:
                     starts.setdefault(known.batch.epoch, offset)
         return listed([f"{epoch} from {start}" for epoch, start in starts.items()]) or "none"
-
-
-_Piece = tuple[bool, str, list[tuple[str, str | None, str | None]]]
-"""Whether it may be left out, on what that depends, its parts: words, and a value with its form."""
-
-
-def _pieces(template: str) -> list[_Piece]:
-    """A template taken apart."""
-    pieces = [piece.rpartition("?") for piece in re.split("[<>]", template)]
-    return [
-        (index % 2 > 0, condition, [part[:3] for part in Formatter().parse(text)])
-        for index, (condition, _, text) in enumerate(pieces)
-    ]
-
-
-_PIECES: Final = {
-    name: _pieces(text) for named in TEMPLATES.values() for name, text in named.items()
-}
-
-
-def _told(case: Case, template: str, position: int | None, values: Mapping[str, Any]) -> str:
-    """The sentence of that name about an event, or about all of a run."""
-    before = values.get("before", END if position is None else position)
-    said = []
-    for optional, condition, parts in _PIECES[template]:
-        if condition and not _value(case, condition, position, values):
-            continue
-        shown, lacks = "", False
-        for words, name, form in parts:
-            value = "" if name is None else _value(case, name, position, values)
-            lacks = lacks or (name is not None and value in (None, ""))
-            shown += words + _shown(case, value, form or "", before)
-        said.append("" if lacks and optional and not condition else shown)
-    return "".join(said)
-
-
-def _shown(case: Case, value: Any, form: str, before: int) -> str:
-    """A value in a sentence, which is true before a position."""
-    if form in _FORMS:
-        return str(_FORMS[form](case, value, before))
-    return "None" if value is None else format(value, form)
-
-
-def _value(case: Case, name: str, position: int | None, values: Mapping[str, Any]) -> Any:
-    """What a template may name: one of its values, of its event, of the rules, in this order."""
-    if name in values:
-        return values[name]
-    if position is not None and name in EVERY_EVENT:
-        return EVERY_EVENT[name](case, position, case.event(position))
-    if name in GROUP_OF:
-        return getattr(getattr(case.rules, GROUP_OF[name]), name)
-    return None if position is None else getattr(case.event(position), name, None)
-
-
-_FORMS: Final[dict[str, Callable[[Case, Any, int], object]]] = {
-    "record": lambda case, uid, _: case.name(uid),
-    "records": lambda case, uids, _: case.names(uids) or "nothing",
-    "epoch": lambda case, uid, _: case.history.written[uid].batch.epoch,
-    "end": lambda case, replica, before: case.log_end(replica, before),
-    "mark": lambda case, replica, before: case.high_watermark(replica, before),
-    "epochs": lambda case, replica, before: case.epochs_of(replica, before),
-    "fault": lambda case, replica, before: case.fault(replica, before),
-    "snapshot": lambda case, replica, before: case.newest_snapshot(replica, before) or "none",
-    "since": lambda case, position, _: case.when(position).removeprefix("at "),
-    "listed": lambda _, words, __: listed(words) or "none",
-}
-"""How a value is shown; true just before the event at a position."""
-
-EVERY_EVENT: Final[dict[str, Callable[[Case, int, Any], object]]] = {
-    "when": lambda case, position, _: case.when(position),
-    "event": lambda _, __, event: describe(event),
-    "clock": lambda case, _, event: case.clock(event.replica, event.now_ms),
-    "by_clock": lambda case, position, _: case.by_clock(position),
-    "base": lambda _, __, event: event.batch.base_offset,
-    "low": lambda _, __, event: event.offsets[0],
-    "high": lambda _, __, event: event.offsets[-1],
-}
-"""What may be named of an event beside its fields."""

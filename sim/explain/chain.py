@@ -8,8 +8,7 @@ from itertools import groupby
 from typing import Any
 
 from sim import trace
-from sim.explain.case import Case
-from sim.explain.sentences import listed
+from sim.explain.case import Case, listed, span
 from sim.trace.sentences import About, describe
 
 NAMED_OF_KEY = 8
@@ -122,8 +121,8 @@ def _copies(copies: list[trace.Copied | trace.GapLearned]) -> str:
     for one in reversed(copies):
         spans[one.replica] += (one.fetch_offset, one.log_end_offset - 1)
     by_span: defaultdict[tuple[int, int], list[str]] = defaultdict(list)
-    for name, span in reversed(spans.items()):
-        by_span[min(span), max(span)].append(name)
+    for name, copied in reversed(spans.items()):
+        by_span[min(copied), max(copied)].append(name)
     parts = []
     for (first, last), names in by_span.items():
         many = "" if first == last else f"..{last}"
@@ -141,7 +140,7 @@ def _cleaned(case: Case, about: About, event: trace.Cleaned) -> str:
     horizons = ", ".join(f"{base}: {at:,} ms" for base, at in event.horizons)
     gave = f"; gave delete horizons {horizons}" if horizons else ""
     return (
-        f"{name} cleaned [{event.first_dirty_offset}, {event.upper_bound}), "
+        f"{name} cleaned {span(event)}, "
         f"{case.clock(name, event.now_ms)}, high watermark {event.high_watermark}: "
         f"removed {removed}{kept}{dropped}{gave}; log end {event.log_end_offset}"
     )

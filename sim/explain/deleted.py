@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sim import trace
 from sim.explain import mechanisms as of
-from sim.explain.case import Case, Fact, Facts, as_context, first_also
+from sim.explain.case import Case, Fact, Facts, as_context, first_also, span
 from sim.explain.lost import cleaned, lacks, without
 from sim.explain.past import END, Became, Step
 from sim.explain.removed import ends_transaction, removal_at, removed, why_needed
@@ -50,7 +50,8 @@ def _elsewhere(
     offset, value_at, at = written[deciding].offset, written[value].offset, step.position
     if case.fate(replica, value_at, value, at).became is not Became.HELD:
         copied = case.slot(replica, value_at)
-        return [*facts, case.fact("handed on", copied, of.HANDED_ON, name=replica, uid=value)]
+        text = f"{replica} has {case.name(value)} from a log that was not cleaned"
+        return [*facts, Fact("position", text, copied, (of.HANDED_ON,))]
     became = case.fate(replica, offset, deciding, at).became
     if became is Became.HELD:
         ends = [each.position + 1 for each in case.steps.get(replica, ()) if each.position > at]
@@ -77,7 +78,8 @@ def _left(case: Case, replica: str, value: int, deciding: int, step: Step) -> Fa
             also = [of.AS_ABORTED]
         elif any(each.first_dirty_offset <= low and high < each.upper_bound for each in passes):
             also = [of.UNFINISHED]
-    return case.fact("left", step.position, *also, of.VALUE_LEFT, uid=value)
+    text = f"the pass {case.when(step.position)} left {case.name(value)} where it was"
+    return Fact(case.order_kind(), text, step.position, (*also, of.VALUE_LEFT))
 
 
 def some_aborted(case: Case, uids: list[int]) -> bool:
@@ -98,25 +100,28 @@ def _late(case: Case, replica: str, value: int, delete: int, step: Step, went: F
         return [*went, _came_late(case, replica, value, delete, *disk)]
     bound, by = step.event.upper_bound, case.order_kind()
     if late >= bound:
-        values = {"uid": value, "bound": bound, "by": by}
-        return [*went, case.fact("not looked at", position, of.NOT_MAPPED, **values)]
+        text = f"{case.name(value)} lies above what that pass looked at, {bound}: only its {by} "
+        return [*went, Fact(by, f"{text}says that it loses", position, (of.NOT_MAPPED,))]
     mechanism = of.KEPT_AS_END if step.event.protected_offset == late else of.NOT_MAPPED
     return [kept_loser(case, step, value, delete, mechanism), *went]
 
 
 def _came_late(case: Case, replica: str, value: int, delete: int, *mechanisms: str) -> Fact:
     """That a value was appended when nothing told any more that it loses."""
-    values = {"uid": value, "name": replica, "deleted": delete, "by": case.order_kind()}
-    at = case.appended_at[value]
-    return case.fact("came late", at, of.CAME_LATE, *mechanisms, **values)
+    at, by = case.appended_at[value], case.order_kind()
+    text = f"{case.name(value)} was appended {case.when(at)}, when {replica} held nothing of "
+    text += f"{case.name(delete)} any more: only its {by} says that it loses"
+    return Fact(by, text, at, (of.CAME_LATE, *mechanisms))
 
 
 def kept_loser(case: Case, step: Step, loser: int, winner: int, *mechanisms: str) -> Fact:
     """That a pass saw a record and one that beats it, and kept the one that lost."""
     written = case.history.written
     why = why_kept(case, step, written[loser].offset, written[winner].offset)
-    values = {"loser": loser, "winner": winner, "because": why}
-    return case.fact("kept loser", step.position, *mechanisms, **values)
+    event, at = step.event, step.position
+    text = f"the pass of {event.replica} over {span(event)} {case.when(at)} kept "
+    text += f"{case.name(loser)}, though {case.name(winner)} beats it{why}"
+    return Fact(case.order_kind(), text, at, mechanisms)
 
 
 def why_kept(case: Case, step: Step, low: int, high: int) -> str:
@@ -173,9 +178,9 @@ def _decided(case: Case, replica: str, uid: int) -> Facts:
     committed = next((u for u in case.history.committed[data.offset + 1 :] if u in ends), 0)
     if here == committed:
         return []
-    names = [case.name(one) if one else "no marker" for one in (committed, here)]
-    values = {"uid": uid, "name": replica, "committed": names[0], "here": names[1]}
-    return [case.fact("decided", case.appended_at.get(committed), **values)]
+    by, own = [case.name(one) if one else "no marker" for one in (committed, here)]
+    text = f"{case.name(uid)} is decided by {by} in committed history, on {replica} by {own}"
+    return [Fact("marker", text, case.appended_at.get(committed))]
 
 
 def last_removal(case: Case, key: str) -> Facts:

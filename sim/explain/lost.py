@@ -12,7 +12,7 @@ from typing import Final
 from sim import trace
 from sim.explain import mechanisms as of
 from sim.explain import told
-from sim.explain.case import Case, Facts, as_context, first_is, mechanisms_of
+from sim.explain.case import Case, Fact, Facts, as_context, first_is, mechanisms_of
 from sim.explain.past import END, Became, Step
 from sim.explain.removed import removal_at, removed
 
@@ -62,7 +62,9 @@ def _taken(case: Case, became: Became, step: Step, offset: int, uid: int | None)
     at = step.position
     match became:
         case Became.NOT_AT_SOURCE:
-            nothing = case.fact("not copied", at, of.NEVER_COPIED, start=step.before, offset=offset)
+            text = f"{step.event.replica} copied from {step.before} on from {step.event.leader} "
+            text += f"{case.when(at)} and was given nothing at {offset}"
+            nothing = Fact("position", text, at, (of.NEVER_COPIED,))
             return lacks(case, step.event.leader, offset, uid, at) or [nothing]
         case Became.OTHER:
             return _other(case, step, offset, uid)
@@ -74,10 +76,10 @@ def _taken(case: Case, became: Became, step: Step, offset: int, uid: int | None)
             removal = removal_at(step.event, offset)
             gone = [removed(case, at, removal)] if removal else []
             before = gone or lacks(case, step.event.replica, offset, uid, at)
-            return [*as_context(before), *told.lost_by(case, step, of.END_FROM_LAST)]
+            return [*as_context(before), *told.lost_by(case, at, of.END_FROM_LAST)]
         case Became.EXPIRED if told.stands_in_snapshot(case, step, offset):
-            return told.lost_by(case, step, of.SNAPSHOT_LACKS)
-    return told.lost_by(case, step, _LOST_BY[became])
+            return told.lost_by(case, at, of.SNAPSHOT_LACKS)
+    return told.lost_by(case, at, _LOST_BY[became])
 
 
 def cleaned(case: Case, step: Step, offset: int) -> Facts:
@@ -127,7 +129,8 @@ def end_fell(case: Case, source: str, start: int, before: int) -> Facts:
     became, replica, step = case.origin(source, last, None, before)
     if became is not Became.CLEANED or step is None:
         at = None if step is None else step.position
-        return [case.fact("holds nothing", at, of.END_FELL, name=source, end=last + 1, last=last)]
+        text = f"the log of {source} ends at {last + 1}, and holds nothing at {last}"
+        return [Fact("position", text, at, (of.END_FELL,))]
     fallen = (each for each in case.steps_before(replica, before) if each.after < each.before)
     later = next((each for each in fallen if each.position > step.position), None)
     how = of.END_FELL
@@ -145,27 +148,26 @@ def end_fell(case: Case, source: str, start: int, before: int) -> Facts:
 
 def _other(case: Case, step: Step, offset: int, uid: int | None) -> Facts:
     """Why did whoever wrote it not have the one that belongs there?"""
-    replica, written = step.event.replica, case.history.written
-    other = case.uid_at(replica, offset, step.position + 1)
-    if uid is None or uid not in case.appended_at or isinstance(step.event, trace.Pushed):
-        return told.lost_by(case, step, of.NUMBERED_ITSELF)
-    if written[uid].batch.epoch == written[other].batch.epoch:
+    replica, at = step.event.replica, step.position
+    other = case.uid_at(replica, offset, at + 1)
+    if uid is None or isinstance(step.event, trace.Pushed):
+        return told.lost_by(case, at, of.NUMBERED_ITSELF)
+    if case.epoch_of(uid) == case.epoch_of(other):
         return _given_again(case, offset, *sorted((uid, other), key=case.appended_at.__getitem__))
     commit = case.first_commit(offset)
     if commit is not None and commit <= case.appended_at[other]:
         return _given_again(case, offset, uid, other)
-    at = step.position
-    since = case.fact("has since", at, at=at, other=other, uid=uid)
-    return tail_kept(case, offset, [since], replica)
+    text = f"{replica} has {case.name(other)} since {case.time(at)}, where {case.name(uid)} was "
+    return tail_kept(case, offset, [Fact("epoch", f"{text}given the offset later", at)], replica)
 
 
 def _given_again(case: Case, offset: int, first: int, second: int) -> Facts:
     """Why a leader gave an offset to `second` that `first` has."""
-    written = case.history.written
-    position = case.appended_at[second]
+    position, epoch = case.appended_at[second], case.epoch_of(second)
     leader = case.event(position).replica
-    gave = case.fact("gave", position, offset=offset, uid=second)
-    same_epoch = written[first].batch.epoch == written[second].batch.epoch
+    text = f"{leader}, log end offset {case.log_end(leader, position)}, gave offset {offset} to "
+    text += f"{case.name(second)} in epoch {epoch} {case.when(position)}"
+    gave, same_epoch = Fact("position", text, position), epoch == case.epoch_of(first)
     if same_epoch and case.event(case.appended_at[first]).replica != leader:
         led = told.led_twice(case)
         return [*led, gave] if led else first_is([gave], of.TWO_LEADERS)
@@ -201,7 +203,6 @@ def without(
 
 def given_twice(case: Case, offset: int) -> Facts:
     """Why an offset was given again once committed, or twice in one epoch; [] = neither."""
-    written = case.history.written
     uids, commit = case.uids_at.get(offset, []), case.first_commit(offset)
     if len(uids) < 2:
         return []
@@ -209,7 +210,7 @@ def given_twice(case: Case, offset: int) -> Facts:
     first = committed if committed in uids else uids[0]
     later = uids[uids.index(first) + 1 :]
     again = bool(later) and commit is not None and commit < case.appended_at[later[0]]
-    if not again and written[uids[0]].batch.epoch == written[uids[1]].batch.epoch:
+    if not again and case.epoch_of(uids[0]) == case.epoch_of(uids[1]):
         again, first, later = True, uids[0], uids[1:]
     if not again:
         return []
@@ -284,12 +285,11 @@ def _too_few(case: Case, offset: int, committed: int) -> Facts:
         return []
     for step in (step for steps in case.steps.values() for step in steps):
         if isinstance(step.event, trace.ReplicaCrashed) and step.after <= offset < step.before:
-            return told.lost_by(case, step, of.TAIL_LOST)
+            return told.lost_by(case, step.position, of.TAIL_LOST)
     if not told.by_counting(case, offset):
         return []
-    counted = told.counted_by(case, committed, offset)
-    old = told.forked(case, offset) or [case.fact("counted", committed, counted=counted)]
-    return first_is(old, of.OLD_EPOCH_COMMITTED)
+    counted = Fact("epoch", told.counted_by(case, committed, offset), committed)
+    return first_is(told.forked(case, offset) or [counted], of.OLD_EPOCH_COMMITTED)
 
 
 def elected(case: Case, position: int, offset: int | None = None, *mechanisms: str) -> Facts:
@@ -301,11 +301,14 @@ def elected(case: Case, position: int, offset: int | None = None, *mechanisms: s
     unclean = case.all(trace.UncleanElection, replica=event.replica, after=since, before=position)
     marks = case.all(trace.HighWatermarkMoved, leading=True, before=position)
     committed = max((case.event(one).high_watermark for one in marks), default=0)
-    beyond = offset is not None and committed > event.epoch_start_offset
-    because = case.event(unclean[-1]).because if unclean else None
-    values = {"because": because, "committed": committed if beyond else None}
+    end = event.epoch_start_offset
+    text = f"{event.replica} became leader of epoch {event.epoch} {case.when(position)} with log "
+    text += f"end offset {end}"
+    text += f", whatever it has: {case.event(unclean[-1]).because}" if unclean else ""
+    if offset is not None and committed > end:
+        text += f", while all below {committed} was committed"
     before = [fact for one in came for fact in as_context(joined(case, one))]
-    return [*before, case.fact("elected", position, *mechanisms, **values)]
+    return [*before, Fact("election", text, position, mechanisms)]
 
 
 def joined(case: Case, position: int, *mechanisms: str) -> Facts:
@@ -315,18 +318,26 @@ def joined(case: Case, position: int, *mechanisms: str) -> Facts:
     end = case.log_end(event.joined, position)
     belief = case.believed(event.joined, end, position) if at > end else None
     facts = [] if belief is None else as_context(recorded(case, belief))
-    return [*facts, case.fact("joined", position, *mechanisms, at=at)]
+    mark = case.high_watermark(event.replica, position)
+    text = f"{event.joined} joined the in-sync set {case.when(position)} by its position {at}, "
+    text += f"high watermark {mark}, log end offset {end}"
+    return [*facts, Fact("position", text, position, mechanisms)]
 
 
 def recorded(case: Case, position: int) -> Facts:
     """Why a leader recorded a position above the follower's log end."""
-    event, end = case.event(position), case.log_end
-    start, to_end = end(event.follower, position), case.rules.replication.follower_position
-    hole = ends_in_a_hole(case, event.replica, start, position)
-    facts = end_fell(case, event.replica, start, position) if hole else []
-    mechanisms = () if hole else (of.NEVER_COPIED, of.BELIEVED)
-    own = case.fact("recorded", position, *mechanisms, to_end=to_end == "read_end")
-    return [*facts, own]
+    leader, follower, believed = case.event(position)
+    end = case.log_end(follower, position)
+    hole = ends_in_a_hole(case, leader, end, position)
+    facts = end_fell(case, leader, end, position) if hole else []
+    text = f"{leader} recorded position {believed} for {follower} {case.when(position)}, whose log "
+    text += f"end offset was {end}"
+    if case.rules.replication.follower_position == "read_end":
+        text += ": a fetch that reads to the end counts as having all"
+    return [
+        *facts,
+        Fact("position", text, position, () if hole else (of.NEVER_COPIED, of.BELIEVED)),
+    ]
 
 
 # What was cut.

@@ -8,9 +8,8 @@ from sim import trace
 from sim.check.facts import Written
 from sim.check.promise import DEFAULT_HEADER
 from sim.explain import mechanisms as of
-from sim.explain.case import Case, Fact
+from sim.explain.case import Case, Fact, FactKind, listed, span
 from sim.explain.past import Became, Horizon
-from sim.explain.sentences import WINS, FactKind, listed
 from sim.log.record import Control
 
 NAMED: Final = 4
@@ -35,7 +34,15 @@ def removed(case: Case, position: int, removal: trace.Removal) -> Fact:
         return _expired(case, position, removal)
     if removal.reason == "aborted":
         return _aborted(case, position, removal)
-    return case.fact("unmapped", position, of.UNMAPPED, uid=removal.uid, reason=removal.reason)
+    text = f"{_what_went(case, position, removal)} ({removal.reason}) in its pass over "
+    text += span(case.event(position))
+    return Fact("order", text, position, (of.UNMAPPED,))
+
+
+def _what_went(case: Case, position: int, removal: trace.Removal, what: str = "") -> str:
+    """Who removed a record, and when."""
+    gone = f"{case.event(position).replica} removed {what}{case.name(removal.uid)}"
+    return f"{gone} {case.when(position)}"
 
 
 # Another record won.
@@ -43,26 +50,33 @@ def removed(case: Case, position: int, removal: trace.Removal) -> Fact:
 
 def _superseded(case: Case, position: int, removal: trace.Removal, winner_offset: int) -> Fact:
     """A newer record of the key won, as the cleaner compares them."""
-    event, uid, keyed = case.event(position), removal.uid, removal.key is not None
+    event, keyed = case.event(position), removal.key is not None
     winner = case.uid_at(event.replica, winner_offset, position)
-    unfair = bool(winner) and keyed and not case.beats(winner, uid)
-    uncommitted = winner_offset >= event.high_watermark
+    text = f"{_what_went(case, position, removal)}, beaten by "
+    text += case.name(winner) if winner else f"the record at {winner_offset}"
+    if winner and keyed and not case.beats(winner, removal.uid):
+        text += _unfairly(case, event.replica, winner, position)
+    text += "" if keyed else f", as one key to the cleaner {case.by_rules('marker_lookup')}"
+    text += _still_needed(case, position, removal) if case.tombstone(removal.uid) else ""
     last = event.protected_offset is None and removal.offset == event.log_end_offset - 1
-    return case.fact(
-        "superseded",
-        position,
-        _how_evicted(case, position, removal, winner_offset),
-        uid=uid,
-        winner=case.name(winner) if winner else f"the record at {winner_offset}",
-        unfair=unfair,
-        moved_ms=_moved_timestamp(case, event.replica, winner, position) if unfair else None,
-        settings=_other_settings(case, event.replica) if unfair else None,
-        one_key=not keyed,
-        needed=_still_needed(case, position, removal) if case.tombstone(uid) else None,
-        uncommitted=uncommitted,
-        alone=last and not uncommitted and removal.offset not in event.emptied,
-        kind="position" if uncommitted else WINS,
-    )
+    uncommitted = winner_offset >= event.high_watermark
+    if uncommitted:
+        text += f", which was not committed: high watermark {event.high_watermark}"
+    elif last and removal.offset not in event.emptied:
+        text += ", and nothing of its offset stayed"
+    how = _how_evicted(case, position, removal, winner_offset)
+    return Fact("position" if uncommitted else case.order_kind(), text, position, (how,))
+
+
+def _unfairly(case: Case, replica: str, winner: int, position: int) -> str:
+    """That a winner does not win by what the topic promises, and what made it win."""
+    text = ", which does not beat it by what the topic promises"
+    horizon = case.horizon(replica, case.history.written[winner].batch.base_offset, position)
+    if horizon is not None and case.rules.cleaner.horizon_rebase == "deltas_kept":
+        text += ": its timestamp had moved with the base of its batch to the delete horizon "
+        text += f"{horizon.at_ms:,} ms {case.by_rules('horizon_rebase')}"
+    settings = _other_settings(case, replica)
+    return text + (f"; {replica} got other settings: {settings}" if settings else "")
 
 
 def _how_evicted(case: Case, position: int, removal: trace.Removal, winner_offset: int) -> str:
@@ -120,14 +134,6 @@ def _other_settings(case: Case, replica: str) -> str:
     return listed(found)
 
 
-def _moved_timestamp(case: Case, replica: str, winner: int, position: int) -> int | None:
-    """The delete horizon that took the timestamp of the winner with it; None = none did."""
-    base = case.history.written[winner].batch.base_offset
-    horizon = case.horizon(replica, base, position)
-    kept = case.rules.cleaner.horizon_rebase == "deltas_kept"
-    return horizon.at_ms if horizon is not None and kept else None
-
-
 # A tombstone or a marker was due.
 
 
@@ -142,19 +148,18 @@ def _expired(case: Case, position: int, removal: trace.Removal) -> Fact:
     mechanism, because = _by_rule(case, position, removal, base), ""
     if bound is not None:
         below = case.event(bound).offset if data else case.event(bound).marker_offset
-        because = f"as all below {below} may go, it was told {case.when(bound)}"
+        because = f" as all below {below} may go, it was told {case.when(bound)}"
         mechanism = of.COORDINATED if removal.offset < below else mechanism
     elif rule == "leo_gated":
         others = _others(case, event.replica)
         ends = [f"{each} at {case.log_end(each, position)}" for each in others]
-        because = f"as every log end offset it knew of was above it (now {listed(ends)})"
+        because = f" as every log end offset it knew of was above it (now {listed(ends)})"
     elif rule in BY_TIME:
         kind, because = _by_time(case, position, base)
     else:
-        kind, because = "horizon", "at once (tombstone_removal: immediate)" * (rule == "immediate")
-    needed = _still_needed(case, position, removal)
-    values = {"uid": removal.uid, "tombstone": data, "because": because, "needed": needed}
-    return case.fact("expired", position, mechanism, kind=kind, **values)
+        kind, because = "horizon", " at once (tombstone_removal: immediate)" * (rule == "immediate")
+    text = _what_went(case, position, removal, "the tombstone " if data else "") + because
+    return Fact(kind, text + _still_needed(case, position, removal), position, (mechanism,))
 
 
 def _by_rule(case: Case, position: int, removal: trace.Removal, base: int) -> str:
@@ -195,8 +200,8 @@ def _by_time(case: Case, position: int, base: int) -> tuple[FactKind, str]:
     given = case.horizon_given(event.replica, base, position)
     if given is None:
         retention = case.rules.topic.delete_retention_ms
-        return "horizon", f"since by {clock} the retention of {retention:,} ms was over"
-    why = f"since {clock} had passed its delete horizon {given.at_ms:,} ms"
+        return "horizon", f" since by {clock} the retention of {retention:,} ms was over"
+    why = f" since {clock} had passed its delete horizon {given.at_ms:,} ms"
     giver = case.event(given.position)
     if not isinstance(giver, trace.Cleaned):
         return "horizon", why
@@ -224,11 +229,10 @@ def _aborted(case: Case, position: int, removal: trace.Removal) -> Fact:
         held = case.uid_at(name, end.last_offset, position)
         gone = "" if held else f", which {name} does not hold any more"
         markers.append(f"{end.control} at {end.last_offset}{gone}")
-    needed = _still_needed(case, position, removal) if case.tombstone(removal.uid) else None
-    values = {"uid": removal.uid, "producer": producer, "needed": needed}
-    return case.fact(
-        "taken for aborted", position, of.AS_ABORTED, markers=listed(markers), **values
-    )
+    text = f"{_what_went(case, position, removal)}, taking its transaction (producer {producer}) "
+    text += "for aborted" + (f"; the markers next to it: {listed(markers)}" if markers else "")
+    text += _still_needed(case, position, removal) if case.tombstone(removal.uid) else ""
+    return Fact("marker", text, position, (of.AS_ABORTED,))
 
 
 # Who needed it.
@@ -276,12 +280,13 @@ def holders(case: Case, position: int, removal: trace.Removal) -> dict[str, list
 
 
 def _still_needed(case: Case, position: int, removal: trace.Removal) -> str:
-    """Who held, or was given later, a record that only the removed one takes away."""
-    return "; ".join(
+    """Who held, or was given later, a record that only the removed one takes away, if anybody."""
+    needed = "; ".join(
         f"{replica}, log end offset {case.log_end(replica, position)}"
         f"{case.fault(replica, position)}, still held {case.names(held[-NAMED:])}"
         for replica, held in holders(case, position, removal).items()
     )
+    return f", while {needed}" if needed else ""
 
 
 def why_needed(case: Case, replica: str, offset: int, uid: int, removed_at: int) -> str:

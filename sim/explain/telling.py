@@ -8,12 +8,11 @@ from typing import Any
 
 from sim.check import Violation
 from sim.check.replica_view import EMPTY, ReplicaView
-from sim.explain.case import Case, Fact, Facts
+from sim.explain.case import Case, Fact, Facts, listed
 from sim.explain.causality import causal_cone
 from sim.explain.chain import chain
 from sim.explain.past import Recorded
 from sim.explain.questions import deciding
-from sim.explain.sentences import listed
 from sim.explain.since import so_since
 from sim.foreign.lines import LONGEST, one_line
 from sim.rules import Rules

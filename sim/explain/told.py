@@ -6,12 +6,20 @@ from typing import Final
 
 from sim import trace
 from sim.explain import mechanisms as of
-from sim.explain.case import Case, Fact, Facts
+from sim.explain.case import Case, Fact, FactKind, Facts, listed
 from sim.explain.past import END, Step
-from sim.explain.sentences import listed
+from sim.trace.sentences import describe
+
+STARTS: Final = (trace.PrefixDeleted, trace.LogStartMoved, trace.LogStartedAfresh)
+"""Events that move a log start."""
 
 _FOLLOWED: Final = "the leader's log start"
 """The cause of a log start's move by which a follower does as its leader did."""
+
+
+def happened(case: Case, at: int, *mechanisms: str, kind: FactKind = "position") -> Fact:
+    """An event in the words of its class."""
+    return Fact(kind, f"{describe(case.event(at))} {case.when(at)}", at, mechanisms)
 
 
 # Where logs end, and what leaders believe of it.
@@ -21,10 +29,11 @@ def never_had(case: Case, replica: str, offset: int, before: int) -> Fact:
     """That a log ended below an offset."""
     committed, counted = case.first_commit(offset), ""
     if committed is not None and committed < before:
-        counted = counted_by(case, committed, offset)
-    steps = case.steps_before(replica, before)
+        counted = f", while {counted_by(case, committed, offset)}"
+    steps, end = case.steps_before(replica, before), case.log_end(replica, before)
+    text = f"{replica} never had offset {offset}: its log end offset was {end}{counted}"
     at = steps[0].position if steps else None
-    return case.fact("never had", at, name=replica, offset=offset, before=before, counted=counted)
+    return Fact("position", text + case.fault(replica, before), at)
 
 
 def position_of(case: Case, leader: str, follower: str, before: int = END) -> int | None:
@@ -56,11 +65,11 @@ def by_counting(case: Case, offset: int) -> bool:
 def forked(case: Case, offset: int) -> Facts:
     """That a record of an older epoch was committed by counting, beside one of a newer one."""
     uid, commit = case.committed_at(offset), case.first_commit(offset)
-    known, leader = case.written(uid), None if commit is None else case.leader_at(commit)
-    if commit is None or known is None or leader is None or leader[1] == known.batch.epoch:
+    leader = None if commit is None else case.leader_at(commit)
+    if commit is None or not uid or leader is None or leader[1] == case.epoch_of(uid):
         return []
-    counted = counted_by(case, commit, offset)
-    return [case.fact("counted in", commit, uid=uid, later=leader[1], counted=counted)]
+    what = f"{case.name(uid)} of epoch {case.epoch_of(uid)} was committed in epoch {leader[1]}"
+    return [Fact("epoch", f"{what}: {counted_by(case, commit, offset)}", commit)]
 
 
 # Who was given an offset, and who kept what.
@@ -68,11 +77,12 @@ def forked(case: Case, offset: int) -> Facts:
 
 def given_before(case: Case, offset: int, uid: int) -> Fact:
     """To whom an offset was given first, by whom, and whether that was committed."""
-    commit = case.first_commit(offset)
-    known = commit is not None and uid == case.committed_at(offset)
-    committed = case.when(commit) if known and commit is not None else None
-    at = case.appended_at[uid]
-    return case.fact("given before", at, offset=offset, uid=uid, committed=committed)
+    commit, at = case.first_commit(offset), case.appended_at[uid]
+    text = f"{case.event(at).replica} had given offset {offset} to {case.name(uid)} in epoch "
+    text += f"{case.epoch_of(uid)} {case.when(at)}"
+    if commit is not None and uid == case.committed_at(offset):
+        text += f", committed {case.when(commit)}"
+    return Fact("epoch", text, at)
 
 
 def not_cut(case: Case, offset: int, whose: str | None = None) -> Facts:
@@ -100,9 +110,13 @@ def not_cut(case: Case, offset: int, whose: str | None = None) -> Facts:
 
 def _went_on(case: Case, replica: str, offset: int, after: int) -> Facts:
     """By which copy a log first went on behind an offset."""
-    copies = case.all(trace.Copied, replica=replica, after=after)
-    behind = [one for one in copies if case.event(one).fetch_offset > offset]
-    return [case.fact("went on", one, offset=offset) for one in behind[:1]]
+    for at in case.all(trace.Copied, replica=replica, after=after):
+        event = case.event(at)
+        if event.fetch_offset > offset:
+            text = f"{case.knowing(replica, at)} kept what it has at {offset} and copied from "
+            text += f"{event.fetch_offset} on from {case.knowing(event.leader, at)} {case.when(at)}"
+            return [Fact("epoch", f"{text} {case.by_rules('truncation')}", at)]
+    return []
 
 
 def _counted_anyway(case: Case, replica: str, leader: str, offset: int) -> Facts:
@@ -110,7 +124,10 @@ def _counted_anyway(case: Case, replica: str, leader: str, offset: int) -> Facts
     at = case.last(trace.PositionRecorded, replica=leader, follower=replica)
     if at is None or case.event(at).position <= offset:
         return []
-    return [case.fact("recorded anyway", at, uid=case.uid_at(replica, offset))]
+    text = f"{case.knowing(leader, at)} recorded position {case.event(at).position} for "
+    text += f"{case.knowing(replica, at)} {case.when(at)}, which has "
+    text += f"{case.name(case.uid_at(replica, offset))} {case.by_rules('truncation')}"
+    return [Fact("epoch", text, at)]
 
 
 # Who leads.
@@ -122,7 +139,9 @@ def led_on(case: Case, replica: str, before: int) -> Facts:
     back = case.last(trace.ReplicaRestarted, replica=replica, before=before)
     if led is None or back is None or back < led:
         return []
-    return [case.fact("went on leading", back, of.SAME_EPOCH, led=case.event(led).epoch)]
+    text = f"{replica} came back {case.when(back)} and went on leading epoch "
+    text += f"{case.event(led).epoch} {case.by_rules('leader_restart')}"
+    return [Fact("epoch", text, back, (of.SAME_EPOCH,))]
 
 
 def chosen_uncleanly(case: Case, position: int) -> bool:
@@ -141,14 +160,26 @@ def led_twice(case: Case) -> Facts:
     for position in case.all(trace.LeaderElected):
         event = case.event(position)
         at = first.setdefault(event.epoch, position)
-        if case.event(at).replica != event.replica:
-            backs = case.all(trace.ReplicaRestarted, after=at, before=position)
+        leader = case.event(at).replica
+        if leader != event.replica:
+            won = f"was elected in epoch {event.epoch}"
+            second = f"{event.replica} {won}, too, {case.when(position)}, by voters among "
             return [
-                case.fact("first leader", at, of.TWO_LEADERS),
-                *(case.fact("voter", back, of.VOTE_FORGOTTEN) for back in backs),
-                case.fact("second leader", position),
+                Fact("epoch", f"{leader} {won} {case.when(at)}", at, (of.TWO_LEADERS,)),
+                *_voters_back(case, at, position),
+                Fact("epoch", second + (listed(event.voters) or "none"), position),
             ]
     return []
+
+
+def _voters_back(case: Case, after: int, before: int) -> Facts:
+    """Who came back between two elections of one epoch."""
+    facts = []
+    for at in case.all(trace.ReplicaRestarted, after=after, before=before):
+        text = f"{case.event(at).replica} came back {case.when(at)} in epoch {case.event(at).epoch}"
+        text += f" {case.by_rules('vote_storage')}"
+        facts.append(Fact("epoch", text, at, (of.VOTE_FORGOTTEN,)))
+    return facts
 
 
 # What was cut and lost.
@@ -165,18 +196,27 @@ def why_mistaken(case: Case, step: Step) -> str:
 
 def told_cut(case: Case, step: Step, leader: tuple[str, int] | None, *mechanisms: str) -> Fact:
     """A truncation, with whose word it followed."""
-    event = step.event
-    name, epoch = leader if leader is not None and leader[0] != event.replica else (None, None)
-    reached = event.lowest if (event.lowest or 0) < event.target else None
-    kind = "position" if event.target == event.high_watermark else "epoch"
-    values = {"leader": name, "epoch": epoch, "reached": reached, "kind": kind}
-    return case.fact("truncated", step.position, *mechanisms, **values)
+    event, at = step.event, step.position
+    name, target, mark = event.replica, event.target, event.high_watermark
+    text = f"{case.knowing(name, at)} truncated from {event.log_end_offset} to {target}"
+    if leader is not None and leader[0] != name:
+        text += f" following {leader[0]}, leader of epoch {leader[1]} (which knew the epochs "
+        text += f"{case.epochs_of(leader[0], at)})"
+    text += f" {case.when(at)}, high watermark {mark} {case.by_rules('truncation')}"
+    if event.lowest is not None and event.lowest < target:
+        text += f"; the batch across the target went from {event.lowest} on"
+    text += ", while it was leading itself" if event.leading else ""
+    return Fact("position" if target == mark else "epoch", text, at, mechanisms)
 
 
 def came_back(case: Case, name: str, before: int) -> Facts:
     """With what a replica came back last; [] = it was never away."""
     back = case.last(trace.ReplicaRestarted, replica=name, before=before)
-    return [] if back is None else [case.fact("came back", back)]
+    if back is None:
+        return []
+    _, end, mark, _ = case.event(back)
+    text = f"{name} came back {case.when(back)} with high watermark {mark} and log end offset {end}"
+    return [Fact("position", text, back)]
 
 
 def stands_in_snapshot(case: Case, step: Step, offset: int) -> bool:
@@ -186,17 +226,51 @@ def stands_in_snapshot(case: Case, step: Step, offset: int) -> bool:
     return any(case.event(one).end_offset > offset for one in taken)
 
 
-def lost_by(case: Case, step: Step, mechanism: str) -> Facts:
-    """One event by which a log lost records otherwise than by cleaning or a truncation."""
-    fact = case.fact(type(step.event).__name__, step.position, mechanism)
-    return [*_followed(case, step), fact]
+def lost_by(case: Case, at: int, *mechanisms: str) -> Facts:
+    """One event by which a log lost records, and why the leader's log start had moved before it.
+
+    That is where a follower took it over.
+    """
+    event, leader = case.event(at), case.leader_at(at)
+    moved = None
+    if getattr(event, "cause", "") == _FOLLOWED and leader and leader[0] != event.replica:
+        moved = case.last(*STARTS, replica=leader[0], before=at)
+    return [*([] if moved is None else [lost_at(case, moved)]), lost_at(case, at, *mechanisms)]
 
 
-def _followed(case: Case, step: Step) -> Facts:
-    """Why the leader's log start had moved, where a follower took it over."""
-    event, leader = step.event, case.leader_at(step.position)
-    if getattr(event, "cause", "") != _FOLLOWED or leader is None or leader[0] == event.replica:
-        return []
-    kinds = (trace.PrefixDeleted, trace.LogStartMoved, trace.LogStartedAfresh)
-    moved = case.last(*kinds, replica=leader[0], before=step.position)
-    return [] if moved is None else [case.fact(type(case.event(moved)).__name__, moved)]
+def lost_at(case: Case, at: int, *mechanisms: str) -> Fact:
+    """One event by which a log lost records otherwise than by a removal or a truncation."""
+    event, when, kind = case.event(at), case.when(at), "position"
+    name, mark = event.replica, f"high watermark {getattr(event, 'high_watermark', '')}"
+    match event:
+        case trace.ReplicaCrashed(_, end):
+            kind, text = "loss", f"{name} crashed {when} and kept what is below {end}, {mark}"
+        case trace.ReplicaRestarted(_, end):
+            kind, text = "loss", f"{name} came back {when} with its log up to {end}, {mark}"
+        case trace.ReplicaWiped(_, reason):
+            kind, text = "loss", f"{name} lost its whole log {when}: {reason}"
+        case trace.SegmentsLost(_, offsets):
+            what = f"offsets {offsets[0]} to {offsets[-1]} in no segment"
+            kind, text = "loss", f"{name} found {what} {when}"
+        case trace.Cleaned(log_end_offset=end):
+            text = f"{name} took its log end offset from the records it kept: a pass {when} moved "
+            text += f"it down to {end}"
+        case trace.LogStartMoved(_, start, _, cause):
+            text = f"{name} deleted below {start} ({cause}{case.by_clock(at)}) {when}, {mark}"
+        case trace.LogStartedAfresh(_, start, end):
+            text = f"{name}, log end offset {end} ({mark}), below the leader's log start, began "
+            text += f"anew at {start} {when}"
+        case trace.PrefixDeleted(_, start):
+            text = f"{name} deleted below {start} {when}, {mark}"
+        case trace.Pushed(_, leader, batch):
+            text = f"{name} appended a copy of {leader}'s batch at an offset of its own, "
+            text += f"{batch.base_offset}, {when}"
+        case trace.LogEmptied(_, taken, epoch, end):
+            kind, text = "snapshot", f"{name} emptied its log, which ended at {end} ({mark}), for "
+            text += f"snapshot ({taken}, {epoch}) {when}"
+        case trace.SnapshotInstalled(_, taken, epoch, _, end):
+            kind, text = "snapshot", f"{name} replaced its log, which ended at {end} ({mark}), by "
+            text += f"snapshot ({taken}, {epoch}) {when}"
+    if isinstance(event, trace.LogStartMoved | trace.PrefixDeleted):
+        text += f", newest snapshot {case.newest_snapshot(name, at) or 'none'}"
+    return Fact(kind, text + (case.fault(name, at) if kind == "loss" else ""), at, mechanisms)

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from sim.causes.grouping import Cause, Causes
 from sim.check.families import FAMILIES
-from sim.explain.sentences import listed
+from sim.explain.case import listed
 from sim.report.about import blocks_by_first_rule, counted_in, measure_of, title_of
 from sim.report.families import Share, share_of
 from sim.report.grid import Block

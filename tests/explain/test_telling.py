@@ -1,6 +1,5 @@
 """Explanations: what decided a violation, the truth beside what there is, what led to it."""
 
-import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,13 +10,10 @@ from sim.check import Violation
 from sim.check.checker import known_invariants
 from sim.check.registry import INVARIANTS
 from sim.explain import Explanation, explanation
-from sim.explain.case import EVERY_EVENT
 from sim.explain.questions import QUESTIONS
-from sim.explain.sentences import TEMPLATES
 from sim.faults.wipe import Wipe
 from sim.log import Record, data_batch
 from sim.log.epochs import EpochEntry
-from sim.rules.rules import GROUP_OF
 from sim.scenario.file.load import load_scenario
 from sim.scenario.generate import generate
 from sim.scenario.generate.mix import Mix
@@ -235,16 +231,3 @@ def test_an_invariant_of_a_plugin_is_explained_by_what_took_the_record() -> None
 def test_since_when_it_was_so_is_told_only_where_it_was_judged_later() -> None:
     assert "so since: 11" in told("kip280_15", "hole-justified").lines
     assert not any(line.startswith("so since") for line in told("kip280_15", REUSE).lines)
-
-
-def test_templates_are_used_and_name_what_there_is() -> None:
-    """A wrong name would be told as `None`, in a sentence that no story may reach."""
-    paths = [path for path in (ROOT / "sim/explain").rglob("*.py") if path.stem != "sentences"]
-    code = "".join(path.read_text(encoding="utf-8") for path in paths)
-    known = {field for event in vars(trace).values() for field in getattr(event, "_fields", ())}
-    known |= {*GROUP_OF, *EVERY_EVENT, *re.findall(r"\b(\w+)=", code)}
-    known |= set(re.findall(r"\"(\w+)\": ", code))
-
-    for name, text in [each for named in TEMPLATES.values() for each in named.items()]:
-        assert set(re.findall(r"[{<](\w+)[:}?]", text)) <= known, name
-        assert f'"{name}"' in code or hasattr(trace, name), name

@@ -14,6 +14,7 @@ from sim.check.registry import INVARIANTS, discover
 from sim.explain.case import Case, Facts
 from sim.explain.lost import lacks
 from sim.explain.questions import bounds, clients, keys, logs
+from sim.explain.told import happened
 
 Question = Callable[[Case], Facts]
 """Finds the facts that decided a violation, the first of all first; [] = it finds none."""
@@ -56,4 +57,4 @@ def _fallback(case: Case) -> Facts:
     for name in () if offset is None else [replica] if replica else case.steps:
         if offset is not None and not case.uid_at(name, offset):
             facts += lacks(case, name, offset)
-    return facts or [case.fact("event then", case.judged, kind="write")]
+    return facts or [happened(case, case.judged, kind="write")]

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from sim import trace
-from sim.explain import lost
+from sim.explain import lost, told
 from sim.explain import mechanisms as of
 from sim.explain.case import Case, Fact, Facts, as_context
+from sim.trace.sentences import describe
 
 
 def compaction_bound(case: Case) -> Facts:
     """A pass went above the high watermark."""
     offset = case.violation.offset
     facts = [] if offset is None else lost.lacks(case, case.shown_by.replica, offset)
-    return [*as_context(facts), case.fact("went up", case.judged, of.BY_UNCOMMITTED)]
+    event = case.shown_by
+    text = f"the pass of {event.replica} went up to {event.upper_bound} with high watermark "
+    text += f"{event.high_watermark} {case.by_rules('cleaner_bound')}"
+    return [*as_context(facts), Fact("position", text, case.judged, (of.BY_UNCOMMITTED,))]
 
 
 def lag(case: Case) -> Facts:
@@ -20,20 +24,38 @@ def lag(case: Case) -> Facts:
     event = case.shown_by
     if not isinstance(event, trace.CleanerLooked):
         return []
-    due = "due" if event.eligible else "not due"
-    facts = [case.fact("looked", case.judged, due=due)]
+    clock, due = case.clock(event.replica, event.now_ms), "due" if event.eligible else "not due"
+    facts = [
+        Fact(
+            "clock",
+            f"{event.replica} looked {case.when(case.judged)}, {clock}: dirty from "
+            f"{event.first_dirty_offset}, last stable offset {event.stable_offset}, {due} up to "
+            f"{event.upper_bound}, {event.delay_ms:,} ms overdue, metric {event.metric_secs} s, "
+            f"max.compaction.lag.ms {event.max_lag_ms:,}, message.timestamp.difference.max.ms "
+            f"{event.difference_max_ms}",
+            case.judged,
+        )
+    ]
     offset = case.violation.offset
     uid = 0 if offset is None else case.uid_at(event.replica, offset)
     known = case.written(uid)
     if known is not None:
-        at, timestamp_ms = case.appended_at.get(uid), known.record.timestamp_ms
-        facts.append(case.fact("timestamp", at, uid=uid, timestamp_ms=timestamp_ms))
+        text = f"{case.name(uid)} has timestamp {known.record.timestamp_ms:,} ms"
+        facts.append(Fact("timestamp", text, case.appended_at.get(uid)))
     return facts
 
 
 def snapshot_bound(case: Case) -> Facts:
     """A snapshot was taken above the high watermark."""
-    return [case.fact("snapshot above", case.judged)]
+    return [Fact("position", _taken(case, case.judged), case.judged)]
+
+
+def _taken(case: Case, at: int) -> str:
+    """Who took a snapshot, and what was committed there."""
+    name, end, epoch, _ = case.event(at)
+    mark, log_end = case.high_watermark(name, at), case.log_end(name, at)
+    what = f"{name} took snapshot ({end}, {epoch}) {case.when(at)}"
+    return f"{what} with high watermark {mark} and log end offset {log_end}"
 
 
 def snapshot_content(case: Case) -> Facts:
@@ -42,11 +64,12 @@ def snapshot_content(case: Case) -> Facts:
     taken = case.all(trace.SnapshotTaken)
     at = next((one for one in reversed(taken) if end in (case.event(one).end_offset, None)), None)
     if at is None:
-        missing = case.fact("snapshot missing", None, name=case.replica)
-        return [missing] if case.replica else []
+        missing = f"{case.replica} has no snapshot there"
+        return [Fact("snapshot", missing, None)] if case.replica else []
     event = case.event(at)
     held = [record.uid for record in event.records if record.key == key]
-    facts = [case.fact("snapshot has", at, held=held, key=key)]
+    has = f"{_taken(case, at)}; it has {case.names(held) or 'nothing'} for {key}"
+    facts = [Fact("snapshot", has, at)]
     winner = case.history.winners.get(key, 0)
     known = case.written(winner)
     if known is None or known.offset >= event.end_offset or winner in held:
@@ -56,22 +79,24 @@ def snapshot_content(case: Case) -> Facts:
 
 def prefix(case: Case) -> Facts:
     """A log start moved without a snapshot that covers it, or above what is committed."""
-    kinds = (trace.PrefixDeleted, trace.LogStartMoved, trace.LogStartedAfresh)
-    start = case.last(*kinds, replica=case.replica)
+    start = case.last(*told.STARTS, replica=case.replica)
     facts = [] if start is None else [_moved_start(case, start)]
     if start != case.judged:
         kind = "loss" if isinstance(case.shown_by, trace.ReplicaWiped) else "snapshot"
-        facts.append(case.fact("event", case.judged, kind=kind))
+        facts.append(Fact(kind, describe(case.shown_by), case.judged))
     return facts
 
 
 def _moved_start(case: Case, position: int) -> Fact:
     event = case.event(position)
     if isinstance(event, trace.LogStartedAfresh):
-        return case.fact("event", position)
+        return Fact("position", describe(event), position)
     moved = isinstance(event, trace.LogStartMoved)
-    cause = f"{event.cause}{case.by_clock(position)}" if moved else None
-    return case.fact("moved start", position, cause=cause)
+    cause = f" ({event.cause}{case.by_clock(position)})" if moved else ""
+    newest = case.newest_snapshot(event.replica, position) or "none"
+    text = f"{event.replica} moved its log start to {event.log_start_offset}{cause} "
+    text += f"{case.when(position)}, high watermark {event.high_watermark}, newest snapshot "
+    return Fact("position", f"{text}{newest}", position)
 
 
 def installed(case: Case) -> Facts:
@@ -81,9 +106,14 @@ def installed(case: Case) -> Facts:
         return []
     taken = case.last(trace.SnapshotTaken, end_offset=event.end_offset, epoch=event.epoch)
     led = case.last(trace.LeaderElected, replica=event.replica)
-    facts = [] if taken is None else [case.fact("taken", taken)]
-    facts += [] if led is None else [case.fact("leads", led, at=led)]
-    return [*facts, case.fact(type(event).__name__, case.judged, kind="position")]
+    facts = []
+    if taken is not None:
+        text = f"{case.event(taken).replica} took snapshot ({event.end_offset}, {event.epoch}) "
+        facts.append(Fact("snapshot", text + case.when(taken), taken))
+    if led is not None:
+        text = f"{event.replica} leads epoch {case.event(led).epoch} since {case.time(led)}"
+        facts.append(Fact("epoch", text, led))
+    return [*facts, told.lost_at(case, case.judged)._replace(kind="position")]
 
 
 def fetching(case: Case) -> Facts:
@@ -92,7 +122,7 @@ def fetching(case: Case) -> Facts:
     if dropped:
         return [_dropped(case, position) for position in (dropped[-1], *dropped[:-1])]
     last = case.last(trace.SnapshotChunkFetched, replica=case.replica)
-    return [] if last is None else [case.fact("event", last, kind="snapshot")]
+    return [] if last is None else [Fact("snapshot", describe(case.event(last)), last)]
 
 
 def _dropped(case: Case, position: int) -> Fact:
@@ -100,9 +130,11 @@ def _dropped(case: Case, position: int) -> Fact:
     event = case.event(position)
     which = {"end_offset": event.end_offset, "epoch": event.epoch}
     gone = case.last(trace.SnapshotDeleted, before=position, **which)
-    if gone is None:
-        return case.fact("gave up", position)
-    return case.fact("gave up", position, deleter=case.event(gone).replica, deleted=case.when(gone))
+    text = f"{event.replica} gave up snapshot ({event.end_offset}, {event.epoch}) "
+    text += f"{case.when(position)}: {event.reason}"
+    if gone is not None:
+        text += f", which {case.event(gone).replica} had deleted {case.when(gone)}"
+    return Fact("snapshot", text, position)
 
 
 _FETCHING = (
@@ -118,7 +150,9 @@ def sent_twice(case: Case) -> Facts:
     judged, event = case.judged, case.shown_by
     if isinstance(event, trace.Copied):
         size = sum(batch.size_bytes for batch in event.batches)
-        return [case.fact("sent twice", judged, size=size)]
+        text = f"{event.replica}, which had all below {event.fetch_offset}, copied {size:,} bytes "
+        text += f"from {event.leader} {case.when(judged)}, a snapshot in the log among them "
+        return [Fact("snapshot", text + case.by_rules("snapshot_placement"), judged)]
     before = case.last(*_FETCHING, replica=event.replica, before=judged)
-    facts = [] if before is None else [case.fact("event", before, kind="snapshot")]
-    return [*facts, case.fact("event then", judged)]
+    facts = [] if before is None else [Fact("snapshot", describe(case.event(before)), before)]
+    return [*facts, told.happened(case, judged)]

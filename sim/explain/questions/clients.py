@@ -7,7 +7,9 @@ from sim.explain import lost
 from sim.explain import mechanisms as of
 from sim.explain.case import Case, Fact, Facts, as_context, first_also, first_is
 from sim.explain.past import Became
+from sim.explain.told import happened
 from sim.log.record import Record
+from sim.trace.sentences import describe
 
 
 def passed(case: Case, offset: int) -> Facts:
@@ -26,7 +28,8 @@ def _kept_from(case: Case, replica: str, offset: int) -> Fact:
     uid, at = case.uid_at(replica, offset), case.slot(replica, offset)
     known = case.written(uid)
     kind = "marker" if known and known.batch.transactional else "position"
-    return case.fact("kept from", at, of.KEPT_FROM_READER, name=replica, uid=uid, kind=kind)
+    text = f"{replica} holds {case.name(uid)} and did not give it"
+    return Fact(kind, text, at, (of.KEPT_FROM_READER,))
 
 
 def passed_a_delete(case: Case) -> Facts:
@@ -67,21 +70,26 @@ def moved_reader(case: Case) -> Facts:
     return _reads(case, None)
 
 
-_READS = (trace.Consumed, trace.ConsumerReset, trace.ReadingEnded)
-
-
 def _reads(case: Case, offset: int | None) -> Facts:
     """The read or the reset by which a consumer passed an offset, and the last one."""
-    consumer = getattr(case.shown_by, "consumer", "")
-    facts = []
-    for position in sorted({*case.all(*_READS, consumer=consumer), case.judged}):
-        event = case.event(position)
-        if isinstance(event, trace.Consumed):
-            if offset is None or event.start <= offset < event.end:
-                given = [record.uid for record in event.records]
-                facts.append(case.fact("Consumed", position, given=given))
-        elif isinstance(event, _READS):
-            facts.append(case.fact(type(event).__name__, position))
+    reads = (trace.Consumed, trace.ConsumerReset, trace.ReadingEnded)
+    facts, consumer = [], getattr(case.shown_by, "consumer", "")
+    for at in sorted({*case.all(*reads, consumer=consumer), case.judged}):
+        match case.event(at):
+            case trace.Consumed(replica, _, start, end, records, now_ms):
+                if offset is not None and not start <= offset < end:
+                    continue
+                given = case.names([record.uid for record in records]) or "nothing"
+                text = f"{consumer} read {replica} from {start} to {end} {case.when(at)} (at "
+                text += f"{now_ms:,} ms) and was given {given}"
+            case trace.ConsumerReset(replica, _, position, cause):
+                text = f"{consumer} was moved to {position} of {replica} ({cause}) {case.when(at)}"
+            case trace.ReadingEnded(replica, _, until, _, end, position, last, count):
+                text = f"{consumer} reads {replica} until {until} {end}: it is at position "
+                text += f"{position}, was given {count} records, the last at {last}"
+            case _:
+                continue
+        facts.append(Fact("read", text, at))
     return facts[-3:]
 
 
@@ -102,10 +110,9 @@ def altered(case: Case) -> Facts:
 
 def _changed(case: Case, record: Record, original: Record, field: str) -> Fact:
     kind = "timestamp" if field == "timestamp_ms" else "version"
-    values = {"was": repr(getattr(original, field)), "now": repr(getattr(record, field))}
-    return case.fact(
-        "changed", case.judged, f"{field} changed", field=field, uid=record.uid, kind=kind, **values
-    )
+    was, now = getattr(original, field), getattr(record, field)
+    text = f"{field} of {case.name(record.uid)} was {was!r} as appended and is {now!r}"
+    return Fact(kind, text, case.judged, (f"{field} changed",))
 
 
 def _rewritten(case: Case, offset: int | None) -> Facts:
@@ -114,10 +121,12 @@ def _rewritten(case: Case, offset: int | None) -> Facts:
     for position in case.all(trace.Cleaned, trace.Converted):
         event = case.event(position)
         if isinstance(event, trace.Converted):
-            found += [case.fact("event", position, kind="version")] * (offset in event.values_lost)
+            found += [Fact("version", describe(event), position)] * (offset in event.values_lost)
         elif any(base <= (offset or 0) for base, _ in (*event.rewritten, *event.horizons)):
             stamps = ", ".join(f"{base}: {at:,} ms" for base, at in event.horizons) or "none"
-            found.append(case.fact("rewritten", position, stamps=stamps))
+            text = f"{event.replica} wrote batches anew {case.when(position)}, delete horizons "
+            text += f"{stamps} " + case.by_rules("horizon_rebase", "tombstone_removal")
+            found.append(Fact("horizon", text, position))
     return found[-1:]
 
 
@@ -127,16 +136,21 @@ def understood(case: Case) -> Facts:
     converted = case.all(trace.Converted)[::-1]
     told = [one for one in converted if offset in case.event(one).values_lost]
     told += case.all(trace.ConfigChanged, replica=event.consumer)
-    facts = [case.fact("event", position, kind="version") for position in told]
+    facts = [Fact("version", describe(case.event(one)), one) for one in told]
     given = [record for record in (*event.values, *event.deletes) if record.offset == offset]
     for record in given:
         known = case.written(record.uid)
         if known is not None:
-            values = {"value": repr(record.value), "flag": str(record.flagged)}
             what = "a delete" if record in event.deletes else "a value"
-            was = {"was": repr(known.record.value), "was_flag": str(known.record.flagged)}
-            return [*facts, case.fact("understood", case.judged, what=what, **values, **was)]
+            text = f"{event.consumer} was given {_marks(record)}, and took it for {what}; appended "
+            text += f"was {_marks(known.record)} {case.by_rules('tombstone_mark')}"
+            return [*facts, Fact("version", text, case.judged)]
     return facts
+
+
+def _marks(record: Record) -> str:
+    """What may say of a record that it is a delete."""
+    return f"value {record.value!r}, flag {record.flagged}"
 
 
 def sequences(case: Case, offset: int) -> Facts:
@@ -164,13 +178,12 @@ def _told_of(case: Case, producer: int) -> Facts:
     for position in case.all(trace.Appended, trace.ProducersForgotten):
         event = case.event(position)
         if isinstance(event, trace.ProducersForgotten):
-            facts += [case.fact("event then", position, kind="sequence")] * (
-                producer in event.producers
-            )
+            if producer in event.producers:
+                facts.append(happened(case, position, kind="sequence"))
         elif event.batch.producer_id == producer:
             batch = event.batch
             low, high, first = batch.base_offset, batch.last_offset, batch.base_sequence
-            values = {"low": low, "high": high, "first": first, "last": first + high - low}
-            epoch = batch.producer_epoch
-            facts.append(case.fact("appended", position, producer=producer, epoch=epoch, **values))
+            text = f"{event.replica} appended sequence numbers {first} to {first + high - low} of "
+            text += f"producer {producer} (its epoch {batch.producer_epoch}) at {low} to {high} "
+            facts.append(Fact("sequence", text + case.when(position), position))
     return facts

@@ -10,7 +10,17 @@ from sim.check.families import TRANSACTIONS
 from sim.check.folding import own_state
 from sim.explain import deleted, lost
 from sim.explain import mechanisms as of
-from sim.explain.case import Case, Facts, as_context, first_also, first_is, mechanisms_of
+from sim.explain.case import (
+    Case,
+    Fact,
+    Facts,
+    as_context,
+    first_also,
+    first_is,
+    listed,
+    mechanisms_of,
+    span,
+)
 from sim.explain.past import Became
 from sim.explain.removed import holders, removal_at, why_needed
 
@@ -69,9 +79,13 @@ def _lacks_winner(case: Case, replica: str, winner: int, before: int) -> Facts:
         return lost.lacks(case, replica, offset, winner, before)
     if offset < case.high_watermark(replica):
         return deleted.undecided(case, replica, winner)
-    leader, epoch = case.leader_at() or (None, 0)
-    other = leader if leader != replica else None
-    return [case.fact("above", None, name=replica, uid=winner, leader=other, epoch=epoch)]
+    leader, epoch = case.leader_at() or ("", 0)
+    mark = case.high_watermark(replica)
+    text = f"{replica} holds {case.name(winner)} above its high watermark {mark}, so that it does "
+    text += "not count there"
+    if leader not in ("", replica):
+        text += f"; {leader}, leader of epoch {epoch}, is at {case.high_watermark(leader)}"
+    return [Fact("position", text, None)]
 
 
 def _not_committed(case: Case, replica: str, held: int) -> Facts:
@@ -82,9 +96,8 @@ def _not_committed(case: Case, replica: str, held: int) -> Facts:
         return deleted.undecided(case, replica, held)
     found = lost.two_records_at(case, offset)
     mechanisms = () if mechanisms_of(found) else (of.TAIL_KEPT,)
-    values = {"name": replica, "held": held, "committed": committed}
-    at = case.slot(replica, offset)
-    return [*found, case.fact("not committed", at, *mechanisms, **values)]
+    text = f"{replica} holds {case.name(held)} where {case.name(committed)} is committed"
+    return [*found, Fact("epoch", text, case.slot(replica, offset), mechanisms)]
 
 
 def _passed_over(case: Case, replica: str, held: int, winner: int) -> Facts:
@@ -118,11 +131,12 @@ def kept_both(case: Case) -> Facts:
     if len(held) < 2:
         return []
     best = max(held, key=lambda uid: written[uid].version)
-    values = {"name": replica, "best": best, "losers": [uid for uid in held if uid != best]}
+    losers = case.names([uid for uid in held if uid != best]) or "nothing"
+    text = f"{replica} holds {losers} beside {case.name(best)}, which beats it"
     steps = case.steps_before(replica, case.end)
     passes = [step for step in steps if isinstance(step.event, trace.Cleaned)]
     if not passes:
-        return [case.fact("kept both", None, of.NOT_MAPPED, because="", **values)]
+        return [Fact(case.order_kind(), text, None, (of.NOT_MAPPED,))]
     kept = [written[uid].offset for uid in held]
     mechanism = of.NOT_MAPPED
     if any(step.event.protected_offset in kept for step in passes):
@@ -134,7 +148,8 @@ def kept_both(case: Case) -> Facts:
     at, beaten = passes[0].position, [each for each in kept if each != written[best].offset]
     ends = [offset for offset in beaten if offset == passes[0].event.protected_offset]
     because = deleted.why_kept(case, passes[0], (ends or beaten)[0], written[best].offset)
-    return [case.fact("kept both", at, mechanism, because=because, **values)]
+    text += f"; its pass over {span(passes[0].event)} {case.when(at)} kept both{because}"
+    return [Fact(case.order_kind(), text, at, (mechanism,))]
 
 
 def reader_keeps(case: Case) -> Facts:
@@ -148,8 +163,9 @@ def reader_keeps(case: Case) -> Facts:
     if winner and case.uid_at(replica, case.history.written[winner].offset) != winner:
         facts = deleted.undeleted(case, replica, kept, winner)
     mechanisms = () if mechanisms_of(facts) else (of.LAST_OFFSET_WINS,)
-    at = case.appended_at.get(kept)
-    return [*facts, case.fact("given last", at, *mechanisms, kept=kept, winner=winner, by=by)]
+    text = f"the consumer was given {case.name(kept)} last and goes by offsets; "
+    text += f"{case.name(winner)} wins by {by}"
+    return [*facts, Fact(by, text, case.appended_at.get(kept), mechanisms)]
 
 
 def ends_on(case: Case) -> Facts:
@@ -160,7 +176,8 @@ def ends_on(case: Case) -> Facts:
         known.offset < kept.offset and known.record.timestamp_ms > kept.record.timestamp_ms
         for known in map(case.history.written.__getitem__, uids)
     )
-    records = case.fact("its records", None, of.ARRIVED_LAST if late else of.BY_LOWER, uids=uids)
+    how = of.ARRIVED_LAST if late else of.BY_LOWER
+    records = Fact("version", f"its records: {case.names(uids) or 'nothing'}", None, (how,))
     return [*as_context(deleted.last_removal(case, case.key)), records]
 
 
@@ -184,28 +201,30 @@ def still_there(case: Case, replica: str, offset: int) -> Facts:
     uid = case.uid_at(replica, offset)
     facts = []
     for at in case.all(trace.CleaningFailed, replica=replica):
-        record = case.uid_at(replica, case.event(at).offset, at)
-        facts.append(case.fact("stopped at", at, of.STOPPED_AT_RECORD, uid=record))
+        offset_of = case.event(at).offset
+        record = case.name(case.uid_at(replica, offset_of, at))
+        text = f"a pass of {replica} could not go on at {offset_of} {case.when(at)}, {record}"
+        facts.append(Fact("version", text, at, (of.STOPPED_AT_RECORD,)))
     position = case.last(trace.Cleaned, replica=replica)
     if position is None:
         mechanisms = () if facts else (of.NEVER_CLEANED,)
-        return [*facts, case.fact("never cleaned", None, *mechanisms, name=replica, uid=uid)]
+        text = f"{replica} holds {case.name(uid)} and never cleaned it: it has run no pass"
+        return [*facts, Fact("position", text, None, mechanisms)]
     known = case.written(uid)
     given = case.horizons(replica, known.batch.base_offset if known else offset)
     before = [horizon.at_ms for horizon in given if horizon.position < position]
-    short = case.event(position).upper_bound <= offset
-    kept = case.fact(
-        "kept tombstone",
-        position,
-        *(() if facts else _why_it_stays(case, replica, [one.at_ms for one in given])),
-        uid=uid,
-        offset=offset,
-        short=short,
-        horizon_ms=before[-1] if before and not short else None,
-        times=len(given),
-        bare=not short and not before,
-    )
-    return [*_held_back(case, replica), *facts, kept]
+    event = case.event(position)
+    text = f"{replica} kept the tombstone {case.name(uid)} in its pass up to {event.upper_bound} "
+    text += f"{case.when(position)}, {case.clock(replica, event.now_ms)}"
+    if event.upper_bound <= offset:
+        text += f", which did not reach {offset}"
+    elif before:
+        text += f", its delete horizon being {before[-1]:,} ms (given {len(given)} times)"
+    else:
+        rule = case.rules.cleaner.tombstone_removal
+        text += f" (tombstone_removal: {rule}; it has no delete horizon)"
+    why = () if facts else _why_it_stays(case, replica, [one.at_ms for one in given])
+    return [*_held_back(case, replica), *facts, Fact("horizon", text, position, why)]
 
 
 def _why_it_stays(case: Case, replica: str, horizons: list[int]) -> tuple[str, ...]:
@@ -229,17 +248,20 @@ def _held_back(case: Case, replica: str) -> Facts:
     bound = case.last(trace.RemovalBoundMoved, replica=replica)
     below = 0 if bound is None else case.event(bound).offset
     ends = [f"{name} at {case.log_end(name)}" for name in case.steps]
-    return [case.fact("coordinated", bound, below=below, ends=ends)]
+    text = f"coordinated removal allows only what is below {below}: {listed(ends) or 'none'}"
+    return [Fact("position", text, bound)]
 
 
 def horizon_changed(case: Case) -> Facts:
     """Two passes, or a pass and a copy, gave a batch different horizons."""
-    base = case.offset
-    return [
-        case.fact("stamped", position, base=base, at_ms=at_ms)
-        for at_ms, position in case.horizons(case.replica, base)
-        if isinstance(case.event(position), trace.Cleaned)
-    ]
+    facts = []
+    for at_ms, at in case.horizons(case.replica, case.offset):
+        event = case.event(at)
+        if isinstance(event, trace.Cleaned):
+            text = f"{event.replica} gave the batch at {case.offset} the delete horizon {at_ms:,} "
+            text += f"ms {case.when(at)}, {case.clock(event.replica, event.now_ms)} "
+            facts.append(Fact("horizon", text + case.by_rules("horizon_stamp"), at))
+    return facts
 
 
 def transaction(case: Case, replica: str, offset: int) -> Facts:
@@ -263,10 +285,12 @@ def coordinator(case: Case) -> Facts:
         led = case.last(trace.LeaderElected, replica=name) or 0
         early = loaded is None or loaded < led or (below is not None and below > offset)
         mechanisms = (of.READ_WHILE_LOADING if early else of.READ_BELOW_MARK,)
-    when = None if loaded is None else case.when(loaded)
-    values = {"name": name, "key": case.key, "below": below, "end": end, "loaded": when}
-    own = case.fact("answered", case.judged, *mechanisms, committed=committed, **values)
-    return [*facts, own]
+    at = case.judged
+    text = f"{name} answers for {case.key} by its log below {below}"
+    text += "" if loaded is None else f", which it had loaded below {end} {case.when(loaded)}"
+    text += f"; {case.name(committed)} was committed; its high watermark was "
+    text += f"{case.high_watermark(name, at)}, its log end offset {case.log_end(name, at)}"
+    return [*facts, Fact("position", text, at, mechanisms)]
 
 
 def _gone_from(case: Case, name: str, committed: int) -> Facts:

@@ -5,9 +5,7 @@ from __future__ import annotations
 from sim import trace
 from sim.explain import lost, told
 from sim.explain import mechanisms as of
-from sim.explain.case import Case, Fact, Facts, as_context, mechanisms_of
-from sim.explain.past import END
-from sim.explain.sentences import listed
+from sim.explain.case import Case, Fact, Facts, as_context, listed, mechanisms_of
 
 
 def lost_record(case: Case, offset: int) -> Facts:
@@ -25,7 +23,7 @@ def misplaced(case: Case, replica: str, offset: int) -> Facts:
     """A record stands at an offset of a log that is not its own."""
     for step in case.steps_before(replica, case.end):
         if isinstance(step.event, trace.Pushed):
-            return [case.fact("Pushed", step.position, of.NUMBERED_ITSELF)]
+            return [told.lost_at(case, step.position, of.NUMBERED_ITSELF)]
     return lost.lacks(case, replica, offset)
 
 
@@ -51,8 +49,11 @@ def committed_without(case: Case) -> Facts:
     if isinstance(case.shown_by, trace.IsrChanged):
         return [*found, *lost.joined(case, case.judged)]
     if isinstance(case.shown_by, trace.HighWatermarkMoved):
-        counted = _positions(case, case.shown_by.replica)
-        return [*found, case.fact("mark counted", case.judged, counted=listed(counted))]
+        (leader, mark, _), at = case.shown_by, case.judged
+        counted = listed(_positions(case, leader))
+        text = f"{leader}, log end offset {case.log_end(leader, at)}, moved its high watermark to "
+        text += f"{mark} {case.when(at)}" + (f", counting {counted}" if counted else "")
+        return [*found, Fact("position", text, at)]
     return found
 
 
@@ -84,15 +85,18 @@ def high_watermark_fell(case: Case) -> Facts:
     event, judged = case.shown_by, case.judged
     name, end = event.replica, case.log_end(event.replica)
     if not isinstance(event, trace.HighWatermarkMoved):
-        kept = case.fact("kept mark", judged, name=name, before=END)
-        return [*as_context(lost.lacks(case, name, end)), kept]
-    moved = case.fact("mark moved", judged, end=end, told=not event.leading)
+        text = f"{name} kept high watermark {case.high_watermark(name)} with log end offset {end}"
+        return [*as_context(lost.lacks(case, name, end)), Fact("position", text, judged)]
+    text = f"{name}, log end offset {end}, moved its high watermark from "
+    text += f"{case.high_watermark(name, judged)} to {event.high_watermark} {case.when(judged)}"
+    moved = Fact("position", text + (", as its leader told it" * (not event.leading)), judged)
     leader = case.leader_at(judged)
     if event.leading or leader is None or leader[0] == name:
         return [moved]
     at = case.last(trace.HighWatermarkMoved, replica=leader[0])
-    values = {"leader": leader[0], "epoch": leader[1], "before": judged}
-    return [case.fact("leader knew", at, **values), moved]
+    mark = case.high_watermark(leader[0], judged)
+    text = f"{leader[0]}, leader of epoch {leader[1]}, knew high watermark {mark}"
+    return [Fact("position", text, at), moved]
 
 
 def epoch_led_twice(case: Case) -> Facts:
@@ -106,16 +110,20 @@ def epochs_fell(case: Case) -> Facts:
     name, offset = event.replica, case.offset
     if isinstance(event, trace.ReplicaRestarted):
         down = case.last(trace.ReplicaCrashed, replica=name)
-        had = None if down is None else case.event(down).epoch
-        return [case.fact("restarted in", judged, had=had)]
+        text = f"{name} came back {case.when(judged)} in epoch {event.epoch}"
+        text += "" if down is None else f" where it had been in {case.event(down).epoch}"
+        return [Fact("epoch", f"{text} {case.by_rules('epoch_storage')}", judged)]
     facts = [_record_before(case, name, offset)] if offset else []
     uid = case.uid_at(name, offset)
     known = case.written(uid)
     if known is not None:
         at = case.appended_at[uid]
         leader, newest = case.leader_at(at) or ("", 0)
-        deposed = newest if newest > known.batch.epoch else None
-        facts.append(case.fact("appended in", at, uid=uid, leader=leader, newest=deposed))
+        text = f"{case.event(at).replica} appended {case.name(uid)} in epoch {known.batch.epoch} "
+        text += case.when(at)
+        deposed = newest > known.batch.epoch
+        text += f", when {leader} led epoch {newest} already" if deposed else ""
+        facts.append(Fact("epoch", text, at))
     return facts
 
 
@@ -125,7 +133,8 @@ def _record_before(case: Case, name: str, offset: int) -> Fact:
     uid = case.uid_at(name, below)
     known = case.written(uid)
     epoch = "?" if known is None else known.batch.epoch
-    return case.fact("held below", case.slot(name, below), name=name, uid=uid, epoch=epoch)
+    text = f"{name} held {case.name(uid)} of epoch {epoch}"
+    return Fact("epoch", text, case.slot(name, below))
 
 
 def epoch_answers(case: Case) -> Facts:
@@ -135,7 +144,8 @@ def epoch_answers(case: Case) -> Facts:
     for name in case.steps:
         at = case.last(trace.EpochCacheChanged, replica=name)
         if at is not None:
-            facts.append(case.fact("answered by", at, name=name, at=at, before=at + 1))
+            text = f"{name} knew the epochs {case.epochs_of(name, at + 1)} since {case.time(at)}"
+            facts.append(Fact("epoch", text, at))
     for position in case.all(trace.Appended):
         batch = case.event(position).batch
         starts.setdefault(batch.epoch, batch.base_offset)
@@ -147,17 +157,19 @@ def epoch_answers(case: Case) -> Facts:
         for name in case.steps:
             if case.slot(name, below) is not None and not case.uid_at(name, below):
                 gone += lost.lacks(case, name, below)
-    began = [f"{epoch} from {start}" for epoch, start in starts.items()]
-    return [*as_context(gone), *facts, case.fact("began", None, mechanism, began=began)]
+    began = listed([f"{epoch} from {start}" for epoch, start in starts.items()]) or "none"
+    text = f"the epochs began, as appended, {began}"
+    return [*as_context(gone), *facts, Fact("epoch", text, None, (mechanism,))]
 
 
 def log_end_moved(case: Case) -> Facts:
     """A pass or a restart moved a log end: what was at the end, and why it went."""
     judged, event = case.judged, case.shown_by
-    last = max(case.log_end(event.replica, judged) - 1, 0)
+    name, end = event.replica, case.log_end(event.replica, judged)
     at = judged + 1 if isinstance(event, trace.Cleaned) else judged
-    gone = as_context(lost.lacks(case, event.replica, last, before=at))
-    return [*gone, case.fact("end moved", judged, of.END_FROM_LAST)]
+    gone = as_context(lost.lacks(case, name, max(end - 1, 0), before=at))
+    text = f"the log end offset of {name} went from {end} to {event.log_end_offset} "
+    return [*gone, Fact("position", text + case.when(judged), judged, (of.END_FROM_LAST,))]
 
 
 def stays_behind(case: Case) -> Facts:
@@ -167,7 +179,6 @@ def stays_behind(case: Case) -> Facts:
         return []
     led = case.last(trace.LeaderElected) or 0
     name, end, high = leader[0], case.log_end(case.replica), case.log_end(leader[0])
-    values = {"name": case.replica, "leader": name, "end": end, "high": high, "last": high - 1}
     hole = end <= high and lost.ends_in_a_hole(case, name, end, case.end)
     if hole:
         facts = lost.end_fell(case, name, end, case.end)
@@ -178,28 +189,34 @@ def stays_behind(case: Case) -> Facts:
         tried = case.last(trace.SnapshotOffered, follower=case.replica)
         if tried is not None:
             again = (of.OFFERED_AGAIN,) if tried >= led else ()
-            facts.append(case.fact("event then", tried, *again, kind="snapshot"))
+            facts.append(told.happened(case, tried, *again, kind="snapshot"))
     failed = case.last(trace.FetchingFailed, replica=case.replica)
     if failed is not None and failed > led:
-        facts.append(case.fact("fetching failed", failed, of.FETCHING_FAILED))
+        follower, source, begins, log_end = case.event(failed)
+        text = f"{follower} fetched no more from {source} {case.when(failed)}: a batch begins "
+        text += f"at {begins}, its log ends at {log_end}"
+        facts.append(Fact("version", text, failed, (of.FETCHING_FAILED,)))
     known = hole or mechanisms_of(facts)
     mechanisms = () if known else (of.NEVER_COPIED,)
-    idle = not hole and end <= high
-    return [
-        *facts,
-        case.fact("stays behind", None, *mechanisms, hole=hole, idle=idle, **values),
-    ]
+    text = f"{case.replica} stays at log end offset {end}, the leader {name} is at {high}"
+    if hole:
+        text += f", and nothing is left to copy from {end} to {high - 1}"
+    elif end <= high:
+        knows = f"{case.replica} knows the epochs {case.epochs_of(case.replica)}"
+        text += f": it fetched no more; {knows}, {name} {case.epochs_of(name)}"
+    return [*facts, Fact("position", text, None, mechanisms)]
 
 
 def watermark_stays(case: Case) -> Facts:
     """A high watermark stands still: whose position holds it back."""
     name = case.replica
     isr = case.last(trace.IsrChanged, trace.LeaderElected)
-    members = None if isr is None else ", ".join(case.event(isr).isr)
+    members = "" if isr is None else ", ".join(case.event(isr).isr)
     at = case.last(trace.HighWatermarkMoved, replica=name)
-    waiting = _positions(case, name, "no position")
-    values = {"name": name, "members": members, "before": END}
-    return [case.fact("mark stays", at, waiting=waiting, **values)]
+    waiting = listed(_positions(case, name, "no position")) or "none"
+    text = f"{name}, log end offset {case.log_end(name)}, has high watermark "
+    text += f"{case.high_watermark(name)} and believes {waiting}"
+    return [Fact("position", text + (f", in sync: {members}" if members else ""), at)]
 
 
 def acknowledged(case: Case, offset: int) -> Facts:
@@ -210,5 +227,10 @@ def acknowledged(case: Case, offset: int) -> Facts:
         event = case.event(position)
         if event.first_offset <= offset <= event.last_offset:
             said = "committed" if event.acks == "all" else "written (acks=1)"
-            return [*gone, case.fact("acknowledged", position, said=said)]
+            name, first, last = event.replica, event.first_offset, event.last_offset
+            mark, end = case.high_watermark(name, position), case.log_end(name, position)
+            text = f"{name} told its producer {case.when(position)} that {first} to {last} are "
+            text += f"{said}, with high watermark {mark} and log end offset {end} in "
+            text += f"epoch {event.epoch}"
+            return [*gone, Fact("position", text, position)]
     return gone
