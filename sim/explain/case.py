@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from sim.check import Violation
 from sim.check.facts import Written
@@ -11,7 +11,7 @@ from sim.check.promise import DEFAULT_HEADER, meant_version
 from sim.check.violation import RecordSeen
 from sim.compaction.failures import UnreadableVersion
 from sim.explain.past import END, Past, Recorded
-from sim.log.record import Record
+from sim.log.record import Control, Record
 from sim.rules import Rules
 from sim.rules.policy import cleaner_strategy
 from sim.rules.rules import GROUP_OF
@@ -38,6 +38,9 @@ class Fact(NamedTuple):
     position: int | None
     mechanisms: tuple[str, ...] = ()
 
+
+ENDS: Final = (Control.COMMIT, Control.ABORT)
+"""What a marker says that ends a transaction."""
 
 Facts = list[Fact]
 """What decided, the first of all first; the others followed from it."""
@@ -182,9 +185,8 @@ class Case(Past):
         """Whether a marker of its producer, the next above it, aborts a record."""
         known = self.history.written[uid]
         marker = self.next_marker(known.batch.producer_id, known.offset)
-        if not known.batch.transactional or marker is None:
-            return False
-        return str(marker.batch.control) == "ABORT"
+        aborts = marker is not None and marker.batch.control is Control.ABORT
+        return known.batch.transactional and aborts
 
     def next_marker(self, producer_id: int, above: int) -> Written | None:
         """The lowest marker of a producer above an offset; None = there is none."""
@@ -193,7 +195,7 @@ class Case(Past):
             for uid in self.controls
             if (known := self.history.written[uid]).offset > above
             and known.batch.producer_id == producer_id
-            and str(known.batch.control) in ("COMMIT", "ABORT")
+            and known.batch.control in ENDS
         ]
         return min(markers, key=lambda known: known.offset, default=None)
 
@@ -205,11 +207,6 @@ class Case(Past):
     def epoch_of(self, uid: int) -> int:
         """The epoch in which a record was appended."""
         return self.history.written[uid].batch.epoch
-
-    def beats(self, uid: int, other: int) -> bool:
-        """Whether one record wins over another by what the topic promises."""
-        written = self.history.written
-        return written[uid].version > written[other].version
 
     # Words.
 

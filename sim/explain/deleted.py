@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from sim import trace
 from sim.explain import mechanisms as of
-from sim.explain.case import Case, Fact, Facts, as_context, first_also, span
+from sim.explain.case import ENDS, Case, Fact, Facts, as_context, first_also, span
 from sim.explain.lost import cleaned, lacks, without
 from sim.explain.past import END, Became, Step
-from sim.explain.removed import ends_transaction, removal_at, removed, why_needed
+from sim.explain.removed import removal_at, removed, why_needed
 from sim.log.record import Control
 
 
@@ -170,7 +170,7 @@ def _decided(case: Case, replica: str, uid: int) -> Facts:
     ends = {
         one
         for one in case.controls
-        if ends_transaction((batch := case.history.written[one].batch).control)
+        if (batch := case.history.written[one].batch).control in ENDS
         and batch.producer_id == data.batch.producer_id
     }
     held = (case.uid_at(replica, at) for at in range(data.offset + 1, case.log_end(replica)))

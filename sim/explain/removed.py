@@ -10,7 +10,6 @@ from sim.check.promise import DEFAULT_HEADER
 from sim.explain import mechanisms as of
 from sim.explain.case import Case, Fact, FactKind, listed, span
 from sim.explain.past import Became, Horizon
-from sim.log.record import Control
 
 NAMED: Final = 4
 """Of the records that somebody still held so many are named: the last ones."""
@@ -54,7 +53,7 @@ def _superseded(case: Case, position: int, removal: trace.Removal, winner_offset
     winner = case.uid_at(event.replica, winner_offset, position)
     text = f"{_what_went(case, position, removal)}, beaten by "
     text += case.name(winner) if winner else f"the record at {winner_offset}"
-    if winner and keyed and not case.beats(winner, removal.uid):
+    if winner and keyed and not case.history.beats(winner, removal.uid):
         text += _unfairly(case, event.replica, winner, position)
     text += "" if keyed else f", as one key to the cleaner {case.by_rules('marker_lookup')}"
     text += _still_needed(case, position, removal) if case.tombstone(removal.uid) else ""
@@ -247,7 +246,7 @@ def _decided_by(case: Case, uid: int) -> list[int]:
     deciding, written = case.history.written[uid], case.history.written
     if deciding.key is not None:
         values = [each for each in case.uids_of(deciding.key) if not case.tombstone(each)]
-        return [each for each in values if case.beats(uid, each)]
+        return [each for each in values if case.history.beats(uid, each)]
     producer, committed_at = deciding.batch.producer_id, case.committed_at
     markers = [written[each] for each in case.controls]
     mine = [each for each in markers if each.batch.producer_id == producer]
@@ -266,8 +265,6 @@ def _decided_by(case: Case, uid: int) -> list[int]:
 def holders(case: Case, position: int, removal: trace.Removal) -> dict[str, list[int]]:
     """Who ended at or below a tombstone or marker as it went, and held what it decides."""
     written = case.history.written
-    if removal.uid not in written:
-        return {}
     decided = _decided_by(case, removal.uid)
     held = {
         replica: [
@@ -308,8 +305,3 @@ def _is_new(case: Case, replica: str, before: int) -> bool:
             begun = [steps[1:2] for name, steps in case.steps.items() if name != replica]
             return any(second.position < step.position for each in begun for second in each)
     return False
-
-
-def ends_transaction(control: Control | None) -> bool:
-    """Whether a batch is a marker that ends a transaction."""
-    return control is Control.COMMIT or control is Control.ABORT

@@ -9,21 +9,18 @@ from sim.explain.case import Case, Fact, Facts, as_context
 from sim.trace.sentences import describe
 
 
-def compaction_bound(case: Case) -> Facts:
+def compaction_bound(case: Case, offset: int) -> Facts:
     """A pass went above the high watermark."""
-    offset = case.violation.offset
-    facts = [] if offset is None else lost.lacks(case, case.shown_by.replica, offset)
     event = case.shown_by
     text = f"the pass of {event.replica} went up to {event.upper_bound} with high watermark "
     text += f"{event.high_watermark} {case.by_rules('cleaner_bound')}"
-    return [*as_context(facts), Fact("position", text, case.judged, (of.BY_UNCOMMITTED,))]
+    facts = as_context(lost.lacks(case, event.replica, offset))
+    return [*facts, Fact("position", text, case.judged, (of.BY_UNCOMMITTED,))]
 
 
 def lag(case: Case) -> Facts:
     """A log was cleaned later than promised, or a metric says otherwise."""
     event = case.shown_by
-    if not isinstance(event, trace.CleanerLooked):
-        return []
     clock, due = case.clock(event.replica, event.now_ms), "due" if event.eligible else "not due"
     facts = [
         Fact(
@@ -58,14 +55,11 @@ def _taken(case: Case, at: int) -> str:
     return f"{what} with high watermark {mark} and log end offset {log_end}"
 
 
-def snapshot_content(case: Case) -> Facts:
+def snapshot_content(case: Case, offset: int) -> Facts:
     """A snapshot says something else of a key than committed history."""
-    key, end = case.key, case.violation.offset
-    taken = case.all(trace.SnapshotTaken)
-    at = next((one for one in reversed(taken) if end in (case.event(one).end_offset, None)), None)
+    key, at = case.key, case.last(trace.SnapshotTaken, end_offset=offset)
     if at is None:
-        missing = f"{case.replica} has no snapshot there"
-        return [Fact("snapshot", missing, None)] if case.replica else []
+        return []
     event = case.event(at)
     held = [record.uid for record in event.records if record.key == key]
     has = f"{_taken(case, at)}; it has {case.names(held) or 'nothing'} for {key}"
@@ -102,8 +96,6 @@ def _moved_start(case: Case, position: int) -> Fact:
 def installed(case: Case) -> Facts:
     """A follower emptied or replaced its log by a snapshot at a wrong time."""
     event = case.shown_by
-    if not isinstance(event, trace.SnapshotInstalled | trace.LogEmptied):
-        return []
     taken = case.last(trace.SnapshotTaken, end_offset=event.end_offset, epoch=event.epoch)
     led = case.last(trace.LeaderElected, replica=event.replica)
     facts = []

@@ -31,7 +31,7 @@ def state_differs(case: Case, replica: str, key: str) -> Facts:
         return first_is(deleted.last_removal(case, key), of.INCREMENTS)
     held, winner, before = _held_and_wanted(case, replica, key)
     facts: Facts = []
-    if held and winner and held != winner and case.beats(winner, held):
+    if held and winner and held != winner and case.history.beats(winner, held):
         facts = _outlives(case, replica, held, winner, before)
     elif winner and winner != held:
         facts = _lacks_winner(case, replica, winner, before)
@@ -128,15 +128,11 @@ def kept_both(case: Case) -> Facts:
     """A clean section holds two records of a key: which pass kept the one that loses."""
     replica, written = case.replica, case.history.written
     held = case.held(replica, case.key)
-    if len(held) < 2:
-        return []
     best = max(held, key=lambda uid: written[uid].version)
     losers = case.names([uid for uid in held if uid != best]) or "nothing"
     text = f"{replica} holds {losers} beside {case.name(best)}, which beats it"
     steps = case.steps_before(replica, case.end)
     passes = [step for step in steps if isinstance(step.event, trace.Cleaned)]
-    if not passes:
-        return [Fact(case.order_kind(), text, None, (of.NOT_MAPPED,))]
     kept = [written[uid].offset for uid in held]
     mechanism = of.NOT_MAPPED
     if any(step.event.protected_offset in kept for step in passes):
@@ -294,7 +290,7 @@ def coordinator(case: Case) -> Facts:
 
 
 def _gone_from(case: Case, name: str, committed: int) -> Facts:
-    values = [uid for uid in case.held(name, case.key) if case.beats(committed, uid)]
+    values = [uid for uid in case.held(name, case.key) if case.history.beats(committed, uid)]
     if case.tombstone(committed) and values:
         return deleted.undeleted(case, name, values[-1], committed)
     return lost.lacks(case, name, case.history.written[committed].offset, committed)

@@ -10,13 +10,8 @@ from sim.explain.case import Case, Fact, Facts, as_context, listed, mechanisms_o
 
 def lost_record(case: Case, offset: int) -> Facts:
     """A replica lacks what was committed at an offset."""
-    leader = case.leader_at()
-    replica = case.replica or (leader[0] if leader else "")
-    if not replica:
-        return []
-    uid = case.committed_at(offset)
-    again = lost.given_twice(case, offset)
-    return again or lost.without(case, replica, offset, uid, lag_is_news=True)
+    uid, again = case.committed_at(offset), lost.given_twice(case, offset)
+    return again or lost.without(case, case.replica, offset, uid, lag_is_news=True)
 
 
 def misplaced(case: Case, replica: str, offset: int) -> Facts:
@@ -40,21 +35,18 @@ def two_records(case: Case, offset: int) -> Facts:
     return lost.two_records_at(case, offset)
 
 
-def committed_without(case: Case) -> Facts:
+def committed_without(case: Case, offset: int) -> Facts:
     """A high watermark counted somebody who lacks what is below it, or they were admitted so."""
-    offset = case.violation.offset
-    found = [] if offset is None else lost_record(case, offset)
-    if offset is not None and of.TAIL_KEPT in mechanisms_of(found):
-        found = lost.two_records_at(case, offset) if len(case.uids_at[offset]) > 1 else found
+    found = lost_record(case, offset)
+    if of.TAIL_KEPT in mechanisms_of(found) and len(case.uids_at[offset]) > 1:
+        found = lost.two_records_at(case, offset)
     if isinstance(case.shown_by, trace.IsrChanged):
         return [*found, *lost.joined(case, case.judged)]
-    if isinstance(case.shown_by, trace.HighWatermarkMoved):
-        (leader, mark, _), at = case.shown_by, case.judged
-        counted = listed(_positions(case, leader))
-        text = f"{leader}, log end offset {case.log_end(leader, at)}, moved its high watermark to "
-        text += f"{mark} {case.when(at)}" + (f", counting {counted}" if counted else "")
-        return [*found, Fact("position", text, at)]
-    return found
+    (leader, mark, _), at = case.shown_by, case.judged
+    counted = listed(_positions(case, leader))
+    text = f"{leader}, log end offset {case.log_end(leader, at)}, moved its high watermark to "
+    text += f"{mark} {case.when(at)}" + (f", counting {counted}" if counted else "")
+    return [*found, Fact("position", text, at)]
 
 
 def _positions(case: Case, leader: str, unknown: str = "") -> list[str]:
