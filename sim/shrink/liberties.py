@@ -8,21 +8,15 @@ as an unclean election.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Hashable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Final, TypeAlias
 
 from sim import trace
-from sim.check import Checker, Violation
+from sim.check import Checker
 from sim.check.replica_view import ReplicaView
 from sim.rules import Rules
 
 Events: TypeAlias = Sequence[tuple[int, trace.Event]]
-
-Cause: TypeAlias = Callable[[Events, Violation, Rules], Hashable]
-"""What tells causes of violations apart: `sim.explain.signature.signature_of` or its like.
-
-It is given (when, event) of what happened up to the violation, the violation, and the rules.
-"""
 
 OUT_OF_SYNC: Final = "a replica leads that is not in sync"
 NO_MAJORITY: Final = "a replica leads that no majority would elect"
@@ -56,21 +50,6 @@ def liberties(events: Events, rules: Rules) -> set[str]:
     watch = _Watch(rules)
     taken = {liberty for at, event in events for liberty in watch.on(at, event)}
     return taken | odd_elections(events, rules)
-
-
-def lawful(
-    cause_of: Cause,
-    past: Events,
-    rules: Rules,
-    taken_in: Callable[[Events, Rules], set[str]] = liberties,
-) -> Cause:
-    """A cause that also tells whether no liberty was taken but those of a run or story."""
-    allowed = taken_in(past, rules)
-
-    def told(events: Events, violation: Violation, rules: Rules) -> Hashable:
-        return cause_of(events, violation, rules), taken_in(events, rules) <= allowed
-
-    return told
 
 
 class _Watch:

@@ -16,12 +16,12 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from itertools import product, takewhile
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from sim import trace
 from sim.compaction.strategies import ENCODERS, VERSION_HEADER_BYTES, decode_varint
 from sim.explain import mechanisms as of
-from sim.explain.signature import Signature, signature_of
+from sim.explain.signature import Signature
 from sim.log import Batch, Control, Record
 from sim.replication import Replica
 from sim.replication.cleaning import stable_offset
@@ -29,7 +29,7 @@ from sim.replication.elections import wins
 from sim.rules import Rules
 from sim.scenario.model import Scenario
 from sim.shrink.engine import Shown
-from sim.shrink.liberties import Cause, Events, lawful
+from sim.shrink.liberties import Events, liberties
 from sim.shrink.sought import Sought, rules_of, watched
 from sim.shrink.stories import OFFSETS, with_steps
 from sim.story.driver import StoryDriver
@@ -46,36 +46,28 @@ UNTELLABLE: Final = {
 """Facts of a signature that no story shows, and why."""
 
 
-class FoundStory(NamedTuple):
-    """A story that violates the invariant of a run.
-
-    Attributes:
-        sought: What it shows: shrink it by this, and it takes no liberty that the run did not take
-            (`sim.shrink.liberties`).
-        shown: The story; its last step shows it.
-        choice: What of the run it was made of, in words.
-    """
-
-    sought: Sought[Story]
-    shown: Shown[Story]
-    choice: str
-
-
 def why_untellable(signature: Signature) -> str | None:
     """Why no story shows a violation with this signature; None = one may."""
     return next((UNTELLABLE[fact] for fact in signature.mechanism if fact in UNTELLABLE), None)
 
 
-def story_from_run(shown: Shown[Scenario], *, cause_of: Cause = signature_of) -> FoundStory | None:
+def story_from_run(
+    shown: Shown[Scenario], signature: Signature
+) -> tuple[Sought[Story], Shown[Story], str] | None:
     """A story that violates the same invariant as a timed run, for the same cause.
 
+    Args:
+        shown: What the run violates.
+        signature: Why.
+
     Returns:
-        The first one that does, of some that are tried in turn; None = none does.
+        The first one that does, of some that are tried in turn; its last step shows it. Before it
+        what it shows: shrink it by this, and it takes no liberty that the run did not take. Behind
+        it what of the run it was made of, in words. None = there is none.
     """
     past, violation, rules = shown.events, shown.violation, rules_of(shown.value)
-    cause_of = lawful(cause_of, past, rules)
-    cause = cause_of(past, violation, rules)
-    sought: Sought[Story] = Sought(violation.invariant, cause, cause_of)
+    allowed = frozenset(liberties(past, rules))
+    sought: Sought[Story] = Sought(violation.invariant, signature, liberties, allowed)
     reads = any(word in violation.invariant for word in ("consumer", "read"))
     for exact, of_story in product((True, False), _rules_of_story(rules)):
         driver = StoryDriver(_beginning(past, of_story), invariants=(sought.invariant,))
@@ -86,7 +78,7 @@ def story_from_run(shown: Shown[Scenario], *, cause_of: Cause = signature_of) ->
             if found is not None:
                 story = with_steps(driver.story, telling.steps[: found.violation.at])
                 words = "the run" if exact else "the run, as far as it goes"
-                return FoundStory(sought, found._replace(value=story), words)
+                return sought, found._replace(value=story), words
     return None
 
 

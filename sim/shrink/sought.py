@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Any, Generic, TypeAlias, TypeVar, cast
@@ -10,14 +10,14 @@ from typing import Any, Generic, TypeAlias, TypeVar, cast
 from sim.check import Violation
 from sim.check.checker import known_invariants, story_invariants
 from sim.errors import BadInput
-from sim.explain.signature import signature_of
+from sim.explain.signature import Signature, signature_of
 from sim.files.document import listed, unknown_value
 from sim.rules import Rules
 from sim.scenario.file.write import as_said, scenario_text
 from sim.scenario.model import Expect, Scenario
 from sim.scenario.model.promises import promise_of
 from sim.shrink.engine import BEGINNING, Kind, Place, Reducer, Shown
-from sim.shrink.liberties import Cause, Events, lawful, odd_elections
+from sim.shrink.liberties import Events, odd_elections
 from sim.shrink.scenarios import SCENARIOS
 from sim.shrink.stories import STORIES, with_steps
 from sim.story.driver import StoryDriver
@@ -69,32 +69,31 @@ class Sought(Generic[V]):
 
     Attributes:
         invariant: What is violated.
-        cause: Why, as `cause_of` has it.
-        cause_of: What tells causes apart.
+        signature: Why.
+        taken_in: The liberties of a story that count (`sim.shrink.liberties`), by its events.
+        allowed: Those that it may take, as what is shrunk took them.
     """
 
     invariant: str
-    cause: Hashable
-    cause_of: Cause = signature_of
+    signature: Signature
+    taken_in: Callable[[Events, Rules], set[str]] = lambda _, __: set()
+    allowed: frozenset[str] = frozenset()
 
-    def found_in(
-        self, value: V, moments: Moments | None = None, *, first_only: bool = False
-    ) -> Shown[V] | None:
+    def found_in(self, value: V, moments: Moments | None = None) -> Shown[V] | None:
         """The first violation for this cause.
 
         Args:
             value: A story or a scenario.
             moments: What it violates while it is run, if it is run already.
-            first_only: Whether it has to be the first violation of the invariant.
         """
+        rules = rules_of(value)
         for violations, events in moments or judged(value, (self.invariant,)):
             for violation in violations:
                 if violation.invariant == self.invariant:
                     past = _past(events, violation)
-                    if self.cause_of(past, violation, rules_of(value)) == self.cause:
+                    same = signature_of(past, violation, rules) == self.signature
+                    if same and self.taken_in(past, rules) <= self.allowed:
                         return Shown(value, violation, past)
-                    if first_only:
-                        return None
         return None
 
     def shown_by(self, value: V) -> Shown[V] | None:
@@ -142,11 +141,7 @@ def _up_to(value: V, violation: Violation) -> V:
 
 
 def sought_in(
-    value: V,
-    invariant: str | None = None,
-    *,
-    cause_of: Cause = signature_of,
-    where: str | None = None,
+    value: V, invariant: str | None = None, *, where: str | None = None
 ) -> tuple[Sought[V], Shown[V], int]:
     """What a shrink of a story or a scenario has to keep, where it begins, and the run's events.
 
@@ -154,7 +149,6 @@ def sought_in(
         value: It violates something.
         invariant: Of which the first violation counts. None = of the first one violated, of those
             that it expects to be if it expects any.
-        cause_of: What tells causes apart.
         where: What messages call the value; None = its id.
 
     Raises:
@@ -174,10 +168,10 @@ def sought_in(
         raise BadInput(f"{where}: {invariant} is not violated; violated: {listed(violated)}")
     events, rules = moments[-1][1], rules_of(value)
     past = _past(events, violation)
+    sought: Sought[V] = Sought(violation.invariant, signature_of(past, violation, rules))
     if isinstance(value, Story):
-        cause_of = lawful(cause_of, past, rules, odd_elections)
-    cause = cause_of(past, violation, rules)
-    sought: Sought[V] = Sought(violation.invariant, cause, cause_of)
+        allowed = frozenset(odd_elections(past, rules))
+        sought = replace(sought, taken_in=odd_elections, allowed=allowed)
     return sought, Shown(_up_to(value, violation), violation, past), len(events)
 
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Final, Literal, NamedTuple, TypeVar
 
 from sim.errors import BadInput
-from sim.explain.signature import Signature, signature_of
+from sim.explain.signature import Signature
 from sim.files.formats import SCENARIO_FORMAT, STORY_FORMAT
 from sim.files.yaml_text import parse_yaml
 from sim.foreign.names import file_name
@@ -25,7 +25,7 @@ from sim.scenario.model import Expect, Scenario
 from sim.shrink.engine import Budget, Place, Reducer, Shown
 from sim.shrink.near_miss import NearMiss, near_miss_of
 from sim.shrink.retelling import story_from_run, why_untellable
-from sim.shrink.sought import Sought, rules_of, sought_in
+from sim.shrink.sought import Sought, sought_in
 from sim.shrink.writing import file_of, near_miss_file
 from sim.story.format import Story, load_story, story_in
 from sim.suite.scenario_files import format_of
@@ -122,9 +122,7 @@ class Case:
         self._shown: Shown[Any]
         self._sought, self._shown, self._events_before = sought_in(value, invariant, where=where)
         self.value, self.invariant = value, self._sought.invariant
-        self.signature = signature_of(
-            self._shown.events, self._shown.violation, rules_of(self._shown.value)
-        )
+        self.signature = self._sought.signature
         self._command, self._source = command, source
         plain = re.sub(r"[^\w.-]", "_", f"{value.id}_{self.invariant.replace('-', '_')}")
         self.id = file_name(plain, instead="shrunk")
@@ -142,7 +140,7 @@ class Case:
 
     def _becomes_story(self, shown: Shown[Scenario]) -> bool:
         """Look for a story that shows the same as a scenario; it is shrunk from then on."""
-        found = None if why_untellable(self.signature) else story_from_run(shown)
+        found = None if why_untellable(self.signature) else story_from_run(shown, self.signature)
         if found is not None:
             self._sought, self._shown, self._made_of = found
         return found is not None

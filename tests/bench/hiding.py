@@ -14,8 +14,9 @@ from dataclasses import replace
 from random import Random
 from typing import NamedTuple
 
+from sim.check import Violation
 from sim.rules import RULES
-from sim.shrink.sought import sought_in
+from sim.shrink.sought import judged, sought_in
 from sim.shrink.stories import (
     names_of,
     offsets_written,
@@ -97,14 +98,20 @@ class _Hiding:
 
     def _accept(self, story: Story, own: Sequence[bool]) -> bool:
         """Take the story if the same step breaks the law for the same cause."""
-        found = self.sought.found_in(story, first_only=True)
-        if found is None:
+        found = self.sought.found_in(story)
+        if found is None or found.violation != self._first_in(story):
             return False
         at = found.violation.at
         if not own[at - 1] or sum(own[:at]) - 1 != self.culprit:
             return False
         self.story, self.own = story, list(own)
         return True
+
+    def _first_in(self, story: Story) -> Violation:
+        """The first violation of the law, whatever its cause."""
+        name = self.sought.invariant
+        seen = (each for together, _ in judged(story, (name,)) for each in together)
+        return next(each for each in seen if each.invariant == name)
 
     def _spread_epochs(self) -> None:
         epochs = names_of(self.story)["epoch"]
