@@ -85,8 +85,9 @@ def _report(report: Reporter, before: int, done: int) -> None:
 def _write(out: Path, found: Sequence[Found], *, command: str) -> None:
     from sim.files.atomic import replacing
     from sim.studies.phases import page
+    from sim.studies.phases.figure import phase_figure
 
-    files = {f"phases_{one.question.name}.svg": page.as_figure(one) for one in found[-1:]}
+    files = {f"phases_{one.question.name}.svg": phase_figure(one) for one in found[-1:]}
     files[DOCUMENT] = json_text(page.as_document(found), indent=2) + "\n"
     files[PAGE] = page.as_markdown(found, command=command)
     for name, text in files.items():
@@ -95,8 +96,8 @@ def _write(out: Path, found: Sequence[Found], *, command: str) -> None:
 
 
 def _show(found: Found) -> None:
-    from sim.report.phase_figure import share_in_words
     from sim.studies.phases import page
+    from sim.studies.phases.figure import share_in_words
 
     question = found.question
     print(f"{question.title}: share of {question.rate_of}. {page.answer(found)}")

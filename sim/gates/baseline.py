@@ -12,15 +12,20 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-import numpy as np
+import pandas as pd
 
 from sim.errors import BadInput
-from sim.gates.cases import Cases, Tables, tables_of
 from sim.gates.cells import Cell, cells_of
 from sim.gates.finding import Finding, Pairs, Place, Seen
+from sim.gates.wanted import ABOUT, ANY
 from sim.report import one_sided
 from sim.report.sweep_folder import SweepFolder
+from sim.sweeps.statistics import JUDGED
 from sim.sweeps.stats import paired_difference
+from sim.sweeps.table import State
+
+RUN_COLUMNS = ("run_id", "seed", "rule_set", "environment", "verdict", "weather")
+VIOLATION_COLUMNS = ("run_id", "invariant", "family")
 
 PAIRED_FROM = 0.5
 """Sweeps are compared in pairs when this share of the smaller one's cases is in both."""
@@ -40,13 +45,28 @@ class Comparison(NamedTuple):
     lowest_of_all: float
 
 
-class _Side(NamedTuple):
-    """A rule set in an environment of one of the sweeps."""
+class _Tables:
+    """Runs and violations of a sweep, in memory, without the columns that no gate needs."""
 
-    tables: Tables
-    cases: Cases
-    at: np.ndarray
-    """The places of the common cases among the cases."""
+    def __init__(self, folder: SweepFolder, table: State) -> None:
+        runs = table.read(RUN_COLUMNS).to_pandas()
+        labels = [one["label"] for one in folder.plan["rule_sets"]]
+        self._runs = runs.assign(rule_set=[labels[place] for place in runs.rule_set])
+        self._violations = table.violations(VIOLATION_COLUMNS).to_pandas()
+        self._about = folder.about
+
+    def cases(self, place: Place) -> pd.DataFrame:
+        """The runs of a place, by the seeds of their cases: what a case is known by."""
+        own = self._runs.rule_set == place.rule_set
+        own &= self._runs.environment == place.environment
+        return self._runs[own].set_index("seed")
+
+    def violating(self, name: str) -> pd.Series:
+        """The numbers of the runs that violated a family, an invariant, `any` or `about`."""
+        found, names = self._violations, self._about if name == ABOUT else [name]
+        if name != ANY:
+            found = found[found.family.isin(names) | found.invariant.isin(names)]
+        return found.run_id
 
 
 def compare_with(
@@ -67,7 +87,7 @@ def compare_with(
         BadInput: Nothing is in both, or what is not paired was drawn from something else.
     """
     known = {(cell.place.rule_set, cell.place.environment): cell for cell in cells_of(earlier)}
-    tables, earlier_tables = tables_of(folder), tables_of(earlier)
+    tables = [None if one.table is None else _Tables(one, one.table) for one in (folder, earlier)]
     found: list[Comparison] = []
     notes: list[str] = []
     for cell in cells:
@@ -76,14 +96,18 @@ def compare_with(
             notes.append(f"not in the baseline: {cell.place.text}")
             continue
         notes += _changed_rules(cell, before)
-        sides = None
-        if tables is not None and earlier_tables is not None:
-            sides = _common(tables, earlier_tables, cell.place, before.place)
-        if sides is None:
+        both = None
+        if tables[0] is not None and tables[1] is not None:
+            both = _common(*(one.cases(cell.place) for one in tables if one is not None))
+        if both is None:
             _check_same_draw(cell, before, earlier)
             found += [_samples(name, cell, before) for name in names]
-        else:
-            found += [_pairs(name, cell.place, *sides) for name in names]
+            continue
+        for name in names:
+            now, then = (one.violating(name) for one in tables if one is not None)
+            found.append(
+                _pairs(name, cell.place, both, both.run_id.isin(now), both.run_id_then.isin(then))
+            )
     if not found:
         raise BadInput(f"{earlier.name}: no rule set of this sweep is in that one, by its label")
     return found, list(dict.fromkeys(notes))
@@ -103,17 +127,13 @@ def _value(rules: Mapping[str, object], name: str) -> str:
     return str(rules.get(name, "unknown"))
 
 
-def _common(
-    tables: Tables, earlier_tables: Tables, place: Place, before: Place
-) -> tuple[_Side, _Side] | None:
-    """The cases that are in both sweeps with the same weather; None = too few to go by pairs."""
-    now, then = tables.cases(place), earlier_tables.cases(before)
-    _seeds, at, at_then = np.intersect1d(now.seeds, then.seeds, return_indices=True)
-    same = now.weather[at] == then.weather[at_then]
-    if same.sum() < PAIRED_FROM * min(len(now.seeds), len(then.seeds)):
+def _common(now: pd.DataFrame, then: pd.DataFrame) -> pd.DataFrame | None:
+    """The cases judged in both sweeps with the same weather; None = too few to go by pairs."""
+    both = now.join(then, rsuffix="_then", how="inner")
+    both = both[both.weather.fillna("") == both.weather_then.fillna("")]
+    if len(both) < PAIRED_FROM * min(len(now), len(then)):
         return None
-    same &= now.judged[at] & then.judged[at_then]
-    return _Side(tables, now, at[same]), _Side(earlier_tables, then, at_then[same])
+    return both[both.verdict.isin(JUDGED) & both.verdict_then.isin(JUDGED)]
 
 
 def _check_same_draw(cell: Cell, before: Cell, earlier: SweepFolder) -> None:
@@ -127,17 +147,15 @@ def _check_same_draw(cell: Cell, before: Cell, earlier: SweepFolder) -> None:
         )
 
 
-def _pairs(name: str, place: Place, now: _Side, then: _Side) -> Comparison:
-    violated = now.tables.violated(now.cases, name)[now.at]
-    violated_then = then.tables.violated(then.cases, name)[then.at]
-    cases = len(violated)
-    worse = violated & ~violated_then
+def _pairs(
+    name: str, place: Place, both: pd.DataFrame, violated: pd.Series, violated_then: pd.Series
+) -> Comparison:
+    cases, worse = len(both), violated & ~violated_then
     only_now, only_then = int(worse.sum()), int((violated_then & ~violated).sum())
-    seen = Seen(int(violated.sum()), cases)
-    earlier = Seen(int(violated_then.sum()), cases)
+    seen, earlier = Seen(int(violated.sum()), cases), Seen(int(violated_then.sum()), cases)
     if not cases:
         return Comparison(Finding("baseline", name, place, seen, earlier=earlier), 1.0, 1.0)
-    shows = int(now.cases.run_ids[now.at][worse].min()) if only_now else None
+    shows = int(both.run_id[worse].min()) if only_now else None
     finding = Finding(
         "baseline",
         name,

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from sim.gates.finding import Place, Seen
 from sim.gates.wanted import ABOUT, ANY
-from sim.report.about import measure_of
+from sim.report.shares import measure_of
 from sim.report.sweep_folder import SweepFolder
 
 

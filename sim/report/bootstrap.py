@@ -16,12 +16,14 @@ runs give the same interval on every machine.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 from scipy import stats
 
+from sim.sweeps import wording
 from sim.sweeps.stats import TAIL, Interval
 
 RESAMPLES = 2_000
@@ -34,54 +36,100 @@ _RESAMPLES_AT_ONCE = 50
 Values = npt.NDArray[np.float64]
 
 
-class MeanCost(NamedTuple):
-    """What the runs of a rule set cost; `interval` is two-sided, 95 %."""
+@dataclass(frozen=True, slots=True)
+class CostOfRuleSet:
+    """A cost per run under one rule set, and against its baseline on the same cases.
 
-    runs: int
-    """Those that ended."""
-    paid_in: int | None
-    """Runs in which it is not 0; None without the tables of runs."""
-    mean: float | None
-    interval: Interval | None
-    """Not below 0; None when `paid_in` is below TELLING_MIN."""
-
-
-class PairedCost(NamedTuple):
-    """What two rule sets cost on the cases that ended under both; intervals as in MeanCost.
-
-    All is None for a rule set that is its own baseline, and where no case ended under both.
+    All intervals are two-sided, 95 %, and None without the tables of runs or where too few cases
+    tell.
     """
 
-    differing: int | None = None
-    """Cases in which it is not the same under both; None without the tables of runs."""
+    label: str = ""
+    baseline: str = ""
+    """Label of the rule set it is compared with (`baselines_of`)."""
+    runs: int = 0
+    """Those that ended."""
+    mean: float | None = None
+    interval: Interval | None = None
+    """Not below 0; None when `paid_in` is below TELLING_MIN."""
+    paid_in: int | None = 0
+    """Runs in which it is not 0; None without the tables of runs."""
+    ratio: float | None = None
+    """Of the means; None for a baseline itself, or when the baseline's mean is 0."""
+    ratio_interval: Interval | None = None
     difference: float | None = None
-    """Mean of (this - baseline)."""
+    """Mean of (this - baseline) over the cases both ended; None for a baseline itself."""
     difference_interval: Interval | None = None
     """None when `differing` is below TELLING_MIN."""
-    ratio: float | None = None
-    """Mean of this / mean of the baseline; None when the latter is 0."""
-    ratio_interval: Interval | None = None
+    differing: int | None = None
+    """Cases in which it costs more or less than the baseline; None for a baseline itself, where no
+    case ended under both, and without the tables of runs."""
+
+    @property
+    def mean_text(self) -> str:
+        """The mean with its interval; where that is missing, in how many runs it is not 0."""
+        if self.mean is None:
+            return "-"
+        if self.interval is not None:
+            return f"{wording.number(self.mean)} ({wording.numbers(self.interval)})"
+        if self.paid_in is None or not self.mean:
+            return wording.number(self.mean)
+        return f"{wording.number(self.mean)} (in {wording.counted(self.paid_in, 'run')})"
+
+    @property
+    def ratio_text(self) -> str:
+        """How many times the baseline, with its interval or in how many cases it differs."""
+        if self.ratio is None:
+            return ""
+        text = wording.ratio(self.ratio, self.ratio_interval)
+        return text if self.ratio_interval is not None else text + self._differing_text
+
+    @property
+    def difference_text(self) -> str:
+        """The mean difference, with its interval or in how many cases there is one."""
+        if self.difference is None:
+            return ""
+        if self.differing == 0:
+            return "the same in every case"
+        text = wording.signed(self.difference)
+        if self.difference_interval is not None:
+            return f"{text} ({wording.signed_numbers(self.difference_interval)})"
+        return text + self._differing_text
+
+    @property
+    def _differing_text(self) -> str:
+        if not self.differing:
+            return ""
+        return f" (other in {wording.counted(self.differing, 'case')})"
+
+    @property
+    def paired_text(self) -> str:
+        """The ratio where there is one, else the difference; whichever has an interval."""
+        if self.differing == 0 or (self.difference_interval and not self.ratio_interval):
+            return self.difference_text
+        return self.ratio_text or self.difference_text
 
 
-def costs(by_case: Values, baselines: Sequence[int]) -> tuple[list[MeanCost], list[PairedCost]]:
-    """One cost under each rule set, alone and against its baseline.
+def costs(by_case: Values, baselines: Sequence[int]) -> list[CostOfRuleSet]:
+    """One cost under each rule set, alone and against its baseline; without labels.
 
     Args:
         by_case: Whole numbers, cases by rule sets; nan for a run that did not end.
         baselines: With which column each is compared; with itself: not at all.
     """
     alone = [_alone(column) for column in by_case.T]
-    paired = [
-        None if place == baseline else _paired(by_case[:, place], by_case[:, baseline])
+    paired = {
+        place: _paired(by_case[:, place], by_case[:, baseline])
         for place, baseline in enumerate(baselines)
-    ]
-    blocks = [*alone, *(block for block in paired if block is not None)]
+        if place != baseline
+    }
+    blocks = [*alone, *paired.values()]
     sums = _resampled(np.hstack(blocks))
     parts = iter(np.split(sums, np.cumsum([block.shape[1] for block in blocks])[:-1], axis=1))
-    return (
-        [_mean(block, next(parts)) for block in alone],
-        [PairedCost() if block is None else _comparison(block, next(parts)) for block in paired],
-    )
+    found = [_mean(block, next(parts)) for block in alone]
+    for place, block in paired.items():
+        found[place] = _compared(found[place], block, next(parts))
+    return found
 
 
 def _alone(values: Values) -> Values:
@@ -110,24 +158,25 @@ def _resampled(columns: Values) -> Values:
     return sums
 
 
-def _mean(block: Values, drawn: Values) -> MeanCost:
+def _mean(block: Values, drawn: Values) -> CostOfRuleSet:
     own = block.sum(axis=0, keepdims=True)
     runs, paid_in = int(own[0, 0]), int(np.count_nonzero(block[:, 1]))
     if not runs:
-        return MeanCost(0, 0, None, None)
+        return CostOfRuleSet()
     interval = None
     if paid_in >= TELLING_MIN:
         interval = _studentised(_means(own), _means(_with_two_runs(drawn)))
     if interval is not None:
         interval = Interval(max(0.0, interval.low), interval.high)
-    return MeanCost(runs, paid_in, float(own[0, 1]) / runs, interval)
+    mean = float(own[0, 1]) / runs
+    return CostOfRuleSet(runs=runs, mean=mean, interval=interval, paid_in=paid_in)
 
 
-def _comparison(block: Values, drawn: Values) -> PairedCost:
+def _compared(alone: CostOfRuleSet, block: Values, drawn: Values) -> CostOfRuleSet:
     own = block.sum(axis=0, keepdims=True)
     cases, this, base = own[0, :3].tolist()
     if not cases:
-        return PairedCost()
+        return alone
     telling = [int(np.count_nonzero(block[:, column])) for column in (5, 1, 2)]
     by_difference = by_ratio = None
     drawn = _with_two_runs(drawn)
@@ -137,7 +186,8 @@ def _comparison(block: Values, drawn: Values) -> PairedCost:
         positive = drawn[(drawn[:, 1] > 0) & (drawn[:, 2] > 0)]
         logarithm = _outer(_log_ratios(own), _log_ratios(positive), telling[0])
         by_ratio = None if logarithm is None else Interval(*np.exp(logarithm).tolist())
-    return PairedCost(
+    return replace(
+        alone,
         differing=telling[0],
         difference=(this - base) / cases,
         difference_interval=by_difference,

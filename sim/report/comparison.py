@@ -5,62 +5,130 @@ Everything that the page, the Markdown and the terminal show is computed once, f
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
+from typing import Any
 
 from sim.causes.grouping import Causes
-from sim.report.about import AboutPair, about_pairs
-from sim.report.conditions import Conditions, conditions_of
-from sim.report.costs import Cost, CostOfRuleSet, costs_of
-from sim.report.families import Family, families_of
-from sim.report.onset import Onset, onsets_of
-from sim.report.pairs import PairComparison, pairs_of
-from sim.report.rates import Rate, rate_of
-from sim.report.standings import Standing, standings_of
+from sim.check.registry import declared_family
+from sim.report.bootstrap import CostOfRuleSet
+from sim.report.conditions import conditions_of
+from sim.report.costs import Cost, costs_of, price_of
+from sim.report.onset import onsets_of
+from sim.report.pairs import about_pairs, baselines_of, difference_of, pairs_of
+from sim.report.shares import Share, counted_share, families_of, rate_of, share_of
 from sim.report.sweep_folder import SweepFolder, read_folder
 from sim.report.verdict import verdict_of
 from sim.sweeps import wording
+from sim.sweeps.shapes import VERDICTS
 from sim.sweeps.unjudged import unjudged
 
 INTERVALS = "in brackets the share and its two-sided 95 % interval"
 
 
-@dataclass(frozen=True, slots=True)
-class Comparison:
-    """All of it, over all cases of a sweep or over those of one environment."""
-
-    environment: str
-    """Empty for all cases together."""
-    rates: tuple[Rate, ...]
-    families: tuple[Family, ...]
-    about: tuple[AboutPair, ...]
-    """Empty where the plan does not say what it is about."""
-    pairs: tuple[PairComparison, ...]
-    costs: tuple[Cost, ...]
-    conditions: Conditions
-    standings: tuple[Standing, ...]
-    onsets: tuple[Onset, ...]
-    """Empty without the tables of runs."""
-
-
-def compare(folder: SweepFolder, *, intervals: bool = True) -> Comparison:
-    """Computes the comparison of a sweep, or of one environment of it.
+def compare(folder: SweepFolder, *, intervals: bool = True) -> dict[str, Any]:
+    """What is said of a sweep, or of one environment of it.
 
     Without `intervals` the costs have none, and the tables of runs are not read.
     """
-    rates = tuple(rate_of(entry) for entry in folder.tallies["rule_sets"])
-    pairs, costs = pairs_of(folder), costs_of(folder, intervals=intervals)
-    return Comparison(
-        environment=folder.environment,
-        rates=rates,
-        families=families_of(folder),
-        about=about_pairs(folder) if folder.plan["plan"].get("about") else (),
-        pairs=pairs,
-        costs=costs,
-        conditions=conditions_of(folder),
-        standings=standings_of(folder, costs),
-        onsets=onsets_of(folder) if intervals else (),
-    )
+    costs = costs_of(folder, intervals=intervals)
+    return {
+        "conditions": conditions_of(folder),
+        "rates": [_rate(entry) for entry in folder.tallies["rule_sets"]],
+        "families": families_of(folder),
+        "about_pairs": about_pairs(folder),
+        "pairs": pairs_of(folder),
+        "costs": costs,
+        "invariants": [
+            {
+                **one,
+                "family": declared_family(one["name"]),
+                "rates": [
+                    _share(share_of(entry, "invariant", one["name"]))
+                    for entry in folder.tallies["rule_sets"]
+                ],
+            }
+            for one in seen_in(folder, "invariant")
+        ],
+        "first_invariants": seen_in(folder, "first_invariant"),
+        "standings": standings_of(folder, costs),
+        "onsets": onsets_of(folder) if intervals else (),
+    }
+
+
+def _rate(entry: dict[str, Any]) -> dict[str, Any]:
+    """How often a rule set violated any invariant."""
+    found = rate_of(entry)
+    return {
+        "index": entry["index"],
+        "label": entry["label"],
+        "verdicts": {name: entry["counts"]["verdict"][name]["runs"] for name in VERDICTS},
+        "judged": found.judged,
+        "violated": found.runs,
+        "rate": found.rate,
+        "exact": found.interval,
+        "text": found.rate_text,
+    }
+
+
+def _share(found: Share) -> dict[str, Any]:
+    return {"violated": found.runs, "interval": found.interval, "text": found.text}
+
+
+def standings_of(folder: SweepFolder, costs: Sequence[Cost]) -> list[dict[str, Any]]:
+    """Where each rule set of one environment stands, in the order of the plan.
+
+    Of each: `label`, `share`, whether it `is_baseline`, the difference `against_baseline` on the
+    same cases, and its `price`. What counts as violated is what the plan is about, or any
+    invariant where it does not say.
+    """
+    baselines = baselines_of(folder.plan["rule_sets"])
+    return [
+        {
+            "label": entry["label"],
+            "share": counted_share(folder, entry),
+            "is_baseline": place == baseline,
+            "against_baseline": None
+            if place == baseline
+            else difference_of(folder, place, baseline),
+            "price": "" if place == baseline else price_of(costs, place),
+        }
+        for place, (entry, baseline) in enumerate(
+            zip(folder.tallies["rule_sets"], baselines, strict=True)
+        )
+    ]
+
+
+def against_text(standing: Mapping[str, Any]) -> str:
+    """The difference of a rule set to its baseline in words."""
+    if standing["is_baseline"]:
+        return "the baseline"
+    found = standing["against_baseline"]
+    return "-" if found is None else str(found.text)
+
+
+def seen_in(
+    folder: SweepFolder, measure: str, known: Mapping[str, str] = MappingProxyType({})
+) -> list[dict[str, Any]]:
+    """How often each name of a measure was seen, most runs first.
+
+    Of each: `name`, `meaning`, `runs` (per rule set) and `example`, the number of one such run.
+    `known` names, given with their meanings, are there even if they were never seen.
+    """
+    counts = [entry["counts"][measure] for entry in folder.tallies["rule_sets"]]
+    found = []
+    for name in sorted({*known, *(name for count in counts for name in count)}):
+        seen = [count[name] for count in counts if name in count]
+        found.append(
+            {
+                "name": name,
+                "meaning": known.get(name, ""),
+                "runs": [count[name]["runs"] if name in count else 0 for count in counts],
+                "example": seen[0]["first_run"] if seen else None,
+            }
+        )
+    return sorted(found, key=lambda one: (-sum(one["runs"]), one["name"]))
 
 
 def headline(folder: SweepFolder, causes: Causes | None = None) -> tuple[str, ...]:
@@ -68,9 +136,9 @@ def headline(folder: SweepFolder, causes: Causes | None = None) -> tuple[str, ..
 
     Of one rule set it is how often it violated an invariant.
     """
-    rates = [rate_of(entry) for entry in folder.tallies["rule_sets"]]
-    verdict = verdict_of(folder, causes) if len(rates) > 1 else (_rate_sentence(rates[0]),)
-    return (*verdict, *not_green(folder))
+    first, *others = folder.tallies["rule_sets"]
+    alone = f"An invariant was violated in {rate_of(first).rate_text}; {INTERVALS}."
+    return (*(verdict_of(folder, causes) if others else [alone]), *not_green(folder))
 
 
 def not_green(folder: SweepFolder) -> list[str]:
@@ -84,10 +152,6 @@ def not_green(folder: SweepFolder) -> list[str]:
     if not parts:
         return []
     return [f"Not green: of {wording.count(folder.plan['runs'])} runs {' and '.join(parts)}."]
-
-
-def _rate_sentence(rate: Rate) -> str:
-    return f"An invariant was violated in {rate.text}; {INTERVALS}."
 
 
 def comparison_table(out: Path) -> list[dict[str, str]]:
@@ -115,11 +179,11 @@ def _rows(folder: SweepFolder) -> list[dict[str, str]]:
     for place, entry in enumerate(folder.tallies["rule_sets"]):
         rate = rate_of(entry)
         row = {
-            "rule set": rate.label,
-            "runs": wording.count(sum(rate.verdicts.values())),
-            "violated": wording.count(rate.violated),
+            "rule set": entry["label"],
+            "runs": wording.count(entry["runs"]),
+            "violated": wording.count(rate.runs),
             "rate": rate.share_text,
-            "not judged": wording.count(rate.verdicts["inconclusive"] + rate.verdicts["error"]),
+            "not judged": wording.count(entry["runs"] - rate.judged),
         }
         row |= {cost.title: _cost_cell(cost.rule_sets[place]) for cost in costs}
         rows.append(row)

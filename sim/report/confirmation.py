@@ -8,13 +8,13 @@ agree.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy import stats as scipy_stats
 
 from sim.errors import BadInput
-from sim.report.about import measure_of
-from sim.report.families import Share, share_of
+from sim.report.shares import Share, named_share, rate_of
 from sim.report.sweep_folder import SweepFolder
 from sim.sweeps import stats, wording
 
@@ -102,9 +102,9 @@ def confirm(folder: SweepFolder, other: SweepFolder) -> Confirmation:
             f"{other.name}: made with {other.seeds_text}; the plan's confirmation seed is {wanted}"
         )
     found = [
-        (one.environment, entry["label"], name, _share(entry, name), _share(again, name))
+        (one.environment, entry["label"], name, *(_share(of, name) for of in (entry, again)))
         for one, twin in zip(folder.environments, other.environments, strict=True)
-        for name in plan["plan"].get("about") or [ANYTHING]
+        for name in folder.about or [ANYTHING]
         for entry, again in zip(one.tallies["rule_sets"], twin.tallies["rule_sets"], strict=True)
     ]
     values = [_fisher(development, confirmation) for *_, development, confirmation in found]
@@ -118,9 +118,8 @@ def confirm(folder: SweepFolder, other: SweepFolder) -> Confirmation:
     )
 
 
-def _share(entry: dict[str, object], name: str) -> Share:
-    counted = ("verdict", "violated") if name == ANYTHING else (measure_of(name), name)
-    return share_of(entry, *counted)
+def _share(entry: dict[str, Any], name: str) -> Share:
+    return rate_of(entry) if name == ANYTHING else named_share(entry, name)
 
 
 def _fisher(one: Share, other: Share) -> float:

@@ -21,10 +21,10 @@ from matplotlib.ticker import MaxNLocator
 
 from sim.draw.raster import plain_style
 from sim.foreign.lines import one_line
+from sim.report.comparison import against_text
 from sim.report.costs import Cost
 from sim.report.onset import Onset
-from sim.report.rates import Rate
-from sim.report.standings import Standing
+from sim.report.shares import Share
 from sim.sweeps.stats import Interval
 
 PALETTE = ("#d55e00", "#0072b2", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
@@ -85,33 +85,33 @@ class Mark(NamedTuple):
     filled: bool = True
 
 
-def rates_figure(rates: Sequence[Rate], colours: Sequence[str]) -> str:
+def rates_figure(labels: Sequence[str], rates: Sequence[Share], colours: Sequence[str]) -> str:
     """Violation rate per rule set with its 95 % interval; an open mark where nothing violated."""
     marks = [
         Mark(
-            rate.label,
+            label,
             rate.share_text,
             colour,
             None if rate.rate is None else 100 * rate.rate,
-            rate.exact and Interval(100 * rate.exact.low, 100 * rate.exact.high),
-            filled=bool(rate.violated),
+            rate.interval and Interval(100 * rate.interval.low, 100 * rate.interval.high),
+            filled=bool(rate.runs),
         )
-        for rate, colour in zip(rates, colours, strict=True)
+        for label, rate, colour in zip(labels, rates, colours, strict=True)
     ]
     return marks_figure(marks, axis="runs that violated an invariant, %", reference=None)
 
 
-def standings_figure(standings: Sequence[Standing], colours: Sequence[str]) -> str:
+def standings_figure(standings: Sequence[Mapping[str, Any]], colours: Sequence[str]) -> str:
     """Each rule set against its baseline on the same cases, with its own share beside its name."""
     marks = []
     for one, colour in zip(standings, colours, strict=True):
-        label, against = f"{one.label}: {one.share_text}", one.against_baseline
+        label, against = f"{one['label']}: {one['share'].counted_text}", one["against_baseline"]
+        text = against_text(one).replace(" points", "")  # as the axis says
         if against is None:
-            value = 0.0 if one.is_baseline else None
-            marks.append(Mark(label, one.against_text, colour, value, None, filled=False))
+            value = 0.0 if one["is_baseline"] else None
+            marks.append(Mark(label, text, colour, value, None, filled=False))
             continue
         points = Interval(100 * against.interval.low, 100 * against.interval.high)
-        text = against.text.replace(" points", "")  # as the axis says
         marks.append(Mark(label, text, colour, 100 * against.value, points))
     axis = "difference of violating runs on the same cases, points"
     return marks_figure(marks, axis=axis, reference=0.0)

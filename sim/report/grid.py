@@ -6,57 +6,19 @@ The same cases met every value, so each value is also set against the first one,
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from sim.check.families import FAMILIES
-from sim.errors import BadInput
 from sim.foreign import markdown
+from sim.report.blocks import Block, blocks_of
 from sim.report.conditions import conditions_of
 from sim.report.costs import Cost, costs_of
-from sim.report.families import share_of
-from sim.report.pairs import cells_of, pair_of
-from sim.report.rates import rate_of
+from sim.report.pairs import pair_of, paired
+from sim.report.shares import rate_of, share_of
 from sim.report.sweep_folder import SweepFolder
-from sim.sweeps import stats, wording
+from sim.sweeps import wording
 
 _INTERVALS = "Intervals are exact, two-sided, 95 %."
-
-
-@dataclass(frozen=True, slots=True)
-class Block:
-    """The rule sets that agree in all but the varied rule.
-
-    Attributes:
-        label: The other swept rules, where they differ from the first block; empty for that one.
-        values: Values of the varied rule, in the order of the plan.
-        places: The numbers of their rule sets.
-    """
-
-    label: str
-    values: tuple[str, ...]
-    places: tuple[int, ...]
-
-
-def blocks_of(folder: SweepFolder, rule: str) -> tuple[Block, ...]:
-    """The rule sets by what they have beside `rule`.
-
-    Raises:
-        BadInput: The sweep does not vary the rule.
-    """
-    swept = [entry["swept"] for entry in folder.plan["rule_sets"]]
-    if rule not in swept[0]:
-        varied = ", ".join(swept[0])
-        raise BadInput(f"{folder.name}: this sweep does not vary {rule}; it varies {varied}")
-    rest = [{name: value for name, value in one.items() if name != rule} for one in swept]
-    groups: dict[str, list[int]] = {}
-    for place, others in enumerate(rest):
-        changed = [f"{name}={value}" for name, value in others.items() if value != rest[0][name]]
-        groups.setdefault(", ".join(changed), []).append(place)
-    return tuple(
-        Block(label, tuple(str(swept[place][rule]) for place in places), tuple(places))
-        for label, places in groups.items()
-    )
 
 
 def grid_as_markdown(folder: SweepFolder, rule: str) -> str:
@@ -111,9 +73,9 @@ def _against_first(folder: SweepFolder, block: Block) -> list[str]:
     first, *others = block.places
     cells = [""]
     for place in others:
-        _, cured, spoiled, _ = cells_of(pair_of(folder, first, place))
-        p = wording.p_value(stats.mcnemar_exact(cured, spoiled))
-        cells.append(f"{cured} cured, {spoiled} spoiled ({p})")
+        found = paired(pair_of(folder, first, place))
+        p = wording.p_value(found.p)
+        cells.append(f"{found.only_left} cured, {found.only_right} spoiled ({p})")
     return cells
 
 

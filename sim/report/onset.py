@@ -10,14 +10,19 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
 
-from sim.report import case_values
 from sim.report.sweep_folder import SweepFolder
 from sim.sweeps import stats, wording
+from sim.sweeps.statistics import JUDGED
 from sim.sweeps.stats import Interval
+from sim.sweeps.table import State
 
 PARTS = 4
 """Of the simulated time with faults, after each of which is counted."""
+_Times = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +58,7 @@ def onsets_of(folder: SweepFolder) -> tuple[Onset, ...]:
     duration = folder.plan["plan"].get("generate", {}).get("duration_ms")
     if duration is None or folder.table is None:
         return ()
-    times = case_values.first_violations(folder.table)
+    times = _first_violations(folder.table)
     return tuple(
         _onset(entry["label"], column[~np.isnan(column)], duration)
         for entry, column in zip(folder.tallies["rule_sets"], times[folder.cases].T, strict=True)
@@ -61,7 +66,22 @@ def onsets_of(folder: SweepFolder) -> tuple[Onset, ...]:
     )
 
 
-def _onset(label: str, times: case_values.Times, duration: int) -> Onset:
+def _first_violations(table: State) -> _Times:
+    """Since when each violated run violated something: cases by rule sets, in ms.
+
+    Infinite for a run that holds; nan for one without a verdict. The table has the first violation
+    of each invariant in each run.
+    """
+    verdicts = table.read(("verdict",)).column("verdict")
+    judged = pc.is_in(verdicts, pa.array(JUDGED)).to_numpy()
+    times = np.where(judged, np.inf, np.nan)
+    found = table.violations(("run_id", "since_ms"))
+    places, since_ms = (found.column(name).to_numpy() for name in found.schema.names)
+    np.fmin.at(times, places, np.where(judged[places], since_ms, np.nan))
+    return times.reshape(-1, table.shape.rule_sets)
+
+
+def _onset(label: str, times: _Times, duration: int) -> Onset:
     seen = np.sort(times[np.isfinite(times)])
     parts = [duration * part // PARTS for part in range(1, PARTS + 1)]
     counts = [int(np.count_nonzero(seen <= at_ms)) for at_ms in parts]

@@ -12,15 +12,15 @@ from markupsafe import Markup
 from sim.causes.witnesses import ToldWitness
 from sim.errors import BadInput
 from sim.files.atomic import write_whole
-from sim.foreign import markdown, shell
+from sim.foreign import lines, markdown, shell
 from sim.foreign.documents import json_text
-from sim.foreign.lines import shown
 from sim.report import figures
 from sim.report.bootstrap import RESAMPLES, TELLING_MIN
-from sim.report.causes import causes_content, causes_in, pictures
-from sim.report.comparison import Comparison, compare, headline
+from sim.report.causes import causes_in, pictures
+from sim.report.comparison import against_text
 from sim.report.confirmation import confirm
-from sim.report.content import confirmed, report_content, rounded
+from sim.report.content import as_document, report_content
+from sim.report.shares import rate_of
 from sim.report.short import short_table
 from sim.report.sweep_folder import SweepFolder, read_folder
 from sim.sweeps import wording
@@ -57,31 +57,24 @@ def write_report(
     confirmation = None
     if confirmed_by:
         confirmation = confirm(folder, read_folder(confirmed_by))
-    environments = [compare(one) for one in folder.environments]
-    comparison = compare(folder, intervals=len(environments) == 1)
     causes = causes_in(folder, shrink=shrink, told_witness=told_witness)
-    content = report_content(folder, comparison, environments, headline(folder, causes))
-    content |= confirmed(confirmation)
-    content["causes"] = causes_content(folder, causes)
+    content = report_content(folder, causes, confirmation)
     report_command = folder.report_command
     if confirmed_by:
         report_command += f" --confirmed-by {shell.quoted(confirmed_by.as_posix())}"
-    context = {
-        "comparisons": environments,
-        "confirmation": confirmation,
-        "report_command": report_command,
-        "short": short_table(folder),
-    }
+    shown = content | {"report_command": report_command, "short": short_table(folder)}
+    colours = figures.colours_of(content["rule_sets"])
     drawn = {
         "figures": [
-            _figures(one, figures.colours_of(content["rule_sets"])) for one in environments
+            _figures(of, one, colours)
+            for of, one in zip(folder.environments, content["environments"], strict=True)
         ],
         "pictures": pictures(causes),
     }
     texts = {
-        "report.json": json_text(rounded(content), indent=2) + "\n",
-        "report.md": _render("report.md.j2", folder, content | context),
-        "report.html": _render("report.html.j2", folder, content | context | drawn),
+        "report.json": json_text(as_document(content), indent=2) + "\n",
+        "report.md": _render("report.md.j2", folder, shown),
+        "report.html": _render("report.html.j2", folder, shown | drawn),
     }
     try:
         for name, text in texts.items():
@@ -99,13 +92,14 @@ def _render(template: str, folder: SweepFolder, content: dict[str, Any]) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
         keep_trailing_newline=True,
-        finalize=shown,
+        finalize=lines.shown,
     )
     environment.filters |= {
         "count": wording.count,
         "share": wording.share,
         "number": wording.number,
         "unbroken": _unbroken,
+        "against": against_text,
         "plain": markdown.text,
         "code": markdown.code,
         "block": _block,
@@ -145,21 +139,28 @@ def _unbroken(text: str) -> str:
     return text
 
 
-def _figures(comparison: Comparison, colours: list[str]) -> dict[str, Any]:
+def _figures(
+    folder: SweepFolder, environment: dict[str, Any], colours: list[str]
+) -> dict[str, Any]:
     """The pictures of one environment."""
+    entries = folder.tallies["rule_sets"]
+    labels = [entry["label"] for entry in entries]
+    rates = figures.rates_figure(labels, [*map(rate_of, entries)], colours)
     drawn = {
-        "picture": figures.standings_figure(comparison.standings, colours)
-        if len(comparison.rates) > 1
-        else figures.rates_figure(comparison.rates, colours),
-        "rates": figures.rates_figure(comparison.rates, colours),
-        "onsets": figures.onset_figure(comparison.onsets, colours) if comparison.onsets else "",
+        "picture": figures.standings_figure(environment["standings"], colours)
+        if len(colours) > 1
+        else rates,
+        "rates": rates,
+        "onsets": figures.onset_figure(environment["onsets"], colours)
+        if environment["onsets"]
+        else "",
     }
     costs = [
         (cost.title, figures.cost_figure(cost, colours), f"cost-{place}")
-        for place, cost in enumerate(comparison.costs)
+        for place, cost in enumerate(environment["costs"])
         if any(one.differing or one.difference for one in cost.rule_sets)
     ]
-    place = comparison.environment.replace(" ", "-")
+    place = environment["name"].replace(" ", "-")
     return {
         **{name: _drawn(svg, f"{place}-{name}") for name, svg in drawn.items()},
         "costs": [(title, _drawn(svg, f"{place}-{name}")) for title, svg, name in costs],

@@ -2,102 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from operator import itemgetter
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from sim.report.blocks import LISTED_MAX, blocks_by_first_rule
 from sim.report.sweep_folder import SweepFolder
 from sim.sweeps import stats, wording
 from sim.sweeps.stats import Interval
 
 HEADLINE = ("leo_retention", "empty_batch")
 """The comparison that is asked for in advance; all other pairs are corrected for being many."""
-
-
-@dataclass(frozen=True, slots=True)
-class InvariantOfPair:
-    """One invariant under two rule sets on the same cases."""
-
-    invariant: str
-    both: int
-    only_left: int
-    only_right: int
-    difference: float
-    """Share of left - share of right, of the cases judged under both."""
-    interval: Interval
-    """Two-sided, 95 %, not adjusted for the number of invariants."""
-    adjusted_p: float
-    """Of McNemar's exact test; Holm's, over the invariants of the pair."""
-
-
-@dataclass(frozen=True, slots=True)
-class PairComparison:
-    """Two rule sets on the same cases; the difference is rate(left) - rate(right)."""
-
-    left: str
-    right: str
-    headline: bool
-    both: int
-    only_left: int
-    only_right: int
-    neither: int
-    left_out: int
-    """Cases in which one of the two runs was inconclusive or failed."""
-    difference: float | None
-    interval: Interval | None
-    """Two-sided, 95 %, not adjusted for the number of pairs; without 0 where `p` < 0.05."""
-    p: float
-    """Of McNemar's exact test."""
-    adjusted_p: float
-    """Holm's, among those asked for in advance and among all others; one alone keeps its p."""
-    other_weather: int
-    invariants: tuple[InvariantOfPair, ...]
-    """Those that either violated, the ones in which they disagree most first."""
-
-    @property
-    def text(self) -> str:
-        """The comparison as a sentence."""
-        if self.difference is None or self.interval is None:
-            return f"{self.left} and {self.right} share no case in which both runs were judged."
-        cases = self.both + self.only_left + self.only_right + self.neither
-        start = (
-            f"On the same {wording.count(cases)} cases, {self.left} violated alone in "
-            f"{wording.count(self.only_left)}, {self.right} alone in "
-            f"{wording.count(self.only_right)}, both in {wording.count(self.both)}"
-        )
-        interval = f"95 % interval {wording.interval_points(self.interval)}"
-        if self.only_left == self.only_right == 0:
-            return f"{start}: no difference seen ({interval})."
-        return (
-            f"{start}: a difference of {wording.points(self.difference)} ({interval}; "
-            f"{wording.p_value(self.adjusted_p)})."
-        )
-
-
-def pairs_of(folder: SweepFolder) -> tuple[PairComparison, ...]:
-    """Every pair, the headline pair first, then those that differ in one rule alone."""
-    rule_sets = folder.plan["rule_sets"]
-    ordered = sorted(
-        (_placed(rule_sets, counted) for counted in folder.tallies["pairs"]), key=itemgetter(0)
-    )
-    pairs = [pair for _, pair in ordered]
-    values = [pair.p for pair in pairs]
-    asked_for = sum(pair.headline for pair in pairs)  # these come first
-    adjusted = [*stats.holm(values[:asked_for]), *stats.holm(values[asked_for:])]
-    return tuple(replace(pair, adjusted_p=p) for pair, p in zip(pairs, adjusted, strict=True))
-
-
-def _placed(
-    rule_sets: list[dict[str, Any]], counted: dict[str, Any]
-) -> tuple[tuple[bool, int, int, int], PairComparison]:
-    """A pair, the fixes in the order in which they are asked for, and where it belongs."""
-    turned = _fixes(rule_sets, counted["left"], counted["right"]) == HEADLINE[::-1]
-    pair = _turned(counted) if turned else counted
-    left, right = pair["left"], pair["right"]
-    differing = _differing(rule_sets[left]["rules"], rule_sets[right]["rules"])
-    headline = differing == {"fix"} and _fixes(rule_sets, left, right) == HEADLINE
-    labels = rule_sets[left]["label"], rule_sets[right]["label"]
-    return (not headline, len(differing), left, right), _pair(pair, labels, headline=headline)
+_JUDGED = ("violated/violated", "violated/holds", "holds/violated", "holds/holds")
 
 
 class Difference(NamedTuple):
@@ -106,7 +21,7 @@ class Difference(NamedTuple):
     value: float
     """Share of this - share of the other, of the cases judged under both."""
     interval: Interval
-    """Two-sided, 95 %, not adjusted."""
+    """Two-sided, 95 %, not adjusted; without 0 where McNemar's p is below 0.05."""
 
     @property
     def text(self) -> str:
@@ -114,20 +29,47 @@ class Difference(NamedTuple):
         return f"{wording.points(self.value)} ({wording.bare_points(self.interval)})"
 
 
-def difference_of(folder: SweepFolder, place: int, other: int, *, about: bool) -> Difference | None:
-    """Two rule sets of a plan, by their places; None where no case was judged under both.
+class Paired(NamedTuple):
+    """In how many cases two rule sets violated something."""
 
-    Compared is what the plan is `about`, or else whether any invariant was violated.
-    """
-    pair = pair_of(folder, place, other)
-    both, only_left, only_right, neither = cells_of(pair)
-    judged = both + only_left + only_right + neither
-    if not judged:
-        return None
-    if about:
-        only_left, only_right = pair["about"]["only_left"], pair["about"]["only_right"]
-    interval = stats.paired_difference(only_left, only_right, judged)
-    return Difference((only_left - only_right) / judged, interval)
+    both: int
+    only_left: int
+    only_right: int
+    judged: int
+    """Cases that were judged under both."""
+
+    @property
+    def difference(self) -> Difference | None:
+        """The left one against the right one; None where no case was judged under both."""
+        if not self.judged:
+            return None
+        interval = stats.paired_difference(self.only_left, self.only_right, self.judged)
+        return Difference((self.only_left - self.only_right) / self.judged, interval)
+
+    @property
+    def p(self) -> float:
+        """Of McNemar's exact test."""
+        return stats.mcnemar_exact(self.only_left, self.only_right)
+
+    def told(self, adjusted_p: float) -> dict[str, Any]:
+        """What a table has of it; `adjusted_p` is Holm's."""
+        found = self.difference
+        return {
+            "both": self.both,
+            "only_left": self.only_left,
+            "only_right": self.only_right,
+            "difference": None if found is None else found.value,
+            "interval": None if found is None else found.interval,
+            "adjusted_p": adjusted_p,
+        }
+
+
+def paired(pair: dict[str, Any], counted: Mapping[str, int] | None = None) -> Paired:
+    """What was counted of a pair in the tallies, such as an invariant; None = any violation."""
+    cells = [pair["verdicts"].get(name, 0) for name in _JUDGED]
+    if counted is None:
+        return Paired(*cells[:3], judged=sum(cells))
+    return Paired(**counted, judged=sum(cells))
 
 
 def pair_of(folder: SweepFolder, left: int, right: int) -> dict[str, Any]:
@@ -135,6 +77,53 @@ def pair_of(folder: SweepFolder, left: int, right: int) -> dict[str, Any]:
     wanted = {left, right}
     pair = next(one for one in folder.tallies["pairs"] if {one["left"], one["right"]} == wanted)
     return pair if pair["left"] == left else _turned(pair)
+
+
+def difference_of(folder: SweepFolder, place: int, other: int) -> Difference | None:
+    """Two rule sets of a plan, by their places; None where no case was judged under both.
+
+    Compared is what the plan is about, or else whether any invariant was violated.
+    """
+    pair = pair_of(folder, place, other)
+    return paired(pair, pair["about"] if folder.about else None).difference
+
+
+def pairs_of(folder: SweepFolder) -> list[dict[str, Any]]:
+    """Every pair, the headline pair first, then those that differ in one rule alone.
+
+    p values are Holm's, among those asked for in advance and among all others; one alone keeps its
+    own. Of each pair there are also its `invariants`, those in which it disagrees most first.
+    """
+    rule_sets = folder.plan["rule_sets"]
+    pairs = [_as_asked(rule_sets, counted) for counted in folder.tallies["pairs"]]
+    pairs.sort(key=lambda pair: _place(rule_sets, pair))
+    headlines = sum(_is_headline(rule_sets, pair) for pair in pairs)
+    values = [paired(pair).p for pair in pairs]
+    adjusted = [*stats.holm(values[:headlines]), *stats.holm(values[headlines:])]
+    return [_told(rule_sets, *one) for one in zip(pairs, adjusted, strict=True)]
+
+
+def about_pairs(folder: SweepFolder) -> list[dict[str, Any]]:
+    """Pairs of rule sets of one environment in which only the varied rule differs, in their order.
+
+    Compared by what the plan is about; none where it does not say. Of many rule sets that differ in
+    several rules, each against the first.
+    """
+    if not folder.about:
+        return []
+    blocks = blocks_by_first_rule(folder)
+    many = len(blocks[0].places) > LISTED_MAX
+    found = []
+    for pair in folder.tallies["pairs"]:
+        together = any({pair["left"], pair["right"]} <= set(block.places) for block in blocks)
+        counted = paired(pair, pair["about"])
+        if together and counted.judged and (pair["left"] == 0 or not many):
+            found.append((pair, counted))
+    adjusted = stats.holm([counted.p for _, counted in found])
+    return [
+        {**_labels(folder.plan["rule_sets"], pair), **counted.told(p)}
+        for (pair, counted), p in zip(found, adjusted, strict=True)
+    ]
 
 
 def baselines_of(rule_sets: list[dict[str, Any]]) -> tuple[int, ...]:
@@ -156,12 +145,31 @@ def _baseline(rule_sets: list[dict[str, Any]], place: int) -> int:
     return (same + unfixed + [0])[0]
 
 
-def _fixes(rule_sets: list[dict[str, Any]], left: int, right: int) -> tuple[str, str]:
-    return rule_sets[left]["rules"]["fix"], rule_sets[right]["rules"]["fix"]
+def _as_asked(rule_sets: list[dict[str, Any]], pair: dict[str, Any]) -> dict[str, Any]:
+    """A pair with the fixes in the order in which they are asked for."""
+    return _turned(pair) if _fixes(rule_sets, pair) == HEADLINE[::-1] else pair
 
 
-def _differing(left: dict[str, Any], right: dict[str, Any]) -> set[str]:
+def _place(rule_sets: list[dict[str, Any]], pair: dict[str, Any]) -> tuple[bool, int, int, int]:
+    headline = _is_headline(rule_sets, pair)
+    return not headline, len(_differing(rule_sets, pair)), pair["left"], pair["right"]
+
+
+def _is_headline(rule_sets: list[dict[str, Any]], pair: dict[str, Any]) -> bool:
+    return _differing(rule_sets, pair) == {"fix"} and _fixes(rule_sets, pair) == HEADLINE
+
+
+def _fixes(rule_sets: list[dict[str, Any]], pair: dict[str, Any]) -> tuple[str, ...]:
+    return tuple(rule_sets[pair[side]]["rules"]["fix"] for side in ("left", "right"))
+
+
+def _differing(rule_sets: list[dict[str, Any]], pair: dict[str, Any]) -> set[str]:
+    left, right = (rule_sets[pair[side]]["rules"] for side in ("left", "right"))
     return {name for name in left if left[name] != right.get(name)}
+
+
+def _labels(rule_sets: list[dict[str, Any]], pair: dict[str, Any]) -> dict[str, str]:
+    return {side: rule_sets[pair[side]]["label"] for side in ("left", "right")}
 
 
 def _turned(pair: dict[str, Any]) -> dict[str, Any]:
@@ -184,52 +192,52 @@ def _sides_changed(cases: dict[str, int]) -> dict[str, int]:
     return {**cases, "only_left": cases["only_right"], "only_right": cases["only_left"]}
 
 
-def cells_of(pair: dict[str, Any]) -> tuple[int, int, int, int]:
-    """Judged cases: both violated, only left, only right, neither."""
-    names = ("violated/violated", "violated/holds", "holds/violated", "holds/holds")
-    both, only_left, only_right, neither = (pair["verdicts"].get(name, 0) for name in names)
-    return both, only_left, only_right, neither
+def _told(
+    rule_sets: list[dict[str, Any]], pair: dict[str, Any], adjusted_p: float
+) -> dict[str, Any]:
+    found, labels = paired(pair), _labels(rule_sets, pair)
+    return {
+        **labels,
+        "headline": _is_headline(rule_sets, pair),
+        **found.told(adjusted_p),
+        "neither": found.judged - found.both - found.only_left - found.only_right,
+        "left_out": sum(pair["verdicts"].values()) - found.judged,
+        "p": found.p,
+        "other_weather": pair["other_weather"],
+        "invariants": _invariants(pair),
+        "text": _text(found, adjusted_p, **labels),
+    }
 
 
-def _pair(pair: dict[str, Any], labels: tuple[str, str], *, headline: bool) -> PairComparison:
-    """With its own p, not adjusted yet."""
-    cells = cells_of(pair)
-    both, only_left, only_right, neither = cells
-    judged = sum(cells)
-    p = stats.mcnemar_exact(only_left, only_right)
-    return PairComparison(
-        left=labels[0],
-        right=labels[1],
-        headline=headline,
-        both=both,
-        only_left=only_left,
-        only_right=only_right,
-        neither=neither,
-        left_out=sum(pair["verdicts"].values()) - judged,
-        difference=(only_left - only_right) / judged if judged else None,
-        interval=stats.paired_difference(only_left, only_right, judged) if judged else None,
-        p=p,
-        adjusted_p=p,
-        other_weather=pair["other_weather"],
-        invariants=_invariants(pair["invariants"], judged),
+def _text(found: Paired, adjusted_p: float, left: str, right: str) -> str:
+    """The comparison as a sentence."""
+    if found.difference is None:
+        return f"{left} and {right} share no case in which both runs were judged."
+    value, interval = found.difference
+    start = (
+        f"On the same {wording.count(found.judged)} cases, {left} violated alone in "
+        f"{wording.count(found.only_left)}, {right} alone in {wording.count(found.only_right)}, "
+        f"both in {wording.count(found.both)}"
     )
+    limits = f"95 % interval {wording.interval_points(interval)}"
+    if found.only_left == found.only_right == 0:
+        return f"{start}: no difference seen ({limits})."
+    p = wording.p_value(adjusted_p)
+    return f"{start}: a difference of {wording.points(value)} ({limits}; {p})."
 
 
-def _invariants(counted: dict[str, dict[str, int]], judged: int) -> tuple[InvariantOfPair, ...]:
-    values = [stats.mcnemar_exact(one["only_left"], one["only_right"]) for one in counted.values()]
+def _invariants(pair: dict[str, Any]) -> list[dict[str, Any]]:
+    counted = {name: paired(pair, cases) for name, cases in pair["invariants"].items()}
+    adjusted = stats.holm([one.p for one in counted.values()])
     found = [
-        InvariantOfPair(
-            name,
-            **cases,
-            difference=(cases["only_left"] - cases["only_right"]) / judged,
-            interval=stats.paired_difference(cases["only_left"], cases["only_right"], judged),
-            adjusted_p=adjusted_p,
-        )
-        for (name, cases), adjusted_p in zip(counted.items(), stats.holm(values), strict=True)
+        {"invariant": name, **one.told(p)}
+        for (name, one), p in zip(counted.items(), adjusted, strict=True)
     ]
-    return tuple(
-        sorted(
-            found,
-            key=lambda one: (-abs(one.only_left - one.only_right), -one.both, one.invariant),
-        )
+    return sorted(
+        found,
+        key=lambda one: (
+            -abs(one["only_left"] - one["only_right"]),
+            -one["both"],
+            one["invariant"],
+        ),
     )

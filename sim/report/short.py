@@ -16,16 +16,9 @@ from sim.errors import BadInput
 from sim.files.atomic import replacing
 from sim.files.opening import read_text
 from sim.foreign import markdown
-from sim.report.about import (
-    LISTED_MAX,
-    blocks_by_first_rule,
-    measure_of,
-    title_of,
-    unmeant_share,
-)
+from sim.report.blocks import LISTED_MAX, Block, blocks_by_first_rule, title_of
 from sim.report.conditions import conditions_of
-from sim.report.families import share_of
-from sim.report.grid import Block
+from sim.report.shares import named_share
 from sim.report.sweep_folder import SweepFolder, read_folder
 from sim.sweeps import wording
 
@@ -60,28 +53,34 @@ def short_table(folder: SweepFolder, *, about_alone: bool = False) -> ShortTable
     blocks = blocks_by_first_rule(folder)
     if len(blocks[0].values) > LISTED_MAX:
         return None
-    columns = tuple(title_of(folder, block).strip() or "cases" for block in blocks)
-    about = folder.plan["plan"].get("about", [])
-    names = about if about_alone else [name for name in about if name not in FAMILIES] + [*FAMILIES]
+    columns = tuple(title_of(folder, block) or "cases" for block in blocks)
+    others = [name for name in folder.about if name not in FAMILIES]
+    names = folder.about if about_alone else [*others, *FAMILIES]
     sections = []
     for one in folder.environments:
         entries = one.tallies["rule_sets"]
         rows = [
-            (name, *(_cell(entries, block, measure_of(name), name) for block in blocks))
+            (name, *(_cell(entries, block, name) for block in blocks))
             for name in names
-            if any(share_of(entry, measure_of(name), name).runs for entry in entries)
+            if any(named_share(entry, name).runs for entry in entries)
         ]
         if not about_alone:
             first = blocks[0].values[0]
             title = f"keys that end on what their producer did not mean, under {first}"
-            rows.append((title, *(unmeant_share(entries[b.places[0]]) for b in blocks)))
+            rows.append((title, *(_unmeant_share(entries[b.places[0]]) for b in blocks)))
         sections.append((conditions_of(one).hunts, tuple(rows)))
     return ShortTable(blocks[0].values, columns, tuple(sections))
 
 
-def _cell(entries: Sequence[dict[str, Any]], block: Block, measure: str, name: str) -> str:
-    shares = [share_of(entries[place], measure, name) for place in block.places]
+def _cell(entries: Sequence[dict[str, Any]], block: Block, name: str) -> str:
+    shares = [named_share(entries[place], name) for place in block.places]
     return " / ".join(wording.count(share.runs) for share in shares)
+
+
+def _unmeant_share(entry: dict[str, Any]) -> str:
+    """Of all keys of a rule set, the share that ends on what its producer did not mean."""
+    totals = entry["totals"]
+    return wording.share(totals["unmeant_keys"] / totals["keys"]) if totals["keys"] else "-"
 
 
 def quote(out: Path, page: Path) -> None:

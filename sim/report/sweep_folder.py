@@ -56,6 +56,12 @@ class SweepFolder:
         return open_table(self.path) if has_table(self.path) else None
 
     @property
+    def about(self) -> list[str]:
+        """The families and invariants that the plan is about; none where it does not say."""
+        found: list[str] = self.plan["plan"].get("about", [])
+        return found
+
+    @property
     def parts(self) -> list[Part]:
         """Its seeds, each with the cases drawn from it."""
         return parts_in(self.plan)

@@ -14,11 +14,9 @@ from typing import NamedTuple
 from sim.causes.grouping import Cause, Causes
 from sim.check.families import FAMILIES
 from sim.explain.case import listed
-from sim.report.about import blocks_by_first_rule, counted_in, measure_of, title_of
-from sim.report.families import Share, share_of
-from sim.report.grid import Block
-from sim.report.pairs import difference_of, pair_of
-from sim.report.rates import rate_of
+from sim.report.blocks import Block, blocks_by_first_rule, title_of
+from sim.report.pairs import Paired, difference_of, pair_of, paired
+from sim.report.shares import Share, counted_share, named_share, rate_of
 from sim.report.sweep_folder import SweepFolder
 from sim.sweeps import stats, wording
 
@@ -38,9 +36,7 @@ class Differing(NamedTuple):
     right: str
     where: str
     """The other rules and the environment; empty where there is one of each."""
-    both: int
-    only_left: int
-    only_right: int
+    cases: Paired
     p: float
     """Of McNemar's exact test, corrected for all that were compared (Holm)."""
 
@@ -49,9 +45,9 @@ class Differing(NamedTuple):
         """As in `no-resurrection: 50 cases under both, 4 under a alone, 0 under b alone`."""
         where = f"{self.where}; " if self.where else ""
         return (
-            f"{self.invariant}: {wording.counted(self.both, 'case')} under both, "
-            f"{wording.count(self.only_left)} under {self.left} alone, "
-            f"{wording.count(self.only_right)} under {self.right} alone "
+            f"{self.invariant}: {wording.counted(self.cases.both, 'case')} under both, "
+            f"{wording.count(self.cases.only_left)} under {self.left} alone, "
+            f"{wording.count(self.cases.only_right)} under {self.right} alone "
             f"({where}{wording.p_value(self.p)})"
         )
 
@@ -84,8 +80,10 @@ def verdict_of(folder: SweepFolder, causes: Causes | None) -> tuple[str, ...]:
 def _closed(folder: SweepFolder, blocks: Sequence[Block]) -> str:
     """What only the first value violates, of families and of what the plan is about."""
     first, *others = blocks[0].values
+    fixes = "fix" in folder.plan["rule_sets"][0]["swept"]
+    under = "without a fix" if fixes and first == "none" else f"under {first}"
     closed = []
-    for name in dict.fromkeys([*_about(folder), *FAMILIES]):
+    for name in dict.fromkeys([*folder.about, *FAMILIES]):
         before, *after = (
             [*_shares(folder, blocks, number, name)] for number in range(1 + len(others))
         )
@@ -94,11 +92,11 @@ def _closed(folder: SweepFolder, blocks: Sequence[Block]) -> str:
         ):
             closed.append(f"{name} ({_by_environment(before)})")
     if not closed:
-        return f"Closed under {_all_of([*others])}: nothing that {first} violates."
+        return f"Closed under {_all_of([*others])}: nothing of what is violated {under}."
     least = _least_cases(folder)
     most = wording.share(stats.clopper_pearson(0, least).high)
     return (
-        f"Closed under {_all_of([*others])}: {listed(closed)} under {first}; "
+        f"Closed under {_all_of([*others])}: {listed(closed)} {under}; "
         f"none of {wording.count(least)} cases is at most {most}."
     )
 
@@ -110,7 +108,7 @@ def _shares(
     for one in folder.environments:
         for block in blocks:
             entry = one.tallies["rule_sets"][block.places[number]]
-            yield one.environment, share_of(entry, measure_of(name), name)
+            yield one.environment, named_share(entry, name)
 
 
 def _by_environment(shares: Sequence[tuple[str, Share]]) -> str:
@@ -138,17 +136,12 @@ def _best(folder: SweepFolder) -> list[int]:
 
 
 def _standing(folder: SweepFolder) -> list[Share]:
-    return [share_of(entry, *counted_in(folder)) for entry in folder.tallies["rule_sets"]]
-
-
-def _about(folder: SweepFolder) -> list[str]:
-    found: list[str] = folder.plan["plan"].get("about", [])
-    return found
+    return [counted_share(folder, entry) for entry in folder.tallies["rule_sets"]]
 
 
 def _among_many(folder: SweepFolder, best: Sequence[int]) -> Iterator[str]:
     """Who violates least, all that tie for it, and who is told apart from that."""
-    about, shares = _about(folder), _standing(folder)
+    about, shares = folder.about, _standing(folder)
     labels = [_quoted(entry["label"]) for entry in folder.tallies["rule_sets"]]
     what = f"cases of {' or '.join(about)}" if about else "violating runs"
     names = listed([labels[place] for place in best])
@@ -163,7 +156,7 @@ def _among_many(folder: SweepFolder, best: Sequence[int]) -> Iterator[str]:
         f"{wording.counted(least.judged, 'case')} ({cases})."
     )
     worse = [place for place in range(len(labels)) if place not in best]
-    found = {place: difference_of(folder, place, best[0], about=bool(about)) for place in worse}
+    found = {place: difference_of(folder, place, best[0]) for place in worse}
     apart = [place for place, one in found.items() if one is not None and one.interval.low > 0]
     told = [f"{labels[place]} ({wording.count(shares[place].runs)})" for place in apart]
     near = [labels[place] for place in worse if place not in apart]
@@ -181,8 +174,13 @@ def _differences(folder: SweepFolder, blocks: Sequence[Block]) -> str:
     values = blocks[0].values
     compared = range(1, len(values)) if len(values) > 2 else range(2)
     found = sorted(
-        differing_in(folder, blocks, [*combinations(compared, 2)]),
-        key=lambda one: (one.p, -abs(one.only_left - one.only_right), -one.both, one.invariant),
+        _differing_in(folder, blocks, [*combinations(compared, 2)]),
+        key=lambda one: (
+            one.p,
+            -abs(one.cases.only_left - one.cases.only_right),
+            -one.cases.both,
+            one.invariant,
+        ),
     )
     names = listed([values[number] for number in compared])
     if not found:
@@ -214,7 +212,7 @@ _TOLD_FROM = next(n for n in range(1, 99) if stats.mcnemar_exact(n, 0) < SURE)
 """Cases that must be violated under one of two rule sets alone for a single test to notice."""
 
 
-def differing_in(
+def _differing_in(
     folder: SweepFolder, blocks: Sequence[Block], sides: Sequence[tuple[int, int]]
 ) -> list[Differing]:
     """Every invariant in which two values disagree, in each environment and under the other rules.
@@ -226,22 +224,15 @@ def differing_in(
         for block in blocks:
             for left, right in sides:
                 pair = pair_of(one, block.places[left], block.places[right])
-                alone = [title_of(folder, block).strip()] if len(blocks) > 1 else []
+                alone = [title_of(folder, block)] if len(blocks) > 1 else []
                 alone += [one.environment] if len(folder.environments) > 1 else []
-                for name, cases in pair["invariants"].items():
-                    only = cases["only_left"], cases["only_right"]
-                    if any(only):
-                        found.append(
-                            Differing(
-                                name,
-                                block.values[left],
-                                block.values[right],
-                                ", ".join(alone),
-                                cases["both"],
-                                *only,
-                                stats.mcnemar_exact(*only),
-                            )
-                        )
+                names = block.values[left], block.values[right], ", ".join(alone)
+                counted = {name: paired(pair, each) for name, each in pair["invariants"].items()}
+                found += [
+                    Differing(name, *names, cases, cases.p)
+                    for name, cases in counted.items()
+                    if cases.only_left or cases.only_right
+                ]
     adjusted = stats.holm([each.p for each in found])
     return [each._replace(p=p) for each, p in zip(found, adjusted, strict=True)]
 

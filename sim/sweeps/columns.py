@@ -7,6 +7,7 @@ what reports compare are taken from here. A counter is declared in `sim.check.co
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Final, Literal, NamedTuple
 
 import pyarrow as pa
@@ -29,9 +30,7 @@ class Column(NamedTuple):
         kind: `int64`, `string`, `double` or `bool`, as in Parquet.
         unit: Such as `ms`, `bytes`; empty for names and texts.
         group: What it belongs to, for whoever looks for one.
-        always: Whether no row is without it.
         counted: How statistics sum it up.
-        compared: Whether reports compare it between rule sets.
         table: `runs`, `violations` or `summary.csv`.
     """
 
@@ -41,9 +40,7 @@ class Column(NamedTuple):
     kind: str = "string"
     unit: str = ""
     group: str = "the run"
-    always: bool = False
     counted: Counted = ""
-    compared: bool = False
     table: str = "runs"
 
 
@@ -55,61 +52,27 @@ TIMING_COLUMNS: Final = ("wall_ms",)
 """Columns that differ from one machine to the next; every other one is a function of the plan."""
 
 _SINCE = "Since when it was so at the latest: before it was judged, where that is at rest."
+_number = partial(Column, source="sim.sweeps.plan", kind="int64")
+_verdict = partial(Column, group="verdict")
+_time = partial(_verdict, kind="int64", unit="ms")
 _HEAD = (
-    Column(
-        "run_id",
-        "Number of the run: what `replog replay` takes.",
-        "sim.sweeps.plan",
-        "int64",
-        always=True,
-    ),
-    Column(
-        "case_id",
-        "Number of the case: the same random scenario under every rule set.",
-        "sim.sweeps.plan",
-        "int64",
-        always=True,
-    ),
-    Column(
-        "seed",
-        "Of the case; draws the scenario in its environment.",
-        "sim.sweeps.plan",
-        "int64",
-        always=True,
-    ),
-    Column(
-        "rule_set",
-        "Place of the rule set in the plan, from 0.",
-        "sim.sweeps.plan",
-        "int64",
-        always=True,
-    ),
+    _number("run_id", "Number of the run: what `replog replay` takes."),
+    _number("case_id", "Number of the case: the same random scenario under every rule set."),
+    _number("seed", "Of the case; draws the scenario in its environment."),
+    _number("rule_set", "Place of the rule set in the plan, from 0."),
     Column(SWEPT, "One column for each rule that the plan varies.", "replog list rules", ""),
-    Column(
+    _verdict(
         "verdict",
         "holds, violated, inconclusive, or error (an exception).",
         "sim.timed_run",
-        group="verdict",
-        always=True,
         counted="value",
     ),
-    Column("reason", "Why it is inconclusive.", "sim.timed_run", group="verdict", counted="value"),
-    Column(
-        "first_invariant",
-        "Which invariant was violated first.",
-        "sim.check",
-        group="verdict",
-        counted="value",
+    _verdict("reason", "Why it is inconclusive.", "sim.timed_run", counted="value"),
+    _verdict(
+        "first_invariant", "Which invariant was violated first.", "sim.check", counted="value"
     ),
-    Column(
-        "first_violation_ms",
-        "When that was, in simulated time.",
-        "sim.check",
-        "int64",
-        "ms",
-        "verdict",
-    ),
-    Column("violation_count", "All of them.", "sim.check", "int64", "violations", "verdict"),
+    _time("first_violation_ms", "When that was, in simulated time.", "sim.check"),
+    _verdict("violation_count", "All of them.", "sim.check", "int64", "violations"),
 )
 _TAIL = (
     Column(
@@ -131,28 +94,18 @@ _TAIL = (
         "sim.sweeps",
         "double",
         "ms",
-        always=True,
     ),
-    Column(
-        "error",
-        "The traceback of an exception.",
-        "sim.sweeps.work",
-        group="verdict",
-        counted="last line",
-    ),
-    Column(
-        "environment", "The plan's name for what the case is drawn from.", "the plan", always=True
-    ),
+    _verdict("error", "The traceback of an exception.", "sim.sweeps.work", counted="last line"),
+    Column("environment", "The plan's name for what the case is drawn from.", "the plan"),
     Column(
         "hunted",
         "Whether the case has a scripted hunt.",
         "tail_hunts of a mix",
         "bool",
-        always=True,
         counted="flag",
     ),
-    Column("cause", "Why the first violation happened.", "sim.explain.signature", group="verdict"),
-    Column("first_since_ms", _SINCE, "sim.explain.since", "int64", "ms", "verdict"),
+    _verdict("cause", "Why the first violation happened.", "sim.explain.signature"),
+    _time("first_since_ms", _SINCE, "sim.explain.since"),
 )
 RUN: Final = (
     *_HEAD,
@@ -165,7 +118,6 @@ RUN: Final = (
             one.unit,
             "costs" if name in COSTS else "counters",
             counted="sum",
-            compared=name in COSTS,
         )
         for name, one in COUNTER.items()
     ),
@@ -173,61 +125,61 @@ RUN: Final = (
 )
 """Of a run, in the order of the table; its violations follow as a list."""
 
-
-def _of_violation(
-    name: str, means: str, source: str, kind: str = "string", unit: str = ""
-) -> Column:
-    always = name in ("position", "invariant", "at_ms", "evidence", "family")
-    return Column(name, means, source, kind, unit, "a violation", always, table=VIOLATIONS)
-
-
+_violation = partial(Column, group="a violation", table=VIOLATIONS)
 VIOLATION: Final = (
-    _of_violation("position", "Its number in the run, from 0, as detected.", "sim.check", "int64"),
-    _of_violation("invariant", "What was violated.", "replog list invariants"),
-    _of_violation("at_ms", "When it was judged, in simulated time.", "sim.check", "int64", "ms"),
-    _of_violation("since_ms", _SINCE, "sim.explain.since", "int64", "ms"),
-    _of_violation("replica", "Where, if at one replica.", "sim.check"),
-    _of_violation("offset", "The offset it is about, if about one.", "sim.check", "int64"),
-    _of_violation("key", "The key it is about, if about one.", "sim.check"),
-    _of_violation(
-        "evidence", "What happened, as JSON: a template and its values.", "sim.sweeps.evidence"
+    _violation(
+        "position",
+        "Its number in the run, from 0, as detected.",
+        "sim.check",
+        "int64",
     ),
-    _of_violation("family", "What goes wrong for whoever uses the log.", "sim.check.families"),
-    _of_violation(
+    _violation("invariant", "What was violated.", "replog list invariants"),
+    _violation("at_ms", "When it was judged, in simulated time.", "sim.check", "int64", "ms"),
+    _violation("since_ms", _SINCE, "sim.explain.since", "int64", "ms"),
+    _violation("replica", "Where, if at one replica.", "sim.check"),
+    _violation("offset", "The offset it is about, if about one.", "sim.check", "int64"),
+    _violation("key", "The key it is about, if about one.", "sim.check"),
+    _violation(
+        "evidence",
+        "What happened, as JSON: a template and its values.",
+        "sim.sweeps.evidence",
+    ),
+    _violation(
+        "family",
+        "What goes wrong for whoever uses the log.",
+        "sim.check.families",
+    ),
+    _violation(
         "cause",
         "Why, of the first of each invariant and family in the run; null of the others.",
         "sim.explain.signature",
     ),
 )
 """Of a violation, as it is stored in the list of its run."""
-_RUN_ID = _of_violation("run_id", "The run it is of.", "runs", "int64")
-_SENTENCE = _of_violation(
+_RUN_ID = _violation("run_id", "The run it is of.", "runs", "int64")
+_SENTENCE = _violation(
     "sentence", "The same, as data frames have it made: not in the files.", "evidence"
 )
 
-
-def _of_summary(name: str, means: str, source: str, kind: str = "string", unit: str = "") -> Column:
-    return Column(name, means, source, kind, unit, "a count", table="summary.csv")
-
-
+_summary = partial(Column, group="a count", table="summary.csv")
 SUMMARY: Final = (
-    _of_summary("rule_set", "Label of the rule set.", "the plan"),
-    _of_summary(SWEPT, "One column for each rule that the plan varies.", "replog list rules", ""),
-    _of_summary(
+    _summary("rule_set", "Label of the rule set.", "the plan"),
+    _summary(SWEPT, "One column for each rule that the plan varies.", "replog list rules", ""),
+    _summary(
         "measure",
         "What is counted: a column of runs by its values; invariant, family or about (what the "
         "plan is about) of their violations; or total, of a counter.",
         "sim.sweeps.statistics",
     ),
-    _of_summary("name", "Of what is counted, such as an invariant.", "sim.sweeps.statistics"),
-    _of_summary("runs", "What the value is out of.", "sim.sweeps.statistics", "int64", "runs"),
-    _of_summary(
+    _summary("name", "Of what is counted, such as an invariant.", "sim.sweeps.statistics"),
+    _summary("runs", "What the value is out of.", "sim.sweeps.statistics", "int64", "runs"),
+    _summary(
         "value",
         "In how many runs; of a total, the sum over the runs that came to an end.",
         "sim.sweeps.statistics",
         "int64",
     ),
-    _of_summary("environment", "Its name; empty for all cases together.", "the plan"),
+    _summary("environment", "Its name; empty for all cases together.", "the plan"),
 )
 
 

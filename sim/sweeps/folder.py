@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
+from msgspec import to_builtins
 from pydantic import ValidationError
 
 from sim.errors import BadInput
@@ -55,7 +56,7 @@ def describe(sweep: Sweep, *, plan_file: str | None = None) -> dict[str, Any]:
         "plugins": list(in_use().modules),
         "count": sweep.count,
         "seed": sweep.seed,
-        "segments": [part._asdict() for part in sweep.parts],
+        "segments": to_builtins([*sweep.parts]),
         "runs": sweep.runs,
         "environments": [
             {
@@ -103,7 +104,7 @@ def check_folder(folder: Folder, sweep: Sweep, *, resume: bool) -> None:
     """
     label = folder.label
     try:
-        names = set(folder.entries())
+        names = {name for name in folder.entries() if not name.endswith(".draft")}
     except NotADirectoryError:
         raise BadInput(f"{label}: is a file; a sweep is written into a folder of its own") from None
     if PLAN_FILE not in names:
@@ -179,7 +180,7 @@ def write_plan(
             tell(f"{folder.label}/{PLAN_FILE}: is damaged; written anew")
         else:
             before = plan_content(folder)
-            if parts_in(before) == sweep.parts:
+            if parts_in(before) == [*sweep.parts]:
                 return
             plan_file = plan_file or before.get("plan_file")
             folder.remove(TALLIES_FILE)

@@ -32,7 +32,7 @@ from sim.scenario.generate.mix import Mix
 from sim.scenario.model import Within
 from sim.sweeps.environments import Environment, environments_of
 from sim.sweeps.plan_matrix import expanded
-from sim.sweeps.segments import Part, Segment, case_seed, in_order
+from sim.sweeps.segments import Part, case_seed, cases_of, in_order
 
 PRESET = "preset"
 FLAG_MARKS = ("magic", "flag")
@@ -217,7 +217,7 @@ class Sweep:
     """A plan with its seeds and counts fixed: the complete description of a table of runs."""
 
     plan: Plan
-    segments: tuple[Segment, ...]
+    parts: tuple[Part, ...]
     """A seed each with its cases, one after the other; mostly there is one."""
     rule_sets: tuple[RuleSet, ...]
     environments: tuple[Environment, ...]
@@ -225,17 +225,12 @@ class Sweep:
     @property
     def count(self) -> int:
         """Cases, not runs."""
-        return self.segments[-1].end
+        return cases_of(self.parts)
 
     @property
     def seed(self) -> int:
-        """Of the first segment."""
-        return self.segments[0].seed
-
-    @property
-    def parts(self) -> list[Part]:
-        """The segments without their places."""
-        return [segment.part for segment in self.segments]
+        """The first one."""
+        return self.parts[0].seed
 
     @property
     def swept(self) -> tuple[str, ...]:
@@ -273,7 +268,7 @@ class Sweep:
 
     def case_seed(self, case_id: int) -> int:
         """The seed of a case's scenario (`sim.sweeps.segments.case_seed`)."""
-        return case_seed(self.segments, len(self.environments), case_id)
+        return case_seed(self.parts, len(self.environments), case_id)
 
 
 def number_runs(plan: Plan, *, count: int | None = None, seed: int | None = None) -> Sweep:
@@ -290,7 +285,7 @@ def number_parts(plan: Plan, parts: Sequence[Part]) -> Sweep:
     environments = environments_of(plan.generate, plan.environments)
     return Sweep(
         plan=plan,
-        segments=in_order(parts, turns=len(environments)),
+        parts=in_order(parts, turns=len(environments)),
         rule_sets=_rule_sets(plan),
         environments=environments,
     )

@@ -127,18 +127,30 @@ def run_sweep(
         clear_errors(folder.label),
     ):
         wanted = partial(_wanted, folder, plan, count, seed, append=append)
+        tell = partial(_tell, console)
         wanted(resume=resume or not append)  # whether it is there already is asked below
         stack.enter_context(folder.lock(this_process()))
         started = time.perf_counter()
         sweep = wanted(resume=resume)  # somebody may have swept here meanwhile
         work = Work(sweep, open_case, in_use())
         with _engine(engine, work, folder, master=master, spark=spark) as chosen:
-            write_plan(folder, sweep, plan_file=plan_file, tell=partial(_tell, console))
-            rate = measure_rate(sweep, open_case=open_case)
-            going = _Going(chosen, work, folder, console, rate, partitions)
-            seconds, before, content = going.run(started)
-            cores = chosen.cores
-    missing = unjudged(content)
+            write_plan(folder, sweep, plan_file=plan_file, tell=tell)
+            rate, cores = measure_rate(sweep, open_case=open_case), chosen.cores
+            missing = not_in(chosen.there(tell), sweep.count)
+            before = sweep.runs - sum(map(len, missing)) * len(sweep.rule_sets)
+            folder.remove(TALLIES_FILE)
+            if missing:
+                chosen.warm_up()
+            ready = time.perf_counter()
+            if missing:
+                blocks = blocks_of(
+                    missing, sweep, runs_per_second=rate, cores=cores, blocks=partitions
+                )
+                _simulate(chosen, folder, sweep, [*blocks], before, console)
+            simulated = time.perf_counter()
+            found = chosen.count()
+            content = _written(folder, sweep, found)
+    without = unjudged(content)
     return SweepResult(
         out=out,
         engine=engine,
@@ -152,10 +164,10 @@ def run_sweep(
             }
             for entry in content["rule_sets"]
         },
-        errors=missing.errors,
-        unfinished=missing.unfinished,
-        reproduce=missing.first_run,
-        seconds=seconds,
+        errors=without.errors,
+        unfinished=without.unfinished,
+        reproduce=without.first_run,
+        seconds=Seconds(ready - started, simulated - ready, found.busy_ms / 1000),
     )
 
 
@@ -198,71 +210,41 @@ def _engine(
         yield SparkEngine(session, work, folder)
 
 
-@dataclass(frozen=True, slots=True)
-class _Going:
-    """A sweep under way, in a folder whose plan is written."""
+def _simulate(
+    engine: ProcessEngine | SparkEngine,
+    folder: Folder,
+    sweep: Sweep,
+    blocks: list[range],
+    before: int,
+    console: Console | None,
+) -> None:
+    done = 0
+    try:
+        with (
+            show_progress(console, total=sweep.runs, before=before) as report,
+            closing(engine.simulate(blocks)) as progress,
+        ):
+            for done in progress:
+                report(done)
+    except KeyboardInterrupt:
+        kept = f"{before + done:,} of {sweep.runs:,} runs are kept in {folder.label}"
+        line = f"interrupted: {kept}; the same command with --resume makes the others"
+        _tell(console, line)
+        raise
 
-    engine: ProcessEngine | SparkEngine
-    work: Work
-    folder: Folder
-    console: Console | None
-    rate: float
-    """Runs per second of one process."""
-    partitions: int | None
 
-    def run(self, started: float) -> tuple[Seconds, int, dict[str, Any]]:
-        """What took how long, how many runs were there before, and the tallies."""
-        sweep = self.work.sweep
-        missing = not_in(self.engine.there(partial(_tell, self.console)), sweep.count)
-        before = sweep.runs - sum(map(len, missing)) * len(sweep.rule_sets)
-        self.folder.remove(TALLIES_FILE)
-        if missing:
-            self.engine.warm_up()
-        ready = time.perf_counter()
-        if missing:
-            self._simulate(missing, before)
-        simulated = time.perf_counter()
-        found = self.engine.count()
-        content = self._written(found)
-        seconds = Seconds(
-            start=ready - started,
-            simulate=simulated - ready,
-            in_runs=found.busy_ms / 1000,
+def _written(folder: Folder, sweep: Sweep, found: Facts) -> dict[str, Any]:
+    """The statistics, once they are in the folder: then the sweep is finished."""
+    content = tallies(sweep, found)
+    there = sum(runs for key, runs in found.sums.items() if key[3:4] == ("verdict",))
+    if there != sweep.runs:
+        raise BadInput(
+            f"{folder.label}/{RUNS}: {there:,} of {sweep.runs:,} runs are there; do all "
+            "machines write to the same folder?"
         )
-        return seconds, before, content
-
-    def _simulate(self, missing: tuple[range, ...], before: int) -> None:
-        sweep, cores = self.work.sweep, self.engine.cores
-        blocks = blocks_of(
-            missing, sweep, runs_per_second=self.rate, cores=cores, blocks=self.partitions
-        )
-        done = 0
-        try:
-            with (
-                show_progress(self.console, total=sweep.runs, before=before) as report,
-                closing(self.engine.simulate(list(blocks))) as progress,
-            ):
-                for done in progress:
-                    report(done)
-        except KeyboardInterrupt:
-            kept = f"{before + done:,} of {sweep.runs:,} runs are kept in {self.folder.label}"
-            line = f"interrupted: {kept}; the same command with --resume makes the others"
-            _tell(self.console, line)
-            raise
-
-    def _written(self, found: Facts) -> dict[str, Any]:
-        """The statistics, once they are in the folder: then the sweep is finished."""
-        sweep = self.work.sweep
-        content = tallies(sweep, found)
-        there = sum(runs for key, runs in found.sums.items() if key[3:4] == ("verdict",))
-        if there != sweep.runs:
-            raise BadInput(
-                f"{self.folder.label}/{RUNS}: {there:,} of {sweep.runs:,} runs are there; do all "
-                "machines write to the same folder?"
-            )
-        self.folder.write(SUMMARY_FILE, summary_csv(sweep, content).encode())
-        self.folder.write(TALLIES_FILE, as_json(content).encode())
-        return content
+    folder.write(SUMMARY_FILE, summary_csv(sweep, content).encode())
+    folder.write(TALLIES_FILE, as_json(content).encode())
+    return content
 
 
 def _tell(console: Console | None, line: str) -> None:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Protocol
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, Task, TextColumn, TimeRemainingColumn
@@ -17,11 +17,8 @@ BAR_PER_SECOND = 2
 """How often the bar is drawn: that takes time which the simulations could use."""
 
 
-class Reporter(Protocol):
-    """Takes the number of runs done so far; it never goes back."""
-
-    def __call__(self, done: int) -> None:
-        """Show that so many runs are done."""
+Reporter = Callable[[int], None]
+"""Takes the number of runs done so far; it never goes back."""
 
 
 class _Rate(Column):
@@ -43,46 +40,33 @@ def show_progress(console: Console | None, *, total: int, before: int = 0) -> It
     if console is None:
         yield lambda done: None
     elif console.is_terminal:
-        with _bar(console) as bar:
+        columns = (
+            BarColumn(),
+            TextColumn("{task.completed:,.0f} of {task.total:,.0f} runs"),
+            _Rate(),
+            TimeRemainingColumn(),
+        )
+        with Progress(*columns, console=console, refresh_per_second=BAR_PER_SECOND) as bar:
             task = bar.add_task("runs", total=total, completed=before, before=before)
             yield lambda done: bar.update(task, completed=before + done)
     else:
-        yield _Lines(console, total=total, before=before)
+        yield _lines(console, total, before)
 
 
-def _bar(console: Console) -> Progress:
-    count = TextColumn("{task.completed:,.0f} of {task.total:,.0f} runs")
-    return Progress(
-        BarColumn(),
-        count,
-        _Rate(),
-        TimeRemainingColumn(),
-        console=console,
-        refresh_per_second=BAR_PER_SECOND,
-    )
-
-
-class _Lines:
+def _lines(console: Console, total: int, before: int) -> Reporter:
     """Progress for a log file: one plain line every ten seconds and one at the end."""
+    started = told = time.monotonic()
 
-    def __init__(self, console: Console, *, total: int, before: int) -> None:
-        self._console = console
-        self._total = total
-        self._before = before
-        self._started = time.monotonic()
-        self._last = self._started
-        self._finished = False
-
-    def __call__(self, done: int) -> None:
-        now = time.monotonic()
-        all_done = self._before + done
-        finished = all_done >= self._total
-        if self._finished or (not finished and now - self._last < LINE_EVERY_SECONDS):
+    def report(done: int) -> None:
+        nonlocal told
+        now, left = time.monotonic(), total - before - done
+        if told == math.inf or (left > 0 and now - told < LINE_EVERY_SECONDS):
             return
-        self._last = now
-        self._finished = finished
-        rate = done / max(now - self._started, 1e-6)
-        line = f"{all_done:,} of {self._total:,} runs, {rate:,.0f} runs/s"
-        if not finished and rate > 0:
-            line += f", {(self._total - all_done) / rate:,.0f} s left"
-        self._console.print(line, highlight=False, soft_wrap=True)
+        told = now if left > 0 else math.inf
+        rate = done / max(now - started, 1e-6)
+        line = f"{before + done:,} of {total:,} runs, {rate:,.0f} runs/s"
+        if left > 0 and rate > 0:
+            line += f", {left / rate:,.0f} s left"
+        console.print(line, highlight=False, soft_wrap=True)
+
+    return report

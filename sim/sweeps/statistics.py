@@ -12,9 +12,9 @@ import csv
 import heapq
 import io
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import combinations
+from itertools import combinations, product
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -143,202 +143,172 @@ def _chunks(batches: Iterable[pa.RecordBatch], size: int) -> Iterator[pa.Table]:
         yield pa.Table.from_batches(waiting)
 
 
+class _Runs(NamedTuple):
+    """Some rows: whole cases, each with its runs in order of their rule sets."""
+
+    rows: pa.Table
+    size: int
+    """How many rule sets there are."""
+    run_ids: _Numbers
+    environments: _Numbers
+    """The number of each run's environment."""
+    judged: _Flags
+
+    def grid(self, values: Any) -> Any:
+        """Values of the rows as an array of cases by rule sets."""
+        return np.asarray(values).reshape(-1, self.size)
+
+
 def facts_in(sweep: Sweep, rows: pa.Table) -> Facts:
     """What some rows add up to: whole cases, each with its runs in order of their rule sets."""
-    return _Counting(sweep, rows.combine_chunks()).facts()
+    rows, size = rows.combine_chunks(), len(sweep.rule_sets)
+    run_ids = rows.column("run_id").to_numpy()
+    if (run_ids % size).tolist() != [*range(size)] * (len(run_ids) // size):
+        raise BadInput(f"a case without one of its {size} runs")
+    judged = pc.is_in(rows.column("verdict"), pa.array(JUDGED)).to_numpy()
+    runs = _Runs(rows, size, run_ids, run_ids // size % len(sweep.environments), judged)
+    found = Facts(busy_ms=pc.sum(rows.column("wall_ms")).as_py() or 0.0)
+    violations = _violations(rows)
+    violated = _violated(runs, violations, sweep.plan.about)
+    _count_seen(found, runs, pa.concat_tables([*_words(rows), violated]))
+    _count_disagreeing(found, runs, violated)
+    _count_sums(found, runs)
+    _count_first(found, runs, violations)
+    return found
 
 
-class _Found(NamedTuple):
-    """A violation; `row` is the place of its run among the rows."""
-
-    row: int
-    position: int
-    invariant: str
-    at_ms: int
-    evidence: str
-    family: str
+def _named(places: Any, measure: str, names: Any) -> pa.Table:
+    """What was seen: the place of a run among the rows, the measure, and a name."""
+    measures = pa.array([measure] * len(places), pa.string())
+    columns = [pa.array(places, pa.int64()), measures, pc.cast(names, pa.string())]
+    return pa.Table.from_arrays(columns, ["place", "measure", "name"])
 
 
-class _Counting:
-    """Counts some rows, a column at a time; as arrays they are cases by rule sets."""
-
-    def __init__(self, sweep: Sweep, rows: pa.Table) -> None:
-        self._sweep, self._rows = sweep, rows
-        self._size, self._turns = len(sweep.rule_sets), len(sweep.environments)
-        self._found = Facts()
-        run_ids = rows.column("run_id").to_numpy()
-        if len(run_ids) % self._size or (run_ids % self._size).tolist() != [*range(self._size)] * (
-            len(run_ids) // self._size
-        ):
-            raise BadInput(f"a case without one of its {self._size} runs")
-        self._run_ids = run_ids.reshape(-1, self._size)
-        self._environment = self._run_ids[:, 0] // self._size % self._turns
-        verdicts = pc.index_in(rows.column("verdict"), pa.array(VERDICTS)).to_numpy()
-        self._verdicts = verdicts.reshape(-1, self._size)
-        self._judged = self._verdicts < len(JUDGED)
-        self._ended = self._array(pc.is_valid(rows.column("digest")))
-
-    def facts(self) -> Facts:
-        """All that there is to count."""
-        self._count_columns()
-        self._count_sums()
-        self._count_violations()
-        self._found.busy_ms = pc.sum(self._rows.column("wall_ms")).as_py() or 0.0
-        return self._found
-
-    def _array(self, column: Any) -> Any:
-        return np.asarray(column).reshape(-1, self._size)
-
-    def _see(self, measure: str, name: str, seen: _Flags) -> None:
-        """Something was seen in some runs."""
-        for environment in range(self._turns):
-            here = seen & (self._environment == environment)[:, None]
-            for rule_set in np.flatnonzero(here.any(axis=0)).tolist():
-                key = (environment, "seen", rule_set, measure, name)
-                self._found.sums[key] += int(here[:, rule_set].sum())
-                self._found.lower(key, int(self._run_ids[here[:, rule_set], rule_set].min()))
-
-    def _count_columns(self) -> None:
-        """Names by column, in a table of one row for each name that a run has."""
-        for one in _COUNTED:
-            column = self._rows.column(one.name)
-            if one.counted == "flag":
-                column = pc.if_else(column, one.name, None)
-            elif one.counted == "last line":
-                texts = (text and text.strip().split("\n")[-1] for text in column.to_pylist())
-                column = pa.chunked_array([pa.array(texts, pa.string())])
-            words = pc.split_pattern(column, " ") if one.counted == "words" else None
-            values = column if words is None else pc.list_flatten(words)
-            places = None if words is None else pc.list_parent_indices(words).to_numpy()
-            coded = pc.dictionary_encode(values).combine_chunks()
-            codes = coded.indices.fill_null(-1).to_numpy(zero_copy_only=False)
-            for code, name in enumerate(coded.dictionary.to_pylist()):
-                if name:
-                    seen = np.zeros(self._rows.num_rows, np.bool_)
-                    at = np.flatnonzero(codes == code)
-                    seen[at if places is None else places[at]] = True
-                    self._see(one.name, name, seen.reshape(-1, self._size))
-
-    def _count_sums(self) -> None:
-        """Sums of counters over runs that ended; of costs also of squares, and of differences."""
-        counters = np.stack(
-            [self._rows.column(name).fill_null(0).to_numpy() for name in COUNTERS], axis=-1
-        ).reshape(-1, self._size, len(COUNTERS))
-        costs = counters[:, :, [COUNTERS.index(cost) for cost in COSTS]]
-        weather = self._array(
-            pc.dictionary_encode(self._rows.column("weather"))
-            .combine_chunks()
-            .indices.fill_null(-1)
-        )
-        for environment in range(self._turns):
-            here = self._environment == environment
-            for place in range(self._size):
-                ended = here & self._ended[:, place]
-                self._add((environment, "ended", place), int(ended.sum()))
-                self._add_all(
-                    (environment, "total", place), COUNTERS, _sums(counters[ended, place])
-                )
-                self._add_all((environment, "square", place), COSTS, _squares(costs[ended, place]))
-            for left, right in combinations(range(self._size), 2):
-                self._count_pair(environment, here, left, right, costs, weather)
-
-    def _count_pair(
-        self,
-        environment: int,
-        here: _Flags,
-        left: int,
-        right: int,
-        costs: _Numbers,
-        weather: _Numbers,
-    ) -> None:
-        both = self._verdicts[here][:, [left, right]]
-        for (one, other), cases in Counter(map(tuple, both.tolist())).items():
-            name = f"{VERDICTS[one]}/{VERDICTS[other]}"
-            self._add((environment, "verdicts", left, right, name), cases)
-        ended = here & self._ended[:, left] & self._ended[:, right]
-        self._add((environment, "both ended", left, right), int(ended.sum()))
-        apart = int((weather[ended, left] != weather[ended, right]).sum())
-        self._add((environment, "other weather", left, right), apart)
-        more = costs[ended, right] - costs[ended, left]
-        self._add_all((environment, "difference", left, right), COSTS, _sums(more))
-        self._add_all((environment, "squared difference", left, right), COSTS, _squares(more))
-
-    def _add(self, key: Key, number: int) -> None:
-        if number:
-            self._found.sums[key] += number
-
-    def _add_all(self, key: Key, names: Iterable[str], numbers: Iterable[int]) -> None:
-        for name, number in zip(names, numbers, strict=True):
-            self._add((*key, name), number)
-
-    def _violations(self) -> Iterator[_Found]:
-        """Every violation, with the place of its run among the rows."""
-        nested = self._rows.column(VIOLATIONS)
-        found = pc.list_flatten(nested)
-        columns = [pc.struct_field(found, name).to_pylist() for name in _Found._fields[1:]]
-        return map(_Found, pc.list_parent_indices(nested).to_pylist(), *columns)
-
-    def _count_violations(self) -> None:
-        seen: dict[tuple[str, str], _Flags] = {}
-        firsts: dict[int, str] = {}
-        about = set(self._sweep.plan.about)
-        for one in self._violations():
-            case, place = divmod(one.row, self._size)
-            named = [("invariant", one.invariant), ("family", one.family)]
-            named += [("about", ANY)] if about & {one.invariant, one.family} else []
-            for key in named:
-                if key not in seen:
-                    seen[key] = np.zeros(self._run_ids.shape, np.bool_)
-                seen[key][case, place] = True
-            environment, run_id = int(self._environment[case]), int(self._run_ids[case, place])
-            when = (one.at_ms, run_id, one.position, one.evidence)
-            self._found.lower((environment, "earliest", place, one.invariant), when)
-            firsts.setdefault(one.row, one.evidence)
-        for (measure, name), runs in sorted(seen.items()):
-            self._see(measure, name, runs if measure == "invariant" else runs & self._judged)
-            self._compare(measure, name, runs & self._judged)
-        self._count_shortest(firsts)
-
-    def _count_shortest(self, firsts: dict[int, str]) -> None:
-        """`firsts`: row of a violating run -> the evidence of its first violation."""
-        rows = self._rows.select(SHORTEST_COLUMNS).take(pa.array(list(firsts), pa.int64()))
-        for (row, evidence), run in zip(firsts.items(), rows.to_pylist(), strict=True):
-            case, place = divmod(row, self._size)
-            key = (int(self._environment[case]), place)
-            self._found.shorten(key, [(*run.values(), evidence)])
-
-    def _compare(self, measure: str, name: str, violated: _Flags) -> None:
-        """Of each ordered pair of rule sets: cases in which one violated it, and both did."""
-        for environment in range(self._turns):
-            here = self._environment == environment
-            ours, judged = violated[here].astype(np.int64), self._judged[here].astype(np.int64)
-            faced, both = ours.T @ judged, ours.T @ ours
-            for one, other in zip(*map(np.ndarray.tolist, np.nonzero(faced)), strict=True):
-                if one != other:
-                    alone = int(faced[one, other] - both[one, other])
-                    key = (environment, "alone", one, other, measure, name)
-                    self._found.sums[key] += alone  # 0 says that it was compared
-                    self._add(
-                        (environment, "both", one, other, measure, name), int(both[one, other])
-                    )
+def _words(rows: pa.Table) -> Iterator[pa.Table]:
+    """The names that stand in the columns of runs."""
+    for one in _COUNTED:
+        column = rows.column(one.name).combine_chunks()
+        places = np.arange(len(column))
+        if one.counted == "flag":
+            column = pc.if_else(column, one.name, None)
+        elif one.counted == "last line":
+            texts = [text and text.strip().split("\n")[-1] for text in column.to_pylist()]
+            column = pa.array(texts, pa.string())
+        elif one.counted == "words":
+            words = pc.split_pattern(column, " ")
+            places, column = pc.list_parent_indices(words).to_numpy(), pc.list_flatten(words)
+        yield _named(places, one.name, column)
 
 
-def _sums(values: _Numbers) -> list[int]:
-    """Of each column, exactly: 64 bits do not hold each."""
-    if _most(values) * len(values) < 2**63:
-        return list(map(int, values.sum(axis=0)))
-    return [sum(column) for column in values.T.tolist()]
+def _violations(rows: pa.Table) -> pa.Table:
+    """Every violation, with the place of its run among the rows."""
+    nested = rows.column(VIOLATIONS)
+    found = pc.list_flatten(nested)
+    names = ("position", "invariant", "at_ms", "evidence", "family")
+    columns = [pc.list_parent_indices(nested), *(pc.struct_field(found, one) for one in names)]
+    return pa.Table.from_arrays(columns, ["place", *names])
 
 
-def _squares(values: _Numbers) -> list[int]:
-    """Sums of the squares of each column, exactly."""
-    if _most(values) ** 2 * len(values) < 2**63:
-        return list(map(int, (values * values).sum(axis=0)))
-    return [sum(one * one for one in column) for column in values.T.tolist()]
+def _violated(runs: _Runs, violations: pa.Table, about: Sequence[str]) -> pa.Table:
+    """The names that were violated; families, and what the plan is about, by judged runs alone."""
+    judged = violations.filter(pa.array(runs.judged[violations.column("place").to_numpy()]))
+    wanted = pa.array(about, pa.string())
+    hit = pc.or_(*(pc.is_in(judged.column(one), wanted) for one in ("invariant", "family")))
+    meant = judged.filter(hit)
+    parts = [
+        _named(violations.column("place"), "invariant", violations.column("invariant")),
+        _named(judged.column("place"), "family", judged.column("family")),
+        _named(meant.column("place"), "about", pa.array([ANY] * meant.num_rows)),
+    ]
+    return pa.concat_tables(parts).group_by(["place", "measure", "name"]).aggregate([])
 
 
-def _most(values: _Numbers) -> int:
-    return int(np.abs(values).max(initial=0))
+def _count_seen(found: Facts, runs: _Runs, seen: pa.Table) -> None:
+    """In how many runs each name was seen, and the first of them."""
+    named = seen.filter(pc.greater(pc.utf8_length(seen.column("name")), 0))
+    each = named.group_by(["place", "measure", "name"]).aggregate([])
+    places = each.column("place").to_numpy()
+    for name, values in (
+        ("environment", runs.environments),
+        ("rule_set", runs.run_ids % runs.size),
+        ("run_id", runs.run_ids),
+    ):
+        each = each.append_column(name, pa.array(values[places]))
+    cells = each.group_by(["environment", "rule_set", "measure", "name"])
+    for *cell, first, count in _rows_of(cells.aggregate([("run_id", "min"), ([], "count_all")])):
+        key = (cell[0], "seen", *cell[1:])
+        found.sums[key] += count
+        found.lower(key, first)
+
+
+def _rows_of(table: pa.Table) -> Iterator[tuple[Any, ...]]:
+    return zip(*(column.to_pylist() for column in table.columns), strict=True)
+
+
+def _count_disagreeing(found: Facts, runs: _Runs, violated: pa.Table) -> None:
+    """Of each ordered pair of rule sets: judged cases in which one violated it, and both did."""
+    judged = runs.grid(runs.judged)
+    places_of: dict[Key, list[int]] = {}
+    for place, measure, name in _rows_of(violated):
+        if runs.judged[place]:
+            case, rule_set = divmod(place, runs.size)
+            places_of.setdefault((case, measure, name), []).append(rule_set)
+    for (case, *named), places in places_of.items():
+        environment = int(runs.environments[case * runs.size])
+        for one, other in product(places, np.flatnonzero(judged[case]).tolist()):
+            if one != other:
+                alone = other not in places
+                found.sums[(environment, "alone", one, other, *named)] += alone  # 0: compared
+                found.sums[(environment, "both", one, other, *named)] += not alone
+
+
+def _count_sums(found: Facts, runs: _Runs) -> None:
+    """Sums of counters over runs that ended; of costs also of squares, and of differences."""
+    columns = [runs.rows.column(name).fill_null(0).to_numpy() for name in COUNTERS]
+    counters = np.stack(columns, axis=-1).reshape(-1, runs.size, len(COUNTERS))
+    costs = counters[:, :, [COUNTERS.index(cost) for cost in COSTS]]
+    ended = runs.grid(pc.is_valid(runs.rows.column("digest")))
+    verdicts = runs.grid(runs.rows.column("verdict"))
+    weather = runs.grid(runs.rows.column("weather").to_pylist())
+    environments = runs.grid(runs.environments)[:, 0]
+    for environment in np.unique(environments).tolist():
+        here = environments == environment
+        for place in range(runs.size):
+            those = here & ended[:, place]
+            found.sums[environment, "ended", place] += int(those.sum())
+            _add(found, (environment, "total", place), COUNTERS, counters[those, place])
+            _add(found, (environment, "square", place), COSTS, costs[those, place], power=2)
+        for left, right in combinations(range(runs.size), 2):
+            pair = (left, right)
+            for both in map("/".join, verdicts[here][:, pair].tolist()):
+                found.sums[(environment, "verdicts", *pair, both)] += 1
+            those = here & ended[:, left] & ended[:, right]
+            apart = (weather[those, left] != weather[those, right]).sum()
+            found.sums[(environment, "both ended", *pair)] += int(those.sum())
+            found.sums[(environment, "other weather", *pair)] += int(apart)
+            more = costs[those, right] - costs[those, left]
+            _add(found, (environment, "difference", *pair), COSTS, more)
+            _add(found, (environment, "squared difference", *pair), COSTS, more, power=2)
+
+
+def _add(found: Facts, key: Key, names: Sequence[str], values: _Numbers, power: int = 1) -> None:
+    """Sums of powers of each column; as Python's own numbers, since 64 bits do not hold each."""
+    sums = (values.astype(object) ** power).sum(axis=0)
+    found.sums.update({(*key, name): total for name, total in zip(names, sums, strict=True)})
+
+
+def _count_first(found: Facts, runs: _Runs, violations: pa.Table) -> None:
+    """The earliest violation of each invariant, and the runs that fail earliest."""
+    firsts: dict[int, str] = {}
+    for place, position, invariant, at_ms, evidence, _family in _rows_of(violations):
+        when = (at_ms, int(runs.run_ids[place]), position, evidence)
+        key = (int(runs.environments[place]), "earliest", place % runs.size, invariant)
+        found.lower(key, when)
+        firsts.setdefault(place, evidence)
+    rows = runs.rows.select(SHORTEST_COLUMNS).take(pa.array(list(firsts), pa.int64()))
+    for (place, evidence), run in zip(firsts.items(), _rows_of(rows), strict=True):
+        cell = (int(runs.environments[place]), place % runs.size)
+        found.shorten(cell, [(*run, evidence)])
 
 
 def tallies(sweep: Sweep, facts: Facts) -> dict[str, Any]:
@@ -376,7 +346,7 @@ def _table(sweep: Sweep, facts: Facts, cases: int) -> dict[str, Any]:
 
 def _rule_set(facts: Facts, index: int) -> dict[str, Any]:
     return {
-        "counts": {measure: _named(facts, index, measure) for measure in MEASURES},
+        "counts": {measure: _names(facts, index, measure) for measure in MEASURES},
         "ended": facts.sums["ended", index],
         "totals": {name: facts.sums["total", index, name] for name in COUNTERS},
         "squares": {cost: facts.sums["square", index, cost] for cost in COSTS},
@@ -404,7 +374,7 @@ def _rule_set(facts: Facts, index: int) -> dict[str, Any]:
     }
 
 
-def _named(facts: Facts, index: int, measure: str) -> dict[str, dict[str, int | None]]:
+def _names(facts: Facts, index: int, measure: str) -> dict[str, dict[str, int | None]]:
     """The most frequent names of a measure: in how many runs, and the first of them."""
     found = [
         (-runs, key[3], facts.least[key])

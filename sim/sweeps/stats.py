@@ -8,6 +8,7 @@ and only if the test of that difference has p below 0.05.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -48,6 +49,7 @@ def mcnemar_exact(only_left: int, only_right: int) -> float:
     return float(stats.binomtest(only_left, only_left + only_right, 0.5).pvalue)
 
 
+@lru_cache(maxsize=1 << 14)
 def paired_difference(only_left: int, only_right: int, pairs: int) -> Interval:
     """The interval of (rate left - rate right) for paired proportions, in [-1, 1].
 

@@ -18,13 +18,12 @@ import pyarrow.parquet as pq
 
 from sim.errors import BadInput
 from sim.sweeps.blocks import not_in
-from sim.sweeps.columns import RUN, VIOLATION, VIOLATIONS, VIOLATIONS_SCHEMA, table_schema
+from sim.sweeps.columns import VIOLATION, VIOLATIONS, VIOLATIONS_SCHEMA, table_schema
 from sim.sweeps.folder import RUNS, TALLIES_FILE, clear_errors, plan_content
-from sim.sweeps.segments import Segment, case_seed, in_order, parts_in
-from sim.sweeps.shapes import VERDICTS
+from sim.sweeps.segments import Part, case_seed, cases_of, in_order, parts_in
 from sim.sweeps.storage import LocalFolder
 
-NUMBERS: Final = ("run_id", "case_id", "rule_set", "seed")
+NUMBERS: Final = ("run_id", "seed")
 """What says which runs there are."""
 BATCH_ROWS = 2_048
 
@@ -54,12 +53,12 @@ class Shape:
 
     Attributes:
         swept: Of each rule set the swept rules with their values.
-        segments: Its seeds with their cases.
+        parts: Its seeds with their cases.
         turns: How many environments take turns.
     """
 
     swept: tuple[dict[str, Any], ...]
-    segments: tuple[Segment, ...]
+    parts: tuple[Part, ...]
     turns: int
 
     @property
@@ -68,9 +67,14 @@ class Shape:
         return len(self.swept)
 
     @property
+    def cases(self) -> int:
+        """How many there are; they are numbered from 0."""
+        return cases_of(self.parts)
+
+    @property
     def runs(self) -> int:
         """How many there are; they are numbered from 0."""
-        return self.segments[-1].end * self.rule_sets
+        return self.cases * self.rule_sets
 
     @property
     def schema(self) -> pa.Schema:
@@ -94,22 +98,18 @@ def cases_in(shape: Shape, batches: Iterable[pa.RecordBatch]) -> list[range]:
     rows = pa.Table.from_batches(batches, pa.schema([(name, pa.int64()) for name in NUMBERS]))
     if any(rows.column(name).null_count for name in NUMBERS):
         raise ValueError(f"a row without one of {', '.join(NUMBERS)}")
-    run_ids, case_ids, places, seeds = (as_numpy(rows.column(name)) for name in NUMBERS)
+    run_ids, seeds = (as_numpy(rows.column(name)) for name in NUMBERS)
     size = shape.rule_sets
-    wrong = np.flatnonzero((run_ids // size != case_ids) | (run_ids % size != places))
-    if len(wrong):
-        raise ValueError(f"run {run_ids[wrong[0]]}: another case or rule set than its number's")
-    cases = case_ids[::size]
-    wrong = np.flatnonzero(
-        run_ids != (cases[:, None] * size + np.arange(size)).flat[: len(run_ids)]
-    )
-    if len(wrong) or len(run_ids) % size:
-        first = case_ids[wrong[0] if len(wrong) else -1]
+    cases = run_ids[::size] // size
+    whole = (cases[:, None] * size + np.arange(size)).ravel()
+    wrong = np.flatnonzero(run_ids != whole[: len(run_ids)])
+    if len(wrong) or len(run_ids) != len(whole):
+        first = cases[wrong[0] // size if len(wrong) else -1]
         raise ValueError(f"case {first} is not whole, or holds a run twice")
     for case_id, seed in zip(cases.tolist(), seeds[::size].tolist(), strict=True):
-        if not 0 <= case_id < shape.segments[-1].end:
+        if not 0 <= case_id < shape.cases:
             raise ValueError(f"case {case_id} is none of the sweep's")
-        if seed != case_seed(shape.segments, shape.turns, case_id):
+        if seed != case_seed(shape.parts, shape.turns, case_id):
             raise ValueError(f"case {case_id} is of another sweep, by its seed")
     parts = np.split(cases, np.flatnonzero(np.diff(cases) != 1) + 1)
     return [range(int(one[0]), int(one[-1]) + 1) for one in parts if len(one)]
@@ -150,7 +150,7 @@ class State:
     def missing(self) -> tuple[range, ...]:
         """The cases that are in no block."""
         there = (cases for one in self.blocks for cases in one.cases)
-        return not_in(there, self.shape.segments[-1].end)
+        return not_in(there, self.shape.cases)
 
     def batches(self, columns: Collection[str]) -> Iterator[pa.RecordBatch]:
         """Some columns, in small batches, in order of `run_id`. Raises BadInput for damage."""
@@ -276,22 +276,10 @@ def rows_in(
             for batch in file.iter_batches(batch_size=BATCH_ROWS, columns=list(columns)):
                 rows = batch.select(list(columns)).cast(wanted)
                 rows.validate(full=True)
-                _check_rows(rows)
                 yield rows
     except (pa.ArrowException, KeyError, OSError, MemoryError, UnicodeError) as error:
         words = " ".join(str(error).split()) or type(error).__name__
         raise ValueError(f"cannot be read as Parquet: {words:.200}") from None
-
-
-def _check_rows(batch: pa.RecordBatch) -> None:
-    for one in RUN:
-        if one.always and one.name in batch.schema.names and batch.column(one.name).null_count:
-            raise ValueError(f"a row without {one.name}")
-    if "verdict" in batch.schema.names:
-        unknown = pc.unique(batch.column("verdict")).to_pylist()
-        wrong = [one for one in unknown if one not in VERDICTS]
-        if wrong:
-            raise ValueError(f"verdict {wrong[0]!r:.60} (there are {', '.join(VERDICTS)})")
 
 
 def damaged(out: Path | str, found: Damage, others: int = 0) -> BadInput:

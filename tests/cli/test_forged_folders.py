@@ -30,7 +30,6 @@ READERS = {
     "the plan in plan.json": [READ[0], READ[1], READ[2], *READ[6:9]],
     "tallies.json": [READ[0], *READ[3:6]],
     "runs": [READ[1], READ[2], READ[4]],
-    "verdicts of runs": [READ[2]],
 }
 """Who looks at what."""
 
@@ -97,10 +96,6 @@ FORGED: dict[str, dict[str, Forge]] = {
         "a run that is none": column("run_id", first(10**18)),
         "every run twice": rows(lambda table: pa.concat_tables([table, table])),
         "a column twice": rows(lambda table: table.append_column("seed", table.column("seed"))),
-    },
-    "verdicts of runs": {
-        "none that there is": column("verdict", lambda table: ["innocent"] * table.num_rows),
-        "a case of others": column("case_id", first(5)),
     },
 }
 

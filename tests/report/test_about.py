@@ -8,9 +8,9 @@ import pytest
 
 from sim.check.families import DELETED_KEY_RETURNS, LATE_WRITE, LOG_DIVERGENCE, NO_FAMILY
 from sim.report import comparison_table, write_report
-from sim.report.about import about_pairs
 from sim.report.conditions import conditions_of
-from sim.report.families import families_of
+from sim.report.pairs import about_pairs
+from sim.report.shares import families_of
 from sim.report.sweep_folder import read_folder
 from tests.report.folders import entry, pair, rule_set, write_folder
 
@@ -89,25 +89,24 @@ def test_what_the_cases_are_is_said_once_for_all_tables(out: Path) -> None:
 
 
 def test_families_are_counted_per_run_and_per_chance_and_all_are_listed(out: Path) -> None:
-    found = {one.name: one for one in families_of(read_folder(out).environments[1])}
+    found = {one["name"]: one["shares"] for one in families_of(read_folder(out).environments[1])}
 
     divergence = found[LOG_DIVERGENCE]
-    assert divergence.invariants == ("no-offset-reuse",)
-    assert [share.text for share in divergence.shares] == ["9 (4.20 to 16.4 %)", "0 (0 to 3.62 %)"]
-    assert divergence.shares[0].per_chance == ("22.5 per 1,000 leader changes",)
-    assert divergence.shares[1].per_chance == ()
-    assert found[LATE_WRITE].shares[0].per_chance == ()  # no tombstone was removed
+    assert [share.text for share in divergence] == ["9 (4.20 to 16.4 %)", "0 (0 to 3.62 %)"]
+    assert divergence[0].per_chance == ("22.5 per 1,000 leader changes",)
+    assert divergence[1].per_chance == ()
+    assert found[LATE_WRITE][0].per_chance == ()  # no tombstone was removed
     assert {DELETED_KEY_RETURNS, NO_FAMILY} <= set(found)
 
 
 def test_rule_sets_are_compared_by_what_the_plan_is_about(out: Path) -> None:
     (found,) = about_pairs(read_folder(out).environments[1])
 
-    assert (found.left, found.right) == ("none", "empty_batch")
-    assert (found.both, found.only_left, found.only_right) == (0, 9, 0)
-    assert found.difference == 0.09
-    assert found.interval.low > 0
-    assert found.adjusted_p == pytest.approx(2 / 2**9)
+    assert (found["left"], found["right"]) == ("none", "empty_batch")
+    assert (found["both"], found["only_left"], found["only_right"]) == (0, 9, 0)
+    assert found["difference"] == 0.09
+    assert found["interval"].low > 0
+    assert found["adjusted_p"] == pytest.approx(2 / 2**9)
 
 
 def test_terminal_and_document_have_each_environment_beside_all_cases(out: Path) -> None:

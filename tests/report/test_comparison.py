@@ -7,7 +7,9 @@ import pytest
 
 from sim.errors import BadInput
 from sim.report import comparison_table, read_folder
-from sim.report.comparison import compare
+from sim.report.costs import costs_of
+from sim.report.pairs import pairs_of
+from sim.report.shares import rate_of
 from tests.report.folders import both_fixes, entry, pair, rule_set, write_folder
 
 
@@ -17,38 +19,43 @@ def both(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_a_rate_is_out_of_the_runs_that_were_judged_and_never_a_bare_zero(both: Path) -> None:
-    none, empty_batch, _ = compare(read_folder(both)).rates
+    none, empty_batch, _ = map(rate_of, read_folder(both).tallies["rule_sets"])
 
-    assert (none.violated, none.judged, none.rate) == (120, 998, 120 / 998)
-    assert none.exact is not None
-    assert none.exact.low < 120 / 998 < none.exact.high
-    assert empty_batch.exact == pytest.approx((0, 0.003689), abs=1e-6)
-    assert empty_batch.text == "none of 998 runs (0 to 0.37 %)"
+    assert (none.runs, none.judged, none.rate) == (120, 998, 120 / 998)
+    assert none.interval is not None
+    assert none.interval.low < 120 / 998 < none.interval.high
+    assert empty_batch.interval == pytest.approx((0, 0.003689), abs=1e-6)
+    assert empty_batch.rate_text == "none of 998 runs (0 to 0.37 %)"
     assert empty_batch.share_text == "none (0 to 0.37 %)"
 
 
 def test_the_pair_asked_for_comes_first_and_others_are_corrected_for_being_many(both: Path) -> None:
-    first, *others = compare(read_folder(both)).pairs
+    first, *others = pairs_of(read_folder(both))
 
-    assert [(one.left, one.right, one.headline) for one in (first, *others)] == [
+    assert [(one["left"], one["right"], one["headline"]) for one in (first, *others)] == [
         ("leo_retention", "empty_batch", True),
         ("none", "empty_batch", False),
         ("none", "leo_retention", False),
     ]
-    assert (first.both, first.only_left, first.only_right, first.neither) == (0, 7, 0, 991)
-    assert first.left_out == 2
-    assert first.difference == 7 / 998
-    assert first.p == first.adjusted_p == pytest.approx(2 / 2**7)
-    assert [(one.invariant, one.only_left, one.only_right) for one in first.invariants] == [
+    assert [first[name] for name in ("both", "only_left", "only_right", "neither")] == [
+        0,
+        7,
+        0,
+        991,
+    ]
+    assert first["left_out"] == 2
+    assert first["difference"] == 7 / 998
+    assert first["p"] == first["adjusted_p"] == pytest.approx(2 / 2**7)
+    assert [(o["invariant"], o["only_left"], o["only_right"]) for o in first["invariants"]] == [
         ("no-offset-reuse", 7, 0),
         ("log-matching", 1, 0),
     ]
-    assert [one.adjusted_p for one in first.invariants] == pytest.approx([2 * 2 / 2**7, 1])
-    assert sorted(one.adjusted_p / one.p for one in others) == pytest.approx([1, 2])
+    assert [one["adjusted_p"] for one in first["invariants"]] == pytest.approx([2 * 2 / 2**7, 1])
+    assert sorted(one["adjusted_p"] / one["p"] for one in others) == pytest.approx([1, 2])
 
 
 def test_costs_are_compared_with_the_same_cases_without_a_fix(both: Path) -> None:
-    bytes_retained, _, empty_batches, _ = compare(read_folder(both)).costs
+    bytes_retained, _, empty_batches, _ = costs_of(read_folder(both))
 
     none, empty_batch, leo_retention = bytes_retained.rule_sets
     assert (none.mean, none.ratio, none.difference) == (1_000, None, None)
@@ -68,7 +75,7 @@ def test_where_no_fix_is_compared_the_first_rule_set_is_the_baseline(tmp_path: P
     entries = [entry(index, preset, {"holds": 9}) for index, preset in enumerate(presets)]
     out = write_folder(tmp_path, rule_sets, entries, [pair(0, 1, {"holds/holds": 9})])
 
-    costs = compare(read_folder(out)).costs[0].rule_sets
+    costs = costs_of(read_folder(out))[0].rule_sets
 
     assert {one.baseline for one in costs} == {"kafka-4.0"}
 
@@ -84,7 +91,7 @@ def test_the_baseline_has_the_other_rules_of_the_rule_set(tmp_path: Path) -> Non
     pairs = [pair(0, 1, {"holds/holds": 9}), pair(0, 2, {"holds/holds": 9})]
     out = write_folder(tmp_path, rule_sets, entries, [*pairs, pair(1, 2, {"holds/holds": 9})])
 
-    costs = compare(read_folder(out)).costs[0].rule_sets
+    costs = costs_of(read_folder(out))[0].rule_sets
 
     assert costs[2].baseline == "fix=none strategy=header"
     assert costs[2].difference == 0

@@ -7,7 +7,7 @@ import pytest
 
 from sim.errors import BadInput
 from sim.report import grid_as_markdown, read_folder
-from sim.report.grid import blocks_of
+from sim.report.blocks import blocks_of
 from tests.report.folders import entry, pair, rule_set, write_folder
 
 

@@ -1,11 +1,12 @@
 """Where each rule set stands: against its baseline, on the same cases, and at what price."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from sim.report.comparison import compare
-from sim.report.standings import Standing
+from sim.report.comparison import against_text, standings_of
+from sim.report.costs import costs_of
 from sim.report.sweep_folder import read_folder
 from tests.report.folders import Verdicts, entry, pair, rule_set, write_folder
 from tests.report.tables import write_tables
@@ -14,9 +15,9 @@ FIXES = ("none", "leo_retention", "empty_batch")
 RUNS = 1_000
 
 
-def standings(out: Path) -> tuple[Standing, ...]:
+def standings(out: Path) -> list[dict[str, Any]]:
     [environment] = read_folder(out).environments
-    return compare(environment).standings
+    return standings_of(environment, costs_of(environment))
 
 
 def test_a_price_is_what_differs_beyond_chance(tmp_path: Path) -> None:
@@ -35,10 +36,10 @@ def test_a_price_is_what_differs_beyond_chance(tmp_path: Path) -> None:
 
     none, leo_retention, empty_batch = standings(out)
 
-    assert (none.against_text, none.price) == ("the baseline", "")
-    assert leo_retention.price.startswith("bytes retained \u00d71.03")
-    assert "replicated" not in leo_retention.price  # in three cases: no interval
-    assert empty_batch.price == "nothing that can be told from chance"
+    assert (against_text(none), none["price"]) == ("the baseline", "")
+    assert leo_retention["price"].startswith("bytes retained \u00d71.03")
+    assert "replicated" not in leo_retention["price"]  # in three cases: no interval
+    assert empty_batch["price"] == "nothing that can be told from chance"
 
 
 def test_a_plan_that_says_what_it_is_about_is_measured_by_that(tmp_path: Path) -> None:
@@ -54,8 +55,8 @@ def test_a_plan_that_says_what_it_is_about_is_measured_by_that(tmp_path: Path) -
 
     none, leo_retention = standings(out)
 
-    assert (none.share.runs, leo_retention.share.runs) == (9, 1)
-    assert leo_retention.against_text.startswith("\u22128.00 points (")
+    assert (none["share"].runs, leo_retention["share"].runs) == (9, 1)
+    assert against_text(leo_retention).startswith("\u22128.00 points (")
 
 
 @pytest.mark.parametrize(("left", "right"), [(0, 1), (1, 0)])
@@ -70,7 +71,7 @@ def test_the_sides_of_a_pair_do_not_turn_it(tmp_path: Path, left: int, right: in
     rule_sets = [rule_set(0, "none"), rule_set(1, "leo_retention")]
     out = write_folder(tmp_path, rule_sets, entries, [pair(left, right, verdicts)])
 
-    found = standings(out)[1].against_baseline
+    found = standings(out)[1]["against_baseline"]
 
     assert found is not None
     assert found.value == -0.1

@@ -62,7 +62,7 @@ def test_what_both_fixes_close_is_said_with_what_the_cases_leave_open(tmp_path: 
 
     assert closed == (
         "Closed under both leo_retention and empty_batch: log divergence (21 of 1,000 plain runs) "
-        "under none; none of 1,000 cases is at most 0.37 %."
+        "without a fix; none of 1,000 cases is at most 0.37 %."
     )
 
 

@@ -6,6 +6,7 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from sim.studies.phases import QUESTIONS, page
+from sim.studies.phases.figure import phase_figure
 from sim.studies.phases.question import Axis, Found, Point, case_seed
 
 SEEDS = [case_seed(7, case) for case in range(12)]
@@ -67,7 +68,7 @@ def test_the_answer_says_where_it_never_happened_and_where_most(
 
 
 def test_each_cell_of_the_figure_has_its_number() -> None:
-    svg = page.as_figure(made_up(0, 1, 50, 200))
+    svg = phase_figure(made_up(0, 1, 50, 200))
 
     texts = {one.text for one in ET.fromstring(svg).iter() if one.tag.endswith("text")}  # noqa: S314
     assert {"0", "<1 %", "25 %", "all", "fix none", "fix some", "rows", "columns"} <= texts

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from msgspec import to_builtins
 
 from sim.errors import BadInput
 from sim.report import read_folder
@@ -109,7 +110,7 @@ def test_more_cases_of_a_seed_are_the_sweep_that_had_them_from_the_start(
 
     assert_same(grown, swept(tmp_path / "b", count=21))
     assert [path.read_bytes() for path in before] == stamps
-    assert read_sweep(grown).parts == [Part(7, 21)]
+    assert read_sweep(grown).parts == (Part(7, 21),)
 
 
 def test_another_seed_follows_with_runs_numbered_on(both_seeds: Path, eight: Path) -> None:
@@ -238,7 +239,7 @@ def test_segments_that_do_not_add_up_are_one_line(tmp_path: Path, segments: obje
 def _with_seeds(out: Path, *parts: Part, confirmation: int | None = None) -> Path:
     """A report's folder that says it was made of these seeds."""
     content = json.loads((both_fixes(out) / "plan.json").read_text())
-    content["segments"] = [part._asdict() for part in parts]
+    content["segments"] = to_builtins(parts)
     content |= {"count": sum(part.cases for part in parts), "seed": parts[0].seed}
     content["plan"]["confirmation_seed"] = confirmation
     (out / "plan.json").write_text(json.dumps(content))

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from sim.report.phase_figure import PhasePanel, phase_figure
 from sim.studies.phases.question import Axis, Found
 from sim.sweeps.stats import clopper_pearson
 from sim.sweeps.wording import count as with_commas
@@ -42,17 +41,6 @@ def as_document(found: Iterable[Found]) -> dict[str, Any]:
             for one in found
         ],
     }
-
-
-def as_figure(found: Found) -> str:
-    """The diagram, as an SVG file."""
-    question = found.question
-    return phase_figure(
-        [PhasePanel(title, counts) for title, counts in found.panels.items()],
-        cases=found.cases,
-        rows=(question.rows.title, question.rows.shown),
-        columns=(question.columns.title, question.columns.shown),
-    )
 
 
 def as_markdown(found: Sequence[Found], *, command: str) -> str:
