@@ -59,14 +59,16 @@ class _Tables:
         """The runs of a place, by the seeds of their cases: what a case is known by."""
         own = self._runs.rule_set == place.rule_set
         own &= self._runs.environment == place.environment
-        return self._runs[own].set_index("seed")
+        found: pd.DataFrame = self._runs[own].set_index("seed")
+        return found
 
     def violating(self, name: str) -> pd.Series:
         """The numbers of the runs that violated a family, an invariant, `any` or `about`."""
         found, names = self._violations, self._about if name == ABOUT else [name]
         if name != ANY:
             found = found[found.family.isin(names) | found.invariant.isin(names)]
-        return found.run_id
+        numbers: pd.Series = found.run_id
+        return numbers
 
 
 def compare_with(

@@ -7,7 +7,7 @@ agree.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -24,57 +24,12 @@ ANYTHING = "any invariant"
 """What is compared where a plan does not say what it is about."""
 
 
-@dataclass(frozen=True, slots=True)
-class TwoRates:
-    """One rate under both seeds."""
-
-    environment: str
-    label: str
-    name: str
-    """A family or an invariant that the plan is about."""
-    development: Share
-    confirmation: Share
-    adjusted_p: float
-    """Of Fisher's exact test that both are one rate; Holm's, over all of them."""
-
-
-@dataclass(frozen=True, slots=True)
-class Confirmation:
-    """All rates under both seeds."""
-
-    development_seed: int
-    """The first one."""
-    development_seeds: tuple[int, ...]
-    """All, of a sweep that has grown."""
-    confirmation_seed: int
-    command: str
-    """What made the second sweep."""
-    cases: int
-    """Of the second sweep."""
-    rates: tuple[TwoRates, ...]
-
-    @property
-    def text(self) -> str:
-        """Whether the seeds agree, as a sentence."""
-        apart = [one for one in self.rates if one.adjusted_p < SURE]
-        count = len(self.rates)
-        found = "none differs" if not apart else f"{len(apart)} differ"
-        named = "".join(
-            f"; {one.name} under {one.label} ({one.environment}) {one.development.runs} of "
-            f"{wording.count(one.development.judged)} against {one.confirmation.runs} of "
-            f"{wording.count(one.confirmation.judged)}"
-            for one in apart
-        )
-        listed = ", ".join(map(str, self.development_seeds))
-        seeds = f"{'seed' if len(self.development_seeds) == 1 else 'seeds'} {listed}"
-        return (
-            f"Of {count} rates under {seeds} and the confirmation seed "
-            f"{self.confirmation_seed} {found} (Fisher's exact test, p values Holm's){named}."
-        )
-
-
-def confirm(folder: SweepFolder, other: SweepFolder) -> Confirmation:
+def confirm(folder: SweepFolder, other: SweepFolder) -> dict[str, Any]:
     """Compare a sweep with the one of the same plan under its confirmation seed.
+
+    What is told: the seeds of the first sweep (`development_seed`, `development_seeds`), and of the
+    second the `confirmation_seed`, the `command` that made it and its `cases`; all `rates` under
+    both, with p values of Fisher's exact test, Holm's over all of them; and a `text`.
 
     Raises:
         BadInput: The other one is no such sweep.
@@ -101,20 +56,47 @@ def confirm(folder: SweepFolder, other: SweepFolder) -> Confirmation:
         raise BadInput(
             f"{other.name}: made with {other.seeds_text}; the plan's confirmation seed is {wanted}"
         )
-    found = [
-        (one.environment, entry["label"], name, *(_share(of, name) for of in (entry, again)))
+    rates: list[dict[str, Any]] = [
+        {
+            "environment": one.environment,
+            "label": entry["label"],
+            "name": name,
+            "development": _share(entry, name),
+            "confirmation": _share(again, name),
+        }
         for one, twin in zip(folder.environments, other.environments, strict=True)
         for name in folder.about or [ANYTHING]
         for entry, again in zip(one.tallies["rule_sets"], twin.tallies["rule_sets"], strict=True)
     ]
-    values = [_fisher(development, confirmation) for *_, development, confirmation in found]
-    return Confirmation(
-        development_seed=seeds[0],
-        development_seeds=seeds,
-        confirmation_seed=wanted,
-        command=other.sweep_command,
-        cases=other.plan["count"],
-        rates=tuple(TwoRates(*one, p) for one, p in zip(found, stats.holm(values), strict=True)),
+    adjusted = stats.holm([_fisher(one["development"], one["confirmation"]) for one in rates])
+    for one, p in zip(rates, adjusted, strict=True):
+        one["adjusted_p"] = p
+    return {
+        "development_seed": seeds[0],
+        "development_seeds": seeds,
+        "confirmation_seed": wanted,
+        "command": other.sweep_command,
+        "cases": other.plan["count"],
+        "rates": rates,
+        "text": _text(rates, seeds, wanted),
+    }
+
+
+def _text(rates: Sequence[Mapping[str, Any]], seeds: Sequence[int], confirmation_seed: int) -> str:
+    """Whether the seeds agree, as a sentence."""
+    apart = [one for one in rates if one["adjusted_p"] < SURE]
+    found = "none differs" if not apart else f"{len(apart)} differ"
+    named = "".join(
+        f"; {one['name']} under {one['label']} ({one['environment']}) "
+        f"{one['development'].runs} of {wording.count(one['development'].judged)} against "
+        f"{one['confirmation'].runs} of {wording.count(one['confirmation'].judged)}"
+        for one in apart
+    )
+    listed = ", ".join(map(str, seeds))
+    return (
+        f"Of {len(rates)} rates under {'seed' if len(seeds) == 1 else 'seeds'} {listed} and the "
+        f"confirmation seed {confirmation_seed} {found} "
+        f"(Fisher's exact test, p values Holm's){named}."
     )
 
 

@@ -13,7 +13,6 @@ from sim.check.coverage import SITUATIONS
 from sim.report.causes import causes_content
 from sim.report.comparison import compare, headline, seen_in
 from sim.report.conditions import Conditions
-from sim.report.confirmation import Confirmation
 from sim.report.sweep_folder import SweepFolder
 
 REPORT_FORMAT = "replog-report/1"
@@ -22,7 +21,7 @@ SIGNIFICANT_DIGITS = 12
 
 
 def report_content(
-    folder: SweepFolder, causes: Causes | None, confirmation: Confirmation | None
+    folder: SweepFolder, causes: Causes | None, confirmation: dict[str, Any] | None
 ) -> dict[str, Any]:
     """All that a report shows, without the pictures; `as_document` makes `report.json` of it.
 
@@ -90,7 +89,7 @@ def as_document(value: Any) -> Any:
         return float(f"{value:.{SIGNIFICANT_DIGITS}g}") if math.isfinite(value) else None
     if is_dataclass(value):
         told = {field.name: getattr(value, field.name) for field in fields(value)}
-        if isinstance(value, Conditions | Confirmation):
+        if isinstance(value, Conditions):
             told["text"] = value.text
         value = told
     if isinstance(value, dict):

@@ -66,10 +66,9 @@ class Paired(NamedTuple):
 
 def paired(pair: dict[str, Any], counted: Mapping[str, int] | None = None) -> Paired:
     """What was counted of a pair in the tallies, such as an invariant; None = any violation."""
-    cells = [pair["verdicts"].get(name, 0) for name in _JUDGED]
-    if counted is None:
-        return Paired(*cells[:3], judged=sum(cells))
-    return Paired(**counted, judged=sum(cells))
+    both, left, right, neither = (pair["verdicts"].get(name, 0) for name in _JUDGED)
+    any_of = Paired(both, left, right, both + left + right + neither)
+    return any_of if counted is None else any_of._replace(**counted)
 
 
 def pair_of(folder: SweepFolder, left: int, right: int) -> dict[str, Any]:

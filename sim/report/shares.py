@@ -16,10 +16,9 @@ from sim.check.families import (
 from sim.check.registry import declared_family
 from sim.report.sweep_folder import SweepFolder
 from sim.sweeps import stats, wording
+from sim.sweeps.statistics import ANY
 from sim.sweeps.stats import Interval
 
-ANY = "any"
-"""The name in the measure `about` of `tallies.json`: something of it was violated."""
 CHANCES: dict[str, tuple[tuple[str, int, str], ...]] = {
     LOG_DIVERGENCE: (
         ("leader_changes", 1_000, "1,000 leader changes"),

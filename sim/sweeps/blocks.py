@@ -6,7 +6,6 @@ waits for the others' last blocks, so they get shorter towards the end. No row d
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -19,6 +18,7 @@ from sim.plugins import NO_PLUGINS, Plugins, load_in_worker
 from sim.sweeps.columns import runs_schema
 from sim.sweeps.plan import Sweep
 from sim.sweeps.row import batch_of
+from sim.sweeps.storage import putting
 from sim.sweeps.work import OpenCase, batches_of_cases
 
 BLOCK_SECONDS_MAX = 8.0
@@ -98,39 +98,36 @@ def get_ready(work: Work) -> None:
 
 
 def write_block(work: Work, cases: range, folder: Path) -> int:
-    """Runs a block and puts its file in place; how many runs. This is all a worker does here.
-
-    What is written before the end is a draft, of which no reader knows.
-    """
+    """Runs a block and puts its file in place; how many runs. This is all a worker does here."""
     load_in_worker(work.plugins)
-    folder.mkdir(parents=True, exist_ok=True)
-    path = folder / f"part-{cases.start:012d}.parquet"
-    draft = path.with_name(f".{path.name}.draft")
-    rows = 0
-    try:
-        with (
-            draft.open("wb") as file,
-            pq.ParquetWriter(file, runs_schema(work.sweep), write_page_checksum=True) as writer,
-        ):
-            for group in _row_groups(batches_of_cases(work.sweep, cases, open_case=work.open_case)):
-                writer.write_table(group)
-                rows += group.num_rows
-            writer.close()
-            file.flush()
-            os.fsync(file.fileno())
-        draft.replace(path)
-    except OSError as error:
-        draft.unlink(missing_ok=True)
-        raise OSError(error.errno, error.strerror, str(path)) from None
+    rows, schema, size = 0, runs_schema(work.sweep), len(work.sweep.rule_sets)
+    batches = batches_of_cases(work.sweep, cases, open_case=work.open_case)
+    with (
+        putting(folder / f"part-{cases.start:012d}.parquet") as file,
+        pq.ParquetWriter(file, schema, write_page_checksum=True) as writer,
+    ):
+        for group in whole_cases(batches, size, ROW_GROUP_ROWS):
+            writer.write_table(group)
+            rows += group.num_rows
     return rows
 
 
-def _row_groups(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
+def whole_cases(batches: Iterable[pa.RecordBatch], size: int, rows: int) -> Iterator[pa.Table]:
+    """Rows by the thousands.
+
+    Args:
+        batches: Consecutive runs.
+        size: How many of them are a case, none of which is divided.
+        rows: About how many are wanted together.
+    """
     waiting: list[pa.RecordBatch] = []
     for batch in batches:
         waiting.append(batch)
-        if sum(one.num_rows for one in waiting) >= ROW_GROUP_ROWS:
-            yield pa.Table.from_batches(waiting)
-            waiting = []
+        if sum(one.num_rows for one in waiting) < rows:
+            continue
+        found = pa.Table.from_batches(waiting)
+        whole = found.num_rows - found.num_rows % size
+        yield found.slice(0, whole)
+        waiting = found.slice(whole).to_batches()
     if waiting:
         yield pa.Table.from_batches(waiting)

@@ -1,7 +1,7 @@
 """The columns of a sweep's table, each declared once: name, type, unit, meaning, how it is counted.
 
 The schema of the table, `replog list columns`, the documentation of data frames, the statistics and
-what reports compare are taken from here. A counter is declared in `sim.check.counters`.
+what reports count are taken from here. A counter is declared in `sim.check.counters`.
 """
 
 from __future__ import annotations

@@ -140,9 +140,7 @@ def differences(there: dict[str, Any], here: dict[str, Any]) -> list[str]:
     found = [_difference(name, there, here) for name in names]
     if not any(found):  # one of these says it better
         found.append(_difference("segments", there, here))
-    plan_there, plan_here = there.get("plan"), json.loads(json.dumps(here["plan"]))
-    if not isinstance(plan_there, dict):
-        return ["no plan there"]
+    plan_there, plan_here = there["plan"], json.loads(json.dumps(here["plan"]))
     # Count and seed were compared as used.
     words = {"title", "source", "count", "seed", "confirmation_seed"}
     fields = sorted((plan_there.keys() | plan_here.keys()) - words)

@@ -24,6 +24,7 @@ import pyarrow.compute as pc
 
 from sim.check.counters import COSTS, COUNTERS
 from sim.errors import BadInput
+from sim.sweeps.blocks import whole_cases
 from sim.sweeps.columns import RUN, VIOLATIONS
 from sim.sweeps.evidence import sentence_of
 from sim.sweeps.plan import Sweep
@@ -123,24 +124,9 @@ class Facts:
 def facts_of(sweep: Sweep, batches: Iterable[pa.RecordBatch]) -> Facts:
     """What the rows of whole cases add up to. Raises BadInput for a case that is not whole."""
     found = Facts()
-    for rows in _chunks(batches, len(sweep.rule_sets)):
+    for rows in whole_cases(batches, len(sweep.rule_sets), ROWS_AT_A_TIME):
         found.add(facts_in(sweep, rows))
     return found
-
-
-def _chunks(batches: Iterable[pa.RecordBatch], size: int) -> Iterator[pa.Table]:
-    """Rows by the thousands, whole cases each."""
-    waiting: list[pa.RecordBatch] = []
-    for batch in batches:
-        waiting.append(batch)
-        if sum(one.num_rows for one in waiting) < ROWS_AT_A_TIME:
-            continue
-        rows = pa.Table.from_batches(waiting)
-        whole = rows.num_rows - rows.num_rows % size
-        yield rows.slice(0, whole)
-        waiting = rows.slice(whole).to_batches()
-    if waiting:
-        yield pa.Table.from_batches(waiting)
 
 
 class _Runs(NamedTuple):
@@ -291,7 +277,7 @@ def _count_sums(found: Facts, runs: _Runs) -> None:
             _add(found, (environment, "squared difference", *pair), COSTS, more, power=2)
 
 
-def _add(found: Facts, key: Key, names: Sequence[str], values: _Numbers, power: int = 1) -> None:
+def _add(found: Facts, key: Key, names: Iterable[str], values: _Numbers, power: int = 1) -> None:
     """Sums of powers of each column; as Python's own numbers, since 64 bits do not hold each."""
     sums = (values.astype(object) ** power).sum(axis=0)
     found.sums.update({(*key, name): total for name, total in zip(names, sums, strict=True)})

@@ -18,7 +18,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
-from typing import Protocol
+from typing import BinaryIO, Protocol
 
 from sim.errors import BadInput
 from sim.extras import check_extra
@@ -98,17 +98,8 @@ class LocalFolder:
 
     def write(self, name: str, content: bytes) -> None:
         """See `Folder`: whole or not at all, and on the disk before it is in place."""
-        self.root.mkdir(parents=True, exist_ok=True)
-        draft = self.root / f".{name}.draft"
-        try:
-            with draft.open("wb") as file:
-                file.write(content)
-                file.flush()
-                os.fsync(file.fileno())
-            draft.replace(self.root / name)
-        except OSError as error:  # a write knows its file by number only
-            draft.unlink(missing_ok=True)
-            raise OSError(error.errno, error.strerror, str(self.root / name)) from None
+        with putting(self.root / name) as file:
+            file.write(content)
 
     def set_aside(self, name: str, aside: str) -> None:
         """Moves a file into another folder inside."""
@@ -160,6 +151,25 @@ class LocalFolder:
                     "wait for its end, or name another folder"
                 )
             raise BadInput(f"{self.root}: another sweep has just ended here; try again")
+
+
+@contextmanager
+def putting(path: Path) -> Iterator[BinaryIO]:
+    """A file to write that is at `path` once it is whole and on the disk; no reader knows before.
+
+    Raises OSError, naming the file.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    draft = path.with_name(f".{path.name}.draft")
+    try:
+        with draft.open("wb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        draft.replace(path)
+    except OSError as error:  # a write knows its file by number only
+        draft.unlink(missing_ok=True)
+        raise OSError(error.errno, error.strerror, str(path)) from None
 
 
 def this_process() -> str:

@@ -6,6 +6,7 @@ from typing import Any
 
 from sim.check.counters import COSTS, COUNTERS
 from sim.rules.rules import Rules
+from sim.sweeps.shapes import MEASURES, VERDICTS
 
 Verdicts = dict[str, int]
 
@@ -24,10 +25,8 @@ def entry(
     counts: dict[str, dict[str, int]] | None = None,
     shortest: list[dict[str, Any]] | None = None,
 ) -> dict[str, Any]:
-    measures = ("invariant", "first_invariant", "reached", "family", "about", "hunted")
-    named: dict[str, dict[str, int]] = {measure: {} for measure in measures}
-    named |= {"reason": {}, "error": {}} | (counts or {})
-    everything = {"holds": 0, "violated": 0, "inconclusive": 0, "error": 0} | verdicts
+    named: dict[str, dict[str, int]] = {measure: {} for measure in MEASURES} | (counts or {})
+    everything = dict.fromkeys(VERDICTS, 0) | verdicts
     cases = sum(everything.values())
     first = min(4, cases - 1)
     return {
@@ -36,11 +35,10 @@ def entry(
         "runs": cases,
         "counts": {
             measure: {name: {"runs": runs, "first_run": first} for name, runs in names.items()}
-            for measure, names in ({"verdict": everything} | named).items()
+            for measure, names in (named | {"verdict": everything}).items()
         },
         "ended": cases - everything["error"],
         "totals": dict.fromkeys(COUNTERS, 0) | (totals or {}),
-        "squares": dict.fromkeys(COSTS, 0),
         "shortest": shortest or [],
         "earliest": [
             {"invariant": run["first_invariant"], "at_ms": 1, "run_id": 36, "sentence": "so early"}
@@ -58,8 +56,6 @@ def pair(left: int, right: int, verdicts: Verdicts, **more: Any) -> dict[str, An
         "ended": sum(verdicts.values()),
         "invariants": {},
         "about": {"both": 0, "only_left": 0, "only_right": 0},
-        "families": {},
-        "squares": dict.fromkeys(COSTS, 0),
         **more,
         "differences": dict.fromkeys(COSTS, 0) | more.get("differences", {}),
     }

@@ -37,11 +37,11 @@ def test_seeds_that_agree_are_said_to(tmp_path: Path) -> None:
 
     found = confirm(read_folder(first), read_folder(second))
 
-    assert [(one.development.runs, one.confirmation.runs) for one in found.rates] == [
+    assert [(one["development"].runs, one["confirmation"].runs) for one in found["rates"]] == [
         (40, 45),
         (0, 0),
     ]
-    assert found.text == (
+    assert found["text"] == (
         "Of 2 rates under seed 1 and the confirmation seed 99 none differs "
         "(Fisher's exact test, p values Holm's)."
     )
@@ -50,7 +50,7 @@ def test_seeds_that_agree_are_said_to(tmp_path: Path) -> None:
 def test_a_rate_that_does_not_hold_up_is_named(tmp_path: Path) -> None:
     first, second = sweep(tmp_path / "a", 5, seed=1), sweep(tmp_path / "b", 45, seed=99)
 
-    text = confirm(read_folder(first), read_folder(second)).text
+    text = confirm(read_folder(first), read_folder(second))["text"]
 
     assert "1 differ" in text
     assert "no-offset-reuse under none (plain) 5 of 1,000 against 45 of 1,000" in text

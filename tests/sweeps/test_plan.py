@@ -99,12 +99,6 @@ def test_an_upgrade_to_the_flag_needs_rules_that_know_it() -> None:
         plan(generate={"mix": "reference", "mixed_clients": 0.5})
 
 
-@pytest.mark.parametrize(("name", "value"), [("count", 0), ("seed", -1), ("seed", 2**63)])
-def test_a_count_or_seed_out_of_range_is_bad_input(name: str, value: int) -> None:
-    with pytest.raises(BadInput, match=str(value)):
-        number_runs(plan(), **{name: value})
-
-
 def test_a_factorial_is_written_out_with_its_first_rule_changing_fastest(tmp_path: Path) -> None:
     found = loaded(
         tmp_path,

@@ -6,9 +6,6 @@ from pathlib import Path
 import pytest
 
 from sim.sweeps import revision as module
-from sim.sweeps.folder import describe
-from sim.sweeps.plan import number_runs
-from tests.sweeps.fakes import plan
 
 
 def git(folder: Path, *words: str) -> str:
@@ -39,7 +36,3 @@ def test_the_checkout_is_the_one_of_this_package_even_inside_a_hook(
     monkeypatch.setenv("GIT_DIR", str(tmp_path / "elsewhere"))
 
     assert module.revision() == head
-
-
-def test_the_folder_of_a_sweep_says_it() -> None:
-    assert describe(number_runs(plan()))["revision"] == module.revision()

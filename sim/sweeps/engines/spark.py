@@ -144,9 +144,6 @@ class SparkEngine:
                         self._context.cancelJobGroup(group)
         yield runs
 
-    def close(self) -> None:
-        """The session is whoever's who opened it."""
-
     def _tasks_done(self, group: str) -> int:
         status = self._context.statusTracker()
         jobs = filter(None, map(status.getJobInfo, status.getJobIdsForGroup(group)))
