@@ -95,7 +95,7 @@ class ClusterHistory(Queries):
 
     def _on_position_recorded(self, event: trace.PositionRecorded) -> bool:
         _, follower, position = event
-        return position <= len(self.replicas[follower].slots)
+        return position <= self.replicas[follower].log_end_offset
 
     # What is written, and read.
 
@@ -212,7 +212,7 @@ class ClusterHistory(Queries):
         previous = self.previous_high_watermark = view.high_watermark
         view.high_watermark = mark
         self.recommitted = []
-        usual = previous <= mark <= len(view.slots) and not self.disagreements
+        usual = previous <= mark <= view.log_end_offset and not self.disagreements
         if not leading or name != self.leader:
             # Who does not know yet that a newer epoch has a leader commits nothing by itself.
             return usual

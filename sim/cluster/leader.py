@@ -166,7 +166,7 @@ class LeaderState:
             return False
         log = replica.log
         batches = log.read(request.offset)
-        events = acknowledge_fetch(replica, request, batches, rules)
+        events = acknowledge_fetch(replica, request, rules, has_records=bool(batches))
         response = None
         known = request.high_watermark
         # More of what the follower has may be committed than it knows (KIP-1166).

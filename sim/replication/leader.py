@@ -156,7 +156,7 @@ def answer_fetch(
     if refused is not None:
         return refused
     batches = leader.log.read(request.offset)
-    events = acknowledge_fetch(leader, request, batches, rules)
+    events = acknowledge_fetch(leader, request, rules, has_records=bool(batches))
     return FetchResult(answer_with(leader, request, batches, rules), events)
 
 
@@ -211,15 +211,15 @@ def _rebuild(leader: Replica, leadership: Leadership, request: FetchRequest) -> 
 
 
 def acknowledge_fetch(
-    leader: Replica, request: FetchRequest, batches: Sequence[Batch], rules: Rules
+    leader: Replica, request: FetchRequest, rules: Rules, *, has_records: bool
 ) -> list[Event]:
-    """Believe what a follower acknowledges for whom there are `batches`.
+    """Believe what a follower acknowledges; `has_records` says whether there are any for it.
 
     One for whom there are none has everything, but where it has to be told of a gap first.
     """
     believed = request.offset
     if (
-        not batches
+        not has_records
         and believed != leader.log.log_end_offset
         and rules.replication.follower_position == "read_end"
         and not rules.cleaner.fix_applied.announces_gaps

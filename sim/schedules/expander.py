@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 from sim.check.replica_view import ReplicaView
 from sim.schedules import judging
 from sim.schedules.judging import BIT
-from sim.schedules.space import Shape, Space, rest_part
+from sim.schedules.acts import rest_part
+from sim.schedules.space import Shape, Space
 from sim.schedules.tables import Column, Memo, once
 from sim.schedules.world import NOBODY, Budgets, Move, Rest, moves_of
 

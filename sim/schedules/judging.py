@@ -16,12 +16,12 @@ from sim.check.folding import undone_deletes
 from sim.check.history import ClusterHistory
 from sim.check.listening import handlers_of
 from sim.check.registry import INVARIANTS, discover
-from sim.check.replica_view import EMPTY, HOLE, ReplicaView
+from sim.check.replica_view import HOLE, ReplicaView
 from sim.rules import Rules
 from sim.trace import Event, HighWatermarkMoved, LeaderElected, Quiesced
 
 if TYPE_CHECKING:
-    from sim.replication import Replica
+    from sim.schedules.views import WatchedView
     from sim.schedules.world import Rest, World
 
 BY_EVENTS: Final = (
@@ -67,41 +67,17 @@ def names_of(mask: int) -> list[str]:
     return [name for name in JUDGED if mask & BIT[name]]
 
 
-def view_of(name: str, replica: Replica, lineage: Sequence[int]) -> ReplicaView:
-    """A log as events would have told it, nothing compared with what is committed."""
-    log = replica.log
-    view = ReplicaView(name, starts_at=log.log_start_offset)
-    view.up = replica.up
-    view.high_watermark = log.high_watermark
-    view.first_dirty_offset = replica.first_dirty_offset
-    view.slots = [HOLE] * log.log_end_offset
-    view.lineage = [*lineage]
-    for batch in log.batches():
-        for record in batch.records:
-            view.slots[record.offset] = record.uid
-        if not batch.records:
-            view.slots[batch.last_offset] = EMPTY
-        if batch.delete_horizon_ms is not None:
-            view.horizons[batch.base_offset] = batch.delete_horizon_ms
-        view.highest_epoch = max(view.highest_epoch, batch.epoch)
-    view.snapshots = {(key[0], key[1]): one.records for key, one in replica.snapshots.items()}
-    view.log_end_offset_before = len(view.slots)
-    return view
-
-
 class _Asked(dict[str, ReplicaView]):
-    """Views of replicas that are made when they are asked for."""
+    """The logs that somebody asked for; those that nobody did are not among its values."""
 
-    def __init__(self) -> None:
-        self.made_by: Callable[[str], ReplicaView] | None = None
+    before: Mapping[str, ReplicaView]
 
     def __missing__(self, name: str) -> ReplicaView:
-        assert self.made_by is not None
-        view = self[name] = self.made_by(name)
+        view = self[name] = self.before[name]
         return view
 
     def get(self, name: str, default: Any = None) -> Any:
-        """The view of a replica; a search has no names of others."""
+        """The log of a replica; a search has no names of others."""
         del default
         return self[name]
 
@@ -145,19 +121,19 @@ class MemberJudge:
                 self._handlers.setdefault(kind, []).append(handler)
 
     def follow(
-        self, events: Sequence[Event], view: Callable[[str], ReplicaView]
+        self, events: Sequence[Event], before: Mapping[str, WatchedView]
     ) -> tuple[dict[str, tuple[int, ...]], int]:
         """The lineage of each replica that the events are about, after them; and what they broke.
 
         Args:
             events: What a move did.
-            view: The log of a replica before the move.
+            before: The log of each replica before the move.
         """
         if not events:
             return {}, 0
         history = self.history
         self._asked.clear()
-        self._asked.made_by = view
+        self._asked.before = before
         history.disagreements = []
         for event in events:
             history.contested_offsets.clear()
@@ -168,7 +144,11 @@ class MemberJudge:
                 history.leader = None  # what is committed is judged elsewhere
             for handler in self._handlers.get(type(event), ()):
                 handler(event)
-        lineages = {name: tuple(one.lineage) for name, one in self._asked.items()}
+        lineages = {
+            name: tuple(one.lineage)
+            for name, one in history.replicas.items()
+            if "lineage" in vars(one)
+        }
         return lineages, self._broken.taken()
 
 

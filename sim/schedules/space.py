@@ -19,24 +19,13 @@ from sim.replication.coordination import RemovalCoordinator
 from sim.replication.frozen import renamed
 from sim.replication.replica import log_config
 from sim.rules import Rules
-from sim.schedules.judging import Court, MemberJudge, view_of
-from sim.schedules.parts import LINEAGE, PLACE, Member, Parts, WatchedReplica
+from sim.schedules.acts import Acts, mask_of
+from sim.schedules.judging import Court, MemberJudge
+from sim.schedules.parts import PARTS, PLACE, Member, Parts
 from sim.schedules.tables import Table
-from sim.schedules.world import NOBODY, NOTHING_USED, Move, Rest, World, step_of
-from sim.story.driver import StoryDriver
-from sim.story.expect import StoryExpect
-from sim.story.format import Story
-from sim.story.op import Step
-from sim.trace import Appended, Event, HighWatermarkMoved, IsrChanged, LeaderElected
+from sim.schedules.views import Views
+from sim.schedules.world import NOBODY, NOTHING_USED, Move, Rest, World
 
-_OF_VIEW: Final = tuple(
-    PLACE[name]
-    for name in (
-        *("up", "snapshots", "first_dirty_offset", "log.high_watermark", "log.log_start_offset"),
-        *("log.log_end_offset", "log.segments", LINEAGE),
-    )
-)
-"""The parts that a view of a log is made of."""
 OF_REST: Final = ("leader", "isr", "now_ms", "epochs", "appends", "coordinator")
 """What a move may read of the rest of a state; the budgets that it is counted against, too."""
 
@@ -122,10 +111,10 @@ class Space:
         self.histories: list[Rest] = []
         self.effects: list[Effect] = []
         self._numbers: dict[Any, int] = {}
-        self._views: dict[tuple[int, ...], ReplicaView] = {}
+        self._views = Views(self.parts)
         self.judge = MemberJudge(rules)
         self.court = Court(rules, self.judge, world)
-        self._driver = _Driver(world, rules)
+        self._acts = Acts(world, rules, self._views, self.judge)
         self._coordinates = rules.cleaner.tombstone_removal == "coordinated"
 
     def start(self) -> tuple[int, ...]:
@@ -139,82 +128,25 @@ class Space:
 
     def take(self, move: Move, members: Sequence[int], rest: Rest) -> Outcome:
         """Compute what a move does in a state."""
-        names, driver = self.world.names, self._driver
-        replicas = {
-            name: WatchedReplica.of(self.parts, self.members.values[number])
-            for name, number in zip(names, members, strict=True)
-        }
-        driver.begin(replicas, rest)
-        step = driver.step_of(move)
-        if step is not None:
-            driver.carry_out(step)
-        untouched = {
-            name: WatchedReplica.of(self.parts, self.members.values[number])
-            for name, number in zip(names, members, strict=True)
-        }
-
-        def before(name: str) -> ReplicaView:
-            return self._view(name, untouched[name])
-
-        lineages, broken = self.judge.follow(driver.happened, before)
-        for name, lineage in lineages.items():
-            replicas[name].notes.live[PLACE[LINEAGE]] = lineage
-        effect = self._effect(move, driver, replicas, untouched)
-        changes = tuple(replicas[name].notes.changes() for name in names)
-        read = tuple(
-            tuple(sorted(replicas[name].notes.read | untouched[name].notes.read)) for name in names
-        )
-        return Outcome(Shape(read, tuple(sorted(driver.read))), changes, effect, broken)
-
-    def _view(self, name: str, replica: WatchedReplica) -> ReplicaView:
-        """The log of a replica that no move has touched, as a view of its own."""
-        key = replica.notes.asked(_OF_VIEW)
-        known = self._views.get(key)
-        if known is None:
-            known = self._views[key] = view_of(name, replica, replica.notes.get(PLACE[LINEAGE]))
-        view = copy(known)
-        view.name, view.slots, view.lineage = name, [*known.slots], [*known.lineage]
-        view.horizons, view.snapshots = {**known.horizons}, {**known.snapshots}
-        view.unexplained_offsets = set()
-        return view
-
-    def _effect(
-        self,
-        move: Move,
-        driver: _Driver,
-        replicas: dict[str, WatchedReplica],
-        untouched: dict[str, WatchedReplica],
-    ) -> int:
-        number = {name: one for one, name in enumerate(self.world.names)}
-        facts: list[tuple[Any, ...]] = []
-        leader, told, joined = NOBODY, None, False
-        marks: dict[str, int] = {}
-        for event in driver.happened:
-            if isinstance(event, Appended):
-                facts += [("appended", one.offset, one.uid) for one in event.batch.records]
-            elif isinstance(event, HighWatermarkMoved) and event.leading:
-                name, mark = event.replica, event.high_watermark
-                before = marks.get(name)
-                before = untouched[name].log.high_watermark if before is None else before
-                lineage = replicas[name].notes.get(PLACE[LINEAGE])
-                facts.append(("committed", number[name], before, mark, tuple(lineage[:mark])))
-                marks[name] = mark
-            elif isinstance(event, LeaderElected):
-                leader, told = number[event.replica], _mask(event.isr, number)
-            elif isinstance(event, IsrChanged) and event.replica == driver.leader:
-                told, joined = _mask(event.isr, number), joined or event.joined is not None
-        written = driver.written
+        act = self._acts.of(move, [self.members.values[number] for number in members], rest)
+        driver = self._acts.driver
+        isr = driver.written.get("isr")
         effect = Effect(
             move.uses,
-            leader,
-            _mask(written["isr"], number) if "isr" in written else None,
-            told,
-            tuple(facts),
-            joined,
+            act.leader,
+            None if isr is None else mask_of(isr, self.world.names),
+            act.told,
+            act.facts,
+            act.joined,
             _value_of(driver.coordinator) if move.op == "coordinate" else None,
-            written.get("now_ms"),
+            driver.written.get("now_ms"),
         )
-        return self._number("effect", effect, self.effects, effect)
+        read: list[list[int]] = [[] for _ in members]
+        for place in act.read:
+            read[place // len(PARTS)].append(place % len(PARTS))
+        shape = Shape(tuple(map(tuple, read)), tuple(sorted(driver.read)))
+        number = self._number("effect", effect, self.effects, effect)
+        return Outcome(shape, act.changes, number, act.broken)
 
     def nothing_but(self, uses: str) -> int:
         """The number of the effect of a move that does nothing but use a budget."""
@@ -233,11 +165,11 @@ class Space:
         return sum([hashes[number] for number in member])
 
     def _member_facts(self, member: Member) -> tuple[int, ...]:
-        replica = WatchedReplica.of(self.parts, member)
-        view = view_of("", replica, replica.notes.get(PLACE[LINEAGE]))
+        view = self._views.of("", member).whole()
         shown = (tuple(view.slots), view.high_watermark, view.log_start_offset, view.up)
         log = self._number("log", (shown, tuple(view.snapshots)), self.views, view)
-        return replica.up, replica.leadership is not None, log
+        values = self.parts.values
+        return view.up, values[member[PLACE["leadership"]]], log
 
     def _rest_facts(self, rest: Rest) -> tuple[int, ...]:
         without = rest._replace(used=NOTHING_USED)
@@ -256,108 +188,8 @@ class Space:
         )
 
 
-def rest_part(rest: Rest, name: str) -> Any:
-    """A part of a rest by its name in `OF_REST`."""
-    of: Any = rest.used if name in ("epochs", "appends") else rest
-    return getattr(of, name)
-
-
-class _Driver(StoryDriver):
-    """A story without an end: each step begins in the state that it is given.
-
-    Attributes:
-        happened: What the step did.
-        read: What it has read of the rest.
-        written: What it has set of it, by name.
-    """
-
-    def __init__(self, world: World, rules: Rules) -> None:
-        names = world.names
-        isr = tuple(names[one] for one in world.isr)
-        story = Story("", "", "", rules, names, isr, names, (), StoryExpect(()))
-        self.happened: list[Event] = []
-        self.read: set[str] = set()
-        self.written: dict[str, Any] = {}
-        self._world = world
-        super().__init__(story, invariants=())
-
-    def begin(self, replicas: dict[str, WatchedReplica], rest: Rest) -> None:
-        """Be in a state."""
-        self.replicas = dict(replicas)
-        self._rest = rest
-        self.happened, self.read, self.written = [], set(), {}
-
-    def of_rest(self, name: str) -> Any:
-        """A part of the rest, as it was."""
-        self.read.add(name)
-        return rest_part(self._rest, name)
-
-    def step_of(self, move: Move) -> Step | None:
-        """The step that a move is in this state; None = it is none."""
-        return step_of(move, self._world, self, lambda: self.of_rest("epochs") + 1)
-
-    def carry_out(self, step: Step) -> None:
-        """Take the step, unless somebody is not what he has to be for it."""
-        if step.op == "coordinate":
-            known, bounds = self.of_rest("coordinator")
-            self.coordinator = RemovalCoordinator(dict(known), bounds)
-        self._taken = step
-        self._carried_out(step)
-
-    def emit(self, events: Sequence[Event]) -> None:
-        """Note what happened."""
-        self.happened += events
-
-    def new_uid(self, label: str) -> int:
-        """Name a record by what it is and where: no two appends of a schedule have all that alike.
-
-        A log end that moves back may be given again, so that appends are counted then.
-        """
-        step, keys, versions = self._taken, self._world.keys, self._world.versions
-        leader = self.replicas[step.get("leader", step.get("replica", ""))]
-        what = 0
-        if step.op == "append":
-            epoch = leader.leadership.epoch if leader.leadership is not None else 0
-            version = step.get("hdr", step.get("ts", 0))
-            place = versions.index(version) if version in versions else 0
-            marked = any(step.get(mark) for mark in ("tombstone", "null_value", "flag"))
-            what = ((1 + place) * 2 + marked) * len(keys) + keys.index(step["key"])
-        else:
-            epoch = step.get("epoch", 0)
-        if self.rules.storage.leo_source == "last_record":
-            what += (self.of_rest("appends") + 1) << 10
-        return 1 + (leader.log.log_end_offset << 24 | epoch << 16 | what)
-
-
-def _of_rest(name: str, of: Callable[[_Driver, Any], Any]) -> property:
-    def get(self: _Driver) -> Any:
-        return self.written[name] if name in self.written else of(self, self.of_rest(name))
-
-    def set_(self: _Driver, value: Any) -> None:
-        self.written[name] = value
-
-    return property(get, set_)
-
-
-def _isr_names(driver: _Driver, mask: int) -> tuple[str, ...]:
-    return tuple(n for one, n in enumerate(driver.story.replicas) if mask >> one & 1)
-
-
-def _leader_name(driver: _Driver, leader: int) -> str | None:
-    return None if leader == NOBODY else driver.story.replicas[leader]
-
-
-_Driver.isr = _of_rest("isr", _isr_names)  # type: ignore[assignment]
-_Driver.leader = _of_rest("leader", _leader_name)  # type: ignore[assignment]
-_Driver.now_ms = _of_rest("now_ms", lambda _, now_ms: now_ms)  # type: ignore[assignment]
-
-
 def _value_of(coordinator: RemovalCoordinator) -> Any:
     return tuple(sorted(coordinator.known.items())), coordinator.bounds
-
-
-def _mask(names: Sequence[str], number: dict[str, int]) -> int:
-    return sum(1 << number[name] for name in names)
 
 
 def _renamed_mask(mask: int, order: Sequence[int]) -> int:

@@ -26,5 +26,5 @@ class HwWithinLog(LogInvariant):
     def on_any_of(self, event: Any) -> None:
         """Compare the two."""
         view = self.replicas[event.replica]
-        if view.high_watermark > len(view.slots):
+        if view.high_watermark > view.log_end_offset:
             self.violated(event.replica, view.high_watermark, log_end=view.log_end_offset)
