@@ -7,7 +7,8 @@ same answer, made by one leader, is made once for all followers who ask alike.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from functools import cache
 from itertools import chain
 from operator import itemgetter
 from typing import Any, Final, NamedTuple
@@ -17,24 +18,23 @@ from sim.replication.coordination import RemovalCoordinator
 from sim.replication.frozen import freeze_part
 from sim.rules import Rules
 from sim.schedules.judging import MemberJudge
-from sim.schedules.parts import LINEAGE, PARTS, PLACE, Member, Parts, WatchedReplica
+from sim.schedules.parts import LINEAGE, PARTS, PLACE, Changes, Member, WatchedReplica
 from sim.schedules.views import Views, WatchedView
-from sim.schedules.world import NOBODY, Move, Rest, World, step_of
+from sim.schedules.world import NOBODY, Move, Rest, World, rest_part, step_of
 from sim.story.driver import StoryDriver
 from sim.story.expect import StoryExpect
 from sim.story.format import Story
 from sim.story.op import Step
 from sim.trace import Appended, Event, HighWatermarkMoved, IsrChanged, LeaderElected
 
-Changes = tuple[tuple[int, int], ...]
-"""Place and new number of each part of a replica that is different."""
-
 
 class Act(NamedTuple):
     """What came of an act.
 
     Attributes:
-        read: Which parts it depends on, by their places in those of all replicas, one after another.
+        read: The parts it depends on, as bits, by their places in those of all replicas, one replica
+            after another.
+        set: The parts that change.
         changes: For each replica what changes.
         leader: Who was elected; NOBODY = there was no election.
         told: The in-sync set that the leader told; None = it told none.
@@ -45,7 +45,8 @@ class Act(NamedTuple):
         said: What it says to the next act: a message by number.
     """
 
-    read: tuple[int, ...]
+    read: int
+    set: int
     changes: tuple[Changes, ...]
     leader: int
     told: int | None
@@ -63,8 +64,7 @@ class Acts:
         self._parts, self._views, self._judge, self._rules = views.parts, views, judge, rules
         self._names = world.names
         self.driver = Driver(world, rules)
-        self._known: dict[str, dict[tuple[int, ...], dict[Hashable, Act]]] = {}
-        self._picks: dict[tuple[int, ...], Callable[..., Any]] = {}
+        self._known: dict[str, dict[int, tuple[Callable[..., Any], dict[Hashable, Act]]]] = {}
         self._messages: list[Any] = []
         self._numbers: dict[Hashable, int] = {}
 
@@ -73,18 +73,19 @@ class Acts:
         driver = self.driver
         driver.begin(rest)
         if move.op == "fetch":
-            return self._fetched(list(members), driver.now_ms)
+            return self._fetched(move.who, members, driver.now_ms)
 
         def do() -> None:
             step = driver.step_of(move)
             if step is not None:
                 driver.carry_out(step)
 
-        return self._computed(members, do)
+        return self._computed(self._names, members, do)
 
-    def _fetched(self, members: list[Member], now_ms: int) -> Act:
+    def _fetched(self, who: Sequence[int], everyone: Sequence[Member], now_ms: int) -> Act:
         """The first replica asks the second one, which reads, acknowledges and answers."""
-        fetcher, source = self._names[:2]
+        names = fetcher, source = [self._names[one] for one in who]
+        members = [everyone[one] for one in who]
         rules, driver, messages = self._rules, self.driver, self._messages
         done: list[Act] = []
 
@@ -92,7 +93,7 @@ class Acts:
             return driver.replicas[name]
 
         def act(name: str, message: Hashable, do: Callable[[], Any]) -> int:
-            done.append(self._remembered(name, members, message, do))
+            done.append(self._remembered(name, names, members, message, do))
             for one, changes in enumerate(done[-1].changes):
                 members[one] = with_changes(members[one], changes)
             return done[-1].said
@@ -125,31 +126,35 @@ class Acts:
                 "answer", key, lambda: leader.answer_with(replica(source), request, found, rules)
             )
         act("receive", (answer, now_ms), receive)
-        return _together(done)
+        return _placed(_together(done), who, len(everyone))
 
     def _remembered(
-        self, name: str, members: Sequence[Member], message: Hashable, do: Callable[[], Any]
+        self,
+        name: str,
+        names: Sequence[str],
+        members: Sequence[Member],
+        message: Hashable,
+        do: Callable[[], Any],
     ) -> Act:
         """An act that depends on what it reads of the replicas, and on a message alone."""
         flat = tuple(chain.from_iterable(members))
         known = self._known.setdefault(name, {})
-        for read, acts in known.items():
-            found = acts.get((message, self._pick(read)(flat)))
+        for pick, acts in known.values():
+            found = acts.get((message, pick(flat)))
             if found is not None:
                 return found
-        found = self._computed(members, do)
-        known.setdefault(found.read, {})[message, self._pick(found.read)(flat)] = found
+        found = self._computed(names, members, do)
+        if found.read not in known:
+            places = places_of(found.read)
+            known[found.read] = (itemgetter(*places) if places else lambda _: None, {})
+        pick, acts = known[found.read]
+        acts[message, pick(flat)] = found
         return found
 
-    def _pick(self, read: tuple[int, ...]) -> Callable[..., Any]:
-        found = self._picks.get(read)
-        if found is None:
-            found = self._picks[read] = itemgetter(*read) if read else lambda _: None
-        return found
-
-    def _computed(self, members: Sequence[Member], do: Callable[[], Any]) -> Act:
+    def _computed(
+        self, names: Sequence[str], members: Sequence[Member], do: Callable[[], Any]
+    ) -> Act:
         driver, parts = self.driver, self._parts
-        names = self._names
         replicas = {
             name: WatchedReplica.of(parts, member)
             for name, member in zip(names, members, strict=True)
@@ -165,21 +170,19 @@ class Acts:
         lineages, broken = self._judge.follow(driver.happened, before)
         for name, lineage in lineages.items():
             replicas[name].notes.live[PLACE[LINEAGE]] = lineage
-        told = self._told(driver.happened, replicas, members)
-        read = set[int]()
+        told = self._told(driver.happened, replicas)
+        changes = tuple([replicas[name].notes.changes() for name in names])
+        read = set_ = 0
         for one, name in enumerate(names):
             seen = replicas[name].notes.read
             if before:
                 seen = seen | before[name].notes.read
-            read.update([one * len(PARTS) + place for place in seen])
-        changes = tuple([replicas[name].notes.changes() for name in names])
-        return Act(tuple(sorted(read)), changes, *told, broken, said)
+            read |= _bits(seen) << one * len(PARTS)
+            set_ |= _bits([place for place, _ in changes[one]]) << one * len(PARTS)
+        return Act(read, set_, changes, *told, broken, said)
 
     def _told(
-        self,
-        events: Sequence[Event],
-        replicas: dict[str, WatchedReplica],
-        members: Sequence[Member],
+        self, events: Sequence[Event], replicas: dict[str, WatchedReplica]
     ) -> tuple[int, int | None, tuple[tuple[Any, ...], ...], bool]:
         """What events say to whoever keeps the rest of a state."""
         names = self._names
@@ -193,8 +196,7 @@ class Acts:
                 name, mark = event.replica, event.high_watermark
                 one = names.index(name)
                 notes = replicas[name].notes
-                notes.read.add(_MARK)
-                before = marks.get(name, self._parts.values[members[one][_MARK]])
+                before = marks.get(name, self._parts.values[notes.asked((_MARK,))[0]])
                 facts.append(("committed", one, before, mark, tuple(notes.get(PLACE[LINEAGE])[:mark])))
                 marks[name] = mark
             elif isinstance(event, LeaderElected):
@@ -213,6 +215,7 @@ class Acts:
 
 
 _MARK: Final = PLACE["log.high_watermark"]
+_WHOLE: Final = (1 << len(PARTS)) - 1
 
 
 def with_changes(member: Member, changes: Changes) -> Member:
@@ -227,20 +230,46 @@ def with_changes(member: Member, changes: Changes) -> Member:
 
 def _together(acts: Sequence[Act]) -> Act:
     """Some acts as one; what one of them reads that another one has set is not read from outside."""
-    read: set[int] = set()
-    changed: list[dict[int, int]] = [{} for _ in acts[0].changes]
-    facts: list[tuple[Any, ...]] = []
-    broken = 0
+    read = set_ = broken = 0
+    facts: tuple[tuple[Any, ...], ...] = ()
     for act in acts:
-        read.update(
-            place for place in act.read if place % len(PARTS) not in changed[place // len(PARTS)]
-        )
-        for one, changes in zip(changed, act.changes, strict=True):
-            one.update(changes)
+        read |= act.read & ~set_
+        set_ |= act.set
         facts += act.facts
         broken |= act.broken
-    changes = tuple([tuple(sorted(one.items())) for one in changed])
-    return Act(tuple(sorted(read)), changes, NOBODY, None, tuple(facts), joined=False, broken=broken)
+    changes = []
+    for each in zip(*[act.changes for act in acts], strict=True):
+        some = [one for one in each if one]
+        if len(some) > 1:
+            latest = dict(chain.from_iterable(some))
+            changes.append(tuple(sorted(latest.items())))
+        else:
+            changes.append(some[0] if some else ())
+    return Act(read, set_, tuple(changes), NOBODY, None, facts, joined=False, broken=broken)
+
+
+def _placed(act: Act, who: Sequence[int], replicas: int) -> Act:
+    """An act of some replicas as one of all of them."""
+    read = set_ = 0
+    changes: list[Changes] = [()] * replicas
+    for place, one in enumerate(who):
+        read |= (act.read >> place * len(PARTS) & _WHOLE) << one * len(PARTS)
+        set_ |= (act.set >> place * len(PARTS) & _WHOLE) << one * len(PARTS)
+        changes[one] = act.changes[place]
+    return act._replace(read=read, set=set_, changes=tuple(changes))
+
+
+def _bits(places: Iterable[int]) -> int:
+    bits = 0
+    for place in places:
+        bits |= 1 << place
+    return bits
+
+
+@cache
+def places_of(bits: int) -> tuple[int, ...]:
+    """The places of parts that are given as bits."""
+    return tuple(place for place in range(bits.bit_length()) if bits >> place & 1)
 
 
 class Driver(StoryDriver):
@@ -313,12 +342,6 @@ class Driver(StoryDriver):
         if self.rules.storage.leo_source == "last_record":
             what += (self.of_rest("appends") + 1) << 10
         return 1 + (leads.log.log_end_offset << 24 | epoch << 16 | what)
-
-
-def rest_part(rest: Rest, name: str) -> Any:
-    """A part of a rest by its name in `OF_REST`."""
-    of: Any = rest.used if name in ("epochs", "appends") else rest
-    return getattr(of, name)
 
 
 def _of_rest(name: str, of: Callable[[Driver, Any], Any]) -> property:

@@ -8,8 +8,10 @@ what a move depends on is not written down anywhere, where it could be wrong, bu
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
-from hashlib import blake2b
 from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
 
 from sim.log import Log
 from sim.log.offset_index import OffsetIndex
@@ -17,6 +19,7 @@ from sim.replication import Replica
 from sim.replication.frozen import attributes, freeze_part, renamed, thaw_part
 from sim.replication.replica import Leadership
 from sim.rules import Rules
+from sim.schedules.tables import Column, hash_of_text
 
 OF_LOG: Final = attributes(Log)
 OF_LEADERSHIP: Final = attributes(Leadership)
@@ -36,6 +39,8 @@ _SEGMENTS, _ISR, _LEADS = (PLACE[one] for one in ("log.segments", "leadership.is
 
 Member = tuple[int, ...]
 """A replica: the number of each of its parts, in the order of `PARTS`."""
+Changes = tuple[tuple[int, int], ...]
+"""Place and new number of each part of a replica that is different."""
 
 
 class Parts:
@@ -43,14 +48,14 @@ class Parts:
 
     Attributes:
         values: Index = number.
-        hashes: A number of 128 bits for each, the same in every process.
+        hashes: One of 128 bits for each, the same in every process.
     """
 
     def __init__(self, names: Sequence[Mapping[str, str]], rules: Rules) -> None:
         """None yet; `names` are the ways to rename the replicas."""
         self._unread = {PLACE[name]: value for name, value in unread(rules).items()}
         self.values: list[Any] = []
-        self.hashes: list[int] = []
+        self.hashes = Column(np.uint64, 2)
         self._numbers: dict[tuple[int, Hashable], int] = {}
         self._names = names
         self._images: dict[tuple[int, int, int], int] = {}
@@ -63,8 +68,7 @@ class Parts:
             self.values.append(value)
             if place not in self._naming and self._names_replicas(value):
                 self._naming.append(place)
-            digest = blake2b(f"{place} {value!r}".encode(), digest_size=16).digest()
-            self.hashes.append(int.from_bytes(digest, "big"))
+            self.hashes.append(hash_of_text((place, value)))
         return found
 
     def member(self, replica: Replica, lineage: tuple[int, ...]) -> Member:
@@ -88,12 +92,14 @@ class Parts:
             live = bool(live)
         return self.number(place, freeze_part(live))
 
-    def image(self, member: Member, order: int) -> Member:
-        """A member with the names of a way to rename the replicas."""
-        found = list(member)
+    def images(self, rows: NDArray[np.int32], order: int) -> NDArray[np.int32]:
+        """Members, a row each, with the names of a way to rename the replicas."""
+        found = rows.copy()
         for place in self._naming:
-            found[place] = self._image(place, member[place], order)
-        return tuple(found)
+            numbers, inverse = np.unique(rows[:, place], return_inverse=True)
+            images = [self._image(place, number, order) for number in numbers.tolist()]
+            found[:, place] = np.array(images, np.int32)[inverse]
+        return found
 
     def _image(self, place: int, number: int, order: int) -> int:
         key = (place, number, order)
@@ -163,7 +169,7 @@ class Notes:
         self.read.update(places)
         return tuple([self._member[place] for place in places])
 
-    def changes(self) -> tuple[tuple[int, int], ...]:
+    def changes(self) -> Changes:
         """Place and new number of each part that is different now."""
         member, values, found = self._member, self._parts.values, []
         for place, live in self.live.items():

@@ -14,9 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sim.schedules import judging
-from sim.schedules.expander import ODD, Expander, Hashes, Mask, Numbers, Rows
+from sim.schedules.expander import Expander, Rows
 from sim.schedules.judging import BIT
 from sim.schedules.space import Space
+from sim.schedules.tables import ODD, Hashes, Known, Mask, Numbers
 from sim.schedules.world import Move
 
 NO_MOVE = -1
@@ -119,7 +120,10 @@ class Search:
         self.parents: list[Parents] = []
         start = [number for space in spaces for number in space.start()]
         rows = np.array([start + [0, 0] * self._pair], np.int32)
-        self.rows, self._seen, orders = self._canonical(rows)
+        self._order_numbers = self._by_code()
+        self.rows, hashes, orders = self._canonical(rows)
+        self._seen = Known()
+        self._seen.add(hashes)
         self._start_order = int(orders[0])
         self._left = [sum(BIT.values()) for _ in spaces]
 
@@ -166,7 +170,8 @@ class Search:
         self._judge(0)
         quiet, part = self._expanded(0, rows, 0)
         self._judge_rest(0, rows, 0, quiet)
-        new = self._new(part) if part else (rows[:0], self._seen[:0], Parents(*[_NONE] * 3))
+        self._seen = Known()
+        new = self._new(part) if part else (rows[:0], np.zeros((0, 2)), Parents(*[_NONE] * 3))
         return sum(len(after) for after, *_ in part), self.result.found, new
 
     def hashes(self, rows: Rows) -> list[bytes]:
@@ -181,24 +186,21 @@ class Search:
     def _expanded(self, depth: int, rows: Rows, start: int) -> tuple[Mask, list[Any]]:
         """Which states are at rest in all worlds, and what every move makes of the states."""
         quiet = np.ones(len(rows), np.bool_)
-        leaders = []
+        leaders, facts = [], []
         for world, expander in enumerate(self.expanders):
-            leader = expander.acting_leader(self._block(rows, world))
-            quiet &= leader >= 0
-            leaders.append(leader)
-        found = []
+            facts.append(expander.facts_of(self._block(rows, world)))
+            leaders.append(expander.acting_leader(facts[-1]))
+            quiet &= leaders[-1] >= 0
+        found, nowhere = [], np.zeros(len(rows), np.bool_)
         for number, move in enumerate(self.moves):
             possible = [
-                each[move] and expander.possible(move, self._block(rows, world))
-                for world, (expander, each) in enumerate(
-                    zip(self.expanders, self._placed, strict=True)
-                )
-                if move in each
+                expander.possible(move, facts[world]) if move in self._placed[world] else nowhere
+                for world, expander in enumerate(self.expanders)
             ]
             at = np.flatnonzero(np.logical_or.reduce(possible))
             if not len(at):
                 continue
-            after, changed, broken = self._applied(move, rows[at])
+            after, changed, broken = self._applied(move, rows[at], [one[at] for one in possible])
             self._note_moves(depth + 1, broken, start + at, number)
             if move.op in ("fetch", "fetch_snapshot"):
                 for leader in leaders:
@@ -208,23 +210,24 @@ class Search:
                 found.append((after[kept], (start + at[kept]).astype(np.int32), number))
         return quiet, found
 
-    def _applied(self, move: Move, rows: Rows) -> tuple[Rows, Mask, list[Numbers]]:
+    def _applied(
+        self, move: Move, rows: Rows, possible: list[Mask]
+    ) -> tuple[Rows, Mask, list[Numbers]]:
         """The states after a move; where it changes anything; what is broken in each world then."""
         after = rows.copy()
         changed = np.zeros(len(rows), np.bool_)
         everything = []
-        for world, (expander, placed) in enumerate(zip(self.expanders, self._placed, strict=True)):
-            block = self._block(rows, world)
-            one = placed.get(move)
-            order = self.order_of(move) if one is None else one.order
-            before = expander.renamed(block, order)
+        order = self.order_of(move)
+        for world, expander in enumerate(self.expanders):
+            before = expander.renamed(self._block(rows, world), order)
             broken = np.zeros(len(rows), np.int64)
             result = before.copy()
-            at = np.flatnonzero(expander.possible(move, block)) if one else np.zeros(0, np.int64)
-            if one is not None and len(at):
-                result[at], broken[at] = expander.apply(one.number, before[at])
+            at = np.flatnonzero(possible[world])
+            if len(at):
+                number = self._placed[world][move].number
+                result[at], broken[at] = expander.apply(number, before[at])
             if self._pair and len(at) < len(rows):
-                idle = np.setdiff1d(np.arange(len(rows)), at)
+                idle = np.flatnonzero(~possible[world])
                 result[idle, self.n] = expander.idle(move, before[idle, self.n])
             changed |= expander.changed(before, result)
             self._block(after, world)[:] = result
@@ -287,42 +290,75 @@ class Search:
         origins = np.concatenate([at for _, at, _ in part])
         moves = np.concatenate([np.full(len(at), number, np.int16) for _, at, number in part])
         rows, hashes, orders = self._canonical(rows)
-        fresh = np.flatnonzero(~_among(hashes, self._seen))
-        fresh = fresh[_once(hashes[fresh])]
+        fresh = np.flatnonzero(self._seen.add(hashes))
         return rows[fresh], hashes[fresh], Parents(origins[fresh], moves[fresh], orders[fresh])
 
     def _begin_level(self, parts: list[tuple[Rows, Hashes, Parents]]) -> None:
         if not parts:
             self.rows = self.rows[:0]
             return
-        hashes = np.concatenate([one for _, one, _ in parts])
-        once = _once(hashes)
-        self.rows = np.concatenate([rows for rows, _, _ in parts])[once]
+        self.rows = np.concatenate([rows for rows, _, _ in parts])
+        how = [parents for _, _, parents in parts]
         self.parents.append(
             Parents(
-                *(
-                    np.concatenate([getattr(parents, part) for _, _, parents in parts])[once]
-                    for part in ("rows", "moves", "orders")
-                )
+                np.concatenate([one.rows for one in how]),
+                np.concatenate([one.moves for one in how]),
+                np.concatenate([one.orders for one in how]),
             )
         )
-        seen = np.concatenate([self._seen, hashes[once]])
-        self._seen = seen[np.argsort(seen[:, 0], kind="stable")]
 
     def _canonical(self, rows: Rows) -> tuple[Rows, Hashes, NDArray[np.int8]]:
-        """Of all ways to name the replicas that with the least hash; the hashes, and which way."""
+        """Of all ways to name the replicas the one that is the same for all of them; and which.
+
+        Replicas are put in the order of what does not change with names; where two are alike in
+        that, of all ways that with the least hash is taken.
+        """
+        orders = np.zeros(len(rows), np.int8)
+        if len(self.orders) == 1:
+            return rows, self._hashed(rows), orders
+        kinds = np.zeros((len(rows), self.n), np.uint64)
+        for world, expander in enumerate(self.expanders):
+            of = expander.space.members.orbits()
+            kinds += of[self._block(rows, world)[:, : self.n]] * ODD[world]
+        in_order = np.argsort(kinds, axis=1)
+        orders = self._order_numbers[in_order @ self.n ** np.arange(self.n)]
+        best = self._renamed(rows, orders)
+        hashes = self._hashed(best)
+        kinds = np.take_along_axis(kinds, in_order, axis=1)
+        alike = np.flatnonzero((kinds[:, 1:] == kinds[:, :-1]).any(axis=1))
+        if len(alike):
+            best[alike], hashes[alike], orders[alike] = self._least(rows[alike])
+        return best, hashes, orders
+
+    def _least(self, rows: Rows) -> tuple[Rows, Hashes, NDArray[np.int8]]:
+        """Of all ways to name the replicas that with the least hash."""
         best, hashes = rows, self._hashed(rows)
         orders = np.zeros(len(rows), np.int8)
         for number in range(1, len(self.orders)):
-            other = rows.copy()
-            for world, expander in enumerate(self.expanders):
-                self._block(other, world)[:] = expander.renamed(self._block(rows, world), number)
+            other = self._renamed(rows, np.full(len(rows), number))
             others = self._hashed(other)
             less = others[:, 0] < hashes[:, 0]
             best = np.where(less[:, None], other, best)
             hashes = np.where(less[:, None], others, hashes)
             orders[less] = number
         return best, hashes, orders
+
+    def _renamed(self, rows: Rows, orders: NDArray[Any]) -> Rows:
+        """States with the names of an order each."""
+        other = rows.copy()
+        for number in range(1, len(self.orders)):
+            at = np.flatnonzero(orders == number)
+            for world, expander in enumerate(self.expanders):
+                block = self._block(rows, world)[at]
+                self._block(other, world)[at] = expander.renamed(block, number)
+        return other
+
+    def _by_code(self) -> NDArray[np.int8]:
+        """The number of the order that puts replicas so: each place times a power of how many."""
+        numbers = np.zeros(self.n**self.n, np.int8)
+        for number, order in enumerate(self.orders):
+            numbers[sum(old * self.n**new for old, new in enumerate(order))] = number
+        return numbers
 
     def _hashed(self, rows: Rows) -> Hashes:
         hashes = np.zeros((len(rows), 2), np.uint64)
@@ -337,19 +373,3 @@ def as_bytes(hashes: Hashes) -> list[bytes]:
     """Each hash as 16 bytes."""
     words = hashes.astype(">u8").tobytes()
     return [words[at : at + 16] for at in range(0, len(words), 16)]
-
-
-def _among(hashes: Hashes, seen: Hashes) -> Mask:
-    """Which hashes are among those that were seen, which are in order of their first words."""
-    place = np.minimum(np.searchsorted(seen[:, 0], hashes[:, 0]), len(seen) - 1)
-    found: Mask = (seen[place] == hashes).all(axis=1)
-    return found
-
-
-def _once(hashes: Hashes) -> Numbers:
-    """Where each different hash is first."""
-    order = np.argsort(hashes[:, 0], kind="stable")
-    ordered = hashes[order]
-    first = np.ones(len(order), np.bool_)
-    first[1:] = (ordered[1:] != ordered[:-1]).any(axis=1)
-    return np.sort(order[first])

@@ -7,28 +7,24 @@ the move has read, so that it is computed once for all states that are alike in 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from copy import copy
+from collections.abc import Sequence
+from functools import cache
 from itertools import permutations
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
-from sim.check.replica_view import ReplicaView
 from sim.log import LogConfig
 from sim.replication import Replica
 from sim.replication.coordination import RemovalCoordinator
 from sim.replication.frozen import renamed
 from sim.replication.replica import log_config
 from sim.rules import Rules
-from sim.schedules.acts import Acts, mask_of
+from sim.schedules.acts import Acts, mask_of, places_of
 from sim.schedules.judging import Court, MemberJudge
-from sim.schedules.parts import PARTS, PLACE, Member, Parts
-from sim.schedules.tables import Table
+from sim.schedules.members import Members
+from sim.schedules.parts import PARTS, Parts
+from sim.schedules.rests import Rests
 from sim.schedules.views import Views
 from sim.schedules.world import NOBODY, NOTHING_USED, Move, Rest, World
-
-OF_REST: Final = ("leader", "isr", "now_ms", "epochs", "appends", "coordinator")
-"""What a move may read of the rest of a state; the budgets that it is counted against, too."""
-
 
 class Effect(NamedTuple):
     """What a move does besides changing replicas.
@@ -84,11 +80,10 @@ class Space:
     Attributes:
         world: The world.
         rules: The rules.
-        parts: Every part of a replica that was met.
         members: Every replica that was met.
         rests: Every rest that was met.
-        views: Every log that was met, as a view; replicas whose logs look alike share one.
-        histories: For every committed history that was met a rest that has it.
+        effects: Every effect that was met.
+        court: Judges them.
         orders: The ways to rename the replicas: index = old number, value = new number.
     """
 
@@ -103,18 +98,14 @@ class Space:
         names = world.names
         self._names = [{names[a]: names[b] for a, b in enumerate(order)} for order in self.orders]
         self.parts = Parts(self._names, rules)
-        self.members: Table[Member] = Table(
-            self.parts.image, len(self.orders), self._member_facts, self._member_hash
-        )
-        self.rests: Table[Rest] = Table(self._rename_rest, len(self.orders), self._rest_facts)
-        self.views: list[ReplicaView] = []
-        self.histories: list[Rest] = []
+        views = Views(self.parts)
+        self.members = Members(self.parts, views, len(self.orders))
+        self.rests = Rests(self._rename_rest, len(self.orders))
         self.effects: list[Effect] = []
-        self._numbers: dict[Any, int] = {}
-        self._views = Views(self.parts)
+        self._effect_numbers: dict[Effect, int] = {}
         self.judge = MemberJudge(rules)
         self.court = Court(rules, self.judge, world)
-        self._acts = Acts(world, rules, self._views, self.judge)
+        self._acts = Acts(world, rules, views, self.judge)
         self._coordinates = rules.cleaner.tombstone_removal == "coordinated"
 
     def start(self) -> tuple[int, ...]:
@@ -128,7 +119,7 @@ class Space:
 
     def take(self, move: Move, members: Sequence[int], rest: Rest) -> Outcome:
         """Compute what a move does in a state."""
-        act = self._acts.of(move, [self.members.values[number] for number in members], rest)
+        act = self._acts.of(move, [self.members[number] for number in members], rest)
         driver = self._acts.driver
         isr = driver.written.get("isr")
         effect = Effect(
@@ -141,42 +132,19 @@ class Space:
             _value_of(driver.coordinator) if move.op == "coordinate" else None,
             driver.written.get("now_ms"),
         )
-        read: list[list[int]] = [[] for _ in members]
-        for place in act.read:
-            read[place // len(PARTS)].append(place % len(PARTS))
-        shape = Shape(tuple(map(tuple, read)), tuple(sorted(driver.read)))
-        number = self._number("effect", effect, self.effects, effect)
-        return Outcome(shape, act.changes, number, act.broken)
+        shape = _shape(act.read, len(members), tuple(sorted(driver.read)))
+        return Outcome(shape, act.changes, self._number(effect), act.broken)
 
     def nothing_but(self, uses: str) -> int:
         """The number of the effect of a move that does nothing but use a budget."""
         effect = Effect(uses, NOBODY, None, None, (), joined=False, coordinator=None, now_ms=None)
-        return self._number("effect", effect, self.effects, effect)
+        return self._number(effect)
 
-    def _number(self, kind: str, value: Any, values: list[Any], kept: Any) -> int:
-        """The number of a value among its kind; of a new one something is kept."""
-        found = self._numbers.setdefault((kind, value), len(values))
-        if found == len(values):
-            values.append(kept)
+    def _number(self, effect: Effect) -> int:
+        found = self._effect_numbers.setdefault(effect, len(self.effects))
+        if found == len(self.effects):
+            self.effects.append(effect)
         return found
-
-    def _member_hash(self, member: Member) -> int:
-        hashes = self.parts.hashes
-        return sum([hashes[number] for number in member])
-
-    def _member_facts(self, member: Member) -> tuple[int, ...]:
-        view = self._views.of("", member).whole()
-        shown = (tuple(view.slots), view.high_watermark, view.log_start_offset, view.up)
-        log = self._number("log", (shown, tuple(view.snapshots)), self.views, view)
-        values = self.parts.values
-        return view.up, values[member[PLACE["leadership"]]], log
-
-    def _rest_facts(self, rest: Rest) -> tuple[int, ...]:
-        without = rest._replace(used=NOTHING_USED)
-        same = self._numbers.setdefault(("same", without), len(self._numbers))
-        history = self._number("history", (rest.committed, rest.twice), self.histories, rest)
-        counts = [count or 0 for count in rest.used]
-        return (rest.leader, rest.isr, rest.told, same, history, *counts)
 
     def _rename_rest(self, rest: Rest, order: int) -> Rest:
         by_number = self.orders[order]
@@ -186,6 +154,13 @@ class Space:
             told=_renamed_mask(rest.told, by_number),
             coordinator=renamed(rest.coordinator, self._names[order]),
         )
+
+
+@cache
+def _shape(bits: int, replicas: int, rest: tuple[str, ...]) -> Shape:
+    whole = (1 << len(PARTS)) - 1
+    each = (bits >> one * len(PARTS) & whole for one in range(replicas))
+    return Shape(tuple(map(places_of, each)), rest)
 
 
 def _value_of(coordinator: RemovalCoordinator) -> Any:

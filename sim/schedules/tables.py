@@ -1,25 +1,31 @@
-"""Values by number: what a search meets again and again is kept once, and named by its number.
+"""Growing arrays, and numbers by hashes of 128 bits, for many at once.
 
-Of every value a table has a hash of 128 bits that is the same in every process, and, for each way
-to rename the replicas, the number of the value with other names.
+Two things with one hash are taken for one: of ten million, with a chance of 1 in 10**24.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable
 from hashlib import blake2b
-from typing import Any, Generic, TypeVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-V = TypeVar("V", bound=Hashable)
 Numbers = NDArray[np.int64]
+Mask = NDArray[np.bool_]
+Hashes = NDArray[np.uint64]
+"""Two words of 64 bits a row."""
 
+_SPREAD = np.array([0xBF58476D1CE4E5B9, 0x94D049BB133111EB], np.uint64)
+_SHIFT = np.uint64(31)
+ONE = np.uint64(1)
+ODD = np.array([pow(0x9E3779B97F4A7C15, one + 1, 1 << 64) for one in range(64)], np.uint64)
+"""Odd numbers by which hashes are multiplied before they are added, one for each place.
 
-BITS = 21
-"""Of a number of a key."""
-_ODD = np.uint64(0xBF58476D1CE4E5B9)
+They are powers: no sum of some of them is the sum of others, as 1 + 7 is 3 + 5. Else two states
+would have one hash in which the first and the last of four replicas are alike, and the two others.
+"""
 
 
 class Column:
@@ -32,152 +38,116 @@ class Column:
 
     def append(self, value: Any) -> None:
         """One more row."""
-        if self.length == len(self._array):
-            self._array = np.concatenate([self._array, np.zeros_like(self._array)])
+        self._make_room(1)
         self._array[self.length] = value
         self.length += 1
+
+    def extend(self, values: Any) -> None:
+        """More rows."""
+        self._make_room(len(values))
+        self._array[self.length : self.length + len(values)] = values
+        self.length += len(values)
 
     @property
     def values(self) -> Any:
         """All rows."""
         return self._array[: self.length]
 
+    def _make_room(self, rows: int) -> None:
+        if self.length + rows > len(self._array):
+            larger = max(2 * len(self._array), self.length + rows)
+            array = np.zeros((larger, *self._array.shape[1:]), self._array.dtype)
+            array[: self.length] = self.values
+            self._array = array
 
-class Memo:
-    """Numbers by keys, for many keys at once; a key is a row of up to six numbers.
 
-    Keys are found by a hash of 64 bits and compared in full, so that no two are taken for one.
-    """
+class Known:
+    """Numbers for hashes, from 0 in order of their arrival: a table with open addressing."""
 
     def __init__(self) -> None:
         """Nothing is known."""
-        self._hashes = np.zeros(0, np.uint64)
-        self._keys = np.zeros((0, 2), np.uint64)
-        self._values = np.zeros(0, np.int64)
+        self.size = 0
+        self._words = np.zeros((1024, 2), np.uint64)
+        self._numbers = np.zeros(1024, np.int64)
 
-    def look_up(self, keys: Numbers) -> Numbers:
-        """The number of each key, -1 for one that is not known."""
-        if not len(self._values):
-            return np.full(len(keys), -1, np.int64)
-        packed = _packed(keys)
-        hashes = _mixed(packed)
-        place = np.minimum(np.searchsorted(self._hashes, hashes), len(self._hashes) - 1)
-        same = (self._keys[place] == packed).all(axis=1)
-        return np.where(same, self._values[place], -1)
+    def get(self, hashes: Hashes) -> Numbers:
+        """The number of each hash; -1 for one that is not known."""
+        words, last = self._words, np.uint64(len(self._words) - 1)
+        found = np.full(len(hashes), -1, np.int64)
+        at = hashes[:, 0] & last
+        left = np.arange(len(hashes))
+        while len(left):
+            there = words[at]
+            same = (there == hashes[left]).all(axis=1)
+            found[left[same]] = self._numbers[at[same]]
+            on = np.flatnonzero(~same & (there[:, 0] != 0))
+            left, at = left[on], at[on] + ONE & last
+        return found
 
-    def add(self, keys: Numbers, values: Numbers) -> None:
-        """These keys, none of which was known, have these numbers."""
-        packed = _packed(keys)
-        hashes = np.concatenate([self._hashes, _mixed(packed)])
-        order = np.argsort(hashes, kind="stable")
-        self._hashes = hashes[order]
-        if (self._hashes[1:] == self._hashes[:-1]).any():
-            raise OverflowError("two keys have one hash")
-        self._keys = np.concatenate([self._keys, packed])[order]
-        self._values = np.concatenate([self._values, values])[order]
+    def add(self, hashes: Hashes) -> Mask:
+        """Which hashes were not known, the first of those that are alike; they are from now on."""
+        while 2 * (self.size + len(hashes)) > len(self._words):
+            self._grow()
+        words, numbers, last = self._words, self._numbers, np.uint64(len(self._words) - 1)
+        new = np.zeros(len(hashes), np.bool_)
+        slots = np.zeros(len(hashes), np.int64)
+        left = np.arange(len(hashes) - 1, -1, -1)  # of several at one slot the last one has it
+        at = hashes[left, 0] & last
+        while len(left):
+            free = np.flatnonzero(words[at, 0] == 0)
+            numbers[at[free]] = left[free]
+            won = free[numbers[at[free]] == left[free]]
+            words[at[won]] = hashes[left[won]]
+            new[left[won]], slots[left[won]] = True, at[won]
+            on = np.flatnonzero((words[at] != hashes[left]).any(axis=1))
+            left, at = left[on], at[on] + ONE & last
+        kept = np.flatnonzero(new)
+        numbers[slots[kept]] = np.arange(self.size, self.size + len(kept))
+        self.size += len(kept)
+        return new
 
-    def resolve(self, keys: Numbers, compute: Callable[[list[int]], int]) -> Numbers:
-        """The number of each key; what is not known is computed, and known from then on."""
-        found = self.look_up(keys)
-        left = np.flatnonzero(found < 0)
+    def _grow(self) -> None:
+        used = np.flatnonzero(self._words[:, 0])
+        in_order = np.empty_like(used)
+        in_order[self._numbers[used]] = used
+        words = self._words[in_order]
+        self._words = np.zeros((2 * len(self._words), 2), np.uint64)
+        self._numbers = np.zeros(len(self._words), np.int64)
+        self.size = 0
+        self.add(words)
+
+
+class Memo:
+    """What was computed for rows of numbers."""
+
+    def __init__(self, compute: Callable[[list[int]], int]) -> None:
+        """Nothing so far; `compute` gives a number for a row."""
+        self._compute, self._known, self._values = compute, Known(), Column(np.int64)
+
+    def of(self, rows: Numbers) -> Numbers:
+        """The number for each row; what was never seen is computed."""
+        hashes = hash_of(rows)
+        numbers = self._known.get(hashes)
+        left = np.flatnonzero(numbers < 0)
         if len(left):
-            different, inverse = once(keys[left])
-            new = keys[left[different]]
-            values = np.array([compute(key) for key in new.tolist()], np.int64)
-            self.add(new, values)
-            found[left] = values[inverse]
+            new = left[self._known.add(hashes[left])]
+            self._values.extend([self._compute(row) for row in rows[new].tolist()])
+            numbers[left] = self._known.get(hashes[left])
+        found: Numbers = self._values.values[numbers]
         return found
 
 
-def once(keys: Numbers) -> tuple[Numbers, Numbers]:
-    """Where each different row is first, and which of them each row is."""
-    packed = _packed(keys)
-    _, first, inverse = np.unique(_mixed(packed), return_index=True, return_inverse=True)
-    if not (packed[first][inverse] == packed).all():
-        raise OverflowError("two keys have one hash")
-    return first, inverse
+def hash_of(numbers: Numbers) -> Hashes:
+    """A hash of each row of numbers."""
+    words = np.zeros((len(numbers), 2), np.uint64)
+    for place in range(numbers.shape[1]):
+        column = numbers[:, place].astype(np.uint64)[:, None] + ODD[place]
+        column = (column ^ column >> _SHIFT) * _SPREAD
+        words += (column ^ column >> _SHIFT) * _SPREAD[::-1] * ODD[place]
+    return words ^ words >> _SHIFT
 
 
-def _packed(keys: Numbers) -> NDArray[np.uint64]:
-    """Two words of three numbers each, which have 21 bits."""
-    words = np.zeros((len(keys), 2), np.uint64)
-    for place in range(keys.shape[1]):
-        column = keys[:, place]
-        if len(column) and (column.max() >= 1 << BITS or column.min() < -1):
-            raise OverflowError(f"more than {1 << BITS:,} different parts of states")
-        word = place // 3
-        words[:, word] = words[:, word] << np.uint64(BITS) | (column + 1).astype(np.uint64)
-    return words
-
-
-def _mixed(words: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    mixed: NDArray[np.uint64] = words[:, 0] * _ODD ^ words[:, 1]
-    mixed = (mixed ^ mixed >> np.uint64(29)) * _ODD
-    return mixed ^ mixed >> np.uint64(32)
-
-
-class Table(Generic[V]):
-    """Numbers for values, from 0 in order of their arrival.
-
-    Attributes:
-        values: Index = number.
-        hashes: Two words of 64 bits for each.
-    """
-
-    def __init__(
-        self,
-        rename: Callable[[V, int], V],
-        renamings: int,
-        facts: Callable[[V], Sequence[int]],
-        hash_of: Callable[[V], int] | None = None,
-    ) -> None:
-        """Empty.
-
-        Args:
-            rename: A value with the names of a renaming, by its number.
-            renamings: How many there are; number 0 leaves all as it is.
-            facts: What vectors ask of a value: always as many numbers.
-            hash_of: A number of which the last 128 bits are a value's hash; None = of its text.
-        """
-        self.values: list[V] = []
-        self._numbers: dict[V, int] = {}
-        self._rename, self._renamings, self._facts_of = rename, renamings, facts
-        self._hash_of = hash_of or _hash_of_text
-        self.hashes = Column(np.uint64, 2)
-        self._images = Column(np.int64, renamings)
-        self._facts: Column | None = None
-        self._imaged = 0
-
-    def number(self, value: V) -> int:
-        """The number of a value, which is new if it never came before."""
-        found = self._numbers.get(value)
-        if found is None:
-            found = self._numbers[value] = len(self.values)
-            self.values.append(value)
-            self.hashes.append(divmod(self._hash_of(value) % (1 << 128), 1 << 64))
-            facts = self._facts_of(value)
-            if self._facts is None:
-                self._facts = Column(np.int64, len(facts))
-            self._facts.append(facts)
-        return found
-
-    def facts(self) -> Numbers:
-        """Row = number: what vectors ask."""
-        assert self._facts is not None
-        found: Numbers = self._facts.values
-        return found
-
-    def images(self) -> Numbers:
-        """Row = number, column = renaming: the number of the renamed value."""
-        while self._imaged < len(self.values):
-            value = self.values[self._imaged]
-            images = [self._imaged]
-            images += [self.number(self._rename(value, one)) for one in range(1, self._renamings)]
-            self._images.append(images)
-            self._imaged += 1
-        found: Numbers = self._images.values
-        return found
-
-
-def _hash_of_text(value: object) -> int:
-    return int.from_bytes(blake2b(repr(value).encode(), digest_size=16).digest(), "big")
+def hash_of_text(value: object) -> tuple[int, int]:
+    """The hash of what a value is written as: the same in every process."""
+    digest = blake2b(repr(value).encode(), digest_size=16).digest()
+    return int.from_bytes(digest[:8], "big"), int.from_bytes(digest[8:], "big")

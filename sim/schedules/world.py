@@ -100,6 +100,16 @@ class Rest(NamedTuple):
     coordinator: Any
 
 
+OF_REST: Final = ("leader", "isr", "now_ms", "epochs", "appends", "coordinator")
+"""What a move may read of the rest of a state; the budgets that it is counted against, too."""
+
+
+def rest_part(rest: Rest, name: str) -> Any:
+    """A part of a rest by its name in `OF_REST`."""
+    of: Any = rest.used if name in ("epochs", "appends") else rest
+    return getattr(of, name)
+
+
 class Move(NamedTuple):
     """One step that may be possible: its op, the replicas it names, and what else it says.
 

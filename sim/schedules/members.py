@@ -1,0 +1,151 @@
+"""Every replica that a search met, by number, with its names in all orders of the replicas."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from operator import itemgetter
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sim.check.replica_view import ReplicaView
+from sim.schedules.parts import PARTS, PLACE, Changes, Member, Parts
+from sim.schedules.tables import Column, Hashes, Known, Numbers
+from sim.schedules.views import Views
+
+_LOG: Final = itemgetter(
+    *(
+        PLACE[name]
+        for name in (
+            *("up", "snapshots", "log.high_watermark", "log.log_start_offset"),
+            *("log.log_end_offset", "log.segments"),
+        )
+    )
+)
+_LEADS: Final = PLACE["leadership"]
+
+
+class Members:
+    """Replicas by number. A row of `PARTS` numbers is a replica; its hash is the sum of theirs.
+
+    Attributes:
+        logs: Every log that was met, as a view; replicas whose logs look alike share one.
+    """
+
+    def __init__(self, parts: Parts, views: Views, orders: int) -> None:
+        """None yet; `orders` are the ways to rename replicas, of which 0 leaves all as it is."""
+        self.parts, self._views = parts, views
+        self.logs: list[ReplicaView] = []
+        self._rows = Column(np.int32, len(PARTS))
+        self._hashes = Column(np.uint64, 2)
+        self._known = Known()
+        self._facts = Column(np.int32, 3)
+        self._log_numbers: dict[object, int] = {}
+        self._logs_of: dict[tuple[int, ...], int] = {}
+        self._images = Column(np.int32, orders)
+        self._orbits = Column(np.uint64)
+        self._read: dict[tuple[int, ...], Column] = {}
+
+    def __getitem__(self, number: int) -> Member:
+        """A replica in parts."""
+        return tuple(self._rows.values[number].tolist())
+
+    def __len__(self) -> int:
+        """How many were met."""
+        return self._rows.length
+
+    def number(self, member: Sequence[int]) -> int:
+        """The number of a replica, which is new if it never came before."""
+        row = np.array([member], np.int32)
+        return int(self._numbers(row, self._hashes_of(row))[0])
+
+    @property
+    def hashes(self) -> Hashes:
+        """Index = number."""
+        found: Hashes = self._hashes.values
+        return found
+
+    @property
+    def facts(self) -> Numbers:
+        """Row = number: whether it is up, whether it leads, the number of its log."""
+        found: Numbers = self._facts.values
+        return found
+
+    def images(self) -> Numbers:
+        """Row = number, column = order: the number of the replica with other names."""
+        while self._images.length < len(self):
+            begin = self._images.length
+            rows = self._rows.values[begin:].copy()
+            images = [np.arange(begin, len(self))]
+            for order in range(1, self._images.values.shape[1]):
+                other = self.parts.images(rows, order)
+                images.append(self._numbers(other, self._hashes_of(other)))
+            self._images.extend(np.column_stack(images))
+        found: Numbers = self._images.values
+        return found
+
+    def orbits(self) -> NDArray[np.uint64]:
+        """Index = number: a number that is the same with other names."""
+        images = self.images()
+        new = images[self._orbits.length :]
+        self._orbits.extend(self.hashes[new, 0].min(axis=1))
+        found: NDArray[np.uint64] = self._orbits.values
+        return found
+
+    def read(self, places: tuple[int, ...]) -> Hashes:
+        """Index = number: a hash of the parts at some places."""
+        found = self._read.setdefault(places, Column(np.uint64, 2))
+        if found.length < len(self):
+            rows = self._rows.values[found.length :]
+            found.extend(self.parts.hashes.values[rows[:, places]].sum(axis=1))
+        hashes: Hashes = found.values
+        return hashes
+
+    def changed(self, numbers: Numbers, kinds: Numbers, changes: Sequence[Changes]) -> Numbers:
+        """The numbers of replicas once some of their parts are others.
+
+        Args:
+            numbers: The replicas.
+            kinds: What changes each, by its place in `changes`.
+            changes: Different ones.
+        """
+        hash_of = self.parts.hashes.values
+        rows, hashes = self._rows.values[numbers], self.hashes[numbers]
+        ends = np.cumsum(np.bincount(kinds, minlength=len(changes)))
+        for change, at in zip(
+            changes, np.split(np.argsort(kinds, kind="stable"), ends[:-1]), strict=True
+        ):
+            if change and len(at):
+                places, parts = (list(one) for one in zip(*change, strict=True))
+                before = rows[at[:, None], places]
+                hashes[at] += hash_of[parts].sum(axis=0) - hash_of[before].sum(axis=1)
+                rows[at[:, None], places] = parts
+        return self._numbers(rows, hashes)
+
+    def _hashes_of(self, rows: NDArray[np.int32]) -> Hashes:
+        hashes: Hashes = self.parts.hashes.values[rows].sum(axis=1)
+        return hashes
+
+    def _numbers(self, rows: NDArray[np.int32], hashes: Hashes) -> Numbers:
+        found = self._known.get(hashes)
+        at = np.flatnonzero(found < 0)
+        if len(at):
+            new = at[self._known.add(hashes[at])]
+            self._rows.extend(rows[new])
+            self._hashes.extend(hashes[new])
+            self._facts.extend([self._facts_of(row) for row in rows[new].tolist()])
+            found[at] = self._known.get(hashes[at])
+        return found
+
+    def _facts_of(self, row: list[int]) -> tuple[int, int, int]:
+        values, parts = self.parts.values, _LOG(row)
+        log = self._logs_of.get(parts)
+        if log is None:
+            view = self._views.of("", tuple(row)).whole()
+            shown = (tuple(view.slots), view.high_watermark, view.log_start_offset, view.up)
+            log = self._log_numbers.setdefault((shown, tuple(view.snapshots)), len(self.logs))
+            if log == len(self.logs):
+                self.logs.append(view)
+            self._logs_of[parts] = log
+        return values[row[PLACE["up"]]], values[row[_LEADS]], log
