@@ -1,16 +1,13 @@
 """What replicas do in a move, one act after the other, and what each act has read.
 
 An act is computed by the product's own functions on watched replicas. A move is one act, the step
-of a story; but a fetch is five, between which a message goes from one replica to the other: so the
-same answer, made by one leader, is made once for all followers who ask alike.
+of a story; but a fetch is five, between which a message goes from one replica to the other: so an
+answer is made once for all followers who ask alike, and taken once from all leaders who say it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Sequence
-from functools import cache
-from itertools import chain
-from operator import itemgetter
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any, Final, NamedTuple
 
 from sim.replication import follower, leader
@@ -18,7 +15,7 @@ from sim.replication.coordination import RemovalCoordinator
 from sim.replication.frozen import freeze_part
 from sim.rules import Rules
 from sim.schedules.judging import MemberJudge
-from sim.schedules.parts import LINEAGE, PARTS, PLACE, Changes, Member, WatchedReplica
+from sim.schedules.parts import LINEAGE, PLACE, Changes, Member, WatchedReplica
 from sim.schedules.views import Views, WatchedView
 from sim.schedules.world import NOBODY, Move, Rest, World, rest_part, step_of
 from sim.story.driver import StoryDriver
@@ -27,249 +24,179 @@ from sim.story.format import Story
 from sim.story.op import Step
 from sim.trace import Appended, Event, HighWatermarkMoved, IsrChanged, LeaderElected
 
+STEP: Final = "step"
+"""The act of a move that is one act."""
+ASK, READ, ACKNOWLEDGE, ANSWER, RECEIVE = "ask", "read", "acknowledge", "answer", "receive"
+"""The acts of a fetch: of the follower, of the leader three times, of the follower."""
 
-class Act(NamedTuple):
+
+class Effect(NamedTuple):
+    """What an act does besides changing replicas.
+
+    Attributes:
+        uses: The budget that it is counted against.
+        leader: Who was elected; NOBODY = there was no election.
+        isr: The in-sync set as the controller has it from now on; None = as before.
+        told: The in-sync set that the leader told; None = it told none.
+        facts: What the committed history has to know, in order: ("appended", offset, uid) and
+            ("committed", replica, mark before, mark).
+        joined: Whether a replica was admitted to the in-sync set by its position.
+        coordinator: What the coordinator knows from now on; None = as before.
+        now_ms: What time it is from now on; None = no time passes.
+    """
+
+    uses: str = ""
+    leader: int = NOBODY
+    isr: int | None = None
+    told: int | None = None
+    facts: tuple[tuple[Any, ...], ...] = ()
+    joined: bool = False
+    coordinator: Any = None
+    now_ms: int | None = None
+
+
+class Shape(NamedTuple):
+    """What an act has read: places of the parts of each replica, and names of the rest."""
+
+    parts: tuple[tuple[int, ...], ...]
+    rest: tuple[str, ...]
+
+
+class Outcome(NamedTuple):
     """What came of an act.
 
     Attributes:
-        read: The parts it depends on, as bits, by their places in those of all replicas, one replica
-            after another.
-        set: The parts that change.
-        changes: For each replica what changes.
-        leader: Who was elected; NOBODY = there was no election.
-        told: The in-sync set that the leader told; None = it told none.
-        facts: What the committed history has to know, in order: ("appended", offset, uid) and
-            ("committed", replica, mark before, mark, lineage below it).
-        joined: Whether a replica was admitted to the in-sync set by its position.
+        read: What it depends on, besides what was said to it.
+        changes: For each replica place and new number of the parts that changed.
+        effect: What else it does.
         broken: What it breaks, as a mask.
-        said: What it says to the next act: a message by number.
+        said: What it says to the next act: a message by number; -1 = nothing.
     """
 
-    read: int
-    set: int
+    read: Shape
     changes: tuple[Changes, ...]
-    leader: int
-    told: int | None
-    facts: tuple[tuple[Any, ...], ...]
-    joined: bool
+    effect: Effect
     broken: int
-    said: int = -1
+    said: int
 
 
 class Acts:
-    """Computes moves, and remembers the acts that moves share."""
+    """Computes acts.
+
+    Attributes:
+        messages: What was said, by number.
+    """
 
     def __init__(self, world: World, rules: Rules, views: Views, judge: MemberJudge) -> None:
         """Nothing was done yet."""
-        self._parts, self._views, self._judge, self._rules = views.parts, views, judge, rules
+        self._views, self._judge, self._rules = views, judge, rules
         self._names = world.names
-        self.driver = Driver(world, rules)
-        self._known: dict[str, dict[int, tuple[Callable[..., Any], dict[Hashable, Act]]]] = {}
-        self._messages: list[Any] = []
+        self._driver = Driver(world, rules)
+        self.messages: list[Any] = []
         self._numbers: dict[Hashable, int] = {}
 
-    def of(self, move: Move, members: Sequence[Member], rest: Rest) -> Act:
-        """What a move does in a state; the driver knows what it has read and set of the rest."""
-        driver = self.driver
-        driver.begin(rest)
-        if move.op == "fetch":
-            return self._fetched(move.who, members, driver.now_ms)
+    def outcome(
+        self, move: Move, act: str, members: Sequence[Member], rest: Rest, said: Sequence[int]
+    ) -> Outcome:
+        """What an act of a move does in a state.
 
-        def do() -> None:
+        Args:
+            move: The move.
+            act: Which of its acts.
+            members: The replicas.
+            rest: The rest of the state.
+            said: What acts before it said, and whether there were records.
+        """
+        driver, parts = self._driver, self._views.parts
+        watched = [WatchedReplica.of(parts, member) for member in members]
+        driver.begin(dict(zip(self._names, watched, strict=True)), rest)
+        message = self._number(self._done(move, act, said))
+        before: dict[str, WatchedView] = {}
+        if driver.happened:
+            views = [self._views.of(*one) for one in zip(self._names, members, strict=True)]
+            before = dict(zip(self._names, views, strict=True))
+        lineages, broken = self._judge.follow(driver.happened, before)
+        for name, lineage in lineages.items():
+            driver.replicas[name].notes.live[PLACE[LINEAGE]] = lineage
+        uses = move.uses if act == STEP else ""
+        effect = self._effect(uses, coordinates=move.op == "coordinate")
+        changes = tuple([one.notes.changes() for one in watched])
+        read = [one.notes.read for one in watched]
+        for one, view in zip(read, before.values(), strict=False):
+            one |= view.notes.read
+        shape = Shape(tuple([tuple(sorted(one)) for one in read]), tuple(sorted(driver.read)))
+        return Outcome(shape, changes, effect, broken, message)
+
+    def _done(self, move: Move, act: str, said: Sequence[int]) -> Any:
+        """Do it; what is said to the next act."""
+        driver, rules, messages = self._driver, self._rules, self.messages
+        if act == STEP:
             step = driver.step_of(move)
             if step is not None:
                 driver.carry_out(step)
-
-        return self._computed(self._names, members, do)
-
-    def _fetched(self, who: Sequence[int], everyone: Sequence[Member], now_ms: int) -> Act:
-        """The first replica asks the second one, which reads, acknowledges and answers."""
-        names = fetcher, source = [self._names[one] for one in who]
-        members = [everyone[one] for one in who]
-        rules, driver, messages = self._rules, self.driver, self._messages
-        done: list[Act] = []
-
-        def replica(name: str) -> Any:
-            return driver.replicas[name]
-
-        def act(name: str, message: Hashable, do: Callable[[], Any]) -> int:
-            done.append(self._remembered(name, names, members, message, do))
-            for one, changes in enumerate(done[-1].changes):
-                members[one] = with_changes(members[one], changes)
-            return done[-1].said
-
-        def read() -> Any:
-            refused = leader.refuse_fetch(replica(source), request, rules, snapshots=True)
+            return None
+        fetcher, source = (driver.replicas[self._names[one]] for one in move.who)
+        if act == ASK:
+            return follower.fetch_request(fetcher)
+        message = messages[said[0]]
+        if act == READ:
+            refused = leader.refuse_fetch(source, message, rules, snapshots=True)
             if refused is None:
-                return tuple(replica(source).log.read(request.offset))
+                return tuple(source.log.read(message.offset))
             driver.emit(refused.events)
             return refused.response
+        if act == ACKNOWLEDGE:
+            events = leader.acknowledge_fetch(source, message, rules, has_records=bool(said[1]))
+            return driver.emit(events)
+        if act == ANSWER:
+            return leader.answer_with(source, message, messages[said[1]], rules)
+        return driver.emit(
+            follower.receive_fetch(fetcher, message, rules, driver.now_ms).events
+        )
 
-        def acknowledge() -> None:
-            has_records = bool(found)
-            driver.emit(
-                leader.acknowledge_fetch(replica(source), request, rules, has_records=has_records)
-            )
-
-        def receive() -> None:
-            response, name = messages[answer], replica(fetcher)
-            driver.emit(follower.receive_fetch(name, response, rules, now_ms).events)
-
-        asked = act("ask", None, lambda: follower.fetch_request(replica(fetcher)))
-        request = messages[asked]
-        answer = act("read", asked, read)
-        found = messages[answer]
-        if isinstance(found, tuple):
-            act("acknowledge", (asked, bool(found)), acknowledge)
-            key = (asked, answer)
-            answer = act(
-                "answer", key, lambda: leader.answer_with(replica(source), request, found, rules)
-            )
-        act("receive", (answer, now_ms), receive)
-        return _placed(_together(done), who, len(everyone))
-
-    def _remembered(
-        self,
-        name: str,
-        names: Sequence[str],
-        members: Sequence[Member],
-        message: Hashable,
-        do: Callable[[], Any],
-    ) -> Act:
-        """An act that depends on what it reads of the replicas, and on a message alone."""
-        flat = tuple(chain.from_iterable(members))
-        known = self._known.setdefault(name, {})
-        for pick, acts in known.values():
-            found = acts.get((message, pick(flat)))
-            if found is not None:
-                return found
-        found = self._computed(names, members, do)
-        if found.read not in known:
-            places = places_of(found.read)
-            known[found.read] = (itemgetter(*places) if places else lambda _: None, {})
-        pick, acts = known[found.read]
-        acts[message, pick(flat)] = found
-        return found
-
-    def _computed(
-        self, names: Sequence[str], members: Sequence[Member], do: Callable[[], Any]
-    ) -> Act:
-        driver, parts = self.driver, self._parts
-        replicas = {
-            name: WatchedReplica.of(parts, member)
-            for name, member in zip(names, members, strict=True)
-        }
-        driver.on(replicas)
-        said = self._number(do())
-        before: dict[str, WatchedView] = {}
-        if driver.happened:
-            before = {
-                name: self._views.of(name, member)
-                for name, member in zip(names, members, strict=True)
-            }
-        lineages, broken = self._judge.follow(driver.happened, before)
-        for name, lineage in lineages.items():
-            replicas[name].notes.live[PLACE[LINEAGE]] = lineage
-        told = self._told(driver.happened, replicas)
-        changes = tuple([replicas[name].notes.changes() for name in names])
-        read = set_ = 0
-        for one, name in enumerate(names):
-            seen = replicas[name].notes.read
-            if before:
-                seen = seen | before[name].notes.read
-            read |= _bits(seen) << one * len(PARTS)
-            set_ |= _bits([place for place, _ in changes[one]]) << one * len(PARTS)
-        return Act(read, set_, changes, *told, broken, said)
-
-    def _told(
-        self, events: Sequence[Event], replicas: dict[str, WatchedReplica]
-    ) -> tuple[int, int | None, tuple[tuple[Any, ...], ...], bool]:
-        """What events say to whoever keeps the rest of a state."""
-        names = self._names
+    def _effect(self, uses: str, *, coordinates: bool) -> Effect:
+        names, driver = self._names, self._driver
         facts: list[tuple[Any, ...]] = []
         chosen, told, joined = NOBODY, None, False
         marks: dict[str, int] = {}
-        for event in events:
+        for event in driver.happened:
             if isinstance(event, Appended):
                 facts += [("appended", one.offset, one.uid) for one in event.batch.records]
             elif isinstance(event, HighWatermarkMoved) and event.leading:
                 name, mark = event.replica, event.high_watermark
-                one = names.index(name)
-                notes = replicas[name].notes
-                before = marks.get(name, self._parts.values[notes.asked((_MARK,))[0]])
-                facts.append(("committed", one, before, mark, tuple(notes.get(PLACE[LINEAGE])[:mark])))
+                notes = driver.replicas[name].notes
+                (known,) = notes.asked((PLACE["log.high_watermark"],))
+                before = marks.get(name, self._views.parts.values[known])
+                facts.append(("committed", names.index(name), before, mark))
                 marks[name] = mark
             elif isinstance(event, LeaderElected):
                 chosen, told = names.index(event.replica), mask_of(event.isr, names)
-            elif isinstance(event, IsrChanged) and event.replica == self.driver.leader:
+            elif isinstance(event, IsrChanged) and event.replica == driver.leader:
                 told, joined = mask_of(event.isr, names), joined or event.joined is not None
-        return chosen, told, tuple(facts), joined
+        isr = driver.written.get("isr")
+        return Effect(
+            uses,
+            chosen,
+            None if isr is None else mask_of(isr, names),
+            told,
+            tuple(facts),
+            joined,
+            value_of(driver.coordinator) if coordinates else None,
+            driver.written.get("now_ms"),
+        )
 
     def _number(self, message: Any) -> int:
         if message is None:
             return -1
-        found = self._numbers.setdefault(freeze_part(message), len(self._messages))
-        if found == len(self._messages):
-            self._messages.append(message)
+        found = self._numbers.setdefault(freeze_part(message), len(self.messages))
+        if found == len(self.messages):
+            self.messages.append(message)
         return found
 
 
-_MARK: Final = PLACE["log.high_watermark"]
-_WHOLE: Final = (1 << len(PARTS)) - 1
-
-
-def with_changes(member: Member, changes: Changes) -> Member:
-    """A replica with other parts at some places."""
-    if not changes:
-        return member
-    parts = list(member)
-    for place, number in changes:
-        parts[place] = number
-    return tuple(parts)
-
-
-def _together(acts: Sequence[Act]) -> Act:
-    """Some acts as one; what one of them reads that another one has set is not read from outside."""
-    read = set_ = broken = 0
-    facts: tuple[tuple[Any, ...], ...] = ()
-    for act in acts:
-        read |= act.read & ~set_
-        set_ |= act.set
-        facts += act.facts
-        broken |= act.broken
-    changes = []
-    for each in zip(*[act.changes for act in acts], strict=True):
-        some = [one for one in each if one]
-        if len(some) > 1:
-            latest = dict(chain.from_iterable(some))
-            changes.append(tuple(sorted(latest.items())))
-        else:
-            changes.append(some[0] if some else ())
-    return Act(read, set_, tuple(changes), NOBODY, None, facts, joined=False, broken=broken)
-
-
-def _placed(act: Act, who: Sequence[int], replicas: int) -> Act:
-    """An act of some replicas as one of all of them."""
-    read = set_ = 0
-    changes: list[Changes] = [()] * replicas
-    for place, one in enumerate(who):
-        read |= (act.read >> place * len(PARTS) & _WHOLE) << one * len(PARTS)
-        set_ |= (act.set >> place * len(PARTS) & _WHOLE) << one * len(PARTS)
-        changes[one] = act.changes[place]
-    return act._replace(read=read, set=set_, changes=tuple(changes))
-
-
-def _bits(places: Iterable[int]) -> int:
-    bits = 0
-    for place in places:
-        bits |= 1 << place
-    return bits
-
-
-@cache
-def places_of(bits: int) -> tuple[int, ...]:
-    """The places of parts that are given as bits."""
-    return tuple(place for place in range(bits.bit_length()) if bits >> place & 1)
+def value_of(coordinator: RemovalCoordinator) -> Any:
+    """What a coordinator of removals knows, as a value."""
+    return tuple(sorted(coordinator.known.items())), coordinator.bounds
 
 
 class Driver(StoryDriver):
@@ -277,7 +204,7 @@ class Driver(StoryDriver):
 
     Attributes:
         happened: What the act did.
-        read: What the move has read of the rest.
+        read: What it has read of the rest.
         written: What it has set of it, by name.
     """
 
@@ -292,15 +219,11 @@ class Driver(StoryDriver):
         self._world = world
         super().__init__(story, invariants=())
 
-    def begin(self, rest: Rest) -> None:
-        """A move begins."""
+    def begin(self, replicas: dict[str, WatchedReplica], rest: Rest) -> None:
+        """An act begins, in a state."""
+        self.replicas: dict[str, Any] = replicas
         self._rest = rest
-        self.read, self.written = set(), {}
-
-    def on(self, replicas: dict[str, WatchedReplica]) -> None:
-        """An act begins, with these replicas."""
-        self.replicas = dict(replicas)
-        self.happened = []
+        self.happened, self.read, self.written = [], set(), {}
 
     def of_rest(self, name: str) -> Any:
         """A part of the rest, as it was."""

@@ -73,7 +73,7 @@ class Values:
     def __init__(self, space: Space) -> None:
         """None is told yet."""
         self._space = space
-        members = [space.members.values[number] for number in space.start()[:-1]]
+        members = [space.members[number] for number in space.start()[:-1]]
         self._start = {member[PLACE["name"]]: member for member in members}
         self._packed: list[dict[int, bytes]] = [{}, {}]
         self._numbers: list[dict[bytes, int]] = [{}, {}]
@@ -87,7 +87,7 @@ class Values:
                 value: Any = tuple(space.rests.values[number])
                 uids = space.rests.values[number].committed
             else:
-                member = space.members.values[number]
+                member = space.members[number]
                 at_start = self._start[member[PLACE["name"]]]
                 value = {
                     place: space.parts.values[part]

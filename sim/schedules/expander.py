@@ -1,12 +1,11 @@
 """What a move makes of many states at once: looked up, and computed only where it was never seen.
 
-Every move is looked up for all states in one go: first by the replicas that it touches, then by
-what it reads of them (`sim.schedules.acts`).
+Every act of a move is looked up for all states in one go, by what it reads of them
+(`sim.schedules.acts`).
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
 from itertools import combinations
 from typing import Any, NamedTuple
 
@@ -15,16 +14,20 @@ from numpy.typing import NDArray
 
 from sim.check.replica_view import ReplicaView
 from sim.schedules import judging
+from sim.schedules.acts import ACKNOWLEDGE, ANSWER, ASK, READ, RECEIVE, STEP, Effect, Shape
 from sim.schedules.judging import BIT
-from sim.schedules.parts import Changes
-from sim.schedules.space import Outcome, Shape, Space
-from sim.schedules.tables import ODD, Column, Hashes, Known, Mask, Memo, Numbers
+from sim.schedules.parts import LINEAGE, PLACE
+from sim.schedules.space import Space
+from sim.schedules.tables import ODD, Column, Hashes, Known, Mask, Numbers, hash_of, one_by_one
 from sim.schedules.world import NOBODY, Budgets, Move, Rest, moves_of
 
 Rows = NDArray[Any]
 """A row a state: the number of each replica, then that of the rest."""
 BROKEN = 32
 """So many bits are kept for what is broken."""
+AT_ONCE = 1000
+"""So many states are looked at for what is not known before the others are looked up again."""
+FETCH = (ASK, READ, ACKNOWLEDGE, ANSWER, RECEIVE)
 
 
 class Placed(NamedTuple):
@@ -42,115 +45,74 @@ class Placed(NamedTuple):
 
 
 class Outcomes:
-    """What a move does, for every state in which it was met.
+    """What an act does, for all that it was ever met with."""
 
-    Attributes:
-        results: A row for each set of replicas it was met with: the number of each replica
-            afterwards (-1 = as before), the number of the effect, what is broken.
-    """
-
-    def __init__(self, space: Space, move: Move) -> None:
-        """It was met in no state yet."""
-        self._space, self._move = space, move
+    def __init__(self, space: Space, move: Move, act: str) -> None:
+        """It was met with nothing yet."""
+        self._space, self._move, self._act = space, move, act
         self._n = space.world.replicas
-        self.results = Column(np.int64, self._n + 2)
-        self._touched: set[int] = set()
-        self._rest: set[str] = set()
-        self._known = Known()
-        self._outcomes: list[Outcome] = []
         self._by_shape: dict[Shape, tuple[Known, Column]] = {}
 
-    def of(self, rows: Rows) -> Numbers:
-        """The number of the result in each state."""
-        hashes = self._by_replicas(rows)
-        found = self._known.get(hashes)
-        left = np.flatnonzero(found < 0)
-        if len(left):
-            different = left[Known().add(hashes[left])]
-            touched = len(self._touched), len(self._rest)
-            outcomes = self._outcomes_of(rows[different])
-            if touched != (len(self._touched), len(self._rest)):
-                self._known, self.results = Known(), Column(np.int64, self._n + 2)
-                return self.of(rows)
-            self._known.add(hashes[different])
-            self.results.extend(self._after(rows[different], outcomes))
-            found[left] = self._known.get(hashes[left])
+    def of(self, rows: Rows, said: Numbers) -> Numbers:
+        """A row for each state: the changes of each replica, the effect, what breaks, what is said.
+
+        Args:
+            rows: The states.
+            said: For each what acts before it have said.
+        """
+        messages = hash_of(said)
+        found = np.empty((len(rows), self._n + 3), np.int64)
+        left = self._look_up(rows, messages, np.arange(len(rows)), found)
+        while len(left):
+            self._compute(rows[left[:AT_ONCE]], said[left[:AT_ONCE]], messages[left[:AT_ONCE]])
+            left = self._look_up(rows, messages, left, found)
         return found
 
-    def _by_replicas(self, rows: Rows) -> Hashes:
-        """A hash of the replicas that the move touches, and of what it reads of the rest."""
-        hashes = self._space.rests.read(sorted(self._rest))[rows[:, self._n]]
-        members = self._space.members.hashes
-        for one in self._touched:
-            hashes = hashes + members[rows[:, one]] * ODD[one]
-        return hashes
+    def _look_up(self, rows: Rows, messages: Hashes, left: Numbers, found: Numbers) -> Numbers:
+        """Set what is known of the states that are left; which are left then."""
+        for shape, (known, outcomes) in self._by_shape.items():
+            numbers = known.get(self._keys(shape, rows[left], messages[left]))
+            met = numbers >= 0
+            found[left[met]] = outcomes.values[numbers[met]]
+            left = left[~met]
+        return left
 
-    def _by_parts(self, shape: Shape, rows: Rows) -> Hashes:
-        """A hash of all that a shape reads."""
-        hashes = self._space.rests.read(shape.rest)[rows[:, self._n]]
+    def _keys(self, shape: Shape, rows: Rows, messages: Hashes) -> Hashes:
+        """A hash of all that a shape reads, and of what was said."""
+        hashes = messages + self._space.rests.read(shape.rest)[rows[:, self._n]]
         for one, places in enumerate(shape.parts):
             if places:
-                hashes = hashes + self._space.members.read(places)[rows[:, one]] * ODD[one]
+                hashes += self._space.members.read(places)[rows[:, one]] * ODD[one]
         return hashes
 
-    def _outcomes_of(self, rows: Rows) -> Numbers:
-        """The number of the outcome in each state; what was never seen is computed."""
-        found = np.full(len(rows), -1, np.int64)
-        left = np.arange(len(rows))
-        for shape, (known, outcomes) in self._by_shape.items():
-            numbers = known.get(self._by_parts(shape, rows[left]))
-            found[left] = np.where(numbers < 0, -1, outcomes.values[numbers])
-            left = left[numbers < 0]
-        if len(left):
-            found[left] = self._computed(rows[left])
-        return found
-
-    def _computed(self, rows: Rows) -> Numbers:
-        """The outcomes in states of which no like was seen, but for one another."""
+    def _compute(self, rows: Rows, said: Numbers, messages: Hashes) -> None:
+        """Compute what was never seen, once for all that are alike in what is read."""
         space = self._space
         keys: dict[Shape, list[tuple[int, ...]]] = {}
-        just: dict[Shape, dict[tuple[int, ...], int]] = {}
-        found = []
-        for place, state in enumerate(rows.tolist()):
-            outcome = next(
-                (seen for shape, of in just.items() if (seen := of.get(keys[shape][place]))), None
-            )
-            if outcome is None:
-                taken = space.take(self._move, state[: self._n], space.rests.values[state[-1]])
-                if taken.read not in just:
-                    just[taken.read] = {}
-                    hashes = self._by_parts(taken.read, rows)
-                    keys[taken.read] = list(map(tuple, hashes.tolist()))
-                self._outcomes.append(taken)
-                self._note(taken)
-                outcome = just[taken.read][keys[taken.read][place]] = len(self._outcomes)
-            found.append(outcome)
-        for shape, of in just.items():
-            known, outcomes = self._by_shape.setdefault(shape, (Known(), Column(np.int64)))
+        done: dict[Shape, dict[tuple[int, ...], list[int]]] = {}
+        for place, (state, heard) in enumerate(zip(rows.tolist(), said.tolist(), strict=True)):
+            if any(keys[shape][place] in of for shape, of in done.items()):
+                continue
+            members = [space.members[number] for number in state[: self._n]]
+            rest = space.rests.values[state[self._n]]
+            outcome = space.acts.outcome(self._move, self._act, members, rest, heard)
+            shape = outcome.read
+            if shape not in done:
+                keys[shape] = list(map(tuple, self._keys(shape, rows, messages).tolist()))
+            changes = [space.members.number_of(change) for change in outcome.changes]
+            effect = space.number_of(outcome.effect)
+            done.setdefault(shape, {})[keys[shape][place]] = [
+                *changes, effect, outcome.broken, outcome.said
+            ]
+        for shape, of in done.items():
+            nothing = Known(), Column(np.int64, self._n + 3)
+            known, outcomes = self._by_shape.setdefault(shape, nothing)
             known.add(np.array(list(of), np.uint64))
-            outcomes.extend(np.array(list(of.values())) - 1)
-        return np.array(found, np.int64) - 1
+            outcomes.extend(list(of.values()))
 
-    def _note(self, outcome: Outcome) -> None:
-        """Take in what the move turned out to touch."""
-        touched = zip(outcome.read.parts, outcome.changes, strict=True)
-        self._touched.update(one for one, (read, set_) in enumerate(touched) if read or set_)
-        self._rest.update(outcome.read.rest)
 
-    def _after(self, rows: Rows, outcomes: Numbers) -> Numbers:
-        """The results of outcomes in states."""
-        results = np.full((len(rows), self._n + 2), -1, np.int64)
-        numbers, inverse = np.unique(outcomes, return_inverse=True)
-        taken = [self._outcomes[number] for number in numbers.tolist()]
-        results[:, -2] = np.array([one.effect for one in taken])[inverse]
-        results[:, -1] = np.array([one.broken for one in taken])[inverse]
-        for one in self._touched:
-            numbers_of: dict[Changes, int] = {(): 0}
-            kinds = [numbers_of.setdefault(each.changes[one], len(numbers_of)) for each in taken]
-            results[:, one] = self._space.members.changed(
-                rows[:, one], np.array(kinds)[inverse], list(numbers_of)
-            )
-        return results
+REFUSED, NO_RECORDS, HAS_RECORDS = range(3)
+"""What a leader that was asked for records has read."""
 
 
 class Facts(NamedTuple):
@@ -178,12 +140,16 @@ class Expander:
         self.placed: list[Placed] = []
         for move in moves_of(space.world, space.rules):
             self._place(move)
-        self._outcomes = [Outcomes(space, move) for move in self.moves]
-        self._rests_after = Memo(self._rest_after)
-        self._decides = Column(np.int64)
-        self._incompletes, self._too_fews = Memo(self._incomplete), Memo(self._too_few)
-        self._rests_broken = Memo(self._at_rest)
-        self._clashes, self._deleted_shown = Memo(self._clash), Memo(self._shows)
+        self._outcomes = [
+            {act: Outcomes(space, move, act) for act in (FETCH if move.op == "fetch" else (STEP,))}
+            for move in self.moves
+        ]
+        self._rests_after = one_by_one(self._rest_after)
+        self._effects = Column(np.int64, 3)
+        self._message_kinds = Column(np.int64)
+        self._incompletes, self._too_fews = one_by_one(self._incomplete), one_by_one(self._too_few)
+        self._rests_broken = one_by_one(self._at_rest)
+        self._clashes, self._deleted_shown = one_by_one(self._clash), one_by_one(self._shows)
 
     def _place(self, move: Move) -> None:
         """Rename the replicas so that those of a move come first: it is computed for them alone."""
@@ -232,9 +198,8 @@ class Expander:
 
     def idle(self, move: Move, rests: Numbers) -> Numbers:
         """The rests after a move that does nothing, but for what it uses of the budgets."""
-        effect = self.space.nothing_but(move.uses)
-        pairs = np.column_stack([rests, np.full(len(rests), effect)])
-        return self._rests_after.of(pairs) >> BROKEN
+        effect = self.space.number_of(Effect(move.uses))
+        return self._rests_after.of(_columns(rests, effect, NOBODY)) >> BROKEN
 
     def possible(self, move: Move, facts: Facts) -> Mask:
         """In which states a move may do anything."""
@@ -264,63 +229,114 @@ class Expander:
 
     def apply(self, number: int, rows: Rows) -> tuple[Rows, Numbers]:
         """The states after a move, in each of which it is possible, and what it breaks there."""
-        outcomes = self._outcomes[number]
-        found = outcomes.of(rows)
-        result = outcomes.results.values[found]
-        after = rows.copy()
-        after[:, : self.n] = np.where(result[:, : self.n] < 0, rows[:, : self.n], result[:, : self.n])
-        effects, broken = result[:, -2], result[:, -1].copy()
-        self._update_rests(rows, after, effects, broken)
-        self._judge(self.moves[number], rows, after, effects, broken)
+        after, broken = rows.copy(), np.zeros(len(rows), np.int64)
+        move, outcomes = self.moves[number], self._outcomes[number]
+
+        def act(name: str, at: Numbers, *said: Any) -> Numbers:
+            """Do an act in some of the states; what it says there."""
+            before = after[at]
+            found = outcomes[name].of(before, _columns(*said, rows=len(at)))
+            after[at], mask = self._after(move, before, found)
+            broken[at] |= mask
+            return found[:, -1]
+
+        everywhere = np.arange(len(rows))
+        if move.op != "fetch":
+            act(STEP, everywhere)
+            return after, broken
+        asked = act(ASK, everywhere)
+        answer = act(READ, everywhere, asked)
+        kinds = self._kinds(answer)
+        at = np.flatnonzero(kinds != REFUSED)
+        act(ACKNOWLEDGE, at, asked[at], kinds[at] == HAS_RECORDS)
+        answer[at] = act(ANSWER, at, asked[at], answer[at])
+        act(RECEIVE, everywhere, answer)
         return after, broken
+
+    def _kinds(self, answers: Numbers) -> Numbers:
+        """Which of the leader's answers are refusals, and which of the others have records."""
+        messages, kinds = self.space.acts.messages, self._message_kinds
+        for message in messages[kinds.length :]:
+            read = isinstance(message, tuple)
+            kinds.append((HAS_RECORDS if message else NO_RECORDS) if read else REFUSED)
+        found: Numbers = kinds.values[answers]
+        return found
+
+    def _after(self, move: Move, rows: Rows, found: Numbers) -> tuple[Rows, Numbers]:
+        """The states after what was found of an act, and what it breaks."""
+        after, broken, effects = rows.copy(), found[:, -2].copy(), found[:, -3]
+        for one in range(self.n):
+            at = np.flatnonzero(found[:, one])
+            if len(at):
+                after[at, one] = self.space.members.changed(rows[at, one], found[at, one])
+        at = np.flatnonzero(self._of_effects()[effects, 0])
+        if len(at):
+            before, then, mask = rows[at], after[at], broken[at]
+            self._update_rests(then, effects[at], mask)
+            self._judge(move, before, then, effects[at], mask)
+            after[at], broken[at] = then, mask
+        return after, broken
+
+    def _of_effects(self) -> Numbers:
+        """Row = number of an effect: whether it has any, who commits, whom too few may follow.
+
+        The last is a mask of leaders, of which -1 has all.
+        """
+        effects = self.space.effects
+        for effect in effects[self._effects.length :]:
+            who = [fact[1] for fact in effect.facts if fact[0] == "committed"]
+            assert len({*who}) < 2, "one replica leads in an act"
+            commits = who[0] if who else NOBODY
+            decides = -1 if effect.joined else 1 << commits if who else 0
+            self._effects.append((effect != Effect(), commits, decides))
+        found: Numbers = self._effects.values
+        return found
 
     def changed(self, rows: Rows, after: Rows) -> Mask:
         """Where more is different than what was used of the budgets."""
         same = self.space.rests.facts[:, 3]
         n = self.n
-        different: Mask = (rows[:, :n] != after[:, :n]).any(axis=1)
-        different |= same[rows[:, n]] != same[after[:, n]]
+        different: Mask = same[rows[:, n]] != same[after[:, n]]
+        for one in range(n):
+            different |= rows[:, one] != after[:, one]
         return different
 
-    def _update_rests(self, rows: Rows, after: Rows, effects: Numbers, broken: Numbers) -> None:
-        """Set the number of the rest after a move; what is broken by what was committed before."""
-        pairs = np.column_stack([rows[:, self.n], effects])
-        found = self._rests_after.of(pairs)
+    def _update_rests(self, after: Rows, effects: Numbers, broken: Numbers) -> None:
+        """Set the number of the rest after an act; what is broken by what was committed before."""
+        commits = self._of_effects()[effects, 1]
+        committer = after[np.arange(len(after)), np.maximum(commits, 0)]
+        lineages = self.space.members.parts_at(PLACE[LINEAGE], committer)
+        lineages = np.where(commits < 0, NOBODY, lineages)
+        found = self._rests_after.of(_columns(after[:, self.n], effects, lineages))
         after[:, self.n] = found >> BROKEN
         broken |= found & (1 << BROKEN) - 1
 
     def _rest_after(self, key: list[int]) -> int:
         """The number of the rest after an effect, and what that breaks, in one number."""
-        (number, effect_number), space = key, self.space
+        (number, effect_number, lineage), space = key, self.space
         rest, effect = space.rests.values[number], space.effects[effect_number]
         used = rest.used
         if effect.uses and getattr(space.world.budgets, effect.uses) is not None:
             used = used._replace(**{effect.uses: getattr(used, effect.uses) + 1})
-        changed, mask = judging.after(rest, effect, used)
+        held = () if lineage < 0 else space.members.parts.values[lineage]
+        changed, mask = judging.after(rest, effect, used, held)
         return space.rests.number(changed) << BROKEN | mask
 
     def _judge(
         self, move: Move, rows: Rows, after: Rows, effects: Numbers, broken: Numbers
     ) -> None:
-        """Add what breaks by what is committed, where a move elects, commits or admits."""
+        """Add what breaks by what is committed, where an act elects, commits or admits."""
         space, n = self.space, self.n
         rests, logs = space.rests.facts, space.members.facts[:, 2]
         if move.op == "elect":
             elected = np.flatnonzero(rests[after[:, n], 0] == move.who[0])
-            keys = np.column_stack([logs[after[elected, move.who[0]]], rests[rows[elected, n], 4]])
+            keys = _columns(logs[after[elected, move.who[0]]], rests[rows[elected, n], 4])
             broken[elected] |= self._incompletes.of(keys)
-        while self._decides.length < len(space.effects):
-            effect = space.effects[self._decides.length]
-            who = {fact[1] for fact in effect.facts if fact[0] == "committed"}
-            self._decides.append(-1 if effect.joined else sum(1 << one for one in who))
         leaders = np.maximum(rests[after[:, n], 0], 0)  # a deposed leader's mark decides nothing
-        at = np.flatnonzero(self._decides.values[effects] >> leaders & 1)
+        at = np.flatnonzero(self._of_effects()[effects, 2] >> leaders & 1)
         if len(at):
             rest = rests[after[at, n]]
-            leader = rest[:, 0]
-            held = logs[rows[at, :n]]  # a follower copies after the leader has moved its mark
-            held[np.arange(len(at)), leader] = logs[after[at, leader]]
-            keys = np.column_stack([held, rest[:, [0, 2, 4]]])
+            keys = np.column_stack([logs[after[at, :n]], rest[:, [0, 2, 4]]])
             broken[at] |= self._too_fews.of(keys)
 
     def judge_states(self, rows: Rows) -> Numbers:
@@ -372,3 +388,11 @@ class Expander:
         space = self.space
         shows = space.court.shows_deleted(space.members.logs[log], space.rests.histories[history])
         return BIT[judging.CAUGHT_UP] * shows
+
+
+def _columns(*numbers: Any, rows: int | None = None) -> Numbers:
+    """Rows of numbers; one number is the same in all of them."""
+    if not numbers:
+        return np.zeros((rows or 0, 0), np.int64)
+    columns: Numbers = np.column_stack(np.broadcast_arrays(*numbers)).astype(np.int64)
+    return columns

@@ -21,8 +21,9 @@ from sim.rules import Rules
 from sim.trace import Event, HighWatermarkMoved, LeaderElected, Quiesced
 
 if TYPE_CHECKING:
+    from sim.schedules.acts import Effect
     from sim.schedules.views import WatchedView
-    from sim.schedules.world import Rest, World
+    from sim.schedules.world import Budgets, Rest, World
 
 BY_EVENTS: Final = (
     "follower-position-sound",
@@ -272,8 +273,17 @@ def clash(one: ReplicaView, other: ReplicaView) -> int:
     return mask
 
 
-def after(rest: Rest, effect: Any, budgets_used: Any) -> tuple[Rest, int]:
-    """The rest after an effect, and what was broken by what is committed."""
+def after(
+    rest: Rest, effect: Effect, used: Budgets, lineage: tuple[int, ...]
+) -> tuple[Rest, int]:
+    """The rest after an effect, and what was broken by what is committed.
+
+    Args:
+        rest: The rest before.
+        effect: The effect.
+        used: What is used of the budgets after it.
+        lineage: What the log of the one that commits ever held.
+    """
     leader = rest.leader if effect.leader < 0 else effect.leader
     committed, twice, mask = list(rest.committed), {*rest.twice}, 0
     for fact in effect.facts:
@@ -282,7 +292,7 @@ def after(rest: Rest, effect: Any, budgets_used: Any) -> tuple[Rest, int]:
             if offset < len(committed) and committed[offset] != uid:
                 mask |= BIT["no-offset-reuse"]
         elif fact[1] == leader:
-            _, _, before, mark, lineage = fact
+            _, _, before, mark = fact
             known = len(committed)
             again = enumerate(lineage[before : min(mark, known)], before)
             for offset, uid in again:
@@ -295,7 +305,7 @@ def after(rest: Rest, effect: Any, budgets_used: Any) -> tuple[Rest, int]:
             leader=leader,
             isr=rest.isr if effect.isr is None else effect.isr,
             told=rest.told if effect.told is None else effect.told,
-            used=budgets_used,
+            used=used,
             now_ms=rest.now_ms if effect.now_ms is None else effect.now_ms,
             committed=tuple(committed),
             twice=tuple(sorted(twice)),

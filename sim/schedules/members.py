@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from sim.check.replica_view import ReplicaView
 from sim.schedules.parts import PARTS, PLACE, Changes, Member, Parts
-from sim.schedules.tables import Column, Hashes, Known, Numbers
+from sim.schedules.tables import Column, Hashes, Known, Memo, Numbers
 from sim.schedules.views import Views
 
 _LOG: Final = itemgetter(
@@ -46,6 +46,9 @@ class Members:
         self._images = Column(np.int32, orders)
         self._orbits = Column(np.uint64)
         self._read: dict[tuple[int, ...], Column] = {}
+        self._changed = Memo(self._with_changes)
+        self._changes: list[Changes] = [()]
+        self._change_numbers: dict[Changes, int] = {(): 0}
 
     def __getitem__(self, number: int) -> Member:
         """A replica in parts."""
@@ -102,25 +105,34 @@ class Members:
         hashes: Hashes = found.values
         return hashes
 
-    def changed(self, numbers: Numbers, kinds: Numbers, changes: Sequence[Changes]) -> Numbers:
-        """The numbers of replicas once some of their parts are others.
+    def changed(self, numbers: Numbers, changes: Numbers) -> Numbers:
+        """The numbers of replicas once each was changed, by the number of the changes."""
+        return self._changed.of(np.column_stack([numbers, changes]))
 
-        Args:
-            numbers: The replicas.
-            kinds: What changes each, by its place in `changes`.
-            changes: Different ones.
-        """
+    def number_of(self, changes: Changes) -> int:
+        """The number of some changes; 0 = none."""
+        found = self._change_numbers.setdefault(changes, len(self._changes))
+        if found == len(self._changes):
+            self._changes.append(changes)
+        return found
+
+    def parts_at(self, place: int, numbers: Numbers) -> Numbers:
+        """The numbers of a part of replicas."""
+        found: Numbers = self._rows.values[numbers, place]
+        return found
+
+    def _with_changes(self, pairs: Numbers) -> Numbers:
+        """The numbers of replicas with changes; a row is the numbers of both."""
         hash_of = self.parts.hashes.values
+        numbers, kinds = pairs[:, 0], pairs[:, 1]
         rows, hashes = self._rows.values[numbers], self.hashes[numbers]
-        ends = np.cumsum(np.bincount(kinds, minlength=len(changes)))
-        for change, at in zip(
-            changes, np.split(np.argsort(kinds, kind="stable"), ends[:-1]), strict=True
-        ):
-            if change and len(at):
-                places, parts = (list(one) for one in zip(*change, strict=True))
-                before = rows[at[:, None], places]
-                hashes[at] += hash_of[parts].sum(axis=0) - hash_of[before].sum(axis=1)
-                rows[at[:, None], places] = parts
+        in_order = np.argsort(kinds, kind="stable")
+        different, begins = np.unique(kinds[in_order], return_index=True)
+        for change, at in zip(different.tolist(), np.split(in_order, begins[1:]), strict=True):
+            places, parts = (list(one) for one in zip(*self._changes[change], strict=True))
+            before = rows[at[:, None], places]
+            hashes[at] += hash_of[parts].sum(axis=0) - hash_of[before].sum(axis=1)
+            rows[at[:, None], places] = parts
         return self._numbers(rows, hashes)
 
     def _hashes_of(self, rows: NDArray[np.int32]) -> Hashes:

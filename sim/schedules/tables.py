@@ -67,61 +67,72 @@ class Known:
     def __init__(self) -> None:
         """Nothing is known."""
         self.size = 0
-        self._words = np.zeros((1024, 2), np.uint64)
-        self._numbers = np.zeros(1024, np.int64)
+        self._make(1024)
+
+    def _make(self, length: int) -> None:
+        self._first, self._second = np.zeros(length, np.uint64), np.zeros(length, np.uint64)
+        self._numbers = np.zeros(length, np.int64)
+        self._last = np.uint64(length - 1)
 
     def get(self, hashes: Hashes) -> Numbers:
         """The number of each hash; -1 for one that is not known."""
-        words, last = self._words, np.uint64(len(self._words) - 1)
-        found = np.full(len(hashes), -1, np.int64)
-        at = hashes[:, 0] & last
-        left = np.arange(len(hashes))
+        first, second = hashes[:, 0], hashes[:, 1]
+        at = first & self._last
+        found = np.where(self._are_at(at, first, second), self._numbers[at], -1)
+        left = np.flatnonzero((found < 0) & (self._first[at] != 0))
+        at = at[left]
         while len(left):
-            there = words[at]
-            same = (there == hashes[left]).all(axis=1)
+            at = at + ONE & self._last
+            same = self._are_at(at, first[left], second[left])
             found[left[same]] = self._numbers[at[same]]
-            on = np.flatnonzero(~same & (there[:, 0] != 0))
-            left, at = left[on], at[on] + ONE & last
+            on = np.flatnonzero(~same & (self._first[at] != 0))
+            left, at = left[on], at[on]
         return found
 
     def add(self, hashes: Hashes) -> Mask:
         """Which hashes were not known, the first of those that are alike; they are from now on."""
-        while 2 * (self.size + len(hashes)) > len(self._words):
+        while 2 * (self.size + len(hashes)) > len(self._first):
             self._grow()
-        words, numbers, last = self._words, self._numbers, np.uint64(len(self._words) - 1)
+        first, second, numbers = hashes[:, 0], hashes[:, 1], self._numbers
         new = np.zeros(len(hashes), np.bool_)
         slots = np.zeros(len(hashes), np.int64)
         left = np.arange(len(hashes) - 1, -1, -1)  # of several at one slot the last one has it
-        at = hashes[left, 0] & last
+        at = first[left] & self._last
         while len(left):
-            free = np.flatnonzero(words[at, 0] == 0)
+            free = np.flatnonzero(self._first[at] == 0)
             numbers[at[free]] = left[free]
             won = free[numbers[at[free]] == left[free]]
-            words[at[won]] = hashes[left[won]]
+            self._first[at[won]], self._second[at[won]] = first[left[won]], second[left[won]]
             new[left[won]], slots[left[won]] = True, at[won]
-            on = np.flatnonzero((words[at] != hashes[left]).any(axis=1))
-            left, at = left[on], at[on] + ONE & last
+            on = np.flatnonzero(~self._are_at(at, first[left], second[left]))
+            left, at = left[on], at[on] + ONE & self._last
         kept = np.flatnonzero(new)
         numbers[slots[kept]] = np.arange(self.size, self.size + len(kept))
         self.size += len(kept)
         return new
 
+    def _are_at(
+        self, at: NDArray[np.uint64], first: NDArray[np.uint64], second: NDArray[np.uint64]
+    ) -> Mask:
+        there: Mask = self._first[at] == first
+        there &= self._second[at] == second
+        return there
+
     def _grow(self) -> None:
-        used = np.flatnonzero(self._words[:, 0])
+        used = np.flatnonzero(self._first)
         in_order = np.empty_like(used)
         in_order[self._numbers[used]] = used
-        words = self._words[in_order]
-        self._words = np.zeros((2 * len(self._words), 2), np.uint64)
-        self._numbers = np.zeros(len(self._words), np.int64)
+        known = np.column_stack([self._first[in_order], self._second[in_order]])
+        self._make(2 * len(self._first))
         self.size = 0
-        self.add(words)
+        self.add(known)
 
 
 class Memo:
     """What was computed for rows of numbers."""
 
-    def __init__(self, compute: Callable[[list[int]], int]) -> None:
-        """Nothing so far; `compute` gives a number for a row."""
+    def __init__(self, compute: Callable[[Numbers], Any]) -> None:
+        """Nothing so far; `compute` gives a number for each of some rows."""
         self._compute, self._known, self._values = compute, Known(), Column(np.int64)
 
     def of(self, rows: Numbers) -> Numbers:
@@ -131,10 +142,15 @@ class Memo:
         left = np.flatnonzero(numbers < 0)
         if len(left):
             new = left[self._known.add(hashes[left])]
-            self._values.extend([self._compute(row) for row in rows[new].tolist()])
+            self._values.extend(self._compute(rows[new]))
             numbers[left] = self._known.get(hashes[left])
         found: Numbers = self._values.values[numbers]
         return found
+
+
+def one_by_one(compute: Callable[[list[int]], int]) -> Memo:
+    """A memo of what is computed for a row at a time."""
+    return Memo(lambda rows: [compute(row) for row in rows.tolist()])
 
 
 def hash_of(numbers: Numbers) -> Hashes:

@@ -164,8 +164,9 @@ class Walk:
 
     def _chosen(self, rows: Rows) -> list[int]:
         """A move that is possible for each row; -1 = there is none."""
+        facts = self.expander.facts_of(rows)
         possible = np.array(
-            [self.expander.possible(one.move, rows) for one in self.expander.placed]
+            [self.expander.possible(one.move, facts) for one in self.expander.placed]
         )
         return [
             self._random.choice(choices) if choices else -1
@@ -199,10 +200,11 @@ class Walk:
         ]
         for number in fetches * 4 * self.world.replicas:
             placed = self.expander.placed[number]
-            leads = self.expander.acting_leader(rows) == placed.move.who[1]
-            possible = leads & self.expander.possible(placed.move, rows)
+            facts = self.expander.facts_of(rows)
+            leads = self.expander.acting_leader(facts) == placed.move.who[1]
+            possible = leads & self.expander.possible(placed.move, facts)
             self._take(rows, np.where(possible, number, -1).tolist(), schedules)
-        led = np.flatnonzero(self.expander.acting_leader(rows) >= 0)
+        led = np.flatnonzero(self.expander.acting_leader(self.expander.facts_of(rows)) >= 0)
         masks = self.expander.judge_rest(rows[led])
         for row, mask in zip(led.tolist(), masks.tolist(), strict=True):
             one = schedules[row]

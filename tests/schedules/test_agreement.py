@@ -58,7 +58,7 @@ def test_no_two_states_of_four_replicas_share_a_hash() -> None:
     for _ in range(7):
         reached = set[tuple[int, ...]]()
         for placed in expander.placed:
-            before = rows[expander.possible(placed.move, rows)]
+            before = rows[expander.possible(placed.move, expander.facts_of(rows))]
             if len(before):
                 reached.update(map(tuple, expander.apply(placed.number, before)[0].tolist()))
         rows = np.array(sorted(reached - states)[:2000], np.int32)
