@@ -7,7 +7,7 @@ a new attribute is part of the value without a word here. `thaw` makes a replica
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from enum import Enum
 from functools import cache
 from typing import Any
@@ -63,9 +63,9 @@ def attributes(kind: type) -> tuple[str, ...]:
 
 def freeze_part(value: Any) -> Any:
     """A part of a replica as a value."""
-    if isinstance(value, _ATOMS):
-        return value
     kind: Any = type(value)
+    if _is_atom(kind):
+        return value
     if kind is list or kind is deque:
         return (kind, *[freeze_part(item) for item in value])
     if kind is dict:
@@ -73,18 +73,54 @@ def freeze_part(value: Any) -> Any:
     return (kind, *[freeze_part(getattr(value, name)) for name in attributes(kind)])
 
 
+@cache
+def _is_atom(kind: type) -> bool:
+    return issubclass(kind, _ATOMS)
+
+
 def thaw_part(value: Any) -> Any:
     """The part that a value stands for."""
-    if not isinstance(value, tuple) or not value or not isinstance(value[0], type):
-        return value
+    return maker(value)()
+
+
+def maker(value: Any) -> Callable[[], Any]:
+    """What makes the part that a value stands for, as often as it is called."""
+    if not _is_frozen(value):
+        return lambda: value
     kind: Any = value[0]
-    if kind is list:
-        return [thaw_part(item) for item in value[1:]]
-    if kind is deque:
-        return deque([thaw_part(item) for item in value[1:]], maxlen=REMEMBERED_BATCHES)
     if kind is dict:
-        return {key: thaw_part(item) for key, item in value[1:]}
-    made = kind.__new__(kind)
+        makers = [(key, maker(item)) for key, item in value[1:]]
+        return lambda: {key: make() for key, make in makers}
+    if kind is list or kind is deque:
+        return _maker_of_items(value)
+    kept: list[tuple[str, Any]] = []
+    made: list[tuple[str, Callable[[], Any]]] = []
     for name, item in zip(attributes(kind), value[1:], strict=True):
-        setattr(made, name, thaw_part(item))
-    return made
+        if _is_frozen(item):
+            made.append((name, maker(item)))
+        else:
+            kept.append((name, item))
+
+    def make() -> Any:
+        one = kind.__new__(kind)
+        for name, item in kept:
+            setattr(one, name, item)
+        for name, make_item in made:
+            setattr(one, name, make_item())
+        return one
+
+    return make
+
+
+def _maker_of_items(value: Frozen) -> Callable[[], Any]:
+    kind, *items = value
+    if any(map(_is_frozen, items)):
+        makers = [maker(item) for item in items]
+        return lambda: [make() for make in makers]
+    if kind is deque:
+        return lambda: deque(items, maxlen=REMEMBERED_BATCHES)
+    return items.copy
+
+
+def _is_frozen(value: Any) -> bool:
+    return isinstance(value, tuple) and bool(value) and isinstance(value[0], type)

@@ -122,9 +122,10 @@ class Acts:
         effect = self._effect(uses, coordinates=move.op == "coordinate")
         changes = tuple([one.notes.changes() for one in watched])
         read = [one.notes.read for one in watched]
-        for one, view in zip(read, before.values(), strict=False):
-            one |= view.notes.read
-        shape = Shape(tuple([tuple(sorted(one)) for one in read]), tuple(sorted(driver.read)))
+        for places, view in zip(read, before.values(), strict=False):
+            places.update(view.notes.read)
+        parts_read = tuple([tuple(sorted(places)) for places in read])
+        shape = Shape(parts_read, tuple(sorted(driver.read)))
         return Outcome(shape, changes, effect, broken, message)
 
     def _done(self, move: Move, act: str, said: Sequence[int]) -> Any:
@@ -150,9 +151,7 @@ class Acts:
             return driver.emit(events)
         if act == ANSWER:
             return leader.answer_with(source, message, messages[said[1]], rules)
-        return driver.emit(
-            follower.receive_fetch(fetcher, message, rules, driver.now_ms).events
-        )
+        return driver.emit(follower.receive_fetch(fetcher, message, rules, driver.now_ms).events)
 
     def _effect(self, uses: str, *, coordinates: bool) -> Effect:
         names, driver = self._names, self._driver
@@ -264,7 +263,8 @@ class Driver(StoryDriver):
             epoch = step.get("epoch", 0)
         if self.rules.storage.leo_source == "last_record":
             what += (self.of_rest("appends") + 1) << 10
-        return 1 + (leads.log.log_end_offset << 24 | epoch << 16 | what)
+        end: int = leads.log.log_end_offset
+        return 1 + (end << 24 | epoch << 16 | what)
 
 
 def _of_rest(name: str, of: Callable[[Driver, Any], Any]) -> property:

@@ -102,7 +102,10 @@ class Outcomes:
             changes = [space.members.number_of(change) for change in outcome.changes]
             effect = space.number_of(outcome.effect)
             done.setdefault(shape, {})[keys[shape][place]] = [
-                *changes, effect, outcome.broken, outcome.said
+                *changes,
+                effect,
+                outcome.broken,
+                outcome.said,
             ]
         for shape, of in done.items():
             nothing = Known(), Column(np.int64, self._n + 3)

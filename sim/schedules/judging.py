@@ -273,9 +273,7 @@ def clash(one: ReplicaView, other: ReplicaView) -> int:
     return mask
 
 
-def after(
-    rest: Rest, effect: Effect, used: Budgets, lineage: tuple[int, ...]
-) -> tuple[Rest, int]:
+def after(rest: Rest, effect: Effect, used: Budgets, lineage: tuple[int, ...]) -> tuple[Rest, int]:
     """The rest after an effect, and what was broken by what is committed.
 
     Args:

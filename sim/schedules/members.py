@@ -83,7 +83,9 @@ class Members:
             images = [np.arange(begin, len(self))]
             for order in range(1, self._images.values.shape[1]):
                 other = self.parts.images(rows, order)
-                images.append(self._numbers(other, self._hashes_of(other)))
+                places = self.parts.naming
+                more = self._hashes_of(other[:, places]) - self._hashes_of(rows[:, places])
+                images.append(self._numbers(other, self.hashes[begin : begin + len(rows)] + more))
             self._images.extend(np.column_stack(images))
         found: Numbers = self._images.values
         return found
@@ -101,7 +103,7 @@ class Members:
         found = self._read.setdefault(places, Column(np.uint64, 2))
         if found.length < len(self):
             rows = self._rows.values[found.length :]
-            found.extend(self.parts.hashes.values[rows[:, places]].sum(axis=1))
+            found.extend(self._hashes_of(rows[:, places]))
         hashes: Hashes = found.values
         return hashes
 
@@ -135,9 +137,13 @@ class Members:
             rows[at[:, None], places] = parts
         return self._numbers(rows, hashes)
 
-    def _hashes_of(self, rows: NDArray[np.int32]) -> Hashes:
-        hashes: Hashes = self.parts.hashes.values[rows].sum(axis=1)
-        return hashes
+    def _hashes_of(self, parts: NDArray[np.int32]) -> Hashes:
+        """The sum of the hashes of each row of parts."""
+        hashes = self.parts.hashes.values
+        found: Hashes = np.zeros((len(parts), 2), np.uint64)
+        for place in range(parts.shape[1]):
+            found += hashes[parts[:, place]]
+        return found
 
     def _numbers(self, rows: NDArray[np.int32], hashes: Hashes) -> Numbers:
         found = self._known.get(hashes)

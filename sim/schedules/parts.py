@@ -7,7 +7,7 @@ what a move depends on is not written down anywhere, where it could be wrong, bu
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from sim.log import Log
 from sim.log.offset_index import OffsetIndex
 from sim.replication import Replica
-from sim.replication.frozen import attributes, freeze_part, renamed, thaw_part
+from sim.replication.frozen import attributes, freeze_part, maker, renamed
 from sim.replication.replica import Leadership
 from sim.rules import Rules
 from sim.schedules.tables import Column, hash_of_text
@@ -48,6 +48,8 @@ class Parts:
 
     Attributes:
         values: Index = number.
+        naming: Places of the parts that name replicas.
+        makers: What makes each on a replica; None = the value is what a replica has.
         hashes: One of 128 bits for each, the same in every process.
     """
 
@@ -55,19 +57,21 @@ class Parts:
         """None yet; `names` are the ways to rename the replicas."""
         self._unread = {PLACE[name]: value for name, value in unread(rules).items()}
         self.values: list[Any] = []
+        self.makers: list[Callable[[], Any] | None] = []
         self.hashes = Column(np.uint64, 2)
         self._numbers: dict[tuple[int, Hashable], int] = {}
         self._names = names
         self._images: dict[tuple[int, int, int], int] = {}
-        self._naming: list[int] = []
+        self.naming: list[int] = []
 
     def number(self, place: int, value: Hashable) -> int:
         """The number of a value of the part at a place."""
         found = self._numbers.setdefault((place, value), len(self.values))
         if found == len(self.values):
             self.values.append(value)
-            if place not in self._naming and self._names_replicas(value):
-                self._naming.append(place)
+            self.makers.append(maker(value) if type(value) is tuple else None)
+            if place not in self.naming and self._names_replicas(value):
+                self.naming.append(place)
             self.hashes.append(hash_of_text((place, value)))
         return found
 
@@ -95,7 +99,7 @@ class Parts:
     def images(self, rows: NDArray[np.int32], order: int) -> NDArray[np.int32]:
         """Members, a row each, with the names of a way to rename the replicas."""
         found = rows.copy()
-        for place in self._naming:
+        for place in self.naming:
             numbers, inverse = np.unique(rows[:, place], return_inverse=True)
             images = [self._image(place, number, order) for number in numbers.tolist()]
             found[:, place] = np.array(images, np.int32)[inverse]
@@ -158,9 +162,9 @@ class Notes:
             return self.live[place]
         except KeyError:
             self.read.add(place)
-            part = self._parts.values[self._member[place]]
-            if type(part) is tuple:
-                part = thaw_part(part)
+            number = self._member[place]
+            make = self._parts.makers[number]
+            part = self._parts.values[number] if make is None else make()
             self.live[place] = part
             return part
 

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sim.schedules import judging
-from sim.schedules.expander import Expander, Rows
+from sim.schedules.expander import Expander, Facts, Rows
 from sim.schedules.judging import BIT
 from sim.schedules.space import Space
 from sim.schedules.tables import ODD, Hashes, Known, Mask, Numbers
@@ -104,6 +104,7 @@ class Search:
         expanders: What applies moves in each world.
         result: What was found so far.
         parents: For each level but the first, how its states were reached.
+        beginning: The state at the start, as a row.
         rows: The states of the present level.
         moves: Every move of the schedules, in order.
     """
@@ -121,7 +122,8 @@ class Search:
         start = [number for space in spaces for number in space.start()]
         rows = np.array([start + [0, 0] * self._pair], np.int32)
         self._order_numbers = self._by_code()
-        self.rows, hashes, orders = self._canonical(rows)
+        self.beginning, hashes, orders = self._canonical(rows)
+        self.rows = self.beginning.copy()
         self._seen = Known()
         self._seen.add(hashes)
         self._start_order = int(orders[0])
@@ -171,8 +173,26 @@ class Search:
         quiet, part = self._expanded(0, rows, 0)
         self._judge_rest(0, rows, 0, quiet)
         self._seen = Known()
-        new = self._new(part) if part else (rows[:0], np.zeros((0, 2)), Parents(*[_NONE] * 3))
+        nothing = rows[:0], np.zeros((0, 2), np.uint64), Parents(*[_NONE] * 3)
+        new = self._new(part) if part else nothing
         return sum(len(after) for after, *_ in part), self.result.found, new
+
+    def follow(self, schedules: Numbers) -> Rows:
+        """The states after schedules of one length; a move is followed by how it renames replicas.
+
+        Args:
+            schedules: A row each.
+        """
+        rows = np.repeat(self.beginning, len(schedules), axis=0)
+        for place in range(0, schedules.shape[1], 2):
+            self._set_broken(rows)
+            moves = schedules[:, place]
+            for number in np.unique(moves).tolist():
+                at, move = np.flatnonzero(moves == number), self.moves[number]
+                possible = self._possible(move, self._facts_of(rows[at]))
+                rows[at] = self._applied(move, rows[at], possible)[0]
+            rows = self._renamed(rows, schedules[:, place + 1])
+        return rows
 
     def hashes(self, rows: Rows) -> list[bytes]:
         """The hash of each state, as 16 bytes."""
@@ -186,17 +206,13 @@ class Search:
     def _expanded(self, depth: int, rows: Rows, start: int) -> tuple[Mask, list[Any]]:
         """Which states are at rest in all worlds, and what every move makes of the states."""
         quiet = np.ones(len(rows), np.bool_)
-        leaders, facts = [], []
-        for world, expander in enumerate(self.expanders):
-            facts.append(expander.facts_of(self._block(rows, world)))
-            leaders.append(expander.acting_leader(facts[-1]))
+        facts, leaders = self._facts_of(rows), []
+        for expander, of in zip(self.expanders, facts, strict=True):
+            leaders.append(expander.acting_leader(of))
             quiet &= leaders[-1] >= 0
-        found, nowhere = [], np.zeros(len(rows), np.bool_)
+        found = []
         for number, move in enumerate(self.moves):
-            possible = [
-                expander.possible(move, facts[world]) if move in self._placed[world] else nowhere
-                for world, expander in enumerate(self.expanders)
-            ]
+            possible = self._possible(move, facts)
             at = np.flatnonzero(np.logical_or.reduce(possible))
             if not len(at):
                 continue
@@ -209,6 +225,20 @@ class Search:
             if len(kept):
                 found.append((after[kept], (start + at[kept]).astype(np.int32), number))
         return quiet, found
+
+    def _facts_of(self, rows: Rows) -> list[Facts]:
+        """What decides which moves are possible in each world."""
+        return [
+            expander.facts_of(self._block(rows, world))
+            for world, expander in enumerate(self.expanders)
+        ]
+
+    def _possible(self, move: Move, facts: list[Facts]) -> list[Mask]:
+        """In which states a move may do anything in each world."""
+        return [
+            expander.possible(move, of) if move in placed else np.zeros(len(of.rest), np.bool_)
+            for expander, placed, of in zip(self.expanders, self._placed, facts, strict=True)
+        ]
 
     def _applied(
         self, move: Move, rows: Rows, possible: list[Mask]
@@ -247,17 +277,22 @@ class Search:
 
     def _judge(self, depth: int) -> None:
         """Judge the states of the level by what is in them."""
-        rows, everything = self.rows, []
+        everything = self._set_broken(self.rows)
+        self._note(
+            everything,
+            lambda row, name: Found(depth, row, NO_MOVE, judging.JUDGED_BY.get(name, "")),
+        )
+
+    def _set_broken(self, rows: Rows) -> list[Numbers]:
+        """What is broken in each world so far; where there are two, states say it."""
+        everything = []
         for world, expander in enumerate(self.expanders):
             broken = expander.judge_states(self._block(rows, world))
             if self._pair:
                 broken |= rows[:, world - 2]
                 rows[:, world - 2] = broken
             everything.append(broken)
-        self._note(
-            everything,
-            lambda row, name: Found(depth, row, NO_MOVE, judging.JUDGED_BY.get(name, "")),
-        )
+        return everything
 
     def _judge_rest(self, depth: int, rows: Rows, start: int, quiet: Mask) -> None:
         """Judge the states in which everybody up has fetched all there is, in all worlds."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import permutations
+
 from sim.log import LogConfig
 from sim.replication import Replica
 from sim.replication.coordination import RemovalCoordinator
@@ -21,6 +22,7 @@ from sim.schedules.parts import Parts
 from sim.schedules.rests import Rests
 from sim.schedules.views import Views
 from sim.schedules.world import NOBODY, NOTHING_USED, Rest, World
+
 
 class Space:
     """All that was met of a world under some rules.

@@ -38,7 +38,7 @@ class Views:
     def __init__(self, parts: Parts) -> None:
         """None is made yet."""
         self.parts = parts
-        self._held: dict[tuple[int, int], Held] = {}
+        self._held: dict[tuple[int, ...], Held] = {}
 
     def of(self, name: str, member: Member) -> WatchedView:
         """The log of a replica, by the name it has in events; nothing of it is compared."""

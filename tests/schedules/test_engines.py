@@ -7,11 +7,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
 from sim.schedules.blocks import Searched, expanded, levels
-from sim.schedules.search import NO_MOVE, Level, Search
+from sim.schedules.search import Level
 from sim.schedules.world import Budgets
 from tests.schedules.agreement import TWO, rules_of
 
@@ -90,16 +91,8 @@ def test_spark_searches_as_one_process_does(
     assert (met, {name: one[0] for name, one in found.items()}) == expected
     assert written[0] == "answers-3"
 
-    search = Search(*[one.space for one in searched.search().expanders])
-    for depth, move, parent, _ in found.values():
-        way = again.way_to(depth - (move != NO_MOVE), parent)
-        assert reached(search, way) == parent
-
-
-def reached(search: Search, way: list[tuple[int, int]]) -> bytes:
-    """The hash of the state that moves lead to."""
-    rows = Search(*[one.space for one in search.expanders]).rows
-    for number, order in way:
-        rows, _, _ = search._applied(search.moves[number], rows)
-        rows = search.expanders[0].renamed(rows, order)
-    return search.hashes(rows)[0]
+    for which, (depth, schedule, move, _) in found.items():
+        search = searched.search()
+        breaks = search.expand(search.follow(np.array([schedule])))[1][which]
+        assert breaks.move == move
+        assert len(schedule) // 2 + breaks.depth == depth
