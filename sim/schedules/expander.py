@@ -71,18 +71,21 @@ class Outcomes:
     def _look_up(self, rows: Rows, messages: Hashes, left: Numbers, found: Numbers) -> Numbers:
         """Set what is known of the states that are left; which are left then."""
         for shape, (known, outcomes) in self._by_shape.items():
-            numbers = known.get(self._keys(shape, rows[left], messages[left]))
+            numbers = known.get(
+                self._keys(shape, rows.take(left, axis=0), messages.take(left, axis=0))
+            )
             met = numbers >= 0
-            found[left[met]] = outcomes.values[numbers[met]]
+            found[left[met]] = outcomes.values.take(numbers[met], axis=0)
             left = left[~met]
         return left
 
     def _keys(self, shape: Shape, rows: Rows, messages: Hashes) -> Hashes:
         """A hash of all that a shape reads, and of what was said."""
-        hashes = messages + self._space.rests.read(shape.rest)[rows[:, self._n]]
+        hashes = messages + self._space.rests.read(shape.rest).take(rows[:, self._n], axis=0)
         for one, places in enumerate(shape.parts):
             if places:
-                hashes += self._space.members.read(places)[rows[:, one]] * ODD[one]
+                read = self._space.members.read(places)
+                hashes += read.take(rows[:, one], axis=0) * ODD[one]
         return hashes
 
     def _compute(self, rows: Rows, said: Numbers, messages: Hashes) -> None:
@@ -174,22 +177,23 @@ class Expander:
         members, rests = self.space.members.images(), self.space.rests.images()
         other = np.empty_like(rows)
         for old, new in enumerate(self.space.orders[order]):
-            other[:, new] = members[rows[:, old], order]
-        other[:, self.n] = rests[rows[:, self.n], order]
+            other[:, new] = _image(members, rows[:, old], order)
+        other[:, self.n] = _image(rests, rows[:, self.n], order)
         return other
 
     def hashed(self, rows: Rows) -> Hashes:
         """The hashes of states, in two words."""
         members, rests = self.space.members.hashes, self.space.rests.hashes
-        hashes: Hashes = rests[rows[:, self.n]] * ODD[self.n]
+        hashes: Hashes = rests.take(rows[:, self.n], axis=0) * ODD[self.n]
         for one in range(self.n):
-            hashes = hashes + members[rows[:, one]] * ODD[one]
+            hashes += members.take(rows[:, one], axis=0) * ODD[one]
         return hashes
 
     def facts_of(self, rows: Rows) -> Facts:
         """What decides which moves are possible."""
-        facts = self.space.members.facts[rows[:, : self.n]]
-        return Facts(facts[:, :, 0], facts[:, :, 1], self.space.rests.facts[rows[:, self.n]])
+        facts = self.space.members.facts.take(rows[:, : self.n], axis=0)
+        rests = self.space.rests.facts.take(rows[:, self.n], axis=0)
+        return Facts(facts[:, :, 0], facts[:, :, 1], rests)
 
     def acting_leader(self, facts: Facts) -> Numbers:
         """Who was elected last, if it is up and leads; NOBODY = that is not so."""
@@ -237,7 +241,7 @@ class Expander:
 
         def act(name: str, at: Numbers, *said: Any) -> Numbers:
             """Do an act in some of the states; what it says there."""
-            before = after[at]
+            before = after.take(at, axis=0)
             found = outcomes[name].of(before, _columns(*said, rows=len(at)))
             after[at], mask = self._after(move, before, found)
             broken[at] |= mask
@@ -274,7 +278,7 @@ class Expander:
                 after[at, one] = self.space.members.changed(rows[at, one], found[at, one])
         at = np.flatnonzero(self._of_effects()[effects, 0])
         if len(at):
-            before, then, mask = rows[at], after[at], broken[at]
+            before, then, mask = rows.take(at, axis=0), after.take(at, axis=0), broken[at]
             self._update_rests(then, effects[at], mask)
             self._judge(move, before, then, effects[at], mask)
             after[at], broken[at] = then, mask
@@ -338,15 +342,15 @@ class Expander:
         leaders = np.maximum(rests[after[:, n], 0], 0)  # a deposed leader's mark decides nothing
         at = np.flatnonzero(self._of_effects()[effects, 2] >> leaders & 1)
         if len(at):
-            rest = rests[after[at, n]]
-            keys = np.column_stack([logs[after[at, :n]], rest[:, [0, 2, 4]]])
+            rest = rests.take(after[at, n], axis=0)
+            keys = np.column_stack([logs.take(after[at, :n]), rest[:, [0, 2, 4]]])
             broken[at] |= self._too_fews.of(keys)
 
     def judge_states(self, rows: Rows) -> Numbers:
         """What states break by what is in them."""
         space, n = self.space, self.n
         facts, rests = space.members.facts, space.rests.facts
-        logs = facts[:, 2][rows[:, :n]]
+        logs = facts[:, 2].take(rows[:, :n])
         broken = np.zeros(len(rows), np.int64)
         for one, other in combinations(range(n), 2):
             keys = np.sort(logs[:, [one, other]], axis=1)
@@ -359,8 +363,8 @@ class Expander:
     def judge_rest(self, rows: Rows) -> Numbers:
         """What states break in which everybody up has fetched all that there is."""
         n = self.n
-        rest = self.space.rests.facts[rows[:, n]]
-        logs = self.space.members.facts[:, 2][rows[:, :n]]
+        rest = self.space.rests.facts.take(rows[:, n], axis=0)
+        logs = self.space.members.facts[:, 2].take(rows[:, :n])
         keys = np.column_stack([logs, rest[:, [0, 2, 4]]])
         return self._rests_broken.of(keys)
 
@@ -391,6 +395,13 @@ class Expander:
         space = self.space
         shows = space.court.shows_deleted(space.members.logs[log], space.rests.histories[history])
         return BIT[judging.CAUGHT_UP] * shows
+
+
+def _image(images: Numbers, numbers: Numbers, order: int) -> Numbers:
+    """The numbers of things with the names of an order."""
+    orders = images.shape[1]
+    found: Numbers = images.ravel().take(numbers * orders + order)
+    return found
 
 
 def _columns(*numbers: Any, rows: int | None = None) -> Numbers:

@@ -127,7 +127,8 @@ class Members:
         """The numbers of replicas with changes; a row is the numbers of both."""
         hash_of = self.parts.hashes.values
         numbers, kinds = pairs[:, 0], pairs[:, 1]
-        rows, hashes = self._rows.values[numbers], self.hashes[numbers]
+        rows = self._rows.values.take(numbers, axis=0)
+        hashes = self.hashes.take(numbers, axis=0)
         in_order = np.argsort(kinds, kind="stable")
         different, begins = np.unique(kinds[in_order], return_index=True)
         for change, at in zip(different.tolist(), np.split(in_order, begins[1:]), strict=True):
@@ -142,7 +143,7 @@ class Members:
         hashes = self.parts.hashes.values
         found: Hashes = np.zeros((len(parts), 2), np.uint64)
         for place in range(parts.shape[1]):
-            found += hashes[parts[:, place]]
+            found += hashes.take(parts[:, place], axis=0)
         return found
 
     def _numbers(self, rows: NDArray[np.int32], hashes: Hashes) -> Numbers:
@@ -150,7 +151,7 @@ class Members:
         at = np.flatnonzero(found < 0)
         if len(at):
             new = at[self._known.add(hashes[at])]
-            self._rows.extend(rows[new])
+            self._rows.extend(rows.take(new, axis=0))
             self._hashes.extend(hashes[new])
             self._facts.extend([self._facts_of(row) for row in rows[new].tolist()])
             found[at] = self._known.get(hashes[at])

@@ -19,7 +19,6 @@ Hashes = NDArray[np.uint64]
 
 _SPREAD = np.array([0xBF58476D1CE4E5B9, 0x94D049BB133111EB], np.uint64)
 _SHIFT = np.uint64(31)
-ONE = np.uint64(1)
 ODD = np.array([pow(0x9E3779B97F4A7C15, one + 1, 1 << 64) for one in range(64)], np.uint64)
 """Odd numbers by which hashes are multiplied before they are added, one for each place.
 
@@ -72,17 +71,17 @@ class Known:
     def _make(self, length: int) -> None:
         self._first, self._second = np.zeros(length, np.uint64), np.zeros(length, np.uint64)
         self._numbers = np.zeros(length, np.int64)
-        self._last = np.uint64(length - 1)
+        self._last = length - 1
 
     def get(self, hashes: Hashes) -> Numbers:
         """The number of each hash; -1 for one that is not known."""
         first, second = hashes[:, 0], hashes[:, 1]
-        at = first & self._last
-        found = np.where(self._are_at(at, first, second), self._numbers[at], -1)
-        left = np.flatnonzero((found < 0) & (self._first[at] != 0))
+        at = first.astype(np.int64) & self._last
+        found = np.where(self._are_at(at, first, second), self._numbers.take(at), -1)
+        left = np.flatnonzero((found < 0) & (self._first.take(at) != 0))
         at = at[left]
         while len(left):
-            at = at + ONE & self._last
+            at = at + 1 & self._last
             same = self._are_at(at, first[left], second[left])
             found[left[same]] = self._numbers[at[same]]
             on = np.flatnonzero(~same & (self._first[at] != 0))
@@ -97,7 +96,7 @@ class Known:
         new = np.zeros(len(hashes), np.bool_)
         slots = np.zeros(len(hashes), np.int64)
         left = np.arange(len(hashes) - 1, -1, -1)  # of several at one slot the last one has it
-        at = first[left] & self._last
+        at = first[left].astype(np.int64) & self._last
         while len(left):
             free = np.flatnonzero(self._first[at] == 0)
             numbers[at[free]] = left[free]
@@ -105,17 +104,15 @@ class Known:
             self._first[at[won]], self._second[at[won]] = first[left[won]], second[left[won]]
             new[left[won]], slots[left[won]] = True, at[won]
             on = np.flatnonzero(~self._are_at(at, first[left], second[left]))
-            left, at = left[on], at[on] + ONE & self._last
+            left, at = left[on], at[on] + 1 & self._last
         kept = np.flatnonzero(new)
         numbers[slots[kept]] = np.arange(self.size, self.size + len(kept))
         self.size += len(kept)
         return new
 
-    def _are_at(
-        self, at: NDArray[np.uint64], first: NDArray[np.uint64], second: NDArray[np.uint64]
-    ) -> Mask:
-        there: Mask = self._first[at] == first
-        there &= self._second[at] == second
+    def _are_at(self, at: Numbers, first: NDArray[np.uint64], second: NDArray[np.uint64]) -> Mask:
+        there: Mask = self._first.take(at) == first
+        there &= self._second.take(at) == second
         return there
 
     def _grow(self) -> None:
@@ -144,7 +141,7 @@ class Memo:
             new = left[self._known.add(hashes[left])]
             self._values.extend(self._compute(rows[new]))
             numbers[left] = self._known.get(hashes[left])
-        found: Numbers = self._values.values[numbers]
+        found: Numbers = self._values.values.take(numbers)
         return found
 
 
@@ -155,12 +152,16 @@ def one_by_one(compute: Callable[[list[int]], int]) -> Memo:
 
 def hash_of(numbers: Numbers) -> Hashes:
     """A hash of each row of numbers."""
-    words = np.zeros((len(numbers), 2), np.uint64)
+    words = np.zeros((2, len(numbers)), np.uint64)
     for place in range(numbers.shape[1]):
-        column = numbers[:, place].astype(np.uint64)[:, None] + ODD[place]
-        column = (column ^ column >> _SHIFT) * _SPREAD
-        words += (column ^ column >> _SHIFT) * _SPREAD[::-1] * ODD[place]
-    return words ^ words >> _SHIFT
+        column = numbers[:, place].astype(np.uint64) + ODD[place]
+        column ^= column >> _SHIFT
+        for word, spread in enumerate(_SPREAD):
+            mixed = column * spread
+            mixed ^= mixed >> _SHIFT
+            words[word] += mixed * ODD[place]
+    words ^= words >> _SHIFT
+    return np.ascontiguousarray(words.T)
 
 
 def hash_of_text(value: object) -> tuple[int, int]:
