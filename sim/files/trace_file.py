@@ -12,9 +12,47 @@ import msgspec
 from sim.files.atomic import replacing
 from sim.files.formats import TRACE_FORMAT
 from sim.rules import Rules, Settings
+from sim.rules.rules import RuleValue
 from sim.trace import Event
 from sim.trace.written import as_row
 from sim.version import __version__
+
+
+class StrategyRow(NamedTuple):
+    """Which record of a key wins: what the run is judged by."""
+
+    name: str
+    header: str
+    header_form: str
+
+
+class HeaderRow(NamedTuple):
+    """The first line: which run it is, and under which rules.
+
+    Attributes:
+        version: Of Replog.
+        id: Of the scenario or story.
+        seed: None for a story.
+        preset: What the rules were named by.
+        rules: Every rule that the replicas start with, by its name.
+        topic: Settings by Kafka's names; None = no bound.
+        within_contract: Whether judging ends where the run leaves the durability contract.
+        environment: What a timed run was drawn from; empty for a story.
+    """
+
+    format: str
+    version: str
+    id: str
+    seed: int | None
+    kind: Literal["scenario", "story"]
+    preset: str | None
+    rules: Mapping[str, RuleValue]
+    topic: Mapping[str, str | float | bool | None]
+    strategy: StrategyRow
+    tombstone_mark: str
+    commit: Literal["isr", "majority"]
+    within_contract: bool
+    environment: Mapping[str, Any]
 
 
 class TraceHeader(NamedTuple):
@@ -44,26 +82,24 @@ class TraceHeader(NamedTuple):
 
     def as_row(self) -> dict[str, Any]:
         """The first line."""
-        cleaner = self.judged_by.cleaner
-        return {
-            "format": TRACE_FORMAT,
-            "version": __version__,
-            "id": self.id,
-            "seed": self.seed,
-            "kind": self.kind,
-            "preset": self.preset,
-            "rules": self.settings.as_dict(),
-            "topic": dict(self.topic),
-            "strategy": {
-                "name": cleaner.strategy,
-                "header": self.judged_by.topic.strategy_header,
-                "header_form": cleaner.header_form,
-            },
-            "tombstone_mark": cleaner.tombstone_mark,
-            "commit": self.judged_by.replication.commit,
-            "within_contract": self.within_contract,
-            "environment": dict(self.environment),
-        }
+        rules, cleaner = self.judged_by, self.judged_by.cleaner
+        strategy = (cleaner.strategy, rules.topic.strategy_header, cleaner.header_form)
+        row = HeaderRow(
+            TRACE_FORMAT,
+            __version__,
+            self.id,
+            self.seed,
+            self.kind,
+            self.preset,
+            self.settings.as_dict(),
+            dict(self.topic),
+            StrategyRow(*strategy),
+            cleaner.tombstone_mark,
+            rules.replication.commit,
+            self.within_contract,
+            dict(self.environment),
+        )
+        return row._asdict() | {"strategy": row.strategy._asdict()}
 
 
 class TraceVerdict(NamedTuple):

@@ -31,18 +31,42 @@ class StoryExpect(NamedTuple):
     moments: Mapping[str, Claims] = MappingProxyType({})
 
 
-_SHAPES = {
-    "log": (list[str], "a list of label@offset texts"),
-    "batches": (list[str], "a list of texts, label@offset epoch N each"),
-    "epochs": (list[tuple[int, int]], "a list of [epoch, start offset]"),
-    "offsets": (list[int], "a list of integers"),
-    "leo": (int, "an integer"),
-    "hw": (int, "an integer"),
-    "start": (int, "an integer"),
-    "state": (dict[str, str | int], "a mapping of keys to labels"),
-    "up": (bool, "true or false"),
+class Claim(NamedTuple):
+    """What may be claimed of a replica.
+
+    Attributes:
+        shape: Its type, as annotations write it; numbers are no texts here.
+        expected: What it is called in errors.
+        means: What is claimed.
+    """
+
+    shape: Any
+    expected: str
+    means: str
+
+
+CLAIMS = {
+    "log": Claim(
+        list[str],
+        "a list of label@offset texts",
+        "The records of its log, `label@offset` each.",
+    ),
+    "batches": Claim(
+        list[str],
+        "a list of texts, label@offset epoch N each",
+        "Its batches, `label@offset epoch N` each.",
+    ),
+    "epochs": Claim(
+        list[tuple[int, int]], "a list of [epoch, start offset]", "[epoch, start offset] each."
+    ),
+    "offsets": Claim(list[int], "a list of integers", "Offsets of its records."),
+    "leo": Claim(int, "an integer", "Log end offset (exclusive)."),
+    "hw": Claim(int, "an integer", "High watermark (exclusive)."),
+    "start": Claim(int, "an integer", "Log start offset."),
+    "state": Claim(dict[str, str | int], "a mapping of keys to labels", "The label each key has."),
+    "up": Claim(bool, "true or false", "Whether it is up."),
 }
-"""What may be claimed of a replica, and how it is called in errors; numbers are no texts here."""
+"""What may be claimed of a replica, by name."""
 
 
 def _fits(value: object, shape: Any) -> bool:
@@ -62,9 +86,8 @@ def _fits(value: object, shape: Any) -> bool:
 
 def _claimed(part: str, claim: Any, place: Place) -> Any:
     """A claim as the view of a replica has it: a step may give a label as a number, too."""
-    shape, expected = _SHAPES[part]
-    if not _fits(claim, shape):
-        place.fail(f"expected {expected}, not {shown(claim)}")
+    if not _fits(claim, CLAIMS[part].shape):
+        place.fail(f"expected {CLAIMS[part].expected}, not {shown(claim)}")
     if part == "state":
         return {key: str(label) for key, label in claim.items()}
     return [tuple(entry) for entry in claim] if part == "epochs" else claim
@@ -132,10 +155,10 @@ def _invariants(fields: Fields, part: str, wrong: Complaints) -> tuple[str, ...]
 
 
 def _claims(raw: object, place: Place, wrong: Complaints) -> dict[str, Any]:
-    fields = Fields(raw, place, [*_SHAPES, "note"], wrong)
+    fields = Fields(raw, place, [*CLAIMS, "note"], wrong)
     claims: dict[str, Any] = {}
     for part, claim in fields.values.items():
         with wrong:
-            if part in _SHAPES:
+            if part in CLAIMS:
                 claims[part] = _claimed(part, claim, fields.at(part))
     return claims

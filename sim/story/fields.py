@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from sim import limits
 from sim.files.document import Place, shown
-from sim.limits import Limit
+from sim.limits import LONG, Limit
 from sim.replication.interrupting import MOMENTS
 from sim.replication.reading import ISOLATIONS, WAYS
 
@@ -17,11 +17,26 @@ _INTEGER = re.compile(r"-?[0-9]{1,60}", re.ASCII)
 """Longer ones are beyond every limit."""
 
 
+_AS_TEXT = {"type": "string", "pattern": "^-?[0-9]+$"}
+_NAME = [
+    {"type": "string", "minLength": 1},
+    {"type": "integer", "minimum": -LONG - 1, "maximum": LONG},
+]
+
+
 class FieldType(NamedTuple):
-    """A field type: what it is called in errors, how a given value is read, the largest of it."""
+    """A type of fields.
+
+    Attributes:
+        expected: What it is called in errors.
+        parse: How a given value is read.
+        schema: What may be given, for editors; numbers and names may come as text, as in a line.
+        limit: The largest of it; None = there is none.
+    """
 
     expected: str
     parse: Callable[[Any], Any]
+    schema: Mapping[str, Any]
     limit: Limit | None = None
 
     def value_of(self, value: object, place: Place, *, typed: str | None = None) -> Any:
@@ -57,25 +72,23 @@ def _integer(value: Any) -> int:
     return int(value) if isinstance(value, str) and _INTEGER.fullmatch(value) else _fail(value)
 
 
-def _within(limit: Limit) -> Callable[[Any], int]:
-    """Reads an integer that is within a limit."""
+def _number(limit: Limit, *, natural: bool = False) -> FieldType:
+    """An integer within a limit; from 0 on if it is `natural`."""
 
     def parse(value: Any) -> int:
         number = _integer(value)
+        if natural and number < 0:
+            _fail(value)
         _checked(limit.problem(number))
         return number
 
-    return parse
+    least = 0 if natural else limit.least
+    schema = {"anyOf": [{"type": "integer", "minimum": least, "maximum": limit.most}, _AS_TEXT]}
+    expected = "an integer that is not negative" if natural else "an integer"
+    return FieldType(expected, parse, schema, limit)
 
 
-def _natural(limit: Limit) -> Callable[[Any], int]:
-    """Reads an integer from 0 that is within a limit."""
-    within = _within(limit)
-
-    def parse(value: Any) -> int:
-        return within(value) if _integer(value) >= 0 else _fail(value)
-
-    return parse
+NATURAL = _number(limits.OFFSET, natural=True)
 
 
 def _text(value: Any) -> str:
@@ -121,7 +134,7 @@ def _segments(value: Any) -> tuple[tuple[int, int, int], ...]:
     for item in items:
         if not isinstance(item, list):
             _fail(value)
-        base, end, last_modified = (_offset(number) for number in item)
+        base, end, last_modified = (NATURAL.parse(number) for number in item)
         if base > end or (parsed and base < parsed[-1][1]):
             _fail(value)
         parsed.append((base, end, last_modified))
@@ -146,36 +159,44 @@ def _optional_text(value: Any) -> str | None:
     return None if value is None else _text(value)
 
 
-def _marker(value: Any) -> str:
-    return str(value) if value in ("commit", "abort") else _fail(value)
-
-
 def _one_of(*allowed: str) -> FieldType:
     return FieldType(
         f"one of {', '.join(allowed)}",
         lambda value: value if value in allowed else _fail(value),
+        {"enum": list(allowed)},
     )
 
 
-_offset = _natural(limits.OFFSET)
+_OFFSETS = {"type": "array", "items": NATURAL.schema, "minItems": 3, "maxItems": 3}
+_NAMES = {"type": "array", "items": {"anyOf": _NAME}}
 
-TIME = FieldType("an integer", _within(limits.TIMESTAMP), limits.TIMESTAMP)
-PRODUCER = FieldType("an integer", _within(limits.PRODUCER_ID), limits.PRODUCER_ID)
-EPOCH = FieldType(
-    "an integer that is not negative", _natural(limits.LEADER_EPOCH), limits.LEADER_EPOCH
+TIME = _number(limits.TIMESTAMP)
+PRODUCER = _number(limits.PRODUCER_ID)
+EPOCH = _number(limits.LEADER_EPOCH, natural=True)
+SPAN = _number(limits.ADVANCE, natural=True)
+TEXT = FieldType("a text", _text, {"anyOf": _NAME})
+OPTIONAL_TEXT = FieldType("a text or null", _optional_text, {"anyOf": [*_NAME, {"type": "null"}]})
+BOOLEAN = FieldType("true or false", _boolean, {"enum": [True, False, "true", "false"]})
+REPLICA = FieldType("a replica", _name, {"anyOf": _NAME})
+NAMED = FieldType("a text", _name, {"anyOf": _NAME})
+REPLICAS = FieldType("a list of replicas", names_in, {"anyOf": [_NAMES, _NAME[0]]})
+SEGMENTS = FieldType(
+    "a list of [base, end, last modified] in the order of offsets",
+    _segments,
+    {"anyOf": [{"type": "array", "items": _OFFSETS}, {"type": "string"}]},
 )
-SPAN = FieldType("an integer that is not negative", _natural(limits.ADVANCE), limits.ADVANCE)
-NATURAL = FieldType("an integer that is not negative", _offset, limits.OFFSET)
-TEXT = FieldType("a text", _text)
-OPTIONAL_TEXT = FieldType("a text or null", _optional_text)
-BOOLEAN = FieldType("true or false", _boolean)
-REPLICA = FieldType("a replica", _name)
-NAMED = FieldType("a text", _name)
-REPLICAS = FieldType("a list of replicas", names_in)
-SEGMENTS = FieldType("a list of [base, end, last modified] in the order of offsets", _segments)
-BYTES = FieldType("pairs of hexadecimal digits", _bytes)
-VERSION = FieldType("an integer of 64 bits or null", _version, limits.VERSION)
-MARKER = FieldType("commit or abort", _marker)
+BYTES = FieldType(
+    "pairs of hexadecimal digits",
+    _bytes,
+    {"type": "string", "pattern": r"^\s*([0-9A-Fa-f]{2}\s*)*$"},
+)
+VERSION = FieldType(
+    "an integer of 64 bits or null",
+    _version,
+    {"anyOf": [*_number(limits.VERSION).schema["anyOf"], {"enum": [None, "null"]}]},
+    limits.VERSION,
+)
+MARKER = _one_of("commit", "abort")
 MOMENT = _one_of(*MOMENTS)
 ISOLATION = _one_of(*ISOLATIONS)
 WAY = _one_of(*WAYS)
