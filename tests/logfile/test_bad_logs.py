@@ -1,17 +1,21 @@
 """Bad input: one line with the JSON path, what is wrong and what is allowed."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from copy import deepcopy
+from pathlib import Path
 from typing import Any
 
 import pytest
 from jsonschema import Draft202012Validator
 
 from sim.errors import BadInput
-from sim.limits import LONG
+from sim.files.document import Document
+from sim.files.yaml_text import parse_yaml
 from sim.logfile.answer import answer
+from sim.logfile.eligible_file import eligible_file_in
 from sim.schemas.log import log_schema
+from tests.logfile.many_logs import document as asked
 from tests.logfile.writer import Json, Writer, last_offsets
 
 
@@ -31,7 +35,7 @@ def good() -> Json:
     return log.document()
 
 
-def put(document: Json, path: str, value: Any) -> Json:
+def put(document: Json, path: str, value: Any = ...) -> Json:
     """A copy with another value at `path` (words with dots); `...` takes the field away."""
     changed = deepcopy(document)
     *way, last = [int(word) if word.isdecimal() else word for word in path.split(".")]
@@ -55,9 +59,58 @@ def complaint(document: Any) -> str:
 
 
 FIRST = "segments.0.batches.0"
-
-
 MARKED = "segments.1.batches.1"
+OLD = {
+    "base_offset": 0,
+    "last_offset": 2,
+    "magic": 1,
+    "records": [
+        {"offset": 0, "key": "K", "value": "v"},
+        {"offset": 1, "key": "K", "value": None},
+        {"offset": 2, "key": "L", "value": "l"},
+    ],
+}
+"""A batch of an old format."""
+TWO: list[Json] = [
+    {"base_offset": at, "last_offset": at, "records": [{"offset": at, "key": key, "value": "1"}]}
+    for at, key in enumerate("ab")
+]
+LOG: Json = {
+    "segments": [{"base_offset": 0, "size_bytes": 1}, {"base_offset": 5, "size_bytes": 0}],
+    "log_end_offset": 9,
+}
+"""What `replog eligible` chooses from."""
+FILE_OF: dict[str, Callable[..., Json]] = {
+    "file": lambda *change: put(good(), *change),
+    "batch": lambda path, *value: put(good(), f"{FIRST}.{path}", *value),
+    "marker": lambda path, *value: put(good(), f"{MARKED}.{path}", *value),
+    "old_batch": lambda *change: put(good(), FIRST, put(OLD, *change)),
+    "steps": lambda steps: {"format": "replog-log/1", "segments": [TWO], "steps": steps},
+    "eligible": lambda change: asked(a=LOG) | change,
+    "log": lambda change: asked(a=LOG | change),
+}
+"""The file that is wrong, by part of `refusals.yaml`."""
+WITHIN = {
+    "batch": "segments[0].batches[0].",
+    "marker": "segments[1].batches[1].",
+    "old_batch": "segments[0].batches[0].",
+}
+_FILE = Path(__file__).with_name("refusals.yaml")
+SAID = parse_yaml(_FILE.read_text(encoding="utf-8"), str(_FILE)).data
+
+
+@pytest.mark.parametrize(
+    ("part", "row"), [(part, row) for part, rows in SAID.items() for row in rows]
+)
+def test_a_complaint_names_the_path_and_what_is_allowed(part: str, row: list[Any]) -> None:
+    *change, said = row
+    file = Document("", FILE_OF[part](*change))
+    with pytest.raises(BadInput) as raised:
+        eligible_file_in(file) if "logs" in file.data else answer(file.data)
+
+    told = str(raised.value)
+    assert told.startswith(f"{WITHIN.get(part, '')}{said}")
+    assert "\n" not in told
 
 
 def test_the_good_one_is_good() -> None:
@@ -105,124 +158,6 @@ def test_what_the_schema_refuses_is_refused_with_its_place(path: str) -> None:
             shown = re.sub(r"[.](\d+)", r"[\1]", path)
             within = shown.rpartition("." if shown[-1] != "]" else "[")[0]
             assert any(line.startswith((shown, f"{within}: ")) for line in raised.value.args)
-
-
-@pytest.mark.parametrize(
-    ("path", "value", "said"),
-    [
-        ("format", "replog-log/2", 'format: unknown format "replog-log/2" (did'),
-        ("format", ..., "format: missing; allowed: replog-log/1"),
-        ("segments", ..., "segments: missing"),
-        ("steps", ..., "steps: missing"),
-        ("segments", [], "segments: expected at least the active segment"),
-        ("segment", [], "segment: unknown field (did you mean 'segments'?); allowed: format, id"),
-        ("rules.fixx", "none", "rules.fixx: unknown rule (did you mean 'fix'?); allowed: preset, "),
-        ("rules.strategy_header", "v", "rules.strategy_header: unknown rule"),
-        ("rules.header_key", "", "rules.header_key: unknown value ''"),
-        ("rules.preset", "kafka-9", 'rules.preset: unknown preset "kafka-9"'),
-        ("rules.delete_retention_ms", "7", "rules.delete_retention_ms: expected a whole number"),
-        ("rules.segment_last_modified_ms", 1.5, "rules.segment_last_modified_ms: expected a time"),
-        ("rules.segment_bytes", 0, "rules.segment_bytes: expected a number of bytes, not 0"),
-        ("rules.segment_bytes", "1", 'rules.segment_bytes: expected a number of bytes, not "1"'),
-        ("segments.1", 7, "segments[1]: expected a list of batches, or an object with them, not 7"),
-        ("segments.1.batches", ..., "segments[1].batches: missing"),
-        (
-            "segments.1.base_offset",
-            2,
-            "segments[1].base_offset: 2 is below 3, where the one before",
-        ),
-        ("segments.1.base_offset", 4, "segments[1].batches[0].base_offset: 3 is below 4"),
-        ("segments.2.base_offset", 3, "segments[2].base_offset: 3 is below 7"),
-        ("segments.1.size", 2, "segments[1].size: unknown field; allowed: base_offset, batches"),
-        ("steps.0.op", ..., "steps[0].op: missing; allowed: clean, append, roll, reload, produce"),
-        ("steps.0.op", "cleen", "steps[0].op: unknown op \"cleen\" (did you mean 'clean'?)"),
-        ("steps.0.now_ms", ..., "steps[0].now_ms: missing"),
-        ("steps.0.now_ms", float("nan"), "steps[0].now_ms: expected a whole number, not NaN"),
-        ("steps.0.first_dirty_offset", ..., "steps[0].first_dirty_offset: missing"),
-        ("steps.0.upper_bound", ..., "steps[0].upper_bound: missing"),
-        ("steps.0.upper_bound", LONG + 1, "steps[0].upper_bound: 9223372036854775808 is above"),
-        ("steps.0.offset_map", {"a": 1}, "steps[0].map_latest_offset: missing"),
-        ("steps.0.forced_rescan", True, "steps[0].map_latest_offset: missing"),
-        ("steps.0.map_latest_offset", 1, "steps[0].map_latest_offset: needs offset_map or forced"),
-        ("steps.0.roll_after", True, "steps[0].roll_after: unknown field; allowed: op, now_ms"),
-        ("steps.1.batches", ..., "steps[1].batches: missing"),
-        ("steps.1.batches.0.base_offset", 6, "steps[1].batches[0].base_offset: 6 is below 7"),
-        ("steps.4.keys", [], "steps[4].keys: expected at least 1 of these, not 0"),
-        ("steps.4.keys", [7], 'steps[4].keys[0]: expected text or {"hex": "ff00"}, not 7'),
-    ],
-)
-def test_a_file_names_the_path_and_what_is_allowed(path: str, value: Any, said: str) -> None:
-    assert complaint(put(good(), path, value)).startswith(said)
-
-
-@pytest.mark.parametrize(
-    ("path", "value", "said"),
-    [
-        ("colour", 1, "colour: unknown field; allowed: base_offset, last_offset"),
-        ("base_offset", 5, "last_offset: 2 is below the base offset 5"),
-        ("last_offset", 1, "records[2].offset: 2 is outside its batch, 0 to 1"),
-        ("base_offset", 1, "records[0].offset: 0 is outside its batch, 1 to 2"),
-        ("records.1.offset", 0, "records[1].offset: 0 is not above 0"),
-        ("records.2.offset", ..., "records[2].offset: missing"),
-        ("records.1.key", 7, 'records[1].key: expected text or {"hex": "ff00"}, not 7'),
-        ("records.1.value", ["v"], 'records[1].value: expected text or {"hex": "ff00"}, not ["v"]'),
-        ("records.1.key", {"hex": "f"}, "records[1].key: hex: expected pairs of hexadecimal digi"),
-        ("records.1.key", {}, "records[1].key: hex: expected pairs of hexadecimal digits, not n"),
-        (
-            "records.1.value",
-            {"hex": "ff", "x": 1},
-            "records[1].value: x: unknown field; allowed: h",
-        ),
-        ("records.1.marker", "ABORT", "records[1].marker: ABORT stands outside a control batch"),
-        (
-            "records.1.marker",
-            "LEADER",
-            "records[1].marker: unknown value \"LEADER\" (did you mean 'LEADER_CHANGE'?); allowed",
-        ),
-        ("records.0.headers", [["v"]], "records[0].headers[0][1]: missing"),
-        ("records.0.headers", [["v", 1.5]], "records[0].headers[0][1]: expected a whole number"),
-        ("records.0.headers", [["v", 2**63]], "records[0].headers[0][1]: 9223372036854775808 does"),
-        (
-            "records.0.headers",
-            [["v", {"hex": "8"}]],
-            "records[0].headers[0][1]: hex: expected pairs",
-        ),
-        ("records.0.headers", [["v", {"hex": None}]], "records[0].headers[0][1]: hex: expected"),
-        ("records.0.headers", [["v", {"bytes": ""}]], "records[0].headers[0][1]: bytes: unknown"),
-        ("transactional", True, "producer_id: a transaction has a producer"),
-        ("control", "COMMIT", "records[0].marker: missing; the record of a control batch has it"),
-        ("magic", 3, "magic: 3 "),
-        ("compression", "zip", "compression: unknown value \"zip\" (did you mean 'gzip'?); allow"),
-    ],
-)
-def test_a_batch_names_the_path_inside_it(path: str, value: Any, said: str) -> None:
-    told = complaint(put(good(), f"{FIRST}.{path}", value))
-
-    assert told.startswith(f"segments[0].batches[0].{said}")
-
-
-@pytest.mark.parametrize(
-    ("path", "value", "said"),
-    [
-        ("producer_id", -1, "producer_id: a transaction has a producer"),
-        ("transactional", False, "transactional: a marker ends a transaction; it cannot be false"),
-        ("last_offset", 7, "last_offset: a marker takes one offset; 7 is not 6"),
-        (
-            "records.0.marker",
-            "COMMIT",
-            "records[0].marker: COMMIT stands in a control batch that says",
-        ),
-        ("records.0.key", "k", 'records[0].key: a marker has none, not "k"'),
-        ("records.0.value", "v", 'records[0].value: a marker has none, not "v"'),
-        ("control", None, "records[0].marker: ABORT stands outside a control batch"),
-    ],
-)
-def test_a_marker_that_ends_no_transaction_is_no_possible_log(
-    path: str, value: Any, said: str
-) -> None:
-    assert complaint(put(good(), f"{MARKED}.{path}", value)).startswith(
-        f"segments[1].batches[1].{said}"
-    )
 
 
 def test_half_a_character_is_no_text() -> None:

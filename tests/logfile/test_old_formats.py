@@ -3,8 +3,6 @@
 from copy import deepcopy
 from typing import Any
 
-import pytest
-
 from sim.logfile.answer import answer
 from tests.logfile.test_bad_logs import complaint, put
 from tests.logfile.writer import Json
@@ -47,34 +45,6 @@ def left(document: Json) -> list[tuple[int, int, int, int | None]]:
 MESSAGE = old(1, (0, "K", "v"), (1, "K", None), (2, "L", "l"))
 
 
-@pytest.mark.parametrize(
-    ("path", "value", "said"),
-    [
-        ("epoch", 3, "epoch: a batch of magic 1 has none; allowed: magic 2"),
-        ("producer_id", 4, "producer_id: a batch of magic 1 has none; allowed: magic 2"),
-        ("producer_epoch", 0, "producer_epoch: a batch of magic 1 has none; allowed: magic 2"),
-        ("base_sequence", 0, "base_sequence: a batch of magic 1 has none; allowed: magic 2"),
-        ("transactional", True, "transactional: a batch of magic 1 has none; allowed: magic 2"),
-        ("control", "ABORT", "control: a batch of magic 1 has none; allowed: magic 2"),
-        ("compression", "zstd", "compression: what holds several records of magic 1 is compressed"),
-        ("delete_horizon_ms", 9, "delete_horizon_ms: a batch of magic 1 has none; allowed: magic"),
-        ("records", [], "records: a batch of magic 1 has at least one record"),
-        ("records.0.headers", [["h", 1]], "records[0].headers: a record of magic 1 has none"),
-        ("records.2.flag", True, "records[2].flag: a record of magic 1 has none, not true"),
-        ("records.0.offset", 1, "records[1].offset: 1 is not above 1"),
-        ("records.2.offset", 7, "last_offset: a batch of magic 1 ends at its last record, 7"),
-        ("last_offset", 3, "last_offset: a batch of magic 1 ends at its last record, 2, not 3"),
-        ("timestamp_ms", 8, "timestamp_ms: a batch of magic 1 has that of its records, -1, not 8"),
-    ],
-)
-def test_what_an_old_format_has_no_place_for_cannot_be_said(
-    path: str, value: Any, said: str
-) -> None:
-    document = put(log(MESSAGE), f"segments.0.0.{path}", value)
-
-    assert complaint(document).startswith(f"segments[0][0].{said}")
-
-
 def test_what_says_nothing_may_be_written_down() -> None:
     batch = deepcopy(MESSAGE) | {"epoch": -1, "producer_id": -1, "transactional": False}
     batch["records"][0] |= {"headers": [], "timestamp_ms": -1}
@@ -114,37 +84,6 @@ def test_what_lies_beyond_the_map_is_converted_and_what_lies_beyond_the_pass_is_
     assert left(document) == [(0, 0, 2, None), (1, 1, 0, None)]
 
 
-@pytest.mark.parametrize(
-    ("removal", "goes"),
-    [
-        ("horizon", True),
-        ("record_horizon", True),
-        ("leo_gated", True),
-        ("last_modified", True),
-        ("immediate", True),
-        ("never", False),
-        ("cleaning_checkpoint", False),
-    ],
-)
-@pytest.mark.parametrize("preset", ["kafka-3.8", "kafka-4.0"])
-def test_where_a_horizon_decides_the_segments_times_decide_for_old_batches(
-    preset: str, removal: str, goes: bool
-) -> None:
-    tombstone, value = old(1, (0, "K", None)), old(1, (1, "L", "l"))
-    document = log(tombstone, value, preset=preset, tombstone_removal=removal)
-    document["segments"] = [
-        {"base_offset": 0, "last_modified_ms": 100, "batches": [tombstone]},
-        {"base_offset": 1, "last_modified_ms": 100 + DAY, "batches": [value]},
-        [old(1, (2, "M", "m"))],
-        [],
-    ]
-    document["steps"][0] |= {"now_ms": 2 * DAY, "first_dirty_offset": 2, "upper_bound": 3}
-    assert (answer(document)["steps"][0]["tombstone_offsets"] == []) is goes
-
-    document["segments"][0]["last_modified_ms"] = 101
-    assert (answer(document)["steps"][0]["tombstone_offsets"] == []) is (removal == "immediate")
-
-
 def test_an_old_batch_that_would_have_to_stay_empty_fails_the_pass_and_leaves_the_log() -> None:
     document = log(old(1, (0, "K", "v")), old(1, (1, None, "no key")))
     step = answer(document)["steps"][0]
@@ -157,27 +96,6 @@ def test_an_old_batch_that_would_have_to_stay_empty_fails_the_pass_and_leaves_th
     assert "failed_at" not in answer(put(document, "segments.0.1.magic", 2))["steps"][0]
 
 
-def test_a_time_that_a_segment_is_given_stays_with_it_and_the_last_one_is_the_merged_ones() -> None:
-    values = [old(1, (at, f"key {at}", None)) for at in range(4)]
-    document = log(*values, preset="kafka-3.8")
-    document["segments"] = [
-        {"base_offset": 0, "last_modified_ms": 5, "batches": [values[0]]},
-        {"base_offset": 1, "last_modified_ms": 5 + DAY, "batches": [values[1]]},
-        {"base_offset": 2, "last_modified_ms": 6 + DAY, "batches": [values[2]]},
-        {"base_offset": 3, "batches": [values[3]]},
-        [],
-    ]
-    first = {"op": "clean", "now_ms": 3 * DAY, "first_dirty_offset": 0, "upper_bound": 2}
-    document["steps"] = [
-        first,
-        # 0 and 1 are one segment now, and as young as 1 was: 1 ms too young for 2 to remove it.
-        {**first, "first_dirty_offset": 3, "upper_bound": 4},
-    ]
-    assert answer(document)["steps"][-1]["tombstone_offsets"] == [0, 1, 2, 3]
-    document["steps"].pop(0)
-    assert answer(document)["steps"][-1]["tombstone_offsets"] == [1, 2, 3]
-
-
 def test_magic_1_may_have_the_time_of_the_append_and_magic_0_has_none() -> None:
     document = put(log(MESSAGE), "segments.0.0.timestamp_type", "LogAppendTime")
     document = put(document, "segments.0.0.timestamp_ms", 7)
@@ -186,33 +104,3 @@ def test_magic_1_may_have_the_time_of_the_append_and_magic_0_has_none() -> None:
 
     said = complaint(put(document, "segments.0.0.magic", 0))
     assert said.startswith("segments[0][0].timestamp_type: a batch of magic 0 has no time")
-
-
-def test_an_old_batch_has_no_epoch_and_appending_one_forgets_those_that_are_known() -> None:
-    newer = {**old(2, (1, "L", "l")), "epoch": 3}
-    document = log(old(1, (0, "K", "v")), newer)
-    document["steps"] = [
-        {"op": "roll"},
-        {"op": "append", "batches": [old(1, (2, "M", "m"))]},
-        {"op": "append", "batches": [{**old(2, (3, "N", "n")), "epoch": 4}]},
-    ]
-
-    assert [step["epochs"] for step in answer(document)["steps"]] == [[[3, 1]], [], [[4, 3]]]
-
-
-def test_the_counts_of_a_pass_that_failed_are_lost_with_it() -> None:
-    """What it had swapped in before stays; 4.3.1 throws its statistics away."""
-    first, last = old(2, (0, None, "v")), old(1, (2**31 + 8, None, "v"))
-    (step,) = answer(
-        {
-            "format": "replog-log/1",
-            "segments": [[first], [last], []],
-            "steps": [
-                {"op": "clean", "now_ms": 0, "first_dirty_offset": 0, "upper_bound": 2**31 + 9}
-            ],
-        }
-    )["steps"]
-
-    assert step["uncleanable"] is True
-    assert step["removed"] == {"0": "no key"}
-    assert (step["messages_read"], step["invalid_messages"]) == (0, 0)

@@ -1,0 +1,77 @@
+"""The fine print of log files, sentence by sentence (`fine_print_clean.yaml`, `_eligible.yaml`)."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sim.files.document import Document
+from sim.files.yaml_text import parse_yaml
+from sim.logfile.expect import differences
+from sim.logfile.explain import explain_key
+from sim.logfile.file import log_file_from
+from sim.logfile.rules import ALLOWED, LogRules, rules_at
+
+FOLDER = Path(__file__).parent
+SENTENCES = [
+    sentence
+    for name in ("fine_print_clean.yaml", "fine_print_eligible.yaml")
+    for sentence in parse_yaml((FOLDER / name).read_text(encoding="utf-8"), name).data
+]
+
+
+@pytest.mark.parametrize(
+    ("says", "file"), [(one["says"], f) for one in SENTENCES for f in one["of"]]
+)
+def test_a_log_file_is_answered_as_the_page_says(says: str, file: dict[str, Any]) -> None:
+    assert differences(Document(says, {"format": "replog-log/1", **file})) == []
+
+
+def rules_of(values: object) -> LogRules:
+    """The rules that a log file with this `rules` object has."""
+    return rules_at(values, Document("", values).top)
+
+
+@pytest.mark.parametrize(
+    ("preset", "removal", "fix", "map_range", "form"),
+    [
+        ("kafka-4.0", "horizon", "empty_batch", "dirty", "last_long"),
+        ("kafka-3.8", "horizon", "none", "dirty", "last_long"),
+        ("kafka-2.8", "last_modified", "none", "dirty", "last_long"),
+        ("kip-280-pr8103", "last_modified", "none", "dirty", "first_varint"),
+        ("kip-280-azure", "last_modified", "none", "dirty", "unchecked_varint"),
+        ("kip-280", "horizon", "none", "full", "last_long"),
+    ],
+)
+def test_a_preset_sets_the_rules_that_concern_one_cleaner(
+    preset: str, removal: str, fix: str, map_range: str, form: str
+) -> None:
+    rules = rules_of({"preset": preset}).as_dict()
+
+    assert (rules["tombstone_removal"], rules["fix"]) == (removal, fix)
+    assert (rules["map_range"], rules["header_form"]) == (map_range, form)
+    assert rules["strategy"] == "offset"
+    assert (rules["delete_retention_ms"], rules["segment_last_modified_ms"]) == (86_400_000, None)
+
+
+def test_a_rule_beside_the_preset_overrides_it_and_without_a_preset_it_is_kafka_4_0() -> None:
+    rules = rules_of({"preset": "kip-280", "fix": "leo_retention", "map_range": "dirty"})
+
+    assert (rules.rules.cleaner.fix, rules.rules.cleaner.map_range) == ("leo_retention", "dirty")
+    assert set(ALLOWED) == set(rules.as_dict())
+    assert rules_of(None).as_dict() == rules_of({"preset": "kafka-4.0"}).as_dict()
+
+
+def test_what_was_cut_off_is_not_explained_as_still_here() -> None:
+    batches = [
+        {
+            "base_offset": at,
+            "last_offset": at,
+            "records": [{"offset": at, "key": "a", "value": "1"}],
+        }
+        for at in (0, 1)
+    ]
+    steps = [{"op": "truncate", "offset": 1}]
+    document = {"format": "replog-log/1", "segments": [batches], "steps": steps}
+
+    assert [told.offset for told in explain_key(log_file_from(document), "a")] == [0]
