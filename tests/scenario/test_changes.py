@@ -54,61 +54,6 @@ def test_changes_are_made_in_the_order_of_their_times(tmp_path: Path) -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("change", "problem"),
-    [
-        (
-            "{at: 5, set: {fix: none}}",
-            "changes[0]: a change reaches a `replica`, a `producer` or a `consumer`; give one",
-        ),
-        (
-            "{at: 5, replica: r1, producer: 1, versions: true}",
-            "changes[0]: a change reaches a `replica`, a `producer` or a `consumer`; give one",
-        ),
-        (
-            "{at: 5, replica: r9, set: {fix: none}}",
-            "changes[0].replica: there is no replica 'r9'; there are all, r1, r2, r3",
-        ),
-        (
-            "{at: 5, replica: r1}",
-            f"changes[0]: set: missing; what changes? allowed: {ALLOWED}",
-        ),
-        (
-            "{at: 5, replica: r1, set: {commit: isr}}",
-            f"changes[0].set.commit: does not change during a run; allowed: {ALLOWED}",
-        ),
-        (
-            "{at: 5, replica: r1, set: {fix: nil}}",
-            "changes[0].set.fix: unknown value 'nil'",
-        ),
-        (
-            "{at: 5, replica: r1, set: {tombstone_removal: coordinated}}",
-            "changes[0].set.tombstone_removal: coordinated is for a cluster as a whole",
-        ),
-        (
-            "{at: 5, replica: r1, set: {fix: none}, versions: true}",
-            "changes[0].versions: only producers send versions; name a `producer`",
-        ),
-        (
-            "{at: 5, producer: 1}",
-            "changes[0]: versions: missing; does it send version headers from now on?",
-        ),
-        (
-            "{at: 5, producer: 1, versions: true, set: {fix: none}}",
-            "changes[0].set: producers have no cleaner; a producer's change is `versions`",
-        ),
-        (
-            "{at: 10000, producer: 1, versions: true}",
-            "changes[0].at: 10000 is not before the end, 10000",
-        ),
-    ],
-)
-def test_a_change_that_cannot_be_made_is_one_clear_line(
-    tmp_path: Path, change: str, problem: str
-) -> None:
-    assert problem_of(tmp_path, change).startswith(problem)
-
-
 def test_the_newest_settings_are_the_promise_whoever_has_them() -> None:
     assert promised() == ("offset", [])
     assert promised(Change(5, "r1", TO_HEADER)) == ("header", ["offset"])

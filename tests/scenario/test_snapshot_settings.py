@@ -4,7 +4,6 @@ from pathlib import Path
 
 import pytest
 
-from sim.errors import BadInput
 from sim.scenario.file.configs import NEVER_REACHED
 from sim.scenario.file.load import load_scenario
 from sim.scenario.generate import generate
@@ -69,38 +68,6 @@ broker:
 
     assert found.interval_ms is None
     assert (found.retention_bytes, found.retention_ms) == (NEVER_REACHED, NEVER_REACHED)
-
-
-@pytest.mark.parametrize(
-    ("text", "complaint"),
-    [
-        (
-            "topic: {cleanup.policy: compact}\nbroker: {metadata.log.max.snapshot.interval.ms: 9}",
-            "x.yaml:2: topic.cleanup.policy: compact takes no snapshots, but broker says when",
-        ),
-        (
-            "topic: {cleanup.policy: snapshot}\nrules: {cleanup: compact}",
-            "x.yaml:2: topic.cleanup.policy: snapshot here, but rules.cleanup is compact",
-        ),
-        (
-            "topic: {cleanup.policy: delete}\nrules: {cleanup: snapshot}",
-            "x.yaml:2: topic.cleanup.policy: delete here, but rules.cleanup is snapshot",
-        ),
-        (
-            "broker: {metadata.max.retention.bytes: -2}",
-            "x.yaml:2: broker.metadata.max.retention.bytes: -2 is below the smallest allowed, -1",
-        ),
-        (
-            "broker: {metadata.max.retention.mss: 2}",
-            "x.yaml:2: broker.metadata.max.retention.mss: unknown field (did you mean",
-        ),
-    ],
-)
-def test_contradictions_and_mistakes_are_told(tmp_path: Path, text: str, complaint: str) -> None:
-    with pytest.raises(BadInput) as caught:
-        load(tmp_path, text)
-
-    assert complaint in str(caught.value)
 
 
 def test_random_snapshots_differ_only_where_a_mix_has_any() -> None:

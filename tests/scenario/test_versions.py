@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from sim.errors import BadInput
-from sim.log.versions import MESSAGE_FORMAT, NEW, OLD, PROTOCOL, Versions
+from sim.log.versions import NEW, OLD, Versions
 from sim.scenario.file.load import load_scenario
 from sim.scenario.model import Change, Scenario
 
@@ -64,63 +64,6 @@ def test_brokers_and_clients_change_their_versions(tmp_path: Path) -> None:
         Change(4, producer=1, versions=False, format=3),
         Change(5, versions=None, consumer="c", format=3),
     )
-
-
-@pytest.mark.parametrize(
-    ("text", "problem"),
-    [
-        ("broker: {software: 0.10.3}", 'broker.software: unknown value "0.10.3"'),
-        (
-            f"replicas: [a, {{name: b, software: {NEW}}}]",
-            "replicas[0]: a has no software, others have; `broker.software` gives it",
-        ),
-        (
-            f"replicas: [{{name: b, log.message.format.version: {NEW}}}]",
-            "replicas[0].software: missing; `broker.software` gives it for every replica",
-        ),
-        (
-            f"broker: {{inter.broker.protocol.version: {NEW}}}",
-            "broker.software: missing; what do the brokers run?",
-        ),
-        (
-            f"{PINNED}replicas: [{{name: b, inter.broker.protocol.version: {NEW}}}]",
-            f"replicas[0]: b would not start: {PROTOCOL} 0.10.2 is above the software, 0.10.1",
-        ),
-        (
-            f"{PINNED}changes: [{{at: 1, replica: r2, set: {{{MESSAGE_FORMAT}: {NEW}}}}}]",
-            f"changes[0].set: r2 would not start: {MESSAGE_FORMAT} 0.10.2 is above {PROTOCOL}",
-        ),
-        (
-            f"changes: [{{at: 1, replica: r2, set: {{software: {NEW}}}}}]",
-            "changes[0].set.software: versions change only where they are given",
-        ),
-        (
-            f"{PINNED}changes: [{{at: 1, replica: r2, set: {{software: 0.11.0}}}}]",
-            'changes[0].set.software: unknown value "0.11.0"',
-        ),
-        (
-            "changes: [{at: 1, producer: 1, format: 3}]",
-            "changes[0].format: producers have versions only where brokers have",
-        ),
-        ("changes: [{at: 1, producer: 1, format: 4}]", "changes[0].format: unknown value 4"),
-        (
-            "changes: [{at: 1, consumer: c1, format: 3}]",
-            "changes[0].consumer: there is no consumer 'c1' with a `format` to begin with",
-        ),
-        (
-            "consumers: [{name: c, format: 2}]\nchanges: [{at: 1, consumer: c, versions: true}]",
-            "changes[0]: a consumer's change is `format`",
-        ),
-        (
-            f"{PINNED}changes: [{{at: 1, replica: r1, set: {{software: {NEW}}}, format: 3}}]",
-            "changes[0].format: only clients have one",
-        ),
-    ],
-)
-def test_versions_that_make_no_sense_are_one_clear_line(
-    tmp_path: Path, text: str, problem: str
-) -> None:
-    assert any(line.startswith(problem) for line in complaints(tmp_path, f"{text}\n"))
 
 
 def test_a_broker_is_followed_through_its_changes_in_order_of_time(tmp_path: Path) -> None:
