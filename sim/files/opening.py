@@ -1,7 +1,7 @@
 """The one place that opens what users hand over: regular files, and pipes, which are read once.
 
-Nothing here waits for ever or reads without an end: devices, sockets and folders are refused before
-they are opened, a named pipe has to have a writer, and every file has a largest size.
+Nothing here reads without an end: devices, sockets and folders are refused before they are opened,
+a pipe has to have a writer, and every file has a largest size.
 """
 
 from __future__ import annotations
@@ -11,19 +11,13 @@ import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import ClassVar
+from typing import BinaryIO, ClassVar
 
 from sim.errors import BadInput
 from sim.limits import DOCUMENT_BYTES
 
 MEBIBYTE = 1 << 20
-WAIT_FOR_STDIN_S = 60.0
-"""How long a pipe that another program fills, such as `/dev/stdin`, may be silent."""
-WAIT_FOR_NAMED_S = 5.0
-"""The same for a pipe with a name: whoever has opened that is about to write."""
-
 _ALLOWED = "allowed: a regular file, or a pipe"
-_CHUNK = MEBIBYTE
 UTF_16 = (b"\xff\xfe", b"\xfe\xff")
 """How text in this encoding begins."""
 
@@ -60,8 +54,12 @@ def read_bytes(path: Path, *, limit: int = DOCUMENT_BYTES.most) -> bytes:
         is_pipe = stat.S_ISFIFO(found.st_mode)
         if is_pipe and _Kept.contents is not None and name in _Kept.contents:
             return _Kept.contents[name]
-        with _opened(path) as number:
-            content = _all_of(path, number, limit)
+        with _opened(path) as file:
+            content = file.read(limit + 1)
+        if len(content) > limit:
+            raise BadInput(f"{path}: has more than {_told(limit)}, the most that is read")
+        if is_pipe and not content:
+            raise BadInput(f"{path}: is a pipe through which nothing comes; nobody writes to it")
         if is_pipe and _Kept.contents is not None:
             _Kept.contents[name] = content
         return content
@@ -93,8 +91,8 @@ def head_of(path: Path, count: int) -> bytes:
         if stat.S_ISFIFO(_refuse_others(path, path.stat()).st_mode):
             text = "is a pipe, and is read more than once here; save what comes through it first"
             raise BadInput(f"{path}: {text}")
-        with _opened(path) as number:
-            return _some_of(path, number, count)
+        with _opened(path) as file:
+            return file.read(count)
 
 
 def is_pipe(path: Path) -> bool:
@@ -131,52 +129,11 @@ def _refuse_others(path: Path, found: os.stat_result) -> os.stat_result:
     raise BadInput(f"{path}: is a device; {_ALLOWED}")
 
 
-@contextmanager
-def _opened(path: Path) -> Iterator[int]:
-    """The file as a descriptor that never blocks: not even where it was exchanged meanwhile."""
+def _opened(path: Path) -> BinaryIO:
+    """The file, open for reading; that of a pipe does not wait for somebody to write to it."""
     number = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
-    try:
-        _refuse_others(path, os.fstat(number))
-        yield number
-    finally:
-        os.close(number)
-
-
-def _all_of(path: Path, number: int, limit: int) -> bytes:
-    """Everything up to the end, or BadInput when that is more than `limit` bytes."""
-    found = os.fstat(number)
-    parts: list[bytes] = []
-    size = 0
-    while max(size, found.st_size) <= limit:
-        part = _some_of(path, number, _CHUNK)
-        if not part:
-            break
-        parts.append(part)
-        size += len(part)
-    else:
-        raise BadInput(f"{path}: has more than {_told(limit)}, the most that is read")
-    if not parts and stat.S_ISFIFO(found.st_mode):
-        raise BadInput(f"{path}: is a pipe through which nothing comes; nobody writes to it")
-    return b"".join(parts)
-
-
-def _some_of(path: Path, number: int, count: int) -> bytes:
-    """Some bytes; none at the end. A pipe may be silent for a while, as long as it has a writer."""
-    try:
-        return os.read(number, count)
-    except BlockingIOError:
-        pass
-    if not stat.S_ISFIFO(os.fstat(number).st_mode):  # some of the system's own, such as /proc/kmsg
-        raise BadInput(f"{path}: is no file that ends")
-    import select  # a file is never waited for
-
-    named = not str(path).startswith(("/dev/", "/proc/"))
-    seconds = WAIT_FOR_NAMED_S if named else WAIT_FOR_STDIN_S
-    waiting = select.poll()
-    waiting.register(number, select.POLLIN)
-    if not waiting.poll(seconds * 1000):
-        raise BadInput(f"{path}: nothing came through this pipe for {seconds:g} s")
-    return os.read(number, count)
+    os.set_blocking(number, True)
+    return os.fdopen(number, "rb")
 
 
 def _told(size: int) -> str:
