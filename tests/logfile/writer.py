@@ -138,36 +138,6 @@ class Writer:
         return [told for step, told in pairs if step["op"] == "clean"]
 
 
-def surviving(told: Json) -> list[int]:
-    """Offsets of all records that are there."""
-    offsets: list[int] = told["surviving_offsets"]
-    return offsets
-
-
 def last_offsets(told: Json) -> list[int]:
     """Last offset of each batch that is there, empty ones included."""
     return [batch["last_offset"] for batch in told["batches"]]
-
-
-def emptied(told: Json) -> list[int]:
-    """Last offsets of the batches without records."""
-    return [batch["last_offset"] for batch in told["batches"] if not batch["record_offsets"]]
-
-
-def horizons(told: Json) -> dict[int, int]:
-    """Base offset -> delete horizon of the batches that have one."""
-    return {
-        batch["base_offset"]: batch["delete_horizon_ms"]
-        for batch in told["batches"]
-        if batch["delete_horizon_ms"] is not None
-    }
-
-
-def segments_of(told: Json) -> list[int]:
-    """Segments that have a batch, by base offset."""
-    return sorted({batch["segment"] for batch in told["batches"]})
-
-
-def gone(told: Json) -> dict[int, str]:
-    """Offset -> why the pass took it away."""
-    return {int(offset): reason for offset, reason in told["removed"].items()}

@@ -2,9 +2,11 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from sim.files.yaml_text import parse_yaml
 from sim.story import run_story
 from sim.story.driver import idle_steps
 from sim.story.format import story_from
@@ -12,96 +14,17 @@ from sim.story.idle import _plain, idle_notes
 from tests.story.refusing import BASE, step_refused
 from tests.story.running import run_steps
 
-TAIL = "isr 1\nappend 1 a A\nappend 1 b B\n"
-SNAPSHOT = f"{TAIL}snapshot 1 2\ndelete_prefix 1 2\n"
-LOST = "fetch 2 1 delay_response=true\ncrash 2\nrestart 2"
-NEWER = "2 knows of a newer epoch than 1's"
-UNREADABLE = {"strategy": "header", "header_form": "unchecked_varint"}
-UNREAD = "append 1 a A hdr_bytes=ffffffffffffffff\nisr 1\nappend 1 z Z\ncompact 1\n"
-WHY = [
-    ("", "append 2 a A", "2 does not lead"),
-    ("", "fetch 1 2", "2 does not lead"),
-    ("", "sync 1 2", "2 does not lead"),
-    ("", "follow 1 2", "2 does not lead"),
-    ("", "fetch_snapshot 1 2", "2 does not lead"),
-    ("crash 1", "fetch 2 1", "1 is down"),
-    *(
-        ("crash 2", step, "2 is down")
-        for step in (
-            *("append 2 a A", "append 2 a A epoch=1", "elect 2 2", "elect_from_isr 2 2"),
-            *("expand_isr 2", "follow 2 1", "fetch 2 1", "sync 2 1", "fetch_snapshot 2 1"),
-            *("push 2 1 a", "push 1 2 a", "compact 2", "snapshot 2 1", "delete_prefix 2 1"),
-            *("flush 2", "consume c 2", "read_to_end c 2", "load 2"),
-        )
-    ),
-    ("append 1 a A", "elect 2 2 votes=1", "no majority votes for 2"),
-    ("isr 2", "elect_from_isr 1 2", "1 is not in sync"),
-    ("crash 1", "isr 1,2", "they are in sync already"),
-    ("", "expand_isr 1", "1 is in sync already"),
-    ("crash 1", "expand_isr 2", "nobody leads"),
-    (TAIL, "expand_isr 2", "1 does not know 2 to have caught up"),
-    ("", "sync 1 1", "1 does not follow itself"),
-    ("follow 2 1", "follow 2 1", "2 follows 1's epoch already, and has nothing to cut"),
-    ("elect 2 2", "follow 2 1", NEWER),
-    ("elect 2 2", "fetch 2 1", NEWER),
-    ("elect 2 2", "sync 2 1", NEWER),
-    ("sync 2 1", "fetch 2 1", "there is nothing to fetch"),
-    ("sync 2 1", "fetch 2 1 drop_response=true", "its response is lost"),
-    ("sync 2 1", "sync 2 1", "there is nothing to fetch"),
-    ("", "deliver 2 1", "no response of 1 is on its way to 2"),
-    (LOST, "deliver 2 1", "no response of 1 is on its way to 2"),
-    ("", "fetch_snapshot 2 1", "2 fetches no snapshot"),
-    ("", "push 2 1 a", "1 holds no record a"),
-    (UNREAD, "compact 1", "a pass has failed before"),
-    ("coordinate", "coordinate", "nobody has anything new to report"),
-    ("", "snapshot 1 9", "1 has no log from 1 to 9"),
-    (SNAPSHOT, "snapshot 1 2", "1 has one that ends at 2"),
-    (SNAPSHOT, "delete_prefix 1 1", "1's log starts at 2 already"),
-    ("", "advance 0", "no time passes"),
-    ("", "flush 1", "all of the log is flushed already"),
-    ("", "remove_replica 1", "1 leads"),
-    ("", "load 1", "1 coordinates nothing"),
-    ("", "ask 1 K", "1 coordinates nothing"),
-]
-"""What was before, a step, and why it does nothing then; 1 leads epoch 1."""
+_FILE = Path(__file__).with_name("idle_steps.yaml")
+WHY = parse_yaml(_FILE.read_text(encoding="utf-8"), str(_FILE)).data
 
 
-@pytest.mark.parametrize(("before", "step", "why"), WHY)
-def test_a_step_that_does_nothing_says_why(before: str, step: str, why: str) -> None:
-    rules = UNREADABLE if before == UNREAD else {}
+@pytest.mark.parametrize("row", WHY, ids=str)
+def test_a_step_that_does_nothing_says_why(row: dict[str, Any]) -> None:
+    steps = "\n".join(["elect 1 1", *row["before"], row["step"]])
 
-    *_, found = idle_steps(run_steps(f"elect 1 1\n{before}\n{step}", rules=rules))
+    *_, found = idle_steps(run_steps(steps, rules=row.get("rules")))
 
-    assert (found.line, found.why) == (step, why)
-
-
-@pytest.mark.parametrize(
-    ("rules", "step", "why"),
-    [
-        ({"cleanup": "snapshot"}, "compact 1", "with `cleanup: snapshot` no log is cleaned"),
-        ({"cleanup": "compact"}, "snapshot 1 1", "with `cleanup: compact` there are no snapshots"),
-        (
-            {"cleanup": "compact"},
-            "delete_prefix 1 1",
-            "with `cleanup: compact` there are no snapshots",
-        ),
-        (
-            {"prefix_gate": "all_live"},
-            "delete_prefix 1 1",
-            "not every live replica has what is below 1",
-        ),
-        ({"coordinator": "group"}, "load 1\nload 1", "1 has loaded its log already"),
-        (
-            {"unknown_epoch": "undefined", "fencing": False},
-            "elect 2 2\nappend 2 x X\nfetch 2 1",
-            "1 has no answer for 2's offset and epoch",
-        ),
-    ],
-)
-def test_a_rule_may_be_why(rules: dict[str, object], step: str, why: str) -> None:
-    (found,) = idle_steps(run_steps(f"elect 1 1\nappend 1 a A\n{step}", rules=rules))
-
-    assert found.why == why
+    assert (found.line, found.why) == (row["step"], row["why"])
 
 
 @pytest.mark.parametrize(
