@@ -156,6 +156,11 @@ class Place:
         if problem is not None:
             self.fail(problem)
 
+    def refuse(self, step: str | int, wrong: object, text: str) -> None:
+        """Raise BadInput about a field here, or an item, if something is wrong with it."""
+        if wrong:
+            self.at(step).fail(text)
+
     def problem(self, text: str) -> str:
         """What is wrong with the value here, in one line: `file:line: path: text`."""
         return self.document.problem(self.location, text, path=self.path)

@@ -87,25 +87,23 @@ def batch_of(line: BatchLine, place: Place, rules: LogRules) -> Batch:
             it says; it is a marker that no transaction could have.
     """
     base, last = line.base_offset, line.last_offset
-    if last < base:
-        place.at("last_offset").fail(f"{last} is below the base offset {base}")
-    offsets = BATCH_OFFSETS.too_many(last - base, "offsets after the first")
-    place.at("last_offset").check(offsets)
+    place.refuse("last_offset", last < base, f"{last} is below the base offset {base}")
+    place.at("last_offset").check(BATCH_OFFSETS.too_many(last - base, "offsets after the first"))
     if line.magic is not None and line.magic < MAGIC:
         return _old_batch(line, line.magic, place, rules)
     records = tuple(_records(line, place, rules))
     for index, record in enumerate(records):
-        if not base <= record.offset <= last:
-            at = place.at("records").at(index).at("offset")
-            at.fail(f"{record.offset} is outside its batch, {base} to {last}")
+        text = f"{record.offset} is outside its batch, {base} to {last}"
+        outside = not base <= record.offset <= last
+        place.at("records").at(index).refuse("offset", outside, text)
     producer_id, transactional = _or(line.producer_id, -1), bool(line.transactional)
-    if transactional and producer_id < 0:
-        place.at("producer_id").fail("a transaction has a producer; allowed: 0 and above")
+    unowned = transactional and producer_id < 0
+    place.refuse("producer_id", unowned, "a transaction has a producer; allowed: 0 and above")
     if line.control is not None:
         _check_control(line, producer_id, place)
-    if line.compression not in {None, "none"} and not records:
-        text = f"{line.compression} of a batch without records; allowed: none"
-        place.at("compression").fail(text)
+    squeezed = line.compression not in {None, "none"} and not records
+    text = f"{line.compression} of a batch without records; allowed: none"
+    place.refuse("compression", squeezed, text)
     largest = max((record.timestamp_ms for record in records), default=-1)
     timestamp_ms = _or(line.timestamp_ms, largest)
     size_bytes = _size(records, line)
@@ -130,37 +128,33 @@ def batch_of(line: BatchLine, place: Place, rules: LogRules) -> Batch:
 def _old_batch(line: BatchLine, magic: int, place: Place, rules: LogRules) -> OldBatch:
     """A batch of magic 0 or 1: what its format has no place for cannot be said."""
     for name, none in _NOT_IN_OLD.items():
-        if getattr(line, name) not in (None, none):
-            place.at(name).fail(f"a batch of magic {magic} has none; allowed: magic {MAGIC}")
-    for index, given in enumerate(line.records):
-        beside: dict[str, Any] = {"headers": given.headers, "flag": given.flag}
-        beside |= {"timestamp_ms": given.timestamp_ms} if magic == 0 else {}
+        given = getattr(line, name) not in (None, none)
+        place.refuse(name, given, f"a batch of magic {magic} has none; allowed: magic {MAGIC}")
+    for index, one in enumerate(line.records):
+        beside: dict[str, Any] = {"headers": one.headers, "flag": one.flag}
+        beside |= {"timestamp_ms": one.timestamp_ms} if magic == 0 else {}
         for name, value in beside.items():
-            if value not in (None, (), -1):
-                at = place.at("records").at(index).at(name)
-                at.fail(f"a record of magic {magic} has none, not {shown(value)}")
+            text = f"a record of magic {magic} has none, not {shown(value)}"
+            place.at("records").at(index).refuse(name, value not in (None, (), -1), text)
     records = tuple(one._replace(flagged=None) for one in _records(line, place, rules))
-    if not records:
-        place.at("records").fail(f"a batch of magic {magic} has at least one record")
+    place.refuse("records", not records, f"a batch of magic {magic} has at least one record")
     ends = (("base_offset", "begins at its first", 0), ("last_offset", "ends at its last", -1))
     for name, end, index in ends:
         of, offset = getattr(line, name), records[index].offset
-        if of != offset:
-            place.at(name).fail(f"a batch of magic {magic} {end} record, {offset}, not {of}")
-    if line.compression == "zstd" or (line.compression == "none" and len(records) > 1):
-        allowed = listed(get_args(Compression)[1:4])
-        why = f"what holds several records of magic {magic} is compressed"
-        place.at("compression").fail(f"{why}, and not by zstd; allowed: {allowed}")
+        text = f"a batch of magic {magic} {end} record, {offset}, not {of}"
+        place.refuse(name, of != offset, text)
+    unlike = line.compression == "zstd" or (line.compression == "none" and len(records) > 1)
+    why = f"what holds several records of magic {magic} is compressed, and not by zstd"
+    place.refuse("compression", unlike, f"{why}; allowed: {listed(get_args(Compression)[1:4])}")
     if line.timestamp_type == "LogAppendTime":
-        if magic == 0:
-            text = "a batch of magic 0 has no time; allowed: magic 1 and 2"
-            place.at("timestamp_type").fail(text)
+        text = "a batch of magic 0 has no time; allowed: magic 1 and 2"
+        place.refuse("timestamp_type", magic == 0, text)
         largest = max(record.timestamp_ms for record in records)
         records = _at_one_time(records, _or(line.timestamp_ms, largest))
     made = old_batch(magic, records)
-    if line.timestamp_ms not in (None, made.timestamp_ms):
-        text = f"a batch of magic {magic} has that of its records, {made.timestamp_ms}"
-        place.at("timestamp_ms").fail(f"{text}, not {line.timestamp_ms}")
+    text = f"a batch of magic {magic} has that of its records, {made.timestamp_ms}"
+    differs = line.timestamp_ms not in (None, made.timestamp_ms)
+    place.refuse("timestamp_ms", differs, f"{text}, not {line.timestamp_ms}")
     return made
 
 
@@ -171,19 +165,16 @@ def _check_control(line: BatchLine, producer_id: int, place: Place) -> None:
     nobody's transaction.
     """
     if line.control != "LEADER_CHANGE":
-        if producer_id < 0:
-            text = "a marker ends the transaction of a producer; it has none"
-            place.at("producer_id").fail(text)
-        if not line.transactional:
-            place.at("transactional").fail("a marker ends a transaction; it cannot be false")
+        text = "a marker ends the transaction of a producer; it has none"
+        place.refuse("producer_id", producer_id < 0, text)
+        text = "a marker ends a transaction; it cannot be false"
+        place.refuse("transactional", not line.transactional, text)
     elif producer_id >= 0:
         place.at("producer_id").fail(f"a change of the leader has none, not {producer_id}")
-    if line.last_offset != line.base_offset:
-        text = f"a marker takes one offset; {line.last_offset} is not {line.base_offset}"
-        place.at("last_offset").fail(text)
-    if len(line.records) > 1:
-        text = f"a control batch has one record, its marker, not {len(line.records)}"
-        place.at("records").fail(text)
+    base, last, count = line.base_offset, line.last_offset, len(line.records)
+    place.refuse("last_offset", last != base, f"a marker takes one offset; {last} is not {base}")
+    text = f"a control batch has one record, its marker, not {count}"
+    place.refuse("records", count > 1, text)
 
 
 def _at_one_time(records: tuple[Record, ...], timestamp_ms: int) -> tuple[Record, ...]:
@@ -207,27 +198,25 @@ def _records(line: BatchLine, place: Place, rules: LogRules) -> list[Record]:
     """The records of a batch; their offsets ascend."""
     found: list[Record] = []
     for index, given in enumerate(line.records):
-        record = _record(given, line.control, place.at("records").at(index), rules)
+        at = place.at("records").at(index)
+        record = _record(given, line.control, at, rules)
         if found and record.offset <= found[-1].offset:
-            at = place.at("records").at(index).at("offset")
-            at.fail(f"{record.offset} is not above {found[-1].offset}")
+            at.at("offset").fail(f"{record.offset} is not above {found[-1].offset}")
         found.append(record)
     return found
 
 
 def _record(given: RecordLine, control: str | None, place: Place, rules: LogRules) -> Record:
     marker = given.marker
-    if control is None and marker is not None:
-        place.at("marker").fail(f"{marker} stands outside a control batch")
-    if control is not None:
-        if marker is None:
-            text = f"missing; the record of a control batch has it: {control}"
-            place.at("marker").fail(text)
-        if marker != control:
-            place.at("marker").fail(f"{marker} stands in a control batch that says {control}")
+    if control is None:
+        place.refuse("marker", marker is not None, f"{marker} stands outside a control batch")
+    else:
+        text = f"missing; the record of a control batch has it: {control}"
+        place.refuse("marker", marker is None, text)
+        text = f"{marker} stands in a control batch that says {control}"
+        place.refuse("marker", marker != control, text)
         for name, value in (("key", given.key), ("value", given.value)):
-            if value is not None:
-                place.at(name).fail(f"a marker has none, not {shown(value)}")
+            place.refuse(name, value is not None, f"a marker has none, not {shown(value)}")
     deletes = given.value is None and control is None
     return Record(
         given.offset,

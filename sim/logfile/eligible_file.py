@@ -282,19 +282,17 @@ def _log(
     start = segments[0].base_offset if line.log_start_offset is None else line.log_start_offset
     watermark = log_end if line.high_watermark is None else line.high_watermark
     stable = watermark if line.last_stable_offset is None else line.last_stable_offset
-    if log_end < active:
-        text = f"{log_end} is below {active}, the active segment's base"
-        place.at("log_end_offset").fail(text)
-    if start > log_end:
-        place.at("log_start_offset").fail(f"{start} is above the log end offset, {log_end}")
-    if watermark > log_end:
-        place.at("high_watermark").fail(f"{watermark} is above the log end offset, {log_end}")
-    if stable > watermark:
-        text = f"{stable} is above the high watermark, {watermark}"
-        place.at("last_stable_offset").fail(text)
+    text = f"{log_end} is below {active}, the active segment's base"
+    place.refuse("log_end_offset", log_end < active, text)
+    text = f"{start} is above the log end offset, {log_end}"
+    place.refuse("log_start_offset", start > log_end, text)
+    text = f"{watermark} is above the log end offset, {log_end}"
+    place.refuse("high_watermark", watermark > log_end, text)
+    text = f"{stable} is above the high watermark, {watermark}"
+    place.refuse("last_stable_offset", stable > watermark, text)
     for name in ("segment_every_ms", "survives"):
-        if getattr(line, name) is not None and not in_schedule:
-            place.at(name).fail(_IN_A_SCHEDULE)
+        unasked = getattr(line, name) is not None and not in_schedule
+        place.refuse(name, unasked, _IN_A_SCHEDULE)
     return DescribedLog(
         config,
         segments,

@@ -76,25 +76,21 @@ class Clean(AnyStep):
         """Its fields go together."""
         given = {name for name, value in self if value is not None}
         missing = {"first_dirty_offset", "upper_bound"} - given
-        if len(missing) == 2:  # the cleaner's manager decides about it, and builds the map itself
-            for name in ("offset_map", "map_latest_offset", "forced_rescan"):
-                if name in given:
-                    text = "goes with a first_dirty_offset and an upper_bound that are given"
-                    place.at(name).fail(text)
+        alone = len(missing) == 2  # the cleaner's manager decides about it, and builds the map
+        for name in ("offset_map", "map_latest_offset", "forced_rescan"):
+            text = "goes with a first_dirty_offset and an upper_bound that are given"
+            place.refuse(name, alone and name in given, text)
         for name in sorted(missing) if len(missing) == 1 else ():
             place.at(name).fail("missing")
-        strategy = log.rules.rules.cleaner.strategy
-        if "offset_map" in given and strategy != "offset":
-            place.at("offset_map").fail(f"goes with strategy offset only, and this is {strategy}")
-        if self.offset_map and self.forced_rescan:
-            text = "forced_rescan runs with an empty map; give one or the other"
-            place.at("offset_map").fail(text)
-        has_map = "offset_map" in given or bool(self.forced_rescan)
-        if has_map and "map_latest_offset" not in given:
-            place.at("map_latest_offset").fail("missing")
-        if not has_map and "map_latest_offset" in given:
-            text = "needs offset_map or forced_rescan: true beside it"
-            place.at("map_latest_offset").fail(text)
+        mapped, strategy = "offset_map" in given, log.rules.rules.cleaner.strategy
+        text = f"goes with strategy offset only, and this is {strategy}"
+        place.refuse("offset_map", mapped and strategy != "offset", text)
+        text = "forced_rescan runs with an empty map; give one or the other"
+        place.refuse("offset_map", self.offset_map and self.forced_rescan, text)
+        has_map, reaches = mapped or bool(self.forced_rescan), "map_latest_offset" in given
+        place.refuse("map_latest_offset", has_map and not reaches, "missing")
+        text = "needs offset_map or forced_rescan: true beside it"
+        place.refuse("map_latest_offset", reaches and not has_map, text)
         return self
 
     def told(self) -> str:
