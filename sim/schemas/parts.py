@@ -64,7 +64,11 @@ def strict(fields: Mapping[str, Schema], *, required: tuple[str, ...] = ()) -> S
     return {**found, "required": list(required)} if required else found
 
 
-def shape_of(hint: Any, of_class: Callable[[type], Schema]) -> Schema:
+def _no_class(kind: type) -> Schema:
+    raise TypeError(kind)
+
+
+def shape_of(hint: Any, of_class: Callable[[type], Schema] = _no_class) -> Schema:
     """What a value of a type looks like, as annotations write it; `of_class` knows classes."""
     if hint is Any:
         return {}

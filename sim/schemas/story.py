@@ -62,7 +62,7 @@ def _any_step() -> Schema:
 def _expect() -> Schema:
     discover()
     invariants = {"type": "array", "items": {"enum": sorted(INVARIANTS)}}
-    claims = {name: described(shape_of(c.shape, dict), c.means) for name, c in CLAIMS.items()}
+    claims = {name: described(shape_of(c.shape), c.means) for name, c in CLAIMS.items()}
     of_replicas = {"type": "object", "additionalProperties": {"$ref": "#/$defs/claims"}}
     fields: dict[str, Schema] = {
         "violated": described(invariants, "Exactly these are violated, of those checked."),
