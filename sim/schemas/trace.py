@@ -123,8 +123,7 @@ def _header(parts: dict[str, Schema]) -> Schema:
 def _verdict() -> Schema:
     broken = get_type_hints(Violation)
     seen = {
-        name: shape_of(broken[name])
-        for name in ("invariant", "at", "replica", "offset", "key")
+        name: shape_of(broken[name]) for name in ("invariant", "at", "replica", "offset", "key")
     }
     violation = _object(seen | {"sentence": TEXT}, "One broken invariant.")
     return _object(

@@ -19,7 +19,7 @@ from sim.files.document import Location, shown, told_together
 from sim.files.formats import SCENARIO_FORMAT
 from sim.files.models import validate
 from sim.files.yaml_text import parse_yaml
-from sim.log.versions import Versions
+from sim.log.versions import VERSION_SETTINGS, Versions
 from sim.rules import PRESETS, Settings
 from sim.rules.upgrade import UpgradeOrders
 from sim.scenario.file.build import build
@@ -29,7 +29,6 @@ from sim.scenario.file.yaml_lines import yaml_lines
 from sim.scenario.model import (
     Applications,
     Change,
-    Consumer,
     EndTransaction,
     Fault,
     ReplicaSpec,
@@ -148,7 +147,6 @@ def _with_real_path(workload: Workload) -> Workload:
 
 def _document(said: Scenario, folder: Path) -> dict[str, Any]:
     """The file as data, in the order of its format."""
-    standard = Scenario("")
     versions = _common_versions(said.replicas)
     broker: dict[str, Any] = settings_of_snapshots(said.snapshots)
     if versions is not None:
@@ -165,41 +163,23 @@ def _document(said: Scenario, folder: Path) -> dict[str, Any]:
         "topic": topic,
         "broker": of_broker | broker,
         "replicas": _replicas(said.replicas, common=versions),
-        "network": _differing(said.network, standard.network),
-        "timers": _differing(said.timers, standard.timers),
+        "network": _plain(said.network),
+        "timers": _plain(said.timers),
         "workload": _workload(said.workload, said.applications, folder),
-        "consumers": _consumers(said.consumers),
+        "consumers": _counted([_plain(consumer) for consumer in said.consumers], "c"),
         "asks": [{"at": ask.at_ms, "key": ask.key} for ask in said.asks],
         "faults": [_fault(fault) for fault in said.faults],
         "changes": [_change(change) for change in said.changes],
         "last_rounds": said.last_rounds,
-        "expect": _differing(said.expect, standard.expect),
-        "limits": _differing(said.limits, standard.limits),
+        "expect": _plain(said.expect),
+        "limits": _plain(said.limits),
     }
-    defaults: dict[str, Any] = {
-        "title": "",
-        "source": "",
-        "seed": 0,
-        "duration_ms": standard.duration_ms,
-        "replicas": len(standard.replicas),
-        "consumers": len(standard.consumers),
-        "last_rounds": 0,
-    }
+    known = ScenarioFile.model_fields
     return {
         name: value
         for name, value in parts.items()
-        if value not in ({}, []) and (name not in defaults or value != defaults[name])
+        if value not in ({}, [], known[name].get_default(call_default_factory=True))
     }
-
-
-def _differing(value: Any, standard: Any) -> dict[str, Any]:
-    """The fields of a dataclass that are not as in the standard one; what is in them likewise."""
-    found: dict[str, Any] = {}
-    for field in fields(value):
-        given = getattr(value, field.name)
-        if given != getattr(standard, field.name):
-            found[field.name] = _plain(given)
-    return found
 
 
 def _plain(value: Any) -> Any:
@@ -207,12 +187,8 @@ def _plain(value: Any) -> Any:
     if isinstance(value, tuple):
         return [_plain(item) for item in value]
     if hasattr(value, "__dataclass_fields__"):
-        required = {f.name: f for f in fields(value)}
-        return {
-            name: _plain(getattr(value, name))
-            for name, field in required.items()
-            if getattr(value, name) != field.default
-        }
+        given = {field.name: getattr(value, field.name) for field in fields(value)}
+        return {f.name: _plain(given[f.name]) for f in fields(value) if given[f.name] != f.default}
     return value
 
 
@@ -226,13 +202,6 @@ def _rules(said: Scenario) -> dict[str, Any]:
     return {"preset": said.preset, **said.settings.differing_from(base)}
 
 
-_BROKER_VERSIONS = (
-    "software",
-    "inter.broker.protocol.version",
-    "log.message.format.version",
-)
-
-
 def _common_versions(replicas: Sequence[ReplicaSpec]) -> Versions | None:
     """The versions that all replicas begin with; None = they differ, or have none."""
     found = {replica.versions for replica in replicas}
@@ -240,7 +209,7 @@ def _common_versions(replicas: Sequence[ReplicaSpec]) -> Versions | None:
 
 
 def _of_versions(versions: Versions) -> dict[str, str]:
-    given = zip(_BROKER_VERSIONS, versions, strict=True)
+    given = zip(VERSION_SETTINGS, versions, strict=True)
     return {name: value for name, value in given if value is not None}
 
 
@@ -248,28 +217,20 @@ def _replicas(
     replicas: Sequence[ReplicaSpec], *, common: Versions | None
 ) -> int | list[str | dict[str, Any]]:
     """How many, if all are as they are by default, else their names or settings."""
-    listed: list[str | dict[str, Any]] = []
+    listed = []
     for replica in replicas:
-        own = _plain(replica)
-        own.pop("versions", None)
+        own = _plain(replace(replica, versions=None))
         if replica.versions is not None and common is None:
             own |= _of_versions(replica.versions)
-        listed.append(replica.name if len(own) == 1 else own)
+        listed.append(own)
     return _counted(listed, "r")
 
 
-def _consumers(consumers: Sequence[Consumer]) -> int | list[str | dict[str, Any]]:
-    listed: list[str | dict[str, Any]] = []
-    for consumer in consumers:
-        own = _plain(consumer)
-        listed.append(consumer.name if len(own) == 1 else own)
-    return _counted(listed, "c")
-
-
-def _counted(listed: list[Any], letter: str) -> int | list[Any]:
-    """The length of a list that says nothing but the names everybody gets."""
-    usual = [f"{letter}{number}" for number in range(1, len(listed) + 1)]
-    return len(listed) if listed == usual else listed
+def _counted(listed: Sequence[dict[str, Any]], letter: str) -> int | list[str | dict[str, Any]]:
+    """Names where there is nothing but a name; how many, where all have the name everybody gets."""
+    named = [own["name"] if len(own) == 1 else own for own in listed]
+    usual = [f"{letter}{number}" for number in range(1, len(named) + 1)]
+    return len(named) if named == usual else named
 
 
 def _workload(workload: Workload, applications: Applications, folder: Path) -> Any:
@@ -283,7 +244,7 @@ def _workload(workload: Workload, applications: Applications, folder: Path) -> A
     steps += [(end.at_ms, _end(end)) for end in workload.ends]
     steps.sort(key=lambda step: step[0])  # ends come after the sends of their moment
     lines = [line for _, line in steps]
-    settings = _differing(replace(workload, sends=(), ends=()), Workload())
+    settings = _plain(replace(workload, sends=(), ends=()))
     if applications.instances:
         settings["instances"] = [
             {"producer": later, "after": before} for later, before in applications.instances
@@ -295,7 +256,7 @@ def _workload(workload: Workload, applications: Applications, folder: Path) -> A
 
 def _trace(trace: TraceSource, folder: Path) -> dict[str, Any]:
     name = relpath(Path(trace.path).resolve(), folder.resolve())
-    return {"trace": name, **_differing(replace(trace, path=""), TraceSource(""))}
+    return {"trace": name, **{field: v for field, v in _plain(trace).items() if field != "path"}}
 
 
 def _send(send: Send, headers: tuple[SentHeader, ...]) -> dict[str, Any]:
@@ -331,7 +292,8 @@ def _fault(fault: Fault) -> dict[str, Any]:
     line: dict[str, Any] = {"at": fault.at_ms, fault.kind: fault.target}
     if fault.duration_ms:
         line["for_ms"] = fault.duration_ms
-    return line | _differing(fault, type(fault)(fault.at_ms, fault.target, fault.duration_ms))
+    told = ("at_ms", "target", "duration_ms")
+    return line | {name: value for name, value in _plain(fault).items() if name not in told}
 
 
 def _change(change: Change) -> dict[str, Any]:
