@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from pydantic import BaseModel
+
 from sim.check.families import FAMILIES
 from sim.check.registry import INVARIANTS, discover
 from sim.files.attribute_docs import attribute_docs
@@ -20,31 +22,40 @@ _RULES: Schema = {"$ref": "#/$defs/rules"}
 def plan_schema() -> Schema:
     """The schema of a plan, its matrix included."""
     schema = without_titles(Plan.model_json_schema())
-    schema.pop("description", None)
     schema["$defs"] = {"Mix": _mix(), "Weights": _weights()}
-    fields = schema["properties"]
-    for name, text in attribute_docs(Plan).items():
-        fields[name]["description"] = text
+    describe(schema, Plan)
     discover()
+    fields = schema["properties"]
     known = {"anyOf": [{"enum": [*FAMILIES, *sorted(INVARIANTS)]}, {"type": "string"}]}
     fields["about"]["items"] = known
     fields["generate"] = {"anyOf": [{"enum": list(BUILT_IN_MIXES)}, {"$ref": "#/$defs/Mix"}]}
-    rules = rules_schema(RULES, "Rules by name; may name a preset.")
-    schema["$defs"]["rules"] = rules
-    fields["rules"] = _RULES
-    fields["rule_sets"] |= {"items": _RULES}
     fields["environments"]["additionalProperties"] = _environment()
-    fields |= matrix_fields(rules)
     required = [name for name in schema["required"] if name != "rule_sets"]
     return {
-        "$schema": DRAFT,
-        "title": "Replog sweep plan",
-        **schema,
+        **with_matrix(schema, "Replog sweep plan"),
         "required": required,
         "if": {"required": [MATRIX]},
         "else": {"required": ["rule_sets"]},
-        "dependentRequired": {EXCLUDE: [MATRIX], LABEL: [MATRIX]},
     }
+
+
+def describe(schema: Schema, model: type[BaseModel]) -> None:
+    """Add what the source says of each field of a model."""
+    for name, text in attribute_docs(model).items():
+        schema["properties"][name]["description"] = text
+
+
+def with_matrix(schema: Schema, title: str) -> Schema:
+    """The schema of a plan whose rules are those there are, with the fields of a matrix."""
+    schema.pop("description", None)
+    rules = rules_schema(RULES, "Rules by name; may name a preset.")
+    schema["$defs"]["rules"] = rules
+    fields = schema["properties"]
+    fields["rules"] = _RULES
+    fields["rule_sets"] |= {"items": _RULES}
+    fields |= matrix_fields(rules)
+    needed = {EXCLUDE: [MATRIX], LABEL: [MATRIX]}
+    return {"$schema": DRAFT, "title": title, **schema, "dependentRequired": needed}
 
 
 def matrix_fields(rules: Schema) -> dict[str, Schema]:
@@ -78,9 +89,8 @@ def matrix_fields(rules: Schema) -> dict[str, Schema]:
 
 def _mix() -> Schema:
     schema = without_titles(Mix.model_json_schema())
+    describe(schema, Mix)
     fields: dict[str, Any] = schema["properties"]
-    for name, text in attribute_docs(Mix).items():
-        fields[name]["description"] = text
     fields["mix"] = described({"enum": list(BUILT_IN_MIXES)}, fields["mix"]["description"])
     fields["weights"] = {"$ref": "#/$defs/Weights"}
     return described(strict(fields), "Ranges and chances from which scenarios are drawn.")
