@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import re
-from typing import Any, NamedTuple, NoReturn
+from collections.abc import Iterator
+from functools import cache, partial
+from typing import Any, NoReturn
 
 from sim.errors import BadInput
-from sim.files.document import Document, Location, Place, path_of, shown
+from sim.files.document import Document, Node, Place, path_of, shown
 from sim.limits import JSON_VALUES, LEVELS
 
 _DIGITS = 30
@@ -53,14 +55,15 @@ def parse_json(text: str, name: str) -> Document:
             parse_constant=_constant,
         )
     except _GivenTwice:
-        problem = _given_twice(text, name)
+        _located(text, name)  # it tells which
+        raise
     except _Unusable as error:
         problem = f"{name}:{_line_of_token(text, error.token)}: {error.why}"
     except json.JSONDecodeError as error:
         problem = f"{name}:{_line_at(text, error.pos)}: is not JSON: {error.msg}"
     else:
-        lines = _Lines(text)
-        document = Document(name, data, lines.line_of)
+        located = cache(partial(_located, text, name))
+        document = Document(name, data, lambda location: located().line_of(location))
         if _SURROGATE.search(text):
             _check_characters(data, document.top)
         return document
@@ -137,88 +140,48 @@ def _check_characters(value: Any, place: Place) -> None:
             _check_characters(item, place.at(key))
 
 
-class _Part(NamedTuple):
-    """Where something that has parts stands, and where they do.
-
-    Attributes:
-        at: Index of its first character, or of its name, if it is a field.
-        is_object: Whether it has fields.
-        parts: By name or index; of what has no parts the index alone.
-    """
-
-    at: int
-    is_object: bool
-    parts: dict[str | int, _Part | int]
-
-
-class _Lines:
-    """The lines of a document's values: all places are found at once, when the first is asked for.
+def _located(text: str, name: str) -> Node:
+    """The lines of all values of a text that is JSON: all are looked for when one is asked for.
 
     A message about a file that is one long line must not take as long as its length squared.
+
+    Raises:
+        BadInput: A field is given twice.
     """
-
-    def __init__(self, text: str) -> None:
-        self._text = text
-        self._root: _Part | int | None = None
-        self._known = (0, 1)
-
-    def line_of(self, location: Location) -> int:
-        """The line of what stands at `location`, which exists: of its name, if it is a field."""
-        self._root = part = self._root or _parts_of(self._text, [])
-        for step in location:
-            assert isinstance(part, _Part)  # for the way exists
-            part = part.parts[step]
-        at = _start(part)
-        # Complaints come in about the order of the file: on from the last one.
-        index, line = self._known if self._known[0] <= at else (0, 1)
-        self._known = (at, _line_at(self._text, at, since=index) + line - 1)
-        return self._known[1]
+    pieces = _pieces(text)
+    return _node(next(pieces), pieces, [], name)
 
 
-def _given_twice(text: str, name: str) -> str:
-    """What is said about a field that is given twice."""
-    repeated: list[tuple[list[str | int], int, int]] = []
-    _parts_of(text, repeated)
-    way, first, again = repeated[0]
-    told = f"given twice, first in line {_line_at(text, first)}"
-    return f"{name}:{_line_at(text, again)}: {path_of(way)}: {told}"
-
-
-def _start(part: _Part | int) -> int:
-    return part if isinstance(part, int) else part.at
-
-
-def _parts_of(text: str, repeated: list[tuple[list[str | int], int, int]]) -> _Part | int:
-    """Where everything stands in a text that is JSON.
-
-    The first field that is given twice goes to `repeated`: the way to it, and where both stand.
-    """
-    holder = _Part(0, is_object=False, parts={})
-    around: list[tuple[str | int, _Part]] = [("", holder)]
-    name: tuple[str, int] | None = None
+def _pieces(text: str) -> Iterator[tuple[str, int]]:
+    """What the text is made of, without what only parts it, each with its line."""
+    line, before = 1, 0
     for token in _TOKEN.finditer(text):
-        at = token.start()
-        sign = text[at]
-        if sign in ",:":
-            continue
-        if sign in "]}":
-            around.pop()
-            holder = around[-1][1]
-        elif holder.is_object and name is None:
-            name = (json.loads(token[0]) if "\\" in token[0] else token[0][1:-1], at)
-        else:
-            step, at = (len(holder.parts), at) if name is None else name
-            if step in holder.parts and not repeated:
-                way = [*(one for one, _ in around[2:]), step]
-                repeated.append((way, _start(holder.parts[step]), at))
-            name = None
-            if sign in "[{":
-                inner = holder.parts[step] = _Part(at, sign == "{", {})
-                holder = inner
-                around.append((step, inner))
-            else:
-                holder.parts[step] = at
-    return around[0][1].parts[0]
+        line += _line_at(text, token.start(), since=before) - 1
+        before = token.start()
+        if text[before] not in ",:":
+            yield token[0], line
+
+
+def _node(
+    first: tuple[str, int], rest: Iterator[tuple[str, int]], way: list[str | int], name: str
+) -> Node:
+    """The value that begins with this piece, without what it is; `way` leads to it."""
+    sign, line = first
+    if sign == "[":
+        items: list[Node] = []
+        while (piece := next(rest))[0] != "]":
+            items.append(_node(piece, rest, [*way, len(items)], name))
+        return Node(items, line)
+    values: dict[str, Node] = {}
+    found = Node(values, line)
+    while sign == "{" and (piece := next(rest))[0] != "}":
+        key, at = json.loads(piece[0]), piece[1]
+        if key in values:
+            told = f"given twice, first in line {found.key_lines[key]}"
+            raise BadInput(f"{name}:{at}: {path_of([*way, key])}: {told}")
+        found.key_lines[key] = at
+        values[key] = _node(next(rest), rest, [*way, key], name)
+    return found
 
 
 def _line_of_token(text: str, token: str) -> int:

@@ -7,8 +7,7 @@ Stricter than YAML 1.1: a key may occur once, and a plain word that YAML version
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator
 from typing import NoReturn
 
 import yaml
@@ -23,11 +22,8 @@ from yaml.events import (
 )
 
 from sim.errors import BadInput
-from sim.files.document import Document, Location, clipped, path_of
+from sim.files.document import Document, Node, Scalar, clipped, path_of
 from sim.limits import LEVELS, VALUES
-
-Scalar = str | int | float | bool | None
-Data = Scalar | Mapping[str, "Data"] | Sequence["Data"]
 
 TOO_DEEP = f"nested deeper than {LEVELS.most} levels"
 _NULLS = frozenset({"", "~", "null"})
@@ -40,45 +36,6 @@ _NUMBER = re.compile(
 _FLOAT = re.compile(r"[-+]?(\.(?i:inf|nan)|([0-9][0-9_]*\.?[0-9_]*|\.[0-9]+)([eE][-+]?[0-9]+)?)")
 
 
-@dataclass(slots=True)
-class Node:
-    """A value and where it stands.
-
-    Attributes:
-        value: A scalar, a list of nodes, or a mapping of nodes by key.
-        line: The line it starts in, from 1.
-        key_lines: For a mapping: the line of each key.
-        size: Number of scalars and collections in it, itself included; what an alias repeats is
-            counted as often as it is used.
-        depth: Levels of collections in it, itself included.
-    """
-
-    value: Scalar | list[Node] | dict[str, Node]
-    line: int
-    key_lines: dict[str, int] = field(default_factory=dict)
-    size: int = 1
-    depth: int = 0
-
-    def data(self) -> Data:
-        """The value without lines: what `json.loads` would give."""
-        if isinstance(self.value, dict):
-            return {key: node.data() for key, node in self.value.items()}
-        if isinstance(self.value, list):
-            return [node.data() for node in self.value]
-        return self.value
-
-    def line_of(self, location: Location) -> int:
-        """The line of what stands at `location`, which exists: of its key, if it has one."""
-        node, line = self, self.line
-        for step in location:
-            if isinstance(node.value, dict):
-                line, node = node.key_lines[str(step)], node.value[str(step)]
-            elif isinstance(node.value, list) and isinstance(step, int):
-                node = node.value[step]
-                line = node.line
-        return line
-
-
 def parse_yaml(text: str, name: str) -> Document:
     """The one document in `text`; `name` is for messages.
 
@@ -87,8 +44,7 @@ def parse_yaml(text: str, name: str) -> Document:
             beyond reason.
     """
     try:
-        events = yaml.parse(text, Loader=yaml.CSafeLoader)
-        root = _Builder(name).build(events)
+        root = _Reader(yaml.parse(text, Loader=yaml.CSafeLoader), name).document()
     except yaml.MarkedYAMLError as error:
         line = 1 if error.problem_mark is None else error.problem_mark.line + 1
         what = clipped(str(error.problem or error.context))
@@ -102,119 +58,92 @@ def parse_yaml(text: str, name: str) -> Document:
     except UnicodeEncodeError as error:
         line = text.count("\n", 0, error.start) + 1
         raise BadInput(f"{name}:{line}: half a character (a lone surrogate)") from None
-    root = root or Node(None, 1)
     return Document(name, root.data(), root.line_of)
 
 
-class _Builder:
-    """Turns parser events into nodes without recursion, so that no file can exhaust the stack."""
+class _Reader:
+    """Turns what the parser tells into nodes, in the order of the text."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, events: Iterator[Event], name: str) -> None:
+        self.events = events
         self.name = name
-        self.open: list[Node] = []
-        self.keys: list[str | None] = []
         self.anchors: dict[str, Node] = {}
-        self.open_anchors: list[str | None] = []
-        self.root: Node | None = None
-        self.documents = 0
 
-    def build(self, events: Iterator[Event]) -> Node | None:
-        for event in events:
-            line = 1 if event.start_mark is None else event.start_mark.line + 1
+    def document(self) -> Node:
+        """The one document; null if there is none."""
+        root: Node | None = None
+        for event in self.events:
             if isinstance(event, DocumentStartEvent):
-                self.documents += 1
-                if self.documents > 1:
-                    self.fail(line, "a second document starts here; one per file is allowed")
-            elif isinstance(event, ScalarEvent):
-                self.scalar(event, line)
-            elif isinstance(event, MappingStartEvent | SequenceStartEvent):
-                self.start(event, line)
-            elif isinstance(event, CollectionEndEvent):
-                self.end(line)
-            elif isinstance(event, AliasEvent):
-                if event.anchor not in self.anchors:
-                    self.fail(line, f"alias *{clipped(event.anchor or '')} has no anchor before it")
-                self.add(self.anchors[event.anchor], line)
-        return self.root
+                if root is not None:
+                    self.fail(event, "a second document starts here; one per file is allowed")
+                root = self.node(next(self.events), [])
+        return root or Node(None, 1)
 
-    def fail(self, line: int, text: str) -> NoReturn:
-        raise BadInput(f"{self.name}:{line}: {text}")
+    def fail(self, event: Event, text: str) -> NoReturn:
+        raise BadInput(f"{self.name}:{_line_of(event)}: {text}")
 
-    def location(self) -> list[str | int]:
-        """Where the value stands that is read at present."""
-        steps: list[str | int] = []
-        for node, key in zip(self.open, self.keys, strict=True):
-            step = len(node.value) if isinstance(node.value, list) else key
-            steps += [] if step is None else [step]
-        return steps
-
-    def start(self, event: MappingStartEvent | SequenceStartEvent, line: int) -> None:
-        mapping = isinstance(event, MappingStartEvent)
-        if event.tag is not None:
-            self.fail(line, f"tags are not allowed: {clipped(event.tag)}")
-        if len(self.open) >= LEVELS.most:
-            self.fail(line, TOO_DEEP)
-        if self.awaits_key():
-            self.fail(line, "a key must be a plain word")
-        self.open.append(Node({} if mapping else [], line, depth=1))
-        self.keys.append(None)
-        self.open_anchors.append(event.anchor)
-
-    def end(self, line: int) -> None:
-        node, anchor = self.open.pop(), self.open_anchors.pop()
-        self.keys.pop()
-        if anchor is not None:
-            self.anchors[anchor] = node
-        self.add(node, line)
-
-    def awaits_key(self) -> bool:
-        return bool(self.open) and isinstance(self.open[-1].value, dict) and self.keys[-1] is None
-
-    def scalar(self, event: ScalarEvent, line: int) -> None:
-        if self.awaits_key():
-            self.key(event, line)
-            return
-        if event.tag is not None and event.tag != "!":
-            self.fail(line, f"tags are not allowed: {clipped(event.tag)}")
-        plain = event.style is None or event.style == ""
-        value = self.resolve(event.value, line) if plain and event.tag is None else event.value
-        node = Node(value, line)
+    def node(self, event: Event, way: list[str | int]) -> Node:
+        """The value that begins with this event; `way` leads to it."""
+        if isinstance(event, AliasEvent):
+            found = self.anchors.get(event.anchor)
+            if found is None:
+                self.fail(event, f"alias *{clipped(event.anchor or '')} has no anchor before it")
+            if len(way) + found.depth > LEVELS.most:  # it brings levels with it
+                self.fail(event, TOO_DEEP)
+            return found
+        assert isinstance(event, ScalarEvent | MappingStartEvent | SequenceStartEvent)
+        literal = isinstance(event, ScalarEvent) and event.tag == "!"
+        if event.tag is not None and not literal:
+            self.fail(event, f"tags are not allowed: {clipped(event.tag)}")
+        if isinstance(event, ScalarEvent):
+            plain = not event.style and not literal
+            value = self.resolve(event) if plain else event.value
+            found = Node(value, _line_of(event))
+        elif len(way) >= LEVELS.most:
+            self.fail(event, TOO_DEEP)
+        elif isinstance(event, MappingStartEvent):
+            found = self.mapping(event, way)
+        else:
+            found = self.sequence(event, way)
         if event.anchor is not None:
-            self.anchors[event.anchor] = node
-        self.add(node, line)
+            self.anchors[event.anchor] = found
+        return found
 
-    def key(self, event: ScalarEvent, line: int) -> None:
-        parent, key = self.open[-1], event.value
-        if key == "<<":
-            self.fail(line, "merge keys (<<) are not allowed; write the fields out")
-        if key in parent.key_lines:
-            path = path_of([*self.location(), key])
-            self.fail(line, f"{path}: given twice, first in line {parent.key_lines[key]}")
-        parent.key_lines[key] = line
-        self.keys[-1] = key
+    def sequence(self, event: Event, way: list[str | int]) -> Node:
+        items: list[Node] = []
+        found = Node(items, _line_of(event), depth=1)
+        while not isinstance(inner := next(self.events), CollectionEndEvent):
+            items.append(self.grown(found, inner, [*way, len(items)]))
+        return found
 
-    def add(self, node: Node, line: int) -> None:
-        if not self.open:
-            self.root = node
-            return
-        parent = self.open[-1]
-        if isinstance(parent.value, list):
-            parent.value.append(node)
-        elif isinstance(parent.value, dict):
-            key = self.keys[-1]
-            if key is None:
-                self.fail(line, "a key must be a plain word")
-            parent.value[key] = node
-            self.keys[-1] = None
+    def mapping(self, event: Event, way: list[str | int]) -> Node:
+        values: dict[str, Node] = {}
+        found = Node(values, _line_of(event), depth=1)
+        while not isinstance(inner := next(self.events), CollectionEndEvent):
+            if not isinstance(inner, ScalarEvent):
+                self.fail(inner, "a key must be a plain word")
+            key = inner.value
+            if key == "<<":
+                self.fail(inner, "merge keys (<<) are not allowed; write the fields out")
+            if key in values:
+                first = f"given twice, first in line {found.key_lines[key]}"
+                self.fail(inner, f"{path_of([*way, key])}: {first}")
+            found.key_lines[key] = _line_of(inner)
+            values[key] = self.grown(found, next(self.events), [*way, key])
+        return found
+
+    def grown(self, parent: Node, event: Event, way: list[str | int]) -> Node:
+        """A value within `parent`, which is larger and deeper by it."""
+        node = self.node(event, way)
         parent.depth = max(parent.depth, node.depth + 1)
-        if len(self.open) + node.depth > LEVELS.most:  # an alias may bring levels with it
-            self.fail(line, TOO_DEEP)
         parent.size += node.size
         if parent.size > VALUES.most:
-            self.fail(line, f"more than {VALUES.most} values in one file")
+            self.fail(event, f"more than {VALUES.most} values in one file")
+        return node
 
-    def resolve(self, text: str, line: int) -> Scalar:
+    def resolve(self, event: ScalarEvent) -> Scalar:
         """A plain scalar: null, true, false, a decimal number, or text."""
+        text: str = event.value
         if text in _NULLS:
             return None
         if text in {"true", "false"}:
@@ -224,13 +153,14 @@ class _Builder:
         if _DECIMAL.fullmatch(text):
             return float(text)
         if _SWITCH.fullmatch(text):
-            self.fail(
-                line, f"plain {text} is ambiguous in YAML; write true, false or null, or quote it"
-            )
+            hint = "write true, false or null, or quote it"
+            self.fail(event, f"plain {text} is ambiguous in YAML; {hint}")
         if _NUMBER.fullmatch(text) or _FLOAT.fullmatch(text):
-            self.fail(
-                line,
-                f"plain {clipped(text)} is not the same number in every YAML version; "
-                "write a decimal number such as 1000 or 0.5, or quote it",
-            )
+            hint = "write a decimal number such as 1000 or 0.5, or quote it"
+            what = "is not the same number in every YAML version"
+            self.fail(event, f"plain {clipped(text)} {what}; {hint}")
         return text
+
+
+def _line_of(event: Event) -> int:
+    return 1 if event.start_mark is None else event.start_mark.line + 1

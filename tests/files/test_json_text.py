@@ -127,6 +127,6 @@ def test_a_file_of_too_many_values_is_refused(monkeypatch: pytest.MonkeyPatch, v
 def test_a_hundred_lines_of_one_long_line_are_found_in_one_pass() -> None:
     document = parse_json(json.dumps({"a": [{"b": n} for n in range(3_000)]}), "some.json")
 
-    with mock.patch.object(json_text, "_parts_of", wraps=json_text._parts_of) as passes:
+    with mock.patch.object(json_text, "_pieces", wraps=json_text._pieces) as passes:
         assert {document.line_of(("a", n, "b")) for n in range(0, 3_000, 30)} == {1}
     assert passes.call_count == 1
