@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from sim.log import Batch
+from collections.abc import Iterable
+
+from sim.log import Batch, Record
 from sim.replication import Replica
 from sim.replication.reading import (
     Position,
@@ -29,69 +31,46 @@ class StoryConsumers:
         self, consumer: str, replica: Replica, *, upto: int | None, committed: bool, now_ms: int
     ) -> list[Event]:
         """Read what there is up to the end, or `upto`, and move there, over whatever is missing."""
-        log, rules = replica.log, self._rules
-        position = self._positions.setdefault(consumer, Position())
-        events = self._checked(consumer, position, replica)
-        start = position.offset
-        limit = readable_end(log, committed=committed)
+        position, events = self._checked(consumer, replica)
+        start, limit = position.offset, readable_end(replica.log, committed=committed)
         end = max(start, min(limit if upto is None else upto, limit))
-        batches = [batch for batch in log.read(start) if batch.base_offset < end]
+        batches = [batch for batch in replica.log.read(start) if batch.base_offset < end]
         position.offset = end
         if batches:
             position.epoch = batches[-1].epoch
+        rules = self._rules
         given = handed_on(replica, batches, start, end, committed=committed, rules=rules)
-        return [
-            *events,
-            self._consumed(replica, consumer, start, end, given, now_ms, committed=committed),
-        ]
+        records = self._given(given, start, end)
+        return [*events, Consumed(replica.name, consumer, start, end, records, now_ms, committed)]
 
     def read_to_end(
         self, consumer: str, replica: Replica, *, until: str, committed: bool, now_ms: int
     ) -> list[Event]:
         """Fetch as a client does until the end is reached, or a fetch brings nothing."""
-        rules = self._rules
-        position = self._positions.setdefault(consumer, Position())
-        events = self._checked(consumer, position, replica)
+        position, events = self._checked(consumer, replica)
         start = max(position.offset, replica.log.log_start_offset)
-        end = readable_end(replica.log, committed=committed)
-        goal = ReadingGoal(until, start, end)
+        goal = ReadingGoal(until, start, readable_end(replica.log, committed=committed))
         while not goal.reached(position.offset):
-            fetched = fetch(position, replica, committed=committed, rules=rules)
+            fetched = fetch(position, replica, committed=committed, rules=self._rules)
             events += _reset(replica, consumer, position, fetched.reset)
-            if fetched.end == fetched.start:
+            start, end = fetched.start, fetched.end
+            if end == start:
                 break
-            consumed = self._consumed(
-                replica,
-                consumer,
-                fetched.start,
-                fetched.end,
-                fetched.batches,
-                now_ms,
-                committed=committed,
-            )
-            goal.note(consumed.records)
-            events.append(consumed)
+            records = self._given(fetched.batches, start, end)
+            goal.note(records)
+            events.append(Consumed(replica.name, consumer, start, end, records, now_ms, committed))
         return [*events, goal.ended(replica.name, consumer, position.offset)]
 
-    def _checked(self, consumer: str, position: Position, replica: Replica) -> list[Event]:
-        """Whom a consumer is about to read says whether its position is good there."""
+    def _checked(self, consumer: str, replica: Replica) -> tuple[Position, list[Event]]:
+        """Where a consumer is; whom it is about to read says whether that is good there."""
+        position = self._positions.setdefault(consumer, Position())
         cause = check_position(position, replica, rules=self._rules)
-        return _reset(replica, consumer, position, cause)
+        return position, _reset(replica, consumer, position, cause)
 
-    def _consumed(
-        self,
-        replica: Replica,
-        consumer: str,
-        start: int,
-        end: int,
-        batches: list[Batch] | tuple[Batch, ...],
-        now_ms: int,
-        *,
-        committed: bool,
-    ) -> Consumed:
+    def _given(self, batches: Iterable[Batch], start: int, end: int) -> tuple[Record, ...]:
+        """The records from `start` to `end` (exclusive) as the consumer is given them."""
         records = [r for batch in batches for r in batch.records if start <= r.offset < end]
-        given = as_read(records, rules=self._rules)
-        return Consumed(replica.name, consumer, start, end, given, now_ms, committed)
+        return as_read(records, rules=self._rules)
 
 
 def _reset(
