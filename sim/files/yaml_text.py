@@ -85,7 +85,7 @@ class _Reader:
     def node(self, event: Event, way: list[str | int]) -> Node:
         """The value that begins with this event; `way` leads to it."""
         if isinstance(event, AliasEvent):
-            found = self.anchors.get(event.anchor)
+            found = self.anchors.get(event.anchor or "")
             if found is None:
                 self.fail(event, f"alias *{clipped(event.anchor or '')} has no anchor before it")
             if len(way) + found.depth > LEVELS.most:  # it brings levels with it
