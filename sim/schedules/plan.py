@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator
 
+from sim.files.bounds import Within
 from sim.files.document import Document, unknown_value
 from sim.files.fields import check_format
 from sim.files.formats import EXPLORE_FORMAT
@@ -15,7 +16,6 @@ from sim.files.reading import read_document
 from sim.limits import RULE_SETS
 from sim.rules import Rules, rules_from
 from sim.rules.rules import shown
-from sim.scenario.model import Within
 from sim.schedules.judging import JUDGED
 from sim.schedules.world import Budgets, World
 from sim.story.format import STORY_DEFAULTS

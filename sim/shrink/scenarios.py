@@ -13,6 +13,7 @@ from functools import partial
 from itertools import pairwise, product
 from typing import Any, NamedTuple, TypeAlias
 
+from sim.faults import Fault
 from sim.faults.partition import Partition
 from sim.rules import Rules
 from sim.rules.upgrade import UpgradeOrders
@@ -21,7 +22,6 @@ from sim.scenario.model import (
     Change,
     Consumer,
     EndTransaction,
-    Fault,
     Network,
     ReplicaSpec,
     Scenario,

@@ -20,14 +20,7 @@ from sim.rules import Rules
 from sim.scenario.generate.shape import WorkloadShape
 from sim.scenario.generate.streams import stream
 from sim.scenario.generate.workload import draw_workload
-from sim.scenario.model import (
-    Limits,
-    Network,
-    ReplicaSpec,
-    Scenario,
-    Timers,
-    Topic,
-)
+from sim.scenario.model import Limits, Network, ReplicaSpec, Scenario, Timers, Topic
 from sim.scenario.model.snapshots import SnapshotSettings
 from sim.timed_run import run_scenario
 from sim.trace import (

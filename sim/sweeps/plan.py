@@ -18,7 +18,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationInf
 from sim.check.checker import known_invariants
 from sim.check.families import FAMILIES
 from sim.errors import BadInput
-from sim.files.bounds import Seed
+from sim.files.bounds import Seed, Within
 from sim.files.document import Document
 from sim.files.fields import check_format
 from sim.files.formats import PLAN_FORMAT
@@ -29,7 +29,6 @@ from sim.plugins import require_plugins
 from sim.rules import settings_from
 from sim.rules.rules import DEFAULTS, Rules, RuleValue, Settings, shown
 from sim.scenario.generate.mix import Mix
-from sim.scenario.model import Within
 from sim.sweeps.environments import Environment, environments_of
 from sim.sweeps.plan_matrix import expanded
 from sim.sweeps.segments import Part, case_seed, cases_of, in_order

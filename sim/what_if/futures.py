@@ -12,10 +12,11 @@ from collections.abc import Hashable, Iterable
 from dataclasses import replace
 from hashlib import blake2b
 
+from sim.faults import Fault
 from sim.scenario.generate import generate
 from sim.scenario.generate.mix import Mix
 from sim.scenario.generate.streams import Draws
-from sim.scenario.model import Fault, Scenario, Send, Workload
+from sim.scenario.model import Scenario, Send, Workload
 
 _BY_ROLE = ("leader", "follower")
 

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from sim.check.checker import known_invariants
+from sim.faults import FaultKind
 from sim.rules import RULES
 from sim.scenario.generate.mix import BUILT_IN_MIXES, MIXES_TOLD, Mix, Weights
-from sim.scenario.model import FaultKind
 from sim.story.ops import OPS
 from sim.sweeps.columns import SWEPT, VIOLATIONS, VIOLATIONS_SCHEMA, columns, runs_schema
 from sim.sweeps.plan import number_runs

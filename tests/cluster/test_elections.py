@@ -4,11 +4,12 @@ from collections.abc import Iterator
 
 import pytest
 
+from sim.faults import FaultKind
 from sim.replication.elections import successors, waits
 from sim.replication.replica import Leadership
 from sim.rules import Rules, rules_from
 from sim.scenario.generate import BUILT_IN_MIXES, generate
-from sim.scenario.model import FaultKind, Network, ReplicaSpec, Timers
+from sim.scenario.model import Network, ReplicaSpec, Timers
 from sim.timed_run import run_scenario
 from sim.trace import LeaderElected, LeaderResigned
 from tests.cluster.worlds import Story, fault, scenario, tell

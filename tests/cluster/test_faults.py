@@ -1,11 +1,12 @@
 """Each kind of fault does what it says."""
 
 from sim.cluster.cluster import Cluster
+from sim.faults import FaultKind
 from sim.faults.crash import Crash
 from sim.replication.follower import fetch_request
 from sim.replication.recovery import OldFiles
 from sim.rules import Rules
-from sim.scenario.model import FaultKind, Workload
+from sim.scenario.model import Workload
 from sim.trace import (
     Appended,
     Cleaned,

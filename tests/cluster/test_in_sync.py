@@ -4,9 +4,10 @@ from itertools import pairwise
 
 import pytest
 
+from sim.faults import Fault, FaultKind
 from sim.rules import rules_from
 from sim.scenario.generate import BUILT_IN_MIXES, generate
-from sim.scenario.model import Fault, FaultKind, Send, Workload
+from sim.scenario.model import Send, Workload
 from sim.timed_run import run_scenario
 from sim.trace import (
     Appended,

@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
+from sim.faults import FaultKind
 from sim.scenario.file.load import load_scenario
-from sim.scenario.model import FaultKind
 from sim.trace import FaultInjected, ReplicaCrashed, ReplicaRestarted, SegmentsLost
 from tests.cluster.worlds import Story, fault, scenario, tell
 

@@ -3,8 +3,9 @@
 from dataclasses import replace
 from pathlib import Path
 
+from sim.faults import FaultKind
 from sim.scenario.file.load import load_scenario
-from sim.scenario.model import FaultKind, Scenario
+from sim.scenario.model import Scenario
 from sim.timed_run import run_scenario
 from sim.trace import (
     FaultInjected,

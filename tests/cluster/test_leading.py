@@ -1,6 +1,6 @@
 """Leaders come and go: the in-sync set, zombies, and elections by majority."""
 
-from sim.scenario.model import FaultKind
+from sim.faults import FaultKind
 from sim.trace import (
     HighWatermarkMoved,
     IsrChanged,

@@ -17,6 +17,7 @@ from sim.cluster.elections import ControllerElections
 from sim.cluster.network import Network
 from sim.cluster.producer import Producer
 from sim.cluster.workload import Timetable
+from sim.faults import FaultKind
 from sim.log import Log
 from sim.replication.messages import (
     FetchRequest,
@@ -27,8 +28,8 @@ from sim.replication.replica import Replica
 from sim.rules import Rules, rules_from
 from sim.scenario.generate import BUILT_IN_MIXES, generate
 from sim.scenario.model import Consumer as ConsumerSpec
-from sim.scenario.model import FaultKind, Scenario, Timers, Workload
 from sim.scenario.model import Network as NetworkSettings
+from sim.scenario.model import Scenario, Timers, Workload
 from sim.trace import Consumed, Truncated
 from tests.cluster.worlds import fault, scenario, sends, tell
 

@@ -5,11 +5,12 @@ from random import Random
 
 import pytest
 
+from sim.faults import FaultKind
 from sim.faults.remove_replica import RemoveReplica
 from sim.rules import rules_from
 from sim.scenario.generate import generate
 from sim.scenario.generate.mix import Mix, Weights
-from sim.scenario.model import FaultKind, ReplicaSpec
+from sim.scenario.model import ReplicaSpec
 from sim.timed_run import run_scenario
 from sim.trace import (
     Appended,

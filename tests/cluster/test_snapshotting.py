@@ -5,8 +5,9 @@ from typing import Any
 
 import pytest
 
+from sim.faults import FaultKind
 from sim.rules import Rules
-from sim.scenario.model import FaultKind, Timers, Workload
+from sim.scenario.model import Timers, Workload
 from sim.scenario.model.snapshots import SnapshotSettings
 from sim.trace import (
     Appended,

@@ -8,11 +8,10 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from sim.cluster import SimulationResult, simulate
-from sim.faults import FAULTS
+from sim.faults import FAULTS, Fault
 from sim.rules import Rules
 from sim.scenario.model import (
     Consumer,
-    Fault,
     Network,
     ReplicaSpec,
     Scenario,

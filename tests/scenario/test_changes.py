@@ -5,13 +5,14 @@ from pathlib import Path
 import pytest
 
 from sim.errors import BadInput
+from sim.faults import Fault
 from sim.faults.add_replica import AddReplica
 from sim.rules import RULES, Rules, settings_from
 from sim.scenario.environment import environment_digest
 from sim.scenario.file.load import load_scenario
 from sim.scenario.generate import generate
 from sim.scenario.generate.mix import Mix
-from sim.scenario.model import Change, Fault, Scenario
+from sim.scenario.model import Change, Scenario
 from sim.scenario.model.changes import CHANGEABLE
 from sim.scenario.model.promises import changes_of, promise_of
 from sim.scenario.model.rollouts import Rollout

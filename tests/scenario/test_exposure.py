@@ -1,5 +1,6 @@
 """What a scenario exposes a cluster to: counted from what it is made of."""
 
+from sim.faults import Fault
 from sim.faults.crash import Crash
 from sim.faults.partition import Partition
 from sim.faults.roll import Roll
@@ -7,7 +8,7 @@ from sim.faults.slow_cleaner import SlowCleaner
 from sim.faults.wipe import Wipe
 from sim.rules import Rules
 from sim.scenario.exposure import exposure_of
-from sim.scenario.model import Fault, Scenario, Send, Workload
+from sim.scenario.model import Scenario, Send, Workload
 
 
 def scenario(*faults: Fault, sends: tuple[Send, ...] = ()) -> Scenario:

@@ -4,13 +4,14 @@ from dataclasses import replace
 
 import pytest
 
+from sim.faults import Fault
 from sim.faults.add_replica import AddReplica
 from sim.log.versions import NEW, OLD, Versions
 from sim.rules import RULES, settings_from
 from sim.scenario.environment import environment_digest
 from sim.scenario.generate import generate
 from sim.scenario.generate.mix import Mix
-from sim.scenario.model import Change, Consumer, Fault, ReplicaSpec, Scenario
+from sim.scenario.model import Change, Consumer, ReplicaSpec, Scenario
 from sim.scenario.model.changes import changed
 from sim.scenario.model.promises import changes_of
 from sim.scenario.model.rollouts import FlagRollout

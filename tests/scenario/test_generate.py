@@ -7,7 +7,7 @@ from itertools import pairwise
 import pytest
 from pydantic import TypeAdapter, ValidationError
 
-from sim.faults import FAULTS
+from sim.faults import FAULTS, FaultKind
 from sim.faults.fault import meaning_of, own_fields
 from sim.rules import Rules, rules_from
 from sim.scenario.environment import environment_digest
@@ -16,7 +16,7 @@ from sim.scenario.generate.mix import BUILT_IN_MIXES, Mix, Weights
 from sim.scenario.generate.shape import WorkloadShape
 from sim.scenario.generate.streams import between, log_between, stream, words
 from sim.scenario.generate.workload import draw_workload
-from sim.scenario.model import Applications, FaultKind, Scenario, SentHeader, TraceSource, Workload
+from sim.scenario.model import Applications, Scenario, SentHeader, TraceSource, Workload
 
 REFERENCE = BUILT_IN_MIXES["reference"]
 

@@ -2,11 +2,11 @@
 
 from dataclasses import replace
 
+from sim.faults import FaultKind
 from sim.rules import Rules, rules_from
 from sim.scenario.environment import environment_digest
 from sim.scenario.generate import generate
 from sim.scenario.generate.mix import Mix
-from sim.scenario.model import FaultKind
 from sim.timed_run import run_scenario
 from sim.trace import Event, FaultInjected
 

@@ -5,9 +5,9 @@ from dataclasses import fields, is_dataclass
 
 import pytest
 
+from sim.faults import Fault, FaultKind
 from sim.scenario.generate import BUILT_IN_MIXES, Mix, generate
 from sim.scenario.generate.mix import Weight, Weights
-from sim.scenario.model import Fault, FaultKind
 
 SEEDS = range(60)
 EVERYTHING = {

@@ -10,12 +10,12 @@ from pydantic import Field, WithJsonSchema, create_model
 
 from sim.compaction import STRATEGIES
 from sim.files.attribute_docs import attribute_docs
-from sim.files.bounds import Count, Setting, Size
+from sim.files.bounds import Count, Name, Period, Setting, Size
 from sim.files.models import Part
 from sim.limits import LONG
 from sim.rules import Rules
 from sim.rules.rules import RuleValue
-from sim.scenario.model import Name, Period, Topic
+from sim.scenario.model import Topic
 from sim.scenario.model.snapshots import (
     FETCH_SNAPSHOT_BYTES,
     INTERVAL_MS,

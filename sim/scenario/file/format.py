@@ -16,7 +16,11 @@ from sim.faults.fault import meaning_of, own_fields
 from sim.files.bounds import (
     BatchRecords,
     Changes,
+    Count,
     Key,
+    Milliseconds,
+    Name,
+    Period,
     Producer,
     Rounds,
     Seed,
@@ -26,6 +30,7 @@ from sim.files.bounds import (
     Title,
     Transaction,
     Version,
+    Within,
 )
 from sim.files.models import Part
 from sim.limits import (
@@ -41,18 +46,7 @@ from sim.limits import (
 from sim.limits import FAULTS as MOST_FAULTS
 from sim.scenario.file.configs import BrokerSettings, Release, TopicSettings
 from sim.scenario.generate.shape import WorkloadShape
-from sim.scenario.model import (
-    Consumer,
-    Count,
-    Expect,
-    Limits,
-    Milliseconds,
-    Name,
-    Network,
-    Period,
-    Timers,
-    Within,
-)
+from sim.scenario.model import Consumer, Expect, Limits, Network, Timers
 
 Many = Within(SENDS)
 

@@ -18,14 +18,7 @@ from sim.scenario.file.format import (
 )
 from sim.scenario.generate.streams import stream
 from sim.scenario.generate.workload import draw_workload
-from sim.scenario.model import (
-    Applications,
-    EndTransaction,
-    Send,
-    SentHeader,
-    TraceSource,
-    Workload,
-)
+from sim.scenario.model import Applications, EndTransaction, Send, SentHeader, TraceSource, Workload
 
 
 def build_workload(file: ScenarioFile, *, path: Path, seed: int, report: Report) -> Workload:

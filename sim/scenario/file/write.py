@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from sim.errors import BadInput
+from sim.faults import Fault
 from sim.files.document import Location, shown, told_together
 from sim.files.formats import SCENARIO_FORMAT
 from sim.files.models import validate
@@ -30,7 +31,6 @@ from sim.scenario.model import (
     Applications,
     Change,
     EndTransaction,
-    Fault,
     ReplicaSpec,
     Scenario,
     Send,

@@ -15,6 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, create_model, model_validator
 
 from sim.faults import FAULTS, Fault
 from sim.faults.fault import meaning_of
+from sim.files.bounds import Milliseconds, Period, Share, Within
 from sim.limits import (
     ASKS,
     CONSUMERS,
@@ -27,7 +28,6 @@ from sim.limits import (
     WEIGHT,
 )
 from sim.limits import FAULTS as MOST_FAULTS
-from sim.scenario.model import Milliseconds, Period, Share, Within
 
 Weight = Annotated[float, Ge(0), Within(WEIGHT)]
 _Replicas = Annotated[int, Ge(1), Within(REPLICAS)]

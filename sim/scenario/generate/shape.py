@@ -7,9 +7,8 @@ from typing import Annotated
 
 from annotated_types import Ge
 
-from sim.files.bounds import Sends
+from sim.files.bounds import Count, Milliseconds, Period, Sends, Share, Within
 from sim.limits import KEYS, PHASES, PRODUCERS, TRANSACTIONS
-from sim.scenario.model import Count, Milliseconds, Period, Share, Within
 
 Span = tuple[int, int]
 """From (inclusive) and to (exclusive), in ms."""

@@ -1,7 +1,5 @@
 """The data of a scenario: everything a simulated run depends on, as immutable values."""
 
-from sim.faults import Fault, FaultKind
-from sim.files.bounds import Count, Milliseconds, Name, Period, Share, Within
 from sim.scenario.model.applications import Applications, SentHeader
 from sim.scenario.model.changes import Change
 from sim.scenario.model.cluster import Link, Network, ReplicaSpec, Timers
@@ -22,25 +20,17 @@ __all__ = [
     "Ask",
     "Change",
     "Consumer",
-    "Count",
     "EndTransaction",
     "Expect",
-    "Fault",
-    "FaultKind",
     "Limits",
     "Link",
-    "Milliseconds",
-    "Name",
     "Network",
-    "Period",
     "ReplicaSpec",
     "Scenario",
     "Send",
     "SentHeader",
-    "Share",
     "Timers",
     "Topic",
     "TraceSource",
-    "Within",
     "Workload",
 ]
