@@ -258,10 +258,14 @@ def _as_it_is(value: Any) -> Any:
     return value
 
 
-def _short_enough(text: str | None) -> str | None:
-    problem = TEXT.too_many(len(text or ""), "characters")
+def _refuse(problem: str | None) -> None:
+    """Raise ValueError about a value, if there is a problem with it."""
     if problem is not None:
         raise ValueError(problem)
+
+
+def _short_enough(text: str | None) -> str | None:
+    _refuse(TEXT.too_many(len(text or ""), "characters"))
     return text
 
 
@@ -290,13 +294,9 @@ def _headers(value: Any) -> Headers:
         if not good:
             raise ValueError(f"{shown(name)}: {shown(content)} is not text or bytes under a name")
         _encoded(name)
-        too_long = TEXT.too_many(len(content), "bytes in a header")
-        if too_long is not None:
-            raise ValueError(too_long)
+        _refuse(TEXT.too_many(len(content), "bytes in a header"))
         pairs.append((name, content))
-    problem = HEADERS.too_many(len(pairs), "headers")
-    if problem is not None:
-        raise ValueError(problem)
+    _refuse(HEADERS.too_many(len(pairs), "headers"))
     return tuple(pairs)
 
 

@@ -76,14 +76,12 @@ def _why_gone(history: KeyHistory, tracked: TrackedRecord, removed_in: PassResul
         return f"{by}: {REASONS[removal.reason]}, and no record of its key was in the map"
     if removal.reason == "aborted":
         aborted = history.abort_of(tracked)
-        by_whom = (
-            ""
-            if aborted is None
-            else f" (producer {aborted.producer_id}, ABORT at {aborted.last_offset})"
-        )
-        if aborted is None and tracked.batch.base_offset in removed_in.cleaning.unended:
+        if aborted is not None:
+            whose = f"producer {aborted.producer_id}, ABORT at {aborted.last_offset}"
+            return f"{by}: its transaction was aborted ({whose})"
+        if tracked.batch.base_offset in removed_in.cleaning.unended:
             return f"{by}: {_unended(history, tracked, removed_in)}"
-        return f"{by}: its transaction was aborted{by_whom}"
+        return f"{by}: its transaction was aborted"
     unseen = ""
     if tracked.batch.base_offset in removed_in.cleaning.unended:
         unseen = f"; it took no older record along: {_unended(history, tracked, removed_in)}"

@@ -29,15 +29,10 @@ def log_lines(number: int, step: Step, answer: dict[str, Any]) -> Iterator[str]:
                 f"  upper bound {step.upper_bound} is no segment's base: rounded down to "
                 f"{answer['effective_upper_bound']}"
             )
-        yield (
-            f"  read {answer['messages_read']}, kept {answer['messages_written']}, "
-            f"next dirty offset {answer['next_dirty_offset']}"
-            + (
-                f", without a key {answer['invalid_messages']}"
-                if answer["invalid_messages"]
-                else ""
-            )
-        )
+        counts = f"read {answer['messages_read']}, kept {answer['messages_written']}"
+        keyless = answer["invalid_messages"]
+        without = f", without a key {keyless}" if keyless else ""
+        yield f"  {counts}, next dirty offset {answer['next_dirty_offset']}{without}"
         if "failed_at" in answer:
             yield f"  failed: {answer['failure']}; no pass is run before a reload"
             if answer["swapped_segments"]:
@@ -91,15 +86,14 @@ def _state(answer: dict[str, Any]) -> str:
         f"{entry['producer_id']}: {entry['first_offset']} to {entry['last_offset']}"
         for entry in answer["aborted_txns"]
     )
-    start, end, committed = (
-        answer[name] for name in ("log_start_offset", "log_end_offset", "high_watermark")
-    )
-    return (
-        (f"; log start offset {start}" if start else "")
-        + (f"; high watermark {committed}" if committed < end else "")
-        + (f"; last sequences {sequences}" if sequences else "")
-        + (f"; aborted transactions {aborted}" if aborted else "")
-    )
+    start, committed = answer["log_start_offset"], answer["high_watermark"]
+    parts = {
+        f"; log start offset {start}": start,
+        f"; high watermark {committed}": committed < answer["log_end_offset"],
+        f"; last sequences {sequences}": sequences,
+        f"; aborted transactions {aborted}": aborted,
+    }
+    return "".join(text for text, there in parts.items() if there)
 
 
 def rows_of(answer: dict[str, Any]) -> list[dict[str, object]]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
 from sim import limits
 from sim.files.document import Place, shown
@@ -24,8 +25,9 @@ _NAME = [
 ]
 
 
-class FieldType(NamedTuple):
-    """A type of fields.
+@dataclass(frozen=True, slots=True, eq=False)
+class FieldType:
+    """A type of fields; each is a type of its own.
 
     Attributes:
         expected: What it is called in errors.

@@ -162,13 +162,6 @@ def settings_as_rules(settings: TopicSettings | BrokerSettings) -> dict[str, str
     return {rule: value for rule, value in found.items() if value is not None}
 
 
-def setting_of_rule(rule: str) -> str:
-    """Kafka's name of the topic setting that says the same as `rule`."""
-    names = {rule: name for name, rule in _AS_RULES.items()} | {"cleanup": "cleanup_policy"}
-    name = names[rule]
-    return TopicSettings.model_fields[name].alias or name
-
-
 def topic_of(topic: TopicSettings, broker: BrokerSettings) -> Topic:
     """What the topic says, else the broker, else the defaults.
 
@@ -311,14 +304,14 @@ def _kafka_name(name: str) -> str:
 
 def conflicts(rules: Mapping[str, object], topic: TopicSettings) -> list[tuple[str, str]]:
     """(setting, what is wrong) for each thing given in `rules` and in `topic` with two values."""
-    found = []
-    for rule, value in settings_as_rules(topic).items():
-        if rule in rules and str(rules[rule]) != str(value):
-            setting = setting_of_rule(rule)
-            found.append((setting, f"{value} here, but rules.{rule} is {rules[rule]}"))
+    found, given = [], settings_as_rules(topic)
+    for name, rule in {**_AS_RULES, "cleanup_policy": "cleanup"}.items():
+        if rule in rules and rule in given and str(rules[rule]) != str(given[rule]):
+            text = f"{given[rule]} here, but rules.{rule} is {rules[rule]}"
+            found.append((alias_of(topic, name), text))
     if rules.get("cleanup") == "snapshot" and takes_no_snapshots(topic):
         text = f"{topic.cleanup_policy} here, but rules.cleanup is snapshot"
-        found.append((setting_of_rule("cleanup"), text))
+        found.append(("cleanup.policy", text))
     return found
 
 
