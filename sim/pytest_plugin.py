@@ -134,12 +134,33 @@ class ScenarioFile(pytest.File):
                 return
             case, tags = load_case(self.path), tags_of(self.path)
         except BadInput as error:
-            yield UnusableFile.from_parent(self, name=one_line(self.path.stem), why=str(error))
+            yield UnusableFile.from_parent(self, name=one_line(self.path.stem), why=error)
             return
         yield ScenarioItem.from_parent(self, name=one_line(case.id), case=case, tags=tags)
 
 
-class ScenarioItem(pytest.Item):
+class FileItem(pytest.Item):
+    """The one item of a file; what is wrong with the file is told in its own lines."""
+
+    def repr_failure(
+        self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None
+    ) -> Any:  # what pytest's own method returns has a private type
+        """Expected and found in about ten lines; a traceback only of what is a bug."""
+        from sim.errors import BadInput
+        from sim.foreign.lines import one_line
+
+        if isinstance(excinfo.value, NotAsExpected):
+            return _as_named(self, "\n".join(map(one_line, excinfo.value.lines())))
+        if isinstance(excinfo.value, BadInput):
+            return _as_named(self, str(excinfo.value))
+        return super().repr_failure(excinfo, style)
+
+    def reportinfo(self) -> tuple[Path, int | None, str]:
+        """Where it is, and its name."""
+        return self.path, None, self.name
+
+
+class ScenarioItem(FileItem):
     """One scenario: passes when it ends as it says it does."""
 
     def __init__(self, *, case: Case, tags: tuple[str, ...], **given: Any) -> None:
@@ -164,32 +185,11 @@ class ScenarioItem(pytest.Item):
             folder = self.config.getoption(FAILURES)
             raise NotAsExpected(result, None if folder is None else save_result(result, folder))
 
-    def repr_failure(
-        self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None
-    ) -> Any:  # what pytest's own method returns has a private type
-        """Expected and found in about ten lines; a traceback only of what is a bug."""
-        from sim.errors import BadInput
-        from sim.foreign.lines import one_line
-        from sim.suite.failure import failure_lines
 
-        if isinstance(excinfo.value, NotAsExpected):
-            result = excinfo.value.result
-            lines = [*result.complaints[:1], *filter(None, [result.title]), *failure_lines(result)]
-            lines += [f"failure: {excinfo.value.saved}"] if excinfo.value.saved else []
-            return _as_named(self, "\n".join(map(one_line, lines)))
-        if isinstance(excinfo.value, BadInput):
-            return _as_named(self, str(excinfo.value))
-        return super().repr_failure(excinfo, style)
-
-    def reportinfo(self) -> tuple[Path, int | None, str]:
-        """Where it is, and its name."""
-        return self.path, None, self.name
-
-
-class UnusableFile(pytest.Item):
+class UnusableFile(FileItem):
     """A file that is to be a scenario, and cannot be run: it fails, and says why."""
 
-    def __init__(self, *, why: str, **given: Any) -> None:
+    def __init__(self, *, why: BaseException, **given: Any) -> None:
         super().__init__(**given)
         self.why = why
 
@@ -199,23 +199,7 @@ class UnusableFile(pytest.Item):
         Raises:
             BadInput: What is wrong with the file.
         """
-        from sim.errors import BadInput
-
-        raise BadInput(*self.why.splitlines())
-
-    def repr_failure(
-        self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None
-    ) -> Any:  # as above
-        """Its line, or its lines."""
-        from sim.errors import BadInput
-
-        if isinstance(excinfo.value, BadInput):
-            return _as_named(self, str(excinfo.value))
-        return super().repr_failure(excinfo, style)
-
-    def reportinfo(self) -> tuple[Path, int | None, str]:
-        """Where it is, and its name."""
-        return self.path, None, self.name
+        raise self.why
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
@@ -251,6 +235,14 @@ class NotAsExpected(Exception):
     def __init__(self, result: CaseResult, saved: Path | None) -> None:
         super().__init__("; ".join(result.complaints))
         self.result, self.saved = result, saved
+
+    def lines(self) -> list[str]:
+        """What a developer needs of it."""
+        from sim.suite.failure import failure_lines
+
+        title = [self.result.title] if self.result.title else []
+        lines = [*self.result.complaints[:1], *title, *failure_lines(self.result)]
+        return [*lines, *([f"failure: {self.saved}"] if self.saved else [])]
 
 
 _OURS = pytest.StashKey[set[str]]()

@@ -10,7 +10,6 @@ import inspect
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +17,8 @@ from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 
 import sim.cluster
-from sim.cli import GROUPS, MODULES, listing
-from sim.cli.arguments import Parser
+from sim.cli import COMMANDS, GROUPS, listing
+from sim.cli.parser import Parser
 from sim.draw.shapes import Picture, Rect, Shape, Text, arrow, svg_of, text_width
 from sim.rules import RULES
 
@@ -125,12 +124,11 @@ def _commands() -> Iterator[str]:
     yield ""
     yield "What `replog COMMAND --help` prints. Exit status of all: 0 every expectation met,"
     yield "1 one failed, 2 bad usage or input, 3 inconclusive, 130 interrupted."
-    for name in MODULES:
-        command = import_module(f"sim.cli.{MODULES[name]}").COMMANDS[name]
-        parser = Parser(name, command.run.__doc__ or "")
+    for name, command in COMMANDS.items():
+        parser = Parser(name, command.function.__doc__ or "")
         command.declare(parser)
         yield from ("", f"## replog {name}", "", "```text", parser.format_help().rstrip(), "```")
-    assert set(GROUPS) <= {name.split()[0] for name in MODULES}
+    assert set(GROUPS) <= {name.split()[0] for name in COMMANDS}
 
 
 def _rules() -> Iterator[str]:

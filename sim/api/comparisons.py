@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from sim.api.markup import grid, when
+from sim.api.tables import frame
 from sim.errors import BadInput, did_you_mean
 
 if TYPE_CHECKING:
@@ -15,31 +15,13 @@ if TYPE_CHECKING:
     from sim.api.runs import Run
 
 
-class Comparison(Mapping[str, "Run"]):
+class Comparison(dict[str, "Run"]):
     """The same case under different rules: a mapping from what differs to the run."""
 
-    def __init__(self, runs: Mapping[str, Run]) -> None:
-        """Runs of one case by their label."""
-        self._runs = dict(runs)
-
-    def __getitem__(self, label: str) -> Run:
-        """The run under those rules. Raises BadInput when there is none."""
-        if label not in self._runs:
-            hint = did_you_mean(label, self._runs)
-            raise BadInput(f"compare: {label}: not among them{hint}: {', '.join(self._runs)}")
-        return self._runs[label]
-
-    def __contains__(self, label: object) -> bool:
-        """Whether there is such a run."""
-        return label in self._runs
-
-    def __iter__(self) -> Iterator[str]:
-        """The labels."""
-        return iter(self._runs)
-
-    def __len__(self) -> int:
-        """How many runs."""
-        return len(self._runs)
+    def __missing__(self, label: str) -> Run:
+        """Raises BadInput: there is no run under those rules."""
+        hint = did_you_mean(label, self)
+        raise BadInput(f"compare: {label}: not among them{hint}: {', '.join(self)}")
 
     @cached_property
     def table(self) -> pd.DataFrame:
@@ -47,12 +29,7 @@ class Comparison(Mapping[str, "Run"]):
 
         The time is `first_ms`, or `first_step` for a story.
         """
-        from sim.api.tables import check_pandas
-
-        check_pandas()
-        import pandas as pd
-
-        unit = next(iter(self._runs.values())).scenario.unit
+        unit = next(iter(self.values())).scenario.unit
         rows = [
             {
                 "rules": label,
@@ -62,22 +39,20 @@ class Comparison(Mapping[str, "Run"]):
                 f"first_{unit}": next((one.at for one in run.recorded.violations), None),
                 "events": len(run.recorded.events),
             }
-            for label, run in self._runs.items()
+            for label, run in self.items()
         ]
-        frame = pd.DataFrame(rows)
-        for name in ("rules", "verdict", "first_invariant"):
-            frame[name] = frame[name].astype("category")
-        frame[f"first_{unit}"] = frame[f"first_{unit}"].astype("Int64")
-        return frame
+        kinds = {"rules": "category", "verdict": "category", "violations": ""}
+        kinds |= {"first_invariant": "category", f"first_{unit}": "Int64", "events": ""}
+        return frame(rows, kinds)
 
     def __repr__(self) -> str:
         """One line for people."""
-        said = ", ".join(f"{label}: {run.verdict}" for label, run in self._runs.items())
+        said = ", ".join(f"{label}: {run.verdict}" for label, run in self.items())
         return f"Comparison({said})"
 
     def _repr_html_(self) -> str:
         rows = []
-        for label, run in self._runs.items():
+        for label, run in self.items():
             first = next(iter(run.recorded.violations), None)
             at = "" if first is None else when(run.scenario.unit, first.at)
             said = "" if first is None else f"{first.invariant}: {first.sentence}"

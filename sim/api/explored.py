@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sim.api.markup import grid
-from sim.api.scenarios import Scenario, load
-from sim.api.tables import check_pandas
+from sim.api.scenarios import Scenario, load, plan_document
+from sim.api.tables import frame
 from sim.errors import BadInput
 
 if TYPE_CHECKING:
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from sim.schedules.answers import Answer, Witness
-    from sim.schedules.plan import Plan
 
 
 class Explored:
@@ -34,20 +33,15 @@ class Explored:
     @property
     def table(self) -> pd.DataFrame:
         """A row an answer: its rules, those it is compared with, how far it looked, what breaks."""
-        check_pandas()
-        import pandas as pd
-
         columns = ("rules", "against", "states", "transitions", "depth", "exhausted", "breaks")
-        return pd.DataFrame(self._rows(), columns=columns)
+        return frame(self._rows(), dict.fromkeys(columns, ""))
 
     @property
     def levels(self) -> pd.DataFrame:
         """A row a depth of each answer: `rules`, `against`, `depth`, `states`, `transitions`."""
-        check_pandas()
-        import pandas as pd
-
         rows = [(one.label, one.against, *level) for one in self.answers for level in one.levels]
-        return pd.DataFrame(rows, columns=("rules", "against", "depth", "states", "transitions"))
+        names = ("rules", "against", "depth", "states", "transitions")
+        return frame(rows, dict.fromkeys(names, ""))
 
     def witness(self, invariant: str, rules: str | None = None, against: str = "") -> Scenario:
         """A shortest schedule after which an invariant is broken, as a scenario.
@@ -60,12 +54,11 @@ class Explored:
         Raises:
             BadInput: No search found it broken.
         """
-        for one in self.answers:
-            if rules in (None, one.label) and one.against == against:
-                for found in one.witnesses:
-                    if found.invariant == invariant:
-                        return load(found.story)
-        raise BadInput(f"witness: {invariant}: not broken; broken: {', '.join(self._broken())}")
+        for (label, other, broken), found in self.witnesses.items():
+            if rules in (None, label) and (other, broken) == (against, invariant):
+                return load(found.story)
+        broken = dict.fromkeys(found.invariant for found in self.witnesses.values())
+        raise BadInput(f"witness: {invariant}: not broken; broken: {', '.join(broken)}")
 
     @property
     def witnesses(self) -> dict[tuple[str, str, str], Witness]:
@@ -86,9 +79,6 @@ class Explored:
             .axes
         )
         return found
-
-    def _broken(self) -> list[str]:
-        return list(dict.fromkeys(w.invariant for one in self.answers for w in one.witnesses))
 
     def _rows(self) -> list[tuple[Any, ...]]:
         return [
@@ -123,19 +113,9 @@ def explore(plan: str | Path | Mapping[str, Any], *, processes: int = 1) -> Expl
 
     check_installation()
     from sim.schedules.answers import explore as search
-
-    loaded = _plan(plan)
-    found = [answer for answers in search(loaded, processes=processes) for answer in answers]
-    return Explored(loaded.title, tuple(found))
-
-
-def _plan(given: str | Path | Mapping[str, Any]) -> Plan:
-    from sim.files.document import Document
-    from sim.files.yaml_text import parse_yaml
     from sim.schedules.plan import load_plan, plan_in
 
-    if isinstance(given, Mapping):
-        return plan_in(Document("the plan", dict(given)))
-    if isinstance(given, str) and "\n" in given:
-        return plan_in(parse_yaml(given, "the plan"))
-    return load_plan(Path(given))
+    document = plan_document(plan)
+    loaded = load_plan(Path(str(plan))) if document is None else plan_in(document)
+    found = [answer for answers in search(loaded, processes=processes) for answer in answers]
+    return Explored(loaded.title, tuple(found))

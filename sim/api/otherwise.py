@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from sim.api.scenarios import Scenario
-from sim.api.tables import check_pandas
+from sim.api.tables import frame
 from sim.errors import BadInput
 from sim.recorded import Recorded
 
@@ -17,9 +17,6 @@ if TYPE_CHECKING:
 
 def heals_table(scenario: Scenario, invariant: str, *, within_s: float | None) -> pd.DataFrame:
     """See `Run.heals`."""
-    check_pandas()
-    import pandas as pd
-
     from sim.what_if.heals import heals
 
     content: Any = scenario.content
@@ -27,10 +24,8 @@ def heals_table(scenario: Scenario, invariant: str, *, within_s: float | None) -
     rows: list[tuple[str, str, str | None, str]]
     rows = [(one.change, one.kind, " ".join(one.still), "") for one in told.found]
     rows += [(one.change, one.kind, None, one.error) for one in told.failed]
-    frame = pd.DataFrame(rows, columns=["change", "kind", "still", "error"])
-    return frame.astype(
-        {"change": "string", "kind": "category", "still": "string", "error": "string"}
-    )
+    kinds = {"change": "string", "kind": "category", "still": "string", "error": "string"}
+    return frame(rows, kinds)
 
 
 def no_return_table(
@@ -50,9 +45,6 @@ def no_return_table(
         raise BadInput(
             f"{scenario.id}: a story has no chance in it, so no point of no return; ask .heals()"
         )
-    check_pandas()
-    import pandas as pd
-
     from sim.what_if.no_return import point_of_no_return
 
     content: Any = scenario.content
@@ -60,16 +52,14 @@ def no_return_table(
         content, recorded.events, violation, mix=scenario.mix, tries=tries, within_s=within_s
     )
     rows = [
-        {
-            "at_ms": point.at_ms,
-            "violated": point.violated,
-            "tries": point.tries,
-            "share": point.violated / point.tries if point.tries else float("nan"),
-            "low": point.interval.low,
-            "high": point.interval.high,
-            "sealed": point.at_ms >= found.first.at_ms,
-            "sentence": point.sentence,
-        }
+        (
+            *(point.at_ms, point.violated, point.tries),
+            point.violated / point.tries if point.tries else float("nan"),
+            *(point.interval.low, point.interval.high),
+            point.at_ms >= found.first.at_ms,
+            point.sentence,
+        )
         for point in found.points
     ]
-    return pd.DataFrame(rows).astype({"sentence": "string"})
+    names = ("at_ms", "violated", "tries", "share", "low", "high", "sealed")
+    return frame(rows, dict.fromkeys(names, "") | {"sentence": "string"})

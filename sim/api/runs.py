@@ -9,6 +9,7 @@ from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from sim.api import tables
 from sim.api.comparisons import Comparison
 from sim.api.markup import facts, shorten, when
 from sim.api.scenarios import Scenario, Source, Value, load
@@ -144,37 +145,27 @@ class Run:
     @cached_property
     def events(self) -> pd.DataFrame:
         """What happened, a row each. See `columns`."""
-        from sim.api.tables import events_table
-
-        return events_table(self.recorded, self.scenario.time)
+        return tables.events_table(self.recorded, self.scenario.time)
 
     @cached_property
     def violations(self) -> pd.DataFrame:
         """What went wrong, a row each. See `columns`."""
-        from sim.api.tables import violations_table
-
-        return violations_table(self.recorded, self.scenario.time)
+        return tables.violations_table(self.recorded, self.scenario.time)
 
     @cached_property
     def replicas(self) -> pd.DataFrame:
         """The replicas at the end, a row each. See `columns`."""
-        from sim.api.tables import replicas_table
-
-        return replicas_table(self.recorded)
+        return tables.replicas_table(self.recorded)
 
     @cached_property
     def records(self) -> pd.DataFrame:
         """What the logs hold at the end, a row per offset. See `columns`."""
-        from sim.api.tables import records_table
-
-        return records_table(self.recorded)
+        return tables.records_table(self.recorded)
 
     @property
     def columns(self) -> pd.DataFrame:
         """What the columns of its tables mean, a row each: `table`, `column`, `means`."""
-        from sim.api.tables import columns_table
-
-        return columns_table(self.scenario.time)
+        return tables.columns_table(self.scenario.time)
 
     def explain(self, invariant: str | None = None) -> Explanation:
         """Why an invariant is violated, the fact that decided first; without a name, the first one.
@@ -255,9 +246,10 @@ class Run:
         if against is None:
             return _picture(self, found, f"{self.id}, fix={self.scenario.rules['fix']}")
         run = against if isinstance(against, Run) else self.compare(against)[against]
-        same = [one for one in run.recorded.violations if found and _same_law(one, found)]
+        about = None if found is None else found.invariant
+        same = (one for one in run.recorded.violations if one.invariant == about)
         mine, its = _differing(self.scenario, run.scenario)
-        beside = _picture(run, next(iter(same), None), its)
+        beside = _picture(run, next(same, None), its)
         return replace(_picture(self, found, mine), against=beside)
 
     @property
@@ -280,11 +272,6 @@ class Run:
         `invariants` are the names of those that it breaks, joined by spaces; `violations` says how
         many of them there are.
         """
-        from sim.api.tables import check_pandas
-
-        check_pandas()
-        import pandas as pd
-
         from sim.explain.signature import signature_of
 
         recorded = self.recorded
@@ -293,12 +280,10 @@ class Run:
             cause = signature_of(recorded.events, found, recorded.rules).cause
             named.setdefault(cause, []).append(found.invariant)
         rows = [
-            {"cause": cause, "invariants": " ".join(dict.fromkeys(names)), "violations": len(names)}
-            for cause, names in named.items()
+            (cause, " ".join(dict.fromkeys(names)), len(names)) for cause, names in named.items()
         ]
-        return pd.DataFrame(rows, columns=["cause", "invariants", "violations"]).astype(
-            {"cause": "string", "invariants": "string", "violations": "int64"}
-        )
+        kinds = {"cause": "string", "invariants": "string", "violations": "int64"}
+        return tables.frame(rows, kinds)
 
     def save(self, folder: str | Path, invariant: str | None = None) -> Path:
         """Write a folder with all there is about this failure below `folder`; its path.
@@ -346,8 +331,11 @@ class Run:
             raise BadInput(f"{self.id}: nothing is violated here; verdict: {self.verdict}")
         found = next((one for one in violations if not wanted or one.invariant == wanted), None)
         if found is None:
+            from sim.check.checker import known_invariants
+
             names = list(dict.fromkeys(one.invariant for one in violations))
-            what = "is not violated here" if _is_known(wanted) else "there is no such invariant"
+            known = wanted in known_invariants()
+            what = "is not violated here" if known else "there is no such invariant"
             hint = did_you_mean(wanted, names)
             raise BadInput(f"{self.id}: {wanted}: {what}{hint}; violated: {', '.join(names)}")
         return found
@@ -387,7 +375,10 @@ class Run:
         """
         from sim.compaction import FIXES
 
-        axes = {name: _values(given) for name, given in rules.items()}
+        axes = {
+            name: (given,) if isinstance(given, str | int) else tuple(given)
+            for name, given in rules.items()
+        }
         if fixes or not axes:
             if "fix" in axes:
                 raise BadInput("compare: fix: given twice; give its values by name or without")
@@ -492,20 +483,6 @@ def _differing(one: Scenario, other: Scenario) -> list[str]:
         ", ".join(f"{name}={shown(rules[name])}" for name in names[:RULES_NAMED]) + more
         for rules in (mine, theirs)
     ]
-
-
-def _is_known(invariant: str) -> bool:
-    from sim.check.checker import known_invariants
-
-    return invariant in known_invariants()
-
-
-def _same_law(one: Violation, other: Violation) -> bool:
-    return one.invariant == other.invariant
-
-
-def _values(given: Value | Sequence[Value]) -> tuple[Value, ...]:
-    return (given,) if isinstance(given, str | int) else tuple(given)
 
 
 def _label(rules: Mapping[str, Value], axes: Mapping[str, Sequence[Value]]) -> str:

@@ -12,7 +12,6 @@ from sim.api.markup import facts, plain_text
 from sim.errors import BadInput
 from sim.files.formats import SCENARIO_FORMAT, STORY_FORMAT
 from sim.foreign import shell
-from sim.foreign.lines import one_line
 from sim.plugins import as_options
 
 if TYPE_CHECKING:
@@ -194,17 +193,10 @@ def under(scenario: Scenario, rules: Mapping[str, Value], *, where: str = "rules
     """The same scenario under other rules; `where` is what messages call them. Raises BadInput."""
     if not rules:
         return scenario
-    from sim.rules import rules_from, settings_from
     from sim.rules.rules import shown
+    from sim.suite.running import under as content_under
 
-    content: Any = scenario.content
-    preset = rules.get("preset", content.preset)
-    if scenario.kind == "story":
-        changed = rules_from(rules, base=content.rules, where=where)
-        content = replace(content, rules=changed, preset=preset)
-    else:
-        settings = settings_from(rules, base=content.settings, where=where)
-        content = replace(content.with_rules(settings), preset=preset)
+    content = content_under(scenario.content, rules, where=where)
     options = tuple(f"--rule={name}={shown(value)}" for name, value in rules.items())
     return replace(scenario, content=content, text=None, changes=(*scenario.changes, *options))
 
@@ -272,34 +264,33 @@ def _parsed(text: str) -> Document:
     return parse_yaml(text, TEXT)
 
 
+def plan_document(given: str | Path | Mapping[str, Any]) -> Document | None:
+    """A plan that is given as its data, or as its text; None = it is the path of a file."""
+    from sim.files.document import Document
+    from sim.files.yaml_text import parse_yaml
+
+    if isinstance(given, Mapping):
+        return Document("the plan", dict(given))
+    is_text = isinstance(given, str) and "\n" in given
+    return parse_yaml(str(given), "the plan") if is_text else None
+
+
 def _loaded(
     document: Document, *, path: Path | None, text: str | None, seed: int | None
 ) -> Scenario:
     from sim.suite.scenario_files import elsewhere, format_complaints
 
-    named = Path("scenario") if path is None else path
-    if told := format_complaints(document, named, (STORY_FORMAT, SCENARIO_FORMAT)):
+    if told := format_complaints(
+        document, path or Path("scenario"), (STORY_FORMAT, SCENARIO_FORMAT)
+    ):
         other = elsewhere(document, path)
         raise BadInput(*(told if other is None else [other]))
-    name = "text" if path is None else one_line(path.stem)
-    if document.data["format"] == STORY_FORMAT:
-        if seed is not None:
-            raise BadInput(f"{document.name}: seed: a story has no randomness to seed")
-        from sim.story.format import story_in
+    from sim.suite.running import content_in
 
-        story = story_in(document, default_id="story" if path is None else name)
-        return Scenario("story", story, path, text)
-    from sim.check.checker import known_invariants
-    from sim.check.coverage import SITUATIONS
-    from sim.scenario.file.load import scenario_in
-
-    content = scenario_in(
-        document,
-        path=named,
-        seed=seed,
-        known_invariants=known_invariants(),
-        known_reached=SITUATIONS,
-    )
+    kind: Literal["story", "timed"]
+    kind = "story" if document.data["format"] == STORY_FORMAT else "timed"
+    default = Path("story" if kind == "story" else "scenario")
+    content = content_in(document, path or default, seed=seed)
     if seed is None:
-        return Scenario("timed", content, path, text)
-    return Scenario("timed", content, path, None, (f"--seed={seed}",))
+        return Scenario(kind, content, path, text)
+    return Scenario(kind, content, path, None, (f"--seed={seed}",))

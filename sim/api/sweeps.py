@@ -13,8 +13,8 @@ from weakref import finalize
 from sim.api.failures import Failures
 from sim.api.markup import grid
 from sim.api.runs import Row, Run
-from sim.api.scenarios import drawn
-from sim.api.tables import check_pandas
+from sim.api.scenarios import drawn, plan_document
+from sim.api.tables import check_pandas, frame
 from sim.errors import BadInput
 from sim.plugins import load_plugins
 
@@ -78,9 +78,9 @@ class Sweep:
 
         from sim.sweeps.tables import load_sweep
 
-        frame = load_sweep(self.folder)
+        table = load_sweep(self.folder)
         labels = [one.label for one in self._sweep.rule_sets]
-        frame["rule_set"] = [labels[index] for index in frame["rule_set"]]
+        table["rule_set"] = [labels[index] for index in table["rule_set"]]
         axes = {
             "rule_set": labels,
             "verdict": VERDICTS,
@@ -88,10 +88,10 @@ class Sweep:
             **{name: self._values_of(name) for name in self.axes},
         }
         for name, values in axes.items():
-            frame[name] = pd.Categorical(frame[name], categories=list(values))
+            table[name] = pd.Categorical(table[name], categories=list(values))
         for name in ("first_invariant", "cause"):
-            frame[name] = frame[name].astype("category")
-        return frame.astype(dict.fromkeys(_TEXTS, "string"))
+            table[name] = table[name].astype("category")
+        return table.astype(dict.fromkeys(_TEXTS, "string"))
 
     @cached_property
     def violations(self) -> pd.DataFrame:
@@ -105,12 +105,12 @@ class Sweep:
         from sim.sweeps.tables import load_violations
 
         beside = ["run_id", "case_id", "environment", "rule_set", *self.axes]
-        frame = load_violations(self.folder)
+        table = load_violations(self.folder)
         for name in ("invariant", "replica", "cause"):
-            frame[name] = frame[name].astype("category")
-        frame["family"] = pd.Categorical(frame["family"], categories=list(FAMILIES))
-        frame = frame.astype({"key": "string", "sentence": "string"})
-        return frame.merge(self.runs[beside], on="run_id", how="left", validate="many_to_one")
+            table[name] = table[name].astype("category")
+        table["family"] = pd.Categorical(table["family"], categories=list(FAMILIES))
+        table = table.astype({"key": "string", "sentence": "string"})
+        return table.merge(self.runs[beside], on="run_id", how="left", validate="many_to_one")
 
     @property
     def columns(self) -> pd.DataFrame:
@@ -119,8 +119,6 @@ class Sweep:
         `table`, `group`, `column`, `unit`, `means`, `source`. The axes of a violation's run, beside
         it, mean what they mean in `runs`.
         """
-        import pandas as pd
-
         from sim.sweeps.columns import SWEPT, columns
 
         rows = []
@@ -129,7 +127,8 @@ class Sweep:
                 told = (one.unit, one.means, one.source)
                 names = self.axes if one.name == SWEPT else [one.name]
                 rows += [(one.table, one.group, name, *told) for name in names]
-        return pd.DataFrame(rows, columns=["table", "group", "column", "unit", "means", "source"])
+        names = ("table", "group", "column", "unit", "means", "source")
+        return frame(rows, dict.fromkeys(names, ""))
 
     def _values_of(self, rule: str) -> list[Any]:
         return list(dict.fromkeys(one.values[rule] for one in self._sweep.rule_sets))
@@ -193,8 +192,6 @@ class Sweep:
         Raises:
             BadInput: No part of the sweep is finished, or `stories` is no folder.
         """
-        import pandas as pd
-
         from sim.causes import causes_of
 
         labels = list(self.rule_sets)
@@ -213,10 +210,9 @@ class Sweep:
                     "story": None if cause.story is None else cause.story.path.name,
                 }
             )
-        columns = ["cause", *labels, "runs", "invariant", "example", "story"]
-        texts = dict.fromkeys(("cause", "invariant", "story"), "string")
-        counts = dict.fromkeys((*labels, "runs", "example"), "int64")
-        return pd.DataFrame(rows, columns=columns).astype(texts | counts)
+        counts = dict.fromkeys((*labels, "runs"), "int64")
+        last = {"invariant": "string", "example": "int64", "story": "string"}
+        return frame(rows, {"cause": "string", **counts, **last})
 
     def report(self) -> Path:
         """Write `report.html`, `report.md` and `report.json` into the folder; the page's path."""
@@ -311,16 +307,11 @@ def sweep(
 
 def _plan(given: str | Path | Mapping[str, Any]) -> tuple[Plan, str | None]:
     """The plan, and its file if it has one."""
-    from sim.files.document import Document
     from sim.files.shipped import shipped_path
-    from sim.files.yaml_text import parse_yaml
     from sim.sweeps.plan import load_plan, plan_in
 
-    if isinstance(given, Mapping):
-        document = Document("the plan", dict(given))
-    elif isinstance(given, str) and "\n" in given:
-        document = parse_yaml(given, "the plan")
-    else:
-        path = shipped_path(str(given))
-        return load_plan(path), str(path)
-    return plan_in(document), None
+    document = plan_document(given)
+    if document is not None:
+        return plan_in(document), None
+    path = shipped_path(str(given))
+    return load_plan(path), str(path)

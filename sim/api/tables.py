@@ -5,7 +5,7 @@ A column is declared once: its name, its type, what it means, and how it is take
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -206,25 +206,35 @@ def check_pandas() -> None:
     check_extra("tables need", "report", "pandas")
 
 
-def columns_table(time: str) -> pd.DataFrame:
-    """What every column of a run's tables means; `time` as in `events_table`."""
+def frame(rows: Sequence[Any], kinds: Mapping[str, str]) -> pd.DataFrame:
+    """A table of rows, with its columns by name and their types; an empty type is left to pandas.
+
+    Raises:
+        BadInput: pandas is not installed.
+    """
     check_pandas()
     import pandas as pd
 
+    given = {name: kind for name, kind in kinds.items() if kind}
+    return pd.DataFrame(rows, columns=list(kinds)).astype(given)
+
+
+def columns_table(time: str) -> pd.DataFrame:
+    """What every column of a run's tables means; `time` as in `events_table`."""
     rows = []
     for table, columns in COLUMNS.items():
         if table in ("events", "violations"):
             rows.append((table, time, TIME[time]))
         rows += [(table, column.name, column.means) for column in columns]
-    return pd.DataFrame(rows, columns=["table", "column", "means"])
+    return frame(rows, dict.fromkeys(("table", "column", "means"), ""))
 
 
 def events_table(recorded: Recorded, time: str) -> pd.DataFrame:
     """See `EVENTS`; `time` is the column of `TIME` that this kind of run has."""
     rows = [At(at, event) for at, event in recorded.events]
-    frame = _frame((Column(time, "int64", "", attrgetter("at")), *EVENTS), rows)
-    frame.index.name = "position"
-    return frame
+    table = _frame((Column(time, "int64", "", attrgetter("at")), *EVENTS), rows)
+    table.index.name = "position"
+    return table
 
 
 def violations_table(recorded: Recorded, time: str) -> pd.DataFrame:
@@ -246,11 +256,11 @@ def records_table(recorded: Recorded) -> pd.DataFrame:
     """See `RECORDS`."""
     history = _history(recorded)
     views = history.replicas.values()
-    frame = _frame(
+    table = _frame(
         RECORDS, [Held(history, view, *slot) for view in views for slot in _slots(history, view)]
     )
-    frame["kind"] = frame["kind"].cat.set_categories(list(KINDS))
-    return frame
+    table["kind"] = table["kind"].cat.set_categories(list(KINDS))
+    return table
 
 
 def _frame(columns: Iterable[Column], rows: Sequence[object]) -> pd.DataFrame:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any
 
 from sim.api.markup import plain_text, shorten
 
@@ -11,7 +10,7 @@ if TYPE_CHECKING:
     from sim.explain import Explanation as Told
 
 
-class Explanation(Sequence[str]):
+class Explanation(tuple[str, ...]):  # noqa: SLOT001 - a tuple's can have no more slots
     """Why an invariant is violated, a line each; `print` shows all of it.
 
     Attributes:
@@ -19,36 +18,23 @@ class Explanation(Sequence[str]):
         decided_by: The fact that decided, in one sentence.
     """
 
-    def __init__(self, told: Told) -> None:
+    about: str
+    decided_by: str
+    _told: Told
+
+    def __new__(cls, told: Told) -> Explanation:
         """What `sim.explain` tells of a violation."""
-        self.about = told.violation.invariant
-        self.decided_by = told.decided_by
-        self._told = told
-        self._lines = tuple(told.lines)
+        made = super().__new__(cls, told.lines)
+        made.about, made.decided_by, made._told = told.violation.invariant, told.decided_by, told
+        return made
 
     def as_json(self) -> dict[str, Any]:
         """The same as data, as `replog explain --json` prints it."""
         return self._told.as_json()
 
-    @overload
-    def __getitem__(self, index: int) -> str: ...
-    @overload
-    def __getitem__(self, index: slice) -> Sequence[str]: ...
-    def __getitem__(self, index: int | slice) -> str | Sequence[str]:
-        """A line, or several."""
-        return self._lines[index]
-
-    def __len__(self) -> int:
-        """How many lines."""
-        return len(self._lines)
-
-    def __iter__(self) -> Iterator[str]:
-        """Line by line."""
-        return iter(self._lines)
-
     def __str__(self) -> str:
         """All lines."""
-        return "\n".join(self._lines)
+        return "\n".join(self)
 
     def __repr__(self) -> str:
         """One line for people."""

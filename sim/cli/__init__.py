@@ -16,11 +16,9 @@ import sys
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from importlib import import_module
 
 from sim.bounds import BoundReached, Inconclusive
-from sim.cli.arguments import Command, Parser
-from sim.cli.bounding import run_within_bounds
+from sim.cli.arguments import told
 from sim.cli.output import (
     EXIT_BAD_INPUT,
     EXIT_FAILED,
@@ -29,8 +27,8 @@ from sim.cli.output import (
     complain,
     terminal_width,
 )
+from sim.cli.parser import Command, Parser
 from sim.cli.streams import shown_streams, write_no_more
-from sim.cli.values import told
 from sim.errors import BadInput, did_you_mean
 from sim.files.opening import keep_pipes
 from sim.foreign.lines import one_line
@@ -41,34 +39,34 @@ COLLECT_AFTER = 100_000
 ABOUT = "A simulated testbed for compacted, replicated logs."
 GROUPS = {"trace": "Workloads out of real changes."}
 """First words of commands that have two, and what these commands are about."""
-MODULES = {
-    "run": "runs",
-    "suite": "suites",
-    "draw": "drawing",
-    "explain": "what_if",
-    "shrink": "shrink",
-    "matrix": "matrices",
-    "explore": "exploring",
-    "phases": "phases",
-    "clean": "logs",
-    "eligible": "logs",
-    "traffic": "metadata",
-    "catchup": "metadata",
-    "certify": "certify",
-    "sweep": "sweeps",
-    "sweep check": "whole",
-    "replay": "runs",
-    "report": "sweeps",
-    "causes": "causes",
-    "gate": "gates",
-    "new": "new",
-    "list": "about",
-    "capacity": "about",
-    "doctor": "about",
-    "completion": "completion",
-    "trace replay": "traces",
+COMMANDS = {
+    "run": Command("runs.run", is_one_run=True),
+    "suite": Command("suites.suite"),
+    "draw": Command("drawing.draw", is_one_run=True),
+    "explain": Command("what_if.explain"),
+    "shrink": Command("shrink.shrink"),
+    "matrix": Command("matrices.matrix", is_one_run=True),
+    "explore": Command("exploring.explore", has_bounds=False),
+    "phases": Command("phases.phases", has_bounds=False, has_plugins=False),
+    "clean": Command("logs.clean", is_one_run=True),
+    "eligible": Command("logs.eligible", is_one_run=True),
+    "traffic": Command("metadata.traffic", is_one_run=True, has_bounds=False, has_plugins=False),
+    "catchup": Command("metadata.catchup", is_one_run=True, has_plugins=False),
+    "certify": Command("certify.certify", is_one_run=True, has_plugins=False),
+    "sweep": Command("sweeps.sweep", has_bounds=False),
+    "sweep check": Command("whole.check", has_bounds=False, has_plugins=False),
+    "replay": Command("runs.replay", is_one_run=True),
+    "report": Command("sweeps.report", has_bounds=False),
+    "causes": Command("causes.causes", has_bounds=False),
+    "gate": Command("gates.gate", has_bounds=False),
+    "new": Command("new.new", has_bounds=False, has_plugins=False),
+    "list": Command("about.list_", has_bounds=False),
+    "capacity": Command("about.capacity", is_one_run=True, has_bounds=False),
+    "doctor": Command("about.doctor", has_bounds=False),
+    "completion": Command("completion.completion", has_bounds=False, has_plugins=False),
+    "trace replay": Command("traces.trace_replay"),
 }
-"""Commands in order of the help, and which module of `sim.cli` has each in its `COMMANDS`.
+"""Commands in order of the help.
 
 Where a first word is a command, too, the second word decides: a file of that name is `./check`."""
 
@@ -151,14 +149,14 @@ def _run(words: Sequence[str]) -> int:
         return 0
     keep_pipes()
     name = words[0] if words else ""
-    if len(words) > 1 and (name in GROUPS or f"{name} {words[1]}" in MODULES):
+    if len(words) > 1 and (name in GROUPS or f"{name} {words[1]}" in COMMANDS):
         name = f"{name} {words[1]}"
     group, _, last = name.rpartition(" ")
     if last == "--help" or not name or name in GROUPS:
         asked = last == "--help"
         print(_help(group if asked else name), file=sys.stdout if asked else sys.stderr)
         return 0 if asked else EXIT_BAD_INPUT
-    if name not in MODULES:
+    if name not in COMMANDS:
         program = f"replog {group}".rstrip()
         what = "option" if last.startswith("-") else "command"
         hint = did_you_mean(last, [one.rpartition(" ")[2] for one in _names(group)])
@@ -166,31 +164,24 @@ def _run(words: Sequence[str]) -> int:
     from sim.plugins import load_installed
 
     load_installed()
-    command = command_of(name)
+    command = COMMANDS[name]
     parser = Parser(name, command.about)
     command.declare(parser)
-    given = parser.values_of(words[1 + name.count(" ") :])
-    return run_within_bounds(command.run, given, is_one_run=command.is_one_run)
-
-
-def command_of(name: str) -> Command:
-    """The command that is called so, one of `MODULES`; its module is imported."""
-    commands: dict[str, Command] = import_module(f"sim.cli.{MODULES[name]}").COMMANDS
-    return commands[name]
+    return command.run(parser.values_of(words[1 + name.count(" ") :]))
 
 
 def _names(group: str) -> list[str]:
     """Of the commands whose first word is `group`; without one, also the first words of groups."""
     if group:
-        return [name for name in MODULES if name.startswith(f"{group} ")]
-    return list(dict.fromkeys(name.partition(" ")[0] for name in MODULES))
+        return [name for name in COMMANDS if name.startswith(f"{group} ")]
+    return list(dict.fromkeys(name.partition(" ")[0] for name in COMMANDS))
 
 
 def _help(group: str) -> str:
     """The commands of a group, or all, each with its summary."""
     program = f"replog {group}".rstrip()
     rows = {
-        name.rpartition(" ")[2]: GROUPS[name] if name in GROUPS else command_of(name).summary
+        name.rpartition(" ")[2]: GROUPS[name] if name in GROUPS else COMMANDS[name].summary
         for name in _names(group)
     }
     options = {"--help": "Show this message and exit."}

@@ -6,10 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
-from sim.cli.arguments import Command, Json
-from sim.cli.output import EXIT_FAILED, print_json, print_table
-from sim.cli.signatures import Argument
-from sim.cli.values import Number, told
+from sim.cli.arguments import Argument, Json, Number, told
+from sim.cli.output import EXIT_FAILED, print_answer, print_table
 from sim.errors import BadInput
 from sim.limits import COUNT, SETTING
 
@@ -36,16 +34,12 @@ def list_(
     else:
         allowed = ", ".join((*listing.TABLES, *listing.FILE_TABLES))
         raise BadInput(f"list {told(what)}: allowed: {allowed}")
-    if as_json:
-        print_json(rows)
-    elif what == "rules":
-        print_table(list(_rule_rows(rows)), texts=True)
-    else:
-        plain = [
-            {name: cell for name, cell in row.items() if not isinstance(cell, dict)} for row in rows
-        ]
-        print_table(plain, texts=True)
-    return 0
+    plain = _rule_rows(rows) if what == "rules" else map(_plain, rows)
+    return print_answer(as_json, rows, lambda: print_table(list(plain), texts=True))
+
+
+def _plain(row: dict[str, Any]) -> dict[str, Any]:
+    return {name: cell for name, cell in row.items() if not isinstance(cell, dict)}
 
 
 def _folder(given: Path | None) -> Path:
@@ -107,11 +101,8 @@ def capacity(
             "keys": fitting,
         }
         rows.append(row if keys is None else row | {"rounds": rounds_needed(keys, fitting)})
-    if as_json:
-        print_json([{name.replace(" ", "_"): cell for name, cell in row.items()} for row in rows])
-    else:
-        print_table(rows)
-    return 0
+    document = [{name.replace(" ", "_"): cell for name, cell in row.items()} for row in rows]
+    return print_answer(as_json, document, lambda: print_table(rows))
 
 
 def doctor(*, as_json: Json = False) -> int:
@@ -119,18 +110,10 @@ def doctor(*, as_json: Json = False) -> int:
     from sim.cli.listing import capabilities
 
     found = capabilities()
-    if as_json:
-        print_json(
-            [{"name": name, "ready": ready, "detail": detail} for name, ready, detail in found]
-        )
-    else:
-        for name, ready, detail in found:
-            print(f"{'ok     ' if ready else 'missing'} {name}: {detail}")
-    return 0 if all(ready for _, ready, _ in found) else EXIT_FAILED
 
+    def show() -> None:
+        for one in found:
+            print(f"{'ok     ' if one.ready else 'missing'} {one.name}: {one.detail}")
 
-COMMANDS = {
-    "list": Command(list_, has_bounds=False),
-    "capacity": Command(capacity, is_one_run=True, has_bounds=False),
-    "doctor": Command(doctor, has_bounds=False),
-}
+    status = 0 if all(one.ready for one in found) else EXIT_FAILED
+    return print_answer(as_json, [one._asdict() for one in found], show, status=status)

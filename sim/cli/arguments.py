@@ -1,4 +1,4 @@
-"""Command lines: what a command takes, read with argparse, and what is wrong in one line.
+"""What commands say of the arguments they take: their kinds, and those that several have.
 
 Nothing is imported here that a command might not need: reading the arguments is part of the start
 of `replog run`.
@@ -6,143 +6,113 @@ of `replog run`.
 
 from __future__ import annotations
 
-import argparse
-from collections.abc import Callable, Iterable, Sequence
+import math
+import re
+from argparse import ArgumentTypeError
+from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple, NoReturn
+from typing import Annotated, Any, NamedTuple
 
-from sim.cli.bounding import take_bounds
-from sim.cli.explaining import EXPLAIN, with_explain_apart
-from sim.cli.output import complain, terminal_width
-from sim.cli.signatures import Argument, about, declare
-from sim.cli.values import Number, StoreOnce, path_of, told
-from sim.errors import BadInput, did_you_mean
-from sim.limits import RUN, SECONDS, SEED
+from sim.cli.output import complain
+from sim.errors import BadInput
+from sim.limits import RUN, SECONDS, SEED, Limit, in_short, whole_number
 
-_MISSING = "the following arguments are required: "
-"""How argparse begins to say so."""
+EXPLAIN = "--explain"
+_NUMBER = re.compile(r"-?([0-9]{1,400}\.?[0-9]{0,400}|\.[0-9]{1,400})([eE][-+]?[0-9]{1,4})?")
+FILE_NAME_BYTES = 255
+"""Longest name of a file or a folder (NAME_MAX of Linux)."""
+PATH_BYTES = 4_095
+"""Longest path (PATH_MAX of Linux, less the byte that ends it)."""
 
 
-class Command(NamedTuple):
-    """One command of the program.
+class Argument(NamedTuple):
+    """What the signature alone does not say of a parameter.
 
     Attributes:
-        run: Does it and returns the exit status. Its signature says what it takes, its docstring
-            is the help (`sim.cli.signatures`).
-        is_one_run: It is one run, or little beside one, and bounded like one; others bound each of
-            their runs alone.
-        has_bounds: Whether it has the options that bound a run; the command need not know of them.
-        has_plugins: The same of the option that imports a module.
+        read: Makes the value of a text, or raises ArgumentTypeError; None = a path or a text, as
+            the parameter is annotated.
+        metavar: Stands for the value in the help; None = the parameter's name.
+        flags: The names of the option; empty = one, after the parameter.
+        nargs: As argparse has it, where it is not what follows from the signature; an option with
+            `?` has the empty text where it is given without a value.
+        help: What it means, where several commands share it; empty = the docstring says so.
     """
 
-    run: Callable[..., int]
-    is_one_run: bool = False
-    has_bounds: bool = True
-    has_plugins: bool = True
-
-    @property
-    def about(self) -> str:
-        """Its help, without what it says of its arguments."""
-        return about(self.run)
-
-    @property
-    def summary(self) -> str:
-        """The first sentence of its help, in one line."""
-        return " ".join(self.about.split("\n\n")[0].split())
-
-    def declare(self, parser: argparse.ArgumentParser) -> None:
-        """Adds what it takes to a parser."""
-        declare(parser, self.run)
-        if self.has_plugins:
-            _take_plugins(parser)
-        if self.has_bounds:
-            take_bounds(parser)
+    read: Callable[[str], Any] | None = None
+    metavar: str | None = None
+    flags: tuple[str, ...] = ()
+    nargs: str | None = None
+    help: str = ""
 
 
-class Parser(argparse.ArgumentParser):
-    """The arguments of one command; what is wrong with them is a BadInput that names its help."""
-
-    def __init__(self, command: str, about: str) -> None:
-        super().__init__(
-            prog=f"replog {command}",
-            description=about,
-            formatter_class=_HelpFormatter,
-            allow_abbrev=False,
-            add_help=False,
-        )
-        for name in (None, "store"):
-            self.register("action", name, StoreOnce)
-        self.register("type", Path, path_of)
-        self._positionals.title = "Arguments"
-        self._optionals.title = "Options"
-
-    def error(self, message: str) -> NoReturn:
-        """Raises BadInput with the message and the command that shows the help."""
-        missing = message.removeprefix(_MISSING)
-        if missing != message:
-            message = f"missing {'option' if missing.startswith('-') else 'argument'} {missing}"
-        else:
-            message = message.removeprefix("argument ")
-        raise BadInput(f"{message}; see {self.prog} --help")
-
-    def values_of(self, words: Sequence[str]) -> dict[str, Any]:
-        """The value of every argument by its name; options may stand before, between and after.
-
-        Prints the help and raises SystemExit when `words` ask for it.
-
-        Raises:
-            BadInput: An argument is missing, unknown or wrong.
-        """
-        self.add_argument("--help", action="help", help="Show this message and exit.")
-        if any(EXPLAIN in one.option_strings and one.nargs == "?" for one in self._actions):
-            words = with_explain_apart(words)
-        given, unknown = self.parse_known_intermixed_args(words)
-        for word in unknown:
-            if word.startswith("-"):
-                known = [name for one in self._actions for name in one.option_strings]
-                name = word.partition("=")[0]
-                self.error(f"no such option: {told(name)}{did_you_mean(name, known)}")
-            self.error(f"unexpected argument: {told(word)}")
-        return vars(given)
+def told(text: str) -> str:
+    """An argument as a message repeats it: as it was typed, if that is short and printable."""
+    plain = text.isprintable() and text and len(text) == len(in_short(text)) - 2
+    return text if plain else in_short(text)
 
 
-class _HelpFormatter(argparse.HelpFormatter):
-    """Keeps the paragraphs of a description; says what is required, a default, a bound."""
+class Number:
+    """Reads a number, a whole one unless `whole` is false, within inclusive bounds.
 
-    def __init__(self, prog: str) -> None:
-        super().__init__(prog, max_help_position=30, width=terminal_width() - 2)
+    A `limit` is the upper bound of an option that has none of its own.
+    """
 
-    def add_usage(
+    def __init__(
         self,
-        usage: str | None,
-        actions: Iterable[argparse.Action],
-        groups: Any,
-        prefix: str | None = None,
+        at_least: int | None = None,
+        at_most: int | None = None,
+        *,
+        whole: bool = True,
+        limit: Limit | None = None,
     ) -> None:
-        names = [str(one.metavar or one.dest) for one in actions if not one.option_strings]
-        usage = " ".join((self._prog, "[OPTIONS]", *names))
-        super().add_usage(usage, actions, groups, prefix or "Usage: ")
+        self._at_least = at_least
+        self._at_most = at_most if limit is None else limit.most
+        self._name = "" if limit is None else f" ({limit.name})"
+        self._is_limited = limit is not None
+        self._whole = whole
 
-    def _fill_text(self, text: str, width: int, indent: str) -> str:
-        import textwrap
+    @property
+    def bounds(self) -> str:
+        """Such as `1 to 100`; empty when there are none."""
+        if self._at_most is None or self._is_limited:
+            return "" if self._at_least is None else f"from {self._at_least}"
+        return f"{self._at_least} to {self._at_most}"
 
-        paragraphs = (" ".join(part.split()) for part in text.split("\n\n"))
-        return "\n\n".join(
-            textwrap.fill(part, width, initial_indent=indent, subsequent_indent=indent)
-            for part in paragraphs
-        )
+    def __call__(self, text: str) -> int | float:
+        """The number in `text`; raises ArgumentTypeError when it is none, or out of bounds."""
+        number = self._read(text)
+        if number is None:
+            kind = "whole number" if self._whole else "number"
+            raise ArgumentTypeError(f"{told(text)}: expected a {kind}")
+        if self._at_least is not None and not number >= self._at_least:
+            raise ArgumentTypeError(
+                f"{told(text)}: expected a number greater than or equal to {self._at_least}"
+            )
+        if self._at_most is not None and number > self._at_most:
+            raise ArgumentTypeError(
+                f"{told(text)}: expected a number less than or equal to {self._at_most}{self._name}"
+            )
+        return number
 
-    def _get_help_string(self, action: argparse.Action) -> str:
-        notes = []
-        if action.option_strings and action.required:
-            notes.append("required")
-        default = action.default
-        if default is not None and default is not False and default is not argparse.SUPPRESS:
-            notes.append("default: %(default)s")
-        if isinstance(action.type, Number):
-            notes.append(action.type.bounds)
-        noted = "; ".join(filter(None, notes))
-        return f"{action.help}  [{noted}]" if noted else f"{action.help}"
+    def _read(self, text: str) -> int | float | None:
+        if self._whole:
+            return whole_number(text)
+        if not _NUMBER.fullmatch(text):
+            return None
+        number = float(text)
+        return number if math.isfinite(number) else None
+
+
+def path_of(text: str) -> Path:
+    """A path; raises ArgumentTypeError for none at all, and for one that no file can have."""
+    if not text:
+        raise ArgumentTypeError("an empty path; the current folder is .")
+    path = Path(text)
+    longest = max((len(part.encode(errors="surrogateescape")) for part in path.parts), default=0)
+    whole = len(text.encode(errors="surrogateescape"))
+    if longest > FILE_NAME_BYTES or whole > PATH_BYTES:
+        raise ArgumentTypeError(f"{told(text)}: longer than the path of a file may be")
+    return path
 
 
 def shipped(text: str) -> Path:
@@ -170,27 +140,6 @@ def place(text: str) -> Path | str:
     return of(text)
 
 
-class _LoadPlugin(argparse.Action):
-    """Imports a plugin at once, before other arguments are looked at."""
-
-    def __call__(self, *arguments: Any) -> None:
-        from sim.plugins import load_plugins
-
-        load_plugins([arguments[2]])
-
-
-def _take_plugins(parser: argparse.ArgumentParser) -> None:
-    """`--plugin`, which a command need not know of: the module is imported when it is read."""
-    parser.add_argument(
-        "--plugin",
-        action=_LoadPlugin,
-        default=argparse.SUPPRESS,
-        metavar="MODULE",
-        help="Import this module, which registers strategies, fixes or tombstone removal rules; "
-        "may be given more than once.",
-    )
-
-
 RunOf = Annotated[
     Path,
     Argument(
@@ -215,6 +164,16 @@ GivenRules = Annotated[
     ),
 ]
 """What `rule_values` reads."""
+Explain = Annotated[
+    str | None,
+    Argument(
+        metavar="INVARIANT",
+        nargs="?",
+        help="Tell why it was violated: what decided, what was committed beside what there is, and "
+        "what led to it. Without a name, the first violation.",
+    ),
+]
+"""`--explain`: None = not given, empty = the first violation, else an invariant."""
 FailuresIn = Annotated[
     Path | None,
     Argument(

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from sim.cli.arguments import Command, Folder, Json, plugin_arguments
-from sim.cli.output import print_json, print_table, tell, width
-from sim.cli.signatures import Argument
+from sim.cli.arguments import Argument, Folder, Json, plugin_arguments
+from sim.cli.output import print_answer, print_table, tell, width
 from sim.foreign import shell
 from sim.foreign.lines import one_line
 
@@ -42,11 +42,7 @@ def causes(
 
     found = causes_of(folder, stories=stories)
     found = add_witnesses(found, told=tell_witness, kept_only=not shrink)
-    if as_json:
-        print_json(found.as_json())
-    else:
-        _show(found)
-    return 0
+    return print_answer(as_json, found.as_json(), partial(_show, found))
 
 
 def tell_witness(done: int, causes: int, cause: Cause) -> None:
@@ -113,6 +109,3 @@ def _wrapped(text: str) -> list[str]:
         break_long_words=False,
         break_on_hyphens=False,
     )
-
-
-COMMANDS = {"causes": Command(causes, has_bounds=False)}

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from sim.cli.arguments import Command, Json
-from sim.cli.output import EXIT_FAILED, EXIT_INCONCLUSIVE, complain, print_json, tell
+from sim.cli.arguments import Json
+from sim.cli.output import EXIT_FAILED, EXIT_INCONCLUSIVE, complain, print_answer, tell
 from sim.errors import BadInput
 
 if TYPE_CHECKING:
@@ -24,6 +26,7 @@ def certify(trace: Path, *, as_json: Json = False) -> int:
     """
     from sim.certify import Refused, Undecidable
     from sim.certify import certify as judge
+    from sim.check.checker import known_invariants
     from sim.files.opening import read_bytes
     from sim.limits import TRACE_BYTES
 
@@ -34,34 +37,22 @@ def certify(trace: Path, *, as_json: Json = False) -> int:
     except Undecidable as error:
         complain(f"{trace}: cannot decide: {error} is not known")
         return EXIT_INCONCLUSIVE
-    if as_json:
-        print_json(_document(made))
-    else:
-        _show(made)
-    return EXIT_FAILED if made.differing else 0
-
-
-def _document(made: Certificate) -> dict[str, Any]:
-    return {
+    document = {
         "agrees": not made.differing,
         "differing": made.differing,
         "judged": made.judged,
-        "not_judged": _others(made),
+        "not_judged": [name for name in known_invariants() if name not in made.judged],
         "left_contract_at": made.left_at,
-        "found": {name: _ours(made, name) for name in made.found},
+        "found": {
+            name: {"at": at, "replica": replica, "offset": offset, "sentence": _law_of(name)}
+            for name, (at, (replica, offset)) in made.found.items()
+        },
         "told": made.told,
     }
-
-
-def _others(made: Certificate) -> list[str]:
-    from sim.check.checker import known_invariants
-
-    return [name for name in known_invariants() if name not in made.judged]
-
-
-def _ours(made: Certificate, name: str) -> dict[str, Any]:
-    at, (replica, offset) = made.found[name]
-    return {"at": at, "replica": replica, "offset": offset, "sentence": _law_of(name)}
+    status = EXIT_FAILED if made.differing else 0
+    return print_answer(
+        as_json, document, partial(_show, made, document["not_judged"]), status=status
+    )
 
 
 def _law_of(name: str) -> str:
@@ -70,7 +61,7 @@ def _law_of(name: str) -> str:
     return " ".join((getattr(laws, name.replace("-", "_")).__doc__ or "").split())
 
 
-def _show(made: Certificate) -> None:
+def _show(made: Certificate, not_judged: Iterable[str]) -> None:
     for name in made.judged:
         ours, told = made.found.get(name), made.told.get(name)
         places = None if told is None else (told["at"], (told["replica"], told["offset"]))
@@ -85,10 +76,7 @@ def _show(made: Certificate) -> None:
             tell(f"  told at {told['at']}: {told['sentence']}")
     if made.left_at is not None:
         print(f"the run left the durability contract at {made.left_at}: judged until then")
-    print("not judged: " + ", ".join(_others(made)))
+    print("not judged: " + ", ".join(not_judged))
     both = sum(name in made.told for name in made.found)
     verdict = f"disagree about {', '.join(made.differing)}" if made.differing else "agree"
     print(f"{verdict}: {len(made.judged)} invariants judged, {both} violated by both")
-
-
-COMMANDS = {"certify": Command(certify, is_one_run=True, has_plugins=False)}

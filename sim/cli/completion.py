@@ -7,9 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
-from sim.cli.arguments import Command, place, shipped
-from sim.cli.signatures import Argument
-from sim.cli.values import told
+from sim.cli.arguments import Argument, place, shipped, told
 from sim.errors import BadInput
 from sim.extras import check_extra
 
@@ -43,7 +41,7 @@ def completion(shell: Annotated[str, Argument(metavar="SHELL")]) -> int:
 
 def whole_parser() -> argparse.ArgumentParser:
     """All commands in one parser, as shells know them; it completes, and reads nothing."""
-    from sim.cli import ABOUT, GROUPS, MODULES, command_of
+    from sim.cli import ABOUT, COMMANDS, GROUPS
 
     root = argparse.ArgumentParser(prog="replog", description=ABOUT, add_help=False)
     root.add_argument("--version", action="store_true", help="Print the version.")
@@ -54,11 +52,10 @@ def whole_parser() -> argparse.ArgumentParser:
         parser = commands.add_parser(group, help=about, add_help=False)
         _take_help(parser)
         groups[group] = parser.add_subparsers()
-    for name in MODULES:
+    for name, command in COMMANDS.items():
         group, _, last = name.rpartition(" ")
         if group and group not in groups:
             continue  # argparse cannot have both: `sweep PLAN`, and `sweep check`
-        command = command_of(name)
         parser = groups.get(group, commands).add_parser(last, help=command.summary, add_help=False)
         command.declare(parser)
         _take_help(parser)
@@ -103,6 +100,3 @@ def _names_of(command: str) -> Mapping[str, list[str]]:
         "completion": {"shell": list(SHELLS)},
     }
     return everywhere | own.get(command, {})
-
-
-COMMANDS = {"completion": Command(completion, has_bounds=False, has_plugins=False)}

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from sim.cli.arguments import (
-    Command,
+    Argument,
     GivenRules,
     Output,
     RunId,
@@ -18,7 +18,6 @@ from sim.cli.arguments import (
 )
 from sim.cli.opening import run_at
 from sim.cli.output import EXIT_INCONCLUSIVE, complain, tell, width
-from sim.cli.signatures import Argument
 from sim.errors import BadInput
 from sim.foreign import shell
 
@@ -124,6 +123,3 @@ def _strip(drawn: Timeline, *, columns: int) -> str:
     text = strip(drawn.as_case(), columns, ascii_only=not encoding.startswith("utf"))
     about = drawn.violation
     return text if about is None else f"{about.invariant}: {about.sentence}\n{text}"
-
-
-COMMANDS = {"draw": Command(draw, is_one_run=True)}

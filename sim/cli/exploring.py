@@ -5,13 +5,12 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from sim.cli.arguments import Command, Json
-from sim.cli.output import EXIT_INCONCLUSIVE, print_json, print_table, tell
-from sim.cli.signatures import Argument
-from sim.cli.values import Number
+from sim.cli.arguments import Argument, Json, Number
+from sim.cli.output import EXIT_INCONCLUSIVE, print_answer, print_table, tell
 from sim.errors import BadInput
 from sim.foreign.names import file_name
 
@@ -68,12 +67,9 @@ def explore(
         found.sort(key=lambda one: order.index({one["label"], one.get("against", "")}))
         if out is not None:
             _write(out, asked, found, answers)
-    if as_json:
-        print_json(_document(asked, found))
-    else:
-        _show(found)
     stopped = any(not one["exhausted"] and one["depth"] != asked.depth for one in found)
-    return EXIT_INCONCLUSIVE if stopped else 0
+    status = EXIT_INCONCLUSIVE if stopped else 0
+    return print_answer(as_json, _document(asked, found), partial(_show, found), status=status)
 
 
 def _begun(out: Path | None, plan: Plan, *, resume: bool) -> list[dict[str, Any]]:
@@ -156,6 +152,3 @@ def _show(found: Sequence[dict[str, Any]]) -> None:
             print(f"\n{one['label']}: {witness['invariant']} {steps}")
             print(*[f"  {line}" for line in witness["schedule"]], sep="\n")
             tell(f"  {witness['sentence']}")
-
-
-COMMANDS = {"explore": Command(explore, has_bounds=False)}

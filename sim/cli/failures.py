@@ -2,29 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, TextIO
+from typing import TextIO
 
 from sim.cli.output import tell
 
-if TYPE_CHECKING:
-    from sim.suite.result import CaseResult
-
 FOLDERS_MAX = 50
 """Of a suite or a sweep with more failures, no more are written; the last line says so."""
-
-
-def save_results(results: Iterable[CaseResult], folder: Path) -> Iterator[tuple[Path, Path]]:
-    """Write the folders of a suite's failures; each file with its folder, as it is written.
-
-    Raises BadInput.
-    """
-    from sim.api.saving import save_result
-
-    saved = ((result.path, save_result(result, folder)) for result in results)
-    yield from islice(((path, to) for path, to in saved if to is not None), FOLDERS_MAX)
 
 
 def save_causes(sweep: Path, folder: Path) -> list[Path]:

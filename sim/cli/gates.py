@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import os
-import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TextIO
+from typing import TYPE_CHECKING, Annotated, Any
 
-from sim.cli.arguments import Command, Json, plugin_arguments
-from sim.cli.github import add_to_job_summary, on_github
+from sim.cli.arguments import Argument, Json, Number, plugin_arguments
+from sim.cli.github import hand_over
 from sim.cli.output import EXIT_FAILED, EXIT_INCONCLUSIVE, complain, print_json, tell
-from sim.cli.signatures import Argument
-from sim.cli.streams import beneath
-from sim.cli.values import Number
 from sim.errors import BadInput
 from sim.foreign import shell
 
@@ -76,8 +72,11 @@ def gates_from(given: GateOptions) -> Gates | None:
         raise BadInput("--compare: needs --baseline")
     if not given.level:
         raise BadInput("--level 0: no test fails at that level; expected more than 0")
+    from sim.files.atomic import check_writable
     from sim.gates import Gates, budget_in, names_in
 
+    if given.markdown is not None:
+        check_writable(given.markdown, what=f"--markdown {given.markdown}")
     return Gates(
         fail_on=_names(given.fail_on, "--fail-on", names_in),
         budgets=tuple(map(budget_in, given.budget or ())),
@@ -134,8 +133,8 @@ def verdict_of(folder: Path, gates: Gates) -> Verdict:
     return judge(read_folder(folder), gates)
 
 
-def hand_over(verdict: Verdict, given: GateOptions, *, file: TextIO) -> None:
-    """Writes what others show; on GitHub Actions its annotations go to `file`."""
+def hand_over_verdict(verdict: Verdict, given: GateOptions, *, as_json: bool) -> None:
+    """Writes what others show."""
     from sim.files.atomic import replacing
     from sim.gates.page import as_markdown, error_commands
 
@@ -143,18 +142,7 @@ def hand_over(verdict: Verdict, given: GateOptions, *, file: TextIO) -> None:
     if given.markdown is not None:
         with replacing(given.markdown) as written:
             written.write(page.encode())
-    add_to_job_summary(page)
-    if given.github or on_github():
-        for line in error_commands(verdict):
-            print(line, file=beneath(file))
-
-
-def check_markdown(path: Path | None) -> None:
-    """Refuse a file that cannot be written, before anything is judged."""
-    if path is not None:
-        from sim.files.atomic import check_writable
-
-        check_writable(path, what=f"--markdown {path}")
+    hand_over(page, error_commands(verdict), asked=given.github, as_json=as_json)
 
 
 def show_verdict(verdict: Verdict) -> None:
@@ -187,7 +175,6 @@ def gate(
         raise BadInput(f"{folder}: no gate; give --fail-on, --budget or --baseline")
     if gates.baseline is not None:
         check_other(gates.baseline, folder)
-    check_markdown(options.markdown)
     verdict = verdict_of(folder, gates)
     missing = unjudged(verdict.folder.tallies)
     if as_json:
@@ -195,8 +182,7 @@ def gate(
         print_json({"out": str(folder), **as_document(verdict), **unfinished})
     else:
         show_verdict(verdict)
-    file = sys.stderr if as_json else sys.stdout
-    hand_over(verdict, options, file=file)
+    hand_over_verdict(verdict, options, as_json=as_json)
     if missing.first_run is not None:
         words = shell.command([folder, missing.first_run, *plugin_arguments()])
         complain(
@@ -211,6 +197,3 @@ def worst(status: int, errors: int, unfinished: int) -> int:
     if errors or status == EXIT_FAILED:
         return EXIT_FAILED
     return EXIT_INCONCLUSIVE if unfinished else status
-
-
-COMMANDS = {"gate": Command(gate, has_bounds=False)}

@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from pathlib import Path
 
-from sim.cli.output import complain
+from sim.cli.output import beside, complain
+from sim.cli.streams import beneath
 
 
-def on_github() -> bool:
-    """Whether this process is a step of GitHub Actions."""
-    return os.environ.get("GITHUB_ACTIONS") == "true"
+def hand_over(page: str, annotations: Iterable[str], *, asked: bool, as_json: bool) -> None:
+    """Add a page of Markdown to the summary of the job; print annotations, if asked for or there.
 
-
-def add_to_job_summary(page: str) -> None:
-    """Adds a page of Markdown to the summary of the job, if there is one."""
+    With JSON on stdout, the annotations go to stderr.
+    """
     summary = os.environ.get("GITHUB_STEP_SUMMARY")
-    if not summary:
-        return
-    try:
-        with Path(summary).open("a", encoding="utf-8", errors="backslashreplace") as added:
-            added.write(page)
-    except OSError as error:
-        complain(f"GITHUB_STEP_SUMMARY: {summary}: {error.strerror}")
+    if summary:
+        try:
+            with Path(summary).open("a", encoding="utf-8", errors="backslashreplace") as added:
+                added.write(page)
+        except OSError as error:
+            complain(f"GITHUB_STEP_SUMMARY: {summary}: {error.strerror}")
+    if asked or os.environ.get("GITHUB_ACTIONS") == "true":
+        for line in annotations:
+            print(line, file=beneath(beside(as_json)))

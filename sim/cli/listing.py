@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import platform
-import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from sim.check.checker import known_invariants
 from sim.check.coverage import SITUATIONS
 from sim.check.registry import INVARIANTS, declared_family
-from sim.cli import references
 from sim.compaction.extending import REGISTERED
 from sim.errors import BadInput
 from sim.extras import install
 from sim.files.formats import LOG_FORMAT, SCENARIO_FORMAT, STORY_FORMAT
+from sim.limits import LIMITS, TITLE
 from sim.plugins import in_use, invariants_by, registered_by
 from sim.rules import DEFAULTS, PRESETS, RULES
 from sim.rules.rules import shown
@@ -28,7 +27,15 @@ _KINDS_OF_VALUES = {str: "text", int: "number", bool: "yes or no"}
 _KINDS = {STORY_FORMAT: "story", LOG_FORMAT: "log"}
 
 
-def rules() -> list[dict[str, Any]]:
+def _rows(things: Iterable[Any], **columns: str | Callable[[Any], object]) -> Rows:
+    """A row for each thing: under each column the attribute of that name, or what is made of it."""
+    return [
+        {name: getattr(one, of) if isinstance(of, str) else of(one) for name, of in columns.items()}
+        for one in things
+    ]
+
+
+def rules() -> Rows:
     """Every rule with its values, the default first, each with its meaning, source and example."""
     plugins = {(one.rule, one.name): one.module for one in REGISTERED}
     rows = []
@@ -44,47 +51,46 @@ def rules() -> list[dict[str, Any]]:
             row["minimum"] = spec.minimum
         if spec.limit is not None:
             row["maximum"] = spec.limit.most
-        row["values"] = [
-            {
-                "value": shown(value.name),
-                "means": value.means,
-                "source": value.source,
-                "example": value.example and f"scenarios/{value.example}",
-                "plugin": plugins.get((spec.name, str(value.name)), ""),
-            }
-            for value in spec.described()
-        ]
+        row["values"] = _rows(
+            spec.described(),
+            value=lambda value: shown(value.name),
+            means="means",
+            source="source",
+            example=lambda value: value.example and f"scenarios/{value.example}",
+            plugin=lambda value, rule=spec.name: plugins.get((rule, str(value.name)), ""),
+        )
         rows.append(row)
     return rows
 
 
 def presets() -> Rows:
     """Every preset with the rules it sets."""
-    return [
-        {
-            "preset": preset.name,
-            "models": preset.models,
-            "sets": ", ".join(f"{name}={shown(value)}" for name, value in preset.values.items()),
-            "source": preset.source,
-        }
-        for preset in PRESETS.values()
-    ]
+    return _rows(
+        PRESETS.values(),
+        preset="name",
+        models="models",
+        sets=lambda one: ", ".join(f"{name}={shown(value)}" for name, value in one.values.items()),
+        source="source",
+    )
 
 
 def invariants() -> Rows:
     """Every invariant with what it says, and what has to hold for a violation to count."""
     known_invariants()
-    return [
-        {
-            "invariant": name,
-            "kind": str(cls.kind),
-            "family": declared_family(name),
-            "says": " ".join((cls.__doc__ or "").split("\n\n")[0].split())
-            + (f" Fair when {cls.fairness}." if cls.fairness else ""),
-            "source": cls.source,
-        }
-        for name, cls in INVARIANTS.items()
-    ]
+    return _rows(
+        INVARIANTS,
+        invariant=str,
+        kind=lambda name: str(INVARIANTS[name].kind),
+        family=declared_family,
+        says=_says,
+        source=lambda name: INVARIANTS[name].source,
+    )
+
+
+def _says(name: str) -> str:
+    cls = INVARIANTS[name]
+    fair = f" Fair when {cls.fairness}." if cls.fairness else ""
+    return " ".join((cls.__doc__ or "").split("\n\n")[0].split()) + fair
 
 
 def reached() -> Rows:
@@ -92,16 +98,134 @@ def reached() -> Rows:
     return [{"situation": name, "means": meaning} for name, meaning in SITUATIONS.items()]
 
 
+def mixes() -> Rows:
+    """Every field of a mix, with its unit, what it means, and its value in each built-in mix."""
+    from sim.files.attribute_docs import attribute_docs
+    from sim.scenario.generate.mix import BUILT_IN_MIXES, MIXES_TOLD, Mix
+
+    told = attribute_docs(Mix)
+    rows: Rows = [
+        {
+            "field": "mix",
+            "unit": "name",
+            "means": told["mix"]
+            + " "
+            + "; ".join(f"{k}: {v}" for k, v in MIXES_TOLD.items())
+            + ".",
+            **{name: name for name in BUILT_IN_MIXES},
+        }
+    ]
+    for field in Mix.model_fields:
+        if field in ("mix", "weights"):
+            continue
+        values = {name: getattr(mix, field) for name, mix in BUILT_IN_MIXES.items()}
+        rows.append(
+            {
+                "field": field,
+                "unit": _unit(field, values["reference"]),
+                "means": told[field],
+                **{name: _shown(value) for name, value in values.items()},
+            }
+        )
+    return rows
+
+
+def _unit(field: str, value: object) -> str:
+    first = value[0] if isinstance(value, tuple) else value
+    kind = "ms" if field.endswith("_ms") else "chance" if isinstance(first, float) else "number"
+    if kind == "chance" and isinstance(value, tuple):
+        kind = "share"
+    return f"{kind}, range" if isinstance(value, tuple) else kind
+
+
+def _shown(value: object) -> str:
+    if isinstance(value, tuple):
+        return " to ".join(f"{one:,}" for one in value)
+    return f"{value:,}" if isinstance(value, int) else str(value)
+
+
+def ops() -> Rows:
+    """Every step of a story, with its fields; those in brackets need not be given."""
+    from sim.story.ops import OPS
+    from sim.story.steps import COMMON
+
+    every = {
+        "op": "(every step)",
+        "fields": " ".join(f"[{name}]" for name in COMMON),
+        "means": "What any step may say beside its own fields.",
+        "source": "this project",
+        "field_meanings": dict(COMMON),
+    }
+    return [
+        {
+            "op": op,
+            "fields": " ".join([*spec.required, *(f"[{name}]" for name in spec.optional)]),
+            "means": spec.means,
+            "source": spec.source,
+            "field_meanings": {
+                name: f"{one.means} ({one.kind.expected})" for name, one in spec.told.items()
+            },
+        }
+        for op, spec in OPS.items()
+    ] + [every]
+
+
+def faults() -> Rows:
+    """Every kind of fault that a timed scenario may have, with how often random ones have it."""
+    from sim.faults import FAULTS
+    from sim.faults.fault import meaning_of
+
+    return _rows(
+        FAULTS.values(),
+        fault="kind",
+        means=meaning_of,
+        weight=lambda kind: kind.weight or 0.0,
+        source="source",
+    )
+
+
+def columns() -> Rows:
+    """Every column of the tables of a sweep, those of a group side by side."""
+    from sim.sweeps.columns import columns as told
+
+    found = list(told())
+    groups = list(dict.fromkeys((column.table, column.group) for column in found))
+    return _rows(
+        sorted(found, key=lambda one: groups.index((one.table, one.group))),
+        table="table",
+        group="group",
+        column="name",
+        type="kind",
+        unit="unit",
+        means="means",
+        source="source",
+    )
+
+
+def limits() -> Rows:
+    """Every limit of a number or a text in files and options, with its reason."""
+    return _rows(
+        LIMITS,
+        **{
+            "limit": "name",
+            "from": lambda one: f"{one.least:,}",
+            "to": lambda one: f"{one.most:,}",
+        },
+        unit="unit",
+        why="why",
+    )
+
+
 TABLES: dict[str, Callable[[], Rows]] = {
     "rules": rules,
     "presets": presets,
     "invariants": invariants,
     "reached": reached,
-    "mixes": references.mixes,
-    "ops": references.ops,
-    "faults": references.faults,
-    "columns": references.columns,
-    "limits": references.limits,
+    "mixes": mixes,
+    "ops": ops,
+    "faults": faults,
+    "columns": columns,
+    "limits": limits,
 }
 """What `replog list` can show without looking at any file."""
 
@@ -114,7 +238,6 @@ def scenarios(folder: Path) -> Rows:
     """
     from sim.files.document import clipped
     from sim.files.reading import read_document
-    from sim.limits import TITLE
 
     rows = []
     for path in scenario_files(folder):
@@ -163,13 +286,27 @@ FILE_TABLES: dict[str, Callable[[Path], Rows]] = {"scenarios": scenarios, "topic
 """What `replog list` reads from files."""
 
 
-def capabilities() -> list[tuple[str, bool, str]]:
-    """What this machine can do: (name, ready, version or advice)."""
+class Capability(NamedTuple):
+    """Something that this machine can do, or not.
+
+    Attributes:
+        name: What it is.
+        ready: Whether all is there for it.
+        detail: Its version, or what to install.
+    """
+
+    name: str
+    ready: bool
+    detail: str
+
+
+def capabilities() -> list[Capability]:
+    """What this machine can do."""
     from sim.timed_run import COMPILED
 
     found = [
-        ("Python", sys.version_info >= (3, 11), platform.python_version()),
-        ("simulator", True, "compiled" if COMPILED else "pure Python"),
+        Capability("Python", True, platform.python_version()),
+        Capability("simulator", True, "compiled" if COMPILED else "pure Python"),
     ]
     for name, modules, extra in (
         ("sweeps on processes", ("pyarrow",), "report"),
@@ -179,16 +316,16 @@ def capabilities() -> list[tuple[str, bool, str]]:
     ):
         missing = [module for module in modules if find_spec(module) is None]
         advice = install(extra) if missing else "installed"
-        found.append((name, not missing, advice))
+        found.append(Capability(name, not missing, advice))
     if all(find_spec(module) for module in ("pyspark", "pyarrow")):
         from sim.sweeps.engines.session import find_java
 
         try:
-            found.append(("Java", True, str(find_java())))
+            found.append(Capability("Java", True, str(find_java())))
         except BadInput as error:
-            found.append(("Java", False, str(error)))
+            found.append(Capability("Java", False, str(error)))
     for module in in_use().modules:
         values = [f"{one.rule}={one.name}" for one in registered_by(module)]
         values += [f"invariant {name}" for name in invariants_by(module)]
-        found.append((f"plugin {module}", True, ", ".join(values)))
+        found.append(Capability(f"plugin {module}", True, ", ".join(values)))
     return found

@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from sim.cli.arguments import (
-    Command,
-    GivenRules,
-    Json,
-    plugin_arguments,
-    rule_values,
-    shipped,
-)
-from sim.cli.output import EXIT_FAILED, print_json, print_table, tell
-from sim.cli.signatures import Argument
+from sim.cli.arguments import Argument, GivenRules, Json, plugin_arguments, rule_values, shipped
+from sim.cli.output import EXIT_FAILED, print_answer, print_table, tell
 from sim.foreign import shell
 from sim.foreign.lines import one_line
 
@@ -46,24 +40,15 @@ def clean(
     from sim.logfile.answer import answer_to
     from sim.logfile.file import load_log_file
 
-    rules = rule_values(rule)
-    loaded = load_log_file(logfile, rules=rules)
-    explained = _explained(loaded, logfile, explain)
-    answer = answer_to(loaded)
-    differences = _differences(logfile, rules) if check else []
-    if as_json:
-        if explained is not None:
-            answer["explanation"] = [
-                {"offset": one.offset, "kind": one.kind, "fate": one.fate, "sentence": one.sentence}
-                for one in explained
-            ]
-        print_json(answer | ({"differences": differences} if check else {}))
-    elif explained is not None:
-        for one in explained:
-            tell(one.sentence)
-    else:
-        _show_steps(loaded, answer)
-    return _end(differences, check, as_json, _command("clean", logfile, rule))
+    loaded = load_log_file(logfile, rules=rule_values(rule))
+    explained = [] if explain is None else _explained(loaded, logfile, explain)
+    document = answer_to(loaded)
+    show = partial(_show_steps, loaded, document)
+    if explain is not None:
+        told = ("offset", "kind", "fate", "sentence")
+        rows = [{name: getattr(one, name) for name in told} for one in explained]
+        document, show = document | {"explanation": rows}, partial(_show_explained, explained)
+    return _tell("clean", logfile, rule, document, show, check=check, as_json=as_json)
 
 
 def eligible(
@@ -74,50 +59,59 @@ def eligible(
     from sim.logfile.eligible_file import load_eligible_file
     from sim.logfile.schedule import answer_about
 
-    rules = rule_values(rule)
-    file = load_eligible_file(logfile, rules=rules)
-    answer = answer_about(file)
-    differences = _differences(logfile, rules) if check else []
-    if as_json:
-        print_json(answer | ({"differences": differences} if check else {}))
-    else:
+    file = load_eligible_file(logfile, rules=rule_values(rule))
+    document = answer_about(file)
+
+    def show() -> None:
         _show_selection(select_log(file))
-        if "schedule" in answer:
-            _show_schedule(answer["schedule"], logfile)
-    return _end(differences, check, as_json, _command("eligible", logfile, rule))
+        if "schedule" in document:
+            _show_schedule(document["schedule"], logfile)
+
+    return _tell("eligible", logfile, rule, document, show, check=check, as_json=as_json)
 
 
-def _explained(loaded: LogFile, file: Path, key: str | None) -> list[Explanation] | None:
+def _explained(loaded: LogFile, file: Path, key: str) -> list[Explanation]:
     from sim.errors import BadInput
     from sim.logfile.explain import explain_key
 
-    if key is None:
-        return None
     try:
         return explain_key(loaded, key)
     except BadInput as error:
         raise BadInput(f"{file}: {error}") from None
 
 
-def _differences(file: Path, rules: dict[str, str]) -> list[str]:
+def _tell(
+    name: str,
+    file: Path,
+    rule: list[str] | None,
+    document: dict[str, Any],
+    show: Callable[[], None],
+    *,
+    check: bool,
+    as_json: bool,
+) -> int:
+    """Prints what there is to tell, and with `check` where it is not what the file expects."""
+    if not check:
+        return print_answer(as_json, document, show)
     from sim.logfile.expect import checked
 
-    return list(checked(file, rules=rules).differences)
+    differences = list(checked(file, rules=rule_values(rule)).differences)
+    status = EXIT_FAILED if differences else 0
+    if as_json:
+        return print_answer(as_json, document | {"differences": differences}, show, status=status)
+    show()
+    for line in differences:
+        tell(f"not as expected: {line}")
+    print("expectation NOT met" if differences else "expectation met")
+    if differences:
+        options = [*(f"--rule={text}" for text in rule or []), *plugin_arguments()]
+        print(f"reproduce: replog {name} {shell.command([file, *options])} --check")
+    return status
 
 
-def _command(name: str, file: Path, rule: list[str] | None) -> str:
-    options = [*(f"--rule={text}" for text in rule or []), *plugin_arguments()]
-    return f"replog {name} {shell.command([file, *options])} --check"
-
-
-def _end(differences: list[str], check: bool, as_json: bool, command: str) -> int:
-    if check and not as_json:
-        for line in differences:
-            tell(f"not as expected: {line}")
-        print("expectation NOT met" if differences else "expectation met")
-        if differences:
-            print(f"reproduce: {command}")
-    return EXIT_FAILED if differences else 0
+def _show_explained(explained: Iterable[Explanation]) -> None:
+    for one in explained:
+        tell(one.sentence)
 
 
 def _show_steps(file: LogFile, answer: dict[str, Any]) -> None:
@@ -186,9 +180,3 @@ def _show_schedule(schedule: dict[str, Any], file: Path) -> None:
             + (waits if one["waiting_ms"] else "")
         )
     print(f"all logs: {len(rounds)} rounds, {schedule['io_bytes']} bytes read and written")
-
-
-COMMANDS = {
-    "clean": Command(clean, is_one_run=True),
-    "eligible": Command(eligible, is_one_run=True),
-}

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Annotated
 
 from sim.cli.arguments import (
-    Command,
+    Argument,
     GivenRules,
     Json,
     Output,
@@ -15,7 +15,6 @@ from sim.cli.arguments import (
     shipped,
 )
 from sim.cli.output import print_json, print_table, tell
-from sim.cli.signatures import Argument
 from sim.errors import BadInput
 from sim.foreign import shell
 
@@ -96,6 +95,3 @@ def _command(paths: list[Path], vary: str, output: Path, **repeated: object) -> 
         values: list[object] = given if isinstance(given, list) else []
         words += [word for value in values for word in (f"--{name}", str(value))]
     return f"replog matrix {shell.command([*words, *plugin_arguments(), '-o', output])}"
-
-
-COMMANDS = {"matrix": Command(matrix, is_one_run=True)}

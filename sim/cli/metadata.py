@@ -5,10 +5,8 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Annotated
 
-from sim.cli.arguments import Command, Json
-from sim.cli.output import print_json, print_table
-from sim.cli.signatures import Argument
-from sim.cli.values import Number
+from sim.cli.arguments import Argument, Json, Number
+from sim.cli.output import print_answer, print_table
 from sim.limits import BATCH_RECORDS, COUNT, INT_SETTING, KEYS, LOAD, SEED, SENDS
 
 Several = Annotated[int, Argument(Number(1, limit=COUNT), "N")]
@@ -47,23 +45,18 @@ def traffic(
         receivers=receivers,
         batch_records=batch_records,
     )
-    if as_json:
-        print_json([asdict(one) for one in found])
-        return 0
-    print_table(
-        [
-            {
-                "design": one.design,
-                "record": f"{one.record}, {one.record_bytes} B",
-                "records": f"{one.records:,}",
-                "to each": _bytes(one.per_replica),
-                "to all": _bytes(one.to_all),
-                "to all, with headers": _bytes(one.framed_to_all),
-            }
-            for one in found
-        ]
-    )
-    return 0
+    rows = [
+        {
+            "design": one.design,
+            "record": f"{one.record}, {one.record_bytes} B",
+            "records": f"{one.records:,}",
+            "to each": _bytes(one.per_replica),
+            "to all": _bytes(one.to_all),
+            "to all, with headers": _bytes(one.framed_to_all),
+        }
+        for one in found
+    ]
+    return print_answer(as_json, list(map(asdict, found)), lambda: print_table(rows))
 
 
 def catchup(
@@ -99,32 +92,21 @@ def catchup(
         load_us_per_record=load_us,
         seed=seed,
     )
-    if as_json:
-        print_json([asdict(one) for one in found])
-        return 0
-    print_table(
-        [
-            {
-                "policy": one.policy,
-                "bytes sent": f"{one.bytes_sent:,}",
-                "answers": one.fetches,
-                "caught up after": f"{one.caught_up_ms:,} ms",
-                "records loaded": f"{one.snapshot_records + one.log_records:,}",
-                "of a snapshot": f"{one.snapshot_records:,}",
-                "loaded in": f"{one.load_ms:,} ms",
-            }
-            for one in found
-        ]
-    )
-    return 0
+    rows = [
+        {
+            "policy": one.policy,
+            "bytes sent": f"{one.bytes_sent:,}",
+            "answers": one.fetches,
+            "caught up after": f"{one.caught_up_ms:,} ms",
+            "records loaded": f"{one.snapshot_records + one.log_records:,}",
+            "of a snapshot": f"{one.snapshot_records:,}",
+            "loaded in": f"{one.load_ms:,} ms",
+        }
+        for one in found
+    ]
+    return print_answer(as_json, list(map(asdict, found)), lambda: print_table(rows))
 
 
 def _bytes(count: int) -> str:
     mebibytes = count / 2**20
     return f"{count:,} B" + (f" = {mebibytes:,.2f} MiB" if mebibytes >= 0.01 else "")
-
-
-COMMANDS = {
-    "traffic": Command(traffic, is_one_run=True, has_bounds=False, has_plugins=False),
-    "catchup": Command(catchup, is_one_run=True, has_plugins=False),
-}

@@ -6,9 +6,8 @@ import os
 from pathlib import Path
 from typing import Annotated, NamedTuple
 
-from sim.cli.arguments import Command, Output
+from sim.cli.arguments import Argument, Output
 from sim.cli.output import tell
-from sim.cli.signatures import Argument
 from sim.errors import BadInput, did_you_mean
 from sim.foreign import shell
 
@@ -83,6 +82,3 @@ def _modeline(output: Path) -> str:
     beside = place.is_relative_to(schema.parents[1])
     named = os.path.relpath(schema, place.parent) if beside else str(schema)
     return f"# yaml-language-server: $schema={named}"
-
-
-COMMANDS = {"new": Command(new, has_bounds=False, has_plugins=False)}

@@ -6,7 +6,7 @@ import io
 import os
 import sys
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TextIO
 
 from sim.cli.streams import beneath
@@ -14,6 +14,9 @@ from sim.foreign.lines import one_line
 
 if TYPE_CHECKING:
     from rich.console import Console, JustifyMethod
+
+    from sim.api.texts import Explanation
+    from sim.check import Violation
 
 EXIT_FAILED = 1
 EXIT_BAD_INPUT = 2
@@ -41,6 +44,22 @@ def complain(text: str) -> None:
 def tell(text: str, file: TextIO | None = None) -> None:
     """Print one line, whatever names are in it."""
     print(one_line(text), file=file or sys.stdout)
+
+
+def beside(as_json: bool) -> TextIO:
+    """Where what is no part of the result goes: with JSON on stdout, to stderr."""
+    return sys.stderr if as_json else sys.stdout
+
+
+def print_answer(
+    as_json: bool, document: object, show: Callable[[], object], *, status: int = 0
+) -> int:
+    """Print a result, as one document or by `show`; the status, which the command ends with."""
+    if as_json:
+        print_json(document)
+    else:
+        show()
+    return status
 
 
 def print_json(value: object) -> None:
@@ -186,8 +205,27 @@ def print_counters(counters: Mapping[str, int]) -> None:
     print("  " + (", ".join(shown) or "nothing happened"))
 
 
-def print_violations(violations: Iterable[Any], *, unit: str) -> None:
+def print_violations(violations: Iterable[Violation], *, unit: str) -> None:
     """One sentence each; `unit` is what their `at` counts: `step` or `ms`."""
     for violation in violations:
         when = f"step {violation.at}" if unit == "step" else f"{violation.at} ms"
         tell(f"  {violation.invariant} ({when}): {violation.sentence}")
+
+
+def print_explanation(
+    explanation: Explanation, violations: Iterable[Violation], *, unit: str
+) -> None:
+    """Its lines, under a heading that names what else was violated."""
+    about, times = explanation.about, "ms" if unit == "ms" else "steps"
+    others = [name for name in dict.fromkeys(v.invariant for v in violations) if name != about]
+    more = f"; --explain NAME tells of {', '.join(others)}" if others else ""
+    print(f"  why {about} was violated (times in {times}, newest first){more}:")
+    for line in explanation:
+        print(f"  {line}")
+
+
+def explanation_in_json(explanation: Explanation | None) -> dict[str, Any]:
+    """The keys of a JSON document: `explanation`, the lines, and the same as data beside it."""
+    if explanation is None:
+        return {"explanation": [], "explained": None}
+    return {"explanation": list(explanation), "explained": explanation.as_json()}

@@ -7,10 +7,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from sim.cli.arguments import Command, Json
-from sim.cli.output import print_json, print_table, progress_console, tell
-from sim.cli.signatures import Argument
-from sim.cli.values import Number
+from sim.cli.arguments import Argument, Json, Number
+from sim.cli.output import print_answer, print_table, progress_console, tell
 from sim.errors import BadInput, did_you_mean
 from sim.foreign import shell
 from sim.foreign.documents import json_text
@@ -18,7 +16,6 @@ from sim.limits import SEED as SEEDS
 
 if TYPE_CHECKING:
     from sim.studies.phases.question import Found
-    from sim.sweeps.runs_progress import Reporter
 
 CASES = 100
 SEED = 5_280
@@ -64,22 +61,21 @@ def phases(
     with show_progress(progress_console(), total=total) as report:
         for question in asked:
             before = sum(cases * len(one.question.points) for one in found)
-            told = partial(_report, report, before)
+
+            def told(done: int, before: int = before) -> None:
+                report(before + done)
+
             found.append(measure(question, cases=cases, seed=seed, report=told))
             if out is not None:  # after each, so that Ctrl-C keeps what is finished
                 _write(out, found, command=command)
-    if as_json:
-        print_json(page.as_document(found))
-        return 0
-    for one in found:
-        _show(one)
-    if out is not None:
-        tell(str(out / PAGE))
-    return 0
 
+    def show() -> None:
+        for one in found:
+            _show(one)
+        if out is not None:
+            tell(str(out / PAGE))
 
-def _report(report: Reporter, before: int, done: int) -> None:
-    report(before + done)
+    return print_answer(as_json, page.as_document(found), show)
 
 
 def _write(out: Path, found: Sequence[Found], *, command: str) -> None:
@@ -109,6 +105,3 @@ def _show(found: Found) -> None:
             found.table(panel, question.rows.title, partial(share_in_words, cases=found.cases))
         )
         print()
-
-
-COMMANDS = {"phases": Command(phases, has_bounds=False, has_plugins=False)}

@@ -10,27 +10,28 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from sim.cli.arguments import (
-    Command,
+    Argument,
+    Explain,
     FailuresIn,
     Folder,
     GivenRules,
     Json,
+    Number,
     SeedOf,
     TraceOut,
     shipped,
 )
-from sim.cli.explaining import Explain, in_json, print_explanation
 from sim.cli.opening import run_at
 from sim.cli.output import (
     EXIT_FAILED,
     EXIT_INCONCLUSIVE,
+    explanation_in_json,
     print_counters,
+    print_explanation,
     print_json,
     print_violations,
     tell,
 )
-from sim.cli.signatures import Argument
-from sim.cli.values import Number
 from sim.errors import BadInput
 from sim.foreign import shell
 from sim.limits import RUN
@@ -169,7 +170,7 @@ def _tell(
     if wanted.as_json:
         if wanted.failures is not None:
             document["failure"] = None if saved is None else str(saved)
-        print_json(document if wanted.explain is None else document | in_json(reasons))
+        print_json(document if wanted.explain is None else document | explanation_in_json(reasons))
         return
     for line in head:
         tell(line)
@@ -218,9 +219,3 @@ def _with_since(found: Recorded) -> dict[str, Any]:
 
 def _verdict(found: Recorded) -> str:
     return found.verdict + (f" ({found.reason})" if found.reason else "")
-
-
-COMMANDS = {
-    "run": Command(run, is_one_run=True),
-    "replay": Command(replay, is_one_run=True),
-}

@@ -2,20 +2,12 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from sim.cli.arguments import (
-    Command,
-    Json,
-    Output,
-    RunOf,
-    Seconds,
-    plugin_arguments,
-)
-from sim.cli.output import EXIT_INTERRUPTED, StatusLine, complain, print_json, tell
-from sim.cli.signatures import Argument
-from sim.cli.values import Number
+from sim.cli.arguments import Argument, Json, Number, Output, RunOf, Seconds, plugin_arguments
+from sim.cli.output import EXIT_INTERRUPTED, StatusLine, complain, print_answer, tell
 from sim.errors import BadInput
 from sim.foreign import shell
 from sim.limits import RUN
@@ -80,11 +72,8 @@ def shrink(
     near = case.near_miss() if found.complete else None
     shown = _Shown(case, found, near, out)
     shown.write()
-    if as_json:
-        print_json(shown.document())
-    else:
-        shown.tell(within)
-    return EXIT_INTERRUPTED if found.interrupted else 0
+    status = EXIT_INTERRUPTED if found.interrupted else 0
+    return print_answer(as_json, shown.document(), partial(shown.tell, within), status=status)
 
 
 def _checked_output(output: Path, file: Path) -> Path:
@@ -179,6 +168,3 @@ class _Shown:
                 "output": None if self.near_out is None else str(self.near_out),
             },
         }
-
-
-COMMANDS = {"shrink": Command(shrink)}

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, TextIO
+from typing import TYPE_CHECKING, Annotated
 
-from sim.cli.arguments import Command, FailuresIn, Json
-from sim.cli.github import add_to_job_summary, on_github
+from sim.cli.arguments import Argument, FailuresIn, Json, Number
+from sim.cli.github import hand_over
 from sim.cli.output import EXIT_INTERRUPTED, StatusLine, complain, print_json, tell
-from sim.cli.signatures import Argument
-from sim.cli.streams import beneath
-from sim.cli.values import Number
 from sim.errors import BadInput
 from sim.foreign.lines import one_line
 from sim.limits import JOBS
@@ -68,11 +64,18 @@ def suite(
         github: Print annotations of GitHub Actions; on by itself where GITHUB_ACTIONS is true.
     """
     from sim.files.atomic import check_writable
-    from sim.suite import collect, exit_code, run_suite
+    from sim.files.shipped import shipped_folder
+    from sim.suite import collect, exit_code
+    from sim.suite.github import error_commands
+    from sim.suite.junit import write_junit
     from sim.suite.last_failed import remember
+    from sim.suite.markdown import page
     from sim.suite.selecting import select
 
-    found = collect(_all_of(paths, shipped=shipped), skip=skip or ())
+    if not (paths or shipped):
+        text = "nothing to run: give files or folders, or --shipped"
+        raise BadInput(f"{text}; see replog suite --help")
+    found = collect([*paths, *([shipped_folder()] if shipped else [])], skip=skip or ())
     for option, path in (("--junit", junit), ("--markdown", markdown)):
         if path is not None:
             check_writable(path, what=f"{option} {path}", read=found.files)
@@ -80,46 +83,59 @@ def suite(
     if last_failed:
         chosen = _last_failed(chosen)
     began, started = datetime.now(UTC), time.perf_counter()
-    results: list[CaseResult] = []
-    interrupted = False
-    progress = _Progress(len(chosen.files), show_rows=not as_json)
-    try:
-        with closing(run_suite(chosen, jobs=jobs)) as running:
-            for result in running:
-                results.append(result)
-                progress.show(result)
-                if stop_at_first and not result.expectation_met:
-                    break
-    except KeyboardInterrupt:
-        interrupted = True
-    progress.wipe()
-    problem = remember(results)
-    if problem is not None:
-        complain(problem)
+    results, interrupted = _run(chosen, jobs, stop_at_first=stop_at_first, show_rows=not as_json)
+    complain(remember(results))
     notes = [*map(one_line, _same_ids(results)), *_not_run(found, chosen, len(results))]
-    seconds = time.perf_counter() - started
     red = sum(not result.expectation_met for result in results)
+    seconds = time.perf_counter() - started
     summary = f"{len(results) - red} as expected, {red} not; {seconds:.1f} s"
     saved = {} if failures is None else _save(results, failures)
-    _tell(results, notes, summary, saved, as_json=as_json)
-    _hand_over(results, notes, summary, began=began, junit=junit, markdown=markdown)
-    if github or on_github():
-        _annotate(results, file=sys.stderr if as_json else sys.stdout)
+    if as_json:
+        rows = [{"path": str(result.path), **result.as_json()} for result in results]
+        print_json([row | _failure_in_json(saved, Path(row["path"])) for row in rows])
+        complain("\n".join(notes))
+    else:
+        _show_failures(results, saved)
+        print(*notes, summary, sep="\n")
+    if junit is not None:
+        write_junit(junit, results, started=began)
+    written = page(results, notes, summary)
+    if markdown is not None:
+        with markdown.open("a", encoding="utf-8", errors="backslashreplace") as added:
+            added.write(written)
+    hand_over(written, error_commands(results), asked=github, as_json=as_json)
     if interrupted:
         complain("interrupted")
         return EXIT_INTERRUPTED
     return exit_code(results)
 
 
-def _all_of(paths: list[Path], *, shipped: bool) -> list[Path]:
-    """The paths, and the folder of what is shipped, if that is asked for."""
-    from sim.files.shipped import shipped_folder
+def _run(
+    chosen: Collected, jobs: int, *, stop_at_first: bool, show_rows: bool
+) -> tuple[list[CaseResult], bool]:
+    """The results, each told as it comes, and whether Ctrl-C came before the last."""
+    from sim.suite import run_suite
 
-    found = [*paths, shipped_folder()] if shipped else paths
-    if not found:
-        text = "nothing to run: give files or folders, or --shipped"
-        raise BadInput(f"{text}; see replog suite --help")
-    return found
+    results: list[CaseResult] = []
+    red = 0
+    line = StatusLine()
+    try:
+        with closing(run_suite(chosen, jobs=jobs)) as running:
+            for result in running:
+                results.append(result)
+                red += not result.expectation_met
+                if show_rows:
+                    line.wipe()
+                    _show_row(result)
+                told = f"{len(results)} of {len(chosen.files)}, {red} not as expected"
+                line.show(told, at_once=show_rows)
+                if stop_at_first and red:
+                    break
+    except KeyboardInterrupt:
+        return results, True
+    finally:
+        line.wipe()
+    return results, False
 
 
 def _last_failed(found: Collected) -> Collected:
@@ -134,32 +150,12 @@ def _last_failed(found: Collected) -> Collected:
     return found._replace(files=tuple(files))
 
 
-class _Progress:
-    """A row for each result, and below, if stderr is a terminal, how far the suite is."""
-
-    def __init__(self, total: int, *, show_rows: bool) -> None:
-        self._total = total
-        self._show_rows = show_rows
-        self._line = StatusLine()
-        self._done = self._failures = 0
-
-    def show(self, result: CaseResult) -> None:
-        """Print its row, and draw the line below anew."""
-        self._done += 1
-        self._failures += not result.expectation_met
-        if self._show_rows:
-            self.wipe()
-            mark = "ok  " if result.expectation_met else "FAIL"
-            print(one_line(f"{mark} {result.path}  {result.wall_ms} ms"), flush=True)
-            if result.expectation_met:  # those of a failure are told with it
-                for line in result.notes:
-                    tell(f"     note: {line}")
-        told = f"{self._done} of {self._total}, {self._failures} not as expected"
-        self._line.show(told, at_once=self._show_rows)
-
-    def wipe(self) -> None:
-        """Take the line away."""
-        self._line.wipe()
+def _show_row(result: CaseResult) -> None:
+    """Its row; the notes of a failure are told with it."""
+    mark = "ok  " if result.expectation_met else "FAIL"
+    print(one_line(f"{mark} {result.path}  {result.wall_ms} ms"), flush=True)
+    for note in result.notes if result.expectation_met else ():
+        tell(f"     note: {note}")
 
 
 def _same_ids(results: Iterable[CaseResult]) -> Iterator[str]:
@@ -190,11 +186,15 @@ def _not_run(found: Collected, chosen: Collected, done: int) -> Iterator[str]:
 
 def _save(results: Iterable[CaseResult], folder: Path) -> Mapping[Path, Path]:
     """Write a folder for each failure; which one each file has."""
-    from sim.cli.failures import FOLDERS_MAX, save_results
+    from sim.api.saving import save_result
+    from sim.cli.failures import FOLDERS_MAX
 
     saved: dict[Path, Path] = {}
     try:
-        saved.update(save_results(results, folder))
+        for result in results:
+            made = save_result(result, folder) if len(saved) < FOLDERS_MAX else None
+            if made is not None:
+                saved[result.path] = made
     except BadInput as error:
         complain(f"--failures {folder}: {error}")
     if len(saved) == FOLDERS_MAX:
@@ -202,63 +202,20 @@ def _save(results: Iterable[CaseResult], folder: Path) -> Mapping[Path, Path]:
     return saved
 
 
-def _tell(
-    results: Sequence[CaseResult],
-    notes: Sequence[str],
-    summary: str,
-    saved: Mapping[Path, Path],
-    *,
-    as_json: bool,
-) -> None:
-    """Print the failures, at last, where people look; or all results as JSON."""
+def _failure_in_json(saved: Mapping[Path, Path], path: Path) -> dict[str, str]:
+    return {"failure": str(saved[path])} if path in saved else {}
+
+
+def _show_failures(results: Sequence[CaseResult], saved: Mapping[Path, Path]) -> None:
+    """Tell of the failures at last, where people look."""
     from sim.suite.failure import failure_lines
 
-    if as_json:
-        rows = [{"path": str(result.path), **result.as_json()} for result in results]
-        for row in rows:
-            if Path(row["path"]) in saved:
-                row["failure"] = str(saved[Path(row["path"])])
-        print_json(rows)
-        complain("\n".join(notes))
-        return
-    for result in results:
-        if not result.expectation_met:
-            title = f": {result.title}" if result.title else ""
-            print(f"\n{one_line(f'{result.path}{title}')}")
-            print(*(f"  {line}" for line in failure_lines(result)), sep="\n")
-            if result.path in saved:
-                tell(f"  failure: {saved[result.path]}")
-    if not all(result.expectation_met for result in results):
+    failed = [result for result in results if not result.expectation_met]
+    for result in failed:
+        title = f": {result.title}" if result.title else ""
+        print(f"\n{one_line(f'{result.path}{title}')}")
+        print(*(f"  {line}" for line in failure_lines(result)), sep="\n")
+        if result.path in saved:
+            tell(f"  failure: {saved[result.path]}")
+    if failed:
         print()
-    print(*notes, summary, sep="\n")
-
-
-def _hand_over(
-    results: Sequence[CaseResult],
-    notes: Sequence[str],
-    summary: str,
-    *,
-    began: datetime,
-    junit: Path | None,
-    markdown: Path | None,
-) -> None:
-    """Write what others show."""
-    from sim.suite.junit import write_junit
-    from sim.suite.markdown import page
-
-    if junit is not None:
-        write_junit(junit, results, started=began)
-    if markdown is not None:
-        with markdown.open("a", encoding="utf-8", errors="backslashreplace") as added:
-            added.write(page(results, notes, summary))
-    add_to_job_summary(page(results, notes, summary))
-
-
-def _annotate(results: Sequence[CaseResult], file: TextIO) -> None:
-    from sim.suite.github import error_commands
-
-    for line in error_commands(results):
-        print(line, file=beneath(file))
-
-
-COMMANDS = {"suite": Command(suite)}

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from sim.cli.arguments import (
-    Command,
+    Argument,
     FailuresIn,
     Folder,
     Json,
+    Number,
     place,
     plugin_arguments,
     shipped,
@@ -21,14 +21,14 @@ from sim.cli.gates import (
     STATUS,
     GateOptions,
     check_gates,
-    check_markdown,
     gates_from,
-    hand_over,
+    hand_over_verdict,
     show_verdict,
     verdict_of,
     worst,
 )
 from sim.cli.output import (
+    beside,
     complain,
     print_json,
     print_json_text,
@@ -36,8 +36,6 @@ from sim.cli.output import (
     progress_console,
     tell,
 )
-from sim.cli.signatures import Argument
-from sim.cli.values import Number
 from sim.errors import BadInput
 from sim.foreign import shell
 from sim.limits import CASES, PARTITIONS, SEED
@@ -104,7 +102,6 @@ def sweep(
     gates = gates_from(options)
     if gates is not None:
         check_gates(gates, loaded, out=require_here(out, what="a gate"))
-        check_markdown(options.markdown)
     if failures is not None:
         require_here(out, what="--failures")
     result = run_sweep(
@@ -126,14 +123,11 @@ def sweep(
         verdict = verdict_of(Path(result.out), gates)
     _show_sweep(result, verdict, as_json=as_json)
     if verdict is not None:
-        file = sys.stderr if as_json else sys.stdout
-        hand_over(verdict, options, file=file)
+        hand_over_verdict(verdict, options, as_json=as_json)
     if failures is not None:
         from sim.cli.failures import save_causes, tell_saved
 
-        tell_saved(
-            save_causes(Path(result.out), failures), file=sys.stderr if as_json else sys.stdout
-        )
+        tell_saved(save_causes(Path(result.out), failures), file=beside(as_json))
     if result.reproduce is not None:
         here = result.out if isinstance(result.out, Path) else "DIR"
         words = [here, result.reproduce, *plugin_arguments()]
@@ -244,9 +238,3 @@ def report(
         tell(sentence)
     tell(f"report: {page}")
     return 0
-
-
-COMMANDS = {
-    "sweep": Command(sweep, has_bounds=False),
-    "report": Command(report, has_bounds=False),
-}

@@ -6,10 +6,8 @@ import sys
 from pathlib import Path
 from typing import Annotated
 
-from sim.cli.arguments import Command, GivenRules, Json, rule_values
-from sim.cli.output import EXIT_INCONCLUSIVE, print_json, print_table
-from sim.cli.signatures import Argument
-from sim.cli.values import Number
+from sim.cli.arguments import Argument, GivenRules, Json, Number, rule_values
+from sim.cli.output import EXIT_INCONCLUSIVE, print_answer, print_table
 from sim.limits import CHANGES
 
 
@@ -40,25 +38,17 @@ def trace_replay(
         rows.append(replayed)
         print(f"{replayed.strategy}: {replayed.seconds:.1f} s", file=sys.stderr)
     status = EXIT_INCONCLUSIVE if any(row.verdict == "inconclusive" for row in rows) else 0
-    if as_json:
-        print_json([asdict(row) for row in rows])
-        return status
-    print_table(
-        [
-            {
-                "strategy": row.strategy,
-                "records in": f"{row.records_in:,}",
-                "records kept": f"{row.records_kept:,}",
-                "keys": f"{row.keys:,}",
-                "winners differing": f"{row.winners_differing:,}",
-                "tombstones left": f"{row.tombstones_left:,}",
-                "verdict": row.verdict,
-                "seconds": f"{row.seconds:.1f}",
-            }
-            for row in rows
-        ]
-    )
-    return status
-
-
-COMMANDS = {"trace replay": Command(trace_replay)}
+    shown = [
+        {
+            "strategy": row.strategy,
+            "records in": f"{row.records_in:,}",
+            "records kept": f"{row.records_kept:,}",
+            "keys": f"{row.keys:,}",
+            "winners differing": f"{row.winners_differing:,}",
+            "tombstones left": f"{row.tombstones_left:,}",
+            "verdict": row.verdict,
+            "seconds": f"{row.seconds:.1f}",
+        }
+        for row in rows
+    ]
+    return print_answer(as_json, list(map(asdict, rows)), lambda: print_table(shown), status=status)

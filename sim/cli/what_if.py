@@ -7,19 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from sim.bounds import Inconclusive
-from sim.cli.arguments import (
-    Command,
-    GivenRules,
-    Json,
-    RunOf,
-    Seconds,
-    SeedOf,
-)
-from sim.cli.explaining import in_json, print_explanation
+from sim.cli.arguments import Argument, GivenRules, Json, Number, RunOf, Seconds, SeedOf
 from sim.cli.opening import run_at
-from sim.cli.output import print_json, tell
-from sim.cli.signatures import Argument
-from sim.cli.values import Number
+from sim.cli.output import explanation_in_json, print_explanation, print_json, tell
 from sim.errors import BadInput
 from sim.limits import TRIES
 
@@ -66,7 +56,7 @@ def explain(
     if not wanted and not found.violations:
         raise BadInput(f"{file}: nothing is violated, so there is nothing to explain")
     violation, explanation = run.violation(wanted or None), run.explain(wanted or None)
-    document: dict[str, Any] = {"id": found.id, **in_json(explanation)}
+    document: dict[str, Any] = {"id": found.id, **explanation_in_json(explanation)}
     if not as_json:
         tell(found.id)
         print_explanation(explanation, found.seen, unit=found.unit)
@@ -187,6 +177,3 @@ def _by_rule(changes: Iterable[str]) -> Iterator[str]:
         values.setdefault(rule, []).extend([value] if colon else [])
     for rule, named in values.items():
         yield f"{rule}: {', '.join(named)}" if named else rule
-
-
-COMMANDS = {"explain": Command(explain)}

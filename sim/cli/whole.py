@@ -5,15 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from sim.cli.arguments import Command, Json, place
-from sim.cli.output import (
-    EXIT_FAILED,
-    EXIT_INCONCLUSIVE,
-    complain,
-    print_json,
-    tell,
-)
-from sim.cli.signatures import Argument
+from sim.cli.arguments import Argument, Json, place
+from sim.cli.output import EXIT_FAILED, EXIT_INCONCLUSIVE, complain, print_answer, tell
 from sim.errors import BadInput
 
 if TYPE_CHECKING:
@@ -36,17 +29,23 @@ def check(folder: Annotated[Path | str, Argument(place, "DIR")], *, as_json: Jso
     state = state_of(out, thorough=True)
     if not has_table(out):
         return _nothing_to_check(out, finished=state.finished)
-    if as_json:
-        print_json(_document(folder, state))
-    else:
+    whole = state.finished and not state.damage
+    document = {
+        "folder": str(folder),
+        "whole": whole,
+        "finished": state.finished,
+        "runs": state.shape.runs,
+        "runs_there": state.runs_there,
+        "blocks": len(state.blocks),
+        "damage": [found._asdict() for found in state.damage],
+    }
+
+    def show() -> None:
         for name, what in state.damage:
             tell(f"{folder}/{name}: {what}")
         tell(f"{folder}: {_verdict(state)}")
-    return 0 if _is_whole(state) else EXIT_FAILED
 
-
-def _is_whole(state: State) -> bool:
-    return state.finished and not state.damage
+    return print_answer(as_json, document, show, status=0 if whole else EXIT_FAILED)
 
 
 def _nothing_to_check(out: Path, *, finished: bool) -> int:
@@ -63,18 +62,3 @@ def _verdict(state: State) -> str:
     if not state.finished:
         return f"not finished, {there} are there and whole; --resume of the sweep finishes it"
     return f"whole, {there}"
-
-
-def _document(folder: Path | str, state: State) -> dict[str, object]:
-    return {
-        "folder": str(folder),
-        "whole": _is_whole(state),
-        "finished": state.finished,
-        "runs": state.shape.runs,
-        "runs_there": state.runs_there,
-        "blocks": len(state.blocks),
-        "damage": [found._asdict() for found in state.damage],
-    }
-
-
-COMMANDS = {"sweep check": Command(check, has_bounds=False, has_plugins=False)}

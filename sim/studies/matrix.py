@@ -25,7 +25,7 @@ from sim.rules.rules import RuleValue, check_value, listed, shown
 from sim.scenario.model import Scenario
 from sim.story import Story, run_story
 from sim.suite import format_of, scenario_files
-from sim.suite.running import scenario_at, story_at
+from sim.suite.running import content_at
 from sim.timed_run import conclusive, default_invariants, run_scenario
 
 AS_WRITTEN = "as written"
@@ -196,7 +196,7 @@ def make_matrix(
     grid = [[{**change, varied.rule: value} for value in varied.values] for change in changes]
     cases: dict[object, list[tuple[Path, Story | Scenario]]] = {}
     for path in _files(paths, skip):
-        case = _load(path, {**(rules or {}), varied.rule: shown(varied.values[0])})
+        case = content_at(path, {**(rules or {}), varied.rule: shown(varied.values[0])})
         cases.setdefault(_what_counts(case), []).append((path, case))
     lines = tuple(
         Line(path, case.id, case.title, _outcomes(case, grid), tuple(twin.id for _, twin in twins))
@@ -220,12 +220,6 @@ def _files(paths: Iterable[Path], skip: Sequence[str]) -> list[Path]:
     if not kept:
         raise BadInput(f"{', '.join(map(str, paths))}: no story and no timed scenario")
     return kept
-
-
-def _load(path: Path, rules: Mapping[str, str]) -> Story | Scenario:
-    return (
-        story_at(path, rules) if format_of(path) == STORY_FORMAT else scenario_at(path, None, rules)
-    )
 
 
 def _settings(case: Story | Scenario) -> Settings:

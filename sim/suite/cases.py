@@ -16,7 +16,7 @@ from sim.errors import BadInput
 from sim.files.formats import LOG_FORMAT, SCENARIO_FORMAT, STORY_FORMAT
 from sim.foreign.lines import one_line
 from sim.suite.result import BAD_INPUT, ERROR, INCONCLUSIVE, CaseResult
-from sim.suite.running import log_result, result_of, scenario_at, since, story_at
+from sim.suite.running import content_at, log_result, result_of, since
 from sim.suite.scenario_files import IN_A_SUITE, format_of, refusal
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ def load_case(path: Path) -> Case:
         return Case(path, read_and_check(path), partial(log_result, path))
     if found not in (STORY_FORMAT, SCENARIO_FORMAT):
         raise BadInput(*refusal(path, IN_A_SUITE))
-    content = story_at(path, {}) if found == STORY_FORMAT else scenario_at(path, None, {})
+    content = content_at(path)
     return Case(path, content.id, partial(_run, path, content))
 
 

@@ -32,8 +32,8 @@ def last_failed() -> frozenset[Path]:
         return frozenset()
 
 
-def remember(results: Iterable[CaseResult]) -> str | None:
-    """Note which of these failed; what was not run keeps its mark. What went wrong, or None."""
+def remember(results: Iterable[CaseResult]) -> str:
+    """Note which of these failed; what was not run keeps its mark. What went wrong, if anything."""
     known = last_failed()
     failed = set(known)
     for result in results:
@@ -43,7 +43,7 @@ def remember(results: Iterable[CaseResult]) -> str | None:
         else:
             failed.add(path)
     if failed == known:
-        return None
+        return ""
     names = sorted(str(from_here(path)) for path in failed if path.exists())
     # Escaped: the bytes of a name need not be UTF-8.
     text = json.dumps({"format": FORMAT, "failed": names}, indent=1)
@@ -53,4 +53,4 @@ def remember(results: Iterable[CaseResult]) -> str | None:
         write_whole(FILE, text)
     except OSError as error:
         return f"which files failed is not remembered for --lf: {error}"
-    return None
+    return ""

@@ -27,7 +27,6 @@ class CaseResult(NamedTuple):
             says something wrong, and `error` when the run ended in an exception.
         reason: Why it is none of the first two, else None.
         violations: Of what is judged, in order of detection.
-        not_judged: Of what was looked at as well.
         differences: Where it is not what the file expects; empty = expectation met.
         why: What became of the records that a log file's differences are about, a sentence each.
         document: What `--json` says of a story or a timed scenario; None = it has not run.
@@ -48,7 +47,6 @@ class CaseResult(NamedTuple):
     verdict: str
     reason: str | None = None
     violations: tuple[Violation, ...] = ()
-    not_judged: tuple[Violation, ...] = ()
     differences: tuple[str, ...] = ()
     why: tuple[str, ...] = ()
     document: Mapping[str, Any] | None = None

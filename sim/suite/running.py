@@ -6,44 +6,68 @@ import time
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from sim.errors import BadInput
+from sim.files.formats import STORY_FORMAT
+from sim.files.reading import read_document
+from sim.foreign.lines import one_line
 from sim.suite.result import CaseResult
 
 if TYPE_CHECKING:
+    from sim.files.document import Document
     from sim.recorded import Recorded
+    from sim.rules.spec import RuleValue
     from sim.scenario.model import Scenario
     from sim.story.format import Story
 
 
-def story_at(path: Path, rules: Mapping[str, str]) -> Story:
-    """The story in a file, under other rules where some are given. Raises BadInput."""
+def content_at(path: Path, rules: Mapping[str, str] | None = None) -> Story | Scenario:
+    """The story or the timed scenario in a file, under other rules where some are given.
+
+    Raises:
+        BadInput: It is none, or says something wrong.
+    """
+    return under(content_in(read_document(path), path), rules or {}, where="--rule")
+
+
+def content_in(document: Document, path: Path, *, seed: int | None = None) -> Story | Scenario:
+    """The story or the timed scenario in a document, whose name is that of `path` if it has none.
+
+    Raises:
+        BadInput: It says something wrong; or a story is given a seed.
+    """
     # What the other kinds of files need is most of what would have to be imported for a story.
-    from sim.rules import rules_from
-    from sim.story.format import load_story
+    if isinstance(document.data, dict) and document.data.get("format") == STORY_FORMAT:
+        from sim.story.format import story_in
 
-    story = load_story(path)
-    if rules:
-        changed = rules_from(rules, base=story.rules, where="--rule")
-        story = replace(story, rules=changed, preset=rules.get("preset", story.preset))
-    return story
-
-
-def scenario_at(path: Path, seed: int | None, rules: Mapping[str, str]) -> Scenario:
-    """The scenario in a file, with another seed and rules where they are given. Raises BadInput."""
+        if seed is not None:
+            raise BadInput(f"{document.name}: seed: a story has no randomness to seed")
+        return story_in(document, default_id=one_line(path.stem))
     from sim.check.checker import known_invariants
     from sim.check.coverage import SITUATIONS
-    from sim.rules import settings_from
-    from sim.scenario.file.load import load_scenario
+    from sim.scenario.file.load import scenario_in
 
-    scenario = load_scenario(
-        path, seed=seed, known_invariants=known_invariants(), known_reached=SITUATIONS
+    known = known_invariants()
+    return scenario_in(
+        document, path=path, seed=seed, known_invariants=known, known_reached=SITUATIONS
     )
-    if rules:
-        settings = settings_from(rules, base=scenario.settings, where="--rule")
-        preset = rules.get("preset", scenario.preset)
-        scenario = replace(scenario.with_rules(settings), preset=preset)
-    return scenario
+
+
+def under(
+    content: Story | Scenario, rules: Mapping[str, RuleValue], *, where: str
+) -> Story | Scenario:
+    """The same under other rules; `where` is what messages call them. Raises BadInput."""
+    if not rules:
+        return content
+    from sim.rules import rules_from, settings_from
+
+    told: Any = content
+    preset = rules.get("preset", told.preset)
+    if hasattr(content, "steps"):
+        return replace(told, rules=rules_from(rules, base=told.rules, where=where), preset=preset)
+    settings = settings_from(rules, base=told.settings, where=where)
+    return replace(told.with_rules(settings), preset=preset)
 
 
 def content_at(path: Path) -> Story | Scenario:
@@ -69,7 +93,6 @@ def result_of(
         verdict=run.verdict,
         reason=run.reason,
         violations=run.violations,
-        not_judged=run.not_judged,
         differences=run.differences,
         document=run.as_json(),
         is_story=run.skews is None,

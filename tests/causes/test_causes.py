@@ -9,7 +9,7 @@ import pytest
 
 from sim.causes import Causes, add_witnesses, causes_of, played, witnesses
 from sim.causes.track_record import TrackRecord
-from sim.cli.causes import COMMANDS
+from sim.cli.causes import causes as causes_command
 from sim.errors import BadInput
 from sim.explain.signature import first_signatures
 from sim.explain.since import so_since
@@ -179,14 +179,14 @@ def test_the_command_fits_a_narrow_terminal_and_its_document_has_the_same(
 ) -> None:
     asked = {"shrink": False, "stories": stories}
 
-    assert COMMANDS["causes"].run(folder, as_json=False, **asked) == 0
+    assert causes_command(folder, as_json=False, **asked) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == causes.text
     assert f"1. {LATE}" in lines
     commands = ("     replog", "   known")
     assert all(len(line) <= 100 for line in lines if not line.startswith(commands))
     assert any("not known: no story" in line for line in lines)
-    COMMANDS["causes"].run(folder, as_json=True, **asked)
+    causes_command(folder, as_json=True, **asked)
     shown = json.loads(capsys.readouterr().out)
     assert shown["failing"] == 4
     assert [one["cause"] for one in shown["causes"]] == [each.text for each in causes.causes]

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from sim.cli import GROUPS, MODULES
+from sim.cli import COMMANDS, GROUPS
 from sim.cli.completion import SHELLS
 from sim.extras import install
 from tests.cli.conftest import Replog
@@ -42,7 +42,7 @@ def test_bash_completes_commands_options_names_rules_and_files(
     (here / "out").mkdir()
 
     assert completed("replog", "sw") == ["sweep"]
-    assert set(completed("replog", "")) >= {name.partition(" ")[0] for name in MODULES}
+    assert set(completed("replog", "")) >= {name.partition(" ")[0] for name in COMMANDS}
     assert completed("replog", "trace", "") == ["replay"]
     assert completed("replog", "sweep", "--confi") == ["--confirm"]
     assert "-h" not in completed("replog", "sweep", "-")
@@ -63,7 +63,7 @@ def test_every_shell_is_told_every_command(replog: Replog, shell: str) -> None:
     answer = replog("completion", shell)
 
     assert answer.status == 0
-    told = [name for name in MODULES if name.rpartition(" ")[0] in {"", *GROUPS}]
+    told = [name for name in COMMANDS if name.rpartition(" ")[0] in {"", *GROUPS}]
     assert [name for name in told if name.rpartition(" ")[2] not in answer.out] == []
     assert answer.out.startswith("# ")
 
