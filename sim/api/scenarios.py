@@ -163,12 +163,11 @@ class Scenario:
         Raises:
             BadInput: It cannot be written, or has something that no scenario file can say.
         """
-        from sim.files.atomic import replacing
+        from sim.files.atomic import replace_text
 
         where = Path(path)
         text = self.as_file(where.parent)
-        with replacing(where) as file:
-            file.write(text.encode())
+        replace_text(where, text)
         return where
 
     def __repr__(self) -> str:

@@ -55,7 +55,7 @@ def draw(
     """
     from sim.api.runs import Run
     from sim.api.scenarios import under
-    from sim.files.atomic import check_writable, replacing
+    from sim.files.atomic import check_writable, replace_text
 
     kind = _kind(output, against=against, step=step)
     if output is not None:
@@ -82,8 +82,7 @@ def draw(
     if output is None:
         print(_strip(drawn, columns=width()))
     elif kind == ".txt":
-        with replacing(output) as file:
-            file.write(f"{_strip(drawn, columns=100)}\n".encode())
+        replace_text(output, f"{_strip(drawn, columns=100)}\n")
     else:
         drawn.save(output)
     if output is not None:

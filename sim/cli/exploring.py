@@ -104,7 +104,7 @@ def _document(plan: Plan, found: Sequence[dict[str, Any]]) -> dict[str, Any]:
 def _write(
     out: Path, plan: Plan, found: Sequence[dict[str, Any]], answers: Iterable[Answer]
 ) -> None:
-    from sim.files.atomic import replacing
+    from sim.files.atomic import replace_text
     from sim.foreign.documents import json_text
     from sim.schedules.page import as_markdown
 
@@ -116,13 +116,12 @@ def _write(
             texts = {"": witness.story, ".near_miss": witness.near_miss}
             for what, text in texts.items():
                 if text:
-                    with replacing(folder / f"{witness.invariant}{what}.yaml") as file:
-                        file.write(text.encode())
+                    replace_text(folder / f"{witness.invariant}{what}.yaml", text)
     document = _document(plan, found)
-    with replacing(out / PAGE) as file:
-        file.write((as_markdown(document["plan"], found) + "\n").encode())
-    with replacing(out / DOCUMENT) as file:  # last: what it names is there
-        file.write((json_text(document, indent=1) + "\n").encode())
+    replace_text(out / PAGE, as_markdown(document["plan"], found) + "\n")
+    replace_text(
+        out / DOCUMENT, json_text(document, indent=1) + "\n"
+    )  # last: what it names is there
 
 
 def _tell_level(name: str, level: Level, seconds: float) -> None:

@@ -135,13 +135,12 @@ def verdict_of(folder: Path, gates: Gates) -> Verdict:
 
 def hand_over_verdict(verdict: Verdict, given: GateOptions, *, as_json: bool) -> None:
     """Writes what others show."""
-    from sim.files.atomic import replacing
+    from sim.files.atomic import replace_text
     from sim.gates.page import as_markdown, error_commands
 
     page = as_markdown(verdict)
     if given.markdown is not None:
-        with replacing(given.markdown) as written:
-            written.write(page.encode())
+        replace_text(given.markdown, page)
     hand_over(page, error_commands(verdict), asked=given.github, as_json=as_json)
 
 

@@ -41,7 +41,7 @@ def matrix(
         sweep: With -o: add what a finished sweep says of the rule.
         output: Write a page of Markdown there.
     """
-    from sim.files.atomic import check_writable, replacing
+    from sim.files.atomic import check_writable, replace_text
     from sim.studies import matrix_page as page
     from sim.studies.matrix import choice_of, choices_of, make_matrix
 
@@ -61,8 +61,7 @@ def matrix(
     if output is not None:
         command = _command(paths, vary, output, under=under, rule=rule, skip=skip, sweep=sweep)
         text = page.as_markdown(made, command=command, folder=output.parent)
-        with replacing(output) as file:
-            file.write("\n".join([text, *sections]).encode())
+        replace_text(output, "\n".join([text, *sections]))
     if as_json:
         print_json(page.as_document(made))
         return 0

@@ -62,11 +62,10 @@ def new(
         return 0
     if output.exists() and not force:
         raise BadInput(f"{output}: is there already; give another name, or --force")
-    from sim.files.atomic import replacing
+    from sim.files.atomic import replace_text
 
     output.parent.mkdir(parents=True, exist_ok=True)  # a project has none before its first file
-    with replacing(output) as file:
-        file.write(text.encode())
+    replace_text(output, text)
     tell(f"{output}; next: {made.next.replace('FILE', shell.quoted(output))}")
     if made.has_schema:
         tell(f"for an editor, as its first line: {_modeline(output)}")

@@ -161,7 +161,7 @@ def _with_explain_apart(words: Sequence[str]) -> list[str]:
     The name of an invariant is one, unless there is a file or folder of that name.
     """
     found: list[str] = []
-    for word, following in zip(words, [*words[1:], ""], strict=True):
+    for word, following in zip(words, [*words[1:], ""], strict=False):
         named = _NAME.fullmatch(following) and not Path(following).exists()
         found.append(f"{EXPLAIN}=" if word == EXPLAIN and not named else word)
     return found

@@ -79,7 +79,7 @@ def phases(
 
 
 def _write(out: Path, found: Sequence[Found], *, command: str) -> None:
-    from sim.files.atomic import replacing
+    from sim.files.atomic import replace_text
     from sim.studies.phases import page
     from sim.studies.phases.figure import phase_figure
 
@@ -87,8 +87,7 @@ def _write(out: Path, found: Sequence[Found], *, command: str) -> None:
     files[DOCUMENT] = json_text(page.as_document(found), indent=2) + "\n"
     files[PAGE] = page.as_markdown(found, command=command)
     for name, text in files.items():
-        with replacing(out / name) as file:
-            file.write(text.encode())
+        replace_text(out / name, text)
 
 
 def _show(found: Found) -> None:

@@ -49,6 +49,7 @@ def shrink(
         invariant: The invariant whose first violation counts. Default: the first one violated, of
             those that the file expects if it expects any.
     """
+    from sim.files.atomic import replace_text
     from sim.shrink.engine import Budget
     from sim.shrink.witness import open_case
 
@@ -64,7 +65,7 @@ def shrink(
 
     def told(improved: bool) -> None:
         if out is not None and improved:  # it holds the best so far at any time
-            _replace(out, case.unfinished())
+            replace_text(out, case.unfinished())
         line.show(f"{case.left} {case.unit} of {case.size}, {budget.tries:,} tries")
 
     found = case.shrink(budget, told=told, unfinished=_unfinished(out))
@@ -93,13 +94,6 @@ def _unfinished(out: Path | None) -> str:
     return read_text(out) if out is not None and out.is_file() else ""
 
 
-def _replace(path: Path, text: str) -> None:
-    from sim.files.atomic import replacing
-
-    with replacing(path) as file:
-        file.write(text.encode())
-
-
 class _Shown:
     """What was found, as it is written and told; `out` is the file to write, None = it is told."""
 
@@ -111,10 +105,12 @@ class _Shown:
             self.near_out = out.with_name(f"{out.stem}_near_miss{out.suffix}")
 
     def write(self) -> None:
+        from sim.files.atomic import replace_text
+
         if self.out is not None:
-            _replace(self.out, self.found.text)
+            replace_text(self.out, self.found.text)
         if self.near_out is not None:
-            _replace(self.near_out, self.near_text)
+            replace_text(self.near_out, self.near_text)
 
     def tell(self, within: float) -> None:
         """The result on stdout; what there is to say of it beside the file goes to stderr."""

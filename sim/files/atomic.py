@@ -40,6 +40,12 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
             part.unlink(missing_ok=True)
 
 
+def replace_text(path: Path, text: str) -> None:
+    """A file with this text takes the place of `path`, as with `replacing`. Raises BadInput."""
+    with replacing(path) as file:
+        file.write(text.encode())
+
+
 def write_whole(path: Path, text: str) -> None:
     """Put a text in the place of whatever is at `path`, in a folder that may be somebody else's.
 

@@ -70,14 +70,6 @@ def under(
     return replace(told.with_rules(settings), preset=preset)
 
 
-def content_at(path: Path) -> Story | Scenario:
-    """The story or the timed scenario in a file. Raises BadInput."""
-    from sim.files.formats import STORY_FORMAT
-    from sim.suite.scenario_files import format_of
-
-    return story_at(path, {}) if format_of(path) == STORY_FORMAT else scenario_at(path, None, {})
-
-
 def result_of(
     path: Path, content: Story | Scenario, *, keep_events: bool = False
 ) -> tuple[CaseResult, Recorded]:

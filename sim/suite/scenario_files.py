@@ -157,7 +157,7 @@ def format_complaints(document: Document, path: Path, formats: Sequence[str]) ->
     if wrong.told and meant and meant[0] in formats and _name(given) not in _KNOWN:
         corrected = {**document.data, "format": meant[0]}
         with wrong:
-            _READ_AS[meant[0]](Document(document.name, corrected, document.line_of), path)
+            _read(Document(document.name, corrected, document.line_of), path)
     return wrong.told
 
 
@@ -182,28 +182,17 @@ _KNOWN = {_name(one) for one in (*IN_A_SUITE, *NOT_RUN, *WRITTEN)}
 """Formats, of whatever version: a file of another one is not misspelt."""
 
 
-def _story(document: Document, path: Path) -> None:
-    from sim.story.format import story_in
+def _read(document: Document, path: Path) -> None:
+    """Read what a suite runs, to see what is wrong with it. Raises BadInput."""
+    if document.data["format"] != LOG_FORMAT:
+        from sim.suite.running import content_in
 
-    story_in(document, default_id=path.stem)
-
-
-def _timed(document: Document, path: Path) -> None:
-    from sim.scenario.file.load import scenario_in
-
-    scenario_in(document, path=path)
-
-
-def _log(document: Document, path: Path) -> None:
+        content_in(document, path)
+        return
     from sim.logfile.eligible_file import eligible_file_in, is_eligible_document
     from sim.logfile.file import log_file_in
 
-    del path
     (eligible_file_in if is_eligible_document(document) else log_file_in)(document)
-
-
-_READ_AS = {STORY_FORMAT: _story, SCENARIO_FORMAT: _timed, LOG_FORMAT: _log}
-"""How a document of each format is read, to see what is wrong with it."""
 
 
 def from_here(path: Path) -> Path:

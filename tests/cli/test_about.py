@@ -1,6 +1,5 @@
 """`replog list`, `replog doctor`, --help and --version."""
 
-import json
 import shutil
 from importlib.util import find_spec
 from pathlib import Path
@@ -9,7 +8,6 @@ import pytest
 
 from sim.check.coverage import SITUATIONS
 from sim.check.registry import INVARIANTS
-from sim.compaction import STRATEGIES
 from sim.extras import install
 from sim.rules import DEFAULTS, PRESETS, RULES
 from tests.cli.conftest import Replog
@@ -167,27 +165,6 @@ def test_the_doctor_needs_none_of_the_extras_itself(
     assert rows["reports"]["detail"] == install("report")
     assert rows["sweeps on processes"]["ready"]
     assert "Java" not in rows
-
-
-def test_a_version_beside_each_offset_costs_keys_and_so_rounds(replog: Replog) -> None:
-    answer = replog(
-        "capacity", "--buffer", "9600", "--load-factor", "0.5", "--keys", "200", "--json"
-    )
-
-    assert answer.status == 0
-    by_strategy = {row.pop("strategy"): row for row in json.loads(answer.out)}
-    assert list(by_strategy) == list(STRATEGIES)
-    assert by_strategy["offset"] == {"bytes_a_key": 24, "keys": 200, "rounds": 1}
-    assert by_strategy["timestamp"] == {"bytes_a_key": 32, "keys": 150, "rounds": 2}
-    assert by_strategy["header"] == by_strategy["timestamp"]
-
-
-def test_by_default_it_is_kafkas_buffer_and_no_rounds_are_told(replog: Replog) -> None:
-    answer = replog("capacity")
-
-    assert answer.out.split()[:4] == ["strategy", "bytes", "a", "key"]
-    assert "5033164" in answer.out
-    assert "rounds" not in answer.out
 
 
 def test_the_shipped_scenarios_are_listed_from_anywhere(replog: Replog, here: Path) -> None:

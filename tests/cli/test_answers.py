@@ -30,14 +30,16 @@ def at(document: Any, path: str) -> Any:
     TABLE["cases"],
     ids=[f"{n}: {commands(one)[-1]}" for n, one in enumerate(TABLE["cases"])],
 )
-def test_a_command_answers(replog: Replog, here: Path, case: dict[str, Any]) -> None:
+def test_a_command_answers(replog: Replog, here: Path, swept: Path, case: dict[str, Any]) -> None:
     for name, text in TABLE["files"].items():
         (here / name).write_text(text)
     for command in commands(case):
-        answer = replog(*shlex.split(command.replace("$SCENARIOS", str(SCENARIOS))))
+        words = command.replace("$SCENARIOS", str(SCENARIOS)).replace("$SWEPT", str(swept))
+        answer = replog(*shlex.split(words))
 
     assert answer.status == case.get("status", 0)
     assert "Traceback" not in answer.err
+    assert [words for words in case.get("said", ()) if words not in answer.err] == []
     assert [words for words in case.get("told", ()) if words not in answer.out] == []
     assert [words for words in case.get("not_told", ()) if words in answer.out] == []
     wanted = case.get("json", {})

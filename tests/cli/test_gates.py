@@ -40,19 +40,6 @@ def test_a_sweep_ends_with_1_when_a_run_violates_what_it_must_not(
     assert shown.out.splitlines()[-1].startswith("violated; digest reproduced")
 
 
-def test_a_finished_sweep_is_judged_without_running_anything(replog: Replog, swept: Path) -> None:
-    passed = replog("gate", swept, "--fail-on", "no-offset-reuse", "--json")
-    undecided = replog("gate", swept, "--budget", "any=0.5%")
-
-    assert passed.status == 0
-    document = passed.document
-    assert (document["gates"], document["errors"], document["unfinished"]) == ("passed", 0, 0)
-    assert [one["outcome"] for one in document["findings"]] == ["passed", "passed"]
-    assert undecided.status == 3
-    assert "not decided with so few runs" in undecided.out
-    assert not (swept / "report.md").exists()
-
-
 def test_a_sweep_is_compared_with_an_earlier_one(replog: Replog, here: Path, swept: Path) -> None:
     shutil.copytree(swept, here / "now")
     gate = ("gate", "now", "--baseline", swept, "--compare", "log divergence,any", "--json")

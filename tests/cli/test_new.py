@@ -8,25 +8,11 @@ from jsonschema import Draft202012Validator
 
 from sim.files.reading import read_document
 from sim.files.shipped import shipped_folder
-from sim.files.yaml_text import parse_yaml
 from sim.schemas import SCHEMAS
 from sim.suite.workflow import workflow_text
 from sim.sweeps.plan import load_plan, number_runs
 from sim.sweeps.work import open_case
 from tests.cli.conftest import Replog
-
-
-@pytest.mark.parametrize(("kind", "reached"), [("story", None), ("scenario", "record-removed")])
-def test_a_new_file_runs_as_expected(
-    replog: Replog, here: Path, kind: str, reached: str | None
-) -> None:
-    made = replog("new", kind, "-o", "scenarios/mine.yaml")
-
-    ran = replog("run", "scenarios/mine.yaml", "--json").document
-    assert made.out.splitlines()[0] == "scenarios/mine.yaml; next: replog run scenarios/mine.yaml"
-    assert (ran["verdict"], ran["expectation_met"]) == ("holds", True)
-    assert reached is None or reached in ran["reached"]
-    assert replog("suite", "scenarios").status == 0
 
 
 def test_a_new_plan_runs_its_factorial(replog: Replog, here: Path) -> None:
@@ -41,15 +27,6 @@ def test_a_new_plan_runs_its_factorial(replog: Replog, here: Path) -> None:
         "offset: none",
     ]
     assert {run(rule_set.settings).verdict for rule_set in sweep.rule_sets} <= {"holds", "violated"}
-
-
-def test_a_new_log_is_cleaned_as_expected(replog: Replog, here: Path) -> None:
-    assert replog("new", "log", "-o", "mine.yaml").status == 0
-
-    checked = replog("clean", "mine.yaml", "--check")
-    cleaned, _ = replog("clean", "mine.yaml", "--json").document["steps"]
-    assert (checked.status, replog("suite", "mine.yaml").status) == (0, 0)
-    assert cleaned["removed"] == {"0": "superseded by 2"}
 
 
 @pytest.mark.parametrize("kind", ["story", "scenario", "log", "plan"])
@@ -72,13 +49,6 @@ def test_a_new_workflow_is_the_one_that_is_tested(replog: Replog, here: Path) ->
     assert replog("new", "workflow", "-o", ".github/workflows/replog.yml").status == 0
     assert (here / ".github/workflows/replog.yml").read_text() == printed
     assert "jobs" in yaml.safe_load(printed)
-
-
-def test_without_a_file_it_is_printed(replog: Replog, here: Path) -> None:
-    answer = replog("new", "story")
-
-    assert parse_yaml(answer.out, "printed").data["format"] == "replog-story/1"
-    assert list(here.iterdir()) == []
 
 
 def test_a_file_that_is_there_stays_unless_forced(replog: Replog, here: Path) -> None:

@@ -11,35 +11,6 @@ RED = SCENARIOS / "kip280/kip280_07_log_end_from_last_record.yaml"
 GREEN = SCENARIOS / "kip280/kip280_08_log_end_stored.yaml"
 
 
-def test_the_result_is_a_story_that_is_as_expected(replog: Replog, here: Path) -> None:
-    answer = replog("shrink", RED)
-    (here / "out.yaml").write_text(answer.out)
-
-    assert answer.status == 0
-    assert "6 steps of 13" in answer.err
-    assert "no single step can be left out (1-minimal)" in answer.err
-    assert replog("run", "out.yaml").status == 0
-
-
-def test_the_near_miss_is_written_beside_it_and_holds(replog: Replog, here: Path) -> None:
-    answer = replog("shrink", RED, "-o", "out.yaml")
-
-    assert answer.status == 0
-    assert answer.out.splitlines()[0] == "out.yaml"
-    assert "near miss, with fix: leo_retention: out_near_miss.yaml" in answer.out
-    assert replog("run", "out.yaml", "--json").document["verdict"] == "violated"
-    assert replog("run", "out_near_miss.yaml", "--json").document["verdict"] == "holds"
-
-
-def test_a_near_miss_that_does_not_heal_the_story_itself_says_so(replog: Replog) -> None:
-    story = SCENARIOS / "findings/finding_03_empty_batch_lost_tail.yaml"
-    told = replog("shrink", story, "--invariant", "committed-replicated").err
-    document = replog("shrink", story, "--invariant=committed-replicated", "--json").document
-
-    assert f"near miss, with commit: majority; it does not heal {story.stem} itself" in told
-    assert document["near_miss"]["heals_origin"] is False
-
-
 def test_a_folder_gets_a_file_named_after_the_case(replog: Replog, here: Path) -> None:
     (here / "regressions").mkdir()
 
@@ -91,12 +62,3 @@ def test_an_interrupt_keeps_the_best(
     assert answer.status == 130
     assert "interrupted: it may get smaller" in answer.out
     assert replog("run", here / "out.yaml").status == 0
-
-
-def test_json_has_the_story_and_its_near_miss(replog: Replog) -> None:
-    document = replog("shrink", RED, "--json").document
-
-    assert document["invariant"] == "log-matching"
-    assert (document["size"], document["size_before"]) == (6, 13)
-    assert document["text"].startswith("format: replog-story/1\n")
-    assert document["near_miss"]["change"] == "fix: leo_retention"

@@ -8,7 +8,6 @@ from sim.sweeps.storage import LocalFolder
 from tests.cli.conftest import Replog
 
 SCENARIOS = Path(__file__).parents[2] / "scenarios"
-LOST_TAIL = SCENARIOS / "kip280/timed_lost_tail.yaml"
 OLD_CLIENT = SCENARIOS / "kip87/timed_unchanged_application.yaml"
 
 PLAN = """
@@ -21,30 +20,6 @@ generate: {duration_ms: 2500, sends: [20, 60], delete_share: [0.3, 0.4]}
 rules: {tombstone_removal: immediate}
 rule_sets: [{fix: none}]
 """
-
-
-def test_a_scenario_becomes_a_story_where_one_shows_the_same(replog: Replog, here: Path) -> None:
-    answer = replog("shrink", LOST_TAIL, "-o", "out.yaml")
-
-    assert answer.status == 0
-    assert "5 steps of 75 events" in answer.out
-    assert "as a story, made of the run" in answer.out
-    assert "near miss, with fix: leo_retention: out_near_miss.yaml" in answer.out
-    assert replog("run", "out.yaml").status == 0
-    assert replog("run", "out_near_miss.yaml").status == 0
-    assert "format: replog-story/1" in (here / "out.yaml").read_text()
-
-
-def test_what_no_story_shows_stays_a_scenario_and_says_why(replog: Replog, here: Path) -> None:
-    answer = replog("shrink", OLD_CLIENT, "-o", "out.yaml", "--json")
-
-    assert answer.status == 0
-    assert (answer.document["unit"], answer.document["size_before"]) == ("events", 40)
-    assert answer.document["size"] < 10
-    assert answer.document["remark"].startswith("as a scenario: no story ")
-    assert replog("run", "out.yaml").status == 0
-    assert replog("run", "out_near_miss.yaml").status == 0
-    assert "format: replog-scenario/1" in (here / "out.yaml").read_text()
 
 
 def test_a_scenario_goes_on_from_where_it_was_cut_short(replog: Replog, here: Path) -> None:

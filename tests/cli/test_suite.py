@@ -3,19 +3,16 @@
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NoReturn
-from xml.etree import ElementTree as ET
 
 import pytest
 
 from sim.scenario.model import Scenario
 from sim.timed_run import run_scenario
 from tests.cli.conftest import Replog
-from tests.cli.test_process import python
 from tests.suite.red import RED
 
 GOOD = "format: replog-scenario/1\nduration_ms: 300\n"
 FAILING = GOOD + "expect: {reached: [marker-removed]}\n"
-INCONCLUSIVE = GOOD + "limits: {max_events: 5}\n"
 STORY = "format: replog-story/1\nreplicas: [r1]\nsteps:\n  - elect r1 1\n"
 
 Fill = Callable[..., Path]
@@ -72,36 +69,6 @@ def test_files_run_in_order_of_their_paths_and_others_are_counted(
     assert ending(answer.out) == ["not run: 1 other file (.md)", "3 as expected, 0 not"]
 
 
-def test_a_failure_says_what_differs_and_how_to_reproduce_it(replog: Replog, fill: Fill) -> None:
-    answer = replog("suite", fill(a=FAILING, b=GOOD))
-
-    assert answer.status == 1
-    assert statuses(answer.out) == ["FAIL s/a.yaml", "ok   s/b.yaml"]
-    assert failures(answer.out) == [
-        "s/a.yaml",
-        "  expected: holds",
-        "  found: holds",
-        "  marker-removed was not reached",
-        "  reproduce: replog run s/a.yaml",
-    ]
-    assert ending(answer.out) == ["1 as expected, 1 not"]
-
-
-@pytest.mark.parametrize(
-    ("files", "status"),
-    [
-        ({"a": GOOD}, 0),
-        ({"a": GOOD, "b": INCONCLUSIVE}, 3),
-        ({"a": INCONCLUSIVE, "b": FAILING}, 1),
-        ({"a": GOOD + "colour: red\n", "b": FAILING, "c": INCONCLUSIVE}, 2),
-    ],
-)
-def test_the_exit_status_is_that_of_the_worst(
-    replog: Replog, fill: Fill, files: dict[str, str], status: int
-) -> None:
-    assert replog("suite", fill(**files)).status == status
-
-
 def test_an_exception_in_one_run_is_a_failure_and_the_others_run(
     replog: Replog, fill: Fill, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -137,34 +104,6 @@ def test_json_is_a_list_with_the_path_and_what_run_prints(replog: Replog, fill: 
         assert row == replog("run", path, "--json").document
 
 
-def test_a_misspelt_format_is_an_error_and_the_others_are_run(replog: Replog, fill: Fill) -> None:
-    answer = replog("suite", fill(a="format: replog-sory/1\n", b=GOOD, c=FAILING))
-
-    assert answer.status == 2
-    assert statuses(answer.out) == ["FAIL s/a.yaml", "ok   s/b.yaml", "FAIL s/c.yaml"]
-    assert failures(answer.out)[1].startswith(
-        '  bad input: s/a.yaml:1: format: unknown format "replog-sory/1" (did you mean '
-    )
-
-
-def test_what_is_not_selected_is_counted(replog: Replog, fill: Fill) -> None:
-    answer = replog("suite", fill(a=GOOD, b=STORY + "tags: [slow]\n", c=STORY), "-k", "slow or c")
-
-    assert answer.status == 0
-    assert statuses(answer.out) == ["ok   s/b.yaml", "ok   s/c.yaml"]
-    assert ending(answer.out) == ["not run: 1 scenario file not selected", "2 as expected, 0 not"]
-
-
-def test_x_stops_at_the_first_failure_in_order(replog: Replog, fill: Fill) -> None:
-    files = {"a": STORY, "b": FAILING, "c": FAILING, "d": STORY, "e": STORY}
-
-    answer = replog("suite", fill(**files), "-x", "-j", 2)
-
-    assert answer.status == 1
-    assert statuses(answer.out) == ["ok   s/a.yaml", "FAIL s/b.yaml"]
-    assert ending(answer.out) == ["not run: 3 scenario files not reached", "1 as expected, 1 not"]
-
-
 def test_lf_runs_what_failed_until_it_passes_and_then_all(replog: Replog, fill: Fill) -> None:
     folder = fill(a=GOOD, b=FAILING, c=FAILING)
 
@@ -182,14 +121,6 @@ def test_lf_runs_what_failed_until_it_passes_and_then_all(replog: Replog, fill: 
     assert run_last_failed() == (["ok   s/c.yaml"], "")
     assert len(run_last_failed()[0]) == 3
     assert Path(".replog_cache/.gitignore").read_text() == "*\n"
-
-
-def test_a_bad_cache_means_all(replog: Replog, fill: Fill) -> None:
-    folder = fill(a=GOOD, b=GOOD)
-    Path(".replog_cache").mkdir()
-    for cache in ("{", "[]", '{"format": "other/1", "failed": ["s/b.yaml"]}'):
-        Path(".replog_cache/last_failed.json").write_text(cache)
-        assert len(statuses(replog("suite", folder, "--lf").out)) == 2
 
 
 def test_a_green_suite_leaves_nothing_behind(replog: Replog, fill: Fill) -> None:
@@ -270,19 +201,6 @@ def test_a_summary_that_cannot_be_written_is_a_complaint_and_no_failure(
     assert (answer.status, answer.err) == (0, complaint)
 
 
-def test_a_red_suite_is_red_to_the_shell_and_in_junit(here: Path) -> None:
-    for name, text in RED.items():
-        (here / name).write_text(text)
-
-    ended = python("-m", "sim", "suite", ".", "--junit", "junit.xml")
-
-    assert ended.returncode == 1
-    assert [line[:4] for line in ended.stdout.splitlines()[:3]] == ["FAIL"] * 3
-    assert "0 as expected, 3 not" in ended.stdout
-    root = ET.parse("junit.xml").getroot()  # noqa: S314 - written by this very test
-    assert (root.get("tests"), root.get("failures")) == ("3", "3")
-
-
 def test_on_a_terminal_the_last_line_says_how_far_it_is(
     replog: Replog, fill: Fill, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -297,12 +215,6 @@ def test_on_a_terminal_the_last_line_says_how_far_it_is(
     assert "\x1b" not in rows.out
     assert "\r\x1b[K1 of 2, 0 not as expected" in as_json.err
     assert len(as_json.document) == 2
-
-
-def test_the_shipped_scenarios_are_a_suite_from_anywhere(replog: Replog, here: Path) -> None:
-    chosen = replog("suite", "--shipped", "-k", "kip280_07 or kip280_08", "--json")
-
-    assert (chosen.status, len(chosen.document)) == (0, 2)
 
 
 def test_each_failure_of_a_run_gets_a_folder_when_asked_for(replog: Replog, here: Path) -> None:

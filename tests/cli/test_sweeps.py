@@ -15,34 +15,6 @@ from tests.cli.conftest import PLAN, Replog
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def test_a_sweep_says_what_it_found_and_what_to_do_next(replog: Replog, here: Path) -> None:
-    (here / "plan.yaml").write_text(PLAN)
-
-    answer = replog(
-        "sweep", "plan.yaml", "--count", 2, "--seed", 1, "--out", "o", "--engine", "process"
-    )
-
-    lines = answer.out.splitlines()
-    assert answer.status == 0
-    assert lines[0].split() == ["rule", "set", *lines[0].split()[2:]]
-    assert [line.split()[0] for line in lines[1:3]] == ["none", "empty_batch"]
-    assert lines[-1].startswith("4 runs of 2 cases in o, ")
-    assert lines[-1].endswith("; next: replog report o")
-    assert {path.name for path in Path("o").iterdir()} >= {"plan.json", "runs", "summary.csv"}
-
-
-def test_a_sweep_as_json(replog: Replog, here: Path) -> None:
-    (here / "plan.yaml").write_text(PLAN)
-
-    document = replog(
-        "sweep", "plan.yaml", "--count", 2, "--out", "o", "--engine", "process", "--json"
-    ).document
-
-    assert (document["out"], document["cases"], document["runs"]) == ("o", 2, 4)
-    assert {sum(verdicts.values()) for verdicts in document["verdicts"].values()} == {2}
-    assert document["runs_per_second"] > 0
-
-
 def test_a_sweep_on_spark_without_java_says_what_to_install_and_makes_nothing(here: Path) -> None:
     (here / "plan.yaml").write_text(PLAN)
     command = [sys.executable, "-m", "sim", "sweep", "plan.yaml", "--out", "o"]
@@ -56,19 +28,6 @@ def test_a_sweep_on_spark_without_java_says_what_to_install_and_makes_nothing(he
     assert "openjdk-17-jre-headless" in line
     assert "--engine process needs no Java" in line
     assert [path.name for path in here.iterdir()] == ["plan.yaml"]
-
-
-def test_every_row_is_reproduced_by_its_number(replog: Replog, swept: Path) -> None:
-    from sim.sweeps.one_run import find_run
-
-    for run_id in (0, 1, 7):
-        answer = replog("replay", swept, run_id, "--json")
-
-        document, row = answer.document, find_run(swept, run_id)
-        assert answer.status == 0
-        assert document["digest_reproduced"]
-        assert (document["run_id"], document["digest"]) == (run_id, row["digest"])
-        assert (document["verdict"], document["seed"]) == (row["verdict"], row["seed"])
 
 
 def test_a_plan_alone_is_enough_to_run_one_of_its_runs(
