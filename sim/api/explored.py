@@ -54,8 +54,8 @@ class Explored:
         Raises:
             BadInput: No search found it broken.
         """
-        for (label, other, broken), found in self.witnesses.items():
-            if rules in (None, label) and (other, broken) == (against, invariant):
+        for (label, other, name), found in self.witnesses.items():
+            if rules in (None, label) and (other, name) == (against, invariant):
                 return load(found.story)
         broken = dict.fromkeys(found.invariant for found in self.witnesses.values())
         raise BadInput(f"witness: {invariant}: not broken; broken: {', '.join(broken)}")

@@ -124,11 +124,11 @@ class Sweep:
         rows = []
         for one in columns():
             if one.table in ("runs", "violations"):
-                told = (one.unit, one.means, one.source)
                 names = self.axes if one.name == SWEPT else [one.name]
+                told = (one.unit, one.means, one.source)
                 rows += [(one.table, one.group, name, *told) for name in names]
-        names = ("table", "group", "column", "unit", "means", "source")
-        return frame(rows, dict.fromkeys(names, ""))
+        columns_of = ("table", "group", "column", "unit", "means", "source")
+        return frame(rows, dict.fromkeys(columns_of, ""))
 
     def _values_of(self, rule: str) -> list[Any]:
         return list(dict.fromkeys(one.values[rule] for one in self._sweep.rule_sets))

@@ -6,7 +6,7 @@ A column is declared once: its name, its type, what it means, and how it is take
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from operator import attrgetter
+from operator import attrgetter, itemgetter
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from sim.extras import check_extra
@@ -35,13 +35,6 @@ class Column(NamedTuple):
     kind: str
     means: str
     of: Callable[[Any], object]
-
-
-class At(NamedTuple):
-    """What a row of events is about."""
-
-    at: int
-    event: Event
 
 
 class Found(NamedTuple):
@@ -107,10 +100,10 @@ _OFFSETS = (
 )
 
 
-def _sentence_of(row: At) -> str:
+def _sentence_of(row: tuple[int, Event]) -> str:
     from sim.trace.sentences import describe
 
-    return describe(row.event)
+    return describe(row[1])
 
 
 def _of_record(name: str) -> Callable[[Held], object]:
@@ -124,20 +117,20 @@ def _stamp(row: Held) -> int | None:
 
 EVENTS: Final = (
     Column("event", "category", "kind of event, a class of `sim.trace`",
-           lambda row: type(row.event).__name__),
+           lambda row: type(row[1]).__name__),
     Column("replica", "category", "where it happened; missing for what concerns the whole cluster",
-           lambda row: row.event.replica or None),
+           lambda row: row[1].replica or None),
     Column("peer", "string", "the other party: the leader it copied from, the follower or the "
-           "consumer it is about", lambda row: _first_of(row.event, _PEERS)),
+           "consumer it is about", lambda row: _first_of(row[1], _PEERS)),
     Column("epoch", "Int64", "leader epoch it names, or of its batch",
-           lambda row: _epoch_of(row.event)),
+           lambda row: _epoch_of(row[1])),
     Column("offset", "Int64", "first offset it is about (inclusive), or the position it moves to",
-           lambda row: _offset_of(row.event)),
+           lambda row: _offset_of(row[1])),
     Column("keys", "string", "keys of its records, joined by spaces",
-           lambda row: " ".join(_keys_of(row.event)[:_KEYS_SHOWN])),
+           lambda row: " ".join(_keys_of(row[1])[:_KEYS_SHOWN])),
     Column("sentence", "string", "what happened, with the numbers in it", _sentence_of),
 )  # fmt: skip
-"""The other columns of `events`, one row per event; the index is its position, from 0."""
+"""The other columns of `events`, one row per (when, event); the index is its position, from 0."""
 
 VIOLATIONS: Final = (
     Column("invariant", "category", "the invariant that was broken (replog list invariants)",
@@ -231,8 +224,7 @@ def columns_table(time: str) -> pd.DataFrame:
 
 def events_table(recorded: Recorded, time: str) -> pd.DataFrame:
     """See `EVENTS`; `time` is the column of `TIME` that this kind of run has."""
-    rows = [At(at, event) for at, event in recorded.events]
-    table = _frame((Column(time, "int64", "", attrgetter("at")), *EVENTS), rows)
+    table = _frame((Column(time, "int64", "", itemgetter(0)), *EVENTS), recorded.events)
     table.index.name = "position"
     return table
 

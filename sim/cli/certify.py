@@ -37,11 +37,12 @@ def certify(trace: Path, *, as_json: Json = False) -> int:
     except Undecidable as error:
         complain(f"{trace}: cannot decide: {error} is not known")
         return EXIT_INCONCLUSIVE
+    not_judged = [name for name in known_invariants() if name not in made.judged]
     document = {
         "agrees": not made.differing,
         "differing": made.differing,
         "judged": made.judged,
-        "not_judged": [name for name in known_invariants() if name not in made.judged],
+        "not_judged": not_judged,
         "left_contract_at": made.left_at,
         "found": {
             name: {"at": at, "replica": replica, "offset": offset, "sentence": _law_of(name)}
@@ -50,9 +51,7 @@ def certify(trace: Path, *, as_json: Json = False) -> int:
         "told": made.told,
     }
     status = EXIT_FAILED if made.differing else 0
-    return print_answer(
-        as_json, document, partial(_show, made, document["not_judged"]), status=status
-    )
+    return print_answer(as_json, document, partial(_show, made, not_judged), status=status)
 
 
 def _law_of(name: str) -> str:

@@ -19,6 +19,7 @@ from sim.limits import LIMITS, TITLE
 from sim.plugins import in_use, invariants_by, registered_by
 from sim.rules import DEFAULTS, PRESETS, RULES
 from sim.rules.rules import shown
+from sim.rules.spec import RuleSpec
 from sim.suite import format_of, scenario_files
 
 Rows = list[dict[str, Any]]
@@ -37,7 +38,6 @@ def _rows(things: Iterable[Any], **columns: str | Callable[[Any], object]) -> Ro
 
 def rules() -> Rows:
     """Every rule with its values, the default first, each with its meaning, source and example."""
-    plugins = {(one.rule, one.name): one.module for one in REGISTERED}
     rows = []
     for spec in RULES.values():
         row: dict[str, Any] = {
@@ -51,16 +51,20 @@ def rules() -> Rows:
             row["minimum"] = spec.minimum
         if spec.limit is not None:
             row["maximum"] = spec.limit.most
-        row["values"] = _rows(
-            spec.described(),
-            value=lambda value: shown(value.name),
-            means="means",
-            source="source",
-            example=lambda value: value.example and f"scenarios/{value.example}",
-            plugin=lambda value, rule=spec.name: plugins.get((rule, str(value.name)), ""),
-        )
-        rows.append(row)
+        rows.append(row | {"values": _values(spec)})
     return rows
+
+
+def _values(spec: RuleSpec) -> Rows:
+    plugins = {one.name: one.module for one in REGISTERED if one.rule == spec.name}
+    return _rows(
+        spec.described(),
+        value=lambda value: shown(value.name),
+        means="means",
+        source="source",
+        example=lambda value: value.example and f"scenarios/{value.example}",
+        plugin=lambda value: plugins.get(str(value.name), ""),
+    )
 
 
 def presets() -> Rows:
@@ -204,16 +208,11 @@ def columns() -> Rows:
 
 def limits() -> Rows:
     """Every limit of a number or a text in files and options, with its reason."""
-    return _rows(
-        LIMITS,
-        **{
-            "limit": "name",
-            "from": lambda one: f"{one.least:,}",
-            "to": lambda one: f"{one.most:,}",
-        },
-        unit="unit",
-        why="why",
-    )
+    ends: dict[str, Callable[[Any], object]] = {
+        "from": lambda one: f"{one.least:,}",
+        "to": lambda one: f"{one.most:,}",
+    }
+    return _rows(LIMITS, limit="name", **ends, unit="unit", why="why")
 
 
 TABLES: dict[str, Callable[[], Rows]] = {

@@ -24,14 +24,11 @@ def run_suite(found: Collected, *, jobs: int = 1) -> Generator[CaseResult]:
     wanted = [path for path in found.files if path not in found.refused]
     # What came through a pipe is in this process, and comes a second time in none.
     alone = jobs == 1 or len(wanted) < 2 or any(map(is_pipe, wanted))
-    with closing(_here(wanted) if alone else _elsewhere(wanted, jobs)) as results:
+    running = (run_any(path) for path in wanted) if alone else _elsewhere(wanted, jobs)
+    with closing(running) as results:
         for path in found.files:
             refused = found.refused.get(path)
             yield next(results) if refused is None else without_result(path, BAD_INPUT, refused)
-
-
-def _here(paths: list[Path]) -> Generator[CaseResult]:
-    yield from map(run_any, paths)
 
 
 def _elsewhere(paths: list[Path], jobs: int) -> Generator[CaseResult]:

@@ -32,65 +32,49 @@ def run_on_processes(paths: list[Path], jobs: int) -> Generator[CaseResult]:
     `jobs` is the number of processes; 0 = one for each core.
     Closing the generator, as an exception such as Ctrl-C does, ends the processes.
     """
-    crew = _Crew(paths, min(jobs or usable_cores(), len(paths)))
+    waiting = deque(paths)
+    results: dict[Path, CaseResult] = {}
+    workers = [_Worker() for _ in range(min(jobs or usable_cores(), len(paths)))]
     try:
-        for index in range(len(paths)):
-            yield crew.result_of(index)
+        for path in paths:
+            while path not in results and workers:
+                told = wait([worker.pipe for worker in workers])
+                for worker in [one for one in workers if one.pipe in told]:
+                    _hear(worker, workers, waiting, results)
+            if path not in results:
+                results[path] = without_result(path, ERROR, NO_START)
+            yield results.pop(path)
     finally:
-        crew.end()
-
-
-class _Crew:
-    """Some processes, each at one file or waiting for one."""
-
-    def __init__(self, paths: list[Path], size: int) -> None:
-        self._paths = paths
-        self._waiting = deque(range(len(paths)))
-        self._results: dict[int, CaseResult] = {}
-        self._workers = [_Worker() for _ in range(size)]
-
-    def result_of(self, index: int) -> CaseResult:
-        """What came of one file; the others are run meanwhile."""
-        while index not in self._results:
-            if not self._workers:
-                self._note(index, NO_START)
-                continue
-            told = wait([worker.pipe for worker in self._workers])
-            for worker in [one for one in self._workers if one.pipe in told]:
-                self._hear(worker)
-        return self._results.pop(index)
-
-    def end(self) -> None:
-        """End the processes, whatever they are at."""
-        for worker in self._workers:
+        for worker in workers:
             worker.end()
 
-    def _hear(self, worker: _Worker) -> None:
-        """Take what a process has to say, and give it the next file."""
-        answer = worker.answer()
-        if answer is None:
-            self._workers.remove(worker)
-            if worker.at is not None:
-                self._note(worker.at, worker.how_it_ended())
-            worker.end()
-            if worker.is_ready:  # one that never was will not be the next time either
-                self._workers.append(_Worker())
-            return
-        if isinstance(answer, CaseResult) and worker.at is not None:
-            self._results[worker.at] = answer
-        worker.at = self._waiting.popleft() if self._waiting else None
+
+def _hear(
+    worker: _Worker,
+    workers: list[_Worker],
+    waiting: deque[Path],
+    results: dict[Path, CaseResult],
+) -> None:
+    """Take what a process has to say, and give it the next file; another one for one that died."""
+    answer = worker.answer()
+    if answer is None:
+        workers.remove(worker)
         if worker.at is not None:
-            worker.give(self._paths[worker.at])
-
-    def _note(self, index: int, why: str) -> None:
-        self._results[index] = without_result(self._paths[index], ERROR, why)
+            results[worker.at] = without_result(worker.at, ERROR, worker.how_it_ended())
+        worker.end()
+        if worker.is_ready:  # one that never was will not be the next time either
+            workers.append(_Worker())
+        return
+    if isinstance(answer, CaseResult):
+        results[answer.path] = answer
+    worker.give(waiting.popleft() if waiting else None)
 
 
 class _Worker:
     """A process that runs one file after the other.
 
     Attributes:
-        at: The index of the file that it runs; None = it waits for one.
+        at: The file that it runs; None = it waits for one.
         is_ready: Whether it came so far as to wait for one.
         pipe: What it says comes out of this.
     """
@@ -98,7 +82,7 @@ class _Worker:
     def __init__(self) -> None:
         context = worker_context()
         self.pipe, theirs = context.Pipe()
-        self.at: int | None = None
+        self.at: Path | None = None
         self.is_ready = False
         self._process = context.Process(
             target=_work, args=(theirs, in_use(), bounds_in_force()), daemon=True
@@ -106,10 +90,12 @@ class _Worker:
         self._process.start()
         theirs.close()  # so that the pipe ends with the process
 
-    def give(self, path: Path) -> None:
-        """Have it run a file; one that has ended meanwhile says so when it is asked."""
-        with suppress(OSError):
-            self.pipe.send(path)
+    def give(self, path: Path | None) -> None:
+        """Have it run a file, or wait; one that has ended meanwhile says so when it is asked."""
+        self.at = path
+        if path is not None:
+            with suppress(OSError):
+                self.pipe.send(path)
 
     def answer(self) -> CaseResult | str | None:
         """A result, or that it is ready; None = it has ended."""
@@ -139,7 +125,11 @@ class _Worker:
 
 def _work(pipe: Connection, plugins: Plugins, bounds: Bounds) -> None:
     follow_the_parent()
-    problem = _problem_of(plugins)
+    problem = None
+    try:
+        load_in_worker(plugins)
+    except BadInput as error:  # though the leading process could load it
+        problem = str(error)
     bound_each_run(bounds)
     pipe.send(_READY)
     while True:
@@ -148,12 +138,3 @@ def _work(pipe: Connection, plugins: Plugins, bounds: Bounds) -> None:
         except EOFError:
             return
         pipe.send(run_any(path) if problem is None else without_result(path, ERROR, problem))
-
-
-def _problem_of(plugins: Plugins) -> str | None:
-    """Why a plugin cannot be loaded in this process, though it could be in the leading one."""
-    try:
-        load_in_worker(plugins)
-    except BadInput as error:
-        return str(error)
-    return None

@@ -65,9 +65,11 @@ def under(
     told: Any = content
     preset = rules.get("preset", told.preset)
     if hasattr(content, "steps"):
-        return replace(told, rules=rules_from(rules, base=told.rules, where=where), preset=preset)
-    settings = settings_from(rules, base=told.settings, where=where)
-    return replace(told.with_rules(settings), preset=preset)
+        changed = replace(told, rules=rules_from(rules, base=told.rules, where=where))
+    else:
+        changed = told.with_rules(settings_from(rules, base=told.settings, where=where))
+    found: Story | Scenario = replace(changed, preset=preset)
+    return found
 
 
 def result_of(

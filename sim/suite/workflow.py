@@ -6,8 +6,3 @@ from pathlib import Path
 
 WORKFLOW = Path(__file__).with_name("github_workflow.yml")
 """To be copied to `.github/workflows/`."""
-
-
-def workflow_text() -> str:
-    """What is in it."""
-    return WORKFLOW.read_text(encoding="utf-8")

@@ -9,37 +9,7 @@ import pytest
 
 from tests.cli.conftest import Replog
 
-STORY = """\
-format: replog-story/1
-replicas: [r1, r2]
-steps:
-  - {step}
-"""
 TIMED = "format: replog-scenario/1\nduration_ms: 500\n"
-
-
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        ["run", "s.yaml", "--trace", "link.yaml"],
-        ["suite", ".", "--junit", "s.yaml"],
-        ["suite", "s.yaml", "--markdown", "./s.yaml"],
-        ["matrix", "s.yaml", "--vary", "fix", "-o", "s.yaml"],
-        ["draw", "s.svg", "-o", "s.svg"],
-    ],
-    ids=" ".join,
-)
-def test_what_is_read_is_not_written_over(replog: Replog, here: Path, arguments: list[str]) -> None:
-    story = STORY.replace("{step}", "elect r1 1")
-    (here / "s.yaml").write_text(story)
-    (here / "s.svg").write_text(story)
-    (here / "link.yaml").symlink_to("s.yaml")
-
-    answer = replog(*arguments)
-
-    assert answer.status == 2
-    assert answer.complaint.endswith(": is a file that this command reads; give another one")
-    assert (here / "s.yaml").read_text() == (here / "s.svg").read_text() == story
 
 
 def test_a_file_that_is_no_text(replog: Replog, here: Path) -> None:

@@ -30,6 +30,7 @@ def log_file() -> dict[str, Any]:
 FILES = {
     "x.yaml": TIMED,
     "s.yaml": STORY,
+    "s.svg": STORY,
     "plan.yaml": PLAN,
     "short.csv": "key,colour\nk,red\n",
     "good.csv": "key,value,timestamp_ms\nk,v,1\n",
@@ -58,6 +59,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (folder / name).parent.mkdir(exist_ok=True)
         (folder / name).write_text(text)
     (folder / "empty").mkdir()
+    (folder / "link.yaml").symlink_to("s.yaml")
     return folder
 
 

@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 import yaml
 
-from sim.suite.workflow import WORKFLOW, workflow_text
+from sim.suite.workflow import WORKFLOW
 from tests.cli.conftest import Replog
 from tests.suite.red import STORY
 
 GREEN = STORY.partition("  - elect r2")[0]
-JOBS: dict[str, Any] = yaml.safe_load(workflow_text())["jobs"]
+JOBS: dict[str, Any] = yaml.safe_load(WORKFLOW.read_text(encoding="utf-8"))["jobs"]
 COMMANDS = [
     shlex.split(line)[1:]
     for job in JOBS.values()
@@ -34,7 +34,7 @@ def on_github(here: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_it_is_a_workflow_and_lies_where_the_wheel_takes_it() -> None:
-    workflow = yaml.safe_load(workflow_text())
+    workflow = yaml.safe_load(WORKFLOW.read_text(encoding="utf-8"))
 
     assert WORKFLOW.is_relative_to(Path(__file__).parents[2] / "sim")
     assert set(workflow[True]) == {"push", "pull_request", "workflow_dispatch"}  # `on`, in YAML 1.1

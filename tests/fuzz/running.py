@@ -24,7 +24,7 @@ MEMORY = 4 * 2**30
 DATA = 1_500 * 2**20
 MOST_FILE_BYTES = 256 * 2**20
 WARM = (
-    "pytest", "yaml", "sim.cli.scenarios", "sim.cli.suites", "sim.cli.logs", "sim.cli.shrink",
+    "pytest", "yaml", "sim.cli.runs", "sim.cli.suites", "sim.cli.logs", "sim.cli.shrink",
     "sim.cli.matrices", "sim.cli.sweeps", "sim.cli.traces", "sim.cli.certify", "sim.cli.drawing",
     "sim.cli.about", "sim.story", "sim.scenario.file", "sim.timed_run", "sim.logfile",
     "sim.certify", "sim.draw", "sim.explain", "sim.sweeps", "sim.suite", "sim.shrink",

@@ -4,6 +4,7 @@ import signal
 from pathlib import Path
 
 import pytest
+import yaml
 
 import sim
 from sim import invariant_plugins
@@ -70,18 +71,6 @@ def test_ctrl_c_during_an_import_is_an_interruption(tmp_path: Path) -> None:
     assert replog(tmp_path, "list", "rules", "--plugin", "mine").returncode == 130
 
 
-STRATEGY = '''
-from sim.plugins import register_strategy
-
-@register_strategy
-class Mine:
-    """Mine."""
-    name, source, latest_wins = "mine", "a test", False
-    def version(self, record):
-        if record.key == "A":
-            {}
-        return (record.offset,)
-'''
 INVARIANT = '''
 from sim.plugins import Invariant, register_invariant
 
@@ -92,82 +81,14 @@ class Mine(Invariant):
     def on_appended(self, event):
         {}
 '''
-FIX = """
-from sim.compaction import Fix, TombstoneRemoval
-from sim.compaction.fixes import Kept
-from sim.plugins import register_fix, register_tombstone_removal
-{}
-"""
-RUNS = {
-    "a strategy raises": (
-        STRATEGY.format("raise KeyError(record.key)"),
-        "strategy: mine",
-        "strategy mine: raises KeyError: 'A' at Record(offset=",
-    ),
-    "a version is a fraction": (
-        STRATEGY.format("return (0.5, 1)"),
-        "strategy: mine",
-        "strategy mine: a version is a tuple of whole numbers, not (0.5, 1)",
-    ),
-    "a version is endless": (
-        STRATEGY.format("return 'x' * 10**6"),
-        "strategy: mine",
-        "strategy mine: a version is a tuple of whole numbers, not 'xxx",
-    ),
-    "a fix raises": (
-        FIX.format(
-            "def keeps(tail):\n  if tail.high_watermark == 2: 1 / 0\n  return Kept()\n"
-            "register_fix(Fix('mine', 'x', 'x', keeps))"
-        ),
-        "fix: mine",
-        "fix mine: raises ZeroDivisionError: division by zero at Tail(",
-    ),
-    "a fix keeps what is far away": (
-        FIX.format(
-            "def keeps(tail):\n  return Kept(10**9 if tail.high_watermark == 2 else None)\n"
-            "register_fix(Fix('mine', 'x', 'x', keeps))"
-        ),
-        "fix: mine",
-        "fix mine: keeps offset 1000000000, but the log ends at 1",
-    ),
-    "a tombstone rule answers with a number": (
-        FIX.format(
-            "def may(case):\n  return 5 if case.offset == 1 else False\n"
-            "register_tombstone_removal(TombstoneRemoval('mine', 'x', 'x', may))"
-        ),
-        "tombstone_removal: mine",
-        "tombstone removal mine: may_remove answers True or False, not 5",
-    ),
-    "an invariant raises": (
-        INVARIANT.format("1 / 0"),
-        "",
-        "invariant mine, on_appended: raises ZeroDivisionError: division by zero at Appended(",
-    ),
-    "a sentence in bytes": (
-        INVARIANT.format("self.violated(b'x')"),
-        "",
-        "invariant mine: sentence is b'x', not a text",
-    ),
-    "a key in bytes": (
-        INVARIANT.format("self.violated('x', key=b'k')"),
-        "",
-        "invariant mine: key is b'k', not a text",
-    ),
-    "an offset in words": (
-        INVARIANT.format("self.violated('x', offset='one')"),
-        "",
-        "invariant mine: offset is 'one', not a number",
-    ),
-}
+RUNS = yaml.safe_load(Path(__file__).with_name("misbehaving.yaml").read_text(encoding="utf-8"))
 
 
-@pytest.mark.parametrize(("text", "rule", "complaint"), RUNS.values(), ids=RUNS)
-def test_what_goes_wrong_in_a_run_is_one_line(
-    tmp_path: Path, text: str, rule: str, complaint: str
-) -> None:
-    (tmp_path / "mine.py").write_text(text)
+@pytest.mark.parametrize("case", RUNS.values(), ids=RUNS)
+def test_what_goes_wrong_in_a_run_is_one_line(tmp_path: Path, case: dict[str, str]) -> None:
+    (tmp_path / "mine.py").write_text(case["module"])
     (tmp_path / "story.yaml").write_text(
-        PAIR.replace("strategy: longest", rule).replace(
+        PAIR.replace("strategy: longest", case["rule"]).replace(
             "append r1 b A", "append r1 k=null A tombstone=true"
         )
     )
@@ -176,7 +97,7 @@ def test_what_goes_wrong_in_a_run_is_one_line(
 
     assert (ran.returncode, ran.stdout) == (2, "")
     (line,) = ran.stderr.splitlines()
-    assert f"plugin mine: {complaint}" in line
+    assert f"plugin mine: {case['told']}" in line
     assert len(line) < 1_000
 
 
