@@ -39,14 +39,12 @@ from sim.version import __version__
 
 if TYPE_CHECKING:
     from sim import errors, plugins
-    from sim.api.comparisons import Comparison
+    from sim.api.answers import Comparison, Explanation, Shrunk
     from sim.api.explored import Explored, explore
     from sim.api.failures import Failures
     from sim.api.runs import Run, run
     from sim.api.scenarios import Scenario, load
-    from sim.api.shrunk import Shrunk
     from sim.api.sweeps import Sweep, open_sweep, sweep
-    from sim.api.texts import Explanation
     from sim.api.timelines import Timeline
     from sim.errors import BadInput
 
@@ -72,13 +70,13 @@ __all__ = [
 ]
 
 _MODULES = {
-    "Comparison": "sim.api.comparisons",
-    "Explanation": "sim.api.texts",
+    "Comparison": "sim.api.answers",
+    "Explanation": "sim.api.answers",
     "Explored": "sim.api.explored",
     "Failures": "sim.api.failures",
     "Run": "sim.api.runs",
     "Scenario": "sim.api.scenarios",
-    "Shrunk": "sim.api.shrunk",
+    "Shrunk": "sim.api.answers",
     "Sweep": "sim.api.sweeps",
     "Timeline": "sim.api.timelines",
     "BadInput": "sim.errors",

@@ -10,11 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from sim.api import tables
-from sim.api.comparisons import Comparison
+from sim.api.answers import Comparison, Explanation, Shrunk, shrunk
 from sim.api.markup import facts, shorten, when
 from sim.api.scenarios import Scenario, Source, Value, load
-from sim.api.shrunk import Shrunk, shrunk
-from sim.api.texts import Explanation
 from sim.api.timelines import Timeline
 from sim.errors import BadInput, did_you_mean
 from sim.foreign import shell
@@ -196,7 +194,7 @@ class Run:
             invariant: Without a name, the first one.
             within_s: Stop after so many seconds with what was found; None = try all.
         """
-        from sim.api.otherwise import heals_table
+        from sim.api.tables import heals_table
 
         return heals_table(self.scenario, self.violation(invariant).invariant, within_s=within_s)
 
@@ -217,7 +215,7 @@ class Run:
         Raises:
             BadInput: It is a story, which has no chance in it.
         """
-        from sim.api.otherwise import no_return_table
+        from sim.api.tables import no_return_table
 
         found = self.violation(invariant)
         return no_return_table(self.scenario, self.recorded, found, tries=tries, within_s=within_s)

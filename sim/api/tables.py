@@ -1,4 +1,4 @@
-"""One run as DataFrames: its events, its violations, its replicas, and what their logs hold.
+"""One run as DataFrames: its events, violations and replicas, what their logs hold, what heals it.
 
 A column is declared once: its name, its type, what it means, and how it is taken from a row.
 """
@@ -9,12 +9,15 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from operator import attrgetter, itemgetter
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from sim.api.scenarios import Scenario
+from sim.errors import BadInput
 from sim.extras import check_extra
 from sim.recorded import Recorded
 
 if TYPE_CHECKING:
     import pandas as pd
 
+    from sim.check import Violation
     from sim.check.history import ClusterHistory
     from sim.check.replica_view import ReplicaView
     from sim.trace import Event
@@ -321,3 +324,53 @@ def _keys_of(event: Event) -> Sequence[str]:
     records += [*getattr(event, "records", ()), *getattr(event, "removals", ())]
     named = [getattr(event, "key", None), *(record.key for record in records)]
     return list(dict.fromkeys(key for key in named if key is not None))
+
+
+def heals_table(scenario: Scenario, invariant: str, *, within_s: float | None) -> pd.DataFrame:
+    """See `Run.heals`."""
+    from sim.what_if.heals import heals
+
+    content: Any = scenario.content
+    told = heals(content, invariant, within_s=within_s)
+    rows: list[tuple[str, str, str | None, str]]
+    rows = [(one.change, one.kind, " ".join(one.still), "") for one in told.found]
+    rows += [(one.change, one.kind, None, one.error) for one in told.failed]
+    kinds = {"change": "string", "kind": "category", "still": "string", "error": "string"}
+    return frame(rows, kinds)
+
+
+def no_return_table(
+    scenario: Scenario,
+    recorded: Recorded,
+    violation: Violation,
+    *,
+    tries: int,
+    within_s: float | None,
+) -> pd.DataFrame:
+    """See `Run.no_return`.
+
+    Raises:
+        BadInput: It is a story.
+    """
+    if scenario.kind == "story":
+        raise BadInput(
+            f"{scenario.id}: a story has no chance in it, so no point of no return; ask .heals()"
+        )
+    from sim.what_if.no_return import point_of_no_return
+
+    content: Any = scenario.content
+    found = point_of_no_return(
+        content, recorded.events, violation, mix=scenario.mix, tries=tries, within_s=within_s
+    )
+    rows = [
+        (
+            *(point.at_ms, point.violated, point.tries),
+            point.violated / point.tries if point.tries else float("nan"),
+            *(point.interval.low, point.interval.high),
+            point.at_ms >= found.first.at_ms,
+            point.sentence,
+        )
+        for point in found.points
+    ]
+    names = ("at_ms", "violated", "tries", "share", "low", "high", "sealed")
+    return frame(rows, dict.fromkeys(names, "") | {"sentence": "string"})

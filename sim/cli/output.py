@@ -15,7 +15,7 @@ from sim.foreign.lines import one_line
 if TYPE_CHECKING:
     from rich.console import Console, JustifyMethod
 
-    from sim.api.texts import Explanation
+    from sim.api.answers import Explanation
     from sim.check import Violation
 
 EXIT_FAILED = 1

@@ -54,8 +54,8 @@ class Command(NamedTuple):
 
     Attributes:
         place: The module of `sim.cli` and the function in it that does it and returns the exit
-            status. Its signature says what it takes, its docstring is the help
-            (`sim.cli.signatures`). Only the module of the command in question is imported.
+            status. Its signature says what it takes, its docstring is the help. Only the module of
+            the command in question is imported.
         is_one_run: It is one run, or little beside one, and bounded like one; others bound each of
             their runs alone.
         has_bounds: Whether it has the options that bound a run; the command need not know of them.

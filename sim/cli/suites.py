@@ -66,10 +66,8 @@ def suite(
     from sim.files.atomic import check_writable
     from sim.files.shipped import shipped_folder
     from sim.suite import collect, exit_code
-    from sim.suite.github import error_commands
-    from sim.suite.junit import write_junit
     from sim.suite.last_failed import remember
-    from sim.suite.markdown import page
+    from sim.suite.reports import error_commands, page, write_junit
     from sim.suite.selecting import select
 
     if not (paths or shipped):
@@ -187,7 +185,7 @@ def _not_run(found: Collected, chosen: Collected, done: int) -> Iterator[str]:
 def _save(results: Iterable[CaseResult], folder: Path) -> Mapping[Path, Path]:
     """Write a folder for each failure; which one each file has."""
     from sim.api.saving import save_result
-    from sim.cli.failures import FOLDERS_MAX
+    from sim.cli.sweeps import FOLDERS_MAX
 
     saved: dict[Path, Path] = {}
     try:

@@ -1,11 +1,12 @@
-"""`replog sweep`, `replog replay`, `replog report`: random scenarios and what they found."""
+"""`replog sweep`, `replog sweep check`, `replog report`: random scenarios and what they found."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, TextIO
 
 from sim.cli.arguments import (
     Argument,
@@ -28,8 +29,11 @@ from sim.cli.gates import (
     worst,
 )
 from sim.cli.output import (
+    EXIT_FAILED,
+    EXIT_INCONCLUSIVE,
     beside,
     complain,
+    print_answer,
     print_json,
     print_json_text,
     print_table,
@@ -44,6 +48,7 @@ if TYPE_CHECKING:
     from sim.gates import Verdict
     from sim.sweeps.plan import Plan
     from sim.sweeps.runner import SweepResult
+    from sim.sweeps.table import State
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -125,7 +130,7 @@ def sweep(
     if verdict is not None:
         hand_over_verdict(verdict, options, as_json=as_json)
     if failures is not None:
-        from sim.cli.failures import save_causes, tell_saved
+        from sim.cli.sweeps import save_causes, tell_saved
 
         tell_saved(save_causes(Path(result.out), failures), file=beside(as_json))
     if result.reproduce is not None:
@@ -238,3 +243,74 @@ def report(
         tell(sentence)
     tell(f"report: {page}")
     return 0
+
+
+def check(folder: Annotated[Path | str, Argument(place, "DIR")], *, as_json: Json = False) -> int:
+    """Compare a sweep's folder with its plan: every run once, in files that can be read.
+
+    Status 0: it is whole. 1: something is missing, damaged, doubled or foreign, or the sweep was
+    not finished; --resume of the sweep mends both. 3: there is no table to check.
+
+    Args:
+        folder: A sweep's folder.
+    """
+    from sim.sweeps.storage import require_here
+    from sim.sweeps.table import has_table, state_of
+
+    out = require_here(folder, what="check")
+    state = state_of(out, thorough=True)
+    if not has_table(out):
+        return _nothing_to_check(out, finished=state.finished)
+    whole = state.finished and not state.damage
+    document = {
+        "folder": str(folder),
+        "whole": whole,
+        "finished": state.finished,
+        "runs": state.shape.runs,
+        "runs_there": state.runs_there,
+        "blocks": len(state.blocks),
+        "damage": [found._asdict() for found in state.damage],
+    }
+
+    def show() -> None:
+        for name, what in state.damage:
+            tell(f"{folder}/{name}: {what}")
+        tell(f"{folder}: {_verdict(state)}")
+
+    return print_answer(as_json, document, show, status=0 if whole else EXIT_FAILED)
+
+
+def _nothing_to_check(out: Path, *, finished: bool) -> int:
+    if not finished:
+        raise BadInput(f"{out}: a plan, and no table of runs; replog sweep makes them")
+    complain(f"{out}: cannot be checked: there are the documents of a sweep, and no table")
+    return EXIT_INCONCLUSIVE
+
+
+def _verdict(state: State) -> str:
+    there = f"{state.runs_there:,} of {state.shape.runs:,} runs in {len(state.blocks):,} blocks"
+    if state.damage:
+        return f"damaged, {len(state.damage):,} found; --resume of the sweep mends it"
+    if not state.finished:
+        return f"not finished, {there} are there and whole; --resume of the sweep finishes it"
+    return f"whole, {there}"
+
+
+FOLDERS_MAX = 50
+"""Of a suite or a sweep with more failures, no more are written; the last line says so."""
+
+
+def save_causes(sweep: Path, folder: Path) -> list[Path]:
+    """The folders of a sweep's failures: for each cause that of the run with the fewest events."""
+    from sim.api.sweeps import open_sweep
+
+    failures = open_sweep(sweep).failures().one_per_cause()
+    return [run.save(folder) for run in islice(failures, FOLDERS_MAX)]
+
+
+def tell_saved(folders: list[Path], *, file: TextIO) -> None:
+    """A line for each folder."""
+    for folder in folders:
+        tell(f"failure: {folder}", file)
+    if len(folders) == FOLDERS_MAX:
+        print(f"no more than {FOLDERS_MAX} failures get a folder", file=file)

@@ -1,14 +1,86 @@
-"""`replog trace replay`: what each strategy keeps of real changes."""
+"""`replog certify`, `replog trace replay`: runs by their traces, and traces of real changes."""
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable
+from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from sim.cli.arguments import Argument, GivenRules, Json, Number, rule_values
-from sim.cli.output import EXIT_INCONCLUSIVE, print_answer, print_table
+from sim.cli.output import EXIT_FAILED, EXIT_INCONCLUSIVE, complain, print_answer, print_table, tell
+from sim.errors import BadInput
 from sim.limits import CHANGES
+
+if TYPE_CHECKING:
+    from sim.certify import Certificate
+
+
+def certify(trace: Path, *, as_json: Json = False) -> int:
+    """Judge a run again by its trace alone, and say whether the run found the same.
+
+    The oracle shares no code with the simulator and its checks. Exit status: 0 both agree, 1 they
+    do not, 2 the trace is cut, edited or contradicts itself, 3 a rule of the run is not known.
+
+    Args:
+        trace: A trace, as --trace writes it.
+    """
+    from sim.certify import Refused, Undecidable
+    from sim.certify import certify as judge
+    from sim.check.checker import known_invariants
+    from sim.files.opening import read_bytes
+    from sim.limits import TRACE_BYTES
+
+    try:
+        made = judge(read_bytes(trace, limit=TRACE_BYTES.most))
+    except Refused as error:
+        raise BadInput(f"{trace}: {error}") from error
+    except Undecidable as error:
+        complain(f"{trace}: cannot decide: {error} is not known")
+        return EXIT_INCONCLUSIVE
+    not_judged = [name for name in known_invariants() if name not in made.judged]
+    document = {
+        "agrees": not made.differing,
+        "differing": made.differing,
+        "judged": made.judged,
+        "not_judged": not_judged,
+        "left_contract_at": made.left_at,
+        "found": {
+            name: {"at": at, "replica": replica, "offset": offset, "sentence": _law_of(name)}
+            for name, (at, (replica, offset)) in made.found.items()
+        },
+        "told": made.told,
+    }
+    status = EXIT_FAILED if made.differing else 0
+    return print_answer(as_json, document, partial(_show, made, not_judged), status=status)
+
+
+def _law_of(name: str) -> str:
+    from sim.certify import laws
+
+    return " ".join((getattr(laws, name.replace("-", "_")).__doc__ or "").split())
+
+
+def _show(made: Certificate, not_judged: Iterable[str]) -> None:
+    for name in made.judged:
+        ours, told = made.found.get(name), made.told.get(name)
+        places = None if told is None else (told["at"], (told["replica"], told["offset"]))
+        if ours == places:
+            continue
+        tell(f"{name}: {'both' if ours and told else 'only one of the two'}")
+        if ours:
+            at, (replica, offset) = ours
+            where = replica if offset is None else f"{replica}, offset {offset}"
+            tell(f"  found at {at}: {where}; the law: {_law_of(name)}")
+        if told:
+            tell(f"  told at {told['at']}: {told['sentence']}")
+    if made.left_at is not None:
+        print(f"the run left the durability contract at {made.left_at}: judged until then")
+    print("not judged: " + ", ".join(not_judged))
+    both = sum(name in made.told for name in made.found)
+    verdict = f"disagree about {', '.join(made.differing)}" if made.differing else "agree"
+    print(f"{verdict}: {len(made.judged)} invariants judged, {both} violated by both")
 
 
 def trace_replay(

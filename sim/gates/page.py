@@ -8,7 +8,7 @@ from typing import Any
 from sim.foreign import markdown
 from sim.gates.finding import Finding, Outcome
 from sim.gates.judge import Verdict
-from sim.suite.github import error_command
+from sim.suite.reports import error_command
 from sim.sweeps import wording
 
 ORDER: tuple[Outcome, ...] = ("passed", "undecided", "failed")

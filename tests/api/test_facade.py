@@ -11,7 +11,7 @@ import pytest
 
 import sim
 from sim import recorded
-from sim.api import failures, runs, scenarios, texts
+from sim.api import answers, failures, runs, scenarios
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -85,7 +85,7 @@ def test_a_name_that_is_not_there_is_an_attribute_error() -> None:
 
 @pytest.mark.parametrize(
     "module",
-    [sim, scenarios, runs, failures, recorded, texts],
+    [sim, scenarios, runs, failures, recorded, answers],
     ids=lambda module: module.__name__,
 )
 def test_the_examples_run(module: object, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -97,4 +97,4 @@ def test_the_examples_run(module: object, monkeypatch: pytest.MonkeyPatch) -> No
         runner.run(test)
 
     assert runner.failures == 0
-    assert examples or module in (failures, recorded, texts)
+    assert examples or module in (failures, recorded, answers)

@@ -12,7 +12,7 @@ import pytest
 
 import sim
 from sim.cli import main
-from sim.cli.failures import save_causes, tell_saved
+from sim.cli.sweeps import save_causes, tell_saved
 from sim.sweeps.columns import VIOLATIONS_SCHEMA, runs_schema
 from sim.sweeps.folder import read_sweep
 from tests.api.conftest import PLAN, STORY
@@ -217,7 +217,7 @@ def test_a_sweep_writes_one_folder_per_cause_and_no_more_than_some(
     swept: sim.Sweep, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     wanted = swept.failures().one_per_cause()
-    monkeypatch.setattr("sim.cli.failures.FOLDERS_MAX", 1)
+    monkeypatch.setattr("sim.cli.sweeps.FOLDERS_MAX", 1)
     (folder,) = save_causes(swept.folder, tmp_path)
     told = io.StringIO()
     tell_saved([folder], file=told)

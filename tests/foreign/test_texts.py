@@ -37,9 +37,7 @@ from sim.story.driver import run_story
 from sim.story.expect import StoryExpect
 from sim.story.format import Story, load_story
 from sim.suite import CaseResult
-from sim.suite.github import error_commands
-from sim.suite.junit import write_junit
-from sim.suite.markdown import page
+from sim.suite.reports import error_commands, page, write_junit
 from tests.foreign.nasty import NASTY, PLAIN
 from tests.gates.planted import folder
 from tests.suite.junit_schema import problems

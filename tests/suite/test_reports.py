@@ -10,9 +10,7 @@ import pytest
 from sim.check import Violation
 from sim.suite import CaseResult, collect, run_suite
 from sim.suite.failure import failure_lines
-from sim.suite.github import error_commands, line_of
-from sim.suite.junit import write_junit
-from sim.suite.markdown import page
+from sim.suite.reports import error_commands, line_of, page, write_junit
 from tests.suite.conftest import GOOD, Fill
 from tests.suite.junit_schema import problems
 from tests.suite.red import LOG, RED, STORY, TIMED

@@ -11,9 +11,7 @@ import sim
 from sim.foreign import markdown
 from sim.suite import CaseResult, collect, run_suite
 from sim.suite.failure import failure_lines
-from sim.suite.github import error_commands
-from sim.suite.junit import write_junit
-from sim.suite.markdown import page
+from sim.suite.reports import error_commands, page, write_junit
 from tests.suite.conftest import Fill
 
 QUIET = """\

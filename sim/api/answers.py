@@ -1,16 +1,101 @@
-"""What is left of a failure when everything that does not matter is gone."""
+"""What a run answers with: why, the same case under other rules, the same failure made small."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sim.api.markup import facts, plain_text
+from sim.api.markup import facts, grid, plain_text, shorten, when
 from sim.api.scenarios import Scenario, load
+from sim.api.tables import frame
+from sim.errors import BadInput, did_you_mean
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from sim.api.runs import Run
+    from sim.explain import Explanation as Told
+
+
+class Explanation(tuple[str, ...]):  # noqa: SLOT001 - a tuple's can have no more slots
+    """Why an invariant is violated, a line each; `print` shows all of it.
+
+    Attributes:
+        about: The invariant.
+        decided_by: The fact that decided, in one sentence.
+    """
+
+    about: str
+    decided_by: str
+    _told: Told
+
+    def __new__(cls, told: Told) -> Explanation:
+        """What `sim.explain` tells of a violation."""
+        made = super().__new__(cls, told.lines)
+        made.about, made.decided_by, made._told = told.violation.invariant, told.decided_by, told
+        return made
+
+    def as_json(self) -> dict[str, Any]:
+        """The same as data, as `replog explain --json` prints it."""
+        return self._told.as_json()
+
+    def __str__(self) -> str:
+        """All lines."""
+        return "\n".join(self)
+
+    def __repr__(self) -> str:
+        """One line for people."""
+        return f"Explanation({self.about}, {len(self)} lines: {shorten(self.decided_by, 120)})"
+
+    def _repr_html_(self) -> str:
+        return plain_text(str(self))
+
+
+class Comparison(dict[str, "Run"]):
+    """The same case under different rules: a mapping from what differs to the run."""
+
+    def __missing__(self, label: str) -> Run:
+        """Raises BadInput: there is no run under those rules."""
+        hint = did_you_mean(label, self)
+        raise BadInput(f"compare: {label}: not among them{hint}: {', '.join(self)}")
+
+    @cached_property
+    def table(self) -> pd.DataFrame:
+        """One row per run: `rules`, `verdict`, `violations`, `first_invariant`, its time, `events`.
+
+        The time is `first_ms`, or `first_step` for a story.
+        """
+        unit = next(iter(self.values())).scenario.unit
+        rows = [
+            {
+                "rules": label,
+                "verdict": run.verdict,
+                "violations": len(run.recorded.violations),
+                "first_invariant": next((one.invariant for one in run.recorded.violations), None),
+                f"first_{unit}": next((one.at for one in run.recorded.violations), None),
+                "events": len(run.recorded.events),
+            }
+            for label, run in self.items()
+        ]
+        kinds = {"rules": "category", "verdict": "category", "violations": ""}
+        kinds |= {"first_invariant": "category", f"first_{unit}": "Int64", "events": ""}
+        return frame(rows, kinds)
+
+    def __repr__(self) -> str:
+        """One line for people."""
+        said = ", ".join(f"{label}: {run.verdict}" for label, run in self.items())
+        return f"Comparison({said})"
+
+    def _repr_html_(self) -> str:
+        rows = []
+        for label, run in self.items():
+            first = next(iter(run.recorded.violations), None)
+            at = "" if first is None else when(run.scenario.unit, first.at)
+            said = "" if first is None else f"{first.invariant}: {first.sentence}"
+            rows.append((label, run.verdict, len(run.recorded.violations), at, said))
+        return grid(("rules", "verdict", "violations", "first at", "first violation"), rows)
 
 
 @dataclass(frozen=True)
