@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import asdict, dataclass
-from itertools import product
+from dataclasses import asdict, dataclass, field
+from itertools import chain, product
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
 from sim.bounds import Inconclusive
-from sim.causes.failing import FailingRuns, Group, Row, read_failing, sentences_of
 from sim.causes.track_record import Shown, TrackRecord
 from sim.causes.witness import Witness
 from sim.explain.signature import signature_of
 from sim.recorded import conclusive
+from sim.sweeps.evidence import sentence_of
+from sim.sweeps.folder import read_sweep
 from sim.sweeps.one_run import scenario_of_run
 from sim.sweeps.plan import Sweep
+from sim.sweeps.statistics import JUDGED
 from sim.sweeps.stats import Interval, clopper_pearson
+from sim.sweeps.table import State, open_rows
 from sim.sweeps.wording import counted
 
 
@@ -121,33 +126,76 @@ class Causes:
         return {"failing": self.failing, "causes": [cause.as_json() for cause in self.causes]}
 
 
+Row = dict[str, Any]
+
+_FIRST = ("first_invariant", "first_violation_ms")
+_COLUMNS = ("run_id", "case_id", "rule_set", "verdict", *_FIRST, "events", "cause")
+
+
+@dataclass(slots=True)
+class Group:
+    """The runs that fail for one cause first.
+
+    Attributes:
+        first: The row of the one that fails earliest; ties: fewest events, lowest number.
+        invariants: What they violate first -> how many.
+        cells: Their rule sets and environments (`Sweep.cell_of`) -> how many.
+    """
+
+    first: Row
+    invariants: Counter[str] = field(default_factory=Counter)
+    cells: Counter[int] = field(default_factory=Counter)
+
+    def add(self, row: Row, cell: int) -> None:
+        """Count one more."""
+        self.invariants[row["first_invariant"]] += 1
+        self.cells[cell] += 1
+        self.first = min(self.first, row, key=itemgetter("first_violation_ms", "events", "run_id"))
+
+
 def causes_of(out: Path | str, *, stories: Path | str | None = None) -> Causes:
     """Why the runs of a sweep fail.
 
     Args:
-        out: The folder of a sweep.
+        out: The folder of a sweep, finished or interrupted.
         stories: The folder of the track record; None = the scenarios that come with Replog.
 
     Raises:
-        BadInput: The folder holds no sweep, or nothing of it is finished.
+        BadInput: The folder holds no sweep, nothing of it is finished, or its table is damaged.
     """
     out = Path(out)
-    found = read_failing(out)
-    sentences = sentences_of(out, {group.first["run_id"] for group in found.groups.values()})
+    sweep, table = read_sweep(out), open_rows(out)
+    groups, judged = dict[str, Group](), Counter[int]()
+    for row in chain.from_iterable(batch.to_pylist() for batch in table.batches(_COLUMNS)):
+        cell = sweep.cell_of(row["case_id"], row["rule_set"])
+        judged[cell] += row["verdict"] in JUDGED
+        if row["verdict"] == "violated":
+            groups.setdefault(row["cause"], Group(row)).add(row, cell)
+    sentences = _sentences(table, {group.first["run_id"] for group in groups.values()})
     known = TrackRecord(stories)
     causes = [
         Cause(
             text,
             group.cells.total(),
             dict(group.invariants.most_common()),
-            tuple(_shares(found, group)),
-            _example(found.sweep, group.first, sentences),
+            tuple(_shares(sweep, group.cells, judged)),
+            _example(sweep, group.first, sentences),
             _known(known, out, group.first),
         )
-        for text, group in found.groups.items()
+        for text, group in groups.items()
     ]
     causes.sort(key=lambda cause: (-cause.runs, cause.text))
     return Causes(out, sum(cause.runs for cause in causes), tuple(causes))
+
+
+def _sentences(table: State, run_ids: set[int]) -> dict[int, str]:
+    """What the first violation of each of some runs says."""
+    found = table.violations(("run_id", "position", "evidence"))
+    return {
+        row["run_id"]: sentence_of(row["evidence"])
+        for row in found.to_pylist()
+        if row["position"] == 0 and row["run_id"] in run_ids
+    }
 
 
 def _known(known: TrackRecord, out: Path, row: Row) -> Shown | None:
@@ -163,12 +211,11 @@ def _known(known: TrackRecord, out: Path, row: Row) -> Shown | None:
     return None
 
 
-def _shares(found: FailingRuns, group: Group) -> Iterator[Share]:
-    cells = product(found.sweep.environments, found.sweep.rule_sets)
-    for cell, (environment, rule_set) in enumerate(cells):
-        runs, judged = group.cells[cell], found.judged[cell]
-        interval = clopper_pearson(runs, judged) if judged else None
-        yield Share(environment.name, rule_set.index, rule_set.label, runs, judged, interval)
+def _shares(sweep: Sweep, failing: Counter[int], judged: Counter[int]) -> Iterator[Share]:
+    for cell, (where, rule_set) in enumerate(product(sweep.environments, sweep.rule_sets)):
+        runs, of = failing[cell], judged[cell]
+        interval = clopper_pearson(runs, of) if of else None
+        yield Share(where.name, rule_set.index, rule_set.label, runs, of, interval)
 
 
 def _example(sweep: Sweep, row: Row, sentences: dict[int, str]) -> Example:
