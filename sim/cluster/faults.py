@@ -6,15 +6,13 @@ target does not exist, is down, or may not do it now, is left out.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from simpy.events import ProcessGenerator
 
 from sim.cluster.cluster import Cluster
 from sim.cluster.node import Node
 from sim.cluster.waiting import Lives
 from sim.faults import Fault
-from sim.faults.fault import Undo
+from sim.faults.fault import Life
 from sim.trace import FaultEnded, FaultInjected
 
 
@@ -33,7 +31,7 @@ class Faults:
         self.context = cluster.context
         self.context.crash = self._at_last
         self.gone: set[str] = set()
-        self._waiting: dict[tuple[str, str], tuple[Fault, Callable[[], Undo]]] = {}
+        self._waiting: dict[tuple[str, str], tuple[Fault, Life]] = {}
         self._lives = Lives(cluster.context.env)
         self._going_on: list[FaultEnded] = []
 
@@ -49,14 +47,14 @@ class Faults:
         if struck is not None:
             yield from self._last(fault, *struck)
 
-    def _last(self, fault: Fault, node: Node, undo: Undo) -> ProcessGenerator:
-        """A fault goes on, and is undone when it is over, unless its replica has left for good."""
+    def _last(self, fault: Fault, node: Node, life: Life) -> ProcessGenerator:
+        """A fault goes on until it is over; it ends nothing if its replica has left for good."""
         ended = FaultEnded(node.name, fault.kind)
         self._going_on.append(ended)
         yield self.context.env.timeout(max(1, fault.duration_ms))
         self._going_on.remove(ended)
         if node.name not in self.gone:
-            undo()
+            next(life, None)
         self.context.emit(ended)
 
     def end(self) -> None:
@@ -96,14 +94,15 @@ class Faults:
         self.context.counts.faults += 1
         self.context.emit(FaultInjected(replica, fault.kind, detail))
 
-    def wait(self, node: Node, moment: str, fault: Fault, begin: Callable[[], Undo]) -> None:
+    def wait(self, node: Node, moment: str, fault: Fault, life: Life) -> None:
         """A fault waits for a moment of a replica's work, and begins then."""
-        self._waiting[node.name, moment] = fault, begin
+        self._waiting[node.name, moment] = fault, life
 
     def _at_last(self, name: str, moment: str) -> None:
         """The moment has come that a fault waited for at a replica."""
-        fault, begin = self._waiting[name, moment]
-        self._lives.start(self._last(fault, self.cluster.nodes[name], begin()))
+        fault, life = self._waiting[name, moment]
+        next(life)
+        self._lives.start(self._last(fault, self.cluster.nodes[name], life))
 
     def bring_back(self, node: Node) -> None:
         """Restart a replica that is down."""

@@ -12,12 +12,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from annotated_types import Ge
 
-from sim.faults.fault import Fault, Undo
+from sim.faults.fault import Fault, Life
 from sim.files.bounds import Count, Offset, Within
 from sim.limits import LEADER_EPOCH
 from sim.replication.interrupting import MOMENTS
@@ -71,7 +70,7 @@ class Crash(Fault):
         """The files beside the log that are older than it after the crash."""
         return OldFiles(self.high_watermark, self.cleaned, self.epochs)
 
-    def begin(self, faults: Faults, node: Node) -> Undo | None:
+    def happen(self, faults: Faults, node: Node) -> Life | None:
         """Now, or at a moment of the next cleaning pass, or of the next snapshot."""
         if self.during is None:
             return self._go_down(faults, node)
@@ -79,10 +78,10 @@ class Crash(Fault):
             node.crash_at_install = True
         else:
             node.crash_in_pass = self.during
-        faults.wait(node, self.during, self, partial(self._go_down, faults, node))
+        faults.wait(node, self.during, self, self._go_down(faults, node))
         return None
 
-    def _go_down(self, faults: Faults, node: Node) -> Undo:
+    def _go_down(self, faults: Faults, node: Node) -> Life:
         lost = self._unflushed(faults, node)
         what = "what was not flushed is lost" if self.power_loss else f"{lost} batches lost"
         when = _WHEN.get(self.during or "", "")
@@ -95,7 +94,8 @@ class Crash(Fault):
         faults.tell(self, node.name, f"down for {self.duration_ms} ms{when}, {what}{says}")
         node.crash(lost_batches=lost, power_loss=self.power_loss, old=old)
         faults.cluster.elections.crashed(node)
-        return partial(faults.bring_back, node)
+        yield
+        faults.bring_back(node)
 
     def _unflushed(self, faults: Faults, node: Node) -> int:
         """How many of the last `lose_batches` are neither committed nor acknowledged."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from inspect import getdoc
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, get_type_hints
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from sim.cluster.node import Node
     from sim.scenario.generate.streams import Draws
 
-Undo = Callable[[], None]
-"""What is done when a fault is over."""
+Life = Iterator[None]
+"""A fault as it goes on: it begins, gives way once, and ends when it is asked for more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,18 +70,21 @@ class Fault:
         """The moment of the target's work that it waits for; None = it comes at its time."""
         return None
 
-    def strike(self, faults: Faults) -> tuple[Node, Undo] | None:
-        """It happens; what goes on from then on, at whom, and how it ends; None = nothing.
+    def strike(self, faults: Faults) -> tuple[Node, Life] | None:
+        """It happens; at whom, and what goes on from then on; None = nothing.
 
         A fault whose target does not exist, or is down, is left out.
         """
         node = faults.target_of(self)
         if node is None or not node.replica.up:
             return None
-        undo = self.begin(faults, node)
-        return None if undo is None else (node, undo)
+        life = self.happen(faults, node)
+        if life is None:
+            return None
+        next(life)
+        return node, life
 
-    def begin(self, faults: Faults, node: Node) -> Undo | None:
+    def happen(self, faults: Faults, node: Node) -> Life | None:
         """What it does to its target, which is up, and how that ends; None = nothing goes on."""
         raise NotImplementedError
 

@@ -26,7 +26,7 @@ class Migrate(Fault):
     detail = "is asked to lead"
     """What is told of who is asked."""
 
-    def begin(self, faults: Faults, node: Node) -> None:
+    def happen(self, faults: Faults, node: Node) -> None:
         """The first that can lead does."""
         for heir in self._heirs(faults, node):
             if faults.cluster.elections.migrate(heir, unclean=self.unclean):

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
-from sim.faults.fault import Fault, Undo
+from sim.faults.fault import Fault, Life
 from sim.files.bounds import Name, Within
 from sim.limits import REPLICAS
 
@@ -36,7 +35,7 @@ class Partition(Fault):
         outgoing = network.outgoing(node.name, self.peers)
         return outgoing + network.incoming(node.name, self.peers)
 
-    def begin(self, faults: Faults, node: Node) -> Undo:
+    def happen(self, faults: Faults, node: Node) -> Life:
         """The links are cut."""
         others = f", {' and '.join(self.peers)} being the other end" if self.peers else ""
         detail = f"messages {self.which} are lost for {self.duration_ms} ms{others}"
@@ -44,9 +43,6 @@ class Partition(Fault):
         links = self.links(faults, node)
         faults.context.network.cut(links)
         faults.cluster.elections.cut_off(node)
-        return partial(_mend, faults, node, links)
-
-
-def _mend(faults: Faults, node: Node, links: list[Link]) -> None:
-    faults.context.network.mend(links)
-    faults.cluster.elections.reconnected(node)
+        yield
+        faults.context.network.mend(links)
+        faults.cluster.elections.reconnected(node)

@@ -22,7 +22,7 @@ class Roll(Fault):
     instant = True
     keeps_position = True
 
-    def begin(self, faults: Faults, node: Node) -> None:
+    def happen(self, faults: Faults, node: Node) -> None:
         """Unless the active segment is empty already."""
         log = node.replica.log
         if log.active.batches:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING
 
-from sim.faults.fault import Fault, Undo
+from sim.faults.fault import Fault, Life
 
 if TYPE_CHECKING:
     from sim.cluster.faults import Faults
@@ -22,12 +21,9 @@ class SlowCleaner(Fault):
     weight = 1.0
     keeps_position = True
 
-    def begin(self, faults: Faults, node: Node) -> Undo:
+    def happen(self, faults: Faults, node: Node) -> Life:
         """The cleaner rests until nothing makes it rest."""
         faults.tell(self, node.name, f"its cleaner rests for {self.duration_ms} ms")
         node.background.paused += 1
-        return partial(_clean_again, node)
-
-
-def _clean_again(node: Node) -> None:
-    node.background.paused -= 1
+        yield
+        node.background.paused -= 1

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING
 
-from sim.faults.fault import Fault, Undo
+from sim.faults.fault import Fault, Life
 
 if TYPE_CHECKING:
     from sim.cluster.faults import Faults
@@ -22,15 +21,12 @@ class SlowFetcher(Fault):
     weight = 2.0
     outage = True
 
-    def begin(self, faults: Faults, node: Node) -> Undo:
+    def happen(self, faults: Faults, node: Node) -> Life:
         """One batch at a time, with a pause that is longer than a replica may lag."""
         slow_ms = max(1, faults.context.scenario.timers.replica_lag_max_ms * 3 // 2)
         detail = f"one batch every {slow_ms} ms for {self.duration_ms} ms"
         faults.tell(self, node.name, detail)
         node.fetcher.slow_ms = slow_ms
-        return partial(self._over, faults, node)
-
-    def _over(self, faults: Faults, node: Node) -> None:
-        """Full speed again, unless another one goes on."""
-        if not faults.goes_on(self, node):
+        yield
+        if not faults.goes_on(self, node):  # another one: then it stays slow
             node.fetcher.slow_ms = 0

@@ -7,10 +7,9 @@ set; else the old one comes back.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING
 
-from sim.faults.fault import Fault, Undo
+from sim.faults.fault import Fault, Life
 
 if TYPE_CHECKING:
     from sim.cluster.faults import Faults
@@ -27,18 +26,15 @@ class Wipe(Fault):
     outage = True
     draws_role = False
 
-    def begin(self, faults: Faults, node: Node) -> Undo:
-        """It goes down."""
+    def happen(self, faults: Faults, node: Node) -> Life:
+        """It goes down, and comes back without its disk if that may go."""
+        elections = faults.cluster.elections
         faults.tell(self, node.name, f"down for {self.duration_ms} ms, to get an empty disk")
         node.crash(lost_batches=0)
-        faults.cluster.elections.crashed(node)
-        return partial(_replace_disk, faults, node)
-
-
-def _replace_disk(faults: Faults, node: Node) -> None:
-    elections = faults.cluster.elections
-    if elections.may_wipe(node):
-        node.wipe()
-        elections.wiped(node)
-        node.replica.up = False
-    faults.bring_back(node)
+        elections.crashed(node)
+        yield
+        if elections.may_wipe(node):
+            node.wipe()
+            elections.wiped(node)
+            node.replica.up = False
+        faults.bring_back(node)
