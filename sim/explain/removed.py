@@ -139,12 +139,12 @@ def _other_settings(case: Case, replica: str) -> str:
 def _expired(case: Case, position: int, removal: trace.Removal) -> Fact:
     """A tombstone or a marker went: its horizon and the clock, or a bound, allowed it."""
     event = case.event(position)
-    known, rule = case.written(removal.uid), case.rules.cleaner.tombstone_removal
-    base = removal.offset if known is None else known.batch.base_offset
-    data = removal.reason == "tombstone"
+    rule, data = case.rules.cleaner.tombstone_removal, removal.reason == "tombstone"
+    base = case.history.written[removal.uid].batch.base_offset
+    given = case.horizon_given(event.replica, base, position)
     bound = case.last(trace.RemovalBoundMoved, replica=event.replica, before=position)
     kind: FactKind = "position"
-    mechanism, because = _by_rule(case, position, removal, base), ""
+    mechanism, because = _by_rule(case, position, removal, given), ""
     if bound is not None:
         below = case.event(bound).offset if data else case.event(bound).marker_offset
         because = f" as all below {below} may go, it was told {case.when(bound)}"
@@ -154,21 +154,19 @@ def _expired(case: Case, position: int, removal: trace.Removal) -> Fact:
         ends = [f"{each} at {case.log_end(each, position)}" for each in others]
         because = f" as every log end offset it knew of was above it (now {listed(ends)})"
     elif rule in BY_TIME:
-        kind, because = _by_time(case, position, base)
+        kind, because = _by_time(case, position, given)
     else:
         kind, because = "horizon", " at once (tombstone_removal: immediate)" * (rule == "immediate")
     text = _what_went(case, position, removal, "the tombstone " if data else "") + because
     return Fact(kind, text + _still_needed(case, position, removal), position, (mechanism,))
 
 
-def _by_rule(case: Case, position: int, removal: trace.Removal, base: int) -> str:
+def _by_rule(case: Case, position: int, removal: trace.Removal, given: Horizon | None) -> str:
     """Which clock, or none, let a tombstone or a marker go."""
-    known, cleaner = case.written(removal.uid), case.rules.cleaner
-    data = known is not None and known.batch.control is None
+    cleaner, rule = case.rules.cleaner, case.rules.cleaner.tombstone_removal
+    data = case.history.written[removal.uid].batch.control is None
     if removal.reason == "tombstone" and data and not case.tombstone(removal.uid):
         return of.BY_OTHER_SETTINGS if settings_differ(case) else of.AS_TOMBSTONE
-    event, rule = case.event(position), cleaner.tombstone_removal
-    given = case.horizon_given(event.replica, base, position)
     stamped = given is not None and isinstance(case.event(given.position), trace.Cleaned)
     if given is not None and stamped and rule not in ("immediate", "last_modified"):
         apart_ms, early_ms = _early(case, position, given)
@@ -192,11 +190,10 @@ def _early(case: Case, position: int, given: Horizon) -> tuple[int, int]:
     return apart_ms, given.at_ms - now_ms + apart_ms
 
 
-def _by_time(case: Case, position: int, base: int) -> tuple[FactKind, str]:
+def _by_time(case: Case, position: int, given: Horizon | None) -> tuple[FactKind, str]:
     """The clock of a pass against the delete horizon, or the retention where there is none."""
     event = case.event(position)
     clock = case.clock(event.replica, event.now_ms)
-    given = case.horizon_given(event.replica, base, position)
     if given is None:
         retention = case.rules.topic.delete_retention_ms
         return "horizon", f" since by {clock} the retention of {retention:,} ms was over"
@@ -217,8 +214,8 @@ def _by_time(case: Case, position: int, base: int) -> tuple[FactKind, str]:
 
 def _aborted(case: Case, position: int, removal: trace.Removal) -> Fact:
     """Data went since the cleaner took its transaction for aborted."""
-    name, known = case.event(position).replica, case.written(removal.uid)
-    producer = -1 if known is None else known.batch.producer_id
+    name = case.event(position).replica
+    producer = case.history.written[removal.uid].batch.producer_id
     batches = [case.event(one).batch for one in case.all(trace.Appended, before=position)]
     ends = [b for b in batches if b.control is not None and b.producer_id == producer]
     below = [end for end in ends if end.last_offset < removal.offset]
