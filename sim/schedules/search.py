@@ -137,9 +137,11 @@ class Search:
     ) -> Result:
         """Go on until nothing new is left, to a depth, or until `told` says to stop."""
         while len(self.rows) and (depth is None or len(self.result.levels) <= depth):
-            if not told(self.step(expand=len(self.result.levels) != depth)):
-                return self.result
-        self.result.exhausted = not len(self.rows)
+            last = len(self.result.levels) == depth
+            level = self.step(expand=not last)
+            self.result.exhausted = not len(self.rows) and not (last and level.transitions)
+            if not told(level):
+                break
         return self.result
 
     def only(self, invariants: Iterable[str]) -> None:

@@ -65,3 +65,11 @@ def test_no_two_states_of_four_replicas_share_a_hash() -> None:
         states |= reached
     everything = np.array(sorted(states), np.int32)
     assert len({*search.hashes(everything)}) == len(states) > 2000
+
+
+def test_a_search_that_a_depth_ends_has_not_seen_every_schedule() -> None:
+    world = replace(TWO, budgets=Budgets(appends=1, epochs=2))
+    rules = rules_of({"strategy": "header"})
+    deepest = len(Search(Space(world, rules)).run().levels) - 1
+    for depth, exhausted in ((2, False), (deepest - 1, False), (deepest + 1, True)):
+        assert Search(Space(world, rules)).run(depth=depth).exhausted == exhausted

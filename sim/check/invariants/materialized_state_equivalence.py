@@ -14,11 +14,12 @@ State = Mapping[str, int | str]
 class MaterializedStateEquivalence(LogInvariant):
     """A live replica that has the full high watermark folds to what the committed history does.
 
-    For all live replicas r with hw(r) >= N: fold(snapshot at start(r), log(r) in [start(r), hw(r)))
+    For all live replicas r with hw(r) >= N: fold(snapshot at start(r), log(r) in [start(r), N))
     = fold(committed), key by key; a winning tombstone means no key, aborted and undecided data
     counts nowhere.
     Judged: at rest. Excused: everything once an offset was committed twice, as the reference is
-    undefined then; keys whose winner the topic's retention deleted, which promises nothing.
+    undefined then; keys whose winner the topic's retention deleted, which promises nothing; what
+    lies above N: a deposed leader's high watermark that its successor has taken over.
     """
 
     kind = Kind.AT_REST
@@ -32,11 +33,11 @@ class MaterializedStateEquivalence(LogInvariant):
         history = self.history
         if history.committed_twice:
             return
-        expected = state_of(history, self.committed)
+        expected, known = state_of(history, self.committed), len(self.committed)
         equal: list[tuple[list[int], tuple[Record, ...]]] = []
         for view in self.replicas.values():
-            log = (view.known_to_be_committed(), base_records(view))
-            if view.up and view.high_watermark >= len(self.committed) and log not in equal:
+            log = (view.slots[view.log_start_offset : known], base_records(view))
+            if view.up and view.high_watermark >= known and log not in equal:
                 state = state_of(history, *log)
                 if state == expected:
                     equal.append(log)  # most logs are the same at rest
