@@ -111,6 +111,8 @@ Skew = Annotated[int, Within(SKEW)]
 Setting = Annotated[int, Ge(0), Within(SETTING)]
 """Bytes, ms or messages from which on something happens; the largest is as good as never."""
 SettingFromOne = Annotated[int, Ge(1), Within(SETTING)]
+NoBound = Annotated[int, Ge(-1), Within(SETTING)]
+"""A bound in bytes or ms as a file gives it; -1 = none."""
 Size = Annotated[int, Ge(1), Within(INT_SETTING)]
 """Bytes of a setting that Kafka keeps in 32 bits."""
 Count = Annotated[int, Ge(0), Within(INT_SETTING)]

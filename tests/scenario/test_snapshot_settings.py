@@ -70,6 +70,14 @@ broker:
     assert (found.retention_bytes, found.retention_ms) == (NEVER_REACHED, NEVER_REACHED)
 
 
+def test_minus_1_is_no_bound_for_the_topics_retention_either(tmp_path: Path) -> None:
+    text = "{cleanup.policy: 'compact,delete', retention.ms: -1, retention.bytes: -1}"
+    found = load(tmp_path, f"topic: {text}").topic
+
+    assert found.deletes
+    assert (found.retention_ms, found.retention_bytes) == (None, None)
+
+
 def test_random_snapshots_differ_only_where_a_mix_has_any() -> None:
     quiet = Mix.model_validate("reference")
     kraft = Mix.model_validate("kraft")

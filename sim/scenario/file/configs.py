@@ -173,7 +173,7 @@ def topic_of(topic: TopicSettings, broker: BrokerSettings) -> Topic:
         for settings in (topic, broker):
             given = getattr(settings, name, None)
             if name in settings.model_fields_set and not (given is None and name in _ALWAYS):
-                values[name] = given
+                values[name] = None if given == -1 else given
                 break
     policy = topic.cleanup_policy
     return Topic(**values, deletes="delete" in policy, compacts=policy != "delete")

@@ -5,10 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated
 
-from annotated_types import Ge
-
-from sim.files.bounds import Setting, SettingFromOne, Size, Within
-from sim.limits import SETTING
+from sim.files.bounds import NoBound, Setting, SettingFromOne, Size
 from sim.scenario.model.topic import InKafka
 
 FETCH_SNAPSHOT_BYTES = 8 * 1024 * 1024
@@ -17,10 +14,6 @@ FETCH_SNAPSHOT_BYTES = 8 * 1024 * 1024
 RECORD_BYTES, INTERVAL_MS = 20 * 1024 * 1024, 60 * 60 * 1000
 RETENTION_BYTES, RETENTION_MS = 100 * 1024 * 1024, 7 * 24 * 60 * 60 * 1000
 """Kafka's defaults of what they are named after (MetadataLogConfig)."""
-
-
-Bound = Annotated[int, Ge(-1), Within(SETTING)]
-"""A bound in bytes or ms as a file gives it; -1 = none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +38,10 @@ class SnapshotSettings:
     ] = None
     """A snapshot is taken when a record is newer than the last one for so many ms; 0 = never."""
     retention_bytes: Annotated[
-        Setting | None, InKafka("metadata.max.retention.bytes", "", Bound)
+        Setting | None, InKafka("metadata.max.retention.bytes", "", NoBound)
     ] = None
     """Old snapshots go, with the log before the next one, while all is larger than this."""
-    retention_ms: Annotated[Setting | None, InKafka("metadata.max.retention.ms", "", Bound)] = None
+    retention_ms: Annotated[Setting | None, InKafka("metadata.max.retention.ms", "", NoBound)] = (
+        None
+    )
     """Old snapshots go, with the log before the next one, when they are older than this."""

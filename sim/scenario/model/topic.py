@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, Any, NamedTuple
 
-from sim.files.bounds import Setting, SettingFromOne, Share, Size
+from sim.files.bounds import NoBound, Setting, SettingFromOne, Share, Size
 
 
 class InKafka(NamedTuple):
@@ -61,10 +61,10 @@ class Topic:
     """Batches that a delete horizon makes larger than this are counted (KIP-534)."""
     deletes: Annotated[bool, InKafka(topic="")] = False
     compacts: Annotated[bool, InKafka(topic="")] = True
-    retention_ms: Setting | None = None
-    """With `delete`: a closed segment goes when its newest record is older than this, in ms."""
-    retention_bytes: Setting | None = None
-    """With `delete`: the oldest segments go while the log is larger than this by more than them."""
+    retention_ms: Annotated[Setting | None, InKafka(takes=NoBound)] = None
+    """With `delete`: a closed segment goes when its newest record is older (ms); -1: never."""
+    retention_bytes: Annotated[Setting | None, InKafka(takes=NoBound)] = None
+    """With `delete`: the oldest segments go while the log, without them, is larger; -1: never."""
     replica_fetch_max_bytes: Annotated[Size | None, InKafka("replica.fetch.max.bytes", "")] = None
     """Most bytes a follower copies at once, its first batch whatever its size."""
     flush_messages: Annotated[SettingFromOne | None, InKafka("log.flush.interval.messages")] = None
