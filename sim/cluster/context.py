@@ -131,6 +131,9 @@ class Context:
                 flush_messages=topic.flush_messages
                 if self.rules.storage.flush == "interval"
                 else None,
+                time_index_bytes=self.rules.topic.index_interval_bytes
+                if topic.min_compaction_lag_ms or topic.retention_ms is not None
+                else None,
             ),
         )
         self.retention = (

@@ -44,6 +44,8 @@ class LogConfig:
         keeps_empty_epochs: True = a cut that takes no record takes no epoch (`epoch_cut: kept`).
         indexes_calls: True = all that is appended in one call gets one entry of the offset index at
             most (`index_entries: per_append`).
+        time_index_bytes: `index.interval.bytes`, where it matters how old segments are; None = it
+            does not, and nobody asks their time indexes.
     """
 
     segment_bytes: int | None = None
@@ -53,6 +55,7 @@ class LogConfig:
     keeps_empty_epochs: bool = False
     flush_messages: int | None = None
     indexes_calls: bool = False
+    time_index_bytes: int | None = None
 
 
 class Log:
@@ -174,16 +177,21 @@ class Log:
                 return
 
     def reopen(self, *, recovered_from: int | None = None) -> None:
-        """Forget what only memory knows of indexes and first timestamps, as a restart does.
+        """Forget what only memory knows of indexes and timestamps, as a restart does.
 
         Args:
             recovered_from: The log was not closed: indexes are written anew from the segment that
                 holds this offset on (LogLoader.recoverLog); None = it was.
         """
+        if self.config.time_index_bytes is not None:
+            for segment in self.segments:
+                segment.close()
         if recovered_from is not None:
             first = max(bisect_right(self.segments, recovered_from, key=_base_offset) - 1, 0)
             for segment in self.segments[first:]:
                 segment.index.rebuild()
+                if self.config.time_index_bytes is not None:
+                    segment.recover_time_index()
         self.active.index.restart(self.log_end_offset)
         for segment in self.segments:
             segment.reload_first_timestamp()
@@ -222,6 +230,8 @@ class Log:
         """
         base = self.log_end_offset if base_offset is None else base_offset
         self.flushed_end = max(self.flushed_end, base)
+        if self.config.time_index_bytes is not None:
+            self.segments[-1].become_inactive()
         self.segments.append(Segment(base, last_modified_ms=now_ms))
         self.snapshots.take(base, self.producers)
 
@@ -264,6 +274,7 @@ class Log:
             self.epochs.truncate_from(min(offset, self.log_end_offset))
         if offset >= self.log_end_offset:
             return offset
+        self.producers.forget_decided(below=self.high_watermark)
         if offset < self.segments[0].base_offset:
             self._begin_anew(offset)
             self._lower_to_log_end()
@@ -277,8 +288,7 @@ class Log:
         keep = bisect_left(active.batches, offset, key=_last_offset)
         if keep < len(active.batches):
             lowest = min(lowest, active.batches[keep].base_offset)
-            del active.batches[keep:]
-            active.refresh()
+        active.truncate(keep, offset, interval_bytes=self.config.time_index_bytes)
         active.index.truncate(lowest)
         active.aborted = [entry for entry in active.aborted if entry.last_offset < lowest]
         self.aborted_ever = [entry for entry in self.aborted_ever if entry.last_offset < lowest]
@@ -321,9 +331,10 @@ class Log:
     def _restore_producers(self) -> None:
         """Go back to a snapshot of the producers and read on from there (after a truncation).
 
-        Where nobody was known, nobody is looked for (UnifiedLog.rebuildProducerState).
+        Where nobody was known, and no decision above the high watermark, nobody is looked for
+        (UnifiedLog.rebuildProducerState, ProducerStateManager.isEmpty).
         """
-        nobody = not self.producers.producers
+        nobody = not self.producers.producers and not self.producers.ended
         end = self.log_end_offset
         start, self.producers = self.snapshots.restored(self.log_start_offset, end)
         if not nobody:
@@ -358,6 +369,9 @@ class Log:
         gone = [s.base_offset for s in self.segments[:replaced] if s.base_offset not in left]
         self.snapshots.forget(gone)
         self.segments[:replaced] = cleaned
+        if self.config.time_index_bytes is not None:
+            for segment in cleaned:
+                segment.become_inactive()
         if not self.segments:
             self.segments.append(Segment(self.log_end_offset))
 

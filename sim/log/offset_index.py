@@ -90,7 +90,26 @@ class OffsetIndex:
             if batch.base_offset > offset:
                 break
             written.append((batch.base_offset, batch.last_offset, batch.size_bytes))
-        found = since = restart = call = 0
+        found = 0
+        for position, entry, _ in self._entries(written, interval_bytes):
+            if entry is not None and entry <= offset:
+                found = position
+        return max(found - len(self.below_start), 0)
+
+    def entry_ends(self, batches: Sequence[Batch], *, interval_bytes: int) -> list[int]:
+        """Last offset (inclusive) of what was written up to each entry, in order."""
+        written = [
+            *self.below_start,
+            *((b.base_offset, b.last_offset, b.size_bytes) for b in batches),
+        ]
+        return [end for _, _, end in self._entries(written, interval_bytes)]
+
+    def _entries(
+        self, written: Sequence[tuple[int, int, int]], interval_bytes: int
+    ) -> list[tuple[int, int | None, int]]:
+        """Each entry: position of what it was made for, its offset if it is left, and its end."""
+        entries: list[tuple[int, int | None, int]] = []
+        since = restart = call = 0
         call_end = -1
         for position, (base, last, size_bytes) in enumerate(written):
             while restart < len(self.restarts) and self.restarts[restart] <= base:
@@ -103,7 +122,6 @@ class OffsetIndex:
                     call += 1
                 if since > interval_bytes:
                     since = 0
-                    if entry is not None and entry <= offset:
-                        found = position
+                    entries.append((position, entry, max(last, call_end)))
             since += size_bytes
-        return max(found - len(self.below_start), 0)
+        return entries

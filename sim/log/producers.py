@@ -186,8 +186,7 @@ class ProducerStates:
         Transactions that are decided below it are forgotten: `below` is the high watermark, which
         does not go back but by truncation. Source: ProducerStateManager.firstUnstableOffset.
         """
-        if self.ended:
-            self.ended = [pair for pair in self.ended if pair[1] >= below]
+        self.forget_decided(below=below)
         oldest: int | None = None
         for first, _ in self.ended:
             if oldest is None or first < oldest:
@@ -197,6 +196,14 @@ class ProducerStates:
             if since is not None and (oldest is None or since < oldest):
                 oldest = since
         return oldest
+
+    def forget_decided(self, *, below: int) -> None:
+        """Forget transactions whose marker is below `below`, to which the high watermark has come.
+
+        Source: ProducerStateManager.removeUnreplicatedTransactions.
+        """
+        if self.ended:
+            self.ended = [pair for pair in self.ended if pair[1] >= below]
 
     def last_records(self) -> dict[int, LastRecord]:
         """What to keep of each producer."""

@@ -140,9 +140,14 @@ class LogReplica:
 
     def truncate_fully(self, offset: int) -> None:
         """All of the log goes; it starts and ends at `offset`."""
-        self.log.reset_to(offset)
+        self._begin_anew(offset)
         self._told = None if self._told is None else offset
         self._lower_checkpoint()
+
+    def _begin_anew(self, offset: int) -> None:
+        """Empty the log; nothing of what it holds from now on was read from disk."""
+        self.log.reset_to(offset)
+        self._read_below = offset
 
     def tell_high_watermark(self, offset: int) -> None:
         """What is below `offset` is committed, and appends alone commit nothing any more."""
@@ -182,7 +187,7 @@ class LogReplica:
         batches = log.active.batches
         end = batches[-1].last_offset + 1 if batches else log.active.base_offset
         if end < log.log_start_offset:
-            log.reset_to(log.log_start_offset)
+            self._begin_anew(log.log_start_offset)
             return
         log.log_end_offset = end
         log.reopen()

@@ -93,7 +93,8 @@ def run_steps(file: LogFile) -> Iterator[StepResult]:
 
 def log_of(file: LogFile) -> Log:
     """The log before the first step, producers and aborted transactions derived from it."""
-    log = Log(LogConfig(segment_ms=file.roll_ms))
+    interval_bytes = file.rules.rules.topic.index_interval_bytes
+    log = Log(LogConfig(segment_ms=file.roll_ms, time_index_bytes=interval_bytes))
     log.segments = []
     for written in file.segments:
         segment = Segment(written.base_offset)
@@ -108,7 +109,7 @@ def log_of(file: LogFile) -> Log:
     last = log.last_batch()
     log.log_start_offset = log.segments[0].base_offset
     log.log_end_offset = max(log.active.base_offset, 0 if last is None else last.last_offset + 1)
-    log.reopen()
+    log.reopen(recovered_from=log.log_start_offset)
     log.rescan_producers()
     return log
 

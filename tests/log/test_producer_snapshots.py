@@ -1,7 +1,7 @@
 """A truncation goes back to what was known of producers where a segment began."""
 
 from sim.log import Log
-from tests.log.producing import sent
+from tests.log.producing import marker, sent
 
 
 def rolled(*segments: list[int]) -> Log:
@@ -50,6 +50,22 @@ def test_where_all_producers_had_expired_a_truncation_looks_for_none() -> None:
     log.truncate_to(2)
 
     assert log.producers.last_sequences() == {}
+
+
+def test_a_transaction_decided_above_the_high_watermark_makes_a_truncation_look_for_producers() -> (
+    None
+):
+    """ProducerStateManager.isEmpty asks for decisions that are not replicated, too."""
+    for high_watermark, known in ((1, {7: 0}), (2, {})):
+        log = Log()
+        for each in (sent(0, 0, transactional=True), marker(1), sent(2, 2)):
+            log.append(each, now_ms=0)
+        log.high_watermark = high_watermark
+        assert log.producers.expire(now_ms=10, after_ms=1) == (7,)
+
+        log.truncate_to(2)
+
+        assert log.producers.last_sequences() == known
 
 
 def test_a_rescan_reads_from_the_log_start() -> None:
