@@ -239,6 +239,7 @@ def _later_append_time(run: PassInLog) -> bool:
     """The batch keeps the time at which it was appended, which no record of it has."""
     return any(
         written.get("timestamp_type") == "LogAppendTime"
+        and written["records"]
         and written["timestamp_ms"] != max(record["timestamp_ms"] for record in written["records"])
         for written, _, _ in run.thinned()
     )

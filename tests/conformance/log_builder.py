@@ -151,6 +151,7 @@ class LogBuilder:
         bases: Base offsets of the segments, the active one last.
         offsets: Every offset worth cleaning from: base offsets and record offsets, in order.
         horizons: Delete horizons written so far, in ms.
+        times: Largest timestamp of each batch that has one, in ms.
         sequences: (producer, producer epoch, base sequence, last sequence, keys) per data batch.
         log_start: Where the log starts.
         high_watermark: What is below is committed; None = all of it.
@@ -182,6 +183,7 @@ class LogBuilder:
         self.bases = [start]
         self.offsets: list[int] = []
         self.horizons: list[int] = []
+        self.times: list[int] = []
         self.sequences: list[tuple[int, int, int, int, list[Key]]] = []
         self.log_start = start
         self.high_watermark: int | None = None
@@ -223,6 +225,8 @@ class LogBuilder:
         self.offsets.extend(r["offset"] for r in batch["records"] if r["offset"] > self.offsets[-1])
         if batch.get("delete_horizon_ms") is not None:
             self.horizons.append(batch["delete_horizon_ms"])
+        if batch.get("timestamp_ms", -1) >= 0:
+            self.times.append(batch["timestamp_ms"])
         self.end = batch["last_offset"] + 1
         return batch
 

@@ -45,13 +45,14 @@ class Now:
     """The cleaner's clock at the start of a pass.
 
     Attributes:
-        kind: `later` than the last pass by `by_ms` (earlier if negative), or at a delete `horizon`
-            and `by_ms` beside it.
+        kind: `later` than the last pass by `by_ms` (earlier if negative); or `by_ms` beside a
+            delete `horizon`, or beside the moment when a batch is as old as the minimum compaction
+            `lag`.
         by_ms: Milliseconds.
-        which: Which of the horizons known so far, counted from the latest.
+        which: Which of the horizons, or batches, known so far, counted from the latest.
     """
 
-    kind: Literal["later", "horizon"]
+    kind: Literal["later", "horizon", "lag"]
     by_ms: int
     which: int = 0
 
@@ -135,10 +136,14 @@ class Move:
 
 @dataclass(frozen=True, slots=True)
 class Expire:
-    """Producers that were silent for `after_ms` are forgotten."""
+    """Producers that were silent for `after_ms` are forgotten.
+
+    With `since` it is that long after a batch, counted from the latest, and `now.by_ms` beside it.
+    """
 
     now: Now
     after_ms: int
+    since: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,6 +208,7 @@ class Plan:
         compressed: Batches may be compressed.
         index_interval_bytes: `index.interval.bytes`; None = the default. Where a batch is
             compressed, nobody but Kafka knows where the next one begins, and there is no index.
+        interval_of: (which, how many, by): instead, `by` above what so many batches have.
     """
 
     segments: tuple[Segment, ...]
@@ -223,6 +229,7 @@ class Plan:
     old_formats: bool = False
     compressed: bool = False
     index_interval_bytes: int | None = None
+    interval_of: tuple[int, int, int] | None = None
 
 
 def build(plan: Plan) -> Document:
@@ -261,13 +268,22 @@ def build(plan: Plan) -> Document:
         rules["segment_last_modified_ms"] = plan.modified_ms
     if builder.compresses:
         rules["index_interval_bytes"] = NO_INDEX_BYTES
-    elif plan.index_interval_bytes is not None and plain:
+    elif plan.index_interval_bytes is not None:
         rules["index_interval_bytes"] = plan.index_interval_bytes
     topic = {"topic": dict(plan.topic)} if plan.topic else {}
     document = {"format": FORMAT, "rules": rules, **topic, "segments": segments, "steps": steps}
     if plan.limit is not None and plain and not builder.compresses:
         rules["segment_bytes"] = _segment_bytes(document, *plan.limit)
+    if plan.interval_of is not None and not builder.compresses:
+        rules["index_interval_bytes"] = _interval_bytes(document, *plan.interval_of)
     return document
+
+
+def _interval_bytes(document: Document, which: int, count: int, by: int) -> int:
+    """What some batches in a row have, and `by` more."""
+    batches = [batch for segment in log_file_from(document).segments for batch in segment.batches]
+    first = which % max(1, len(batches))
+    return max(0, sum(batch.size_bytes for batch in batches[first : first + count]) + by)
 
 
 def _segment_bytes(document: Document, which: int, by: int) -> int:
@@ -323,6 +339,10 @@ class _Steps:
             return self._move(step)
         if isinstance(step, Expire):
             now_ms = min(self._now(step.now), LATEST_EXPIRY_MS)
+            times = self._builder.times
+            if step.since is not None and times:
+                silent_since = times[-1 - step.since % len(times)]
+                now_ms = max(0, silent_since + step.after_ms + step.now.by_ms)
             return {"op": "expire_producers", "now_ms": now_ms, "expiration_ms": step.after_ms}
         if step.op == "roll":
             self._builder.roll()
@@ -424,6 +444,10 @@ class _Steps:
         horizons = self._builder.horizons
         if now.kind == "horizon" and horizons:
             now_ms = horizons[-1 - now.which % len(horizons)] + now.by_ms
+        elif now.kind == "lag" and self._builder.times:
+            times = self._builder.times
+            lag_ms = int(dict(self._plan.topic).get("min.compaction.lag.ms", 0))
+            now_ms = times[-1 - now.which % len(times)] + lag_ms + now.by_ms
         else:
             now_ms = self._now_ms + now.by_ms
         latest_ms = LATEST_ON_DISK_MS if self._plan.old_formats else LATEST_MS

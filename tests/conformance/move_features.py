@@ -18,12 +18,14 @@ class MoveInLog:
         before: The answer to the step before it.
         after: The answer to it.
         earlier: Steps before it.
+        lag_ms: The minimum compaction lag.
     """
 
     step: Json
     before: Json
     after: Json
     earlier: list[Json]
+    lag_ms: int = 0
 
     def lost(self, name: str) -> bool:
         """Whether there is less of a part of the answer after the step."""
@@ -130,6 +132,44 @@ def _came_back(move: MoveInLog) -> bool:
     )
 
 
+def _undecided_by_nobody(move: MoveInLog) -> bool:
+    """Producers are looked for though nobody was known (ProducerStateManager.isEmpty)."""
+    before = move.before
+    unstable = before["last_stable_offset"] < before["high_watermark"]
+    return _truncated(move) and unstable and not before["last_sequences"]
+
+
+def _timestamps(move: MoveInLog, segment: int | None = None) -> list[int]:
+    """Largest timestamps of batches before the step; of one segment, or of all."""
+    batches = move.before["batches"]
+    return [b["max_timestamp_ms"] for b in batches if segment in {None, b["segment"]}]
+
+
+def _age_unknown(move: MoveInLog) -> bool:
+    """A segment waits for the lag whose records are old enough: its file's time counts."""
+    if not move.is_due or not move.lag_ms or not _ops_before(move, "reload"):
+        return False
+    end = move.after["first_uncleanable_offset"]
+    times = _timestamps(move, end)
+    active = max((b["segment"] for b in move.before["batches"]), default=end)
+    return bool(
+        end < min(active, move.before["last_stable_offset"])
+        and times
+        and 0 <= max(times) <= move.step["now_ms"] - move.lag_ms
+    )
+
+
+def _at_the_lag(move: MoveInLog) -> bool:
+    return (
+        move.is_due and bool(move.lag_ms) and move.step["now_ms"] - move.lag_ms in _timestamps(move)
+    )
+
+
+def _silent_exactly(move: MoveInLog) -> bool:
+    step = move.step
+    return _expired(move) and step["now_ms"] - step["expiration_ms"] in _timestamps(move)
+
+
 def _ops_before(move: MoveInLog, op: str) -> bool:
     return any(step["op"] == op for step in move.earlier)
 
@@ -154,6 +194,12 @@ MOVES: Mapping[str, Callable[[MoveInLog], bool]] = {
         lambda move: move.step["op"] == "delete_old_segments" and move.lost("batches")
     ),
     "pass removes records below the log start": _cleaned_below_start,
+    "truncation looks for producers, as a transaction is decided above the high watermark": (
+        _undecided_by_nobody
+    ),
+    "truncation after a reload leaves a segment to the time of its file": _age_unknown,
+    "pass at the very millisecond of the minimum compaction lag": _at_the_lag,
+    "producer forgotten at the very millisecond": _silent_exactly,
     "producer forgotten": _expired,
     "empty batch of a forgotten producer removed": _came_back,
     "log is due": lambda move: move.is_due and bool(move.after["selected"]),
@@ -178,7 +224,8 @@ def moves(document: Json, answer: Json) -> Iterator[MoveInLog]:
     told = answer["steps"]
     for number, step in enumerate(document["steps"]):
         before = told[max(number - 1, 0)]
-        yield MoveInLog(step, before, told[number], document["steps"][:number])
+        lag_ms = document.get("topic", {}).get("min.compaction.lag.ms", 0)
+        yield MoveInLog(step, before, told[number], document["steps"][:number], lag_ms)
 
 
 def move_features(document: Json, answer: Json) -> frozenset[str]:

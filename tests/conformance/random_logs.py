@@ -78,6 +78,9 @@ _compressions: st.SearchStrategy[Compression] = st.sampled_from(
 )
 _formats: st.SearchStrategy[Literal[0, 1, 2]] = st.sampled_from((2, 2, 1, 0))
 _modified = st.sampled_from((0, 899, 900, 999, 1_000, 1_001, 1_100))
+_intervals = st.tuples(
+    st.integers(0, 8), st.sampled_from((1, 1, 2, 3)), st.sampled_from((0, 0, -1))
+)
 _rarely = st.sampled_from((False, False, False, False, False, True))
 _producers = st.sampled_from((0, 0, 1, 2, 3, 3, 4, 4, 5))
 
@@ -308,7 +311,7 @@ def plans(preset: str) -> st.SearchStrategy[Plan]:
         segments=st.builds(lambda old, last: (*old, last), closed, active),
         steps=once_in(3, moving(preset, steps(preset), first, writes()), usual).map(tuple),
         preset=st.just(preset),
-        modified_ms=modified if preset == BEFORE_HORIZONS else _none,
+        modified_ms=modified,
         start=st.sampled_from((0, 0, 0, 0, 7)),
         first_sequences=st.sampled_from(((0,), (0,), (5, 2**31 - 2))),
         delete_retention_ms=retentions(preset),
@@ -321,6 +324,7 @@ def plans(preset: str) -> st.SearchStrategy[Plan]:
         old_formats=_rarely,
         compressed=_rarely,
         index_interval_bytes=st.sampled_from((None, None, 0, 0, 150, 400)),
+        interval_of=once_in(3, _intervals, _none),
         keys=once_in(
             2, st.tuples(st.sampled_from(ODD_KEYS), st.sampled_from(ODD_KEYS)), st.just(())
         ),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import strategies as st
 
 from tests.conformance.drawing import once_in
-from tests.conformance.log_builder import Write
+from tests.conformance.log_builder import Data, Entry, Marker, Write
 from tests.conformance.log_steps import (
     Append,
     CleanIfDue,
@@ -25,6 +25,7 @@ _later = st.builds(Now, st.just("later"), st.sampled_from((0, 60, 100, 1_000, 5_
 _at_horizon = st.builds(
     Now, st.just("horizon"), st.sampled_from((0, 0, -1, 1)), which=st.integers(0, 3)
 )
+_at_lag = st.builds(Now, st.just("lag"), st.sampled_from((0, 0, 0, 1, -1)), which=st.integers(0, 6))
 _spots = st.builds(
     Spot,
     kind=st.sampled_from(("base", "offset", "offset", "end")),
@@ -41,7 +42,31 @@ def moves(*ops: MoveOp) -> st.SearchStrategy[Step]:
 def expiries() -> st.SearchStrategy[Expire]:
     """Producers are forgotten, mostly those of the earliest timestamps."""
     after = st.sampled_from((1, 100, 995, 996, 1_000, 100_000))
-    return st.builds(Expire, now=_later, after_ms=after)
+    beside = st.builds(Now, st.just("later"), st.sampled_from((0, 0, 0, 1, -1)))
+    usual = st.builds(Expire, now=_later, after_ms=after)
+    exact = st.builds(Expire, now=beside, after_ms=after, since=st.integers(0, 6))
+    return st.one_of(usual, exact)
+
+
+def decided_transactions() -> st.SearchStrategy[Append]:
+    """A transaction and its end, at once."""
+
+    def written(producer: int, commit: bool, entry: Entry, roll: bool) -> Append:
+        return Append((Data((entry,), producer), Marker(producer, commit)), roll)
+
+    entry = st.builds(Entry, key=st.sampled_from(("a", "b")), value=st.just("v"))
+    return st.builds(written, st.sampled_from((3, 4)), st.booleans(), entry, st.booleans())
+
+
+def rising_times() -> st.SearchStrategy[Append]:
+    """Batches of which each has a later timestamp than the one before."""
+
+    def written(times_ms: list[int]) -> Append:
+        entries = [Entry("a", "v", timestamp_ms=at_ms) for at_ms in sorted(times_ms)]
+        return Append(tuple(Data((entry,)) for entry in entries), roll_after=False)
+
+    times_ms = st.lists(st.sampled_from((5, 60, 900, 990)), min_size=2, max_size=4, unique=True)
+    return times_ms.map(written)
 
 
 def due_cleans(preset: str) -> st.SearchStrategy[CleanIfDue]:
@@ -49,7 +74,7 @@ def due_cleans(preset: str) -> st.SearchStrategy[CleanIfDue]:
     log_wide = st.sampled_from((None, None, 0, 1_000)) if preset == "kafka-2.8" else _none
     return st.builds(
         CleanIfDue,
-        now=st.one_of(_later, _at_horizon),
+        now=st.one_of(_later, _at_horizon, _at_lag),
         capacity=once_in(3, st.integers(1, 4), _none),
         log_horizon_ms=log_wide,
     )
@@ -97,11 +122,19 @@ def moving(
     )
     deletion: st.SearchStrategy[Step] = st.just(Other("delete_old_segments"))
     cut = moves("truncate")
+    reload: st.SearchStrategy[Step] = st.just(Other("reload"))
+    roll: st.SearchStrategy[Step] = st.just(Other("roll"))
+    last = st.builds(Spot, kind=st.just("offset"), which=st.integers(0, 2))
+    cut_late = st.builds(Move, op=st.just("truncate"), to=last)
+    all_silent = st.builds(Expire, now=st.just(Now("later", 5_000)), after_ms=st.just(1))
     idioms = (
         (rolled, due),
         (moves("high_watermark"), due),
         (cut, rolled, due),
         (cut, usual),
+        (roll, rising_times(), reload, cut_late, roll, due),
+        (reload, cut, rolled, due),
+        (moves("high_watermark"), decided_transactions(), all_silent, cut, usual),
         (moves("delete_records"), due, deletion),
         (moves("delete_records"), deletion, usual),
         (clean, expiries(), rolled, clean),
