@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -18,9 +17,10 @@ from sim.files.formats import LOG_FORMAT
 from sim.files.models import Part, shaped
 from sim.files.reading import read_document, read_json
 from sim.log import Batch
-from sim.logfile.batches import BatchLine, Natural, batch_of
+from sim.logfile.batches import BatchLine, Natural
 from sim.logfile.eligible_settings import TopicLines, config_of, level_of
 from sim.logfile.rules import LogRules, rules_at
+from sim.logfile.so_far import LogSoFar
 from sim.logfile.steps import Note, Step, StepLine
 
 
@@ -153,8 +153,8 @@ def log_file_in(document: Document, *, rules: Mapping[str, object] | None = None
     log, topic = LogSoFar(works_by, wrong), EligibilityConfig()
     with wrong:
         topic = config_of([level_of(file.topic, top.at("topic"))], topic.lag_estimate)
-    segments = log.segments(file.segments, data["segments"], top.at("segments"))
-    steps = log.steps(file.steps, top.at("steps"))
+    segments = _segments(log, file.segments, data["segments"], top.at("segments"))
+    steps = _steps(log, file.steps, top.at("steps"))
     wrong.end()
     return LogFile(works_by, segments, steps, topic, _roll_ms(file.topic, topic))
 
@@ -187,118 +187,33 @@ def _roll_ms(lines: TopicLines | None, config: EligibilityConfig) -> int | None:
     return min(limits, default=None)
 
 
-class LogSoFar:
-    """Where the log of a file starts and ends after what was read, and what cannot follow on it.
+def _segments(
+    log: LogSoFar, lines: Sequence[SegmentLine], values: Sequence[Any], place: Place
+) -> tuple[WrittenSegment, ...]:
+    """The segments; `values` are as the file has them."""
+    found: list[WrittenSegment] = []
+    for index, (line, value) in enumerate(zip(lines, values, strict=True)):
+        at = place.at(index)
+        with log.telling():
+            base = log.end if line.base_offset is None else line.base_offset
+            text = f"{base} is below {log.end}, where the one before ends"
+            at.refuse("base_offset", log.sure and base < log.end, text)
+            log.end = base
+            within = at if isinstance(value, list) else at.at("batches")
+            batches = log.batches(line.batches, within)
+            if line.base_offset is None and batches:
+                base = batches[0].base_offset
+            if found and log.sure and base <= found[-1].base_offset:
+                at.fail(f"starts at {base}, where segments[{index - 1}] starts")
+            found.append(WrittenSegment(base, batches, line.last_modified_ms))
+    log.start = found[0].base_offset if found else 0
+    return tuple(found)
 
-    Attributes:
-        rules: The rules of the file.
-        start: Where the log starts.
-        end: Where the log ends (exclusive); cleaning and rolling do not move it.
-    """
 
-    def __init__(self, rules: LogRules, wrong: Complaints) -> None:
-        """What is wrong is told to `wrong`."""
-        self.rules = rules
-        self.start = self.end = 0
-        self._committed: int | None = None  # None: all of the log
-        self._sure = True
-        self._wrong = wrong
-        self._plain: dict[int, int] = {}
-        self._open: set[int] = set()
-
-    @contextmanager
-    def _telling(self) -> Iterator[None]:
-        """A part is read; what is wrong with it is told, and what follows not compared with it."""
-        before = len(self._wrong.told)
-        with self._wrong:
-            yield
-        self._sure = self._sure and len(self._wrong.told) == before
-
-    def segments(
-        self, lines: Sequence[SegmentLine], values: Sequence[Any], place: Place
-    ) -> tuple[WrittenSegment, ...]:
-        """The segments; `values` are as the file has them."""
-        found: list[WrittenSegment] = []
-        for index, (line, value) in enumerate(zip(lines, values, strict=True)):
-            at = place.at(index)
-            with self._telling():
-                base = self.end if line.base_offset is None else line.base_offset
-                if self._sure and base < self.end:
-                    text = f"{base} is below {self.end}, where the one before ends"
-                    at.at("base_offset").fail(text)
-                self.end = base
-                batches = self.batches(
-                    line.batches, at if isinstance(value, list) else at.at("batches")
-                )
-                if line.base_offset is None and batches:
-                    base = batches[0].base_offset
-                if found and self._sure and base <= found[-1].base_offset:
-                    at.fail(f"starts at {base}, where segments[{index - 1}] starts")
-                found.append(WrittenSegment(base, batches, line.last_modified_ms))
-        self.start = found[0].base_offset if found else 0
-        return tuple(found)
-
-    def steps(self, lines: Sequence[StepLine], place: Place) -> tuple[Step, ...]:
-        """The steps, which are done to the log."""
-        found: list[Step] = []
-        for index, line in enumerate(lines):
-            with self._telling():
-                found.append(line.read(self, place.at(index)))
-        return tuple(found)
-
-    def batches(self, lines: Sequence[BatchLine], place: Place) -> tuple[Batch, ...]:
-        """Batches, which are now the end of the log."""
-        found: list[Batch] = []
-        for index, line in enumerate(lines):
-            with self._telling():
-                batch = batch_of(line, place.at(index), self.rules)
-                self._take(batch, place.at(index))
-                found.append(batch)
-        return tuple(found)
-
-    def _take(self, batch: Batch, place: Place) -> None:
-        """Raise BadInput if the batch at `place` cannot follow; else it is part of the history."""
-        if self._sure and batch.base_offset < self.end:
-            text = f"{batch.base_offset} is below {self.end}, where what comes before it ends"
-            place.at("base_offset").fail(text)
-        producer, is_marker = batch.producer_id, batch.control is not None
-        if self._sure and is_marker and producer in self._plain.keys() - self._open:
-            place.at("control").fail(
-                f"{batch.control} without a transaction: producer {producer} writes outside "
-                f"transactions, as at offset {self._plain[producer]}"
-            )
-        if is_marker:
-            self._open.discard(producer)
-        elif batch.transactional:
-            self._open.add(producer)
-        elif producer >= 0:
-            self._plain.setdefault(producer, batch.base_offset)
-        self.end = batch.last_offset + 1
-
-    def truncate(self, offset: int) -> None:
-        """The log ends at `offset`."""
-        self.end = offset
-        self.start = min(self.start, offset)
-        if self._committed is not None:
-            self._committed = min(self._committed, offset)
-
-    def begin_at(self, offset: int) -> None:
-        """The log starts and ends at `offset`, and is committed as far."""
-        self.start = self.end = offset
-        if self._committed is not None:
-            self._committed = offset
-
-    def commit(self, offset: int, place: Place) -> None:
-        """What is below `offset` is committed. Raises BadInput unless the log reaches to it."""
-        if self._sure and offset > self.end:
-            place.fail(f"{offset} is above the log end offset, {self.end}")
-        if self._sure and offset < self.start:
-            place.fail(f"{offset} is below the log start offset, {self.start}")
-        self._committed = offset
-
-    def delete(self, before: int, place: Place) -> None:
-        """The log starts at `before`. Raises BadInput if what is deleted is not committed."""
-        committed = self.end if self._committed is None else self._committed
-        if self._sure and before > committed:
-            place.fail(f"{before} is above the high watermark, {committed}")
-        self.start = max(self.start, before)
+def _steps(log: LogSoFar, lines: Sequence[StepLine], place: Place) -> tuple[Step, ...]:
+    """The steps, which are done to the log."""
+    found: list[Step] = []
+    for index, line in enumerate(lines):
+        with log.telling():
+            found.append(line.read(log, place.at(index)))
+    return tuple(found)

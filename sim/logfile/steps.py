@@ -18,8 +18,8 @@ from sim.logfile.content import Content
 from sim.replication.retention import delete_below_start
 
 if TYPE_CHECKING:
-    from sim.logfile.file import LogSoFar
     from sim.logfile.replica import LogReplica
+    from sim.logfile.so_far import LogSoFar
 
 Note = Annotated[Any, Field(description="Anything; nobody reads it.")]
 
