@@ -17,7 +17,7 @@ from sim.rules import Rules
 from sim.schedules.judging import MemberJudge
 from sim.schedules.parts import LINEAGE, PLACE, Changes, Member, WatchedReplica
 from sim.schedules.views import Views, WatchedView
-from sim.schedules.world import NOBODY, Move, Rest, World, rest_part, step_of
+from sim.schedules.world import NOBODY, Effect, Move, Rest, World, rest_part, step_of
 from sim.story.driver import StoryDriver
 from sim.story.expect import StoryExpect
 from sim.story.format import Story
@@ -28,31 +28,6 @@ STEP: Final = "step"
 """The act of a move that is one act."""
 ASK, READ, ACKNOWLEDGE, ANSWER, RECEIVE = "ask", "read", "acknowledge", "answer", "receive"
 """The acts of a fetch: of the follower, of the leader three times, of the follower."""
-
-
-class Effect(NamedTuple):
-    """What an act does besides changing replicas.
-
-    Attributes:
-        uses: The budget that it is counted against.
-        leader: Who was elected; NOBODY = there was no election.
-        isr: The in-sync set as the controller has it from now on; None = as before.
-        told: The in-sync set that the leader told; None = it told none.
-        facts: What the committed history has to know, in order: ("appended", offset, uid) and
-            ("committed", replica, mark before, mark).
-        joined: Whether a replica was admitted to the in-sync set by its position.
-        coordinator: What the coordinator knows from now on; None = as before.
-        now_ms: What time it is from now on; None = no time passes.
-    """
-
-    uses: str = ""
-    leader: int = NOBODY
-    isr: int | None = None
-    told: int | None = None
-    facts: tuple[tuple[Any, ...], ...] = ()
-    joined: bool = False
-    coordinator: Any = None
-    now_ms: int | None = None
 
 
 class Shape(NamedTuple):

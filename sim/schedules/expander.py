@@ -14,12 +14,12 @@ from numpy.typing import NDArray
 
 from sim.check.replica_view import ReplicaView
 from sim.schedules import judging
-from sim.schedules.acts import ACKNOWLEDGE, ANSWER, ASK, READ, RECEIVE, STEP, Effect, Shape
+from sim.schedules.acts import ACKNOWLEDGE, ANSWER, ASK, READ, RECEIVE, STEP, Shape
 from sim.schedules.judging import BIT
 from sim.schedules.parts import LINEAGE, PLACE
 from sim.schedules.space import Space
 from sim.schedules.tables import ODD, Column, Hashes, Known, Mask, Numbers, hash_of, one_by_one
-from sim.schedules.world import NOBODY, Budgets, Move, Rest, moves_of
+from sim.schedules.world import NOBODY, Budgets, Effect, Move, Rest, moves_of
 
 Rows = NDArray[Any]
 """A row a state: the number of each replica, then that of the rest."""

@@ -21,9 +21,8 @@ from sim.rules import Rules
 from sim.trace import Event, HighWatermarkMoved, LeaderElected, Quiesced
 
 if TYPE_CHECKING:
-    from sim.schedules.acts import Effect
     from sim.schedules.views import WatchedView
-    from sim.schedules.world import Budgets, Rest, World
+    from sim.schedules.world import Budgets, Effect, Rest, World
 
 BY_EVENTS: Final = (
     "follower-position-sound",

@@ -15,13 +15,13 @@ from sim.replication.coordination import RemovalCoordinator
 from sim.replication.frozen import renamed
 from sim.replication.replica import log_config
 from sim.rules import Rules
-from sim.schedules.acts import Acts, Effect, value_of
+from sim.schedules.acts import Acts, value_of
 from sim.schedules.judging import Court, MemberJudge
 from sim.schedules.members import Members
 from sim.schedules.parts import Parts
 from sim.schedules.rests import Rests
 from sim.schedules.views import Views
-from sim.schedules.world import NOBODY, NOTHING_USED, Rest, World
+from sim.schedules.world import NOBODY, NOTHING_USED, Effect, Rest, World
 
 
 class Space:

@@ -110,6 +110,31 @@ def rest_part(rest: Rest, name: str) -> Any:
     return getattr(of, name)
 
 
+class Effect(NamedTuple):
+    """What an act does besides changing replicas.
+
+    Attributes:
+        uses: The budget that it is counted against.
+        leader: Who was elected; NOBODY = there was no election.
+        isr: The in-sync set as the controller has it from now on; None = as before.
+        told: The in-sync set that the leader told; None = it told none.
+        facts: What the committed history has to know, in order: ("appended", offset, uid) and
+            ("committed", replica, mark before, mark).
+        joined: Whether a replica was admitted to the in-sync set by its position.
+        coordinator: What the coordinator knows from now on; None = as before.
+        now_ms: What time it is from now on; None = no time passes.
+    """
+
+    uses: str = ""
+    leader: int = NOBODY
+    isr: int | None = None
+    told: int | None = None
+    facts: tuple[tuple[Any, ...], ...] = ()
+    joined: bool = False
+    coordinator: Any = None
+    now_ms: int | None = None
+
+
 class Move(NamedTuple):
     """One step that may be possible: its op, the replicas it names, and what else it says.
 
