@@ -13,6 +13,7 @@ from sim.foreign import shell
 from sim.limits import RUN
 
 if TYPE_CHECKING:
+    from sim.schedules.shorter import Shortest
     from sim.shrink.near_miss import NearMiss
     from sim.shrink.witness import Case, Witness
 
@@ -28,6 +29,7 @@ def shrink(
     output: Output = None,
     within: Seconds = WITHIN_S,
     invariant: Annotated[str | None, Argument(metavar="NAME")] = None,
+    shortest: bool = False,
     as_json: Json = False,
 ) -> int:
     """Make a failing run small: the same invariant is violated for the same cause.
@@ -48,6 +50,8 @@ def shrink(
         within: Stop then, with the best found.
         invariant: The invariant whose first violation counts. Default: the first one violated, of
             those that the file expects if it expects any.
+        shortest: Search every schedule of the result's world for a shorter one, within the same
+            time again; one that is found is written beside the result.
     """
     from sim.files.atomic import replace_text
     from sim.shrink.engine import Budget
@@ -71,10 +75,26 @@ def shrink(
     found = case.shrink(budget, told=told, unfinished=_unfinished(out))
     line.wipe()
     near = case.near_miss() if found.complete else None
-    shown = _Shown(case, found, near, out)
+    searched = _searched(found, within) if shortest and found.complete else None
+    shown = _Shown(case, found, near, out, searched)
     shown.write()
     status = EXIT_INTERRUPTED if found.interrupted else 0
     return print_answer(as_json, shown.document(), partial(shown.tell, within), status=status)
+
+
+def _searched(found: Witness, within: float) -> Shortest:
+    from sim.schedules import check_installation
+
+    check_installation()
+    from sim.files.reading import document_in
+    from sim.schedules.answers import Bounds
+    from sim.schedules.shorter import Shortest, shortest
+    from sim.story.format import story_in
+
+    if found.kind != "story":
+        return Shortest("a search follows the steps of stories")
+    story = story_in(document_in(found.text, Path("shrunk.yaml")), default_id="shrunk")
+    return shortest(story, found.invariant, Bounds(seconds=within))
 
 
 def _checked_output(output: Path, file: Path) -> Path:
@@ -97,8 +117,16 @@ def _unfinished(out: Path | None) -> str:
 class _Shown:
     """What was found, as it is written and told; `out` is the file to write, None = it is told."""
 
-    def __init__(self, case: Case, found: Witness, near: NearMiss | None, out: Path | None) -> None:
+    def __init__(
+        self,
+        case: Case,
+        found: Witness,
+        near: NearMiss | None,
+        out: Path | None,
+        searched: Shortest | None,
+    ) -> None:
         self.case, self.found, self.near, self.out = case, found, near, out
+        self.searched = searched
         self.near_text = "" if near is None else case.near_miss_text(near)
         self.near_out: Path | None = None
         if near is not None and out is not None:
@@ -111,12 +139,23 @@ class _Shown:
             replace_text(self.out, self.found.text)
         if self.near_out is not None:
             replace_text(self.near_out, self.near_text)
+        if self.out is not None and self.shorter:
+            replace_text(self.out.with_name(f"{self.out.stem}_shortest.yaml"), self.shorter)
+
+    @property
+    def shorter(self) -> str:
+        """The file of a shorter schedule; empty = none was found."""
+        from sim.shrink.writing import file_of
+
+        story = None if self.searched is None else self.searched.story
+        return "" if story is None else file_of(story, self.found.invariant, "")
 
     def tell(self, within: float) -> None:
         """The result on stdout; what there is to say of it beside the file goes to stderr."""
         found = self.found
         lines = [f"{found.invariant}: {found.sentence}", self._how_small(within), found.remark]
         lines += [self._nearly()] if found.complete else []
+        lines += [self.searched.sentence()] if self.searched else []
         if self.out is None:
             print(found.text, end="")
         for line in filter(None, lines if self.out is None else (str(self.out), *lines)):
@@ -154,6 +193,8 @@ class _Shown:
             "interrupted": found.interrupted,
             "text": found.text,
             "remark": found.remark,
+            **({"shortest": self.searched.sentence()} if self.searched else {}),
+            **({"shorter": self.shorter} if self.shorter else {}),
             "output": None if self.out is None else str(self.out),
             "near_miss": None
             if near is None

@@ -230,7 +230,7 @@ class Driver(StoryDriver):
         what = 0
         if step.op == "append":
             epoch = leads.leadership.epoch if leads.leadership is not None else 0
-            version = step.get("hdr", step.get("ts", 0))
+            version = step.get("hdr", step.get("ts"))
             place = versions.index(version) if version in versions else 0
             marked = any(step.get(mark) for mark in ("tombstone", "null_value", "flag"))
             what = ((1 + place) * 2 + marked) * len(keys) + keys.index(step["key"])

@@ -121,7 +121,7 @@ class Plan(BaseModel):
         common = info.data.get("rules", {}) if isinstance(given, list) else {}
         for values in sets:
             rules = _rules({**common, **values})
-            for problem in _beyond(rules):
+            for problem in beyond(rules):
                 raise ValueError(problem)
         return given
 
@@ -185,7 +185,7 @@ def _label(values: dict[str, Any]) -> str:
     return " ".join(f"{name}={shown(value)}" for name, value in values.items()) or "rules"
 
 
-def _beyond(rules: Rules) -> list[str]:
+def beyond(rules: Rules) -> list[str]:
     """What a search does not follow: states of which no move of it makes a value."""
     found = []
     if rules.coordinator.coordinator != "none":

@@ -56,7 +56,8 @@ class World:
         replicas: How many there are.
         isr: Who is in sync at the start, by number.
         keys: The keys that records have.
-        versions: The versions that records have, as far as the strategy looks at them.
+        versions: The versions that records have, as far as the strategy looks at them; None = a
+            record says none.
         tombstones: Whether records may be tombstones, too.
         clean: Whether only members of the in-sync set are elected.
         budgets: How often each thing may happen.
@@ -65,7 +66,7 @@ class World:
     replicas: int
     isr: tuple[int, ...]
     keys: tuple[str, ...]
-    versions: tuple[int, ...]
+    versions: tuple[int | None, ...]
     tombstones: bool
     clean: bool
     budgets: Budgets
@@ -205,7 +206,7 @@ def _records(world: World, rules: Rules) -> Iterator[tuple[tuple[str, Any], ...]
         rules.cleaner.tombstone_mark, "flag"
     )
     for key, version, deletes in product(world.keys, versions, marks):
-        version_of = ((field, version),) if field else ()
+        version_of = ((field, version),) if field and version is not None else ()
         yield (("key", key), *version_of, *(((mark, True),) if deletes else ()))
 
 
