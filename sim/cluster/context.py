@@ -101,7 +101,8 @@ class Context:
         retention: What a `compact,delete` topic keeps; None = nothing is deleted by age or size.
         leader: (epoch, name) of the newest leader; None = there was none yet.
         committed: Highest high watermark any leader ever had.
-        producer_epochs: Id of a transactional producer with later instances -> the newest epoch.
+        instances: Id of a transactional producer with later instances -> the newest of them.
+        producer_epochs: Id of a transactional producer -> its newest epoch, if that is not 0.
         next_uid: Identity of the next record that is appended; they start at 1.
         counts: See `Counts`.
         oracle: See `Oracle`.
@@ -141,6 +142,7 @@ class Context:
         )
         self.leader: tuple[int, str] | None = None
         self.committed = 0
+        self.instances: dict[int, int] = {}
         self.producer_epochs: dict[int, int] = {}
         self.counts = Counts()
         self._record: Callable[[Any, Iterable[Event]], None] = record

@@ -78,7 +78,9 @@ class Producer:
     Attributes:
         number: Its number in the scenario.
         producer_id: Its producer id; that of the instance before it, if there is one.
-        epoch: Its producer epoch: how many instances were before it.
+        instance: How many instances were before it.
+        epoch: Its producer epoch: the same, and under `producer_epochs: per_transaction` what the
+            coordinator said when its last transaction ended.
         name: Its address.
         idempotent: Whether leaders recognise its retries.
         patient: Whether it tries again for ever.
@@ -93,7 +95,9 @@ class Producer:
         workload = context.scenario.workload
         self._context = context
         self.number = number
-        self.producer_id, self.epoch = context.scenario.applications.identity_of(number)
+        self.producer_id, self.instance = context.scenario.applications.identity_of(number)
+        self.epoch = self.instance
+        self._epoch_per_transaction = context.rules.coordinator.producer_epochs == "per_transaction"
         self.name = f"producer {number}"
         self.idempotent = idempotent
         self.patient = patient
@@ -108,7 +112,7 @@ class Producer:
         self._sequence = 0
         self._correlation_id = 0
         self._failed = 0
-        self._transaction = 0
+        self._transaction = self._ended = 0
         self._decided: Answer | None = None
         self._timed = False
         context.network.add_client(self.name, self.receive)
@@ -127,10 +131,10 @@ class Producer:
         headers: tuple[Headers, ...] = (),
     ) -> None:
         """Send this, after what was decided before."""
-        newest = self._context.producer_epochs.get(self.producer_id, 0)
-        if self.epoch > newest:
+        newest = self._context.instances.get(self.producer_id, 0)
+        if self.instance > newest:
             self._begin_instance()
-        elif self.epoch < newest and not self._is_under_way(sends):
+        elif self.instance < newest and not self._is_under_way(sends):
             self._context.counts.sends_given_up += 1
             return
         if not self.versions and sends:
@@ -167,7 +171,7 @@ class Producer:
 
     def _begin_instance(self) -> None:
         """Fence the instance before: what it left open the coordinator aborts (InitProducerId)."""
-        self._context.producer_epochs[self.producer_id] = self.epoch
+        self._context.instances[self.producer_id] = self.instance
         self._hand_over(((), self._abort(), ()))
 
     def _abort(self) -> EndTransaction:
@@ -275,6 +279,8 @@ class Producer:
     ) -> InFlightRequest:
         self._correlation_id = number = self._correlation_id + 1
         if end is not None:
+            self._take_next_epoch()
+            self._ended = self._transaction
             committed = end.commit and self._failed != end.transaction
             marker = WriteTxnMarkersRequest(
                 self.name, self.producer_id, self.epoch, committed, self.client, number
@@ -297,6 +303,19 @@ class Producer:
         )
         self._sequence += len(sends)
         return InFlightRequest(request, transaction)
+
+    def _take_next_epoch(self) -> None:
+        """Take the epoch that the end of a transaction brings (KIP-890): sequences begin at 0.
+
+        The coordinator answers the newest instance alone. That an epoch has 16 bits, after which
+        there is a new producer id, is left out.
+        """
+        epochs, producer_id = self._context.producer_epochs, self.producer_id
+        if self._epoch_per_transaction and self.instance == self._context.instances.get(
+            producer_id, 0
+        ):
+            self.epoch = epochs[producer_id] = epochs.get(producer_id, 0) + 1
+            self._sequence = 0
 
     def _records_of(self, sends: tuple[Send, ...], more: tuple[Headers, ...]) -> tuple[Record, ...]:
         """The records as they are sent; the leader gives them their offsets."""
@@ -357,8 +376,14 @@ class Producer:
         self._queue.clear()
 
     def abort_open_transaction(self) -> None:
-        """What the coordinator does when a transaction takes too long (transaction.timeout.ms)."""
-        self.decide((), self._abort())
+        """What the coordinator does when a transaction takes too long (transaction.timeout.ms).
+
+        Of a transaction that has ended, it writes no second marker. With `per_instance` it asks the
+        leader all the same, who writes none unless the transaction is open there.
+        """
+        ended = self._transaction == self._ended and not self._queue
+        if not (ended and self._epoch_per_transaction):
+            self.decide((), self._abort())
 
 
 def _pause_ms(tries: int) -> int:

@@ -225,13 +225,14 @@ class ProducerStates:
             for producer_id, producer in self.producers.items()
         }
 
-    def overtaken(self, producer_id: int, first_sequence: int) -> SentBatch | None:
+    def overtaken(self, producer_id: int, epoch: int, first_sequence: int) -> SentBatch | None:
         """The newest batch of a producer, if that or an older one has this sequence number.
 
         For a producer with one batch in flight, whatever is not above the newest is a repetition.
+        In another epoch it counts from 0 again (ProducerAppendInfo.checkSequence).
         """
         producer = self.producers.get(producer_id)
-        if producer is None or not producer.batches:
+        if producer is None or not producer.batches or producer.epoch != epoch:
             return None
         newest = producer.batches[-1]
         return newest if first_sequence <= newest.last_sequence else None

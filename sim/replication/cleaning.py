@@ -87,7 +87,6 @@ class Cleaner:
         upper_bound: int,
         now_ms: int,
         rescan: bool = False,
-        keep_producers: bool = True,
         map_capacity: int | None = None,
         max_message_bytes: int | None = None,
         removal_limit: int = 0,
@@ -105,7 +104,6 @@ class Cleaner:
             upper_bound: At most the last stable offset.
             now_ms: The replica's own clock in ms.
             rescan: Run although nothing is dirty; see CleaningPass.
-            keep_producers: False when the last batch of an active producer needs no protection.
             map_capacity: Most distinct keys the pass can map; the checkpoint moves as far as it
                 got.
             max_message_bytes: `max.message.bytes`; larger rebuilt batches are reported.
@@ -126,7 +124,7 @@ class Cleaner:
             delete_retention_ms=self.rules.topic.delete_retention_ms,
             high_watermark=log.high_watermark,
             log_start_offset=log.log_start_offset,
-            last_records=log.producers.last_records() if keep_producers else {},
+            last_records=log.producers.last_records(),
             map_capacity=map_capacity,
             rescan=rescan,
             max_message_bytes=max_message_bytes,

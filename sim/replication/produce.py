@@ -111,7 +111,7 @@ def produce(
         states = leader.log.producers
         if states.fences(producer_id, epoch):
             return _fenced(leader)
-        if first >= 0 and states.overtaken(producer_id, first) is not None:
+        if first >= 0 and states.overtaken(producer_id, epoch, first) is not None:
             last = first + len(request.records) - 1
             sent = states.repeated(producer_id, epoch, first, last)
             if sent is None:

@@ -10,8 +10,9 @@ from sim.rules.spec import Value
 class CoordinatorRules(NamedTuple):
     """Whether the leader coordinates something, and what it does before it has loaded its log.
 
-    The state is that of the keys in the log, as in `__consumer_offsets` and `__transaction_state`;
-    it is in the memory of the leader alone, so each new leader loads it.
+    What the coordinator of transactions tells producers is a rule of it, too. The state is that of
+    the keys in the log, as in `__consumer_offsets` and `__transaction_state`; it is in the memory
+    of the leader alone, so each new leader loads it.
     """
 
     coordinator: Annotated[
@@ -62,3 +63,18 @@ class CoordinatorRules(NamedTuple):
             "kip630/coord_04_high_watermark_lags_and_answers_with_it.yaml",
         ),
     ] = "loaded"
+    producer_epochs: Annotated[
+        Literal["per_instance", "per_transaction"],
+        "when the transaction coordinator gives a producer a new epoch",
+        Value(
+            "when an instance of it begins; a marker has the epoch of its transaction",
+            "KIP-98; TransactionCoordinator.endTransaction with transaction.version 1",
+            "transactions/txn_25_epoch_of_the_transaction.yaml",
+        ),
+        Value(
+            "also with the end of each transaction: its marker has the next epoch already, so that"
+            " the last data batch of an idle producer is protected no more",
+            "KIP-890, part 2; TransactionMetadata.prepareAbortOrCommit with transaction.version 2",
+            "transactions/txn_24_nothing_more_of_the_producer.yaml",
+        ),
+    ] = "per_instance"

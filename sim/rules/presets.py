@@ -40,7 +40,11 @@ _BEFORE_KIP_534: dict[str, RuleValue] = {
     "index_entries": "per_append",
 }
 
-_KAFKA_4: dict[str, RuleValue] = {"fix": "empty_batch", "old_formats": "converted"}
+_KAFKA_4: dict[str, RuleValue] = {
+    "fix": "empty_batch",
+    "old_formats": "converted",
+    "producer_epochs": "per_transaction",
+}
 
 _KRAFT: dict[str, RuleValue] = {
     "commit": "majority",
@@ -71,8 +75,9 @@ PRESETS: dict[str, Preset] = {
         Preset(
             "kafka-4.0",
             {**_KAFKA, **_KAFKA_4},
-            "Kafka that keeps the last batch of a round; its offset index is that of 4.0.1",
-            "Cleaner.cleanInto, KAFKA-17076; LogSegment.append",
+            "Kafka that keeps the last batch of a round, with the offset index of 4.0.1 and"
+            " transactions of version 2",
+            "Cleaner.cleanInto, KAFKA-17076; LogSegment.append; KIP-890, TransactionVersion.TV_2",
         ),
         Preset(
             "kafka-4.1",

@@ -59,6 +59,7 @@ class StoryDriver:
         leader: Who was elected last; it may be down, or not lead any more.
         now_ms: The time.
         labels: The label of each record by its uid.
+        producer_epochs: The epoch of each producer, under `producer_epochs: per_transaction`.
         checker: Judges what happens.
         events: (step, event) of everything that happened.
         step: The number of the present step.
@@ -92,6 +93,7 @@ class StoryDriver:
         self.now_ms = 0
         self.step = 0
         self.labels: dict[int, str] = {}
+        self.producer_epochs: dict[int, int] = {}
         self.checker = Checker(story.rules, invariants, label=self.labels.get)
         self.events: list[tuple[int, Event]] = []
         self.idle: list[IdleStep] = []

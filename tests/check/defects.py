@@ -313,14 +313,16 @@ def take_the_next_for_the_last(patch: pytest.MonkeyPatch) -> None:
     """A broker that takes the batch after the newest one for that one, now and then."""
     overtaken, repeated = ProducerStates.overtaken, ProducerStates.repeated
 
-    def newest(states: ProducerStates, producer_id: int, first: int) -> SentBatch | None:
+    def newest(
+        states: ProducerStates, producer_id: int, epoch: int, first: int
+    ) -> SentBatch | None:
         producer = states.producers.get(producer_id)
         if producer is not None and producer.batches and first % 7 == 3:
             return producer.batches[-1]
-        return overtaken(states, producer_id, first)
+        return overtaken(states, producer_id, epoch, first)
 
     def known(states: ProducerStates, *asked: int) -> SentBatch | None:
-        return repeated(states, *asked) or newest(states, asked[0], asked[2])
+        return repeated(states, *asked) or newest(states, *asked[:3])
 
     patch.setattr(ProducerStates, "overtaken", newest)
     patch.setattr(ProducerStates, "repeated", known)

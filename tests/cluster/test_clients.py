@@ -1,6 +1,7 @@
 """Producers and consumers: retries, batches, transactions, readers that cross a migration."""
 
 from sim.log import Control
+from sim.rules import Rules
 from sim.scenario.model import (
     Applications,
     Consumer,
@@ -72,6 +73,27 @@ def test_the_next_instance_aborts_what_the_one_before_left_open_and_has_its_id()
 
     assert [batch.control for batch in batches] == [None, Control.ABORT, None, Control.COMMIT]
     assert [(b.producer_id, b.producer_epoch) for b in batches] == [(1, 0), (1, 1), (1, 1), (1, 1)]
+
+
+def test_the_end_of_a_transaction_brings_the_next_epoch_and_sequences_begin_anew() -> None:
+    """KIP-890: a marker has the epoch of what comes next; what has ended is not aborted again."""
+    workload = Workload(
+        (in_transaction(100, 1, "a"), in_transaction(500, 1, "b", 2), in_transaction(900, 2, "c")),
+        (EndTransaction(200, 1, 1, commit=True), EndTransaction(600, 1, 2, commit=False)),
+    )
+    applications = Applications(instances=((2, 1),))
+    rules = Rules.of(commit="isr", producer_epochs="per_transaction")
+    story = tell(scenario(workload=workload, applications=applications, rules=rules))
+    batches = [e.batch for _, e in story.of(Appended)]
+
+    assert [(b.control, b.producer_epoch, b.base_sequence) for b in batches] == [
+        (None, 0, 0),
+        (Control.COMMIT, 1, -1),
+        (None, 1, 0),
+        (Control.ABORT, 2, -1),
+        (None, 3, 0),
+        (Control.ABORT, 4, -1),
+    ]
 
 
 def test_an_instance_that_was_replaced_writes_and_commits_nothing() -> None:

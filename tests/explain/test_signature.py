@@ -175,13 +175,13 @@ def test_a_horizon_has_passed_by_a_clock_that_is_ahead_only_while_it_has_not_by_
 
 A_LATE_ABORT = (
     "elect r1 1\nappend r1 v1 k1 pid=1 tombstone=true\nfetch r2 r1\nappend r1 pid=1 marker=abort\n"
-    "compact r1\ncompact r1\nadvance 100\ncompact r1"
+    "advance 1\nexpire_producers r1 1\ncompact r1\ncompact r1\nadvance 100\ncompact r1"
 )
 """A delete is data, too."""
 A_DEPOSED_ABORT = (
     "elect r1 1\nappend r1 v1 k1 pid=1\nsync r2 r1\nappend r1 pid=1 marker=abort\n"
     "elect_from_isr r2 2\nisr r2\nappend r2 v2 k1\nappend r2 pid=1 marker=abort\n"
-    "compact r2\ncompact r2\nadvance 100\ncompact r2"
+    "advance 1\nexpire_producers r2 1\ncompact r2\ncompact r2\nadvance 100\ncompact r2"
 )
 """The marker of a deposed leader ended nothing."""
 A_HIDDEN_TAIL = (

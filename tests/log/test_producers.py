@@ -64,9 +64,9 @@ def test_after_2147483647_comes_0(sequence: int, by: int, after: int) -> None:
 def test_a_sequence_at_or_below_the_newest_was_overtaken(sequence: int, known: bool) -> None:
     states = noted(sent(10, 0, records=3))
 
-    assert (states.overtaken(7, sequence) is not None) is known
-    assert states.overtaken(8, sequence) is None
-    assert noted(marker(0)).overtaken(7, sequence) is None
+    assert (states.overtaken(7, 0, sequence) is not None) is known
+    assert states.overtaken(7, 1, sequence) is states.overtaken(8, 0, sequence) is None
+    assert noted(marker(0)).overtaken(7, 0, sequence) is None
 
 
 def test_a_new_epoch_forgets_the_batches_of_the_old_one() -> None:

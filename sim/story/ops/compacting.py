@@ -35,7 +35,6 @@ def compact(world: StoryDriver, step: Step) -> str | None:
         upper_bound=bound,
         now_ms=world.now_ms,
         rescan=True,
-        keep_producers=False,
         removal_limit=_lowest_end(world),
         legacy_horizon_ms=step.get("legacy_horizon"),
         legacy_last_modified=step.get("segments", ()),

@@ -9,7 +9,7 @@ from sim.replication.replica import wipe as lose_disk
 from sim.story.driver import StoryDriver
 from sim.story.fields import BOOLEAN, EPOCH, NAMED, NATURAL, REPLICA, SPAN
 from sim.story.op import ACTOR, Fields, Scope, Step, may, need, op
-from sim.trace import ReplicaRemoved
+from sim.trace import ProducersForgotten, ReplicaRemoved
 
 _TARGET = need(REPLICA, "The replica that it happens to.")
 
@@ -58,6 +58,20 @@ def flush(world: StoryDriver, step: Step) -> str | None:
     replica = world.replicas[step["replica"]]
     replica.log.flush()
     return "all of the log is flushed already"
+
+
+@op(
+    source="ProducerStateManager.removeExpiredProducers",
+    replica=ACTOR,
+    silent_ms=need(SPAN, "`producer.id.expiration.ms`."),
+)
+def expire_producers(world: StoryDriver, step: Step) -> str | None:
+    """The replica forgets producers that were silent for so long; their last batches may go."""
+    replica = world.replicas[step["replica"]]
+    silent = replica.log.producers.expire(now_ms=world.now_ms, after_ms=step["silent_ms"])
+    if silent:
+        world.emit([ProducersForgotten(replica.name, silent)])
+    return "nobody was silent for so long"
 
 
 @op(source="LogLoader.load", replica=_TARGET)

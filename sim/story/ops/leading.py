@@ -77,9 +77,19 @@ def append(world: StoryDriver, step: Step) -> str | None:
         uid=world.new_uid(_label(step)),
         now_ms=world.now_ms,
         rules=world.rules,
+        producer_epoch=_producer_epoch(world, step),
     )
     world.emit(leading.append(writer, batch, rules=world.rules, now_ms=world.now_ms).events)
     return None
+
+
+def _producer_epoch(world: StoryDriver, step: Step) -> int:
+    """The epoch of the producer, which is known where the end of a transaction brings a new one."""
+    if "pid" not in step.fields or world.rules.coordinator.producer_epochs == "per_instance":
+        return -1
+    epoch = world.producer_epochs.get(step["pid"], 0) + ("marker" in step.fields)
+    world.producer_epochs[step["pid"]] = epoch
+    return epoch
 
 
 def _label(step: Step) -> str:
@@ -93,7 +103,16 @@ def _control(step: Step) -> Control:
     return Control.COMMIT if step["marker"] == "commit" else Control.ABORT
 
 
-def _batch(step: Step, offset: int, *, epoch: int, uid: int, now_ms: int, rules: Rules) -> Batch:
+def _batch(
+    step: Step,
+    offset: int,
+    *,
+    epoch: int,
+    uid: int,
+    now_ms: int,
+    rules: Rules,
+    producer_epoch: int,
+) -> Batch:
     """The batch at `offset` in `epoch`; its timestamp is `now_ms` unless the step gives one."""
     timestamp_ms = step.get("ts", now_ms)
     if "marker" in step.fields:
@@ -103,6 +122,7 @@ def _batch(step: Step, offset: int, *, epoch: int, uid: int, now_ms: int, rules:
             control=_control(step),
             timestamp_ms=timestamp_ms,
             producer_id=step["pid"],
+            producer_epoch=producer_epoch,
             uid=uid,
         )
     value, flagged = _value_and_flag(step, rules.cleaner.tombstone_mark)
@@ -119,6 +139,7 @@ def _batch(step: Step, offset: int, *, epoch: int, uid: int, now_ms: int, rules:
         (record,),
         epoch=epoch,
         producer_id=step.get("pid", -1),
+        producer_epoch=producer_epoch,
         transactional="pid" in step.fields,
     )
 
