@@ -6,8 +6,9 @@ once for all states that are alike in what it reads (`sim.schedules.acts`).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import permutations
+from typing import Any
 
 from sim.log import LogConfig
 from sim.replication import Replica
@@ -81,8 +82,16 @@ class Space:
             leader=rest.leader if rest.leader == NOBODY else by_number[rest.leader],
             isr=_renamed_mask(rest.isr, by_number),
             told=_renamed_mask(rest.told, by_number),
-            coordinator=renamed(rest.coordinator, self._names[order]),
+            coordinator=_renamed_coordinator(rest.coordinator, self._names[order]),
         )
+
+
+def _renamed_coordinator(value: Any, names: Mapping[str, str]) -> Any:
+    """What a coordinator knows with other names, in the order of `value_of`."""
+    if value is None:
+        return None
+    known, bounds = value
+    return tuple(sorted(renamed(known, names))), renamed(bounds, names)
 
 
 def _renamed_mask(mask: int, order: Sequence[int]) -> int:

@@ -43,6 +43,15 @@ def test_names_make_no_difference(world: World, values: dict[str, Any], depth: i
     assert canonical.states < plain.states
 
 
+@pytest.mark.parametrize("isr", [(0,), (0, 1)])
+def test_what_a_coordinator_knows_has_no_order(isr: tuple[int, ...]) -> None:
+    budgets = Budgets(appends=1, epochs=2, cleanings=1, passes=1)
+    world = replace(TWO, isr=isr, tombstones=True, versions=(0,), budgets=budgets)
+    rules = rules_of({"strategy": "offset", "tombstone_removal": "coordinated"})
+    canonical, plain = (Search(Space(world, rules, symmetry=one)).run() for one in (True, False))
+    assert canonical.states < plain.states <= 2 * canonical.states
+
+
 def test_no_two_states_of_four_replicas_share_a_hash() -> None:
     """Some are alike but for who holds what: the first and the last, or the two others."""
     world = replace(
