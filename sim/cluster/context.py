@@ -3,8 +3,8 @@
 Some things take no time here, and no message, though they would elsewhere. Each is named:
 
 * `Context.leader`: what clients learn when they ask for metadata (MetadataRequest).
-* `Context.producer_epochs`: what the transaction coordinator tells producers (InitProducerId,
-  AddPartitionsToTxn, EndTxn).
+* `Context.instances`, `Context.producer_epochs`: what the transaction coordinator tells producers
+  (InitProducerId, AddPartitionsToTxn, EndTxn).
 * `Context.next_uid`: identities of records, by which the checks tell copies apart.
 * `Context.committed`: what faults have to know so as not to break the contract of the protocol.
 * `Oracle`: what rules say of all replicas at once.

@@ -87,7 +87,7 @@ class WriteTxnMarkersRequest(NamedTuple):
     Attributes:
         client_id: Who sends it, and is answered.
         producer_id: Whose transaction it is.
-        producer_epoch: Epoch of that producer.
+        producer_epoch: Epoch of that producer; under `producer_epochs: per_transaction` its next.
         committed: True = COMMIT, False = ABORT.
         version: Version of the request (KIP-87); None = the scenario is not about versions.
         correlation_id: The coordinator's number of this attempt; the response repeats it.
