@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 from sim.sweeps import wording
@@ -94,12 +94,6 @@ class Finding:
     runs_needed: int | None = None
     fails_from: int | None = None
     shows: int | None = None
-
-    def judged(
-        self, outcome: Outcome, adjusted_p: float, *, runs_needed: int | None = None
-    ) -> Finding:
-        """The same with its outcome."""
-        return replace(self, outcome=outcome, adjusted_p=adjusted_p, runs_needed=runs_needed)
 
     @property
     def asked(self) -> str:

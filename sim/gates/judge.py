@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from sim.check.families import FAMILIES
 from sim.gates.baseline import Comparison, compare_with
 from sim.gates.cells import Cell, cells_of
-from sim.gates.finding import Finding, Outcome
-from sim.gates.wanted import Budget, Gates, check_names, check_places
+from sim.gates.finding import Finding, Kind, Outcome
+from sim.gates.wanted import Gates, check_names, check_places
 from sim.report import one_sided
 from sim.report.sweep_folder import SweepFolder, read_folder
 from sim.sweeps.stats import Interval, holm
@@ -86,13 +86,22 @@ def _wanted(cell: Cell, gates: Gates) -> bool:
     )
 
 
-def _none_at_all(name: str, cell: Cell, level: float) -> Finding:
+def _asked(gate: Kind, name: str, cell: Cell, level: float, limit: float | None = None) -> Finding:
+    """What was counted, with the limits of its rate; nothing is decided yet."""
     seen = cell.seen(name)
-    outcome: Outcome = "passed" if seen.judged else "undecided"
-    if seen.violated:
-        outcome = "failed"
-    bounds = _bounds(seen.violated, seen.judged, level) if seen.judged else None
-    return Finding("fail-on", name, cell.place, seen, outcome, bounds=bounds, shows=seen.first_run)
+    found = Finding(gate, name, cell.place, seen, "undecided", limit=limit)
+    if not seen.judged:
+        return found
+    low = one_sided.least(seen.violated, seen.judged, level)
+    high = one_sided.most(seen.violated, seen.judged, level)
+    return replace(found, bounds=Interval(low, high), shows=seen.first_run)
+
+
+def _none_at_all(name: str, cell: Cell, level: float) -> Finding:
+    found = _asked("fail-on", name, cell, level)
+    if not found.seen.judged:
+        return found
+    return replace(found, outcome="failed" if found.seen.violated else "passed")
 
 
 def _budgets(cells: Sequence[Cell], gates: Gates) -> list[Finding]:
@@ -101,42 +110,30 @@ def _budgets(cells: Sequence[Cell], gates: Gates) -> list[Finding]:
     That all rates are within their budgets is said when each of them is, so passing needs no
     correction; that some rate is above is said by the first that looks so, which does.
     """
-    asked = [_asked(budget, cell, gates.level) for budget in gates.budgets for cell in cells]
-    corrected = iter(holm([one.p for one in asked if one.p is not None]))
-    return [
-        one if one.p is None else _decided(one, next(corrected), gates.level, len(asked))
-        for one in asked
+    asked = [
+        _asked("budget", budget.name, cell, gates.level, budget.limit)
+        for budget in gates.budgets
+        for cell in cells
     ]
+    judged = [one for one in asked if one.seen.judged]
+    values = [one_sided.above(*_counted(one), one.limit or 0.0) for one in judged]
+    found = zip(judged, values, holm(values), strict=True)
+    decided = (_decided(one, p, own, gates.level, len(asked)) for one, p, own in found)
+    return [next(decided) if one.seen.judged else one for one in asked]
 
 
-def _asked(budget: Budget, cell: Cell, level: float) -> Finding:
-    seen, limit = cell.seen(budget.name), budget.limit
-    if not seen.judged:
-        return Finding("budget", budget.name, cell.place, seen, "undecided", limit=limit)
-    return Finding(
-        "budget",
-        budget.name,
-        cell.place,
-        seen,
-        limit=limit,
-        bounds=_bounds(seen.violated, seen.judged, level),
-        p=one_sided.above(seen.violated, seen.judged, limit),
-        shows=seen.first_run,
-    )
+def _counted(one: Finding) -> tuple[int, int]:
+    return one.seen.violated, one.seen.judged
 
 
-def _decided(one: Finding, adjusted_p: float, level: float, comparisons: int) -> Finding:
+def _decided(one: Finding, p: float, adjusted_p: float, level: float, comparisons: int) -> Finding:
     assert one.limit is not None
     assert one.bounds is not None
-    if adjusted_p < level:
-        return one.judged("failed", adjusted_p)
-    if one.bounds.high <= one.limit:
-        return one.judged("passed", adjusted_p)
-    seen = one.seen
-    needed = one_sided.runs_to_decide(
-        seen.violated, seen.judged, one.limit, level, comparisons=comparisons
-    )
-    return one.judged("undecided", adjusted_p, runs_needed=needed)
+    found = replace(one, p=p, adjusted_p=adjusted_p)
+    if adjusted_p < level or one.bounds.high <= one.limit:
+        return replace(found, outcome="failed" if adjusted_p < level else "passed")
+    needed = one_sided.runs_to_decide(*_counted(one), one.limit, level, comparisons=comparisons)
+    return replace(found, runs_needed=needed)
 
 
 def corrected(compared: Sequence[Comparison], level: float) -> list[Finding]:
@@ -154,20 +151,11 @@ def corrected(compared: Sequence[Comparison], level: float) -> list[Finding]:
         outcome: Outcome = "failed" if adjusted_p < level else "passed"
         if one.lowest_of_all >= strictest:
             outcome = "undecided"
-        found = one.finding.judged(outcome, adjusted_p)
-        findings.append(_with_what_would_show(found, strictest))
+        found = replace(one.finding, outcome=outcome, adjusted_p=adjusted_p)
+        if outcome == "passed" and found.pairs is None and found.earlier is not None:
+            # Beside two samples, how many violations would have shown growth; pairs have limits.
+            runs, earlier = found.seen.judged, found.earlier
+            enough = one_sided.grown_from(runs, earlier.violated, earlier.judged, strictest)
+            found = replace(found, fails_from=enough)
+        findings.append(found)
     return findings
-
-
-def _with_what_would_show(found: Finding, level: float) -> Finding:
-    """Beside two samples that show no growth, how many violations would have; pairs have limits."""
-    if found.outcome != "passed" or found.pairs is not None or found.earlier is None:
-        return found
-    seen, earlier = found.seen, found.earlier
-    enough = one_sided.grown_from(seen.judged, earlier.violated, earlier.judged, level)
-    return replace(found, fails_from=enough)
-
-
-def _bounds(violated: int, judged: int, level: float) -> Interval:
-    low = one_sided.least(violated, judged, level)
-    return Interval(low, one_sided.most(violated, judged, level))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +16,7 @@ from sim.sweeps.storage import LocalFolder
 from sim.sweeps.table import State, has_table, open_table
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class SweepFolder:
     """The two documents, and the folder: where it is, and how commands name it."""
 
@@ -26,6 +25,8 @@ class SweepFolder:
     """As the user gave it, and of an absolute path its last part: where it is, commands work."""
     plan: dict[str, Any]
     tallies: dict[str, Any]
+    table: State | None = None
+    """Its table; None where somebody kept the two documents alone."""
     environment: str = ""
     """The one that `tallies` are of; empty for all cases together."""
     first_case: int = 0
@@ -46,14 +47,6 @@ class SweepFolder:
     def cases(self) -> slice:
         """Which of all cases, in order of `case_id`, `tallies` are of: environments take turns."""
         return slice(self.first_case, None, self.turns)
-
-    @cached_property
-    def table(self) -> State | None:
-        """Its table; None where somebody kept the two documents alone.
-
-        Raises BadInput when it is damaged.
-        """
-        return open_table(self.path) if has_table(self.path) else None
 
     @property
     def about(self) -> list[str]:
@@ -106,15 +99,14 @@ def read_folder(out: Path) -> SweepFolder:
     folder = LocalFolder(out)
     with clear_errors(out):
         plan = plan_content(folder)
-        if has_table(out):
-            open_table(out)
+        table = open_table(out) if has_table(out) else None
         if TALLIES_FILE not in folder.entries():
             raise BadInput(
                 f"{out}: this sweep was not finished; `replog sweep ... --resume` finishes it"
             )
         content = folder.read(TALLIES_FILE)
     tallies = tallies_document(f"{out}/{TALLIES_FILE}", content, plan)
-    return SweepFolder(path=out, name=_without_folders(out.as_posix()), plan=plan, tallies=tallies)
+    return SweepFolder(out, _without_folders(out.as_posix()), plan, tallies, table)
 
 
 def _without_folders(name: str) -> str:

@@ -7,14 +7,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
+import pyarrow.compute as pc
 
 from sim.errors import BadInput
 from sim.scenario.generate import generate
 from sim.scenario.model import Scenario
 from sim.sweeps.columns import VIOLATIONS
 from sim.sweeps.folder import read_sweep
-from sim.sweeps.table import as_numpy, open_table
+from sim.sweeps.table import open_table
 
 
 def find_run(out: Path, run_id: int, columns: Collection[str] = ()) -> dict[str, Any]:
@@ -23,16 +23,14 @@ def find_run(out: Path, run_id: int, columns: Collection[str] = ()) -> dict[str,
     Raises BadInput when there is no such run, it has not been run yet, or the table is damaged.
     """
     read_sweep(out).place_of(run_id)
-    table = open_table(out)
-    block = table.block_with(run_id)
-    if block is None:
-        raise BadInput(f"{out}: run {run_id} was not run yet; --resume of the sweep runs it")
+    table = open_table(out).of_run(run_id)
     wanted = columns or [name for name in table.shape.schema.names if name != VIOLATIONS]
-    for batch in table.only(block).batches(("run_id", *(set(wanted) - {"run_id"}))):
-        for place in np.flatnonzero(as_numpy(batch.column("run_id")) == run_id).tolist():
-            row: dict[str, Any] = batch.slice(place, 1).select(list(wanted)).to_pylist()[0]
-            return row
-    raise AssertionError(f"run {run_id} is not where it was found")
+    rows = table.read([*dict.fromkeys(("run_id", *wanted))])
+    found = rows.filter(pc.equal(rows.column("run_id"), run_id)).select([*wanted]).to_pylist()
+    if not found:
+        raise BadInput(f"{out}: run {run_id} was not run yet; --resume of the sweep runs it")
+    row: dict[str, Any] = found[0]
+    return row
 
 
 def digest_of_run(out: Path, run_id: int) -> str | None:

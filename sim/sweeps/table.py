@@ -98,7 +98,8 @@ def cases_in(shape: Shape, batches: Iterable[pa.RecordBatch]) -> list[range]:
     rows = pa.Table.from_batches(batches, pa.schema([(name, pa.int64()) for name in NUMBERS]))
     if any(rows.column(name).null_count for name in NUMBERS):
         raise ValueError(f"a row without one of {', '.join(NUMBERS)}")
-    run_ids, seeds = (as_numpy(rows.column(name)) for name in NUMBERS)
+    # Arrow's own `to_numpy` imports pandas.
+    run_ids, seeds = (np.from_dlpack(rows.column(name).combine_chunks()) for name in NUMBERS)
     size = shape.rule_sets
     cases = run_ids[::size] // size
     whole = (cases[:, None] * size + np.arange(size)).ravel()
@@ -113,12 +114,6 @@ def cases_in(shape: Shape, batches: Iterable[pa.RecordBatch]) -> list[range]:
             raise ValueError(f"case {case_id} is of another sweep, by its seed")
     parts = np.split(cases, np.flatnonzero(np.diff(cases) != 1) + 1)
     return [range(int(one[0]), int(one[-1]) + 1) for one in parts if len(one)]
-
-
-def as_numpy(column: pa.Array | pa.ChunkedArray) -> np.ndarray:
-    """A column of numbers, none of which is null. Arrow's own `to_numpy` imports pandas."""
-    whole = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
-    return np.from_dlpack(whole)
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,26 +163,19 @@ class State:
 
     def violations(self, columns: Collection[str] = VIOLATIONS_SCHEMA.names) -> pa.Table:
         """A row for each violation, in order of `run_id` and position. Raises as `batches`."""
-        return unnested(self.read(("run_id", VIOLATIONS))).select(list(columns))
+        rows = self.read(("run_id", VIOLATIONS)).combine_chunks()
+        nested = rows.column(VIOLATIONS)
+        found = pc.list_flatten(nested)
+        own = [pc.struct_field(found, one.name) for one in VIOLATION]
+        run_ids = rows.column("run_id").take(pc.list_parent_indices(nested))
+        table = pa.Table.from_arrays([run_ids, *own], schema=VIOLATIONS_SCHEMA)
+        return table.select(list(columns))
 
-    def only(self, block: Block) -> State:
-        """The same without the other blocks."""
-        return replace(self, blocks=(block,))
-
-    def block_with(self, run_id: int) -> Block | None:
-        """The block with a run; None = it was not run yet."""
+    def of_run(self, run_id: int) -> State:
+        """The same with the block of a run alone; with none, where it was not run yet."""
         case = run_id // self.shape.rule_sets
-        return next((one for one in self.blocks if any(case in cases for cases in one.cases)), None)
-
-
-def unnested(rows: pa.Table) -> pa.Table:
-    """The violations of some runs, a row each, out of `run_id` and the nested column."""
-    rows = rows.combine_chunks()
-    nested = rows.column(VIOLATIONS)
-    run_ids = rows.column("run_id").take(pc.list_parent_indices(nested))
-    found = pc.list_flatten(nested)
-    columns = [pc.struct_field(found, one.name) for one in VIOLATION]
-    return pa.Table.from_arrays([run_ids, *columns], schema=VIOLATIONS_SCHEMA)
+        own = (one for one in self.blocks if any(case in cases for cases in one.cases))
+        return replace(self, blocks=tuple(own))
 
 
 def state_of(out: Path, *, thorough: bool = False) -> State:

@@ -15,6 +15,7 @@ from sim.gates.cells import cells_of
 from sim.gates.finding import Finding
 from sim.gates.judge import corrected
 from sim.report.sweep_folder import SweepFolder
+from sim.sweeps.table import open_table
 from tests.gates.planted import folder
 from tests.report.folders import rule_set
 from tests.report.tables import write_rows
@@ -59,7 +60,7 @@ def with_tables(
         ],
     )
     planted = folder({"one": {READERS: len(violated)}}, cases=cases)
-    return replace(planted, path=path, name=path.name)
+    return replace(planted, path=path, name=path.name, table=open_table(path))
 
 
 def compared(now: SweepFolder, earlier: SweepFolder, name: str = READERS) -> Finding:

@@ -1,11 +1,9 @@
 """What is said about a sweep: rates, pairs, costs, in numbers and in sentences."""
 
-import json
 from pathlib import Path
 
 import pytest
 
-from sim.errors import BadInput
 from sim.report import comparison_table, read_folder
 from sim.report.costs import costs_of
 from sim.report.pairs import pairs_of
@@ -113,12 +111,3 @@ def test_the_table_for_a_terminal_has_a_row_per_rule_set(both: Path) -> None:
         "stale records a consumer reads last": "0",
     }
     assert rows[0]["rate"] == "12.0 % (10.1 to 14.2 %)"
-
-
-@pytest.mark.parametrize("text", ["{", "[]", json.dumps({"format": "replog-tallies/9"})])
-def test_a_damaged_file_is_named(text: str, tmp_path: Path) -> None:
-    out = both_fixes(tmp_path)
-    (out / "tallies.json").write_text(text)
-
-    with pytest.raises(BadInput, match=r"tallies\.json"):
-        read_folder(out)

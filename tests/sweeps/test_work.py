@@ -6,15 +6,13 @@ import time
 import pytest
 
 from sim.bounds import Bounds
-from sim.check.counters import COUNTERS
 from sim.check.violation import Violation
 from sim.rules.rules import Settings
-from sim.sweeps.columns import VIOLATIONS, runs_schema
 from sim.sweeps.plan import Sweep, number_runs
 from sim.sweeps.row import VIOLATIONS_PER_RUN_MAX, reported
-from sim.sweeps.work import RunCase, batches_of_cases, measure_rate, rows_of_cases
+from sim.sweeps.work import RunCase, measure_rate, rows_of_cases
 from sim.timed_run import Run
-from tests.sweeps.fakes import FAR, plan, quick
+from tests.sweeps.fakes import plan, quick
 
 SWEEP = number_runs(plan())
 
@@ -77,30 +75,6 @@ def test_a_run_that_wants_too_much_memory_is_inconclusive_and_costs_no_other_run
     assert [row["verdict"] for row in rows[:3]] == ["inconclusive"] * 3
     assert {row["reason"] for row in rows[:3]} == {"memory: there is no more"}
     assert {row["verdict"] for row in rows[3:]} == {"holds"}
-
-
-def test_counters_of_another_version_are_an_error_row() -> None:
-    def open_case(sweep: Sweep, case_id: int) -> RunCase:
-        def run(settings: Settings) -> Run:
-            made = quick(sweep, 1)(settings)
-            made.counters.pop(COUNTERS[0])
-            return made
-
-        return run
-
-    rows = list(rows_of_cases(SWEEP, range(1), open_case=open_case))
-
-    assert "AssertionError: counters" in rows[0]["error"]
-
-
-def test_integers_beyond_doubles_pass_through_a_batch() -> None:
-    batches = list(batches_of_cases(SWEEP, range(SWEEP.count), open_case=quick))
-
-    rows = [row for batch in batches for row in batch.to_pylist()]
-    assert all(batch.schema.equals(runs_schema(SWEEP)) for batch in batches)
-    assert {row["events"] - row["case_id"] for row in rows if row["digest"]} == {FAR}
-    found = [violation for row in rows for violation in row[VIOLATIONS]]
-    assert {violation["offset"] - violation["position"] for violation in found} == {FAR}
 
 
 def violated(*invariants: str) -> tuple[Violation, ...]:
