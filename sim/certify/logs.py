@@ -143,6 +143,7 @@ class Cluster:
             case "LeaderElected" if row["epoch"] >= self.epoch:
                 self.leader, self.epoch = row["replica"], row["epoch"]
                 self.isr, self.voters = row["isr"], row["voters"]
+                self._commit(self.replicas[self.leader], self.end)
             case "IsrChanged":
                 self.isr = row["isr"]
             case "Appended" | "Pushed":
@@ -174,10 +175,14 @@ class Cluster:
         replica.end = end
 
     def _move(self, replica: Replica, row: Row) -> None:
-        """A high watermark; that of the newest epoch's leader commits what is below it."""
+        """A high watermark; the newest epoch's leader commits by it, and with it takes over."""
         known, replica.high_watermark = replica.high_watermark, row["high_watermark"]
         if not row["leading"] or replica.name != self.leader:
             return
+        self._commit(replica, known)
+
+    def _commit(self, replica: Replica, known: int) -> None:
+        """What is below the high watermark of whoever leads, from an offset on, is committed."""
         for slot in map(
             replica.lineage.get, offsets(known, replica.high_watermark, replica.lineage)
         ):

@@ -88,6 +88,17 @@ class ClusterHistory(Queries):
         if event.epoch >= self.newest_epoch:
             self.leader, self.newest_epoch = event.replica, event.epoch
             self.isr, self.voters = self.present(event.isr), self.present(event.voters)
+            self._take_over(self.replicas[event.replica])
+
+    def _take_over(self, view: ReplicaView) -> None:
+        """What a new leader knows to be committed is: whoever committed it, readers are given it.
+
+        That may be more than this history: a leader that had not heard of its successor committed
+        it, and its high watermark moves no more.
+        """
+        known = len(self.committed)
+        if view.high_watermark > known:
+            self.commit(known, view.lineage[known : view.high_watermark])
 
     def _on_isr_changed(self, event: trace.IsrChanged) -> None:
         if event.replica == self.leader:

@@ -24,6 +24,7 @@ from sim.story.format import Story
 from sim.story.op import Step
 from sim.trace import Appended, Event, HighWatermarkMoved, IsrChanged, LeaderElected
 
+_MARK: Final = PLACE["log.high_watermark"]
 STEP: Final = "step"
 """The act of a move that is one act."""
 ASK, READ, ACKNOWLEDGE, ANSWER, RECEIVE = "ask", "read", "acknowledge", "answer", "receive"
@@ -139,12 +140,14 @@ class Acts:
             elif isinstance(event, HighWatermarkMoved) and event.leading:
                 name, mark = event.replica, event.high_watermark
                 notes = driver.replicas[name].notes
-                (known,) = notes.asked((PLACE["log.high_watermark"],))
+                (known,) = notes.asked((_MARK,))
                 before = marks.get(name, self._views.parts.values[known])
                 facts.append(("committed", names.index(name), before, mark))
                 marks[name] = mark
             elif isinstance(event, LeaderElected):
                 chosen, told = names.index(event.replica), mask_of(event.isr, names)
+                (known,) = driver.replicas[event.replica].notes.asked((_MARK,))
+                facts.append(("elected", chosen, self._views.parts.values[known]))
             elif isinstance(event, IsrChanged) and event.replica == driver.leader:
                 told, joined = mask_of(event.isr, names), joined or event.joined is not None
         isr = driver.written.get("isr")

@@ -291,10 +291,11 @@ class Expander:
         """
         effects = self.space.effects
         for effect in effects[self._effects.length :]:
-            who = [fact[1] for fact in effect.facts if fact[0] == "committed"]
-            assert len({*who}) < 2, "one replica leads in an act"
-            commits = who[0] if who else NOBODY
-            decides = -1 if effect.joined else 1 << commits if who else 0
+            who = {fact[1] for fact in effect.facts if fact[0] != "appended"}
+            assert len(who) < 2, "one replica leads in an act"
+            commits = max(who, default=NOBODY)
+            moves = any(fact[0] == "committed" for fact in effect.facts)
+            decides = -1 if effect.joined else 1 << commits if moves else 0
             self._effects.append((effect != Effect(), commits, decides))
         found: Numbers = self._effects.values
         return found

@@ -288,6 +288,8 @@ def after(rest: Rest, effect: Effect, used: Budgets, lineage: tuple[int, ...]) -
             _, offset, uid = fact
             if offset < len(committed) and committed[offset] != uid:
                 mask |= BIT["no-offset-reuse"]
+        elif fact[0] == "elected":
+            committed += lineage[len(committed) : fact[2]]
         elif fact[1] == leader:
             _, _, before, mark = fact
             known = len(committed)

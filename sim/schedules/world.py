@@ -119,8 +119,8 @@ class Effect(NamedTuple):
         leader: Who was elected; NOBODY = there was no election.
         isr: The in-sync set as the controller has it from now on; None = as before.
         told: The in-sync set that the leader told; None = it told none.
-        facts: What the committed history has to know, in order: ("appended", offset, uid) and
-            ("committed", replica, mark before, mark).
+        facts: What the committed history has to know, in order: ("appended", offset, uid),
+            ("elected", replica, mark) and ("committed", replica, mark before, mark).
         joined: Whether a replica was admitted to the in-sync set by its position.
         coordinator: What the coordinator knows from now on; None = as before.
         now_ms: What time it is from now on; None = no time passes.
