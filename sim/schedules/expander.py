@@ -27,6 +27,8 @@ BROKEN = 32
 """So many bits are kept for what is broken."""
 AT_ONCE = 1000
 """So many states are looked at for what is not known before the others are looked up again."""
+PRIME = 7919
+"""So many states further is the one that is computed again, of each look-up one."""
 FETCH = (ASK, READ, ACKNOWLEDGE, ANSWER, RECEIVE)
 
 
@@ -52,6 +54,7 @@ class Outcomes:
         self._space, self._move, self._act = space, move, act
         self._n = space.world.replicas
         self._by_shape: dict[Shape, tuple[Known, Column]] = {}
+        self._calls = 0
 
     def of(self, rows: Rows, said: Numbers) -> Numbers:
         """A row for each state: the changes of each replica, the effect, what breaks, what is said.
@@ -66,7 +69,16 @@ class Outcomes:
         while len(left):
             self._compute(rows[left[:AT_ONCE]], said[left[:AT_ONCE]], messages[left[:AT_ONCE]])
             left = self._look_up(rows, messages, left, found)
+        self._calls += 1
+        if len(rows):
+            self._try_again(self._calls * PRIME % len(rows), rows, said, found)
         return found
+
+    def _try_again(self, place: int, rows: Rows, said: Numbers, found: Numbers) -> None:
+        """Compute what was looked up: nothing was read that was not noted."""
+        _, again = self._outcome(rows[place].tolist(), said[place].tolist())
+        if again != found[place].tolist():
+            raise AssertionError(f"{self._move} ({self._act}) has read what nobody noted")
 
     def _look_up(self, rows: Rows, messages: Hashes, left: Numbers, found: Numbers) -> Numbers:
         """Set what is known of the states that are left; which are left then."""
@@ -90,31 +102,30 @@ class Outcomes:
 
     def _compute(self, rows: Rows, said: Numbers, messages: Hashes) -> None:
         """Compute what was never seen, once for all that are alike in what is read."""
-        space = self._space
         keys: dict[Shape, list[tuple[int, ...]]] = {}
         done: dict[Shape, dict[tuple[int, ...], list[int]]] = {}
         for place, (state, heard) in enumerate(zip(rows.tolist(), said.tolist(), strict=True)):
             if any(keys[shape][place] in of for shape, of in done.items()):
                 continue
-            members = [space.members[number] for number in state[: self._n]]
-            rest = space.rests.values[state[self._n]]
-            outcome = space.acts.outcome(self._move, self._act, members, rest, heard)
-            shape = outcome.read
+            shape, outcome = self._outcome(state, heard)
             if shape not in done:
                 keys[shape] = list(map(tuple, self._keys(shape, rows, messages).tolist()))
-            changes = [space.members.number_of(change) for change in outcome.changes]
-            effect = space.number_of(outcome.effect)
-            done.setdefault(shape, {})[keys[shape][place]] = [
-                *changes,
-                effect,
-                outcome.broken,
-                outcome.said,
-            ]
+            done.setdefault(shape, {})[keys[shape][place]] = outcome
         for shape, of in done.items():
             nothing = Known(), Column(np.int64, self._n + 3)
             known, outcomes = self._by_shape.setdefault(shape, nothing)
             known.add(np.array(list(of), np.uint64))
             outcomes.extend(list(of.values()))
+
+    def _outcome(self, state: list[int], said: list[int]) -> tuple[Shape, list[int]]:
+        """What the act has read in a state, and what comes of it."""
+        space = self._space
+        members = [space.members[number] for number in state[: self._n]]
+        rest = space.rests.values[state[self._n]]
+        outcome = space.acts.outcome(self._move, self._act, members, rest, said)
+        changes = [space.members.number_of(change) for change in outcome.changes]
+        effect = space.number_of(outcome.effect)
+        return outcome.read, [*changes, effect, outcome.broken, outcome.said]
 
 
 REFUSED, NO_RECORDS, HAS_RECORDS = range(3)

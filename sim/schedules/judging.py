@@ -138,10 +138,8 @@ class MemberJudge:
         for event in events:
             history.contested_offsets.clear()
             take_in = history.handlers.get(type(event))
-            if take_in is not None:
-                take_in(event)
-            if isinstance(event, LeaderElected):
-                history.leader = None  # what is committed is judged elsewhere
+            if take_in is not None and not isinstance(event, LeaderElected):
+                take_in(event)  # who leads, and what is committed by that, is judged elsewhere
             for handler in self._handlers.get(type(event), ()):
                 handler(event)
         lineages = {

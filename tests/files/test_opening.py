@@ -171,7 +171,6 @@ OPENED_ELSEWHERE = {
     "plugins.py": "what installed packages say of themselves",
     "pytest_plugin.py": "the beginning of a file, of which nearly all are other people's",
     "report/page.py": "the plan in a sweep's folder that was found whole",
-    "suite/workflow.py": "a template of our own",
 }
 
 

@@ -1,10 +1,11 @@
 """Defects planted in the core that a small world can express are found by its search."""
 
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 
+from sim.schedules.parts import PLACE, Notes
 from sim.schedules.search import Search
 from sim.schedules.space import Space
 from sim.schedules.world import Budgets, World
@@ -69,3 +70,17 @@ def test_a_planted_defect_is_found(case: Case, monkeypatch: pytest.MonkeyPatch) 
     assert case.invariant not in found(case)
     defects.PLANTED[case.defect].plant(monkeypatch)
     assert found(case).get(case.invariant) == case.depth
+
+
+def test_what_an_act_reads_and_nobody_notes_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    get, hidden = Notes.get, PLACE["log.epochs"]
+
+    def forgetful(self: Notes, place: int) -> Any:
+        value = get(self, place)
+        self.read.discard(hidden)
+        return value
+
+    monkeypatch.setattr(Notes, "get", forgetful)
+    world = replace(PAIR, versions=(0, 9))
+    with pytest.raises(AssertionError, match="has read what nobody noted"):
+        Search(Space(world, rules_of({"strategy": "header"}))).run()
