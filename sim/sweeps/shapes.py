@@ -71,7 +71,7 @@ def plan_document(name: str, content: bytes) -> dict[str, Any]:
     Raises:
         BadInput: It is no `plan.json` of this format, or contradicts itself.
     """
-    found = _decoded(name, content, _PlanFile, FOLDER_FORMAT)
+    document, found = _decoded(name, content, _PlanFile, FOLDER_FORMAT)
     if found.schema_version > SCHEMA_VERSION:
         reads = f"this version of Replog reads up to {SCHEMA_VERSION}"
         raise BadInput(f"{name}: schema_version {found.schema_version}; {reads}")
@@ -82,7 +82,6 @@ def plan_document(name: str, content: bytes) -> dict[str, Any]:
     parts = found.segments or [Part(found.seed, found.count)]
     if parts[0].seed != found.seed or sum(one.cases for one in parts) != found.count:
         raise BadInput(f"{name}: segments: do not add up to count, or begin with another seed")
-    document: dict[str, Any] = msgspec.json.decode(content)
     return document
 
 
@@ -92,25 +91,25 @@ def tallies_document(name: str, content: bytes, plan: dict[str, Any]) -> dict[st
     Raises:
         BadInput: As `plan_document`, or it is of another sweep.
     """
-    found = _decoded(name, content, _Tallies, TALLIES_FORMAT)
+    document, found = _decoded(name, content, _Tallies, TALLIES_FORMAT)
     labels = [one["label"] for one in plan["rule_sets"]]
     tables = (found, *found.environments)
     if found.cases != plan["count"] or any(
         [one.get("label") for one in table.rule_sets] != labels for table in tables
     ):
         raise BadInput(f"{name}: is of another sweep than plan.json, by its cases or rule sets")
-    document: dict[str, Any] = msgspec.json.decode(content)
     return document
 
 
-def _decoded(name: str, content: bytes, kind: type[T], wanted: str) -> T:
-    """A document as a type, its format first: that of another version may look otherwise."""
+def _decoded(name: str, content: bytes, kind: type[T], wanted: str) -> tuple[dict[str, Any], T]:
+    """A document as it is and as a type, its format first: another version's may look otherwise."""
     try:
-        found = msgspec.json.decode(content, type=_Format).format
+        document = msgspec.json.decode(content)
+        found = msgspec.convert(document, _Format).format
         if found != wanted:
             reads = f"this version of Replog reads {wanted!r}"
             raise BadInput(f"{name}: format {found!r:.80}; {reads}")
-        return msgspec.json.decode(content, type=kind)
+        return document, msgspec.convert(document, kind)
     except msgspec.ValidationError as error:
         what, _, where = str(error).partition(" - at `$")
         place = where.strip("`.") or "the whole of it"

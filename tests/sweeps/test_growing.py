@@ -226,6 +226,15 @@ def test_segments_that_do_not_add_up_are_one_line(tmp_path: Path, segments: obje
     assert "\n" not in str(caught.value)
 
 
+def test_a_byte_that_is_no_text_is_one_line_wherever_it_stands(tmp_path: Path) -> None:
+    write_plan(LocalFolder(tmp_path), number_runs(plan()))
+    content = (tmp_path / "plan.json").read_bytes()
+    (tmp_path / "plan.json").write_bytes(content.replace(b'"code"', b'"\x80ode"'))
+
+    with pytest.raises(BadInput, match=r"plan\.json: is not JSON: "):
+        read_sweep(tmp_path)
+
+
 def _with_seeds(out: Path, *parts: Part, confirmation: int | None = None) -> Path:
     """A report's folder that says it was made of these seeds."""
     content = json.loads((both_fixes(out) / "plan.json").read_text())
