@@ -147,7 +147,7 @@ class BackgroundTasks:
         return result.changed
 
     def _clean(
-        self, upper_bound: int, *, rescan: bool = False, crash_during: str | None = None
+        self, upper_bound: int, *, rescan: bool = False, crash_during: str | int | None = None
     ) -> CleaningResult:
         broker, rules = self._broker, self._broker.rules
         if self._cleaner.rules is not rules:

@@ -34,7 +34,8 @@ class Broker(ABC):
         replica: Its state; up or down, its disk is here.
         incarnation: Which of its lives this is, counted from 1 (a broker epoch).
         heard_ms: When it last heard from a leader, or let somebody else become one.
-        crash_in_pass: The moment of its next cleaning pass at which it is to crash; None = at none.
+        crash_in_pass: The moment of its next cleaning pass at which it is to crash, or the number
+            of an operation on files; None = at none.
         crash_at_install: Whether it is to crash before it installs its next snapshot.
         lives: What it does while it is up; a crash interrupts it.
         background_lives: What it does regularly for itself, whoever leads.
@@ -56,7 +57,7 @@ class Broker(ABC):
         self.replica = Replica(spec.name, context.log_config)
         self.incarnation = 1
         self.heard_ms = 0
-        self.crash_in_pass: str | None = None
+        self.crash_in_pass: str | int | None = None
         self.crash_at_install = False
         self.lives = Lives(context.env)
         self.background_lives = Lives(context.env)

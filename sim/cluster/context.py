@@ -21,6 +21,7 @@ from typing import Any, Protocol
 from simpy import Environment
 
 from sim.cluster.network import Network
+from sim.cluster.overdue import OverdueNetwork
 from sim.log import LogConfig
 from sim.replication.replica import log_config
 from sim.replication.retention import Retention
@@ -111,7 +112,7 @@ class Context:
     """
 
     oracle: Oracle
-    crash: Callable[[str, str], None]
+    crash: Callable[[str, str | int], None]
 
     def __init__(self, scenario: Scenario, record: Callable[[int, Iterable[Event]], None]) -> None:
         """A context before anything happens; `record` is called as `record(at_ms, events)`."""
@@ -120,7 +121,7 @@ class Context:
         self._streams: list[tuple[str, Random]] = []
         self.rules = scenario.rules
         self.env = Environment()
-        self.network = Network(self.env, scenario.network, self.random)
+        self.network = self._network()
         topic = scenario.topic
         bounds = [ms for ms in (topic.segment_ms, topic.max_compaction_lag_ms) if ms is not None]
         self.log_config = log_config(
@@ -147,6 +148,12 @@ class Context:
         self.counts = Counts()
         self._record: Callable[[Any, Iterable[Event]], None] = record
         self.next_uid = 1
+
+    def _network(self) -> Network:
+        scenario, late = self.scenario, self.scenario.late_messages
+        if late.late or late.repeated:
+            return OverdueNetwork(self.env, scenario.network, late, self.random)
+        return Network(self.env, scenario.network, self.random)
 
     @property
     def now_ms(self) -> int:

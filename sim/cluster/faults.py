@@ -31,7 +31,7 @@ class Faults:
         self.context = cluster.context
         self.context.crash = self._at_last
         self.gone: set[str] = set()
-        self._waiting: dict[tuple[str, str], tuple[Fault, Life]] = {}
+        self._waiting: dict[tuple[str, str | int], tuple[Fault, Life]] = {}
         self._lives = Lives(cluster.context.env)
         self._going_on: list[FaultEnded] = []
 
@@ -94,11 +94,11 @@ class Faults:
         self.context.counts.faults += 1
         self.context.emit(FaultInjected(replica, fault.kind, detail))
 
-    def wait(self, node: Node, moment: str, fault: Fault, life: Life) -> None:
+    def wait(self, node: Node, moment: str | int, fault: Fault, life: Life) -> None:
         """A fault waits for a moment of a replica's work, and begins then."""
         self._waiting[node.name, moment] = fault, life
 
-    def _at_last(self, name: str, moment: str) -> None:
+    def _at_last(self, name: str, moment: str | int) -> None:
         """The moment has come that a fault waited for at a replica."""
         fault, life = self._waiting[name, moment]
         next(life)

@@ -18,6 +18,7 @@ from sim.replication.leader import (
     refuse_fetch,
 )
 from sim.replication.messages import RECORDS, Answer, FetchRequest, FetchResponse
+from sim.replication.overdue import is_of_an_older_session
 from sim.trace import Acknowledged, Event
 
 LONG_AGO_MS: Final = -(10**9)
@@ -37,6 +38,7 @@ class FollowerProgress:
         fetch_ms: When it last fetched.
         leader_end: The leader's log end offset at that time.
         replica_epoch: The newest of its lives that the leader has heard of (KIP-903).
+        newest: The highest number of its fetches in that life.
     """
 
     def __init__(self, now_ms: int, *, in_sync: bool = False) -> None:
@@ -48,6 +50,7 @@ class FollowerProgress:
         self.caught_up_ms = self.fetch_ms = now_ms if in_sync else LONG_AGO_MS
         self.leader_end = 0
         self.replica_epoch = 0
+        self.newest = 0
 
 
 class LeaderState:
@@ -183,6 +186,26 @@ class LeaderState:
             self._send(request, response)
         return True
 
+    def is_overtaken(self, request: FetchRequest) -> bool:
+        """Whether a fetch that comes late was overtaken by a later one of its follower.
+
+        Then it is dealt with here. It does not wait, lest it take the later one's place, and nobody
+        waits for the answer: its connection is closed.
+        """
+        broker, progress = self._broker, self.progress.get(request.follower)
+        if progress is None or request.correlation_id > progress.newest:
+            return False
+        life = progress.replica_epoch
+        if request.replica_epoch >= life and not is_of_an_older_session(
+            request, newest=progress.newest, replica_epoch=life, rules=broker.rules
+        ):
+            answered = answer_fetch(
+                broker.replica, request, rules=broker.rules, snapshots=self._snapshots
+            )
+            self.react(answered.events)
+            progress.contact_ms = broker.context.now_ms
+        return True
+
     def note_contact(self, follower: str) -> None:
         """A follower asked for something that says nothing about its position."""
         progress = self.progress.get(follower)
@@ -218,6 +241,7 @@ class LeaderState:
         progress.leader_end = end
         progress.fetch_ms = progress.contact_ms = now_ms
         progress.replica_epoch = request.replica_epoch
+        progress.newest = request.correlation_id
 
     def end(self) -> None:
         """The leadership is over: nobody who waits here gets an answer."""

@@ -14,6 +14,7 @@ from sim.cluster.coordinating import Coordinating
 from sim.cluster.fetcher import Fetcher
 from sim.cluster.leader import LeaderState
 from sim.cluster.loading import StateLoader
+from sim.cluster.overdue import Overdue
 from sim.cluster.produce import receive_marker, receive_produce, refuse_while_loading
 from sim.cluster.snapshot_tasks import SnapshotTasks
 from sim.replication.converting import speaks
@@ -31,6 +32,7 @@ from sim.replication.messages import (
     ProduceRequest,
     WriteTxnMarkersRequest,
 )
+from sim.replication.overdue import is_refused
 from sim.replication.recovery import NONE_OLD, OldFiles, crash_with_files, durable_end, recover
 from sim.replication.replica import wipe
 from sim.replication.snapshots.fetch import answer_fetch_snapshot
@@ -100,12 +102,22 @@ class Node(Broker):
             WriteTxnMarkersRequest: self._write_marker,
             ConsumerFetchRequest: self.consumers.receive,
             CoordinatorRequest: self.coordinating.receive,
+            Overdue: self._overdue,
         }
 
     def receive(self, message: Any) -> None:
         """A message arrives; nobody is there to take it while the replica is down."""
         if self.replica.up:
             self.handlers[type(message)](message)
+
+    def _overdue(self, overdue: Overdue) -> None:
+        """A message comes late, or again: perhaps its sender has given it up."""
+        message, state = overdue.message, self.leader
+        if is_refused(self.replica, message, rules=self.rules):
+            return
+        if isinstance(message, FetchRequest) and state is not None and state.is_overtaken(message):
+            return
+        self.handlers[type(message)](message)
 
     def _fetch(self, request: FetchRequest) -> None:
         """A follower fetches; in a version that is not known here, it gets no answer."""

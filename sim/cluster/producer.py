@@ -355,7 +355,8 @@ class Producer:
         """A request was answered; an answer to an earlier try comes too late and is ignored."""
         for flight in self._flights:
             if flight.request.correlation_id == response.correlation_id:
-                flight.answer.come(response)
+                if flight.answer.callbacks is not None:  # else it came before, and this is again
+                    flight.answer.come(response)
                 return
 
     def _has_to_wait(

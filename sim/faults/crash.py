@@ -27,11 +27,13 @@ if TYPE_CHECKING:
     from sim.cluster.node import Node
     from sim.scenario.generate.streams import Draws
 
-_WHEN = {
+_WHEN: dict[str | int, str] = {
     **{moment: f" during a pass ({moment})" for moment in MOMENTS},
     "install": " before a snapshot is installed",
 }
 """What is told of a crash that waited, by its `during`."""
+
+_WHEN_OF_NUMBER = " during a pass (between two operations on files)"
 
 _FILES = {
     "high_watermark": "high watermark checkpoint at",
@@ -55,10 +57,10 @@ class Crash(Fault):
     """After a crash the cleaner's checkpoint says this, if it said more."""
     epochs: Annotated[int, Ge(0), Within(LEADER_EPOCH)] | None = None
     """After a crash the file of leader epochs knows none above this one."""
-    during: Literal["cleaning", "swap", "checkpoint", "install"] | None = None
+    during: Literal["cleaning", "swap", "checkpoint", "install"] | Count | None = None
     """A crash in the target's next cleaning pass: while a file is written, while the first ones
-    take the place of the old, or before the checkpoint is saved; or before its next snapshot is
-    installed."""
+    take the place of the old, or before the checkpoint is saved; a number: after that one of all
+    its operations on files, from 0, counted round. Or before its next snapshot is installed."""
 
     place = 1
     source = "LogLoader after an unclean shutdown; KIP-101"
@@ -84,7 +86,7 @@ class Crash(Fault):
     def _go_down(self, faults: Faults, node: Node) -> Life:
         lost = self._unflushed(faults, node)
         what = "what was not flushed is lost" if self.power_loss else f"{lost} batches lost"
-        when = _WHEN.get(self.during or "", "")
+        when = "" if self.during is None else _WHEN.get(self.during, _WHEN_OF_NUMBER)
         old = self.files
         says = "".join(
             f", {_FILES[name]} {value}"

@@ -66,7 +66,7 @@ class Fault:
         return ()
 
     @property
-    def during(self) -> str | None:
+    def during(self) -> str | int | None:
         """The moment of the target's work that it waits for; None = it comes at its time."""
         return None
 

@@ -92,7 +92,7 @@ class Cleaner:
         removal_limit: int = 0,
         legacy_horizon_ms: int | None = None,
         legacy_last_modified: tuple[tuple[int, int, int], ...] | None = None,
-        crash_during: str | None = None,
+        crash_during: str | int | None = None,
     ) -> CleaningResult:
         """Run one pass over everything below `upper_bound` (exclusive) and swap the result in.
 
@@ -139,7 +139,7 @@ class Cleaner:
         return self._run(replica, plan, crash_during)
 
     def _run(
-        self, replica: Replica, plan: CleaningPass, crash_during: str | None
+        self, replica: Replica, plan: CleaningPass, crash_during: str | int | None
     ) -> CleaningResult:
         """Run the pass, and swap in what has come of it, as far as a crash or a failure lets it."""
         result = clean(replica.log.segments, plan)

@@ -5,7 +5,8 @@ and in the end saves the cleaner's checkpoint. A crash comes
 
 * `cleaning`: while the first cleaned file is written;
 * `swap`: between the two halves of the first group's swap;
-* `checkpoint`: when everything is in place and the checkpoint is not.
+* `checkpoint`: when everything is in place and the checkpoint is not;
+* a number: after that one of all operations on files, from 0, counted round.
 
 When the checkpoint is saved is the rule `cleaner_checkpoint`: `after_work` (Cleaner.doClean, then
 LogCleanerManager.doneCleaning), `before_work` (the marker of etcd 3.5.0 that ran ahead of its
@@ -45,7 +46,7 @@ MOMENTS = (CLEANING, SWAP, CHECKPOINT)
 
 
 def interrupt(
-    replica: Replica, result: Cleaning, *, during: str, storage: StorageRules, now_ms: int
+    replica: Replica, result: Cleaning, *, during: str | int, storage: StorageRules, now_ms: int
 ) -> tuple[bool, list[Event]]:
     """Leave on disk what a crash in that moment leaves, and save the marks that are saved by then.
 
@@ -98,7 +99,10 @@ def interrupt(
     return effect.changed or bool(effect.lost), events
 
 
-def _state(found: list[State], during: str, groups: int) -> State:
+def _state(found: list[State], during: str | int, groups: int) -> State:
+    if isinstance(during, int):
+        later = found[1:] or found
+        return later[during % len(later)]
     if during == CLEANING:
         return next((state for state in found[1:] if not state.replacing), found[0])
     if during == CHECKPOINT:

@@ -8,7 +8,7 @@ from pathlib import PurePath
 
 import msgspec
 
-from sim.scenario.model import Applications, Scenario
+from sim.scenario.model import Applications, LateMessages, Scenario
 from sim.scenario.model.snapshots import SnapshotSettings
 
 
@@ -38,6 +38,7 @@ def environment_digest(scenario: Scenario) -> str:
         *((scenario.rollout,) if scenario.rollout else ()),
         *((scenario.flag_rollout,) if scenario.flag_rollout else ()),
         *((scenario.last_rounds,) if scenario.last_rounds else ()),
+        *((scenario.late_messages,) if scenario.late_messages != LateMessages() else ()),
         *((scenario.snapshots,) if scenario.snapshots != SnapshotSettings() else ()),
     )
     return blake2b(msgspec.msgpack.encode(environment), digest_size=16).hexdigest()

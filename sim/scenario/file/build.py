@@ -45,6 +45,8 @@ def build(file: ScenarioFile, *, path: Path, seed: int | None, report: Report) -
     if contradiction := lags_at_odds(file.topic, file.broker):
         report(*contradiction)
     _check_network(file.network, names, report)
+    if file.late_messages.later_ms[0] > file.late_messages.later_ms[1]:
+        report(("late_messages", "later_ms"), "the first number is above the second")
     if file.timers.election_timeout_ms[0] > file.timers.election_timeout_ms[1]:
         report(("timers", "election_timeout_ms"), "the first number is above the second")
     consumers = _consumers(file, names, report)
@@ -67,6 +69,7 @@ def build(file: ScenarioFile, *, path: Path, seed: int | None, report: Report) -
         topic=topic,
         replicas=replicas,
         network=file.network,
+        late_messages=file.late_messages,
         timers=file.timers,
         workload=build_workload(file, path=path, seed=chosen_seed, report=report),
         applications=build_applications(file, report),

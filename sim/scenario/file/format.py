@@ -46,7 +46,7 @@ from sim.limits import (
 from sim.limits import FAULTS as MOST_FAULTS
 from sim.scenario.file.configs import BrokerSettings, Release, TopicSettings
 from sim.scenario.generate.shape import WorkloadShape
-from sim.scenario.model import Consumer, Expect, Limits, Network, Timers
+from sim.scenario.model import Consumer, Expect, LateMessages, Limits, Network, Timers
 
 Many = Within(SENDS)
 
@@ -310,6 +310,7 @@ class ScenarioFile(Part):
     replicas: AnyReplicas = 3
     """How many, or their names, or their settings."""
     network: Network = Network()
+    late_messages: LateMessages = LateMessages()
     timers: Timers = Timers()
     workload: AnyWorkload = ()
     consumers: AnyConsumers = 1

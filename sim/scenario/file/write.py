@@ -164,6 +164,7 @@ def _document(said: Scenario, folder: Path) -> dict[str, Any]:
         "broker": of_broker | broker,
         "replicas": _replicas(said.replicas, common=versions),
         "network": _plain(said.network),
+        "late_messages": _plain(said.late_messages),
         "timers": _plain(said.timers),
         "workload": _workload(said.workload, said.applications, folder),
         "consumers": _counted([_plain(consumer) for consumer in said.consumers], "c"),

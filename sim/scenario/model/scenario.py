@@ -18,6 +18,7 @@ from sim.scenario.model.applications import Applications
 from sim.scenario.model.changes import Change
 from sim.scenario.model.cluster import Network, ReplicaSpec, Timers
 from sim.scenario.model.expectations import Expect, Limits
+from sim.scenario.model.late_messages import LateMessages
 from sim.scenario.model.rollouts import FlagRollout, Rollout
 from sim.scenario.model.snapshots import SnapshotSettings
 from sim.scenario.model.topic import Topic
@@ -44,6 +45,7 @@ class Scenario:
     topic: Topic = field(default_factory=Topic)
     replicas: tuple[ReplicaSpec, ...] = (ReplicaSpec("r1"), ReplicaSpec("r2"), ReplicaSpec("r3"))
     network: Network = field(default_factory=Network)
+    late_messages: LateMessages = field(default_factory=LateMessages)
     timers: Timers = field(default_factory=Timers)
     workload: Workload = field(default_factory=Workload)
     applications: Applications = field(default_factory=Applications)

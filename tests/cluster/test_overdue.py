@@ -1,0 +1,128 @@
+"""Messages that come late or again: what arrives, and what nobody acts on any more."""
+
+from random import Random
+from typing import Any
+
+import pytest
+import simpy
+
+from sim.cluster.network import CONTROLLER
+from sim.cluster.overdue import Overdue, OverdueNetwork
+from sim.replication.messages import BrokerHeartbeatRequest, FetchRequest, VoteRequest
+from sim.replication.overdue import is_of_an_older_session, is_refused
+from sim.replication.replica import Leadership, Replica
+from sim.rules import Rules, settings_from
+from sim.scenario.file.load import load_scenario
+from sim.scenario.file.write import scenario_text
+from sim.scenario.generate import BUILT_IN_MIXES, generate
+from sim.scenario.model import LateMessages, Network
+from sim.timed_run import run_scenario
+from tests.cluster.worlds import scenario, tell
+
+VOTE = VoteRequest("r1", 1, 0, 0)
+
+
+class Parties:
+    """Two replicas, a client and the controller, in a network that delays or repeats."""
+
+    def __init__(self, late: LateMessages) -> None:
+        self.env = simpy.Environment()
+        self.network = OverdueNetwork(self.env, Network((2, 2)), late, Random)
+        self.got: list[tuple[str, Any, int]] = []
+        for name in ("r1", "r2", CONTROLLER):
+            self.network.add(name, self.taker(name))
+        self.network.add_client("c1", self.taker("c1"))
+
+    def taker(self, name: str) -> Any:
+        return lambda message: self.got.append((name, message, int(self.env.now)))
+
+    def after(self, ms: int) -> list[tuple[str, Any, int]]:
+        self.env.run(until=self.env.now + ms)
+        got, self.got = self.got, []
+        return got
+
+
+def fetch(*, epoch: int = 1, number: int = 1, life: int = 1) -> FetchRequest:
+    return FetchRequest("r2", epoch, 0, -1, correlation_id=number, replica_epoch=life)
+
+
+def test_a_repeated_message_arrives_twice_and_a_broker_sees_that_it_is_overdue() -> None:
+    parties = Parties(LateMessages(repeated=1.0, later_ms=(50, 50)))
+    parties.network.send("r1", "r2", VOTE)
+    parties.network.send("r1", "c1", VOTE)
+
+    assert parties.after(20) == [("r2", VOTE, 2), ("c1", VOTE, 2)]
+    assert parties.after(100) == [("r2", Overdue(VOTE), 52), ("c1", VOTE, 52)]
+
+
+def test_what_the_controller_hears_is_neither_late_nor_repeated() -> None:
+    parties = Parties(LateMessages(late=0.99, repeated=1.0))
+    parties.network.send("r1", CONTROLLER, BrokerHeartbeatRequest("r1", 1))
+
+    assert parties.after(5_000) == [(CONTROLLER, BrokerHeartbeatRequest("r1", 1), 2)]
+
+
+@pytest.mark.parametrize("end", ["cut", "heal"])
+def test_what_is_overdue_does_not_arrive_over_a_cut_nor_after_the_faults(end: str) -> None:
+    parties = Parties(LateMessages(repeated=1.0, later_ms=(50, 50)))
+    parties.network.send("r1", "r2", VOTE)
+    parties.after(20)
+    if end == "cut":
+        parties.network.cut(parties.network.outgoing("r1"))
+    else:
+        parties.network.heal()
+
+    assert parties.after(5_000) == []
+    parties.network.heal()
+    parties.network.send("r1", "r2", VOTE)
+    assert [message for _, message, _ in parties.after(5_000)] == [VOTE]
+
+
+def test_a_late_fetch_of_an_older_leader_epoch_is_refused() -> None:
+    leader = Replica("r1")
+    leader.leadership = Leadership(3, 0, ("r1", "r2"), ("r1", "r2"))
+    fenced, open_to_all = Rules(), Rules.of(fencing=False)
+
+    assert is_refused(leader, fetch(epoch=2), rules=fenced)
+    assert not is_refused(leader, fetch(epoch=3), rules=fenced)
+    assert not is_refused(leader, fetch(epoch=2), rules=open_to_all)
+    assert not is_refused(leader, VoteRequest("r2", 2, 0, 0), rules=fenced)
+    leader.leadership = None
+    assert not is_refused(leader, fetch(epoch=2), rules=fenced)
+
+
+def test_a_late_fetch_of_an_older_session_is_refused_and_voters_have_no_sessions() -> None:
+    by_isr, by_majority = Rules.of(commit="isr"), Rules.of(commit="majority")
+
+    def older(request: FetchRequest, rules: Rules) -> bool:
+        return is_of_an_older_session(request, newest=7, replica_epoch=2, rules=rules)
+
+    assert older(fetch(number=7, life=2), by_isr)
+    assert not older(fetch(number=8, life=2), by_isr)
+    assert not older(fetch(number=7, life=2), by_majority)
+
+
+def test_a_follower_goes_on_when_every_message_comes_twice() -> None:
+    told = tell(scenario(late_messages=LateMessages(repeated=1.0, later_ms=(20, 900))))
+
+    assert told.outcome.inconclusive is None
+    assert told.outcome.counts.sends_given_up == 0
+    assert told.outcome.counts.repeats_recognised > 10
+
+
+@pytest.mark.parametrize("preset", ["kafka-4.0", "redpanda-25.3", "kraft"])
+def test_a_drawn_case_with_late_messages_comes_to_rest_and_replays(
+    preset: str, tmp_path: Any
+) -> None:
+    mix = BUILT_IN_MIXES["kraft" if preset == "kraft" else "reference"]
+    late = mix.model_copy(update={"late_messages": 0.05, "repeated_messages": 0.05})
+    settings = settings_from({"preset": preset})
+    for seed in range(6):
+        drawn = generate(seed, late).with_rules(settings)
+        run = run_scenario(drawn)
+        path = tmp_path / f"{seed}.yaml"
+        path.write_text(scenario_text(drawn))
+
+        assert run.verdict in {"holds", "violated"}
+        assert run_scenario(load_scenario(path)).digest == run.digest
+        assert run.digest != run_scenario(generate(seed, mix).with_rules(settings)).digest
