@@ -17,6 +17,8 @@ class Conditions:
     cases: int
     hunted: float
     """Share of the cases that have a scripted hunt."""
+    scripts: tuple[tuple[str, float], ...]
+    """Share of the cases that have each kind of hunt, by name; empty where all are of tails."""
     outages: float
     """Mean number per case: a replica is away, or falls behind."""
     beyond_retention: tuple[float, float] | None
@@ -33,6 +35,9 @@ class Conditions:
     def hunts(self) -> str:
         """How many cases, and how many of them with a scripted hunt."""
         hunts = f"{wording.share(self.hunted)} with a scripted hunt" if self.hunted else "no hunts"
+        if self.scripts:
+            each = [f"{name.replace('_', ' ')} {wording.share(of)}" for name, of in self.scripts]
+            hunts += f" ({', '.join(each)})"
         return f"{self.environment}: {wording.count(self.cases)} cases, {hunts}"
 
     @property
@@ -79,6 +84,7 @@ def conditions_of(folder: SweepFolder) -> Conditions:
         environment=folder.environment,
         cases=first["runs"],
         hunted=_runs(first, "hunted", "hunted") / first["runs"],
+        scripts=_scripts(first),
         outages=_mean(first, "outages"),
         beyond_retention=(min(shares), max(shares)) if shares else None,
         retention_ms=tuple(sorted({one["delete_retention_ms"] for one in rules})),
@@ -87,6 +93,12 @@ def conditions_of(folder: SweepFolder) -> Conditions:
         else None,
         rolls=_mean(first, "rolls"),
     )
+
+
+def _scripts(entry: dict[str, Any]) -> tuple[tuple[str, float], ...]:
+    seen = entry["counts"].get("hunts", {})
+    shares = tuple((name, one["runs"] / entry["runs"]) for name, one in sorted(seen.items()))
+    return () if [name for name, _ in shares] == ["tail"] else shares
 
 
 def _runs(entry: dict[str, Any], measure: str, name: str) -> int:

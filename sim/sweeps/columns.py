@@ -100,9 +100,15 @@ _TAIL = (
     Column(
         "hunted",
         "Whether the case has a scripted hunt.",
-        "tail_hunts of a mix",
+        "tail_hunts, election_hunts and disk_hunts of a mix",
         "bool",
         counted="flag",
+    ),
+    Column(
+        "hunts",
+        "Which: tail, elections, lost_disks, joined by spaces.",
+        "tail_hunts, election_hunts and disk_hunts of a mix",
+        counted="words",
     ),
     _verdict("cause", "Why the first violation happened.", "sim.explain.signature"),
     _time("first_since_ms", _SINCE, "sim.explain.since"),

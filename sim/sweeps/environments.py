@@ -38,7 +38,8 @@ def environments_of(
     Raises ValueError for what no mix has; pydantic's ValidationError is one.
     """
     if not changes:
-        return (Environment(HUNTED if generate.tail_hunts else PLAIN, generate),)
+        hunts = generate.tail_hunts or generate.election_hunts or generate.disk_hunts
+        return (Environment(HUNTED if hunts else PLAIN, generate),)
     return tuple(Environment(name, _changed(generate, own)) for name, own in changes.items())
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from sim.check.violation import Violation
-from sim.scenario.generate.scenario import is_hunted
+from sim.scenario.generate.scenario import hunts_of
 from sim.sweeps.columns import VIOLATIONS
 from sim.sweeps.evidence import stored
 from sim.sweeps.plan import RuleSet, Sweep
@@ -75,11 +75,13 @@ def unfinished_row(
 
 def _identity(sweep: Sweep, case_id: int, rule_set: RuleSet, wall_ms: float) -> dict[str, Any]:
     seed, environment = sweep.case_seed(case_id), sweep.environment_of(case_id)
+    hunts = hunts_of(seed, environment.mix)
     return {
         "run_id": sweep.run_id(case_id, rule_set.index),
         "case_id": case_id,
         "environment": environment.name,
-        "hunted": is_hunted(seed, environment.mix),
+        "hunted": bool(hunts),
+        "hunts": " ".join(hunts),
         "seed": seed,
         "rule_set": rule_set.index,
         **rule_set.values,

@@ -14,7 +14,7 @@ from msgspec import Meta, Struct
 from sim.errors import BadInput
 from sim.sweeps.segments import Part
 
-SCHEMA_VERSION = 5
+SCHEMA_VERSION = 6
 """Of the columns of the tables (see `sim.sweeps.columns`)."""
 FOLDER_FORMAT = "replog-sweep-output/3"
 TALLIES_FORMAT = "replog-tallies/2"
@@ -30,6 +30,7 @@ MEASURES = (
     "family",
     "about",
     "hunted",
+    "hunts",
 )
 """What runs are counted by."""
 T = TypeVar("T")

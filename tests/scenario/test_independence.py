@@ -21,6 +21,20 @@ EVERYTHING = {
 
 CHANGED_BY = {
     "tail_hunts": {"faults"},
+    "election_hunts": {"faults"},
+    "disk_hunts": {"faults"},
+    "half_done_passes": {"faults.during"},
+    "retention": {"topic.deletes", "topic.retention_ms", "topic.retention_bytes"},
+    "instances": {
+        "workload.sends.producer",
+        "workload.sends.transaction",
+        "workload.ends",
+        "workload.ends.*",
+        "applications.instances",
+    },
+    "long_transactions": {"workload.sends.transaction", "workload.ends", "workload.ends.*"},
+    "late_messages": {"late_messages.late"},
+    "repeated_messages": {"late_messages.repeated"},
     "idle_phases": {"workload.sends.*", "workload.ends", "workload.ends.*", "faults", "faults.*"},
     "transactional": {"workload.sends.transaction", "workload.ends"},
     "not_idempotent": {"workload.idempotent"},
@@ -146,7 +160,9 @@ def test_a_part_of_a_mix_changes_its_own_part_of_a_scenario(part: str) -> None:
     """Faults, idle phases and transactions stay where they are when a link is slow, and so on."""
     ranges = ("idle_phases", "consumers", "asks")
     there, absent = (1.0, 0.0) if part not in ranges else ((2, 3), (0, 0))
-    given = {"snapshots": 1.0, "faults": (2, 12)}
+    given = {"snapshots": 1.0, "faults": (2, 12), "transactional": 1.0, "cleaning_crashes": 0.5}
+    if part == "retention":
+        given["snapshots"] = 0.0
     pairs = [
         (
             generate(seed, mix_with(**{**given, part: absent})),

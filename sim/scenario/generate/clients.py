@@ -10,6 +10,8 @@ from sim.scenario.generate.streams import Draws, between, log_between, share_bet
 from sim.scenario.model import Ask, Consumer, Send
 
 _POLL_MS = (50, 100, 300)
+_LONG = (12, 60)
+"""Most sends of a transaction that reaches over many segments, from and to."""
 _BUSY_BEGINNING = 0.05
 """Share of a run before which no idle phase begins: there has to be something to clean."""
 
@@ -38,6 +40,9 @@ def draw_shape(seed: int, mix: Mix, idle: tuple[Span, ...]) -> WorkloadShape:
     unversioned = Draws(seed, "unversioned sends")
     producers = between(draws, mix.producers)
     transactional, writers = transactions.happens(mix.transactional), transactions.below(producers)
+    longest = 1 + transactions.below(6)
+    if Draws(seed, "long transactions").happens(mix.long_transactions):
+        longest = between(Draws(seed, "length of transactions"), _LONG)
     return WorkloadShape(
         producers=producers,
         sends=between(draws, mix.sends),
@@ -51,10 +56,22 @@ def draw_shape(seed: int, mix: Mix, idle: tuple[Span, ...]) -> WorkloadShape:
         hot=Draws(seed, "hot keys").happens(0.3),
         idle=idle,
         transactional=1 + writers if transactional else 0,
-        transaction_sends=1 + transactions.below(6),
+        transaction_sends=longest,
         abort_share=transactions.random(),
         idempotent=not Draws(seed, "idempotence").happens(mix.not_idempotent),
     )
+
+
+def draw_takeover(seed: int, mix: Mix, shape: WorkloadShape) -> int | None:
+    """When a second instance of a producer begins, in ms; None = there is none.
+
+    That takes two producers, one of which at least is transactional.
+    """
+    draws = Draws(seed, "instances")
+    happens, share = draws.happens(mix.instances), 0.2 + draws.random() * 0.6
+    if not happens or not shape.transactional or shape.producers < 2:
+        return None
+    return int(mix.duration_ms * share)
 
 
 def draw_consumers(seed: int, mix: Mix, replicas: Sequence[str]) -> tuple[Consumer, ...]:

@@ -16,6 +16,8 @@ from sim.scenario.generate.mix import Mix
 from sim.scenario.generate.streams import Draws, log_between
 
 _MOMENTS: tuple[Literal["cleaning", "swap", "checkpoint"], ...] = ("cleaning", "swap", "checkpoint")
+_OPERATIONS = 60
+"""More than most passes have; they are counted round."""
 _DARK_MS = (100, 2_000)
 """How long a replica is down after a failure of all power."""
 
@@ -23,10 +25,27 @@ _DARK_MS = (100, 2_000)
 def made_harder(seed: int, mix: Mix, source: str, faults: list[Fault]) -> list[Fault]:
     """The same faults, some crashes of which lose power or wait for the target's next pass."""
     losses, moments = Draws(seed, f"power losses/{source}"), Draws(seed, f"moments/{source}")
-    return [
+    found = [
         _harder(fault, mix, losses, moments) if isinstance(fault, Crash) else fault
         for fault in faults
     ]
+    return _half_done(seed, mix, source, found) if mix.half_done_passes else found
+
+
+def _half_done(seed: int, mix: Mix, source: str, faults: list[Fault]) -> list[Fault]:
+    """The same faults; some that wait for a pass come after any one of its operations."""
+    draws = Draws(seed, f"half done/{source}")
+    return [
+        _after_an_operation(fault, mix, draws) if isinstance(fault, Crash) else fault
+        for fault in faults
+    ]
+
+
+def _after_an_operation(fault: Crash, mix: Mix, draws: Draws) -> Crash:
+    happens, number = draws.happens(mix.half_done_passes), draws.below(_OPERATIONS)
+    if not (happens and fault.during in _MOMENTS):
+        return fault
+    return replace(fault, during=number)
 
 
 def _harder(fault: Crash, mix: Mix, losses: Draws, moments: Draws) -> Crash:
@@ -62,5 +81,5 @@ def crashes_during_installs(
             back_ms = fault.at_ms + fault.duration_ms + 1
             named = fault.target not in ("leader", "follower")
             behind = fault.outage or fault.joins  # so far that it may be sent a snapshot
-            if waits and behind and named and not fault.during and back_ms < mix.duration_ms:
+            if waits and behind and named and fault.during is None and back_ms < mix.duration_ms:
                 yield Crash(back_ms, fault.target, down_ms, during="install")

@@ -12,6 +12,8 @@ from itertools import chain
 from sim.faults import FAULTS, Fault
 from sim.faults.migrate import Migrate
 from sim.scenario.generate.crashes import crashes_during_installs, made_harder, power_failure
+from sim.scenario.generate.disk_hunts import disk_hunt
+from sim.scenario.generate.election_hunts import election_hunt
 from sim.scenario.generate.hunts import tail_hunt
 from sim.scenario.generate.mix import Mix
 from sim.scenario.generate.streams import Draws, between, log_between
@@ -45,6 +47,8 @@ def draw_faults(
     drawn["hunt"] = tail_hunt(seed, mix, replicas, idle)
     for source in ("crash", "hunt"):
         drawn[source] = made_harder(seed, mix, source, drawn.get(source, []))
+    drawn["election hunt"] = election_hunt(seed, mix, replicas, idle)
+    drawn["disk hunt"] = disk_hunt(seed, mix, replicas)
     drawn["power failure"] = power_failure(seed, mix, replicas)
     installs = crashes_during_installs(seed, mix, drawn)
     return tuple(sorted([*chain(*drawn.values()), *returns, *installs], key=_by_time))

@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, create_model, model_validator
 
 from sim.faults import FAULTS, Fault
 from sim.faults.fault import meaning_of
-from sim.files.bounds import Milliseconds, Period, Share, Within
+from sim.files.bounds import Loss, Milliseconds, Period, Share, Within
 from sim.limits import (
     ASKS,
     CONSUMERS,
@@ -106,6 +106,13 @@ class Mix(BaseModel):
     """Chance that, on top, one idle phase sees an outage, a roll, the return and a migration to who
     was away, in this order: the one that endangers the tail of a log, and rare by itself. There is
     none by an outage whose weight is 0."""
+    election_hunts: Share = 0.0
+    """Chance that, on top, one of three scripts makes leaders follow on each other while clients
+    write: the leader is cut off, and its successor dies when it returns; three leaders as in figure
+    8 of Raft; voters restart between the requests of two candidates."""
+    disk_hunts: Share = 0.0
+    """Chance that, on top, a replica out of the in-sync set loses its disk, and the leader crashes
+    or hands over within 400 ms; half of the time messages to its life before are on their way."""
     outage_ms: Times = (100, 6_000)
     """How long crashes, partitions and slowness last; short ones are as likely as long ones."""
     delete_share: Shares = (0.0, 0.4)
@@ -135,6 +142,11 @@ class Mix(BaseModel):
     """Share of messages that such a network loses."""
     slow_link: Share = 0.2
     """Chance that one link is far slower than the others."""
+    late_messages: Loss = 0.0
+    """Share of the requests and answers of replicas and clients that come 20 to 3,000 ms late, so
+    often after who asked has given up and asked again."""
+    repeated_messages: Share = 0.0
+    """Share of them that arrive a second time, 20 to 3,000 ms later."""
     cleaners: Share = 0.95
     """Chance, per replica, that its cleaner runs at all."""
     snapshots: Share = 0.0
@@ -156,6 +168,17 @@ class Mix(BaseModel):
     """Chance that all replicas lose power at once, at some time of the run."""
     cleaning_crashes: Share = 0.0
     """Chance, per crash, that it waits for the target's next cleaning pass and comes during it."""
+    half_done_passes: Share = 0.0
+    """Chance, per crash that waits for a cleaning pass, that it comes after any one of the pass's
+    operations on files."""
+    retention: Share = 0.0
+    """Chance that the topic deletes old segments as well as it compacts, by age, size or both."""
+    instances: Share = 0.0
+    """Chance that the run has two instances of one transactional producer: from some moment on the
+    second one writes in the place of the first, which is fenced and goes on for a while (KIP-98).
+    """
+    long_transactions: Share = 0.0
+    """Chance that transactions are of up to 60 sends, so that they reach over many segments."""
     install_crashes: Share = 0.0
     """Chance, per outage of a replica, that it crashes in the middle of the next snapshot that it
     fetches after that: the snapshot has its name, the log is as it was."""

@@ -6,7 +6,17 @@ made of plain dataclasses without validation: making one must cost far less than
 
 from __future__ import annotations
 
-from sim.scenario.generate.clients import draw_asks, draw_consumers, draw_idle_phases, draw_shape
+from dataclasses import replace
+
+from sim.scenario.generate.clients import (
+    draw_asks,
+    draw_consumers,
+    draw_idle_phases,
+    draw_shape,
+    draw_takeover,
+)
+from sim.scenario.generate.disk_hunts import disk_hunt
+from sim.scenario.generate.election_hunts import election_hunt
 from sim.scenario.generate.faults import draw_faults
 from sim.scenario.generate.headers import with_header_mistakes
 from sim.scenario.generate.hunts import tail_hunt
@@ -24,8 +34,8 @@ from sim.scenario.generate.upgrades import (
     with_flag_upgrade,
     with_mixed_clients,
 )
-from sim.scenario.generate.workload import draw_workload
-from sim.scenario.model import Scenario
+from sim.scenario.generate.workload import FIRST, SECOND, draw_workload
+from sim.scenario.model import Applications, LateMessages, Scenario
 
 
 def generate(seed: int, mix: Mix) -> Scenario:
@@ -38,8 +48,16 @@ def generate(seed: int, mix: Mix) -> Scenario:
     names = [replica.name for replica in replicas]
     idle = draw_idle_phases(seed, mix)
     shape = draw_shape(seed, mix, idle)
+    takeover_ms = draw_takeover(seed, mix, shape)
+    instances: tuple[tuple[int, int], ...] = ()
+    if takeover_ms is not None:
+        instances = ((SECOND, FIRST),)
+        shape = replace(shape, transactional=max(SECOND, shape.transactional))
     workload = draw_workload(
-        shape, duration_ms=mix.duration_ms, rng=stream(seed, "generate/workload")
+        shape,
+        duration_ms=mix.duration_ms,
+        rng=stream(seed, "generate/workload"),
+        takeover_ms=takeover_ms,
     )
     scenario = Scenario(
         id=f"{mix.mix}-{seed}",
@@ -48,8 +66,10 @@ def generate(seed: int, mix: Mix) -> Scenario:
         topic=draw_topic(seed, mix),
         replicas=replicas,
         network=draw_network(seed, mix, names),
+        late_messages=LateMessages(late=mix.late_messages, repeated=mix.repeated_messages),
         timers=draw_timers(seed, mix),
         workload=workload,
+        applications=Applications(instances=instances),
         consumers=draw_consumers(seed, mix, names),
         asks=draw_asks(seed, mix, workload.sends),
         faults=draw_faults(seed, mix, replicas=names, idle=idle),
@@ -61,7 +81,16 @@ def generate(seed: int, mix: Mix) -> Scenario:
     return with_header_mistakes(seed, mix, mixed)
 
 
-def is_hunted(seed: int, mix: Mix) -> bool:
-    """Whether that scenario has a scripted hunt (`Mix.tail_hunts`)."""
+def hunts_of(seed: int, mix: Mix) -> tuple[str, ...]:
+    """Which scripted hunts that scenario has: `tail`, `elections`, `lost_disks`, in this order.
+
+    See `Mix.tail_hunts`, `Mix.election_hunts`, `Mix.disk_hunts`.
+    """
     names = [replica.name for replica in draw_replicas(seed, mix)]
-    return bool(tail_hunt(seed, mix, names, draw_idle_phases(seed, mix)))
+    idle = draw_idle_phases(seed, mix)
+    scripts = {
+        "tail": tail_hunt(seed, mix, names, idle),
+        "elections": election_hunt(seed, mix, names, idle),
+        "lost_disks": disk_hunt(seed, mix, names),
+    }
+    return tuple(name for name, faults in scripts.items() if faults)

@@ -6,6 +6,7 @@ Every setting that a mix may leave out is drawn from a stream of its own.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from sim.scenario.generate.mix import Mix
 from sim.scenario.generate.streams import Draws, between, log_between, share_between
@@ -74,7 +75,22 @@ def draw_topic(seed: int, mix: Mix) -> Topic:
         replica_fetch_max_bytes=perhaps(seed, "fetch size", mix.small_fetches, (80, 640)),
         flush_messages=perhaps(seed, "flush.messages", mix.flush_settings, (1, 50)),
         flush_ms=perhaps(seed, "flush.ms", mix.flush_settings, (50, 5_000)),
+        **_retention(seed, mix),
     )
+
+
+def _retention(seed: int, mix: Mix) -> dict[str, Any]:
+    """Perhaps `compact,delete`; not where snapshots take the place of a log's beginning."""
+    draws = Draws(seed, "retention")
+    if mix.snapshots or not draws.happens(mix.retention):
+        return {}
+    by_age, by_size = draws.below(3) < 2, draws.below(3) < 2
+    age_ms, size = log_between(draws, (800, 8_000)), log_between(draws, (1_000, 12_000))
+    return {
+        "deletes": True,
+        "retention_ms": age_ms if by_age or not by_size else None,
+        "retention_bytes": size if by_size else None,
+    }
 
 
 def draw_timers(seed: int, mix: Mix) -> Timers:

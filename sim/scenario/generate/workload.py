@@ -17,12 +17,26 @@ NEVER_ENDED = 0.1
 """Share of transactional producers whose last transaction is left open: the stable offset stays."""
 
 
-def draw_workload(shape: WorkloadShape, *, duration_ms: int, rng: Random) -> Workload:
-    """A workload of that shape in [0, duration_ms)."""
+FIRST, SECOND = 1, 2
+"""Producers that are two instances of one, where there is a takeover."""
+_ZOMBIE_MS = 1_000
+"""How long a first instance goes on after the second one has begun."""
+
+
+def draw_workload(
+    shape: WorkloadShape, *, duration_ms: int, rng: Random, takeover_ms: int | None = None
+) -> Workload:
+    """A workload of that shape in [0, duration_ms).
+
+    At `takeover_ms` the second producer begins to write in the place of the first, which goes on
+    for a while; None = they write beside each other.
+    """
     times, tails = _times(shape, duration_ms, rng)
     sends = _sends(shape, times, tails, rng)
     if shape.deltas:
         sends = [_as_delta(send) for send in sends]
+    if takeover_ms is not None:
+        sends = [_by_instance(send, takeover_ms) for send in sends]
     ends: tuple[EndTransaction, ...] = ()
     if shape.transactional:
         sends, ends = _in_transactions(shape, sends, duration_ms, rng)
@@ -104,6 +118,15 @@ def _as_delta(send: Send) -> Send:
     if send.value is None:
         return send._replace(key=f"{broker}/*")
     return send._replace(key=f"{broker}/{send.key}", value="+1")
+
+
+def _by_instance(send: Send, takeover_ms: int) -> Send:
+    """The send by the instance that writes at that time."""
+    if send.producer == SECOND and send.at_ms < takeover_ms:
+        return send._replace(producer=FIRST)
+    if send.producer == FIRST and send.at_ms >= takeover_ms + _ZOMBIE_MS:
+        return send._replace(producer=SECOND)
+    return send
 
 
 def _in_transactions(
