@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
@@ -18,10 +17,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-import sim
 from tests.conformance.compare import Json, first_difference
-from tests.conformance.planted import PLANTED, Planted
 from tests.conformance.recordings import Agreed
+from tests.zoo.planted import PLANTED, Planted, plant
 
 ROOT = Path(__file__).parents[2]
 WORKERS = 2
@@ -98,19 +96,6 @@ def notice(
 
     with ThreadPoolExecutor(WORKERS) as pool:
         return list(pool.map(one, errors))
-
-
-def plant(error: Planted, folder: Path) -> None:
-    """Copy the product's modules into `folder`, one of them with the error.
-
-    Raises:
-        ValueError: The error has no place in today's source.
-    """
-    source = Path(sim.__file__).parent
-    target = folder / "sim"
-    shutil.copytree(source, target, ignore=shutil.ignore_patterns("__pycache__"))
-    module = target / error.module
-    module.write_text(error.plant(module.read_text(encoding="utf-8")), encoding="utf-8")
 
 
 def _answered(error: Planted, folder: Path, logs: Path) -> Noticed:

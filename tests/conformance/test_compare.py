@@ -19,7 +19,6 @@ from tests.conformance.compare import (
 from tests.conformance.log_builder import Data, Entry, Marker
 from tests.conformance.log_steps import Clean, Now, Plan, Retry, Segment, build
 from tests.conformance.noticing import KeptLogs, notice
-from tests.conformance.planted import PLANTED
 from tests.conformance.recordings import (
     Agreed,
     Collection,
@@ -27,6 +26,7 @@ from tests.conformance.recordings import (
     write_file,
     write_recordings,
 )
+from tests.zoo.planted import PLANTED
 
 LOG = build(
     Plan(

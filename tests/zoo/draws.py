@@ -1,0 +1,101 @@
+"""The random runs that look for planted defects: those of the plans in `scenarios/sweeps`.
+
+Runs take turns in the environments of all plans. Those of one environment take turns in the rule
+sets of its plan. So the first 300 runs are spread as evenly as the first 1,000.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+from sim.scenario.generate import generate
+from sim.scenario.model import Scenario
+from sim.sweeps.plan import Sweep, load_plan, number_runs
+
+SCENARIOS = Path(__file__).parents[2] / "scenarios"
+PLANS = (
+    "replication",
+    "cures",
+    "leo_fixes",
+    "coordinators",
+    "upgrade_flag",
+    "smoke",
+    "far",
+)
+"""Those whose environments differ; the others draw from the same with other rules."""
+CASES = 100_000
+
+
+class Environment(NamedTuple):
+    """Where runs are drawn from.
+
+    Attributes:
+        plan: Id of the plan.
+        name: Its name in the plan.
+        number: Its number there.
+    """
+
+    plan: str
+    name: str
+    number: int
+
+    def __str__(self) -> str:
+        """As reports and data files have it."""
+        return f"{self.plan}/{self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class Draw:
+    """One random run.
+
+    Attributes:
+        environment: Where it is drawn from.
+        case: Number of its case in the plan.
+        rule_set: Number of its rule set.
+    """
+
+    environment: Environment
+    case: int
+    rule_set: int
+
+    @property
+    def id(self) -> str:
+        """The same in every copy of the product."""
+        return f"{self.environment.plan} {self.case} {self.rule_set}"
+
+    def scenario(self) -> Scenario:
+        """What is simulated."""
+        sweep = sweep_of(self.environment.plan)
+        mix = sweep.environment_of(self.case).mix
+        drawn = generate(sweep.case_seed(self.case), mix)
+        return drawn.with_rules(sweep.rule_sets[self.rule_set].settings)
+
+
+@cache
+def sweep_of(plan: str) -> Sweep:
+    """The runs of a plan, more than anybody needs."""
+    return number_runs(load_plan(SCENARIOS / "sweeps" / f"{plan}.yaml"), count=CASES)
+
+
+def environments(plans: Iterable[str] = PLANS) -> list[Environment]:
+    """The environments of some plans, plan by plan."""
+    return [
+        Environment(plan, one.name, number)
+        for plan in plans
+        for number, one in enumerate(sweep_of(plan).environments)
+    ]
+
+
+def draws(count: int, plans: Iterable[str] = PLANS) -> Iterator[Draw]:
+    """The first `count` runs."""
+    places = environments(plans)
+    for number in range(count):
+        turn, place = divmod(number, len(places))
+        environment = places[place]
+        sweep = sweep_of(environment.plan)
+        case = turn * len(sweep.environments) + environment.number
+        yield Draw(environment, case, turn % len(sweep.rule_sets))

@@ -1,0 +1,163 @@
+"""The page `reports/zoo.md`: what tells planted defects, by group, and then each of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from statistics import median
+from typing import NamedTuple
+
+from sim.what_if.intervals import Interval, clopper_pearson
+from tests.zoo.kept import Result, Results, in_groups
+from tests.zoo.planted import DEFECTS, Planted
+
+ABOUT = (
+    "Each defect is an error that a reader could overlook, planted by itself in a copy of the"
+    " product (`tests/zoo/defects`). The suite, `scenarios`, runs first; then random runs of plans"
+    " in `scenarios/sweeps`, which take turns in their environments; tests of the package last, for"
+    " what nothing else tells. A run shows a defect if it violates something that the same run"
+    " without the defect does not, or ends in an exception, or does not come to rest. Intervals are"
+    " exact (Clopper and Pearson), 95 %, two-sided. The median run is that by which half of all"
+    " searches have met the defect, by the share that was seen."
+)
+HALVES = (
+    "A digest of the name decides the half. Who makes random runs find more looks at the tuned half"
+    " alone; the judged one says what that is worth."
+)
+MISSED = (
+    "Of these no random run shows anything. Where no run goes on otherwise, what would show the"
+    " defect never happens. Where runs do, no invariant minds what comes of it, or it takes more."
+)
+FALSE_ALARMS = (
+    "In random runs a check that sees too little shows nothing: the group `checks` is found there"
+    " by false alarms alone."
+)
+
+
+class _Tried(NamedTuple):
+    """A defect and what came of it."""
+
+    defect: Planted
+    result: Result
+
+
+def page(results: Results) -> str:
+    """The whole page."""
+    tried = [_Tried(one, results[one.name]) for one in DEFECTS if one.name in results]
+    return "\n".join(_page(tried)).rstrip() + "\n"
+
+
+def _page(tried: Sequence[_Tried]) -> Iterator[str]:
+    yield from ("# What planted defects show", "", ABOUT, "", "Made by `make zoo`.")
+    yield from ("", "## By group", "", FALSE_ALARMS, "", HALVES, "")
+    yield from _groups(tried)
+    yield from ("", "## By environment", "")
+    yield from _environments(tried)
+    missed = [one for one in tried if one.result.tries and not one.result.found]
+    yield from ("", "## What random runs miss", "", MISSED, "")
+    yield from _table(
+        ("defect", "half", "runs", "go on otherwise", "told by"),
+        *((*_named(one), one.result.tries, one.result.touched, _told_by(one)) for one in missed),
+    )
+    for group, defects in in_groups(one.defect for one in tried).items():
+        names = {one.name for one in defects}
+        yield from ("", f"## {_words(group)}", "")
+        yield from _each(one for one in tried if one.defect.name in names)
+
+
+def _groups(tried: Sequence[_Tried]) -> Iterator[str]:
+    rows: dict[str, list[_Tried]] = {}
+    for one in tried:
+        half = "**judged half**" if one.defect.judged else "**tuned half**"
+        for name in (_words(one.defect.group), half, "**all**"):
+            rows.setdefault(name, []).append(one)
+    ordered = sorted(rows, key=lambda name: (name.startswith("**"), name == "**all**", name))
+    yield from _table(
+        ("group", "defects", "suite", "random runs", "either", "tests alone", "nothing yet"),
+        *(_group(name, rows[name]) for name in ordered),
+    )
+
+
+def _group(name: str, tried: Sequence[_Tried]) -> tuple[object, ...]:
+    drawn = [one.result for one in tried if one.result.tries]
+    by_suite = sum(bool(one.result.suite) for one in tried)
+    found = sum(bool(one.found) for one in drawn)
+    either = sum(bool(one.result.suite or one.result.found) for one in tried)
+    by_test = sum(one.result.killed for one in tried) - either
+    random = f"{found} of {len(drawn)}" + (f" ({found / len(drawn):.0%})" if drawn else "")
+    return name, len(tried), by_suite, random, either, by_test, len(tried) - either - by_test
+
+
+def _environments(tried: Sequence[_Tried]) -> Iterator[str]:
+    names = list(dict.fromkeys(name for one in tried for name in one.result.runs))
+    rows = []
+    for name in names:
+        those = [one.result for one in tried if one.result.runs[name]]
+        found = [one for one in those if one.shown[name]]
+        alone = sum(one.found == one.shown[name] for one in found)
+        runs = median(one.runs[name] for one in those)
+        rows.append((f"`{name}`", f"{runs:g}", f"{len(found)} of {len(those)}", alone))
+    yield from _table(("environment", "runs of each", "defects shown", "shown there alone"), *rows)
+
+
+def _each(tried: Iterable[_Tried]) -> Iterator[str]:
+    yield from _table(
+        ("defect", "half", "suite", "random runs", "interval", "median run", "most", "by"),
+        *(
+            (
+                f"**{one.defect.name}**: {one.defect.what}",
+                "judged" if one.defect.judged else "tuned",
+                _suite(one.result),
+                f"{one.result.found} of {one.result.tries}",
+                _interval(one.result.share()) if one.result.tries else "",
+                one.result.median() or "",
+                _most(one.result),
+                _by(one.result),
+            )
+            for one in tried
+        ),
+    )
+
+
+def _named(one: _Tried) -> tuple[str, str]:
+    half = "judged" if one.defect.judged else "tuned"
+    return f"`{one.defect.group}/{one.defect.name}`: {one.defect.what}", half
+
+
+def _told_by(one: _Tried) -> str:
+    if one.result.suite:
+        return _suite(one.result)
+    return f"`{one.result.test}`" if one.result.test else "nothing yet"
+
+
+def _suite(result: Result) -> str:
+    if result.suite is None:
+        return "not run"
+    return f"`{result.suite['file']}`: {result.suite['invariant']}" if result.suite else "none"
+
+
+def _interval(share: Interval) -> str:
+    return f"{100 * share.low:.2g} to {100 * share.high:.2g} %"
+
+
+def _most(result: Result) -> str:
+    """The environment in which most runs show it, with its share."""
+    if not result.found:
+        return ""
+    name = max(result.shown, key=lambda one: (result.shown[one] / result.runs[one], one))
+    shown, runs = result.shown[name], result.runs[name]
+    return f"`{name}` {shown} of {runs} ({_interval(clopper_pearson(shown, runs))})"
+
+
+def _by(result: Result) -> str:
+    return ", ".join(f"{name} {count}" for name, count in result.by.most_common(3))
+
+
+def _words(group: str) -> str:
+    return group.replace("_", " ")
+
+
+def _table(titles: tuple[str, ...], *rows: tuple[object, ...]) -> Iterator[str]:
+    yield f"| {' | '.join(titles)} |"
+    yield f"|{'---|' * len(titles)}"
+    for row in rows:
+        yield f"| {' | '.join(str(cell).replace('|', '/') for cell in row)} |"

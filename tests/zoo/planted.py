@@ -1,0 +1,103 @@
+"""Defects to plant in the product: what someone could get wrong, one after the other in files.
+
+A check that never fails proves nothing, and a run in which nothing goes wrong proves as much as the
+defects that it would have shown. So each of these is made in a copy of the product. Every one could
+be overlooked by a reader: a bound off by one, a case forgotten, state that a restart leaves behind,
+an epoch that is not checked, another clock, a checkpoint that is written too early.
+
+The files are `defects/GROUP.patch`. A defect is its name and what goes wrong, in words behind `#`;
+the file below `sim/` that it is made in; and lines of that file as a patch has them, which occur
+there once. Those of `kafka_logs` are errors of the cleaner, which the random logs of
+`make conformance` have to notice by themselves.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Iterator
+from hashlib import blake2b
+from pathlib import Path
+from typing import NamedTuple
+
+import sim
+
+FOLDER = Path(__file__).with_name("defects")
+OF_LOGS = "kafka_logs"
+"""The group that is compared with Kafka's own cleaner."""
+
+
+class Planted(NamedTuple):
+    """One defect.
+
+    Attributes:
+        name: Its name, of small letters.
+        group: What it is a defect of: the name of its file.
+        what: What goes wrong, in words.
+        module: The file it is made in, below `sim/`.
+        right: Lines of it that occur exactly once.
+        wrong: What to write instead.
+    """
+
+    name: str
+    group: str
+    what: str
+    module: str
+    right: str
+    wrong: str
+
+    @property
+    def judged(self) -> bool:
+        """Whether it is of the half that nobody looks at who makes random runs find more.
+
+        That half is drawn by a digest of the name.
+        """
+        return blake2b(self.name.encode(), digest_size=1).digest()[0] % 2 == 1
+
+    def plant(self, source: str) -> str:
+        """The module's text with the error in it.
+
+        Raises:
+            ValueError: The right lines are not there exactly once: the module has changed.
+        """
+        found = source.count(self.right)
+        if found != 1:
+            raise ValueError(f"{self.module} has {found} places for {self.name}: {self.what}")
+        return source.replace(self.right, self.wrong)
+
+
+def _planted(group: str, error: str) -> Planted:
+    said, module, *lines = error.rstrip("\n").split("\n")
+    name, _, what = said.partition(": ")
+
+    def with_sign(sign: str) -> str:
+        return "".join(f"{line[1:]}\n" for line in lines if line[:1] in {"", " ", sign})
+
+    return Planted(name, group, what, module, with_sign("-"), with_sign("+"))
+
+
+def _in_files() -> Iterator[Planted]:
+    for path in sorted(FOLDER.glob("*.patch")):
+        errors = re.split(r"^# ", path.read_text(encoding="utf-8"), flags=re.MULTILINE)
+        for error in errors[1:]:
+            yield _planted(path.stem, error)
+
+
+DEFECTS = tuple(_in_files())
+"""All of them, in the order of groups and files."""
+PLANTED = tuple(one for one in DEFECTS if one.group == OF_LOGS)
+"""Those that the random logs have to notice."""
+
+
+def plant(error: Planted | None, folder: Path) -> None:
+    """Copy the product's modules into `folder`, one of them with the error; None = no error.
+
+    Raises:
+        ValueError: The error has no place in today's source.
+    """
+    target = folder / "sim"
+    ignored = shutil.ignore_patterns("__pycache__", "shipped")
+    shutil.copytree(Path(sim.__file__).parent, target, ignore=ignored)
+    if error is not None:
+        module = target / error.module
+        module.write_text(error.plant(module.read_text(encoding="utf-8")), encoding="utf-8")

@@ -1,0 +1,82 @@
+"""Planted defects have their place in the source, and are told by something."""
+
+from pathlib import Path
+
+import pytest
+
+import sim
+from tests.zoo.draws import draws
+from tests.zoo.kept import Result, read, write
+from tests.zoo.page import page
+from tests.zoo.planted import DEFECTS, OF_LOGS, Planted
+from tests.zoo.trying import Base, run_random, run_suite
+
+BY_NAME = {one.name: one for one in DEFECTS}
+
+
+def test_every_defect_has_its_place_in_the_source() -> None:
+    sources = {one: (Path(sim.__file__).parent / one.module).read_text() for one in DEFECTS}
+
+    assert len(BY_NAME) == len(DEFECTS)
+    assert sum(one.group != OF_LOGS for one in DEFECTS) >= 80
+    for one, source in sources.items():
+        assert one.plant(source) != source
+        compile(one.plant(source), one.module, "exec")
+
+
+def test_half_of_the_defects_are_judged() -> None:
+    judged = sum(one.judged for one in DEFECTS)
+
+    assert 0.4 < judged / len(DEFECTS) < 0.6
+
+
+@pytest.mark.parametrize(
+    ("name", "invariant"),
+    [("impatient", None), ("laggard-that-deletes-reported", "tombstone-safety")],
+)
+def test_the_suite_tells_a_planted_defect(name: str, invariant: str | None) -> None:
+    result = Result("")
+    run_suite(BY_NAME[name], result)
+
+    assert (result.suite or {}).get("invariant") == invariant
+
+
+def test_random_runs_tell_a_planted_defect(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tests.zoo.trying.BASE", tmp_path)
+    result, base = Result(""), Base(["replication"])
+    for count in (2, 6, 6):
+        run_random(BY_NAME["acknowledged-one-early"], result, base, count)
+
+    assert result.tries == 6
+    assert result.found > 0
+    assert "acknowledged-committed" in result.by
+    assert set(result.runs) == {"replication/plain", "replication/hunted"}
+
+
+def test_runs_take_turns_in_the_environments_and_the_rule_sets() -> None:
+    first = list(draws(12, ["replication", "cures"]))
+
+    assert [str(one.environment) for one in first[:4]] == [
+        "replication/plain",
+        "replication/hunted",
+        "cures/plain",
+        "cures/hunted",
+    ]
+    assert [(one.case, one.rule_set) for one in first[::4]] == [(0, 0), (2, 1), (4, 2)]
+
+
+def test_what_was_found_is_kept(tmp_path: Path) -> None:
+    result = Result("code", suite={}, touched=1, first=3, test="")
+    result.runs.update({"a/b": 20})
+    result.shown.update({"a/b": 2})
+    path = tmp_path / "kept.json"
+    write(path, {DEFECTS[0].name: result})
+
+    assert read(path) == {DEFECTS[0].name: result}
+    assert result.median() == 7
+    assert DEFECTS[0].what in page(read(path))
+
+
+def test_a_defect_without_a_place_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"x\.py has 0 places for gone: nothing"):
+        Planted("gone", "log", "nothing", "x.py", "right\n", "wrong\n").plant("other\n")
