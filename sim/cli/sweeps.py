@@ -46,6 +46,7 @@ from sim.limits import CASES, PARTITIONS, SEED
 
 if TYPE_CHECKING:
     from sim.gates import Verdict
+    from sim.sweeps.canaries import Found
     from sim.sweeps.plan import Plan
     from sim.sweeps.runner import SweepResult
     from sim.sweeps.table import State
@@ -78,6 +79,7 @@ def sweep(
     on: Engine,
     resume: bool = False,
     append: bool = False,
+    canary: Annotated[str | None, Argument(metavar="NAME")] = None,
     options: GateOptions,
     failures: FailuresIn = None,
     as_json: Json = False,
@@ -90,6 +92,10 @@ def sweep(
     unless it left the durability contract, like a gate that so few runs cannot decide.
     `replog sweep check DIR` compares a folder with what was written there.
 
+    What clean runs are worth is said for plans for which it was measured: with what probability
+    they would have met a known defect (`replog list canaries`). With --canary such a defect is
+    planted: each rule set gets a twin with it, and status 1 says that no case showed it.
+
     Args:
         plan: A sweep plan, YAML; or a shipped one's id.
         out: Folder for the tables; new or, to resume, old. Or an address: hdfs://…, s3a://…
@@ -98,19 +104,23 @@ def sweep(
         confirm: With the plan's confirmation seed instead.
         resume: Go on with what is there.
         append: Let the finished sweep in DIR grow: to --count cases, or by those of another --seed.
+        canary: Plant this defect beside each rule set, and see whether it is found.
     """
+    from sim.sweeps.canaries import found_in, with_canary
     from sim.sweeps.plan import load_plan
     from sim.sweeps.runner import run_sweep
     from sim.sweeps.storage import require_here, spark_settings
 
     loaded = load_plan(plan)
     gates = gates_from(options)
+    if gates is not None and canary is not None:
+        raise BadInput("--canary and a gate: runs with a planted defect say nothing of a share")
     if gates is not None:
         check_gates(gates, loaded, out=require_here(out, what="a gate"))
     if failures is not None:
         require_here(out, what="--failures")
     result = run_sweep(
-        loaded,
+        with_canary(loaded, canary) if canary else loaded,
         out=out,
         count=count,
         seed=_confirmation_seed(plan, loaded, seed) if confirm else seed,
@@ -121,12 +131,13 @@ def sweep(
         resume=resume,
         append=append,
         console=progress_console(),
-        plan_file=str(plan),
+        plan_file=None if canary else str(plan),
     )
+    found = found_in(result.sweep, result.content, canary) if canary else None
     verdict = None
     if gates is not None:
         verdict = verdict_of(Path(result.out), gates)
-    _show_sweep(result, verdict, as_json=as_json)
+    _show_sweep(result, verdict, found, as_json=as_json)
     if verdict is not None:
         hand_over_verdict(verdict, options, as_json=as_json)
     if failures is not None:
@@ -138,6 +149,8 @@ def sweep(
         words = [here, result.reproduce, *plugin_arguments()]
         told = complain if as_json else print
         told(f"{_not_green(result)}\nreproduce: replog replay {shell.command(words)}")
+    if found is not None and not found.cases:
+        return EXIT_FAILED
     return worst(STATUS[verdict.outcome] if verdict else 0, result.errors, result.unfinished)
 
 
@@ -156,7 +169,12 @@ def _confirmation_seed(path: Path, plan: Plan, seed: int | None) -> int:
     return plan.confirmation_seed
 
 
-def _show_sweep(result: SweepResult, verdict: Verdict | None, *, as_json: bool) -> None:
+def _show_sweep(
+    result: SweepResult, verdict: Verdict | None, canary: Found | None, *, as_json: bool
+) -> None:
+    from sim.sweeps.canaries import shares, worth
+
+    worths = worth(result.sweep, result.content, shares())
     if as_json:
         from sim.gates.page import as_document
 
@@ -169,6 +187,8 @@ def _show_sweep(result: SweepResult, verdict: Verdict | None, *, as_json: bool) 
                 "errors": result.errors,
                 "unfinished": result.unfinished,
                 "runs_per_second": round(result.rate, 1),
+                "worth": [one._asdict() for one in worths],
+                **({"canary": canary._asdict()} if canary else {}),
                 **(as_document(verdict) if verdict else {}),
             }
         )
@@ -178,8 +198,20 @@ def _show_sweep(result: SweepResult, verdict: Verdict | None, *, as_json: bool) 
         f"{result.runs:,} runs of {result.cases:,} cases in {result.out}, "
         f"{result.rate:,.0f} runs/s; next: " + _next(result.out)
     )
+    for one in worths[:1]:
+        tell(str(one))
+    if canary is not None:
+        tell(_became_of(canary))
     if verdict is not None:
         show_verdict(verdict)
+
+
+def _became_of(canary: Found) -> str:
+    """What became of a planted canary, in a line."""
+    name, cases, compared = canary
+    if not cases:
+        return f"not green: canary {name}: not found in {compared:,} cases"
+    return f"canary {name}: found in {cases:,} of {compared:,} cases"
 
 
 def _not_green(result: SweepResult) -> str:

@@ -74,6 +74,10 @@ class SweepResult:
     reproduce: int | None
     """The lowest number of a run of these two kinds; None = there is none, the sweep is green."""
     seconds: Seconds
+    sweep: Sweep
+    """What was run."""
+    content: dict[str, Any]
+    """The statistics, as `tallies.json` has them."""
 
     @property
     def rate(self) -> float:
@@ -168,6 +172,8 @@ def run_sweep(
         unfinished=without.unfinished,
         reproduce=without.first_run,
         seconds=Seconds(ready - started, simulated - ready, found.busy_ms / 1000),
+        sweep=sweep,
+        content=content,
     )
 
 
