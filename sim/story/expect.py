@@ -63,6 +63,12 @@ CLAIMS = {
     "leo": Claim(int, "an integer", "Log end offset (exclusive)."),
     "hw": Claim(int, "an integer", "High watermark (exclusive)."),
     "start": Claim(int, "an integer", "Log start offset."),
+    "lso": Claim(int, "an integer", "Last stable offset (exclusive)."),
+    "committed": Claim(
+        list[str],
+        "a list of label@offset texts",
+        "What a consumer of committed records is given, `label@offset` each.",
+    ),
     "state": Claim(dict[str, str | int], "a mapping of keys to labels", "The label each key has."),
     "up": Claim(bool, "true or false", "Whether it is up."),
 }

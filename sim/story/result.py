@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from sim.check import Violation
 from sim.check.judged import not_as_expected
 from sim.replication import Replica
+from sim.replication.reading import handed_on, readable_end
 from sim.replication.snapshots.take import state_below
 from sim.rules import Rules
 from sim.story.expect import Claims
@@ -31,6 +32,8 @@ class ReplicaView(NamedTuple):
         log_end_offset: Exclusive.
         high_watermark: Exclusive.
         log_start_offset: Inclusive.
+        last_stable_offset: Where a consumer of committed records ends (exclusive).
+        committed: The records that such a consumer is given, as `label@offset`.
         state: Key -> label of what the log below the high watermark folds to; key -> value with
             `state_machine: deltas`.
         up: Whether it is up.
@@ -43,6 +46,8 @@ class ReplicaView(NamedTuple):
     log_end_offset: int
     high_watermark: int
     log_start_offset: int
+    last_stable_offset: int
+    committed: list[str]
     state: dict[str, str]
     up: bool
 
@@ -60,7 +65,13 @@ class ReplicaView(NamedTuple):
 
     def claimable(self) -> dict[str, Any]:
         """All that a story may make a claim about, under the same names."""
-        return {**self.as_json(), "batches": self.batches, "epochs": self.epochs}
+        return {
+            **self.as_json(),
+            "batches": self.batches,
+            "epochs": self.epochs,
+            "lso": self.last_stable_offset,
+            "committed": self.committed,
+        }
 
 
 class StoryRun(NamedTuple):
@@ -177,6 +188,19 @@ def view_of(replica: Replica, rules: Rules, labels: Mapping[int, str]) -> Replic
         log_end_offset=log.log_end_offset,
         high_watermark=log.high_watermark,
         log_start_offset=log.log_start_offset,
+        last_stable_offset=readable_end(log, committed=True),
+        committed=[f"{labels[uid]}@{offset}" for uid, offset in _committed(replica, rules)],
         state=shown,
         up=replica.up,
     )
+
+
+def _committed(replica: Replica, rules: Rules) -> Iterator[tuple[int, int]]:
+    """Uid and offset of what a new consumer of committed records is given."""
+    log = replica.log
+    start, end = log.log_start_offset, readable_end(log, committed=True)
+    batches = [batch for batch in log.read(start) if batch.base_offset < end]
+    for batch in handed_on(replica, batches, start, end, committed=True, rules=rules):
+        for record in batch.records:
+            if start <= record.offset < end:
+                yield record.uid, record.offset

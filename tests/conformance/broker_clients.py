@@ -104,16 +104,20 @@ class Administrator:
 
     def change(self, topic: str, settings: Mapping[str, str]) -> None:
         """Change a topic's settings."""
-        resource = java_class("common.config.ConfigResource")
         kind = java_class("common.config.ConfigResource$Type")
+        self._alter(self._admin, kind.TOPIC, topic, settings)
+
+    def _alter(self, by: Any, kind: Any, name: str, settings: Mapping[str, str]) -> None:
+        """Change settings of a topic, or of brokers, by an administrator of Java's."""
+        resource = java_class("common.config.ConfigResource")
         entry = java_class("clients.admin.ConfigEntry")
         operation = java_class("clients.admin.AlterConfigOp")
         kinds = java_class("clients.admin.AlterConfigOp$OpType")
         changes = jpype.java.util.ArrayList()
-        for name, value in settings.items():
-            changes.add(operation(entry(name, value), kinds.SET))
-        wanted = jpype.java.util.Map.of(resource(kind.TOPIC, topic), changes)
-        self._admin.incrementalAlterConfigs(wanted).all().get()
+        for setting, value in settings.items():
+            changes.add(operation(entry(setting, value), kinds.SET))
+        wanted = jpype.java.util.Map.of(resource(kind, name), changes)
+        by.incrementalAlterConfigs(wanted).all().get()
 
     def last_sequences(self, topic: str) -> dict[int, int]:
         """The last sequence of each producer the broker knows for a topic; -1 = none."""

@@ -106,6 +106,47 @@ class ClusterAdministrator(Administrator):
             tuple(sorted(_ids(partition.isr()))),
         )
 
+    def change_brokers(self, settings: Mapping[str, str]) -> None:
+        """Change settings of all brokers while they run."""
+        kind = java_class("common.config.ConfigResource$Type")
+        self._alter(self._direct, kind.BROKER, "", settings)
+
+    def await_forgotten(self, topic: str, broker: int) -> None:
+        """Wait until a replica knows no producer any more.
+
+        Raises:
+            BadInput: It still does.
+        """
+
+        def known() -> list[Any]:
+            return list(self._producers(topic, broker))
+
+        await_that(
+            lambda: not known(),
+            f"broker {broker} to forget the producers of {topic}",
+            patience_s=PATIENCE_S,
+            last=known,
+        )
+
+    def abort_open(self, topic: str) -> None:
+        """Have the leader abort a partition's only open transaction.
+
+        As `kafka-transactions.sh abort` does.
+        """
+        (state,) = self._producers(topic, self.state(topic).leader)
+        spec = java_class("clients.admin.AbortTransactionSpec")
+        coordinator_epoch = state.coordinatorEpoch().orElse(0)
+        epoch = jpype.JShort(state.producerEpoch())
+        hanging = spec(partition_of(topic), state.producerId(), epoch, coordinator_epoch)
+        self._admin.abortTransaction(hanging).all().get()
+
+    def _producers(self, topic: str, broker: int | None) -> Any:
+        """What a replica knows of producers; one that leads, or another one."""
+        options = java_class("clients.admin.DescribeProducersOptions")().brokerId(broker)
+        partition = partition_of(topic)
+        asked = self._admin.describeProducers(jpype.java.util.List.of(partition), options)
+        return asked.partitionResult(partition).get().activeProducers()
+
     def await_live(self, brokers: Sequence[int]) -> None:
         """Wait until these brokers, and no others, are registered and not fenced.
 

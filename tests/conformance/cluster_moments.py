@@ -16,13 +16,15 @@ import jpype
 from sim.story.driver import run_story
 from sim.story.format import load_story
 from sim.story.result import ReplicaView
-from tests.conformance.broker_clients import Read, read_all
+from tests.conformance.broker_clients import Isolation, read_all
 from tests.conformance.cluster_clients import ClusterAdministrator, PartitionState
 from tests.conformance.compare import Json, first_unequal, shown
 from tests.conformance.nodes import POLL_S, Cluster, await_that
 from tests.conformance.raw_log import RawLog, read_raw
 
 STORIES = Path("scenarios/seen_on_kafka")
+PRODUCER = 7
+"""The producer of transactions in a story; a topic has one at most."""
 PATIENCE_S = 60
 SETTLING_S = 15
 """How long the disk may take to be as predicted: epoch caches are flushed behind."""
@@ -44,12 +46,15 @@ def moments_of(story: str) -> Mapping[str, Views]:
     return run_story(load_story(STORIES / f"{story}.yaml")).moments
 
 
-def predicted(views: Views, *, leader: int | None = None) -> Json:
+def predicted(
+    views: Views, *, leader: int | None = None, isolation: Isolation = "read_uncommitted"
+) -> Json:
     """What is compared of a moment: all replicas, and what a new consumer reads from a leader.
 
     Args:
         views: What the story noted.
         leader: The broker that is read from; None = nobody reads.
+        isolation: Whether open and aborted transactions are read.
     """
     moment: Json = {
         name: {
@@ -60,11 +65,18 @@ def predicted(views: Views, *, leader: int | None = None) -> Json:
         for name, view in views.items()
     }
     if leader is not None:
-        view = views[f"r{leader}"]
-        entries = zip(view.log, view.offsets, strict=True)
-        readable = [text for text, at in entries if at < view.high_watermark and text[:2] != "-@"]
-        moment["consumer"] = {"leader": leader, "reads": readable, "end": view.high_watermark}
+        reads, end = _readable(views[f"r{leader}"], isolation)
+        moment["consumer"] = {"leader": leader, "isolation": isolation, "reads": reads, "end": end}
     return moment
+
+
+def _readable(view: ReplicaView, isolation: Isolation) -> tuple[list[str], int]:
+    """What a new consumer is given, and where it ends (exclusive)."""
+    if isolation == "read_committed":
+        return view.committed, view.last_stable_offset
+    entries = zip(view.log, view.offsets, strict=True)
+    readable = [text for text, at in entries if at < view.high_watermark and text[:2] != "-@"]
+    return readable, view.high_watermark
 
 
 class Witness:
@@ -85,17 +97,23 @@ class Witness:
         self._administrator = administrator
         self._moments = moments_of(story)
 
-    def moment(self, name: str, *, leader: int | None = None) -> None:
+    def moment(
+        self,
+        name: str,
+        *,
+        leader: int | None = None,
+        isolation: Isolation = "read_uncommitted",
+    ) -> None:
         """Compare what is on the disks now; with `leader`, what a new consumer reads, too.
 
         Raises:
             Differs: It is not as predicted, and does not come to be so.
         """
-        expected = predicted(self._moments[name], leader=leader)
+        expected = predicted(self._moments[name], leader=leader, isolation=isolation)
         replicas = [int(replica[1:]) for replica in self._moments[name]]
         until = time.monotonic() + SETTLING_S
         while True:
-            held = self._held(replicas, leader)
+            held = self._held(replicas, leader, isolation)
             found = first_unequal(expected, held, "")
             if found is None:
                 self.seen[name] = held
@@ -167,15 +185,18 @@ class Witness:
     def _raw(self, broker: int) -> RawLog:
         return read_raw(self._cluster.brokers[broker].partition(self.topic))
 
-    def _held(self, replicas: list[int], leader: int | None) -> Json:
+    def _held(self, replicas: list[int], leader: int | None, isolation: Isolation) -> Json:
         """What is there; a replica whose files are being swapped has its error in place of that."""
         held = {f"r{broker}": self._replica(broker) for broker in replicas}
         if leader is not None:
-            records, end = read_all(
-                self._cluster.brokers[leader].address, self.topic, "read_uncommitted"
-            )
-            reads = [_read_text(record) for record in records]
-            held["consumer"] = {"leader": leader, "reads": reads, "end": end}
+            address = self._cluster.brokers[leader].address
+            records, end = read_all(address, self.topic, isolation)
+            held["consumer"] = {
+                "leader": leader,
+                "isolation": isolation,
+                "reads": [_label(record.key, record.value, record.offset) for record in records],
+                "end": end,
+            }
         return held
 
     def _replica(self, broker: int) -> Json:
@@ -206,16 +227,15 @@ def batch_text(batch: Json) -> str:
 
 def _entries(batch: Json) -> Iterator[str]:
     for record in batch["records"]:
-        yield f"{_label(record['key'], record['value'])}@{record['offset']}"
+        if batch["control"] is not None:
+            yield f"{record['marker'][0]}:{PRODUCER}@{record['offset']}"
+        else:
+            yield _label(record["key"], record["value"], record["offset"])
 
 
-def _read_text(record: Read) -> str:
-    return f"{_label(record.key, record.value)}@{record.offset}"
-
-
-def _label(key: str | None, value: str | None) -> str:
+def _label(key: str | None, value: str | None, offset: int) -> str:
     """Values are labels; a tombstone, which has none, is named after its key."""
-    return f"{key}=null" if value is None else value
+    return f"{f'{key}=null' if value is None else value}@{offset}"
 
 
 def _now_ms() -> int:

@@ -18,12 +18,14 @@ import jpype
 from sim.errors import BadInput
 from tests.conformance.broker_index_seek import SeekResult, compare_index_seek, record_index_seek
 from tests.conformance.cluster_clients import ClusterAdministrator
+from tests.conformance.cluster_cut_marker import drive_cut_markers
 from tests.conformance.cluster_log_end import KEPT as LOG_END_KEPT
 from tests.conformance.cluster_log_end import LOST as LOG_END_LOST
 from tests.conformance.cluster_log_end import drive_log_end
 from tests.conformance.cluster_moments import Differs, Witness
 from tests.conformance.cluster_tombstone import drive_tombstones
 from tests.conformance.cluster_topic import Say
+from tests.conformance.cluster_transactions import drive_transactions
 from tests.conformance.compare import Json
 from tests.conformance.jars import KAFKA_VERSION, kafka_jars
 from tests.conformance.jvm import start_jvm
@@ -35,7 +37,12 @@ Drive = Callable[[Cluster, ClusterAdministrator, Say], list[Witness]]
 
 CLUSTERS: dict[str, tuple[Drive, ...]] = {
     "3.8.0": (partial(drive_log_end, story=LOG_END_LOST),),
-    "4.3.1": (partial(drive_log_end, story=LOG_END_KEPT), drive_tombstones),
+    "4.3.1": (
+        partial(drive_log_end, story=LOG_END_KEPT),
+        drive_tombstones,
+        drive_transactions,
+        drive_cut_markers,
+    ),
 }
 """What is run on a cluster of each release; one cluster serves all its stories."""
 

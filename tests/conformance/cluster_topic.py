@@ -5,17 +5,19 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 
-from tests.conformance.broker_clients import Producer
-from tests.conformance.cluster_clients import ClusterAdministrator
-from tests.conformance.nodes import FETCH_WAIT_MS, Cluster
+from tests.conformance.broker_clients import PATIENCE_S, Producer
+from tests.conformance.cluster_clients import ClusterAdministrator, PartitionState
+from tests.conformance.nodes import FETCH_WAIT_MS, Cluster, await_that
 
-SEGMENT_MS = 60_000
+SEGMENT_MS = 600_000
+_COORDINATOR = "__transaction_state"
 _QUIET_S = 20 * FETCH_WAIT_MS / 1000
 _SETTINGS = {
     "retention.ms": "-1",
     "segment.ms": str(SEGMENT_MS),
     "min.cleanable.dirty.ratio": "0.0",
     "file.delete.delay.ms": "0",
+    "message.timestamp.after.max.ms": str(2**63 - 1),
 }
 _PRODUCER = {"enable.idempotence": "false", "delivery.timeout.ms": "60000", "linger.ms": "1000"}
 
@@ -24,13 +26,26 @@ Say = Callable[[str], None]
 
 
 class SingleRecords:
-    """Writes records, each a batch of its own, with timestamps that lie in the past."""
+    """Writes records, each a batch of its own."""
 
-    def __init__(self, cluster: Cluster, topic: str, leader: int, *, acks: str = "all") -> None:
-        """Connect to the leader."""
+    def __init__(
+        self,
+        cluster: Cluster,
+        topic: str,
+        leader: int,
+        *,
+        acks: str = "all",
+        transactional_id: str | None = None,
+    ) -> None:
+        """Connect to the leader.
+
+        Timestamps begin now: those of markers, which the broker sets, roll no segment.
+        """
         settings = {**_PRODUCER, "acks": acks}
+        if transactional_id is not None:
+            settings |= {"enable.idempotence": "true", "transactional.id": transactional_id}
         self._producer = Producer(cluster.brokers[leader].address, topic, settings)
-        self._at_ms = time.time_ns() // 1_000_000 - 10 * SEGMENT_MS
+        self._at_ms = time.time_ns() // 1_000_000
 
     def write(self, key: str | None, value: str | None) -> None:
         """Write a record to the active segment, and wait until it is acknowledged."""
@@ -45,9 +60,36 @@ class SingleRecords:
         self._at_ms += 2 * SEGMENT_MS
         self.write(key, value)
 
+    def begin(self) -> None:
+        """Begin a transaction."""
+        self._producer.begin()
+
+    def end(self, *, commit: bool) -> None:
+        """Commit or abort the transaction; its marker is written a little later."""
+        self._producer.end(commit=commit)
+
     def close(self) -> None:
         """Disconnect."""
         self._producer.close()
+
+
+def coordinate_on(administrator: ClusterAdministrator, replicas: Sequence[int]) -> None:
+    """Let the transaction coordinator be on the first of these brokers.
+
+    Raises:
+        BadInput: It does not come to be there in time.
+    """
+
+    def state() -> PartitionState:
+        return administrator.state(_COORDINATOR)
+
+    def in_sync() -> bool:
+        return state().isr == tuple(sorted(replicas))
+
+    if not state().replicas:
+        administrator.create_on(_COORDINATOR, replicas, {"cleanup.policy": "compact"})
+    await_that(in_sync, f"{_COORDINATOR} in sync", patience_s=PATIENCE_S, last=state)
+    administrator.prefer(_COORDINATOR, replicas)
 
 
 def create_topic(

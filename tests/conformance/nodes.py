@@ -35,7 +35,7 @@ POLL_S = 0.05
 
 _LOOPBACK = "127.0.0.1"
 _CLUSTER_ID = "cmVwbG9nLWNvbmZvcm1hbg"
-_SMALL = ("-Xms64m", "-Xmx512m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
+_SMALL = ("-Xms64m", "-Xmx256m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
 _COMMON = {
     "controller.listener.names": "CONTROLLER",
     "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT",
@@ -57,6 +57,8 @@ _IN_CLUSTER = {
     "auto.leader.rebalance.enable": "false",
     "broker.heartbeat.interval.ms": "500",
     "replica.fetch.wait.max.ms": str(FETCH_WAIT_MS),
+    "transaction.state.log.num.partitions": "1",
+    "producer.id.expiration.check.interval.ms": "500",
 }
 
 # Waits until its input ends, which it does when the harness is gone, then ends the node.
