@@ -106,9 +106,10 @@ class ClusterAdministrator(Administrator):
             tuple(sorted(_ids(partition.isr()))),
         )
 
-    def change_brokers(self, settings: Mapping[str, str]) -> None:
-        """Change settings of all brokers while they run."""
+    def expire_producers_after(self, silent_ms: int) -> None:
+        """Set `producer.id.expiration.ms` of all brokers while they run (KIP-854)."""
         kind = java_class("common.config.ConfigResource$Type")
+        settings = {"producer.id.expiration.ms": str(silent_ms)}
         self._alter(self._direct, kind.BROKER, "", settings)
 
     def await_forgotten(self, topic: str, broker: int) -> None:

@@ -2,18 +2,23 @@
 
 The index seek on one broker, and the stories of `scenarios/seen_on_kafka` on clusters of the
 releases that they speak of.
+
+`python -m tests.conformance.cluster_run --kafka 3.9.0` runs on one release alone.
 """
 
 from __future__ import annotations
 
+import argparse
+import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
 import jpype
+from rich.console import Console
 
 from sim.errors import BadInput
 from tests.conformance.broker_index_seek import SeekResult, compare_index_seek, record_index_seek
@@ -46,6 +51,9 @@ CLUSTERS: dict[str, tuple[Drive, ...]] = {
 }
 """What is run on a cluster of each release; one cluster serves all its stories."""
 
+ANY_RELEASE: tuple[Drive, ...] = (drive_cut_markers,)
+"""What is run on a cluster of another release: what it is asked whether it has the bug."""
+
 
 @dataclass(frozen=True, slots=True)
 class ClusterResult:
@@ -72,7 +80,7 @@ class ClusterResult:
 
 
 def run_on_cluster(version: str, *, say: Say = lambda text: None) -> ClusterResult:
-    """Run the stories of a release, one of `CLUSTERS`, on a cluster of its own.
+    """Run the stories of a release on a cluster of its own; else those of `ANY_RELEASE`.
 
     Raises:
         BadInput: The cluster does not start, or does not do in time what is waited for.
@@ -86,7 +94,7 @@ def run_on_cluster(version: str, *, say: Say = lambda text: None) -> ClusterResu
         say(f"Kafka {version}: starting a controller and three brokers")
         with running_cluster(jars) as cluster, closing(ClusterAdministrator(cluster)) as admin:
             admin.await_live(BROKERS)
-            for drive in CLUSTERS[version]:
+            for drive in CLUSTERS.get(version, ANY_RELEASE):
                 for witness in drive(cluster, admin, say):
                     seen[witness.story] = witness.seen
     except Differs as found:
@@ -137,3 +145,25 @@ def run_real(*, say: Say) -> RealResult:
     """
     seek = compare_index_seek(KAFKA_VERSION, say=say)
     return RealResult(seek, tuple(run_on_cluster(version, say=say) for version in CLUSTERS))
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one release alone; 0 as predicted, 1 not so, 2 it cannot be run."""
+    parser = argparse.ArgumentParser(prog="python -m tests.conformance.cluster_run")
+    parser.add_argument("--kafka", default=KAFKA_VERSION, help=f"release ({KAFKA_VERSION})")
+    chosen = parser.parse_args(arguments)
+    status = Console(stderr=True, soft_wrap=True, highlight=False)
+    try:
+        result = run_on_cluster(chosen.kafka, say=status.print)
+    except BadInput as error:
+        status.print(str(error), style="red")
+        return 2
+    except KeyboardInterrupt:
+        status.print("interrupted")
+        return 130
+    Console(soft_wrap=True, highlight=False).print(f"{result.summary}; {result.seconds:.0f} s")
+    return int(result.difference is not None)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
