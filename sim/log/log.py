@@ -42,6 +42,8 @@ class LogConfig:
         keeps_high_watermark: True = the high watermark is not lowered to a log end that moved
             below it (`high_watermark_cut: kept`).
         keeps_empty_epochs: True = a cut that takes no record takes no epoch (`epoch_cut: kept`).
+        always_rereads: True = a cut looks for producers also where nobody was known
+            (`producers_after_cut: always`).
         indexes_calls: True = all that is appended in one call gets one entry of the offset index at
             most (`index_entries: per_append`).
         time_index_bytes: `index.interval.bytes`, where it matters how old segments are; None = it
@@ -53,6 +55,7 @@ class LogConfig:
     aligned: bool = False
     keeps_high_watermark: bool = False
     keeps_empty_epochs: bool = False
+    always_rereads: bool = False
     flush_messages: int | None = None
     indexes_calls: bool = False
     time_index_bytes: int | None = None
@@ -332,12 +335,13 @@ class Log:
         """Go back to a snapshot of the producers and read on from there (after a truncation).
 
         Where nobody was known, and no decision above the high watermark, nobody is looked for
-        (UnifiedLog.rebuildProducerState, ProducerStateManager.isEmpty).
+        (UnifiedLog.rebuildProducerState, ProducerStateManager.isEmpty; as a bug of Kafka's:
+        reports/kafka_cut_marker.md) unless the rules say so.
         """
-        nobody = not self.producers.producers and not self.producers.ended
+        known = bool(self.producers.producers or self.producers.ended)
         end = self.log_end_offset
         start, self.producers = self.snapshots.restored(self.log_start_offset, end)
-        if not nobody:
+        if known or self.config.always_rereads:
             self._read_producers(start)
         self.snapshots.take(end, self.producers)
 

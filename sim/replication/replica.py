@@ -25,6 +25,7 @@ def log_config(rules: Rules, config: LogConfig) -> LogConfig:
         config,
         keeps_high_watermark=rules.replication.high_watermark_cut == "kept",
         keeps_empty_epochs=rules.replication.epoch_cut == "kept",
+        always_rereads=rules.replication.producers_after_cut == "always",
         indexes_calls=rules.cleaner.index_entries == "per_append",
     )
 

@@ -256,6 +256,21 @@ class ReplicationRules(NamedTuple):
             "epochs/epochcache_08_an_empty_epoch_is_kept.yaml",
         ),
     ] = "dropped"
+    producers_after_cut: Annotated[
+        Literal["if_known", "always"],
+        "whether a replica that cuts its log reads what is left for producers",
+        Value(
+            "if it knew one, or a decision above its high watermark: one whose marker it cuts off"
+            " where nobody is known is open again, and nobody knows",
+            "UnifiedLog.rebuildProducerState, ProducerStateManager.isEmpty",
+            "seen_on_kafka/kafka_08_cut_marker_nobody_known.yaml",
+        ),
+        Value(
+            "always, from the newest snapshot on",
+            "this project: what would mend it (reports/kafka_cut_marker.md)",
+            "transactions/txn_28_cut_marker_looks_for_everybody.yaml",
+        ),
+    ] = "if_known"
     unknown_epoch: Annotated[
         Literal["log_end", "undefined"],
         "what a leader says of an epoch above all it knows, or when it knows none",
