@@ -338,10 +338,10 @@ class Log:
         (UnifiedLog.rebuildProducerState, ProducerStateManager.isEmpty; as a bug of Kafka's:
         reports/kafka_cut_marker.md) unless the rules say so.
         """
-        known = bool(self.producers.producers or self.producers.ended)
+        nobody = not self.producers.producers and not self.producers.ended
         end = self.log_end_offset
         start, self.producers = self.snapshots.restored(self.log_start_offset, end)
-        if known or self.config.always_rereads:
+        if not nobody or self.config.always_rereads:
             self._read_producers(start)
         self.snapshots.take(end, self.producers)
 
