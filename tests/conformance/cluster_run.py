@@ -138,7 +138,7 @@ class RealResult:
 
 
 def run_real(*, say: Say) -> RealResult:
-    """Start all brokers and clusters, one after the other; takes about two minutes.
+    """Start all brokers and clusters, one after the other; takes about four minutes.
 
     Raises:
         BadInput: They do not start, or do not do in time what is waited for.
