@@ -86,6 +86,7 @@ reports: $(STAMP)  ## all reports in reports/, each under two seeds: see reports
 
 # Two searches at a time; what is done stays done, so that it goes on where it was stopped.
 EXPLORED := build/explore
+PROVEN := scenarios/explore/proven.json
 .PHONY: explore
 explore: $(STAMP)  ## every schedule of the small worlds in scenarios/explore, and reports/explore.md
 	@set -e; for plan in scenarios/explore/*.yaml; do \
@@ -93,7 +94,7 @@ explore: $(STAMP)  ## every schedule of the small worlds in scenarios/explore, a
 	  resume=; if [ -e $(EXPLORED)/$$name/explored.json ]; then resume=--resume; fi; \
 	  $(BIN)/replog explore $$plan --out $(EXPLORED)/$$name -j 2 $$resume >/dev/null 2>&1; \
 	done; \
-	$(BIN)/python -m sim.schedules.page $(EXPLORED) reports/explore.md
+	$(BIN)/python -m sim.schedules.page $(EXPLORED) reports/explore.md $(PROVEN)
 
 .PHONY: reports-clean
 reports-clean:  ## remove the sweeps that reports were made from

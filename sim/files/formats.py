@@ -8,6 +8,7 @@ LOG_FORMAT = "replog-log/1"
 PLAN_FORMAT = "replog-sweep/1"
 EXPLORE_FORMAT = "replog-explore/1"
 TRACE_FORMAT = "replog-trace/1"
+PROVEN_FORMAT = "replog-proven/1"
 
 WRITTEN = (
     "replog-explored/1",
@@ -15,6 +16,7 @@ WRITTEN = (
     "replog-last-failed/1",
     "replog-matrix/1",
     "replog-phases/1",
+    PROVEN_FORMAT,
     "replog-report/1",
     "replog-sweep-finished/1",
     "replog-sweep-output/1",

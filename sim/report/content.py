@@ -13,6 +13,7 @@ from sim.check.coverage import SITUATIONS
 from sim.report.causes import causes_content
 from sim.report.comparison import compare, headline, seen_in
 from sim.report.conditions import Conditions
+from sim.report.proven import proven_of
 from sim.report.sweep_folder import SweepFolder
 
 REPORT_FORMAT = "replog-report/1"
@@ -34,6 +35,7 @@ def report_content(
         "format": REPORT_FORMAT,
         "title": plan["plan"]["title"],
         "source": plan["plan"]["source"],
+        "proven": proven_of(folder),
         "headline": headline(folder, causes),
         "cases": plan["count"],
         "runs": plan["runs"],

@@ -24,6 +24,7 @@ from sim.shrink.writing import file_of, near_miss_file
 from sim.story.driver import run_story
 from sim.story.expect import StoryExpect
 from sim.story.format import Story
+from sim.story.result import StoryRun
 from sim.story.trace_header import header_of
 from sim.trace.digest import digest_of
 from sim.what_if.changes import violated_by
@@ -178,7 +179,9 @@ def answers_of(
     """One search: an answer, or two, of what breaks in one of two worlds alone."""
     world, rules = plan.world_of(), dict(plan.searched())
     labels = [label for label in task if label]
-    search = Search(*[Space(world, rules[label]) for label in labels])
+    # States of snapshots that differ in names alone are not told for sure: names are kept apart.
+    symmetry = world.budgets.snapshots == 0
+    search = Search(*[Space(world, rules[label], symmetry=symmetry) for label in labels])
     search.only(plan.invariants)
     began = time.monotonic()
 
@@ -249,10 +252,14 @@ def confirmed(story: Story, invariant: str) -> tuple[str, bool]:
     said = [one for one in run.violations if one.invariant == invariant]
     if not said:
         raise AssertionError(f"{invariant}: the checker finds no violation in {story.steps}")
+    return said[0].sentence, bool(differing(story, run))
+
+
+def differing(story: Story, run: StoryRun) -> list[str]:
+    """Where the oracle of traces does not find what the checker did in the run of a story."""
     rows = tuple(one.as_row(when="at") for one in run.seen)
     verdict = TraceVerdict(run.verdict, run.reason, rows, digest_of(run.events))
-    certificate = certify(b"".join(trace_lines(header_of(story), run.events, verdict)))
-    return said[0].sentence, bool(certificate.differing)
+    return certify(b"".join(trace_lines(header_of(story), run.events, verdict))).differing
 
 
 def as_document(answers: Sequence[Answer]) -> list[dict[str, Any]]:

@@ -403,10 +403,10 @@ class Expander:
         return judging.clash(self.space.members.logs[one], self.space.members.logs[other])
 
     def _shows(self, key: list[int]) -> int:
-        log, history = key
-        space = self.space
-        shows = space.court.shows_deleted(space.members.logs[log], space.rests.histories[history])
-        return BIT[judging.CAUGHT_UP] * shows
+        court, view = self.space.court, self.space.members.logs[key[0]]
+        rest = self.space.rests.histories[key[1]]
+        contradicts = BIT[judging.SNAPSHOTS] * court.contradicts(view, rest)
+        return contradicts | BIT[judging.CAUGHT_UP] * court.shows_deleted(view, rest)
 
 
 def _image(images: Numbers, numbers: Numbers, order: int) -> Numbers:

@@ -17,8 +17,9 @@ from sim.check.history import ClusterHistory
 from sim.check.listening import handlers_of
 from sim.check.registry import INVARIANTS, discover
 from sim.check.replica_view import HOLE, ReplicaView
+from sim.log.record import Record
 from sim.rules import Rules
-from sim.trace import Event, HighWatermarkMoved, LeaderElected, Quiesced
+from sim.trace import Event, HighWatermarkMoved, LeaderElected, Quiesced, SnapshotTaken
 
 if TYPE_CHECKING:
     from sim.schedules.views import WatchedView
@@ -33,6 +34,12 @@ BY_EVENTS: Final = (
     "leader-append-only",
     "leo-preservation",
     "record-offset-uniqueness",
+    "snapshot-bound",
+    "snapshot-at-log-start",
+    "snapshot-never-regresses",
+    "snapshot-install-atomic",
+    "leader-never-loads-snapshot",
+    "prefix-deletion-safety",
 )
 """Judged by what a move does to the replicas that it touches."""
 BY_HISTORY: Final = (
@@ -44,6 +51,8 @@ BY_HISTORY: Final = (
 """Judged by what a move does and what was committed before."""
 BY_PAIRS: Final = ("log-matching", "slot-agreement")
 """Judged by two logs of a state."""
+SNAPSHOTS: Final = "snapshot-consistency"
+"""Judged by the snapshots of two replicas, and by those of one and what was committed."""
 CAUGHT_UP: Final = "no-resurrection"
 """Judged for a live replica that knows all that is committed, and by its log alone."""
 AT_REST: Final = (
@@ -57,7 +66,7 @@ AT_REST: Final = (
 """Judged where everybody up has fetched all that there is."""
 JUDGED_BY: Final = {CAUGHT_UP: "check"}
 """The step by which a story has it judged, of what is judged by states that are not at rest."""
-JUDGED: Final = (*BY_EVENTS, *BY_HISTORY, *BY_PAIRS, CAUGHT_UP, *AT_REST)
+JUDGED: Final = (*BY_EVENTS, *BY_HISTORY, *BY_PAIRS, SNAPSHOTS, CAUGHT_UP, *AT_REST)
 """Every invariant that a search judges; a set of them is a mask in this order."""
 BIT: Final = {name: 1 << place for place, name in enumerate(JUDGED)}
 
@@ -190,6 +199,18 @@ class Court:
         self._seat(history, {view.name: view}, None)
         return bool(undone_deletes(history, view))
 
+    def contradicts(self, view: ReplicaView, rest: Rest) -> bool:
+        """Whether a snapshot of a replica is not what the committed history below its end is."""
+        if not view.snapshots:
+            return False
+        history = self._history(rest)
+        self._seat(history, {view.name: view}, None)
+        invariant = INVARIANTS[SNAPSHOTS](history, self._broken.by(SNAPSHOTS))
+        judged = handlers_of(invariant)[SnapshotTaken]
+        for (end, epoch), records in view.snapshots.items():
+            judged(SnapshotTaken(view.name, end, epoch, records))
+        return self._broken.taken() > 0
+
     def at_rest(self, views: Sequence[ReplicaView], rest: Rest) -> int:
         """What is broken where everybody up has fetched all that there is."""
         history = self._history(rest)
@@ -249,10 +270,11 @@ def epoch_of(uid: int) -> int:
 
 
 def clash(one: ReplicaView, other: ReplicaView) -> int:
-    """What two logs break by what they hold."""
+    """What two logs break by what they hold, and by their snapshots."""
     mine, theirs = one.slots, other.slots
+    mask = BIT[SNAPSHOTS] * _snapshots_differ(one, other)
     if mine == theirs:
-        return 0
+        return mask
     both = [
         (offset, a, b)
         for offset, (a, b) in enumerate(zip(mine, theirs, strict=False))
@@ -260,14 +282,23 @@ def clash(one: ReplicaView, other: ReplicaView) -> int:
     ]
     apart = [offset for offset, a, b in both if a != b]
     if not apart:
-        return 0
-    mask = 0
+        return mask
     if apart[0] < min(one.high_watermark, other.high_watermark):
         mask |= BIT["slot-agreement"]
     same_epoch = any(epoch_of(mine[at]) == epoch_of(theirs[at]) for at in apart)
     if same_epoch or any(a == b and offset > apart[0] for offset, a, b in both):
         mask |= BIT["log-matching"]
     return mask
+
+
+def _snapshots_differ(one: ReplicaView, other: ReplicaView) -> bool:
+    """Whether two snapshots of one id do not have the same records."""
+    both = one.snapshots.keys() & other.snapshots.keys()
+    return any(_uids(one.snapshots[id_]) != _uids(other.snapshots[id_]) for id_ in both)
+
+
+def _uids(records: Sequence[Record]) -> set[int]:
+    return {record.uid for record in records if record.key is not None}
 
 
 def after(rest: Rest, effect: Effect, used: Budgets, lineage: tuple[int, ...]) -> tuple[Rest, int]:

@@ -163,7 +163,9 @@ class Members:
         if log is None:
             view = self._views.of("", tuple(row)).whole()
             shown = (tuple(view.slots), view.high_watermark, view.log_start_offset, view.up)
-            log = self._log_numbers.setdefault((shown, tuple(view.snapshots)), len(self.logs))
+            log = self._log_numbers.setdefault(
+                (shown, tuple(view.snapshots.items())), len(self.logs)
+            )
             if log == len(self.logs):
                 self.logs.append(view)
             self._logs_of[parts] = log

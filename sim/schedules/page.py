@@ -9,6 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from sim.files.opening import read_text
+from sim.foreign.documents import json_text
+from sim.schedules.proven import as_proven
+from sim.schedules.wording import budgets_text, world_text
 
 BEGIN = "<!-- what follows is written by `make explore` -->"
 Row = Mapping[str, Any]
@@ -22,19 +25,9 @@ def as_markdown(plan: Row, answers: Sequence[Row]) -> str:
 
 
 def _world(plan: Row) -> str:
-    world, budgets = plan["world"], plan["budgets"]
-    often = [
-        f"{name} {'without a bound' if most is None else f'at most {most}'}"
-        for name, most in budgets.items()
-        if most != 0
-    ]
-    never = [name for name, most in budgets.items() if most == 0]
-    in_sync = ", ".join(world["isr"]) if world["isr"] else "all"
-    writes = f"keys {', '.join(world['keys'])}, versions {', '.join(map(str, world['versions']))}"
-    marks = ", tombstones too" if world["tombstones"] else ""
+    never = [name for name, most in plan["budgets"].items() if most == 0]
     return (
-        f"{world['replicas']} replicas, in sync at the start: {in_sync}; {writes}{marks}; "
-        f"{world['elections']} elections. {'; '.join(often).capitalize()}. "
+        f"{world_text(plan)}. {budgets_text(plan).capitalize()}. "
         f"Not covered: {', '.join(never)}, and whatever the plan does not name, such as lost or "
         f"late answers. From: {plan['source']}."
     )
@@ -70,14 +63,19 @@ def _schedules(answers: Sequence[Row]) -> Iterator[str]:
 
 
 def main() -> None:
-    """`python -m sim.schedules.page FOLDER PAGE`: one page of all searches below a folder."""
-    folder, page = Path(sys.argv[1]), Path(sys.argv[2])
+    """`python -m sim.schedules.page FOLDER PAGE DATA`: all searches below a folder.
+
+    They are one page, and what reports quote of them (`sim.schedules.proven`).
+    """
+    folder, page, data = map(Path, sys.argv[1:4])
     before = read_text(page).partition(BEGIN)[0]
-    sections = []
-    for path in sorted(folder.glob("*/explored.json")):
-        document = json.loads(read_text(path))
-        sections.append(as_markdown(document["plan"], document["answers"]))
+    found = {
+        path.parent.name: json.loads(read_text(path))
+        for path in sorted(folder.glob("*/explored.json"))
+    }
+    sections = [as_markdown(one["plan"], one["answers"]) for one in found.values()]
     page.write_text(f"{before}{BEGIN}\n\n" + "\n\n".join(sections) + "\n", encoding="utf-8")
+    data.write_text(json_text(as_proven(found), indent=1) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ from sim.files.fields import check_format
 from sim.files.formats import EXPLORE_FORMAT
 from sim.files.models import validate
 from sim.files.reading import read_document
-from sim.limits import RULE_SETS
+from sim.limits import RULE_SETS, VERSION
 from sim.rules import Rules, rules_from
 from sim.rules.rules import shown
 from sim.schedules.judging import JUDGED
@@ -39,7 +39,9 @@ class WorldModel(BaseModel):
     """Who is in sync at the start; all of them when not given."""
     keys: Annotated[list[Text], Field(min_length=1, max_length=4)] = ["k"]
     """The keys of records."""
-    versions: Annotated[list[int], Field(min_length=1, max_length=4)] = [0, 9]
+    versions: Annotated[
+        list[Annotated[int, Within(VERSION)]], Field(min_length=1, max_length=4)
+    ] = [0, 9]
     """The versions of records, in the header or as timestamps, as the strategy reads them."""
     tombstones: bool = False
     """Whether records may be tombstones, too."""
@@ -109,7 +111,7 @@ class Plan(BaseModel):
     """Short names of the rule sets, in their order; none = their values."""
     compare: list[Text] = []
     """Labels of rule sets that are compared, each with each other: what breaks in one alone."""
-    invariants: list[str] = list(JUDGED)
+    invariants: Annotated[list[str], Field(min_length=1)] = list(JUDGED)
     """Which invariants are judged; all that a search can judge when not given."""
     depth: Annotated[int, Field(ge=0, le=200)] | None = None
     """How many moves a schedule has at most; all there are when not given."""

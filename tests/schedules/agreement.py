@@ -1,6 +1,7 @@
 """Random schedules: what a search says of each step, against what the checker says of the story.
 
-`python -m tests.schedules.agreement --count 20000` tries as many schedules under each set of rules.
+`python -m tests.schedules.agreement --count 20000 PLAN...` tries as many schedules of each plan,
+as many of them under each of its rule sets; without a plan as many under each set of rules here.
 """
 
 from __future__ import annotations
@@ -11,30 +12,35 @@ from argparse import ArgumentParser
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from itertools import count
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from sim.check.folding import undone_deletes
 from sim.rules import Rules
+from sim.schedules.answers import differing
 from sim.schedules.expander import Expander, Rows
 from sim.schedules.judging import AT_REST, CAUGHT_UP, JUDGED, names_of
+from sim.schedules.plan import load_plan
 from sim.schedules.space import Space
 from sim.schedules.world import Budgets, Move, World, step_of
-from sim.story.driver import StoryDriver
+from sim.story.driver import StoryDriver, run_story
 from sim.story.expect import StoryExpect
 from sim.story.format import STORY_DEFAULTS, Story
 from sim.story.op import Step
 
 STEPS = 30
 BY_STEPS = tuple(name for name in JUDGED if name not in (*AT_REST, CAUGHT_UP))
+CERTIFIED = 20
+"""Of so many schedules one is judged by the oracle of traces, too, from beginning to end."""
 AT_ONCE = 250
 """So many schedules are followed side by side."""
 
 MUCH = Budgets(appends=6, epochs=5, shrinks=2, crashes=1, passes=2)
 THREE = World(3, (0, 1, 2), ("k",), (0, 9), tombstones=True, clean=True, budgets=MUCH)
 TWO = World(2, (0,), ("k",), (0, 9), tombstones=False, clean=True, budgets=MUCH._replace(crashes=0))
+SNAPSHOTS = MUCH._replace(crashes=0, snapshots=3)
 TRIED: tuple[tuple[World, dict[str, Any]], ...] = (
     (THREE, {"strategy": "header"}),
     (TWO, {"strategy": "header"}),
@@ -63,6 +69,8 @@ TRIED: tuple[tuple[World, dict[str, Any]], ...] = (
         THREE,
         {"strategy": "header", "tombstone_removal": "coordinated", "map_range": "dirty"},
     ),
+    (replace(THREE, budgets=SNAPSHOTS), {"strategy": "header", "commit": "majority"}),
+    (replace(TWO, budgets=SNAPSHOTS), {"strategy": "offset", "snapshot_offer": "by_epoch"}),
 )
 
 
@@ -110,8 +118,16 @@ class Schedule:
         """What one of the two finds and the other does not, with the steps; empty = they agree."""
         if found == self.said:
             return ""
-        steps = "\n".join(f"  {one.op} {dict(one.fields)}" for one in self.steps)
-        return f"checker {found - self.said}, search {self.said - found}, after\n{steps}"
+        return f"checker {found - self.said}, search {self.said - found}, after\n{self._told()}"
+
+    def disputed(self) -> str:
+        """What the oracle of traces does not find as the checker does; empty = they agree."""
+        story = replace(self.driver.story, steps=(*self.steps, Step(0, "quiesce", {})))
+        found = differing(story, run_story(story))
+        return f"certify: {found}, after\n{self._told()}" if found else ""
+
+    def _told(self) -> str:
+        return "\n".join(f"  {one.op} {dict(one.fields)}" for one in self.steps)
 
     def at_rest(self) -> set[str]:
         """What the checker finds where everybody has fetched all there is."""
@@ -145,6 +161,7 @@ class Walk:
                 self._take(rows, self._chosen(rows), together)
                 yield from filter(None, (one.difference(one.found()) for one in together))
             yield from self._at_rest(rows, together)
+            yield from filter(None, (one.disputed() for one in together[::CERTIFIED]))
             for one in together:
                 self.met.update(one.said)
 
@@ -222,14 +239,27 @@ def _renamed(naming: list[int], order: tuple[int, ...]) -> list[int]:
 def main() -> None:
     """Try many, and tell what was met."""
     parser = ArgumentParser(description=__doc__)
+    parser.add_argument("plans", nargs="*", type=Path)
     parser.add_argument("--count", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=1)
     chosen = parser.parse_args()
-    for number, (world, values) in zip(count(chosen.seed), TRIED, strict=False):
-        walk = Walk(world, rules_of(values), number)
-        for difference in walk.differences(chosen.count):
-            raise SystemExit(f"{values}: {difference}")
-        sys.stdout.write(f"{values}: {chosen.count} schedules agree; broken: {dict(walk.met)}\n")
+    for name, world, rules, schedules in _tried(chosen.plans, chosen.count):
+        walk = Walk(world, rules, chosen.seed)
+        for difference in walk.differences(schedules):
+            raise SystemExit(f"{name}: {difference}")
+        sys.stdout.write(f"{name}: {schedules} schedules agree; broken: {dict(walk.met)}\n")
+        sys.stdout.flush()
+
+
+def _tried(plans: list[Path], schedules: int) -> Iterator[tuple[str, World, Rules, int]]:
+    """What each is called, its world and rules, and how many schedules of it are tried."""
+    for world, values in () if plans else TRIED:
+        yield str(values), world, rules_of(values), schedules
+    for path in plans:
+        plan = load_plan(path)
+        searched = plan.searched()
+        for label, rules in searched:
+            yield f"{path.stem}, {label}", plan.world_of(), rules, -(-schedules // len(searched))
 
 
 if __name__ == "__main__":

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from sim.log import Batch, Log, Record
 from sim.log.offset_index import OffsetIndex
+from sim.replication import Replica
 from sim.replication.frozen import freeze
 from sim.rules import Rules
 from sim.story.driver import StoryDriver
@@ -92,11 +93,25 @@ def _possible(
                     yield _step("follow", follower=one, leader=other)
         if "compact" in allowed:
             yield _step("compact", replica=one)
+        if "snapshot" in allowed:
+            yield from _of_snapshots(replica, [driver.replicas[name] for name in others])
         if "crash" in allowed:
             yield _step("crash" if replica.up else "restart", replica=one)
         left = tuple(name for name in driver.isr if name != one)
         if "isr" in allowed and one in driver.isr and one != driver.leader and left:
             yield _step("isr", isr=left)
+
+
+def _of_snapshots(replica: Replica, others: list[Replica]) -> Iterator[Step]:
+    """To take one, to delete the log below the newest one, and to fetch one."""
+    if replica.up:
+        yield _step("snapshot", replica=replica.name, end=replica.log.high_watermark)
+    if replica.up and replica.snapshots:
+        newest = max(replica.snapshots)
+        yield _step("delete_prefix", replica=replica.name, to=newest.end_offset)
+    for other in others:
+        if replica.up and other.up and other.leadership is not None:
+            yield _step("fetch_snapshot", follower=replica.name, leader=other.name)
 
 
 def _step(op: str, **fields: Any) -> Step:

@@ -103,6 +103,8 @@ def test_what_the_oracle_of_traces_does_not_find_is_told_as_disputed(
         ({"budgets": {"appends": 2}}, "budgets.epochs: missing"),
         ({"compare": ["none", "other"]}, 'unknown label of a rule set "other"'),
         ({"invariants": ["election-safety"]}, "unknown invariant of a search"),
+        ({"invariants": []}, "invariants: expected at least 1"),
+        ({"world": {"replicas": 2, "versions": [2**70]}}, "world.versions[0]:"),
         ({"rules": {"coordinator": "eager"}}, "coordinator"),
         ({"worlds": {}}, "worlds: unknown field"),
     ],

@@ -1,0 +1,68 @@
+"""Reports quote what searches have proven of the rule sets that they compare, and nothing else."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sim.report.page import write_report
+from sim.report.proven import SAID_MAX, proven_of
+from sim.report.sweep_folder import read_folder
+from sim.story.format import STORY_DEFAULTS
+from tests.report.folders import entry, pair, write_folder
+
+FIXES = ("none", "leo_retention", "empty_batch")
+
+
+def folder(out: Path, fixes: tuple[str, ...] = FIXES, **values: Any) -> Path:
+    """A sweep that compares fixes, under the rules of the committed searches but for `values`."""
+    searched = {"strategy": "header", "follower_position": "read_end", **values}
+    rule_sets = [
+        {
+            "index": index,
+            "label": fix,
+            "swept": {"fix": fix},
+            "rules": {
+                **STORY_DEFAULTS.with_values({**searched, "fix": fix}).as_dict(),
+                "delete_retention_ms": 1_000,
+            },
+        }
+        for index, fix in enumerate(fixes)
+    ]
+    entries = [entry(index, fix, {"holds": 9}) for index, fix in enumerate(fixes)]
+    pairs = [
+        pair(one, other, {"holds/holds": 9}) for other in range(len(fixes)) for one in range(other)
+    ]
+    return write_folder(out, rule_sets, entries, pairs, plan={"about": ["no-offset-reuse"]})
+
+
+def test_a_report_begins_with_what_is_proven(tmp_path: Path) -> None:
+    out = folder(tmp_path / "fixes")
+    *worlds, unlike = proven_of(read_folder(out))
+    assert len(worlds) == SAID_MAX
+    said = next(one for one in worlds if "plan two_replicas_longer" in one)
+    assert said.startswith("Every schedule of 2 replicas, r1 in sync, clean elections, at most: ")
+    assert "419,647 to 542,090 states, exhausted" in said
+    assert "under none no-offset-reuse breaks in 9 moves, and 6 more" in said
+    assert said.endswith("under leo_retention, empty_batch nothing breaks.")
+    assert unlike.startswith("Of the rules that these plans do not name 1 are not as")
+
+    write_report(out)
+    page = (out / "report.md").read_text()
+    assert page.index("Every schedule of 3 replicas") < page.index("plan two_replicas_longer")
+    assert len(page.partition("<details>")[0].split()) < 900
+
+
+@pytest.mark.parametrize(
+    ("fixes", "values"),
+    [
+        (FIXES, {"commit": "majority", "vote_storage": "none"}),
+        (FIXES, {"truncation": "epoch_kip101"}),
+        (FIXES, {"follower_position": "request", "tombstone_removal": "leo_gated"}),
+        (FIXES[:1], {}),
+    ],
+)
+def test_nothing_is_said_of_what_no_search_compared(
+    tmp_path: Path, fixes: tuple[str, ...], values: dict[str, Any]
+) -> None:
+    assert proven_of(read_folder(folder(tmp_path / "fixes", fixes, **values))) == ()
