@@ -51,10 +51,12 @@ def test_surrogate_pairs_and_tabs_are_json() -> None:
     assert parse_json(TEXT, "some.json").data["b"][1]["d e"] == "\U0001f600 , ]}"
 
 
+WORDS = st.text('a"\\[]{},: \n\r\x85\u2028\U0001f600', max_size=4)
+"""What could be taken for the end of a text, a level, a value or a line."""
 JSON = st.recursive(
-    st.none() | st.booleans() | st.integers(-(10**30) + 1, 10**30 - 1) | st.text(),
-    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4),
-    max_leaves=20,
+    st.sampled_from([None, True, 0, -(10**30) + 1, 10**30 - 1]) | WORDS,
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(WORDS, inner, max_size=4),
+    max_leaves=12,
 )
 
 

@@ -85,7 +85,7 @@ def test_a_file_says_who_it_is_and_what_answers_it(tmp_path: Path) -> None:
     assert found.differences == ()
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60)
 @given(documents())
 def test_every_removal_is_explained_and_nothing_else_goes(random_log: Json) -> None:
     before: list[int] = [

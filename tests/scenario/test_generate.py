@@ -23,7 +23,7 @@ REFERENCE = BUILT_IN_MIXES["reference"]
 
 @pytest.fixture(scope="module")
 def cases() -> list[Scenario]:
-    return [generate(seed, REFERENCE) for seed in range(1000)]
+    return [generate(seed, REFERENCE) for seed in range(400)]
 
 
 def losing_tail(scenario: Scenario) -> bool:
@@ -42,7 +42,7 @@ def losing_tail(scenario: Scenario) -> bool:
 def test_every_seed_gives_a_valid_scenario(mix: Mix) -> None:
     """Valid: what the model's annotations demand, and names and times that exist."""
     adapter = TypeAdapter(Scenario)
-    for seed in range(200):
+    for seed in range(100):
         scenario = generate(seed, mix)
         adapter.validate_python(adapter.dump_python(scenario))
         names = {replica.name for replica in scenario.replicas}
@@ -68,17 +68,17 @@ def test_a_newcomer_is_a_target_only_after_it_joined(cases: list[Scenario]) -> N
             assert fault.target in names
 
 
-@pytest.mark.parametrize("mix", [REFERENCE, BUILT_IN_MIXES["storm"]], ids=["reference", "storm"])
-def test_every_kind_of_fault_of_a_mix_occurs_and_no_other(mix: Mix) -> None:
-    seen = {fault.kind for seed in range(1000) for fault in generate(seed, mix).faults}
-
-    assert seen == {FaultKind(kind) for kind, weight in mix.weights if weight > 0}
+def test_every_kind_of_fault_of_a_mix_occurs_and_no_other(cases: list[Scenario]) -> None:
+    storm = BUILT_IN_MIXES["storm"]
+    for mix, drawn in ((REFERENCE, cases), (storm, [generate(seed, storm) for seed in range(400)])):
+        seen = {fault.kind for case in drawn for fault in case.faults}
+        assert seen == {FaultKind(kind) for kind, weight in mix.weights if weight > 0}
 
 
 def test_whole_kinds_of_faults_are_off_in_many_cases(cases: list[Scenario]) -> None:
     having = Counter(kind for case in cases for kind in {fault.kind for fault in case.faults})
 
-    assert max(having.values()) < 700
+    assert max(having.values()) < 280
     assert any(not case.faults for case in cases)
 
 
@@ -87,13 +87,13 @@ def test_the_hazards_of_the_field_are_reachable(cases: list[Scenario]) -> None:
     retention_ms = 1000
     outages = [f for case in cases for f in case.faults if f.kind == FaultKind.CRASH]
 
-    assert sum(losing_tail(case) for case in cases) > 50
-    assert sum(any(s.value is None for s in case.workload.sends) for case in cases) > 500
-    assert sum(outage.duration_ms > 2 * retention_ms for outage in outages) > 50
-    assert sum(bool(case.workload.ends) for case in cases) > 100
-    assert sum(not end.commit for case in cases for end in case.workload.ends) > 100
-    assert sum(any(r.clock_skew_ms for r in case.replicas) for case in cases) > 200
-    assert sum(bool(c.pauses) for case in cases for c in case.consumers) > 500
+    assert sum(losing_tail(case) for case in cases) > 20
+    assert sum(any(s.value is None for s in case.workload.sends) for case in cases) > 200
+    assert sum(outage.duration_ms > 2 * retention_ms for outage in outages) > 20
+    assert sum(bool(case.workload.ends) for case in cases) > 40
+    assert sum(not end.commit for case in cases for end in case.workload.ends) > 40
+    assert sum(any(r.clock_skew_ms for r in case.replicas) for case in cases) > 80
+    assert sum(bool(c.pauses) for case in cases for c in case.consumers) > 200
 
 
 def test_leadership_comes_to_replicas_that_were_just_away(cases: list[Scenario]) -> None:
@@ -108,16 +108,16 @@ def test_leadership_comes_to_replicas_that_were_just_away(cases: list[Scenario])
                 for fault in case.faults
             )
 
-    assert found > 200
+    assert found > 80
 
 
 def test_a_hunt_for_a_tail_goes_around_an_idle_phase_in_order() -> None:
     hunting = BUILT_IN_MIXES["reference"].model_copy(
         update={"tail_hunts": 1.0, "kind_off": 1.0, "idle_phases": (1, 1)}
     )
-    hunts = [case for case in (generate(seed, hunting) for seed in range(200)) if case.faults]
+    hunts = [case for case in (generate(seed, hunting) for seed in range(100)) if case.faults]
 
-    assert len(hunts) > 100
+    assert len(hunts) > 50
     for case in hunts:
         outage, *rest = case.faults
         times = [0, *(send.at_ms for send in case.workload.sends), case.duration_ms]

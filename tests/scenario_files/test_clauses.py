@@ -10,6 +10,7 @@ from typing import NamedTuple
 import pytest
 
 from sim.cli import main
+from tests.sweeps.fakes import simulating_here
 
 PAGE = Path(__file__).parents[2] / "scenarios" / "README.md"
 CLAUSES_OF = PAGE.read_text().partition("## Track record")[0]
@@ -71,7 +72,7 @@ def test_the_command_of_a_clause_says_so(
         monkeypatch.chdir(tmp_path)
         monkeypatch.setenv("COLUMNS", "200")
         monkeypatch.setattr(sys, "argv", shlex.split(row.command))
-        with pytest.raises(SystemExit) as ended:
+        with simulating_here(), pytest.raises(SystemExit) as ended:
             main()
         assert isinstance(ended.value.code, int)
         said = capsys.readouterr()
