@@ -15,7 +15,6 @@ from sim.files.trace_file import trace_lines
 from tests.cli.conftest import Replog
 
 ROOT = Path(__file__).resolve().parents[2]
-LOST_TAIL_TOLD = ROOT / "scenarios/kip280/kip280_16_believed_position_epoch_truncation_no_fix.yaml"
 LOST_TAIL = ROOT / "scenarios/kip280/timed_lost_tail.yaml"
 
 STORY = """\

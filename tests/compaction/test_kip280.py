@@ -16,6 +16,7 @@ from sim.log import Record
 from sim.scenario.file.load import load_scenario
 from sim.scenario.file.topics import topic_strategy
 from tests.compaction.logs import batch, offsets_of, passes, segment
+from tests.scenario.texts import file_of
 
 FORMS = {"text": "last_long", "pull_request": "first_varint", "fork": "unchecked_varint"}
 Headers = tuple[tuple[str, bytes], ...]
@@ -38,13 +39,6 @@ def test_so_many_keys_take_so_many_rounds(keys: int, rounds: int) -> None:
     assert rounds_needed(keys, 100) == rounds
     with pytest.raises(ValueError, match="without room"):
         rounds_needed(keys, 0)
-
-
-def file_of(folder: Path, text: str) -> Path:
-    """A scenario file of these lines."""
-    path = folder / "x.yaml"
-    path.write_text(f"format: replog-scenario/1\n{text}", encoding="utf-8")
-    return path
 
 
 STRATEGY, HEADER = "compaction.strategy", "compaction.strategy.header"

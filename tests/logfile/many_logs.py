@@ -9,7 +9,6 @@ from sim.logfile.eligible_file import eligible_file_in
 Json = dict[str, Any]
 
 NOW = 1_400_000_000_000
-HOUR = 3_600_000
 RATIO, MIN_LAG, MAX_LAG = (
     "min.cleanable.dirty.ratio",
     "min.compaction.lag.ms",

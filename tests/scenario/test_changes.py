@@ -2,33 +2,19 @@
 
 from pathlib import Path
 
-import pytest
-
-from sim.errors import BadInput
 from sim.faults import Fault
 from sim.faults.add_replica import AddReplica
 from sim.rules import RULES, Rules, settings_from
 from sim.scenario.environment import environment_digest
-from sim.scenario.file.load import load_scenario
 from sim.scenario.generate import generate
 from sim.scenario.generate.mix import Mix
 from sim.scenario.model import Change, Scenario
-from sim.scenario.model.changes import CHANGEABLE
 from sim.scenario.model.promises import changes_of, promise_of
 from sim.scenario.model.rollouts import Rollout
+from tests.scenario.texts import load
 
-ALLOWED = ", ".join(CHANGEABLE)
 NAMES = ("r1", "r2", "r3")
 TO_HEADER = (("strategy", "header"),)
-
-
-def problem_of(tmp_path: Path, change: str, *, more: str = "") -> str:
-    """What is said about a scenario with this one change."""
-    path = tmp_path / "upgrade.yaml"
-    path.write_text(f"format: replog-scenario/1\nchanges:\n  - {change}\n{more}", encoding="utf-8")
-    with pytest.raises(BadInput) as raised:
-        load_scenario(path)
-    return str(raised.value).removeprefix(f"{path}:3: ")
 
 
 def promised(*changes: Change, strategy: str = "offset") -> tuple[str, list[str]]:
@@ -40,16 +26,13 @@ def promised(*changes: Change, strategy: str = "offset") -> tuple[str, list[str]
 
 
 def test_changes_are_made_in_the_order_of_their_times(tmp_path: Path) -> None:
-    path = tmp_path / "upgrade.yaml"
-    path.write_text(
-        "format: replog-scenario/1\n"
+    text = (
         "changes:\n"
         "  - {at: 900, producer: all, versions: false}\n"
-        "  - {at: 100, replica: r2, set: {strategy: header, delete_retention_ms: 5}}\n",
-        encoding="utf-8",
+        "  - {at: 100, replica: r2, set: {strategy: header, delete_retention_ms: 5}}\n"
     )
 
-    assert load_scenario(path).changes == (
+    assert load(tmp_path, text).changes == (
         Change(100, replica="r2", settings=(*TO_HEADER, ("delete_retention_ms", 5))),
         Change(900, producer=0, versions=False),
     )

@@ -4,6 +4,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -27,6 +28,7 @@ from sim.scenario.model import (
     TraceSource,
     Workload,
 )
+from tests.scenario import texts
 
 Load = Callable[..., Scenario]
 
@@ -35,19 +37,10 @@ Load = Callable[..., Scenario]
 def load(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Load:
     """Loads a scenario from text, as `x.yaml` in the current folder."""
     monkeypatch.chdir(tmp_path)
-
-    def from_text(text: str, **options: object) -> Scenario:
-        path = Path("x.yaml")
-        path.write_text("format: replog-scenario/1\n" + text)
-        return load_scenario(path, **options)  # type: ignore[arg-type]
-
-    return from_text
+    return partial(texts.load, Path())
 
 
-def complaints(load: Load, text: str, **options: object) -> list[str]:
-    with pytest.raises(BadInput) as caught:
-        load(text, **options)
-    return str(caught.value).splitlines()
+complaints = partial(texts.complaints, Path())
 
 
 def test_a_file_that_says_nothing_gives_the_defaults(load: Load) -> None:
@@ -139,8 +132,8 @@ def test_the_same_setting_twice_must_have_the_same_value(load: Load) -> None:
     other = "rules: {strategy: header}\ntopic:\n  compaction.strategy: offset\n"
 
     assert load(same).rules.cleaner.strategy == "header"
-    assert complaints(load, other) == [
-        "x.yaml:4: topic.compaction.strategy: offset here, but rules.strategy is header"
+    assert complaints(other) == [
+        "4: topic.compaction.strategy: offset here, but rules.strategy is header"
     ]
 
 
@@ -156,9 +149,9 @@ def test_a_replica_may_have_software_of_its_own(load: Load) -> None:
     scenario = load("replicas: [a, {name: b, tombstone_mark: null_value}]")
 
     assert [replica.tombstone_mark for replica in scenario.replicas] == [None, "null_value"]
-    assert complaints(load, "replicas:\n  - {name: b, tombstone_mark: nul_value}\n") == [
+    assert complaints("replicas:\n  - {name: b, tombstone_mark: nul_value}\n") == [
         (
-            'x.yaml:3: replicas[0].tombstone_mark: unknown value "nul_value" '
+            '3: replicas[0].tombstone_mark: unknown value "nul_value" '
             "(did you mean 'null_value'?); allowed: null_value, flag, magic"
         )
     ]
@@ -206,8 +199,8 @@ def test_a_trace_is_found_beside_its_scenario(tmp_path: Path, load: Load) -> Non
     workload = load_scenario(Path("sub/t.yaml")).workload
 
     assert workload.trace == TraceSource("sub/changes.csv", limit=5)
-    assert complaints(load, "workload: {trace: nowhere.csv}") == [
-        "x.yaml:2: workload.trace: nowhere.csv: cannot be read: No such file or directory"
+    assert complaints("workload: {trace: nowhere.csv}") == [
+        "2: workload.trace: nowhere.csv: cannot be read: No such file or directory"
     ]
 
 
@@ -278,10 +271,10 @@ def test_expectations_are_compared_with_what_is_known(load: Load) -> None:
     known = {"known_invariants": ("a", "b"), "known_reached": ("r",)}
 
     assert load(text, **known).expect == Expect(("a",), ("a", "b"), ("r",))
-    assert complaints(load, "expect: {violated: [c], checked: [a], reached: [s]}", **known) == [
-        'x.yaml:2: expect.reached[0]: unknown name "s"; allowed: r',
-        "x.yaml:2: expect.violated[0]: c is not among `checked`",
-        'x.yaml:2: expect.violated[0]: unknown name "c"; allowed: a, b',
+    assert complaints("expect: {violated: [c], checked: [a], reached: [s]}", **known) == [
+        '2: expect.reached[0]: unknown name "s"; allowed: r',
+        "2: expect.violated[0]: c is not among `checked`",
+        '2: expect.violated[0]: unknown name "c"; allowed: a, b',
     ]
 
 
@@ -291,7 +284,7 @@ SAID = parse_yaml(_FILE.read_text(encoding="utf-8"), str(_FILE)).data
 
 @pytest.mark.parametrize(("text", "complaint"), SAID)
 def test_a_mistake_is_told_with_its_place(load: Load, text: str, complaint: str) -> None:
-    told = [line.split(": ", 1)[1] for line in complaints(load, text)]
+    told = [line.split(": ", 1)[1] for line in complaints(text)]
 
     assert any(line.startswith(complaint) for line in told)
 
@@ -312,7 +305,7 @@ def test_who_asks_needs_a_coordinator_and_asks_within_the_run(load: Load) -> Non
     for kind in ("group", "transaction"):
         found = load(f"rules: {{coordinator: {kind}}}\n{asks}").asks
         assert [(ask.at_ms, ask.key) for ask in found] == [(10, "a"), (20, "b")]
-    [nobody] = complaints(load, asks)
-    assert nobody.startswith("x.yaml:2: asks: nobody answers without a coordinator; allowed: ")
+    [nobody] = complaints(asks)
+    assert nobody.startswith("2: asks: nobody answers without a coordinator; allowed: ")
     late = "rules: {coordinator: group}\nduration_ms: 15\n"
-    assert complaints(load, late + asks) == ["x.yaml:4: asks[1].at: 20 is after the run, 15 ms"]
+    assert complaints(late + asks) == ["4: asks[1].at: 20 is after the run, 15 ms"]

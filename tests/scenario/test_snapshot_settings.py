@@ -5,19 +5,12 @@ from pathlib import Path
 import pytest
 
 from sim.scenario.file.configs import NEVER_REACHED
-from sim.scenario.file.load import load_scenario
 from sim.scenario.generate import generate
 from sim.scenario.generate.mix import Mix
-from sim.scenario.model import Scenario
 from sim.scenario.model.snapshots import SnapshotSettings
+from tests.scenario.texts import load
 
 MIB, DAY_MS = 1024 * 1024, 24 * 60 * 60 * 1000
-
-
-def load(folder: Path, text: str) -> Scenario:
-    path = folder / "x.yaml"
-    path.write_text("format: replog-scenario/1\n" + text)
-    return load_scenario(path)
 
 
 def test_without_settings_nothing_is_taken(tmp_path: Path) -> None:

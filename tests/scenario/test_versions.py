@@ -2,29 +2,14 @@
 
 from pathlib import Path
 
-import pytest
-
-from sim.errors import BadInput
 from sim.log.versions import NEW, OLD, Versions
-from sim.scenario.file.load import load_scenario
-from sim.scenario.model import Change, Scenario
+from sim.scenario.model import Change
+from tests.scenario.texts import complaints, load
 
 PINNED = (
     f"broker: {{software: {OLD}, inter.broker.protocol.version: {OLD}, "
     f"log.message.format.version: {OLD}}}\n"
 )
-
-
-def load(tmp_path: Path, text: str) -> Scenario:
-    path = tmp_path / "x.yaml"
-    path.write_text(f"format: replog-scenario/1\n{text}", encoding="utf-8")
-    return load_scenario(path)
-
-
-def complaints(tmp_path: Path, text: str) -> list[str]:
-    with pytest.raises(BadInput) as caught:
-        load(tmp_path, text)
-    return [line.split(": ", 1)[1] for line in str(caught.value).splitlines()]
 
 
 def test_no_file_tells_of_versions_unless_it_gives_a_software(tmp_path: Path) -> None:
@@ -73,7 +58,7 @@ def test_a_broker_is_followed_through_its_changes_in_order_of_time(tmp_path: Pat
 
     load(tmp_path, f"{PINNED}changes: [{raised}, {upgraded}]\n")
     [problem] = complaints(tmp_path, f"{PINNED}changes: [{raised}, {late}]\n")
-    assert problem.startswith("changes[0].set: r1 would not start")
+    assert "changes[0].set: r1 would not start" in problem
 
 
 def test_a_replica_that_joins_has_the_versions_of_the_first(tmp_path: Path) -> None:
@@ -82,4 +67,4 @@ def test_a_replica_that_joins_has_the_versions_of_the_first(tmp_path: Path) -> N
 
     load(tmp_path, f"{PINNED}{joins}changes: [{{at: 1, replica: r4, set: {{software: {NEW}}}}}]\n")
     [problem] = complaints(tmp_path, f"{PINNED}{joins}changes: [{early}]\n")
-    assert problem.startswith("changes[0].set: r4 would not start")
+    assert "changes[0].set: r4 would not start" in problem
