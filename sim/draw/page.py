@@ -8,6 +8,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import cache
 from importlib.resources import files
 from itertools import chain, repeat, zip_longest
 from typing import TYPE_CHECKING, Any
@@ -136,9 +137,16 @@ def _as_script(value: Any) -> str:
 
 def _template() -> jinja2.Template:
     try:
-        import jinja2
+        import jinja2  # noqa: F401
     except ModuleNotFoundError:
         raise BadInput(f"an HTML page needs jinja2: {install('report')}") from None
+    return _compiled()
+
+
+@cache
+def _compiled() -> jinja2.Template:
+    import jinja2
+
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("sim.draw", "templates"),
         autoescape=True,

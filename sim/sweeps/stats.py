@@ -35,8 +35,9 @@ def clopper_pearson(events: int, runs: int) -> Interval:
 
     With no event its low end is 0 and its high end 1 - 0.025 ** (1 / runs). Needs `runs` > 0.
     """
-    found = stats.binomtest(events, runs).proportion_ci(CONFIDENCE, method="exact")
-    return Interval(float(found.low), float(found.high))
+    low = special.betaincinv(events, runs - events + 1, TAIL) if events else 0.0
+    high = special.betaincinv(events + 1, runs - events, 1 - TAIL) if events < runs else 1.0
+    return Interval(float(low), float(high))
 
 
 def mcnemar_exact(only_left: int, only_right: int) -> float:

@@ -224,12 +224,15 @@ def test_a_sweep_that_was_killed_can_be_resumed_on_the_other_engine(
     assert_same(out, reference)
 
 
+SHORT = plan(generate={"mix": "reference", "duration_ms": 3_000, "sends": (30, 60)})
+
+
 @pytest.fixture(scope="session")
 def simulated(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Four cases, simulated in one block."""
     out = tmp_path_factory.mktemp("simulated") / "out"
     with simulating_here():
-        run_sweep(plan(), out=out, count=4, engine="process", partitions=1)
+        run_sweep(SHORT, out=out, count=4, engine="process", partitions=1)
     return out
 
 
@@ -238,7 +241,7 @@ def test_simulated_runs_are_the_same_on_both_engines_and_replay_to_their_digests
 ) -> None:
     """Each worker orders its sets by a hash seed of its own."""
     out = tmp_path / "out"
-    run_sweep(plan(), out=out, count=4, engine=engine, partitions=3)
+    run_sweep(SHORT, out=out, count=4, engine=engine, partitions=3)
 
     assert_same(out, simulated)
     for run_id in (0, 5, 11):

@@ -120,9 +120,8 @@ def test_another_seed_follows_with_runs_numbered_on(both_seeds: Path, eight: Pat
     assert later.run_id.tolist() == [30 + run for run in here.run_id]
     same = [name for name in here.columns if name not in ("run_id", "case_id")]
     pd.testing.assert_frame_equal(later[same], here[same])
-    assert [digest_of_run(grown, 30 + run) for run in range(18)] == [
-        digest_of_run(alone, run) for run in range(18)
-    ]
+    for run in (0, 8, 17):
+        assert digest_of_run(grown, 30 + run) == digest_of_run(alone, run)
     assert find_run(grown, 47)["seed"] == find_run(alone, 17)["seed"]
 
 
