@@ -1,23 +1,20 @@
 """Nothing that Replog makes depends on the order of sets: another hash seed changes no byte."""
 
-import io
 import json
 import os
 import subprocess
 import sys
 from collections.abc import Callable
-from contextlib import redirect_stdout, suppress
 from pathlib import Path
-from unittest.mock import patch
 
 import pytest
 
-from sim.cli import main
 from sim.rules import rules_from
 from sim.scenario.environment import environment_digest
 from sim.scenario.generate import BUILT_IN_MIXES, generate
 from sim.timed_run import run_scenario
 from tests.cluster.worlds import tell
+from tests.commands import replog
 
 ROOT = Path(__file__).resolve().parent.parent
 STORY = ROOT / "scenarios/kip280/kip280_16_believed_position_epoch_truncation_no_fix.yaml"
@@ -42,16 +39,7 @@ def runs() -> list[str]:
 
 
 def printed() -> list[str]:
-    return [told("run", STORY, "--json"), told("run", TIMED, "--json")]
-
-
-def told(*arguments: object) -> str:
-    """What a command prints."""
-    out = io.StringIO()
-    argv = ["replog", *map(str, arguments)]
-    with patch.object(sys, "argv", argv), redirect_stdout(out), suppress(SystemExit):
-        main()
-    return out.getvalue()
+    return [replog("run", path, "--json").out for path in (STORY, TIMED)]
 
 
 MADE: dict[str, Callable[[], list[str]]] = {

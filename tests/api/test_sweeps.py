@@ -4,18 +4,17 @@ import gc
 import io
 import json
 import shutil
-import sys
 from pathlib import Path
 
 import pandas as pd
 import pytest
 
 import sim
-from sim.cli import main
 from sim.cli.sweeps import save_causes, tell_saved
 from sim.sweeps.columns import VIOLATIONS_SCHEMA, runs_schema
 from sim.sweeps.folder import read_sweep
 from tests.api.conftest import PLAN, STORY
+from tests.commands import replog
 
 
 def test_the_table_of_runs_has_the_columns_of_the_rows_and_axes_are_categories(
@@ -170,19 +169,12 @@ def test_replay_writes_the_folder_of_a_run_that_violates(
     swept: sim.Sweep,
     reused: sim.Run,
     tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
 ) -> None:
     assert reused.row is not None
     holding = int(swept.runs[swept.runs.verdict == "holds"].run_id.iloc[0])
     for run_id, folders in ((holding, 0), (reused.row.run_id, 1)):
-        words = ["replay", str(swept.folder), str(run_id), "--failures", str(tmp_path / "them")]
-        monkeypatch.setattr(sys, "argv", ["replog", *words])
-        with pytest.raises(SystemExit) as ended:
-            main()
-        assert ended.value.code == 0
-        said = [line for line in capsys.readouterr().out.splitlines() if "failure: " in line]
-        assert len(said) == folders
+        ended = replog("replay", swept.folder, run_id, "--failures", tmp_path / "them")
+        assert (ended.status, ended.out.count("failure: ")) == (0, folders)
         assert (tmp_path / "them").exists() == bool(folders)
 
 

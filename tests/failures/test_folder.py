@@ -2,40 +2,23 @@
 
 import json
 import shlex
-import sys
 from pathlib import Path
 
 import pytest
 
 import sim
-from sim.cli import main
 from sim.failures.pages import FILES
 from sim.timed_run import run_scenario
+from tests.commands import replog
 
 ROOT = Path(__file__).resolve().parents[2]
 STORY = ROOT / "scenarios/kip280/kip280_16_believed_position_epoch_truncation_no_fix.yaml"
 TIMED = ROOT / "scenarios/kip280/timed_lost_tail.yaml"
 
 
-def replog(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, *words: object
-) -> tuple[int, str, str]:
-    """Status, output and complaints of a command in this process."""
-    monkeypatch.setattr(sys, "argv", ["replog", *map(str, words)])
-    capsys.readouterr()
-    with pytest.raises(SystemExit) as ended:
-        main()
-    printed = capsys.readouterr()
-    assert isinstance(ended.value.code, int)
-    return ended.value.code, printed.out, printed.err
-
-
 @pytest.mark.parametrize("file", [STORY, TIMED], ids=["story", "timed"])
 def test_its_command_runs_in_it_as_it_stands_and_fails_in_the_same_way(
-    file: Path,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
+    file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run = sim.run(file)
     folder = run.save(tmp_path / "failures")
@@ -44,7 +27,7 @@ def test_its_command_runs_in_it_as_it_stands_and_fails_in_the_same_way(
     monkeypatch.chdir(folder)
     program, *words = shlex.split((folder / "command.txt").read_text())
     assert program == "replog"
-    _, out, _ = replog(capsys, monkeypatch, *words, "--json")
+    out = replog(*words, "--json").out
     assert json.loads(out)["violations"][0]["sentence"] in (folder / "sentence.txt").read_text()
     assert sim.run(folder / "scenario.yaml").digest == run.digest
     small = sim.run(folder / "shrunk.yaml")
@@ -145,22 +128,19 @@ def test_what_was_expected_and_did_not_come_has_a_folder_too(tmp_path: Path) -> 
     assert "was not violated, but expected" in (folder / "sentence.txt").read_text()
 
 
-def test_run_writes_a_folder_on_failure_only(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_run_writes_a_folder_on_failure_only(tmp_path: Path) -> None:
     failures = tmp_path / "failures"
     asked = ("--failures", failures)
-    status, out, _ = replog(capsys, monkeypatch, "run", STORY, *asked)
-    assert (status, failures.exists()) == (0, False)
-    assert "failure:" not in out
+    ended = replog("run", STORY, *asked)
+    assert (ended.status, failures.exists()) == (0, False)
+    assert "failure:" not in ended.out
 
     changed = ("--rule", "fix=leo_retention", *asked)
-    status, out, _ = replog(capsys, monkeypatch, "run", STORY, *changed)
+    ended = replog("run", STORY, *changed)
     (folder,) = (path for path in failures.iterdir() if path.is_dir())
-    assert status == 1
-    assert out.splitlines()[-1] == f"failure: {folder}"
+    assert ended.status == 1
+    assert ended.out.splitlines()[-1] == f"failure: {folder}"
     document = json.loads((folder / "failure.json").read_text())
     assert document["made_by"] == f"replog run {STORY} --rule=fix=leo_retention"
 
-    _, out, _ = replog(capsys, monkeypatch, "run", STORY, *changed, "--json")
-    assert json.loads(out)["failure"] == str(folder)
+    assert json.loads(replog("run", STORY, *changed, "--json").out)["failure"] == str(folder)

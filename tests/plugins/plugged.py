@@ -1,21 +1,20 @@
 """Plugins of a user in a folder of their own, with a plan, a story and a log file that need one."""
 
 import importlib
-import io
 import os
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import chdir, contextmanager, redirect_stderr, redirect_stdout
+from contextlib import chdir, contextmanager
 from pathlib import Path
 from unittest.mock import patch
 
 import pytest
 
 from sim import plugins
-from sim.cli import main
 from sim.compaction.extending import REGISTERED, forget
 from sim.invariant_plugins import forget_invariants, registered_invariants
+from tests import commands
 from tests.guide.run_page import Written, steps_of
 
 ROOT = Path(__file__).parents[2]
@@ -91,22 +90,9 @@ def forgetting_plugins() -> Iterator[None]:
 
 def replog(folder: Path, *arguments: object) -> subprocess.CompletedProcess[str]:
     """The same in this process, which has forgotten all plugins afterwards."""
-    argv = ["replog", *map(str, arguments)]
-    out, err = io.StringIO(), io.StringIO()
-    with (
-        chdir(folder),
-        patch.object(sys, "argv", argv),
-        forgetting_plugins(),
-        redirect_stdout(out),
-        redirect_stderr(err),
-    ):
-        try:
-            main()
-            status: object = 0
-        except SystemExit as ended:
-            status = ended.code
-    assert isinstance(status, int)
-    return subprocess.CompletedProcess(argv, status, out.getvalue(), err.getvalue())
+    with chdir(folder), forgetting_plugins():
+        ended = commands.replog(*arguments)
+    return subprocess.CompletedProcess(arguments, ended.status, ended.out, ended.err)
 
 
 LOG = """{"format": "replog-log/1", "title": "log", "source": "a test",

@@ -2,14 +2,13 @@
 
 import re
 import shlex
-import sys
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
 
-from sim.cli import main
+from tests.commands import replog
 from tests.sweeps.fakes import simulating_here
 
 PAGE = Path(__file__).parents[2] / "scenarios" / "README.md"
@@ -61,22 +60,16 @@ def _finished(command: str) -> list[tuple[int, str]]:
 
 @pytest.mark.parametrize("row", CLAUSES, ids=[f"{row.kip}-{row.claim}"[:90] for row in CLAUSES])
 def test_the_command_of_a_clause_says_so(
-    row: Clause,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
+    row: Clause, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     answers = _finished(row.command)
     if not answers:
         (tmp_path / "scenarios").symlink_to(PAGE.parent)  # what a command writes stays in tmp_path
         monkeypatch.chdir(tmp_path)
         monkeypatch.setenv("COLUMNS", "200")
-        monkeypatch.setattr(sys, "argv", shlex.split(row.command))
-        with simulating_here(), pytest.raises(SystemExit) as ended:
-            main()
-        assert isinstance(ended.value.code, int)
-        said = capsys.readouterr()
-        answers.append((ended.value.code, said.out + said.err))
+        with simulating_here():
+            ended = replog(*shlex.split(row.command)[1:])
+        answers.append((ended.status, ended.out + ended.err))
     status, printed = answers[0]
 
     assert status == row.status
