@@ -1,7 +1,8 @@
 """The random runs that look for planted defects: those of the plans in `scenarios/sweeps`.
 
 Runs take turns in the environments of all plans. Those of one environment take turns in the rule
-sets of its plan. So the first 300 runs are spread as evenly as the first 1,000.
+sets of its plan, and each environment begins with another one. So the first runs are spread as
+evenly as all of them.
 """
 
 from __future__ import annotations
@@ -98,4 +99,4 @@ def draws(count: int, plans: Iterable[str] = PLANS) -> Iterator[Draw]:
         environment = places[place]
         sweep = sweep_of(environment.plan)
         case = turn * len(sweep.environments) + environment.number
-        yield Draw(environment, case, turn % len(sweep.rule_sets))
+        yield Draw(environment, case, (turn + place) % len(sweep.rule_sets))

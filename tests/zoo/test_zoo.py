@@ -63,6 +63,7 @@ def test_runs_take_turns_in_the_environments_and_the_rule_sets() -> None:
         "cures/hunted",
     ]
     assert [(one.case, one.rule_set) for one in first[::4]] == [(0, 0), (2, 1), (4, 2)]
+    assert [(one.case, one.rule_set) for one in first[1::4]] == [(1, 1), (3, 2), (5, 0)]
 
 
 def test_what_was_found_is_kept(tmp_path: Path) -> None:
