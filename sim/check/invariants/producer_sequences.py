@@ -122,10 +122,22 @@ class ProducerSequences(Invariant):
         if last_offset >= len(self.committed):
             return  # too early, which `acknowledged-committed` tells
         known = self._committed.get(producer) or _Committed(0)
+        written = self.written.get(self.committed[first_offset])
+        if written is not None and _is_earlier(written.batch, producer, known.epoch):
+            batch = written.batch
+            if batch.base_sequence + first_offset - batch.base_offset != first:
+                self.violated(replica, first_offset, producer=producer, sequence=first)
+            return
         for sequence in range(first, first + last_offset + 1 - first_offset):
             if sequence >= known.end or sequence in known.missing:
                 self.violated(replica, first_offset, producer=producer, sequence=sequence)
                 return
+
+
+def _is_earlier(batch: Batch, producer: int, epoch: int) -> bool:
+    """Whether a batch is of a producer's epoch before that one, whose numbers are kept no more."""
+    numbered = batch.producer_id == producer and batch.base_sequence >= 0
+    return numbered and batch.producer_epoch < epoch
 
 
 def _last_sequence(batch: Batch) -> int:
