@@ -166,6 +166,7 @@ def _run(
         earlier=earlier,
         within_contract=True,
         unit="ms",
+        patience_ms=_patience_ms(scenario),
     )
     recorder = _Recorder(checker, trace, faults_end_ms=scenario.duration_ms)
     outcome: SimulationResult | None = None
@@ -205,6 +206,12 @@ def _run(
         cut_off=outcome is None,
         not_judged=found.not_judged,
     )
+
+
+def _patience_ms(scenario: Scenario) -> int:
+    """When producers give up at the earliest; 0 where no event tells that a batch was refused."""
+    refuses = scenario.topic.timestamp_difference_max_ms is not None
+    return 0 if refuses else scenario.workload.patience_ms
 
 
 def _counters(

@@ -42,12 +42,13 @@ class Checker:
         earlier: Iterable[Rules] = (),
         within_contract: bool = False,
         unit: str = "steps",
+        patience_ms: int = 0,
     ) -> None:
         """A checker for the named invariants.
 
-        `label` names records by uid in sentences; for `zombies_count`, `earlier` and `unit` see
-        ClusterHistory. `within_contract` stops judging where the run leaves the durability
-        contract.
+        `label` names records by uid in sentences; for `zombies_count`, `earlier`, `unit` and
+        `patience_ms` see ClusterHistory. `within_contract` stops judging where the run leaves the
+        durability contract.
         """
         discover()
         asked = {*names}
@@ -55,7 +56,12 @@ class Checker:
         self.violations: list[Violation] = []
         self._seen: set[tuple[str, str | None, int | None, str | None]] = set()
         self.history = ClusterHistory(
-            rules, label=label, zombies_count=zombies_count, earlier=earlier, unit=unit
+            rules,
+            label=label,
+            zombies_count=zombies_count,
+            earlier=earlier,
+            unit=unit,
+            patience_ms=patience_ms,
         )
         self.contract = DurabilityContract(self.history)
         self._listeners: list[tuple[Mapping[type, Handler], bool]] = []

@@ -69,6 +69,8 @@ class Facts:
         at: When the latest event happened: ms, or the step of a story.
         position: Its place among all events, from 0; -1 = nothing has happened.
         unit: What `at` counts: `ms` or `steps`.
+        patience_ms: No producer gives a batch up in less time, but for one that is refused; 0 = it
+            may, or nobody knows.
         replicas: By name, in order of creation.
         removed_replicas: Who has left for good.
         leader: Who was elected in the newest epoch; None = nobody, or it has left for good.
@@ -118,6 +120,7 @@ class Facts:
         zombies_count: bool = True,
         earlier: Iterable[Rules] = (),
         unit: str = "steps",
+        patience_ms: int = 0,
     ) -> None:
         """Nothing has happened in a run under `rules`.
 
@@ -131,6 +134,7 @@ class Facts:
         self.at = 0
         self.position = -1
         self.unit = unit
+        self.patience_ms = patience_ms
         earlier = tuple(earlier)
         self._version = promised_order(rules)
         self._earlier: list[tuple[VersionOf, dict[str, Version]]] = [

@@ -11,6 +11,7 @@ from simpy.core import StopSimulation
 from simpy.events import ProcessGenerator
 
 from sim.cluster.asking import AskingClient
+from sim.cluster.audited import Audited
 from sim.cluster.cluster import Cluster
 from sim.cluster.config_changes import ConfigChanges
 from sim.cluster.consumer import Consumer
@@ -42,8 +43,9 @@ def simulate(
     Args:
         scenario: What to simulate. A workload from a file goes on until the file ends, at least for
             `duration_ms`.
-        record: Called as `record(at_ms, events)` for all that happens, in order. Nothing else
-            leaves the simulation; the same scenario gives the same calls on every machine.
+        record: Called as `record(at_ms, events)` for all that happens, in order, and for what an
+            audit finds (`sim.replication.audit`), which changes nothing. Nothing else leaves the
+            simulation; the same scenario gives the same calls on every machine.
         fork: From when on chance is another one; None = never.
 
     Raises:
@@ -54,7 +56,9 @@ def simulate(
             f"scenario {scenario.id}: rules.offset_assignment: in a timed run leaders give offsets;"
             " allowed: leader_assigned (follower_assigned is for stories)"
         )
-    cluster = Cluster(scenario, record)
+    audited = Audited(record, scenario.rules)
+    cluster = Cluster(scenario, audited.take)
+    audited.nodes = cluster.nodes
     context = cluster.context
     if fork is not None:
         moment, seed = Before(context.env, fork.at_ms), fork.seed

@@ -12,6 +12,7 @@ from sim.check.checker import story_invariants
 from sim.check.judged import judged
 from sim.log import LogConfig
 from sim.replication import Replica, leader
+from sim.replication.audit import Audit
 from sim.replication.cleaning import Cleaner
 from sim.replication.coordination import RemovalCoordinator
 from sim.replication.messages import FetchResponse, FetchSnapshotResponse
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
 
 Response = FetchResponse | FetchSnapshotResponse
 NO_REASON = "it changed nothing"
+AUDITED = "derived-state"
+"""The invariant for which replicas are looked at."""
 
 
 def run_story(story: Story) -> StoryRun:
@@ -95,6 +98,7 @@ class StoryDriver:
         self.labels: dict[int, str] = {}
         self.producer_epochs: dict[int, int] = {}
         self.checker = Checker(story.rules, invariants, label=self.labels.get)
+        self._audit = Audit(story.rules) if AUDITED in invariants else None
         self.events: list[tuple[int, Event]] = []
         self.idle: list[IdleStep] = []
         self._watched = watched
@@ -165,6 +169,8 @@ class StoryDriver:
             self.events.append((self.step, event))
             self.checker.on(self.step, event)
         self.caught_up.follow(events, self.replicas)
+        if self._audit is not None and (found := self._audit.after(events, self.replicas)):
+            self.emit(found)
 
     def add(self, name: str) -> None:
         """A replica with an empty log is there from now on."""

@@ -53,6 +53,7 @@ from sim.trace.logs import (
     ProducersForgotten,
     Pushed,
     ReadingEnded,
+    StateDiffers,
     Truncated,
     Understood,
 )
@@ -121,6 +122,7 @@ __all__ = [
     "SnapshotInstalled",
     "SnapshotOffered",
     "SnapshotTaken",
+    "StateDiffers",
     "StateLoaded",
     "TombstoneProbed",
     "Truncated",
@@ -155,6 +157,7 @@ Event = (
     | CleanerLooked
     | CleaningFailed
     | SegmentsLost
+    | StateDiffers
     | SnapshotTaken
     | SnapshotDeleted
     | PrefixDeleted

@@ -55,6 +55,7 @@ from sim.trace import (
     SnapshotInstalled,
     SnapshotOffered,
     SnapshotTaken,
+    StateDiffers,
     StateLoaded,
     Truncated,
     UncleanElection,
@@ -164,6 +165,9 @@ def _in_the_cluster(event: Event) -> str | None:
         case FetchingFailed(_, leader, base, end):
             why = f"a batch begins at {base}, and its log ends at {end}"
             return f"{name} fetches no more from {leader}: {why}"
+        case StateDiffers(_, what, about, offset, kept, by_log):
+            whose = "" if about is None else f" of producer {about}"
+            return f"{name} has {kept} for the {what}{whose} at {offset}; its log says {by_log}"
         case GapLearned(_, leader, start, end):
             return f"{name} learns from {leader} that nothing is left from {start} to {end}"
         case FaultInjected(_, fault, detail):

@@ -13,8 +13,9 @@ from typing import Any, NamedTuple
 import pytest
 
 from sim.cluster import consumer_fetch, node
+from sim.cluster.producer import Producer
 from sim.compaction.copying import Copier, Fate
-from sim.log import Batch
+from sim.log import Batch, LeaderEpochCache, Log
 from sim.log.producers import ProducerStates, SentBatch
 from sim.replication import cleaning, follower, leader, produce, replica, truncation
 from sim.replication.messages import ConsumerFetchResponse
@@ -192,6 +193,86 @@ def copy_lands_one_further(patch: pytest.MonkeyPatch) -> None:
         return right(copying, response, *rest)
 
     patch.setattr(follower, "_copy", wrong)
+
+
+def producer_skips_a_number(patch: pytest.MonkeyPatch) -> None:
+    """Now and then a producer leaves a sequence number out."""
+    right, now = Producer._request_of, _now_and_then(7)
+
+    def wrong(self: Producer, *decided: Any) -> Any:
+        self._sequence += self.idempotent and now()
+        return right(self, *decided)
+
+    patch.setattr(Producer, "_request_of", wrong)
+
+
+def cut_keeps_what_producers_sent(patch: pytest.MonkeyPatch) -> None:
+    """After a cut a log knows its producers as before."""
+    patch.setattr(Log, "_restore_producers", lambda self: None)
+
+
+def cut_forgets_open_transactions(patch: pytest.MonkeyPatch) -> None:
+    """After a cut nobody is read from the log behind the snapshot of producers."""
+    patch.setattr(Log, "_read_producers", lambda self, start: None)
+
+
+def aborted_index_is_lost_by_cleaning(patch: pytest.MonkeyPatch) -> None:
+    """A cleaned segment has no index of aborted transactions."""
+    right = Copier.copy_group
+
+    def wrong(self: Copier, group: Any) -> Any:
+        merged = right(self, group)
+        merged.aborted = []
+        return merged
+
+    patch.setattr(Copier, "copy_group", wrong)
+
+
+def epoch_starts_one_late(patch: pytest.MonkeyPatch) -> None:
+    """An epoch that begins with a batch is noted one offset further, now and then."""
+    right, now = LeaderEpochCache.assign, _now_and_then(3)
+
+    def wrong(self: LeaderEpochCache, epoch: int, start_offset: int) -> None:
+        right(self, epoch, start_offset + (1 if epoch > self.latest and now() else 0))
+
+    patch.setattr(LeaderEpochCache, "assign", wrong)
+
+
+def recovery_point_stays_behind(patch: pytest.MonkeyPatch) -> None:
+    """A roll does not flush what it closes."""
+    right = Log.roll
+
+    def wrong(self: Log, base_offset: int | None = None, *, now_ms: int) -> None:
+        flushed = self.flushed_end
+        right(self, base_offset, now_ms=now_ms)
+        self.flushed_end = flushed
+
+    patch.setattr(Log, "roll", wrong)
+
+
+def tombstone_is_overlooked(patch: pytest.MonkeyPatch) -> None:
+    """Now and then a tombstone whose time has come stays."""
+    right, now = Copier._fate, _now_and_then(3)
+
+    def wrong(self: Copier, record: Any, batch: Batch, *, mapped: bool) -> Fate:
+        fate = right(self, record, batch, mapped=mapped)
+        gone = self.result.removed["tombstone"]
+        if fate is Fate.GOES and gone and gone[-1] is record and now():
+            gone.pop()
+            return Fate.STAYS_AS_TOMBSTONE
+        return fate
+
+    patch.setattr(Copier, "_fate", wrong)
+
+
+def marker_gets_no_time(patch: pytest.MonkeyPatch) -> None:
+    """A marker of which nothing is left is copied as it is."""
+    right, now = Copier._stamped, _now_and_then(2)
+
+    def wrong(self: Copier, batch: Batch, records: Any) -> Batch:
+        return batch if batch.control is not None and now() else right(self, batch, records)
+
+    patch.setattr(Copier, "_stamped", wrong)
 
 
 def marker_goes_at_once(patch: pytest.MonkeyPatch) -> None:
@@ -385,6 +466,26 @@ PLANTED: dict[str, Planted] = {
         cut_goes_one_too_far, "no-truncation-below-hw", {"truncation": "high_watermark"}
     ),
     "a cleaner that drops a live record": Planted(_cleaning("no key", 30), "winner-retained"),
+    "a producer that skips a sequence number": _promise(
+        producer_skips_a_number, "producer-sequences"
+    ),
+    "a cut after which producers are known as before": Planted(
+        cut_keeps_what_producers_sent, "derived-state", mix="storm"
+    ),
+    "a cut after which producers are not read": Planted(
+        cut_forgets_open_transactions, "derived-state", mix="storm"
+    ),
+    "a cleaner that loses the index of aborted transactions": Planted(
+        aborted_index_is_lost_by_cleaning, "derived-state", mix="storm"
+    ),
+    "an epoch that is noted one offset further": Planted(epoch_starts_one_late, "derived-state"),
+    "a roll that flushes nothing": Planted(recovery_point_stays_behind, "derived-state"),
+    "a cleaner that overlooks a tombstone that is due": Planted(
+        tombstone_is_overlooked, "removed-when-due"
+    ),
+    "a cleaner that forgets to give a marker its time": Planted(
+        marker_gets_no_time, "removed-when-due", mix="storm"
+    ),
     "a cleaner that drops a tombstone too early": Planted(
         _cleaning("tombstone", 1), "tombstone-safety"
     ),

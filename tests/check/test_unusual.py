@@ -32,9 +32,10 @@ SOURCES = {
 def found_either_way(rules: Rules, mix: Mix, seed: int) -> set[str]:
     """What is violated in a random run; asking always must find the very same violations."""
     events: list[tuple[int, Event]] = []
+    case, names = generate(seed, mix).with_rules(rules), known_invariants()
     with suppress(ValueError):  # what the core may raise with a defect in it
-        run_scenario(generate(seed, mix).with_rules(rules), trace=events)
-    some, every = Checker(rules, known_invariants()), Checker(rules, known_invariants())
+        run_scenario(case, trace=events)
+    some, every = [Checker(rules, names, patience_ms=case.workload.patience_ms) for _ in "12"]
     asking_always(every)
     for at, event in events:
         some.on(at, event)

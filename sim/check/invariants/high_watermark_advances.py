@@ -28,7 +28,8 @@ class HighWatermarkAdvances(Invariant):
 
     B is `BOUND_MS`; at rest it is 0, since everybody's last fetch has arrived. In peace: all of it
     in one epoch of one leader with one in-sync set, no log is cut or begun anew, and no fault that
-    lasts (an outage, a partition, a slow fetcher) is going on.
+    lasts (an outage, a partition, a slow fetcher) is going on. A leader that announces the set that
+    it had before, in whatever order, has changed nothing.
 
     With a bound it is judged like safety, so in sweeps, too. Left out, since nothing commits there:
     fewer than min.insync.replicas in sync, and with `commit: majority` what ends at or below the
@@ -41,7 +42,7 @@ class HighWatermarkAdvances(Invariant):
     fairness = "for 10 s one leader and in-sync set, all of them up, and no fault going on"
     in_stories = False
     says = "{replica} has its high watermark at {offset} "
-    any_of = (trace.LeaderResigned, trace.IsrChanged, trace.Truncated, *REPLACED)
+    any_of = (trace.LeaderResigned, trace.Truncated, *REPLACED)
 
     def begin(self) -> None:
         """Nothing is due."""
@@ -53,6 +54,7 @@ class HighWatermarkAdvances(Invariant):
         self._epoch_start = 0
         self._due = 0
         self._since_ms: int | None = None
+        self._in_sync: set[str] = set()
 
     def on_appended(self, event: trace.Appended) -> None:
         """Look what is due, and whether what was due has come."""
@@ -125,8 +127,16 @@ class HighWatermarkAdvances(Invariant):
         """Another leader begins to learn who has what."""
         if event.epoch >= self.history.newest_epoch:
             self._epoch_start = event.epoch_start_offset
+        self._in_sync = {*self.history.isr}
         self._since_ms = None
 
+    def on_isr_changed(self, _: trace.IsrChanged) -> None:
+        """Others commit, if the set of the newest leader is another one than it was."""
+        in_sync = {*self.history.isr}
+        if in_sync != self._in_sync:
+            self._in_sync = in_sync
+            self._since_ms = None
+
     def on_any_of(self, _: trace.Event) -> None:
-        """Nobody leads, others commit, or a log is shorter or gone."""
+        """Nobody leads, or a log is shorter or gone."""
         self._since_ms = None

@@ -3,15 +3,23 @@
 from collections import defaultdict
 from dataclasses import dataclass, field
 
+from sim import trace
 from sim.check.facts import Written
 from sim.check.invariant import Invariant
 from sim.check.replica_view import ReplicaView
 from sim.log.record import Batch
-from sim.trace import Acknowledged, Appended, HighWatermarkMoved, ProducersForgotten
 
 _REPEATED = (
     "sequence number {sequence} of producer {producer} is committed at offset {offset}, after all "
     "below {sequences_below}"
+)
+_LEFT_OUT = (
+    "{replica} appended sequence number {sequence} of producer {producer} at offset {offset}; "
+    "{missing} was never appended, and {waited_ms} ms are too few to give it up."
+)
+_UNNUMBERED = (
+    "{replica} has data of producer {producer} at offset {offset} without a sequence number "
+    "({sequence})."
 )
 
 
@@ -33,6 +41,8 @@ class _Committed:
 class ProducerSequences(Invariant):
     """The committed sequence numbers of an idempotent producer rise without gap or repeat.
 
+    Every batch of data with a producer id has one, on each replica that writes it.
+
     With s(1), s(2), … the sequence numbers of a producer's records in committed history, in order
     of offset, within one producer epoch::
 
@@ -42,16 +52,27 @@ class ProducerSequences(Invariant):
     acknowledged: of a batch that its producer gave up, or that acks=1 lost with its leader. An
     acknowledgement of offsets that are not committed is the matter of `acknowledged-committed`.
 
+    A gap is, too, a number that was never appended anywhere, between two batches that came too
+    soon one after the other for a producer to have given anything up: within half of the time P
+    that it takes at least (`Workload.patience_ms`). Excused: a fault that lasts, and whatever else
+    happened to the cluster, or was refused, since 2 P before the first of the two. The first batch
+    of a producer epoch may have any number.
+
     A repeat is excused when the leader that appended it could not know: its log never had the
     batch (it was lost, or lies below the log start: retention, DeleteRecords, a snapshot), or some
     replica has forgotten the producer since (`producer.id.expiration.ms`), so that cleaning may
     have taken its last batch anywhere. A new producer epoch begins anew. Nothing is judged any more
-    once an offset was committed twice (`state-machine-safety`).
+    once an offset was committed twice (`state-machine-safety`). Markers have no number, nor has
+    data without a producer id (MemoryRecordsBuilder.writeDefaultBatchHeader refuses any other).
     """
 
-    source = "KIP-98, Idempotent Producer Guarantees; ProducerStateManager; KIP-360"
+    source = (
+        "KIP-98, Idempotent Producer Guarantees; ProducerStateManager; KIP-360; "
+        "MemoryRecordsBuilder.writeDefaultBatchHeader"
+    )
     explained_by = "sequences"
     in_stories = False
+    any_of = (trace.LeaderElected, trace.LeaderResigned, trace.AppendRefused)
     says = (
         "{replica} told producer {producer} that its sequence number {sequence} is committed, but "
         "none of its committed records has that number."
@@ -65,12 +86,19 @@ class ProducerSequences(Invariant):
         self._excused: set[int] = set()
         self._committed: dict[int, _Committed] = {}
         self._seen = 0
+        self._patience_ms = self.history.patience_ms
+        self._newest_ms: dict[tuple[int, int], int] = {}
+        self._disturbed_ms = -1
+        self._going_on = 0
 
-    def on_appended(self, event: Appended) -> None:
+    def on_appended(self, event: trace.Appended) -> None:
         """Note a batch; where it repeats an earlier one, whether the leader could know that."""
         replica, batch = event
         first, producer = batch.base_sequence, batch.producer_id
-        if first < 0 or not batch.records:
+        if first < 0:
+            self._look_for_number(replica, batch)
+            return
+        if not batch.records:
             return
         sender = (producer, batch.producer_epoch)
         sent, highest = self._sent[sender], self._highest.get(sender, -1)
@@ -78,15 +106,57 @@ class ProducerSequences(Invariant):
             view = self.replicas[replica]
             if producer in self._forgotten or not _knows(view, batch, sent):
                 self._excused.add(batch.records[0].uid)
+        elif self._patience_ms:
+            if sent and first > highest + 1:
+                self._look_for_gap(replica, batch, highest + 1, self._newest_ms[sender])
+            self._newest_ms[sender] = self.history.at
         sent.append(batch)
         self._highest[sender] = max(highest, _last_sequence(batch))
         self._forgotten.discard(producer)
 
-    def on_producers_forgotten(self, event: ProducersForgotten) -> None:
+    def _look_for_gap(self, replica: str, batch: Batch, missing: int, before_ms: int) -> None:
+        """Nobody has appended `missing`; the number before it was appended at `before_ms`."""
+        waited_ms, patience_ms = self.history.at - before_ms, self._patience_ms
+        in_peace = not self._going_on and self._disturbed_ms < before_ms - 2 * patience_ms
+        if in_peace and 2 * waited_ms < patience_ms:
+            told = {"sequence": batch.base_sequence, "producer": batch.producer_id}
+            told |= {"waited_ms": waited_ms, "missing": missing}
+            self.violated(replica, batch.base_offset, None, _LEFT_OUT, **told)
+
+    def on_fault_injected(self, event: trace.FaultInjected) -> None:
+        """Who waits for an answer may give up."""
+        from sim.faults import INSTANT  # most runs, and all stories, have none
+
+        self._going_on += event.fault not in INSTANT
+        self._disturbed_ms = self.history.at
+
+    def on_fault_ended(self, _: trace.FaultEnded) -> None:
+        """It is over; what was given up by it is still felt for a while."""
+        self._going_on -= 1
+        self._disturbed_ms = self.history.at
+
+    def on_any_of(self, _: trace.Event) -> None:
+        """A leader came or went, or a batch was refused."""
+        self._disturbed_ms = self.history.at
+
+    def on_copied(self, event: trace.Copied) -> None:
+        """Look whether a number was lost on its way."""
+        for batch in event.batches:
+            if batch.base_sequence < 0:
+                self._look_for_number(event.replica, batch)
+
+    def _look_for_number(self, replica: str, batch: Batch) -> None:
+        """A batch without a number was written."""
+        producer = batch.producer_id
+        if producer >= 0 and batch.control is None:
+            told = {"producer": producer, "sequence": batch.base_sequence}
+            self.violated(replica, batch.base_offset, None, _UNNUMBERED, **told)
+
+    def on_producers_forgotten(self, event: trace.ProducersForgotten) -> None:
         """From now on, until they send again, they may be unknown to anybody."""
         self._forgotten.update(event.producers)
 
-    def on_high_watermark_moved(self, event: HighWatermarkMoved) -> None:
+    def on_high_watermark_moved(self, event: trace.HighWatermarkMoved) -> None:
         """Go on with what is committed just now."""
         if not event.leading:
             return
@@ -114,7 +184,7 @@ class ProducerSequences(Invariant):
                 told = {"sequence": sequence, "producer": producer, "sequences_below": below}
                 self.violated(None, first.offset, first.key, says, **told)
 
-    def on_acknowledged(self, event: Acknowledged) -> None:
+    def on_acknowledged(self, event: trace.Acknowledged) -> None:
         """What a producer is told to be committed is committed under its number."""
         replica, producer, first, first_offset, last_offset, _, acks = event
         if first < 0 or acks != "all" or self.history.committed_twice:

@@ -154,6 +154,23 @@ def epoch_answers(case: Case) -> Facts:
     return [*as_context(gone), *facts, Fact("epoch", text, None, (mechanism,))]
 
 
+def kept_beside(case: Case) -> Facts:
+    """What a replica keeps beside its log is not what the log says: what had happened to it."""
+    found, name = case.shown_by, case.replica
+    whose = "" if found.about is None else f" of producer {found.about}"
+    text = f"{name} kept {found.kept} for the {found.what}{whose} at {found.offset}, "
+    text += f"its log says {found.by_log}"
+    for step in case.steps_before(name, case.judged):
+        if not isinstance(step.event, trace.StateDiffers):
+            by_file = (
+                isinstance(step.event, trace.ReplicaRestarted) and found.what == "leader epoch"
+            )
+            mechanisms = (of.EPOCHS_ON_FILE,) if by_file else ()
+            text += f": so it was {case.when(step.position)}"
+            return [Fact("epoch", text, step.position, mechanisms)]
+    return [Fact("epoch", text, None)]
+
+
 def log_end_moved(case: Case) -> Facts:
     """A pass or a restart moved a log end: what was at the end, and why it went."""
     judged, event = case.judged, case.shown_by

@@ -89,6 +89,15 @@ class Workload:
     idempotent: bool = True
     acks: Literal["all", "1"] = "all"
 
+    @property
+    def patience_ms(self) -> int:
+        """In how many ms a producer gives up, at the earliest, what nobody answers or refuses.
+
+        Every second try may follow at once, since somebody else leads by then; a leader that loads
+        its state makes it wait 100 ms at least (KIP-580).
+        """
+        return min(self.retry_ms, 100) * ((self.retries + 1) // 2)
+
 
 @dataclass(frozen=True, slots=True)
 class Consumer:
