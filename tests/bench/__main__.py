@@ -16,11 +16,12 @@ from typing import Any
 from tests.bench import BASELINE
 from tests.bench.cleaning import cleaner
 from tests.bench.rates import reference_mix
+from tests.bench.schedules import schedules
 from tests.bench.starting import start_up
 from tests.bench.sweeps import sweeps
 from tests.bench.trees import trees_in
 
-PARTS = ("reference_mix", "start_up", "cleaner", "sweeps")
+PARTS = ("reference_mix", "start_up", "cleaner", "sweeps", "schedules")
 
 
 def main() -> None:
@@ -39,6 +40,7 @@ def main() -> None:
             "start_up": lambda: start_up(found, folder),
             "cleaner": cleaner,
             "sweeps": lambda: sweeps(arguments.sweep_runs, folder),
+            "schedules": schedules,
         }
         figures: dict[str, Any] = {
             "machine": {"python": platform.python_version(), "cores": os.cpu_count()},
