@@ -95,8 +95,8 @@ PROVEN := scenarios/explore/proven.json
 explore: $(STAMP)  ## every schedule of the small worlds in scenarios/explore, and reports/explore.md
 	@set -e; for plan in scenarios/explore/*.yaml; do \
 	  name=$$(basename $$plan .yaml); echo "$$(date +%T) $$name" >&2; \
-	  resume=; if [ -e $(EXPLORED)/$$name/explored.json ]; then resume=--resume; fi; \
-	  $(BIN)/replog explore $$plan --out $(EXPLORED)/$$name -j 2 $$resume >/dev/null 2>&1; \
+	  resume=; if [ -e $(EXPLORED)/$$name ]; then resume=--resume; fi; \
+	  $(BIN)/replog explore $$plan --out $(EXPLORED)/$$name -j 2 $$resume >/dev/null; \
 	done; \
 	$(BIN)/python -m sim.schedules.page $(EXPLORED) reports/explore.md $(PROVEN)
 

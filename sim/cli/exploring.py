@@ -3,25 +3,48 @@
 from __future__ import annotations
 
 import json
+import math
+import shutil
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from sim.cli.arguments import Argument, Json, Number
+from sim.cli.arguments import Argument, Json, Number, place
 from sim.cli.output import EXIT_INCONCLUSIVE, print_answer, print_table, tell
 from sim.errors import BadInput
+from sim.extras import check_extra
 from sim.foreign.names import file_name
 
 if TYPE_CHECKING:
-    from sim.schedules.answers import Answer
+    from sim.schedules.answers import Answer, Bounds, Engine, Progress
     from sim.schedules.plan import Plan
-    from sim.schedules.search import Level
 
 DOCUMENT, PAGE = "explored.json", "explored.md"
 FORMAT = "replog-explored/1"
+ENGINES = ("process", "spark")
+LEVELS = "levels"
 MEGABYTES = 8_000
+
+
+@dataclass(frozen=True, kw_only=True)
+class On:
+    """What searches, and where its levels are until it is done.
+
+    Attributes:
+        engine: process, or spark for worlds that do not fit this machine.
+        master: Spark master URL.
+        conf: A setting of Spark's, as spark-submit takes it; again for each.
+        levels: Where Spark writes levels, also an address: hdfs://… (default: DIR/levels).
+    """
+
+    engine: Annotated[str, Argument(metavar="NAME")] = "process"
+    master: Annotated[str | None, Argument(metavar="URL")] = None
+    conf: Annotated[list[str] | None, Argument(metavar="NAME=VALUE")] = None
+    levels: Annotated[Path | str | None, Argument(place, "DIR")] = None
 
 
 def explore(
@@ -29,6 +52,7 @@ def explore(
     *,
     out: Annotated[Path | None, Argument(metavar="DIR")] = None,
     resume: bool = False,
+    on: On,
     processes: Annotated[int, Argument(Number(1, 64), "N", flags=("-j", "--processes"))] = 1,
     seconds: Annotated[float, Argument(Number(0, whole=False), "S")] = 0,
     memory_mb: Annotated[int, Argument(Number(0), "MB")] = MEGABYTES,
@@ -45,8 +69,9 @@ def explore(
         plan: A plan, `format: replog-explore/1`.
         out: Write what is found there: explored.json, explored.md, and a story and its near miss
             for each violation.
-        resume: Leave out the searches that are done in DIR.
-        processes: Searches that go on at a time.
+        resume: Leave out the searches that are done in DIR, and go on with the one that was
+            stopped, behind its last level.
+        processes: Searches that go on at a time; on Spark one does.
         seconds: Stop a search after the level in which it has taken so long; 0 = no bound.
         memory_mb: Or in which its process has needed so much memory; 0 = no bound.
     """
@@ -61,15 +86,55 @@ def explore(
     found = _begun(out, asked, resume=resume)
     bounds = Bounds(seconds or float("inf"), memory_mb or float("inf"))
     order = [{*task} for task in tasks_of(asked)]
+    found = [one for one in found if _is_done(one, asked)]
     done = {(one["label"], one.get("against", "")) for one in found}
-    for answers in search(asked, processes=processes, bounds=bounds, told=_tell_level, done=done):
-        found += as_document(answers)
-        found.sort(key=lambda one: order.index({one["label"], one.get("against", "")}))
-        if out is not None:
-            _write(out, asked, found, answers)
-    stopped = any(not one["exhausted"] and one["depth"] != asked.depth for one in found)
-    status = EXIT_INCONCLUSIVE if stopped else 0
+    keep = out / LEVELS if out is not None else None
+    with _engine(on, keep) as engine:
+        for answers in search(
+            asked,
+            processes=processes,
+            bounds=bounds,
+            told=partial(_tell_level, bounds),
+            done=done,
+            keep=keep,
+            engine=engine,
+        ):
+            found += as_document(answers)
+            found.sort(key=lambda one: order.index({one["label"], one.get("against", "")}))
+            if out is not None:
+                _write(out, asked, found, answers)
+    status = 0 if all(_is_done(one, asked) for one in found) else EXIT_INCONCLUSIVE
     return print_answer(as_json, _document(asked, found), partial(_show, found), status=status)
+
+
+@contextmanager
+def _engine(on: On, keep: Path | None) -> Iterator[Engine | None]:
+    """What searches instead of this process; None = nothing does."""
+    from sim.sweeps.storage import spark_settings
+
+    if on.engine not in ENGINES:
+        raise BadInput(f"--engine {on.engine}: one of {', '.join(ENGINES)}")
+    settings = spark_settings(on.conf, engine=on.engine)
+    if on.engine == "process":
+        for name in ("master", "levels"):
+            if getattr(on, name) is not None:
+                raise BadInput(f"--{name} {getattr(on, name)}: only with --engine spark")
+        yield None
+        return
+    check_extra("searches on Spark need", "sweep", "pyspark")
+    from sim.schedules.spark import on_spark
+
+    levels = on.levels or keep
+    if levels is None:
+        raise BadInput("--engine spark: needs a folder for its levels: --out DIR or --levels DIR")
+    address = levels if isinstance(levels, str) else str(levels.absolute())
+    with on_spark(address, master=on.master, settings=settings) as engine:
+        yield engine
+
+
+def _is_done(answer: Mapping[str, Any], plan: Plan) -> bool:
+    """Whether a search came to its end, or to the depth that the plan asks for."""
+    return bool(answer["exhausted"] or answer["depth"] == plan.depth)
 
 
 def _begun(out: Path | None, plan: Plan, *, resume: bool) -> list[dict[str, Any]]:
@@ -79,6 +144,8 @@ def _begun(out: Path | None, plan: Plan, *, resume: bool) -> list[dict[str, Any]
             raise BadInput("--resume: needs the folder of what was begun: --out DIR")
         return []
     path = out / DOCUMENT
+    if not resume and not path.exists():
+        shutil.rmtree(out / LEVELS, ignore_errors=True)  # of a search that nobody goes on with
     if not path.exists():
         out.mkdir(parents=True, exist_ok=True)
         return []
@@ -124,10 +191,12 @@ def _write(
     )  # last: what it names is there
 
 
-def _tell_level(name: str, level: Level, seconds: float) -> None:
-    if seconds > 1:
-        rate = f"{level.states:,} states, {level.transitions:,} transitions, {seconds:.0f} s"
-        print(f"{name}: depth {level.depth}: {rate}", file=sys.stderr, flush=True)
+def _tell_level(bounds: Bounds, name: str, at: Progress) -> None:
+    if at.seconds > 1:
+        states = f"{at.states:,} states ({at.states / at.seconds:,.0f}/s), {at.frontier:,} next"
+        left = f" of {bounds.seconds:.0f} s" if bounds.seconds < math.inf else " s"
+        used = f"{at.megabytes:,.0f} MB, {at.seconds:.0f}{left}"
+        print(f"{name}: depth {at.depth}: {states}; {used}", file=sys.stderr, flush=True)
 
 
 def _show(found: Sequence[dict[str, Any]]) -> None:

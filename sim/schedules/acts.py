@@ -7,7 +7,7 @@ answer is made once for all followers who ask alike, and taken once from all lea
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Final, NamedTuple
 
 from sim.replication import follower, leader
@@ -16,6 +16,7 @@ from sim.replication.frozen import freeze_part
 from sim.rules import Rules
 from sim.schedules.judging import MemberJudge
 from sim.schedules.parts import LINEAGE, PLACE, Changes, Member, WatchedReplica
+from sim.schedules.tables import Numbering
 from sim.schedules.views import Views, WatchedView
 from sim.schedules.world import NOBODY, Effect, Move, Rest, World, rest_part, step_of
 from sim.story.driver import StoryDriver
@@ -68,8 +69,8 @@ class Acts:
         self._views, self._judge, self._rules = views, judge, rules
         self._names = world.names
         self._driver = Driver(world, rules)
-        self.messages: list[Any] = []
-        self._numbers: dict[Hashable, int] = {}
+        self._messages = Numbering()
+        self.messages: list[Any] = self._messages.values
 
     def outcome(
         self, move: Move, act: str, members: Sequence[Member], rest: Rest, said: Sequence[int]
@@ -86,7 +87,8 @@ class Acts:
         driver, parts = self._driver, self._views.parts
         watched = [WatchedReplica.of(parts, member) for member in members]
         driver.begin(dict(zip(self._names, watched, strict=True)), rest)
-        message = self._number(self._done(move, act, said))
+        says = self._done(move, act, said)
+        message = -1 if says is None else self._messages.number(freeze_part(says), says)
         before: dict[str, WatchedView] = {}
         if driver.happened:
             views = [self._views.of(*one) for one in zip(self._names, members, strict=True)]
@@ -161,14 +163,6 @@ class Acts:
             value_of(driver.coordinator) if coordinates else None,
             driver.written.get("now_ms"),
         )
-
-    def _number(self, message: Any) -> int:
-        if message is None:
-            return -1
-        found = self._numbers.setdefault(freeze_part(message), len(self.messages))
-        if found == len(self.messages):
-            self.messages.append(message)
-        return found
 
 
 def value_of(coordinator: RemovalCoordinator) -> Any:

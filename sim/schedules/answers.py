@@ -8,17 +8,21 @@ import time
 from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import combinations
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from sim.certify import certify
 from sim.files.trace_file import TraceVerdict, trace_lines
 from sim.rules import Rules
 from sim.scenario.model import Scenario
+from sim.schedules.blocks import Searched
+from sim.schedules.kept import Kept
 from sim.schedules.plan import Plan
-from sim.schedules.search import Level, Search
-from sim.schedules.space import Space
+from sim.schedules.search import Level
 from sim.schedules.witness import schedule_of, story_of
+from sim.schedules.world import Move
 from sim.shrink.near_miss import near_miss_of
 from sim.shrink.writing import file_of, near_miss_file
 from sim.story.driver import run_story
@@ -32,8 +36,54 @@ from sim.workers import Lifeline, follow_the_parent, worker_context
 
 Task = tuple[str, str]
 """A search of a plan: a label and, where two rule sets are compared, the other one."""
-Told = Callable[[str, Level, float], None]
-"""Takes what is searched, a level of it and the seconds so far."""
+
+
+class Progress(NamedTuple):
+    """How far a search is.
+
+    Attributes:
+        depth: The level that it has been through.
+        states: How many states there were so far.
+        frontier: How many are in the next level.
+        seconds: Real time since it began, or went on.
+        megabytes: The most memory that its process had, in 10**6 bytes.
+    """
+
+    depth: int
+    states: int
+    frontier: int
+    seconds: float
+    megabytes: float
+
+
+Told = Callable[[str, Progress], None]
+"""Takes what is searched and how far it is."""
+
+
+class Break(NamedTuple):
+    """A shortest schedule that breaks an invariant: how many moves, which, and a step after them.
+
+    The step is one by which a story has it judged; empty = it is judged at once.
+    """
+
+    depth: int
+    moves: list[Move]
+    ends_with: str
+
+
+class Ended(NamedTuple):
+    """What a search found: see `Result` and `Answer`."""
+
+    levels: list[Level]
+    exhausted: bool
+    found: dict[tuple[int, str], Break]
+    interrupted: bool = False
+
+
+GoesOn = Callable[[Level, int], bool]
+"""Told of each level, with how many states the next one has; whether there is to be a next one."""
+Engine = Callable[[Searched, int | None, Sequence[str], GoesOn], Ended]
+"""Searches what it is given, to a depth, for some invariants, as long as it may go on."""
 
 
 class Bounds(NamedTuple):
@@ -49,15 +99,19 @@ class Bounds(NamedTuple):
 
     def allow_more(self, seconds: float) -> bool:
         """Whether a search goes on that has taken so long."""
-        used = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e6
-        return seconds < self.seconds and used < self.megabytes
+        return seconds < self.seconds and megabytes_used() < self.megabytes
 
 
 UP_TO_8_GB = Bounds()
 
 
-def tell_nobody(_name: str, _level: Level, _seconds: float) -> None:
-    """Takes a level, and tells it to nobody."""
+def megabytes_used() -> float:
+    """The most memory that this process ever had, in 10**6 bytes."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e6
+
+
+def tell_nobody(_name: str, _progress: Progress) -> None:
+    """Takes how far a search is, and tells it to nobody."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,6 +193,8 @@ def explore(
     bounds: Bounds = UP_TO_8_GB,
     told: Told = tell_nobody,
     done: Collection[Task] = (),
+    keep: Path | None = None,
+    engine: Engine | None = None,
 ) -> Iterator[tuple[Answer, ...]]:
     """Search every rule set of a plan, then each pair that it compares, as they are done.
 
@@ -148,11 +204,14 @@ def explore(
         bounds: Of each search.
         told: Hears of every level, in the process of its search.
         done: Searches to leave out.
+        keep: A folder in which the levels of searches are until they are done; a search goes on
+            behind those that are there.
+        engine: What searches them instead, one after the other.
     """
     tasks = [task for task in tasks_of(plan) if task not in done]
-    if processes == 1 or len(tasks) == 1:
+    if processes == 1 or len(tasks) == 1 or engine is not None:
         for task in tasks:
-            answers = answers_of(plan, task, bounds, told)
+            answers = answers_of(plan, task, bounds, told, keep, engine)
             yield answers
             if answers[0].interrupted:
                 raise KeyboardInterrupt
@@ -160,7 +219,7 @@ def explore(
     lifeline = Lifeline()
     pool = ProcessPoolExecutor(processes, worker_context(), follow_the_parent, (lifeline.end,))
     try:
-        futures = [pool.submit(answers_of, plan, task, bounds, told) for task in tasks]
+        futures = [pool.submit(answers_of, plan, task, bounds, told, keep) for task in tasks]
         for future in as_completed(futures):
             yield future.result()
     finally:
@@ -174,28 +233,28 @@ def tasks_of(plan: Plan) -> list[Task]:
 
 
 def answers_of(
-    plan: Plan, task: Task, bounds: Bounds = UP_TO_8_GB, told: Told = tell_nobody
+    plan: Plan,
+    task: Task,
+    bounds: Bounds = UP_TO_8_GB,
+    told: Told = tell_nobody,
+    keep: Path | None = None,
+    engine: Engine | None = None,
 ) -> tuple[Answer, ...]:
     """One search: an answer, or two, of what breaks in one of two worlds alone."""
-    world, rules = plan.world_of(), dict(plan.searched())
+    rules = dict(plan.searched())
     labels = [label for label in task if label]
-    # States of snapshots that differ in names alone are not told for sure: names are kept apart.
-    symmetry = world.budgets.snapshots == 0
-    search = Search(*[Space(world, rules[label], symmetry=symmetry) for label in labels])
-    search.only(plan.invariants)
-    began = time.monotonic()
+    searched = Searched(plan.world_of(), tuple(rules[label] for label in labels))
+    began, states = time.monotonic(), 0
 
-    def goes_on(level: Level) -> bool:
-        seconds = time.monotonic() - began
-        told(" against ".join(labels), level, seconds)
+    def goes_on(level: Level, frontier: int) -> bool:
+        nonlocal states
+        seconds, states = time.monotonic() - began, states + level.states
+        how_far = Progress(level.depth, states, frontier, seconds, megabytes_used())
+        told(" against ".join(labels), how_far)
         return bounds.allow_more(seconds)
 
-    interrupted = False
-    try:
-        search.run(depth=plan.depth, told=goes_on)
-    except KeyboardInterrupt:
-        interrupted = True
-    result = search.result
+    search_it = partial(_in_this_process, keep=keep) if engine is None else engine
+    result = search_it(searched, plan.depth, plan.invariants, goes_on)
     seconds = time.monotonic() - began
     return tuple(
         Answer(
@@ -203,23 +262,54 @@ def answers_of(
             labels[1 - place] if len(labels) > 1 else "",
             tuple(result.levels),
             result.exhausted,
-            tuple(_witnesses(search, place, labels, [rules[one] for one in labels], plan)),
+            tuple(_witnesses(result, place, labels, [rules[one] for one in labels], plan)),
             seconds,
-            interrupted,
+            result.interrupted,
         )
         for place, label in enumerate(labels)
     )
 
 
+def _in_this_process(
+    searched: Searched,
+    depth: int | None,
+    invariants: Sequence[str],
+    goes_on: GoesOn,
+    keep: Path | None,
+) -> Ended:
+    search = searched.search()
+    search.only(invariants)
+    kept = Kept(keep, searched) if keep is not None else None
+    if kept is not None:
+        kept.take_up(search)
+
+    def told(level: Level) -> bool:
+        if kept is not None and level.depth != depth:
+            kept.write(search)
+        return goes_on(level, len(search.rows))
+
+    interrupted = False
+    try:
+        search.run(depth=depth, told=told)
+    except KeyboardInterrupt:
+        interrupted = True
+    result = search.result
+    if kept is not None and (result.exhausted or result.levels[-1].depth == depth):
+        kept.remove()
+    found = {
+        key: Break(one.depth, schedule_of(search, one), one.ends_with)
+        for key, one in result.found.items()
+    }
+    return Ended(result.levels, result.exhausted, found, interrupted)
+
+
 def _witnesses(
-    search: Search, place: int, labels: Sequence[str], rules: Sequence[Rules], plan: Plan
+    result: Ended, place: int, labels: Sequence[str], rules: Sequence[Rules], plan: Plan
 ) -> Iterator[Witness]:
-    all_found = search.result.found.items()
-    found = [(found, name) for (world, name), found in all_found if world == place]
+    found = [(found, name) for (world, name), found in result.found.items() if world == place]
     for one, invariant in sorted(found, key=lambda pair: pair[0].depth):
-        moves = schedule_of(search, one)
         story = story_of(
-            plan.world_of(), rules[place], moves, ends_with=one.ends_with, name=invariant
+            plan.world_of(), rules[place], one.moves, ends_with=one.ends_with, name=invariant
         )
         sentence, disputed = confirmed(story, invariant)
         other: Story | Scenario | None

@@ -6,18 +6,16 @@ and answers with longer ones; each comes with the hash of its state, which is th
 
 from __future__ import annotations
 
-import multiprocessing
 import pickle
-from collections.abc import Iterator
-from concurrent.futures import ProcessPoolExecutor
-from functools import cache, partial
+from collections.abc import Iterable, Iterator
+from functools import cache
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
 from sim.rules import Rules
-from sim.schedules.search import Level, Search, as_bytes
+from sim.schedules.search import Search, as_bytes
 from sim.schedules.space import Space
 from sim.schedules.world import World
 
@@ -37,9 +35,6 @@ SCHEMA: Final = pa.schema(
 
 Without a hash: what breaks after a schedule and a move, or how many transitions there were.
 """
-STATES: Final = 20_000
-"""So many states are given to a process at once."""
-
 Breaks = dict[tuple[int, str], tuple[int, tuple[int, ...], int, str]]
 """By world and invariant: the depth, the schedule, the move after it (-1 = none), the last step."""
 
@@ -52,7 +47,9 @@ class Searched(NamedTuple):
 
     def search(self) -> Search:
         """A search of it, at its start."""
-        return Search(*[Space(self.world, rules) for rules in self.rules])
+        # States of snapshots that differ in names alone are not told for sure: names are kept apart.
+        symmetry = self.world.budgets.snapshots == 0
+        return Search(*[Space(self.world, rules, symmetry=symmetry) for rules in self.rules])
 
 
 @cache
@@ -111,27 +108,7 @@ def breaks_of(rows: list[dict[str, Any]], depth: int) -> Breaks:
     return found
 
 
-def levels(
-    searched: Searched, *, processes: int, states: int = STATES
-) -> Iterator[tuple[Level, Breaks]]:
-    """A level after the other, expanded by processes; what breaks there."""
-    spec = pickle.dumps(searched)
-    level = pa.Table.from_batches([beginning(searched)])
-    seen: set[bytes] = set(level["hash"].to_pylist())
-    context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(processes, mp_context=context) as pool:
-        depth = 0
-        while level.num_rows:
-            size = max(1, min(states, -(-level.num_rows // processes)))
-            blocks = level.combine_chunks().to_batches(max_chunksize=size)
-            answers = pa.Table.from_batches(pool.map(partial(expanded, spec), blocks), SCHEMA)
-            plain = answers.to_pylist()
-            new = []
-            for place, row in enumerate(plain):
-                if row["hash"] is not None and row["hash"] not in seen:
-                    seen.add(row["hash"])
-                    new.append(place)
-            transitions = sum(row["transitions"] or 0 for row in plain)
-            broken = breaks_of([row for row in plain if row["invariant"]], depth)
-            yield Level(depth, level.num_rows, transitions), broken
-            level, depth = answers.take(pa.array(new, pa.int64())), depth + 1
+def expand_blocks(searched: bytes, blocks: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """What comes of blocks of states, one after the other."""
+    for block in blocks:
+        yield expanded(searched, block)

@@ -18,7 +18,17 @@ from sim.schedules.acts import ACKNOWLEDGE, ANSWER, ASK, READ, RECEIVE, STEP, Sh
 from sim.schedules.judging import BIT
 from sim.schedules.parts import LINEAGE, PLACE
 from sim.schedules.space import Space
-from sim.schedules.tables import ODD, Column, Hashes, Known, Mask, Numbers, hash_of, one_by_one
+from sim.schedules.tables import (
+    ODD,
+    Column,
+    Derived,
+    Hashes,
+    Known,
+    Mask,
+    Numbers,
+    hash_of,
+    one_by_one,
+)
 from sim.schedules.world import NOBODY, Budgets, Effect, Move, Rest, moves_of
 
 Rows = NDArray[Any]
@@ -123,6 +133,10 @@ class Outcomes:
         members = [space.members[number] for number in state[: self._n]]
         rest = space.rests.values[state[self._n]]
         outcome = space.acts.outcome(self._move, self._act, members, rest, said)
+        if self._act != STEP and any(
+            places for one, places in enumerate(outcome.read.parts) if one not in self._move.who
+        ):
+            raise AssertionError(f"{self._move}: a fetch has read of a third replica")
         changes = [space.members.number_of(change) for change in outcome.changes]
         effect = space.number_of(outcome.effect)
         return outcome.read, [*changes, effect, outcome.broken, outcome.said]
@@ -162,8 +176,8 @@ class Expander:
             for move in self.moves
         ]
         self._rests_after = one_by_one(self._rest_after)
-        self._effects = Column(np.int64, 3)
-        self._message_kinds = Column(np.int64)
+        self._effects = Derived(space.effects, _read_of_effect, np.int64, 3)
+        self._message_kinds = Derived(space.acts.messages, _kind, np.int64)
         self._incompletes, self._too_fews = one_by_one(self._incomplete), one_by_one(self._too_few)
         self._rests_broken = one_by_one(self._at_rest)
         self._clashes, self._deleted_shown = one_by_one(self._clash), one_by_one(self._shows)
@@ -185,7 +199,7 @@ class Expander:
         """States with the names of an order, by its number."""
         if order == 0:
             return rows
-        members, rests = self.space.members.images(), self.space.rests.images()
+        members, rests = self.space.members.images(), self.space.rests.images.values
         other = np.empty_like(rows)
         for old, new in enumerate(self.space.orders[order]):
             other[:, new] = _image(members, rows[:, old], order)
@@ -194,7 +208,7 @@ class Expander:
 
     def hashed(self, rows: Rows) -> Hashes:
         """The hashes of states, in two words."""
-        members, rests = self.space.members.hashes, self.space.rests.hashes
+        members, rests = self.space.members.hashes, self.space.rests.hashes.values
         hashes: Hashes = rests.take(rows[:, self.n], axis=0) * ODD[self.n]
         for one in range(self.n):
             hashes += members.take(rows[:, one], axis=0) * ODD[one]
@@ -203,7 +217,7 @@ class Expander:
     def facts_of(self, rows: Rows) -> Facts:
         """What decides which moves are possible."""
         facts = self.space.members.facts.take(rows[:, : self.n], axis=0)
-        rests = self.space.rests.facts.take(rows[:, self.n], axis=0)
+        rests = self.space.rests.facts.values.take(rows[:, self.n], axis=0)
         return Facts(facts[:, :, 0], facts[:, :, 1], rests)
 
     def acting_leader(self, facts: Facts) -> Numbers:
@@ -247,38 +261,64 @@ class Expander:
 
     def apply(self, number: int, rows: Rows) -> tuple[Rows, Numbers]:
         """The states after a move, in each of which it is possible, and what it breaks there."""
+        move = self.moves[number]
+        if move.op != "fetch":
+            found = self._outcomes[number][STEP].of(rows, _columns(rows=len(rows)))
+            return self._after(move, rows, found)
         after, broken = rows.copy(), np.zeros(len(rows), np.int64)
+        firsts, which = self._alike(move, rows)
+        for done in self._fetched(number, rows[firsts]):
+            at = np.flatnonzero(self._does_anything(done)[which])
+            if len(at):
+                after[at], mask = self._after(move, after[at], done[which[at]])
+                broken[at] |= mask
+        return after, broken
+
+    def _alike(self, move: Move, rows: Rows) -> tuple[Numbers, Numbers]:
+        """Of states in which a fetch finds the same the first; for each state which one that is."""
+        members, rests = self.space.members, self.space.rests
+        readable = rests.facts.values[:, -1]
+        key = np.zeros(len(rows), np.int64)
+        assert len(members) ** 2 * (len(readable) + 1) < 1 << 63, "numbers of three in one"
+        for one in move.who:
+            key = key * len(members) + rows[:, one]
+        key = key * (len(readable) + 1) + readable[rows[:, self.n]]
+        _, firsts, which = np.unique(key, return_index=True, return_inverse=True)
+        return firsts, which
+
+    def _fetched(self, number: int, rows: Rows) -> list[Numbers]:
+        """What comes of the acts of a fetch, one after the other: for each state a row.
+
+        An act that is not done in a state, as of a leader that refuses, has a row in which nothing
+        happens.
+        """
+        after, done = rows.copy(), []
         move, outcomes = self.moves[number], self._outcomes[number]
 
         def act(name: str, at: Numbers, *said: Any) -> Numbers:
             """Do an act in some of the states; what it says there."""
             before = after.take(at, axis=0)
             found = outcomes[name].of(before, _columns(*said, rows=len(at)))
-            after[at], mask = self._after(move, before, found)
-            broken[at] |= mask
+            after[at], _ = self._after(move, before, found)
+            done.append(np.zeros((len(rows), found.shape[1]), np.int64))
+            done[-1][:, -3] = self.space.number_of(Effect())
+            done[-1][at] = found
             return found[:, -1]
 
         everywhere = np.arange(len(rows))
-        if move.op != "fetch":
-            act(STEP, everywhere)
-            return after, broken
         asked = act(ASK, everywhere)
         answer = act(READ, everywhere, asked)
-        kinds = self._kinds(answer)
+        kinds = self._message_kinds.values[answer]
         at = np.flatnonzero(kinds != REFUSED)
         act(ACKNOWLEDGE, at, asked[at], kinds[at] == HAS_RECORDS)
         answer[at] = act(ANSWER, at, asked[at], answer[at])
         act(RECEIVE, everywhere, answer)
-        return after, broken
+        return done
 
-    def _kinds(self, answers: Numbers) -> Numbers:
-        """Which of the leader's answers are refusals, and which of the others have records."""
-        messages, kinds = self.space.acts.messages, self._message_kinds
-        for message in messages[kinds.length :]:
-            read = isinstance(message, tuple)
-            kinds.append((HAS_RECORDS if message else NO_RECORDS) if read else REFUSED)
-        found: Numbers = kinds.values[answers]
-        return found
+    def _does_anything(self, found: Numbers) -> Mask:
+        """Where an act changes or breaks anything."""
+        happens: Mask = self._effects.values[found[:, -3], 0] > 0
+        return happens | (found[:, : self.n] > 0).any(axis=1) | (found[:, -2] > 0)
 
     def _after(self, move: Move, rows: Rows, found: Numbers) -> tuple[Rows, Numbers]:
         """The states after what was found of an act, and what it breaks."""
@@ -287,7 +327,7 @@ class Expander:
             at = np.flatnonzero(found[:, one])
             if len(at):
                 after[at, one] = self.space.members.changed(rows[at, one], found[at, one])
-        at = np.flatnonzero(self._of_effects()[effects, 0])
+        at = np.flatnonzero(self._effects.values[effects, 0])
         if len(at):
             before, then, mask = rows.take(at, axis=0), after.take(at, axis=0), broken[at]
             self._update_rests(then, effects[at], mask)
@@ -295,25 +335,9 @@ class Expander:
             after[at], broken[at] = then, mask
         return after, broken
 
-    def _of_effects(self) -> Numbers:
-        """Row = number of an effect: whether it has any, who commits, whom too few may follow.
-
-        The last is a mask of leaders, of which -1 has all.
-        """
-        effects = self.space.effects
-        for effect in effects[self._effects.length :]:
-            who = {fact[1] for fact in effect.facts if fact[0] != "appended"}
-            assert len(who) < 2, "one replica leads in an act"
-            commits = max(who, default=NOBODY)
-            moves = any(fact[0] == "committed" for fact in effect.facts)
-            decides = -1 if effect.joined else 1 << commits if moves else 0
-            self._effects.append((effect != Effect(), commits, decides))
-        found: Numbers = self._effects.values
-        return found
-
     def changed(self, rows: Rows, after: Rows) -> Mask:
         """Where more is different than what was used of the budgets."""
-        same = self.space.rests.facts[:, 3]
+        same = self.space.rests.facts.values[:, 3]
         n = self.n
         different: Mask = same[rows[:, n]] != same[after[:, n]]
         for one in range(n):
@@ -322,7 +346,7 @@ class Expander:
 
     def _update_rests(self, after: Rows, effects: Numbers, broken: Numbers) -> None:
         """Set the number of the rest after an act; what is broken by what was committed before."""
-        commits = self._of_effects()[effects, 1]
+        commits = self._effects.values[effects, 1]
         committer = after[np.arange(len(after)), np.maximum(commits, 0)]
         lineages = self.space.members.parts_at(PLACE[LINEAGE], committer)
         lineages = np.where(commits < 0, NOBODY, lineages)
@@ -346,13 +370,13 @@ class Expander:
     ) -> None:
         """Add what breaks by what is committed, where an act elects, commits or admits."""
         space, n = self.space, self.n
-        rests, logs = space.rests.facts, space.members.facts[:, 2]
+        rests, logs = space.rests.facts.values, space.members.facts[:, 2]
         if move.op == "elect":
             elected = np.flatnonzero(rests[after[:, n], 0] == move.who[0])
             keys = _columns(logs[after[elected, move.who[0]]], rests[rows[elected, n], 4])
             broken[elected] |= self._incompletes.of(keys)
         leaders = np.maximum(rests[after[:, n], 0], 0)  # a deposed leader's mark decides nothing
-        at = np.flatnonzero(self._of_effects()[effects, 2] >> leaders & 1)
+        at = np.flatnonzero(self._effects.values[effects, 2] >> leaders & 1)
         if len(at):
             rest = rests.take(after[at, n], axis=0)
             keys = np.column_stack([logs.take(after[at, :n]), rest[:, [0, 2, 4]]])
@@ -361,7 +385,7 @@ class Expander:
     def judge_states(self, rows: Rows) -> Numbers:
         """What states break by what is in them."""
         space, n = self.space, self.n
-        facts, rests = space.members.facts, space.rests.facts
+        facts, rests = space.members.facts, space.rests.facts.values
         logs = facts[:, 2].take(rows[:, :n])
         broken = np.zeros(len(rows), np.int64)
         for one, other in combinations(range(n), 2):
@@ -375,7 +399,7 @@ class Expander:
     def judge_rest(self, rows: Rows) -> Numbers:
         """What states break in which everybody up has fetched all that there is."""
         n = self.n
-        rest = self.space.rests.facts.take(rows[:, n], axis=0)
+        rest = self.space.rests.facts.values.take(rows[:, n], axis=0)
         logs = self.space.members.facts[:, 2].take(rows[:, :n])
         keys = np.column_stack([logs, rest[:, [0, 2, 4]]])
         return self._rests_broken.of(keys)
@@ -407,6 +431,25 @@ class Expander:
         rest = self.space.rests.histories[key[1]]
         contradicts = BIT[judging.SNAPSHOTS] * court.contradicts(view, rest)
         return contradicts | BIT[judging.CAUGHT_UP] * court.shows_deleted(view, rest)
+
+
+def _read_of_effect(effect: Effect) -> tuple[bool, int, int]:
+    """Whether it has any effect, who commits, whom too few may follow.
+
+    The last is a mask of leaders, of which -1 has all.
+    """
+    who = {fact[1] for fact in effect.facts if fact[0] != "appended"}
+    assert len(who) < 2, "one replica leads in an act"
+    commits = max(who, default=NOBODY)
+    moves = any(fact[0] == "committed" for fact in effect.facts)
+    return effect != Effect(), commits, -1 if effect.joined else 1 << commits if moves else 0
+
+
+def _kind(answer: Any) -> int:
+    """Whether a leader's answer is a refusal, and if not whether it has records."""
+    if not isinstance(answer, tuple):
+        return REFUSED
+    return HAS_RECORDS if answer else NO_RECORDS
 
 
 def _image(images: Numbers, numbers: Numbers, order: int) -> Numbers:

@@ -167,6 +167,8 @@ class Court:
         self._rules, self._judge, self._names = rules, judge, world.names
         self._broken = _Broken()
         self._histories: dict[tuple[Any, ...], ClusterHistory] = {}
+        self._own: dict[tuple[str, int], ReplicaView] = {}
+        self._kept: list[ReplicaView] = []
         self._at_rest: dict[tuple[Any, ...], list[Callable[[Any], None]]] = {}
         self._replicated: dict[tuple[Any, ...], Callable[[Any], None]] = {}
 
@@ -228,8 +230,12 @@ class Court:
         """Views by the names of the replicas; those whose logs look alike share one."""
         named = {}
         for name, view in zip(self._names, views, strict=True):
-            own = copy(view)
-            own.name, own.unexplained_offsets = name, set()
+            own = self._own.get((name, id(view)))
+            if own is None:
+                own = copy(view)
+                own.name, own.unexplained_offsets = name, set()
+                self._own[name, id(view)] = own
+                self._kept.append(view)  # no other view has its id from now on
             named[name] = own
         return named
 

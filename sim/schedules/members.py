@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from sim.check.replica_view import ReplicaView
 from sim.schedules.parts import PARTS, PLACE, Changes, Member, Parts
-from sim.schedules.tables import Column, Hashes, Known, Memo, Numbers
+from sim.schedules.tables import Column, Hashes, Known, Memo, Numbering, Numbers
 from sim.schedules.views import Views
 
 _LOG: Final = itemgetter(
@@ -36,19 +36,18 @@ class Members:
     def __init__(self, parts: Parts, views: Views, orders: int) -> None:
         """None yet; `orders` are the ways to rename replicas, of which 0 leaves all as it is."""
         self.parts, self._views = parts, views
-        self.logs: list[ReplicaView] = []
+        self._logs = Numbering()
+        self.logs: list[ReplicaView] = self._logs.values
         self._rows = Column(np.int32, len(PARTS))
         self._hashes = Column(np.uint64, 2)
         self._known = Known()
         self._facts = Column(np.int32, 3)
-        self._log_numbers: dict[object, int] = {}
         self._logs_of: dict[tuple[int, ...], int] = {}
         self._images = Column(np.int32, orders)
         self._orbits = Column(np.uint64)
         self._read: dict[tuple[int, ...], Column] = {}
         self._changed = Memo(self._with_changes)
-        self._changes: list[Changes] = [()]
-        self._change_numbers: dict[Changes, int] = {(): 0}
+        self._changes = Numbering(())
 
     def __getitem__(self, number: int) -> Member:
         """A replica in parts."""
@@ -113,10 +112,7 @@ class Members:
 
     def number_of(self, changes: Changes) -> int:
         """The number of some changes; 0 = none."""
-        found = self._change_numbers.setdefault(changes, len(self._changes))
-        if found == len(self._changes):
-            self._changes.append(changes)
-        return found
+        return self._changes.number(changes, changes)
 
     def parts_at(self, place: int, numbers: Numbers) -> Numbers:
         """The numbers of a part of replicas."""
@@ -132,7 +128,7 @@ class Members:
         in_order = np.argsort(kinds, kind="stable")
         different, begins = np.unique(kinds[in_order], return_index=True)
         for change, at in zip(different.tolist(), np.split(in_order, begins[1:]), strict=True):
-            places, parts = (list(one) for one in zip(*self._changes[change], strict=True))
+            places, parts = (list(one) for one in zip(*self._changes.values[change], strict=True))
             before = rows[at[:, None], places]
             hashes[at] += hash_of[parts].sum(axis=0) - hash_of[before].sum(axis=1)
             rows[at[:, None], places] = parts
@@ -163,10 +159,6 @@ class Members:
         if log is None:
             view = self._views.of("", tuple(row)).whole()
             shown = (tuple(view.slots), view.high_watermark, view.log_start_offset, view.up)
-            log = self._log_numbers.setdefault(
-                (shown, tuple(view.snapshots.items())), len(self.logs)
-            )
-            if log == len(self.logs):
-                self.logs.append(view)
+            log = self._logs.number((shown, tuple(view.snapshots.items())), view)
             self._logs_of[parts] = log
         return values[row[PLACE["up"]]], values[row[_LEADS]], log

@@ -19,7 +19,7 @@ from sim.replication import Replica
 from sim.replication.frozen import attributes, freeze_part, maker, renamed
 from sim.replication.replica import Leadership
 from sim.rules import Rules
-from sim.schedules.tables import Column, hash_of_text
+from sim.schedules.tables import Column, Numbering, hash_of_text
 
 OF_LOG: Final = attributes(Log)
 OF_LEADERSHIP: Final = attributes(Leadership)
@@ -56,19 +56,18 @@ class Parts:
     def __init__(self, names: Sequence[Mapping[str, str]], rules: Rules) -> None:
         """None yet; `names` are the ways to rename the replicas."""
         self._unread = {PLACE[name]: value for name, value in unread(rules).items()}
-        self.values: list[Any] = []
+        self._all = Numbering()
+        self.values: list[Any] = self._all.values
         self.makers: list[Callable[[], Any] | None] = []
         self.hashes = Column(np.uint64, 2)
-        self._numbers: dict[tuple[int, Hashable], int] = {}
         self._names = names
         self._images: dict[tuple[int, int, int], int] = {}
         self.naming: list[int] = []
 
     def number(self, place: int, value: Hashable) -> int:
         """The number of a value of the part at a place."""
-        found = self._numbers.setdefault((place, value), len(self.values))
-        if found == len(self.values):
-            self.values.append(value)
+        found = self._all.number((place, value), value)
+        if found == len(self.makers):
             self.makers.append(maker(value) if type(value) is tuple else None)
             if place not in self.naming and self._names_replicas(value):
                 self.naming.append(place)

@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from sim.schedules.tables import Column, Hashes, Numbers, hash_of_text
-from sim.schedules.world import NOTHING_USED, Rest, rest_part
+from sim.schedules.tables import Derived, Hashes, Numbering, hash_of_text
+from sim.schedules.world import NOTHING_USED, OF_REST, Rest, rest_part
 
 
 class Rests:
@@ -15,70 +15,54 @@ class Rests:
 
     Attributes:
         values: Index = number.
+        hashes: A row for each: its hash.
+        images: A row for each: in the column of an order, the number of the rest with its names.
+        facts: A row for each: the leader, the in-sync set, that which was told; a number that is
+            the same whatever was used of the budgets; the number of the history; how much was used
+            of each budget; a number that is the same whatever no move can read.
         histories: For every committed history that was met a rest that has it.
     """
 
     def __init__(self, rename: Callable[[Rest, int], Rest], orders: int) -> None:
         """None yet; `rename` gives a rest with the names of an order, of which there are some."""
-        self.values: list[Rest] = []
-        self.histories: list[Rest] = []
-        self._numbers: dict[Rest, int] = {}
-        self._rename = rename
-        self._hashes = Column(np.uint64, 2)
-        self._images = Column(np.int32, orders)
-        self._facts = Column(np.int32, 5 + len(NOTHING_USED))
-        self._same: dict[Rest, int] = {}
-        self._history: dict[object, int] = {}
-        self._read: dict[tuple[str, ...], Column] = {}
+        self._all, self._histories = Numbering(), Numbering()
+        self._same, self._alike = Numbering(), Numbering()
+        self.values: list[Rest] = self._all.values
+        self.histories: list[Rest] = self._histories.values
+        self.hashes = Derived(self.values, hash_of_text, np.uint64, 2)
+        self.images = Derived(
+            self.values,
+            lambda rest: [self.number(rename(rest, order)) for order in range(orders)],
+            np.int32,
+            orders,
+        )
+        self.facts = Derived(self.values, self._facts_of, np.int32, 6 + len(NOTHING_USED))
+        self._read: dict[tuple[str, ...], Derived] = {}
 
     def number(self, rest: Rest) -> int:
         """The number of a rest, which is new if it never came before."""
-        found = self._numbers.setdefault(rest, len(self.values))
-        if found == len(self.values):
-            self.values.append(rest)
-            self._hashes.append(hash_of_text(rest))
-            self._facts.append(self._facts_of(rest))
-        return found
-
-    @property
-    def hashes(self) -> Hashes:
-        """Index = number."""
-        found: Hashes = self._hashes.values
-        return found
-
-    @property
-    def facts(self) -> Numbers:
-        """Row = number.
-
-        The leader, the in-sync set, that which was told; a number that is the same whatever was
-        used of the budgets; the number of the history; how much was used of each budget.
-        """
-        found: Numbers = self._facts.values
-        return found
-
-    def images(self) -> Numbers:
-        """Row = number, column = order: the number of the rest with other names."""
-        orders = self._images.values.shape[1]
-        while self._images.length < len(self.values):
-            number = self._images.length
-            rest = self.values[number]
-            others = [self.number(self._rename(rest, order)) for order in range(1, orders)]
-            self._images.append([number, *others])
-        found: Numbers = self._images.values
-        return found
+        return self._all.number(rest, rest)
 
     def read(self, names: Sequence[str]) -> Hashes:
         """Index = number: a hash of some parts."""
-        found = self._read.setdefault(tuple(names), Column(np.uint64, 2))
-        for rest in self.values[found.length :]:
-            found.append(hash_of_text([rest_part(rest, name) for name in names]))
-        hashes: Hashes = found.values
+        key = tuple(names)
+        if key not in self._read:
+            self._read[key] = Derived(
+                self.values, lambda rest: hash_of_text(_parts(rest, key)), np.uint64, 2
+            )
+        hashes: Hashes = self._read[key].values
         return hashes
 
     def _facts_of(self, rest: Rest) -> tuple[int, ...]:
-        same = self._same.setdefault(rest._replace(used=NOTHING_USED), len(self._same))
-        history = (rest.committed, rest.twice)
-        number = self._history.setdefault(history, len(self.histories))
-        if number == len(self.histories):
-            self.histories.append(rest)
-        return (rest.leader, rest.isr, rest.told, same, number, *[one or 0 for one in rest.used])
+        unused, readable = rest._replace(used=NOTHING_USED), tuple(_parts(rest, OF_REST))
+        return (
+            *(rest.leader, rest.isr, rest.told),
+            self._same.number(unused, None),
+            self._histories.number((rest.committed, rest.twice), rest),
+            *[one or 0 for one in rest.used],
+            self._alike.number(readable, None),
+        )
+
+
+def _parts(rest: Rest, names: Sequence[str]) -> list[object]:
+    return [rest_part(rest, name) for name in names]

@@ -6,7 +6,7 @@ million states two are taken for one with a chance of 1 in 10**24.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -17,14 +17,13 @@ from sim.schedules import judging
 from sim.schedules.expander import Expander, Facts, Rows
 from sim.schedules.judging import BIT
 from sim.schedules.space import Space
-from sim.schedules.tables import ODD, Hashes, Known, Mask, Numbers
+from sim.schedules.tables import ODD, Hashes, Mask, Numbers, Seen
 from sim.schedules.world import Move
 
 NO_MOVE = -1
 CHUNK = 1 << 18
 """So many states are expanded at once."""
 SHIFT = np.uint64(29)
-_NONE: NDArray[Any] = np.zeros(0, np.int8)
 
 
 class Level(NamedTuple):
@@ -71,6 +70,9 @@ class Parents:
     rows: NDArray[np.int32]
     moves: NDArray[np.int16]
     orders: NDArray[np.int8]
+
+
+NO_PARENTS = Parents(np.zeros(0, np.int32), np.zeros(0, np.int16), np.zeros(0, np.int8))
 
 
 @dataclass
@@ -124,7 +126,7 @@ class Search:
         self._order_numbers = self._by_code()
         self.beginning, hashes, orders = self._canonical(rows)
         self.rows = self.beginning.copy()
-        self._seen = Known()
+        self._seen = Seen()
         self._seen.add(hashes)
         self._start_order = int(orders[0])
         self._left = [sum(BIT.values()) for _ in spaces]
@@ -174,8 +176,8 @@ class Search:
         self._judge(0)
         quiet, part = self._expanded(0, rows, 0)
         self._judge_rest(0, rows, 0, quiet)
-        self._seen = Known()
-        nothing = rows[:0], np.zeros((0, 2), np.uint64), Parents(*[_NONE] * 3)
+        self._seen = Seen()
+        nothing = rows[:0], np.zeros((0, 2), np.uint64), NO_PARENTS
         new = self._new(part) if part else nothing
         return sum(len(after) for after, *_ in part), self.result.found, new
 
@@ -188,13 +190,37 @@ class Search:
         rows = np.repeat(self.beginning, len(schedules), axis=0)
         for place in range(0, schedules.shape[1], 2):
             self._set_broken(rows)
-            moves = schedules[:, place]
-            for number in np.unique(moves).tolist():
-                at, move = np.flatnonzero(moves == number), self.moves[number]
-                possible = self._possible(move, self._facts_of(rows[at]))
-                rows[at] = self._applied(move, rows[at], possible)[0]
-            rows = self._renamed(rows, schedules[:, place + 1])
+            rows = self._moved(rows, schedules[:, place], schedules[:, place + 1])
         return rows
+
+    def take_up(self, level: Level, how: Parents) -> None:
+        """Come to the next level by what is known of it, without trying any other move.
+
+        Raises:
+            ValueError: It is not known of this search: two states of it are one here.
+        """
+        self._set_broken(self.rows)
+        self.rows = self._moved(self.rows[how.rows], how.moves, how.orders)
+        if not self._seen.add(self._hashed(self.rows)).all():
+            raise ValueError("a state is there twice")
+        self.parents.append(how)
+        self.result.levels.append(level)
+        self.result.exhausted = not len(self.rows)
+
+    def remember(self, found: Mapping[tuple[int, str], Found]) -> None:
+        """What was found before is not looked for any more."""
+        self.result.found |= found
+        for world, name in found:
+            self._left[world] &= ~BIT[name]
+
+    def _moved(self, rows: Rows, moves: NDArray[Any], orders: NDArray[Any]) -> Rows:
+        """States after a move each, by its number, and with the names of an order each then."""
+        rows = rows.copy()
+        for number in np.unique(moves).tolist():
+            at, move = np.flatnonzero(moves == number), self.moves[number]
+            possible = self._possible(move, self._facts_of(rows[at]))
+            rows[at] = self._applied(move, rows[at], possible)[0]
+        return self._renamed(rows, orders)
 
     def hashes(self, rows: Rows) -> list[bytes]:
         """The hash of each state, as 16 bytes."""
@@ -333,6 +359,7 @@ class Search:
     def _begin_level(self, parts: list[tuple[Rows, Hashes, Parents]]) -> None:
         if not parts:
             self.rows = self.rows[:0]
+            self.parents.append(NO_PARENTS)
             return
         self.rows = np.concatenate([rows for rows, _, _ in parts])
         how = [parents for _, _, parents in parts]

@@ -21,6 +21,7 @@ from sim.schedules.judging import Court, MemberJudge
 from sim.schedules.members import Members
 from sim.schedules.parts import Parts
 from sim.schedules.rests import Rests
+from sim.schedules.tables import Numbering
 from sim.schedules.views import Views
 from sim.schedules.world import NOBODY, NOTHING_USED, Effect, Rest, World
 
@@ -53,8 +54,8 @@ class Space:
         views = Views(self.parts)
         self.members = Members(self.parts, views, len(self.orders))
         self.rests = Rests(self._rename_rest, len(self.orders))
-        self.effects: list[Effect] = []
-        self._effect_numbers: dict[Effect, int] = {}
+        self._effects = Numbering()
+        self.effects: list[Effect] = self._effects.values
         self.judge = MemberJudge(rules)
         self.court = Court(rules, self.judge, world)
         self.acts = Acts(world, rules, views, self.judge)
@@ -71,10 +72,7 @@ class Space:
 
     def number_of(self, effect: Effect) -> int:
         """The number of an effect."""
-        found = self._effect_numbers.setdefault(effect, len(self.effects))
-        if found == len(self.effects):
-            self.effects.append(effect)
-        return found
+        return self._effects.number(effect, effect)
 
     def _rename_rest(self, rest: Rest, order: int) -> Rest:
         by_number = self.orders[order]

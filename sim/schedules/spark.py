@@ -5,23 +5,76 @@ and its schedule. Executors follow and lengthen schedules; what comes of it is w
 states of it that no earlier level has are the next level. Both are there once Spark has written
 `_SUCCESS` beside them: a search that was stopped goes on behind what is there, and a task whose
 worker dies runs anew. The driver sees counts and what breaks first.
+
+Every level costs a second or two of Spark's own, and following schedules a look-up for each of
+their moves: one process is quicker as long as its memory and its time are enough.
 """
 
 from __future__ import annotations
 
 import pickle
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import partial
 from hashlib import blake2b
-from typing import Any
 
-import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from sim.schedules.blocks import SCHEMA, Breaks, Searched, beginning, breaks_of, expanded
-from sim.schedules.search import Level
+from sim.schedules.answers import Break, Ended, Engine, GoesOn
+from sim.schedules.blocks import (
+    SCHEMA,
+    Breaks,
+    Searched,
+    beginning,
+    breaks_of,
+    expand_blocks,
+)
+from sim.schedules.search import NO_MOVE, Level, Search
+from sim.schedules.witness import named_moves
 from sim.sweeps.engines.hadoop import HadoopFolder
+from sim.sweeps.engines.session import spark_session
+
+
+@contextmanager
+def on_spark(
+    folder: str, *, master: str | None = None, settings: Mapping[str, str] | None = None
+) -> Iterator[Engine]:
+    """What searches on a session of Spark's, with levels below a folder: see `SparkSearch`.
+
+    `master` and `settings` are for `spark_session`. Raises BadInput as that does.
+    """
+    with spark_session(master=master, settings=settings) as session:
+        yield partial(_search, session, folder)
+
+
+def _search(
+    session: SparkSession,
+    folder: str,
+    searched: Searched,
+    depth: int | None,
+    invariants: Sequence[str],
+    goes_on: GoesOn,
+) -> Ended:
+    levels, found, search, frontier = list[Level](), Breaks(), searched.search(), 1
+    interrupted = False
+    try:
+        for level, breaks, frontier in SparkSearch(session, searched, folder).levels():
+            levels.append(level)
+            found = {key: one for key, one in breaks.items() if key[1] in invariants} | found
+            if not goes_on(level, frontier) or level.depth == depth:
+                break
+    except KeyboardInterrupt:
+        interrupted = True
+    broken = {key: _break(search, *one) for key, one in found.items()}
+    return Ended(levels, not frontier, broken, interrupted)
+
+
+def _break(search: Search, depth: int, schedule: Sequence[int], move: int, ends_with: str) -> Break:
+    taken = list(zip(schedule[::2], schedule[1::2], strict=True))
+    last = [(move, 0)] if move != NO_MOVE else []
+    return Break(depth, named_moves(search, [*taken, *last]), ends_with)
 
 
 class SparkSearch:
@@ -37,14 +90,17 @@ class SparkSearch:
         self._folder = f"{folder.rstrip('/')}/{name}"
         self._schema = from_arrow_schema(SCHEMA)
 
-    def levels(self) -> Iterator[tuple[Level, Breaks]]:
-        """As `blocks.levels`: those that are there, and those that come next."""
+    def levels(self) -> Iterator[tuple[Level, Breaks, int]]:
+        """Each level, what breaks there, and how many states the next one has.
+
+        Those that are there come first, and then those that are made.
+        """
         if not self._is_there("level", 0):
             start = beginning(self._searched).to_pylist()
             self._write(self._session.createDataFrame(start, self._schema), "level", 0)
-        depth = 0
-        expanding = _expanding(pickle.dumps(self._searched))
-        while states := self._read("level", depth).count():
+        depth, states = 0, 1
+        expanding = partial(expand_blocks, pickle.dumps(self._searched))
+        while states:
             if not self._is_there("answers", depth):
                 longer = self._read("level", depth).mapInArrow(expanding, self._schema)
                 self._write(longer, "answers", depth)
@@ -53,8 +109,9 @@ class SparkSearch:
             said = self._read("answers", depth).where("hash is null")
             transitions = said.agg(f.sum("transitions")).collect()[0][0]
             broken = [row.asDict() for row in said.where("invariant is not null").collect()]
-            yield Level(depth, states, transitions), breaks_of(broken, depth)
-            depth += 1
+            frontier = self._read("level", depth + 1).count()
+            yield Level(depth, states, transitions), breaks_of(broken, depth), frontier
+            depth, states = depth + 1, frontier
 
     def _new(self, depth: int) -> DataFrame:
         """The states that were never seen, each by the first of its schedules."""
@@ -78,11 +135,3 @@ class SparkSearch:
 
     def _write(self, table: DataFrame, what: str, depth: int) -> None:
         table.write.mode("overwrite").parquet(self._path(what, depth))
-
-
-def _expanding(spec: bytes) -> Any:
-    def answers(blocks: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for block in blocks:
-            yield expanded(spec, block)
-
-    return answers

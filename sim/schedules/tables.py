@@ -5,8 +5,9 @@ Two things with one hash are taken for one: of ten million, with a chance of 1 i
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable, Sequence
 from hashlib import blake2b
+from tempfile import TemporaryFile
 from typing import Any
 
 import numpy as np
@@ -19,12 +20,16 @@ Hashes = NDArray[np.uint64]
 
 _SPREAD = np.array([0xBF58476D1CE4E5B9, 0x94D049BB133111EB], np.uint64)
 _SHIFT = np.uint64(31)
+_LOW, _HALF = np.uint64(0xFFFFFFFF), np.uint64(32)
 ODD = np.array([pow(0x9E3779B97F4A7C15, one + 1, 1 << 64) for one in range(64)], np.uint64)
 """Odd numbers by which hashes are multiplied before they are added, one for each place.
 
 They are powers: no sum of some of them is the sum of others, as 1 + 7 is 3 + 5. Else two states
 would have one hash in which the first and the last of four replicas are alike, and the two others.
 """
+
+IN_MEMORY = 1 << 22
+"""So many hashes of states are in memory: 400 MB with the room to grow."""
 
 
 class Column:
@@ -58,6 +63,44 @@ class Column:
             array = np.zeros((larger, *self._array.shape[1:]), self._array.dtype)
             array[: self.length] = self.values
             self._array = array
+
+
+class Numbering:
+    """Numbers for values, from 0 in order of their arrival.
+
+    Attributes:
+        values: Index = number.
+    """
+
+    def __init__(self, *values: Hashable) -> None:
+        """Some values may be there from the start, each its own key."""
+        self.values: list[Any] = list(values)
+        self._numbers: dict[Hashable, int] = {one: at for at, one in enumerate(values)}
+
+    def number(self, key: Hashable, value: Any) -> int:
+        """The number of a value, which is new if its key never came before."""
+        found = self._numbers.setdefault(key, len(self.values))
+        if found == len(self.values):
+            self.values.append(value)
+        return found
+
+
+class Derived:
+    """A row for each of some values that become more, computed when it is first asked for."""
+
+    def __init__(
+        self, of: Sequence[Any], compute: Callable[[Any], Any], kind: Any, width: int = 0
+    ) -> None:
+        """Nothing is computed yet; `width` 0 = one value a row."""
+        self._of, self._compute, self._column = of, compute, Column(kind, width)
+
+    @property
+    def values(self) -> Any:
+        """Index = number of the value."""
+        column, of = self._column, self._of
+        while column.length < len(of):
+            column.append(self._compute(of[column.length]))
+        return column.values
 
 
 class Known:
@@ -115,6 +158,11 @@ class Known:
         there &= self._second.take(at) == second
         return there
 
+    def hashes(self) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
+        """Both words of all that are known, in no order."""
+        used = np.flatnonzero(self._first)
+        return self._first[used], self._second[used]
+
     def _grow(self) -> None:
         used = np.flatnonzero(self._first)
         in_order = np.empty_like(used)
@@ -123,6 +171,56 @@ class Known:
         self._make(2 * len(self._first))
         self.size = 0
         self.add(known)
+
+
+class Seen:
+    """Hashes that were met. The latest are in memory, the others in sorted files without a name.
+
+    Attributes:
+        most: So many are in memory before they go to a file.
+    """
+
+    most = IN_MEMORY
+
+    def __init__(self) -> None:
+        """None was met."""
+        self._recent = Known()
+        self._files: list[tuple[NDArray[np.uint64], NDArray[np.uint64]]] = []
+
+    def add(self, hashes: Hashes) -> Mask:
+        """Which hashes were not met, the first of those that are alike; they are from now on."""
+        new = np.ones(len(hashes), np.bool_)
+        for first, second in self._files:
+            new &= ~_are_in(first, second, hashes)
+        left = np.flatnonzero(new)
+        new[left] = self._recent.add(hashes[left])
+        if self._recent.size >= self.most:
+            first, second = self._recent.hashes()
+            in_order = np.argsort(first)
+            self._files.append((_on_disk(first[in_order]), _on_disk(second[in_order])))
+            self._recent = Known()
+        return new
+
+
+def _on_disk(words: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """The same in a file that goes when nobody uses it: memory has what was looked at last."""
+    with TemporaryFile() as file:
+        mapped = np.memmap(file, np.uint64, "w+", shape=words.shape)
+    mapped[:] = words
+    return mapped
+
+
+def _are_in(first: NDArray[np.uint64], second: NDArray[np.uint64], hashes: Hashes) -> Mask:
+    """Which hashes are in a file, whose first words are in order."""
+    at = np.searchsorted(first, hashes[:, 0])
+    found = np.zeros(len(hashes), np.bool_)
+    left = np.flatnonzero(at < len(first))
+    while len(left):
+        left = left[first[at[left]] == hashes[left, 0]]
+        found[left] = second[at[left]] == hashes[left, 1]
+        at[left] += 1
+        left = left[~found[left] & (at[left] < len(first))]
+    return found
 
 
 class Memo:
@@ -151,10 +249,13 @@ def one_by_one(compute: Callable[[list[int]], int]) -> Memo:
 
 
 def hash_of(numbers: Numbers) -> Hashes:
-    """A hash of each row of numbers."""
+    """A hash of each row of numbers, each of which has 32 bits: two of them are mixed at once."""
     words = np.zeros((2, len(numbers)), np.uint64)
-    for place in range(numbers.shape[1]):
-        column = numbers[:, place].astype(np.uint64) + ODD[place]
+    for place in range(0, numbers.shape[1], 2):
+        column = numbers[:, place].astype(np.uint64) & _LOW
+        if place + 1 < numbers.shape[1]:
+            column |= numbers[:, place + 1].astype(np.uint64) << _HALF
+        column += ODD[place]
         column ^= column >> _SHIFT
         for word, spread in enumerate(_SPREAD):
             mixed = column * spread

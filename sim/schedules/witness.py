@@ -25,9 +25,19 @@ def schedule_of(search: Search, found: Found) -> list[Move]:
         parents = search.parents[depth - 1]
         taken.append((int(parents.moves[row]), int(parents.orders[row])))
         row, depth = int(parents.rows[row]), depth - 1
+    return named_moves(search, taken[::-1])
+
+
+def named_moves(search: Search, taken: Sequence[tuple[int, int]]) -> list[Move]:
+    """Moves by the names that replicas have at the start.
+
+    Args:
+        search: Whose moves.
+        taken: The number of each, with that of the order that renames replicas after it.
+    """
     named = search.start_names()
     moves = []
-    for number, order in reversed(taken):
+    for number, order in taken:
         move = search.moves[number]
         moves.append(move._replace(who=tuple(named[one] for one in move.who)))
         for renaming in (search.order_of(move), order):

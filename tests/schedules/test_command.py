@@ -131,3 +131,39 @@ def test_a_notebook_gets_levels_and_a_shortest_schedule_as_a_scenario() -> None:
     assert len(explored.plot().get_lines()) == 4
     with pytest.raises(sim.BadInput, match="not broken"):
         explored.witness("slot-agreement")
+
+
+def test_a_search_that_its_bounds_stopped_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out, plan = tmp_path / "out", _plan(tmp_path, matrix={"fix": ["none"]}, compare=[])
+    whole, words = tmp_path / "whole", ("explore", plan, "--out", out)
+    assert _replog(monkeypatch, "explore", plan, "--out", whole) == 0
+
+    assert _replog(monkeypatch, *words, "--seconds", "0.000001") == 3
+    assert [*out.glob("levels/*/000.npz")]
+    assert _replog(monkeypatch, *words, "--resume") == 0
+
+    assert not (out / "levels").exists()
+    said = [json.loads((one / "explored.json").read_text())["answers"] for one in (whole, out)]
+    assert [one | {"seconds": 0} for one in said[0]] == [one | {"seconds": 0} for one in said[1]]
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("--engine", "sparks"), "--engine sparks: one of process, spark"),
+        (("--master", "local[2]"), "--master local[2]: only with --engine spark"),
+        (("--conf", "spark.x=1"), "only Spark has settings"),
+        (("--engine", "spark"), "needs a folder for its levels"),
+    ],
+)
+def test_engines_are_told_apart(
+    words: tuple[str, ...],
+    told: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert _replog(monkeypatch, "explore", _plan(tmp_path), *words) == 2
+    assert told in capsys.readouterr().err

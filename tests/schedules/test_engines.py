@@ -1,22 +1,29 @@
 """One process, two, and Spark search alike, level by level."""
 
+import json
+import multiprocessing
 import os
+import pickle
 import signal
 from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pytest
 
-from sim.schedules.blocks import Searched, expanded, levels
+from sim.cli import main
+from sim.schedules.answers import Ended, answers_of
+from sim.schedules.blocks import Searched, beginning, breaks_of, expand_blocks, expanded
+from sim.schedules.plan import Plan
 from sim.schedules.search import Level
 from sim.schedules.world import Budgets
 from tests.schedules.agreement import TWO, rules_of
 
-WORLD = replace(TWO, budgets=Budgets(appends=2, epochs=2, shrinks=1))
+WORLD = replace(TWO, budgets=Budgets(appends=2, epochs=2, shrinks=1, cleanings=1, grows=1))
 ONE = Searched(WORLD, (rules_of({"strategy": "header"}),))
 BOTH = Searched(
     WORLD, tuple(rules_of({"strategy": "header", "fix": fix}) for fix in ("none", "empty_batch"))
@@ -30,69 +37,102 @@ def in_one_process(searched: Searched) -> tuple[list[Level], Found]:
     return result.levels, {name: one.depth for name, one in result.found.items()}
 
 
-def followed(answers: Iterator[tuple[Level, dict[tuple[int, str], tuple[Any, ...]]]]) -> Any:
-    """The same of levels that come one by one."""
-    met: list[Level] = []
-    depths: Found = {}
-    for level, found in answers:
-        met.append(level)
-        for name, (depth, *_) in found.items():
-            depths.setdefault(name, depth)
-    return met, depths
+def in_two_processes(searched: Searched, *, states: int) -> tuple[list[Level], Found]:
+    """The same, of levels in blocks of so many states that two processes expand."""
+    levels: list[Level] = []
+    found: Found = {}
+    level = pa.Table.from_batches([beginning(searched)])
+    seen: set[bytes] = {*level["hash"].to_pylist()}
+    expand = partial(expanded, pickle.dumps(searched))
+    with ProcessPoolExecutor(2, mp_context=multiprocessing.get_context("spawn")) as pool:
+        while level.num_rows:
+            blocks = level.combine_chunks().to_batches(max_chunksize=states)
+            answers = pa.Table.from_batches(pool.map(expand, blocks))
+            rows = answers.to_pylist()
+            first = {row["hash"]: at for at, row in reversed([*enumerate(rows)]) if row["hash"]}
+            new = sorted(at for one, at in first.items() if one not in seen)
+            seen |= {*first}
+            broken = breaks_of([row for row in rows if row["invariant"]], len(levels))
+            found = {name: depth for name, (depth, *_) in broken.items()} | found
+            transitions = sum(row["transitions"] or 0 for row in rows)
+            levels.append(Level(len(levels), level.num_rows, transitions))
+            level = answers.take(pa.array(new, pa.int64()))
+    return levels, found
 
 
 @pytest.mark.parametrize("searched", [ONE, BOTH])
 def test_two_processes_search_as_one_does(searched: Searched) -> None:
     expected = in_one_process(searched)
     assert expected[1]
-    assert followed(levels(searched, processes=2, states=50)) == expected
+    assert in_two_processes(searched, states=50) == expected
 
 
-def dying_once(spec: bytes, marker: str) -> Any:
+def dying_once(
+    marker: str, spec: bytes, blocks: Iterator[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
     """Expands blocks; the first worker that is asked to dies."""
+    if not Path(marker).exists():
+        Path(marker).touch()
+        os.kill(os.getpid(), signal.SIGKILL)
+    yield from expand_blocks(spec, blocks)
 
-    def answers(blocks: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for block in blocks:
-            if not Path(marker).exists():
-                Path(marker).touch()
-                os.kill(os.getpid(), signal.SIGKILL)
-            yield expanded(spec, block)
 
-    return answers
+PLAN: dict[str, Any] = {
+    "format": "replog-explore/1",
+    "title": "One replica in sync, one behind",
+    "source": "KIP-280",
+    "world": {"replicas": 2, "isr": ["r1"], "versions": [0]},
+    "budgets": {"appends": 1, "epochs": 1, "cleanings": 1},
+    "rules": {"strategy": "header", "follower_position": "read_end"},
+}
 
 
 @pytest.mark.spark
 def test_spark_searches_as_one_process_does(
     spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """A worker dies, and the search is stopped; the command goes on with it."""
     from sim.schedules import spark as on_spark
 
-    searched = ONE._replace(world=replace(WORLD, budgets=Budgets(appends=1, epochs=2)))
-    expected = in_one_process(searched)
-    marker = str(tmp_path / "died")
-    right = on_spark._expanding
-    monkeypatch.setattr(on_spark, "_expanding", lambda spec: dying_once(spec, marker))
-    stopped = on_spark.SparkSearch(spark, searched, str(tmp_path / "levels")).levels()
-    assert [next(stopped)[0] for _ in range(3)] == expected[0][:3]
-    assert Path(marker).exists()
+    plan = Plan.model_validate(PLAN)
+    (expected,) = answers_of(plan, ("rules", ""))
+    assert expected.witnesses
+    searched = Searched(plan.world_of(), tuple(rules for _, rules in plan.searched()))
+    levels, marker = tmp_path / "levels", tmp_path / "died"
+    with monkeypatch.context() as dying:
+        dying.setattr(on_spark, "expand_blocks", partial(dying_once, str(marker)))
+        stopped = on_spark.SparkSearch(spark, searched, str(levels)).levels()
+        assert [next(stopped)[0] for _ in range(2)] == [*expected.levels[:2]]
+    assert marker.exists()
 
     written: list[str] = []
-    monkeypatch.setattr(on_spark, "_expanding", right)
-    again = on_spark.SparkSearch(spark, searched, str(tmp_path / "levels"))
-    write = again._write
-    monkeypatch.setattr(
-        again, "_write", lambda *args: (written.append(f"{args[1]}-{args[2]}"), write(*args))
-    )
-    found: dict[tuple[int, str], tuple[Any, ...]] = {}
-    met = []
-    for level, at in again.levels():
-        met.append(level)
-        found = at | found
-    assert (met, {name: one[0] for name, one in found.items()}) == expected
-    assert written[0] == "answers-3"
+    write = on_spark.SparkSearch._write
 
-    for which, (depth, schedule, move, _) in found.items():
-        search = searched.search()
-        breaks = search.expand(search.follow(np.array([schedule])))[1][which]
-        assert breaks.move == move
-        assert len(schedule) // 2 + breaks.depth == depth
+    def note(self: Any, table: Any, what: str, depth: int) -> None:
+        written.append(f"{what}-{depth}")
+        write(self, table, what, depth)
+
+    monkeypatch.setattr(on_spark.SparkSearch, "_write", note)
+    file, out = tmp_path / "plan.yaml", tmp_path / "out"
+    file.write_text(json.dumps(PLAN), encoding="utf-8")
+    words = ["explore", str(file), "--out", str(out), "--engine", "spark", "--levels", str(levels)]
+    monkeypatch.setattr("sys.argv", ["replog", *words])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == 0
+    assert written[0] == "answers-2"
+    (answer,) = json.loads((out / "explored.json").read_text())["answers"]
+    assert answer["exhausted"]
+    assert [Level(**one) for one in answer["levels"]] == [*expected.levels]
+    assert {one["invariant"]: one["steps"] for one in answer["witnesses"]} == {
+        one.invariant: one.steps for one in expected.witnesses
+    }
+
+
+def test_an_engine_that_is_given_is_what_searches() -> None:
+    plan = Plan.model_validate(PLAN)
+    levels = [Level(0, 1, 0)]
+
+    (answer,) = answers_of(plan, ("rules", ""), engine=lambda *_: Ended(levels, True, {}))
+
+    assert (answer.levels, answer.exhausted) == ((*levels,), True)

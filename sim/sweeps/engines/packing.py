@@ -157,6 +157,8 @@ def _required(one: Distribution) -> list[str]:
 def _code(plugins: Plugins) -> dict[str, Path]:
     """What simulates; plugins, and what they have imported from the current folder."""
     files = simulating()
+    own_parts = files_of_module("sim").items()
+    files |= {name: path for name, path in own_parts if name.startswith("sim/schedules/")}
     if COMPILED:  # the library that mypyc puts beside a package for all of it
         own = [file for file in distribution("replog").files or () if "__mypyc." in file.name]
         files |= {file.name: Path(str(file.locate())) for file in own}

@@ -1,0 +1,76 @@
+"""A search that was stopped in the middle goes on behind its last level; seen states on disk."""
+
+from dataclasses import astuple
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from sim.errors import BadInput
+from sim.schedules.blocks import Searched
+from sim.schedules.kept import Kept
+from sim.schedules.search import Level, Result, Search
+from sim.schedules.tables import Seen
+from sim.schedules.witness import schedule_of
+from tests.schedules.test_engines import BOTH, ONE
+
+
+def found(search: Search) -> dict[tuple[int, str], object]:
+    """What is broken, with its schedule."""
+    return {
+        key: (astuple(one), schedule_of(search, one)) for key, one in search.result.found.items()
+    }
+
+
+def stopped(searched: Searched, folder: Path, depth: int) -> None:
+    """Search, and keep each level, until that of a depth is there."""
+    search = searched.search()
+    kept = Kept(folder, searched)
+
+    def told(level: Level) -> bool:
+        kept.write(search)
+        return level.depth < depth
+
+    search.run(told=told)
+
+
+@pytest.mark.parametrize("searched", [ONE, BOTH])
+@pytest.mark.parametrize("depth", [1, 6])
+def test_a_search_goes_on_where_it_was_stopped(
+    searched: Searched, depth: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = searched.search()
+    whole.run()
+    stopped(searched, tmp_path, depth)
+
+    again = searched.search()
+    Kept(tmp_path, searched).take_up(again)
+    assert len(again.result.levels) == depth + 1
+    again.run()
+
+    assert again.result.levels == whole.result.levels
+    assert again.result.exhausted
+    assert found(again) == found(whole)
+
+
+def test_a_level_that_is_damaged_is_one_line(tmp_path: Path) -> None:
+    stopped(ONE, tmp_path, 2)
+    (file, *_) = tmp_path.glob("*/001.npz")
+    file.write_bytes(file.read_bytes()[:-200])
+
+    with pytest.raises(BadInput, match=r"001\.npz: cannot be gone on with: .*begin anew"):
+        Kept(tmp_path, ONE).take_up(ONE.search())
+
+
+def test_states_on_disk_are_known_as_those_in_memory_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    expected: Result = BOTH.search().run()
+    monkeypatch.setattr(Seen, "most", 100)
+    assert BOTH.search().run().levels == expected.levels
+
+    seen, known = Seen(), set[tuple[int, ...]]()
+    numbers = np.random.default_rng(1).integers(1, 40, (2000, 2)).astype(np.uint64)
+    for begin in range(0, 2000, 50):
+        rows = numbers[begin : begin + 50]
+        for row, new in zip(map(tuple, rows.tolist()), seen.add(rows).tolist(), strict=True):
+            assert new == (row not in known)
+            known.add(row)
