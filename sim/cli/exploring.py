@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import shutil
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -144,8 +143,8 @@ def _begun(out: Path | None, plan: Plan, *, resume: bool) -> list[dict[str, Any]
             raise BadInput("--resume: needs the folder of what was begun: --out DIR")
         return []
     path = out / DOCUMENT
-    if not resume and not path.exists():
-        shutil.rmtree(out / LEVELS, ignore_errors=True)  # of a search that nobody goes on with
+    if not resume and (out / LEVELS).exists():
+        raise BadInput(f"--out {out}: levels of a search are there already; --resume goes on")
     if not path.exists():
         out.mkdir(parents=True, exist_ok=True)
         return []

@@ -279,7 +279,7 @@ def _in_this_process(
 ) -> Ended:
     search = searched.search()
     search.only(invariants)
-    kept = Kept(keep, searched) if keep is not None else None
+    kept = Kept(keep, (searched, sorted(invariants))) if keep is not None else None
     if kept is not None:
         kept.take_up(search)
 

@@ -36,7 +36,7 @@ class Kept:
         """
         for path in sorted(self._folder.glob("*.npz")):
             try:
-                with np.load(path) as level:
+                with path.open("rb") as file, np.load(file) as level:
                     told = json.loads(str(level["told"]))
                     how = Parents(*(level[name] for name in ("rows", "moves", "orders")))
                 search.take_up(Level(*told["level"]), how)

@@ -67,7 +67,7 @@ def test_a_search_that_is_done_is_not_made_again(
     out, plan = tmp_path / "out", _plan(tmp_path)
     _replog(monkeypatch, "explore", plan, "--out", out)
     before = (out / "explored.json").read_text()
-    monkeypatch.setattr(answers, "Search", None)
+    monkeypatch.setattr(answers, "Searched", None)
 
     assert _replog(monkeypatch, "explore", plan, "--out", out, "--resume") == 0
     assert (out / "explored.json").read_text() == before
@@ -142,6 +142,8 @@ def test_a_search_that_its_bounds_stopped_goes_on(
 
     assert _replog(monkeypatch, *words, "--seconds", "0.000001") == 3
     assert [*out.glob("levels/*/000.npz")]
+    assert _replog(monkeypatch, *words) == 2
+    assert "--resume goes on" in capsys.readouterr().err
     assert _replog(monkeypatch, *words, "--resume") == 0
 
     assert not (out / "levels").exists()
