@@ -18,6 +18,7 @@ from sim.files.trace_file import TraceVerdict, trace_lines
 from sim.rules import Rules
 from sim.scenario.model import Scenario
 from sim.schedules.blocks import Searched
+from sim.schedules.judging import JUDGED
 from sim.schedules.kept import Kept
 from sim.schedules.plan import Plan
 from sim.schedules.search import Level
@@ -43,9 +44,9 @@ class Progress(NamedTuple):
 
     Attributes:
         depth: The level that it has been through.
-        states: How many states there were so far.
+        states: How many states there were since it began, or went on.
         frontier: How many are in the next level.
-        seconds: Real time since it began, or went on.
+        seconds: Real time since then.
         megabytes: The most memory that its process had, in 10**6 bytes.
     """
 
@@ -306,8 +307,10 @@ def _in_this_process(
 def _witnesses(
     result: Ended, place: int, labels: Sequence[str], rules: Sequence[Rules], plan: Plan
 ) -> Iterator[Witness]:
-    found = [(found, name) for (world, name), found in result.found.items() if world == place]
-    for one, invariant in sorted(found, key=lambda pair: pair[0].depth):
+    found = {name: one for (world, name), one in result.found.items() if world == place}
+    named = [name for name in JUDGED if name in found]
+    for invariant in sorted(named, key=lambda name: found[name].depth):
+        one = found[invariant]
         story = story_of(
             plan.world_of(), rules[place], one.moves, ends_with=one.ends_with, name=invariant
         )

@@ -47,7 +47,7 @@ class Searched(NamedTuple):
 
     def search(self) -> Search:
         """A search of it, at its start."""
-        # States of snapshots that differ in names alone are not told for sure: names are kept apart.
+        # Whether snapshots differ in names alone is not told for sure: names are kept apart.
         symmetry = self.world.budgets.snapshots == 0
         return Search(*[Space(self.world, rules, symmetry=symmetry) for rules in self.rules])
 

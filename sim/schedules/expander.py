@@ -133,10 +133,6 @@ class Outcomes:
         members = [space.members[number] for number in state[: self._n]]
         rest = space.rests.values[state[self._n]]
         outcome = space.acts.outcome(self._move, self._act, members, rest, said)
-        if self._act != STEP and any(
-            places for one, places in enumerate(outcome.read.parts) if one not in self._move.who
-        ):
-            raise AssertionError(f"{self._move}: a fetch has read of a third replica")
         changes = [space.members.number_of(change) for change in outcome.changes]
         effect = space.number_of(outcome.effect)
         return outcome.read, [*changes, effect, outcome.broken, outcome.said]
@@ -261,51 +257,21 @@ class Expander:
 
     def apply(self, number: int, rows: Rows) -> tuple[Rows, Numbers]:
         """The states after a move, in each of which it is possible, and what it breaks there."""
-        move = self.moves[number]
-        if move.op != "fetch":
-            found = self._outcomes[number][STEP].of(rows, _columns(rows=len(rows)))
-            return self._after(move, rows, found)
         after, broken = rows.copy(), np.zeros(len(rows), np.int64)
-        firsts, which = self._alike(move, rows)
-        for done in self._fetched(number, rows[firsts]):
-            at = np.flatnonzero(self._does_anything(done)[which])
-            if len(at):
-                after[at], mask = self._after(move, after[at], done[which[at]])
-                broken[at] |= mask
-        return after, broken
-
-    def _alike(self, move: Move, rows: Rows) -> tuple[Numbers, Numbers]:
-        """Of states in which a fetch finds the same the first; for each state which one that is."""
-        members, rests = self.space.members, self.space.rests
-        readable = rests.facts.values[:, -1]
-        key = np.zeros(len(rows), np.int64)
-        assert len(members) ** 2 * (len(readable) + 1) < 1 << 63, "numbers of three in one"
-        for one in move.who:
-            key = key * len(members) + rows[:, one]
-        key = key * (len(readable) + 1) + readable[rows[:, self.n]]
-        _, firsts, which = np.unique(key, return_index=True, return_inverse=True)
-        return firsts, which
-
-    def _fetched(self, number: int, rows: Rows) -> list[Numbers]:
-        """What comes of the acts of a fetch, one after the other: for each state a row.
-
-        An act that is not done in a state, as of a leader that refuses, has a row in which nothing
-        happens.
-        """
-        after, done = rows.copy(), []
         move, outcomes = self.moves[number], self._outcomes[number]
 
         def act(name: str, at: Numbers, *said: Any) -> Numbers:
             """Do an act in some of the states; what it says there."""
             before = after.take(at, axis=0)
             found = outcomes[name].of(before, _columns(*said, rows=len(at)))
-            after[at], _ = self._after(move, before, found)
-            done.append(np.zeros((len(rows), found.shape[1]), np.int64))
-            done[-1][:, -3] = self.space.number_of(Effect())
-            done[-1][at] = found
+            after[at], mask = self._after(move, before, found)
+            broken[at] |= mask
             return found[:, -1]
 
         everywhere = np.arange(len(rows))
+        if move.op != "fetch":
+            act(STEP, everywhere)
+            return after, broken
         asked = act(ASK, everywhere)
         answer = act(READ, everywhere, asked)
         kinds = self._message_kinds.values[answer]
@@ -313,12 +279,7 @@ class Expander:
         act(ACKNOWLEDGE, at, asked[at], kinds[at] == HAS_RECORDS)
         answer[at] = act(ANSWER, at, asked[at], answer[at])
         act(RECEIVE, everywhere, answer)
-        return done
-
-    def _does_anything(self, found: Numbers) -> Mask:
-        """Where an act changes or breaks anything."""
-        happens: Mask = self._effects.values[found[:, -3], 0] > 0
-        return happens | (found[:, : self.n] > 0).any(axis=1) | (found[:, -2] > 0)
+        return after, broken
 
     def _after(self, move: Move, rows: Rows, found: Numbers) -> tuple[Rows, Numbers]:
         """The states after what was found of an act, and what it breaks."""

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from sim.schedules.tables import Derived, Hashes, Numbering, hash_of_text
-from sim.schedules.world import NOTHING_USED, OF_REST, Rest, rest_part
+from sim.schedules.world import NOTHING_USED, Rest, rest_part
 
 
 class Rests:
@@ -19,14 +19,14 @@ class Rests:
         images: A row for each: in the column of an order, the number of the rest with its names.
         facts: A row for each: the leader, the in-sync set, that which was told; a number that is
             the same whatever was used of the budgets; the number of the history; how much was used
-            of each budget; a number that is the same whatever no move can read.
+            of each budget.
         histories: For every committed history that was met a rest that has it.
     """
 
     def __init__(self, rename: Callable[[Rest, int], Rest], orders: int) -> None:
         """None yet; `rename` gives a rest with the names of an order, of which there are some."""
         self._all, self._histories = Numbering(), Numbering()
-        self._same, self._alike = Numbering(), Numbering()
+        self._same = Numbering()
         self.values: list[Rest] = self._all.values
         self.histories: list[Rest] = self._histories.values
         self.hashes = Derived(self.values, hash_of_text, np.uint64, 2)
@@ -36,7 +36,7 @@ class Rests:
             np.int32,
             orders,
         )
-        self.facts = Derived(self.values, self._facts_of, np.int32, 6 + len(NOTHING_USED))
+        self.facts = Derived(self.values, self._facts_of, np.int32, 5 + len(NOTHING_USED))
         self._read: dict[tuple[str, ...], Derived] = {}
 
     def number(self, rest: Rest) -> int:
@@ -54,13 +54,12 @@ class Rests:
         return hashes
 
     def _facts_of(self, rest: Rest) -> tuple[int, ...]:
-        unused, readable = rest._replace(used=NOTHING_USED), tuple(_parts(rest, OF_REST))
+        unused = rest._replace(used=NOTHING_USED)
         return (
             *(rest.leader, rest.isr, rest.told),
             self._same.number(unused, None),
             self._histories.number((rest.committed, rest.twice), rest),
             *[one or 0 for one in rest.used],
-            self._alike.number(readable, None),
         )
 
 
