@@ -49,12 +49,13 @@ def _longest(plan: Plan, search: Search) -> Story:
 
 
 def _copying(story: Story) -> float:
-    """Steps per second of who copies a whole story before each, so as to come back to it."""
+    """Steps per second of who copies all replicas before each, so as to come back to them."""
     taken, began = 0, time.process_time()
     while time.process_time() - began < COPYING_SECONDS:
         driver = StoryDriver(story, invariants=())
         for step in story.steps:
-            driver = deepcopy(driver)
+            never_changes = {id(one): one for one in (story, story.rules, story.expect)}
+            driver = deepcopy(driver, never_changes)
             driver.take(step)
             taken += 1
     return taken / (time.process_time() - began)
