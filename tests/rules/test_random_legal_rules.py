@@ -27,9 +27,11 @@ ONLY_STORIES = {"offset_assignment": "leader_assigned"}
 SHARES = [
     name
     for name, field in Mix.model_fields.items()
-    if isinstance(field.default, float) and name != "slow_link"
+    if isinstance(field.default, float) and name not in ("slow_link", "late_messages")
 ]
-"""A slow link beside small fetches needs longer than a run waits, and is in no way stuck."""
+"""A slow link beside small fetches needs longer than a run waits, and is in no way stuck; of late
+messages a share below 1 is drawn apart.
+"""
 PAIRS_OF_SHARES = ("delete_share", "late_share", "loss")
 Trace = list[tuple[int, Event]]
 
@@ -133,6 +135,7 @@ def _mix(rng: random.Random) -> Mix:
         sends=(10, rng.randint(10, 150)),
         asks=(0, rng.randint(0, 5)),
         slow_link=0.0,
+        late_messages=rng.choice((0.0, 0.0, 0.1, 0.5)),
         **shares,
         **pairs,
     )
