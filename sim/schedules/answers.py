@@ -17,11 +17,10 @@ from sim.certify import certify
 from sim.files.trace_file import TraceVerdict, trace_lines
 from sim.rules import Rules
 from sim.scenario.model import Scenario
-from sim.schedules.blocks import Searched
 from sim.schedules.judging import JUDGED
 from sim.schedules.kept import Kept
 from sim.schedules.plan import Plan
-from sim.schedules.search import Level
+from sim.schedules.search import Level, Searched
 from sim.schedules.witness import schedule_of, story_of
 from sim.schedules.world import Move
 from sim.shrink.near_miss import near_miss_of
@@ -280,7 +279,7 @@ def _in_this_process(
 ) -> Ended:
     search = searched.search()
     search.only(invariants)
-    kept = Kept(keep, (searched, sorted(invariants))) if keep is not None else None
+    kept = Kept(keep, (searched, depth, sorted(invariants))) if keep is not None else None
     if kept is not None:
         kept.take_up(search)
 

@@ -9,15 +9,12 @@ from __future__ import annotations
 import pickle
 from collections.abc import Iterable, Iterator
 from functools import cache
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
 
-from sim.rules import Rules
-from sim.schedules.search import Search, as_bytes
-from sim.schedules.space import Space
-from sim.schedules.world import World
+from sim.schedules.search import Search, Searched, as_bytes
 
 SCHEMA: Final = pa.schema(
     [
@@ -37,19 +34,6 @@ Without a hash: what breaks after a schedule and a move, or how many transitions
 """
 Breaks = dict[tuple[int, str], tuple[int, tuple[int, ...], int, str]]
 """By world and invariant: the depth, the schedule, the move after it (-1 = none), the last step."""
-
-
-class Searched(NamedTuple):
-    """What is searched: a world under one set of rules, or under two side by side."""
-
-    world: World
-    rules: tuple[Rules, ...]
-
-    def search(self) -> Search:
-        """A search of it, at its start."""
-        # Whether snapshots differ in names alone is not told for sure: names are kept apart.
-        symmetry = self.world.budgets.snapshots == 0
-        return Search(*[Space(self.world, rules, symmetry=symmetry) for rules in self.rules])
 
 
 @cache

@@ -13,12 +13,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from sim.rules import Rules
 from sim.schedules import judging
 from sim.schedules.expander import Expander, Facts, Rows
 from sim.schedules.judging import BIT
 from sim.schedules.space import Space
 from sim.schedules.tables import ODD, Hashes, Mask, Numbers, Seen
-from sim.schedules.world import Move
+from sim.schedules.world import Move, World
 
 NO_MOVE = -1
 CHUNK = 1 << 18
@@ -431,6 +432,19 @@ class Search:
             if self._pair:
                 hashes += rows[:, world - 2, None].astype(np.uint64) * ODD[1]
         return hashes ^ hashes >> SHIFT
+
+
+class Searched(NamedTuple):
+    """What is searched: a world under one set of rules, or under two side by side."""
+
+    world: World
+    rules: tuple[Rules, ...]
+
+    def search(self) -> Search:
+        """A search of it, at its start."""
+        # Whether snapshots differ in names alone is not told for sure: names are kept apart.
+        symmetry = self.world.budgets.snapshots == 0
+        return Search(*[Space(self.world, rules, symmetry=symmetry) for rules in self.rules])
 
 
 def as_bytes(hashes: Hashes) -> list[bytes]:

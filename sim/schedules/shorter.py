@@ -11,8 +11,7 @@ from sim.schedules import check_installation
 from sim.schedules.answers import Bounds
 from sim.schedules.judging import JUDGED
 from sim.schedules.plan import MOST_REPLICAS, MOST_TIMES, beyond
-from sim.schedules.search import Level, Search
-from sim.schedules.space import Space
+from sim.schedules.search import Level, Search, Searched
 from sim.schedules.witness import schedule_of, story_of
 from sim.schedules.world import Budgets, World
 from sim.story.format import Story
@@ -74,7 +73,7 @@ def shortest(story: Story, invariant: str, bounds: Bounds) -> Shortest:
     if why_not:
         return Shortest(why_not)
     world = world_of(story)
-    search = Search(Space(world, story.rules))
+    search = Searched(world, (story.rules,)).search()
     search.only([invariant])
     search.run(told=_until(search, (0, invariant), bounds))
     found = search.result.found.get((0, invariant))

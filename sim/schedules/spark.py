@@ -26,12 +26,11 @@ from sim.schedules.answers import Break, Ended, Engine, GoesOn
 from sim.schedules.blocks import (
     SCHEMA,
     Breaks,
-    Searched,
     beginning,
     breaks_of,
     expand_blocks,
 )
-from sim.schedules.search import NO_MOVE, Level, Search
+from sim.schedules.search import NO_MOVE, Level, Search, Searched
 from sim.schedules.witness import named_moves
 from sim.sweeps.engines.hadoop import HadoopFolder
 from sim.sweeps.engines.session import spark_session

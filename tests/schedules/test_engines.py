@@ -17,9 +17,9 @@ import pytest
 
 from sim.cli import main
 from sim.schedules.answers import Ended, answers_of
-from sim.schedules.blocks import Searched, beginning, breaks_of, expand_blocks, expanded
+from sim.schedules.blocks import beginning, breaks_of, expand_blocks, expanded
 from sim.schedules.plan import Plan
-from sim.schedules.search import Level
+from sim.schedules.search import Level, Searched
 from sim.schedules.world import Budgets
 from tests.schedules.agreement import TWO, rules_of
 

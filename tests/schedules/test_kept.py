@@ -7,9 +7,8 @@ import numpy as np
 import pytest
 
 from sim.errors import BadInput
-from sim.schedules.blocks import Searched
 from sim.schedules.kept import Kept
-from sim.schedules.search import Level, Result, Search
+from sim.schedules.search import Level, Result, Search, Searched
 from sim.schedules.tables import Seen
 from sim.schedules.witness import schedule_of
 from tests.schedules.test_engines import BOTH, ONE
