@@ -51,7 +51,7 @@ class Elsewhere(NamedTuple):
 
 NOT_RUN = {
     PLAN_FORMAT: Elsewhere("sweep plan", "sweep"),
-    EXPLORE_FORMAT: Elsewhere("plan of a search", "explore"),
+    EXPLORE_FORMAT: Elsewhere("search plan", "explore"),
     TRACE_FORMAT: Elsewhere("trace", "certify"),
 }
 SCHEMA, LEFT_OUT = "JSON Schema", "left out by --skip"

@@ -203,5 +203,5 @@ def test_everything_in_the_scenarios_folder_is_run_or_known() -> None:
 
     assert found.refused == {}
     assert len(found.files) > 600
-    wanted = {"sweep plan", "plan of a search", "JSON Schema", "file that a command wrote", ".md"}
+    wanted = {"sweep plan", "search plan", "JSON Schema", "file that a command wrote", ".md"}
     assert set(found.others) == wanted
