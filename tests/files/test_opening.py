@@ -171,6 +171,7 @@ OPENED_ELSEWHERE = {
     "plugins.py": "what installed packages say of themselves",
     "pytest_plugin.py": "the beginning of a file, of which nearly all are other people's",
     "report/page.py": "the plan in a sweep's folder that was found whole",
+    "schedules/kept.py": "a level that the search itself wrote; a damaged one is told",
 }
 
 
