@@ -1,7 +1,7 @@
 """What a replica keeps beside its log agrees with the log."""
 
 from sim.check.invariant import Invariant
-from sim.trace import StateDiffers
+from sim.trace import HighWatermarkMoved, ReplicaCrashed, StateDiffers, Truncated
 
 
 class DerivedState(Invariant):
@@ -24,7 +24,9 @@ class DerivedState(Invariant):
     are forgotten, and at rest, where the replica is: the event has what differs, by code of its own
     (`sim.replication.audit`, which says with its sources what the log does not show any more).
     Excused: producers forgotten since; markers that were cleaned away; what a cut leaves to a
-    snapshot of producers; epochs that fall along the log; replicas that are down.
+    snapshot of producers; epochs that fall along the log; replicas that are down; decisions that
+    were below a high watermark that a new leader has set back since: they are dropped for good
+    (ProducerStateManager.onHighWatermarkUpdated).
     """
 
     source = "ProducerStateManager, TransactionIndex, LeaderEpochFileCache, UnifiedLog.roll"
@@ -32,8 +34,31 @@ class DerivedState(Invariant):
     in_stories = False
     says = "{replica} keeps {kept} for the {what} at {offset}, but its log says {by_log}."
 
+    def begin(self) -> None:
+        """No high watermark was set back yet."""
+        self._set_back_from: dict[str, int] = {}
+
+    def on_high_watermark_moved(self, event: HighWatermarkMoved) -> None:
+        """Remember how far one had been that is lower now."""
+        before = self.history.previous_high_watermark
+        if event.high_watermark < before:
+            highest = max(before, self._set_back_from.get(event.replica, 0))
+            self._set_back_from[event.replica] = highest
+
+    def on_truncated(self, event: Truncated) -> None:
+        """What comes behind the cut is decided anew."""
+        highest = self._set_back_from.get(event.replica, 0)
+        self._set_back_from[event.replica] = min(highest, event.target)
+
+    def on_replica_crashed(self, event: ReplicaCrashed) -> None:
+        """It reads its log again."""
+        self._set_back_from.pop(event.replica, None)
+
     def on_state_differs(self, event: StateDiffers) -> None:
         """Report it, if it is a difference."""
+        was_below = event.offset < self._set_back_from.get(event.replica, 0)
+        if was_below and event.what.startswith("unreplicated") and event.kept == "nothing":
+            return
         if event.kept != event.by_log:
             what = event.what if event.about is None else f"{event.what} of producer {event.about}"
             told = {"kept": event.kept, "by_log": event.by_log}
