@@ -21,49 +21,30 @@ from simpy import Environment
 
 from sim.cluster.network import Link, Network
 from sim.cluster.waiting import Later
-from sim.replication.messages import (
-    BeginQuorumEpochRequest,
-    ConsumerFetchRequest,
-    ConsumerFetchResponse,
-    CoordinatorRequest,
-    CoordinatorResponse,
-    EndQuorumEpochRequest,
-    FetchRequest,
-    FetchResponse,
-    FetchSnapshotRequest,
-    FetchSnapshotResponse,
-    OffsetsForLeaderEpochRequest,
-    OffsetsForLeaderEpochResponse,
-    ProduceRequest,
-    ProduceResponse,
-    VoteRequest,
-    VoteResponse,
-    WriteTxnMarkersRequest,
-    WriteTxnMarkersResponse,
-)
+from sim.replication import messages as of
 from sim.scenario.model import LateMessages
 from sim.scenario.model import Network as NetworkSettings
 
 KINDS: Final = frozenset(
     (
-        BeginQuorumEpochRequest,
-        ConsumerFetchRequest,
-        ConsumerFetchResponse,
-        CoordinatorRequest,
-        CoordinatorResponse,
-        EndQuorumEpochRequest,
-        FetchRequest,
-        FetchResponse,
-        FetchSnapshotRequest,
-        FetchSnapshotResponse,
-        OffsetsForLeaderEpochRequest,
-        OffsetsForLeaderEpochResponse,
-        ProduceRequest,
-        ProduceResponse,
-        VoteRequest,
-        VoteResponse,
-        WriteTxnMarkersRequest,
-        WriteTxnMarkersResponse,
+        of.BeginQuorumEpochRequest,
+        of.ConsumerFetchRequest,
+        of.ConsumerFetchResponse,
+        of.CoordinatorRequest,
+        of.CoordinatorResponse,
+        of.EndQuorumEpochRequest,
+        of.FetchRequest,
+        of.FetchResponse,
+        of.FetchSnapshotRequest,
+        of.FetchSnapshotResponse,
+        of.OffsetsForLeaderEpochRequest,
+        of.OffsetsForLeaderEpochResponse,
+        of.ProduceRequest,
+        of.ProduceResponse,
+        of.VoteRequest,
+        of.VoteResponse,
+        of.WriteTxnMarkersRequest,
+        of.WriteTxnMarkersResponse,
     )
 )
 """What may come late or again."""

@@ -120,9 +120,10 @@ def with_canary(plan: Plan, name: str) -> Plan:
     Raises BadInput when there is no such canary or rule set, or they are too many.
     """
     canary = canary_named(name)
-    known = {one.settings for one in number_runs(plan, count=1).rule_sets}
+    numbered = number_runs(plan, count=1).rule_sets
+    known = {one.settings for one in numbered}
     rule_sets, labels = [*plan.rule_sets], [*plan.labels]
-    for rule_set in number_runs(plan, count=1).rule_sets:
+    for rule_set in numbered:
         planted = canary.planted(rule_set.settings)
         if planted is not None and planted not in known:
             rule_sets.append({**plan.rule_sets[rule_set.index], **canary.rules})

@@ -1,39 +1,22 @@
 """Links: what arrives, when, and what a cut, a loss or a removal takes."""
 
 from random import Random
-from typing import Any
 
 import pytest
-import simpy
 
 from sim.cluster.network import CONTROLLER, Network
 from sim.scenario.model import Link
 from sim.scenario.model import Network as NetworkSettings
+from tests.cluster.parties import Parties
 
 
-class Parties:
-    """A network of two replicas, a client and the controller that note what they get."""
-
-    def __init__(self, settings: NetworkSettings) -> None:
-        self.env = simpy.Environment()
-        self.network = Network(self.env, settings, Random)
-        self.got: list[tuple[str, Any, int]] = []
-        for name in ("r1", "r2", CONTROLLER):
-            self.network.add(name, self.taker(name))
-        self.network.add_client("c1", self.taker("c1"))
-
-    def taker(self, name: str) -> Any:
-        return lambda message: self.got.append((name, message, int(self.env.now)))
-
-    def after(self, ms: int) -> list[tuple[str, Any, int]]:
-        self.env.run(until=self.env.now + ms)
-        got, self.got = self.got, []
-        return got
+def _parties(settings: NetworkSettings) -> Parties:
+    return Parties(lambda env: Network(env, settings, Random))
 
 
 def test_a_message_arrives_after_the_latency_of_its_direction() -> None:
     there = Link("r1", "r2", latency_ms=(9, 9))
-    parties = Parties(NetworkSettings((3, 3), links=(there,)))
+    parties = _parties(NetworkSettings((3, 3), links=(there,)))
     parties.network.send("r1", "r2", "there")
     parties.network.send("r2", "r1", "back")
     parties.network.send("c1", "r1", "later", 20)
@@ -42,7 +25,7 @@ def test_a_message_arrives_after_the_latency_of_its_direction() -> None:
 
 
 def test_a_cut_takes_what_is_sent_and_what_would_arrive_but_not_what_clients_say() -> None:
-    parties = Parties(NetworkSettings((5, 5)))
+    parties = _parties(NetworkSettings((5, 5)))
     network = parties.network
     network.send("r1", "r2", "on its way")
     links = network.outgoing("r1")
@@ -64,7 +47,7 @@ def test_a_cut_takes_what_is_sent_and_what_would_arrive_but_not_what_clients_say
 
 
 def test_two_cuts_of_a_link_are_mended_one_by_one() -> None:
-    network = Parties(NetworkSettings((5, 5))).network
+    network = _parties(NetworkSettings((5, 5))).network
     first, second = network.outgoing("r1", ("r2",)), network.incoming("r2", ("r1",))
     network.cut(first)
     network.cut(second)
@@ -75,7 +58,7 @@ def test_two_cuts_of_a_link_are_mended_one_by_one() -> None:
 
 
 def test_links_to_the_controller_lose_nothing() -> None:
-    parties = Parties(NetworkSettings((1, 5), loss=0.9))
+    parties = _parties(NetworkSettings((1, 5), loss=0.9))
     for number in range(50):
         parties.network.send("r1", CONTROLLER, number)
         parties.network.send("r1", "r2", number)
@@ -86,7 +69,7 @@ def test_links_to_the_controller_lose_nothing() -> None:
 
 
 def test_what_is_on_its_way_to_or_from_a_replica_that_leaves_is_lost() -> None:
-    parties = Parties(NetworkSettings((5, 5)))
+    parties = _parties(NetworkSettings((5, 5)))
     network = parties.network
     network.send("r1", "r2", "to it")
     network.send("r2", "c1", "from it")
@@ -99,7 +82,7 @@ def test_what_is_on_its_way_to_or_from_a_replica_that_leaves_is_lost() -> None:
 
 @pytest.mark.parametrize("name", ["r3", "r4"])
 def test_a_replica_that_joins_is_connected_with_clients_too(name: str) -> None:
-    parties = Parties(NetworkSettings((2, 2)))
+    parties = _parties(NetworkSettings((2, 2)))
     parties.network.add(name, parties.taker(name))
     parties.network.send("c1", name, "ask")
     parties.network.send(name, "c1", "answer")

@@ -4,7 +4,6 @@ from random import Random
 from typing import Any
 
 import pytest
-import simpy
 
 from sim.cluster.network import CONTROLLER
 from sim.cluster.overdue import Overdue, OverdueNetwork
@@ -17,29 +16,14 @@ from sim.scenario.file.write import scenario_text
 from sim.scenario.generate import BUILT_IN_MIXES, generate
 from sim.scenario.model import LateMessages, Network
 from sim.timed_run import run_scenario
+from tests.cluster.parties import Parties
 from tests.cluster.worlds import scenario, tell
 
 VOTE = VoteRequest("r1", 1, 0, 0)
 
 
-class Parties:
-    """Two replicas, a client and the controller, in a network that delays or repeats."""
-
-    def __init__(self, late: LateMessages) -> None:
-        self.env = simpy.Environment()
-        self.network = OverdueNetwork(self.env, Network((2, 2)), late, Random)
-        self.got: list[tuple[str, Any, int]] = []
-        for name in ("r1", "r2", CONTROLLER):
-            self.network.add(name, self.taker(name))
-        self.network.add_client("c1", self.taker("c1"))
-
-    def taker(self, name: str) -> Any:
-        return lambda message: self.got.append((name, message, int(self.env.now)))
-
-    def after(self, ms: int) -> list[tuple[str, Any, int]]:
-        self.env.run(until=self.env.now + ms)
-        got, self.got = self.got, []
-        return got
+def _parties(late: LateMessages) -> Parties:
+    return Parties(lambda env: OverdueNetwork(env, Network((2, 2)), late, Random))
 
 
 def fetch(*, epoch: int = 1, number: int = 1, life: int = 1) -> FetchRequest:
@@ -47,7 +31,7 @@ def fetch(*, epoch: int = 1, number: int = 1, life: int = 1) -> FetchRequest:
 
 
 def test_a_repeated_message_arrives_twice_and_a_broker_sees_that_it_is_overdue() -> None:
-    parties = Parties(LateMessages(repeated=1.0, later_ms=(50, 50)))
+    parties = _parties(LateMessages(repeated=1.0, later_ms=(50, 50)))
     parties.network.send("r1", "r2", VOTE)
     parties.network.send("r1", "c1", VOTE)
 
@@ -56,7 +40,7 @@ def test_a_repeated_message_arrives_twice_and_a_broker_sees_that_it_is_overdue()
 
 
 def test_what_the_controller_hears_is_neither_late_nor_repeated() -> None:
-    parties = Parties(LateMessages(late=0.99, repeated=1.0))
+    parties = _parties(LateMessages(late=0.99, repeated=1.0))
     parties.network.send("r1", CONTROLLER, BrokerHeartbeatRequest("r1", 1))
 
     assert parties.after(5_000) == [(CONTROLLER, BrokerHeartbeatRequest("r1", 1), 2)]
@@ -64,7 +48,7 @@ def test_what_the_controller_hears_is_neither_late_nor_repeated() -> None:
 
 @pytest.mark.parametrize("end", ["cut", "heal"])
 def test_what_is_overdue_does_not_arrive_over_a_cut_nor_after_the_faults(end: str) -> None:
-    parties = Parties(LateMessages(repeated=1.0, later_ms=(50, 50)))
+    parties = _parties(LateMessages(repeated=1.0, later_ms=(50, 50)))
     parties.network.send("r1", "r2", VOTE)
     parties.after(20)
     if end == "cut":

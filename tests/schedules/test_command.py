@@ -13,14 +13,9 @@ import pytest
 import sim
 from sim.cli import main
 from sim.schedules import answers
+from tests.schedules.conftest import SMALL_PLAN
 
-PLAN: dict[str, Any] = {
-    "format": "replog-explore/1",
-    "title": "One replica in sync, one behind",
-    "source": "KIP-280",
-    "world": {"replicas": 2, "isr": ["r1"], "versions": [0, 9]},
-    "budgets": {"appends": 2, "epochs": 1},
-    "rules": {"strategy": "header", "follower_position": "read_end"},
+PLAN: dict[str, Any] = SMALL_PLAN | {
     "matrix": {"fix": ["none", "leo_retention"]},
     "compare": ["none", "leo_retention"],
 }

@@ -22,6 +22,7 @@ from sim.schedules.plan import Plan
 from sim.schedules.search import Level, Searched
 from sim.schedules.world import Budgets
 from tests.schedules.agreement import TWO, rules_of
+from tests.schedules.conftest import SMALL_PLAN
 
 WORLD = replace(TWO, budgets=Budgets(appends=2, epochs=2, shrinks=1, cleanings=1, grows=1))
 ONE = Searched(WORLD, (rules_of({"strategy": "header"}),))
@@ -80,15 +81,7 @@ def dying_once(marker: str) -> Callable[[bytes, Iterable[pa.RecordBatch]], Any]:
     return expand
 
 
-PLAN: dict[str, Any] = {
-    "format": "replog-explore/1",
-    "title": "One replica in sync, one behind",
-    "source": "KIP-280",
-    "world": {"replicas": 2, "isr": ["r1"], "versions": [0, 9]},
-    "budgets": {"appends": 2, "epochs": 1},
-    "rules": {"strategy": "header", "follower_position": "read_end"},
-    "depth": 6,
-}
+PLAN: dict[str, Any] = SMALL_PLAN | {"depth": 6}
 
 
 @pytest.mark.spark
