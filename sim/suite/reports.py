@@ -135,24 +135,12 @@ def page(results: Sequence[CaseResult], notes: Sequence[str], summary: str) -> s
     """
     failed = [result for result in results if not result.expectation_met]
     lines = [f"### Replog: {summary}", ""]
-    if failed:
-        lines += ["| file | not as expected |", "|---|---|"]
-        lines += [
-            f"| {markdown.text(str(one.path))} | {markdown.text(one.complaints[0])} |"
-            for one in failed
-        ]
-        lines.append("")
+    lines += _table("not as expected", [(one, one.complaints[0]) for one in failed])
     for one in failed:
         lines += [f"<details><summary>{markdown.in_html(_named(one))}</summary>", ""]
         lines += [markdown.block(failure_lines(one)), "", "</details>", ""]
     noted = [one for one in results if one.expectation_met and one.notes]
-    if noted:
-        lines += ["| file | as expected, with a note |", "|---|---|"]
-        lines += [
-            f"| {markdown.text(str(one.path))} | {markdown.text('; '.join(one.notes))} |"
-            for one in noted
-        ]
-        lines.append("")
+    lines += _table("as expected, with a note", [(one, "; ".join(one.notes)) for one in noted])
     slowest = sorted(results, key=lambda one: one.wall_ms, reverse=True)[:SLOWEST]
     told = ", ".join(f"{markdown.text(one.id)} {one.wall_ms:,} ms" for one in slowest)
     lines += [*(f"{markdown.text(note)}  " for note in notes), f"slowest: {told}"]
@@ -161,3 +149,11 @@ def page(results: Sequence[CaseResult], notes: Sequence[str], summary: str) -> s
 
 def _named(result: CaseResult) -> str:
     return f"{result.id}: {result.title}" if result.title else result.id
+
+
+def _table(heading: str, rows: Sequence[tuple[CaseResult, str]]) -> list[str]:
+    """What is told of some files, a row each; nothing where there are none."""
+    if not rows:
+        return []
+    told = [f"| {markdown.text(str(one.path))} | {markdown.text(text)} |" for one, text in rows]
+    return [f"| file | {heading} |", "|---|---|", *told, ""]
