@@ -140,9 +140,8 @@ class Search:
     ) -> Result:
         """Go on until nothing new is left, to a depth, or until `told` says to stop."""
         while len(self.rows) and (depth is None or len(self.result.levels) <= depth):
-            last = len(self.result.levels) == depth
-            level = self.step(expand=not last)
-            self.result.exhausted = not len(self.rows) and not (last and level.transitions)
+            level = self.step()
+            self.result.exhausted = not len(self.rows)
             if not told(level):
                 break
         return self.result
@@ -151,7 +150,7 @@ class Search:
         """Look for these alone."""
         self._left = [sum(BIT[name] for name in {*invariants})] * len(self.expanders)
 
-    def step(self, *, expand: bool = True) -> Level:
+    def step(self) -> Level:
         """Judge the states of this level, and find those of the next one."""
         depth, rows = len(self.result.levels), self.rows
         self._judge(depth)
@@ -161,7 +160,7 @@ class Search:
             quiet, part = self._expanded(depth, chunk, start)
             transitions += sum(len(after) for after, *_ in part)
             self._judge_rest(depth, chunk, start, quiet)
-            if part and expand:
+            if part:
                 parts.append(self._new(part))
         self._begin_level(parts)
         level = Level(depth, len(rows), transitions)
@@ -442,9 +441,7 @@ class Searched(NamedTuple):
 
     def search(self) -> Search:
         """A search of it, at its start."""
-        # Whether snapshots differ in names alone is not told for sure: names are kept apart.
-        symmetry = self.world.budgets.snapshots == 0
-        return Search(*[Space(self.world, rules, symmetry=symmetry) for rules in self.rules])
+        return Search(*[Space(self.world, rules) for rules in self.rules])
 
 
 def as_bytes(hashes: Hashes) -> list[bytes]:

@@ -35,7 +35,11 @@ class Tiny(NamedTuple):
 
 
 class Enumerated(NamedTuple):
-    """States and changes of each depth, and states of which none is another one renamed."""
+    """States and changes of each depth, and states of which none is another one renamed.
+
+    The last counts a state where it or a renaming of it comes first: where replicas are not all in
+    sync at the start, the two may be of different depths.
+    """
 
     states: list[int]
     transitions: list[int]
@@ -47,12 +51,13 @@ def enumerated(tiny: Tiny, rules: Rules) -> Enumerated:
     found = Enumerated([], [], [])
     start: tuple[Steps, dict[str, int]] = ((), dict.fromkeys(tiny.budget, 0))
     level, seen = {_key(_run((), tiny, rules), start[1]): start}, set[Any]()
+    orbits = set[frozenset[Any]]()
     while level:
         seen |= level.keys()
         found.states.append(len(level))
-        found.orbits.append(
-            len({_orbit(steps, used, tiny, rules) for steps, used in level.values()})
-        )
+        known = len(orbits)
+        orbits |= {_orbit(steps, used, tiny, rules) for steps, used in level.values()}
+        found.orbits.append(len(orbits) - known)
         following: dict[Any, tuple[Steps, dict[str, int]]] = {}
         changes = 0
         for before, (steps, used) in level.items():

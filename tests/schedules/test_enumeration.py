@@ -66,7 +66,5 @@ def test_a_search_meets_the_states_of_a_plain_enumeration(
     plain = Search(Space(world, rules, symmetry=False)).run().levels
     assert [level.states for level in plain] == expected.states
     assert [level.transitions for level in plain] == expected.transitions
-    if world.budgets.snapshots:
-        return  # at depth 7 two orbits too few are told; answers keep the names apart there
     canonical = Search(Space(world, rules)).run().levels
     assert [level.states for level in canonical] == expected.orbits
