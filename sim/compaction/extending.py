@@ -228,7 +228,7 @@ def _version_problem(record: object, version: object) -> str | None:
 
 def _kept_problem(tail: Tail, kept: object) -> str | None:
     if not isinstance(kept, Kept):
-        return f"keeps answers with a Kept, not {shortly(kept)}"
+        return f"keeps answers with a Kept (Kept() where nothing more stays), not {shortly(kept)}"
     end = -1 if tail.last_batch is None else tail.last_batch.last_offset
     offsets: list[Any] = list(kept)  # whatever is in it
     for offset in offsets:
