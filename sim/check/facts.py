@@ -73,6 +73,8 @@ class Facts:
             may, or nobody knows.
         replicas: By name, in order of creation.
         removed_replicas: Who has left for good.
+        lost_disks: Replica -> where its log ended when it lost its disk (exclusive), until a leader
+            has recorded a position on the new one.
         leader: Who was elected in the newest epoch; None = nobody, or it has left for good.
         newest_epoch: The highest epoch anybody was elected in.
         isr: The in-sync set, as that leader sees it.
@@ -147,6 +149,7 @@ class Facts:
         ]
         self.replicas: dict[str, ReplicaView] = {}
         self.removed_replicas: set[str] = set()
+        self.lost_disks: dict[str, int] = {}
         self.leader: str | None = None
         self.newest_epoch = 0
         self.isr: tuple[str, ...] = ()

@@ -64,6 +64,7 @@ class ClusterHistory(Queries):
         view.high_watermark = event.high_watermark
 
     def _on_replica_wiped(self, event: trace.ReplicaWiped) -> None:
+        self.lost_disks[event.replica] = self.replicas[event.replica].log_end_offset
         self._replace(ReplicaView(event.replica))
 
     def _on_log_emptied(self, event: trace.LogEmptied) -> None:
@@ -106,7 +107,10 @@ class ClusterHistory(Queries):
 
     def _on_position_recorded(self, event: trace.PositionRecorded) -> bool:
         _, follower, position = event
-        return position <= self.replicas[follower].log_end_offset
+        usual = position <= self.replicas[follower].log_end_offset
+        if usual and self.lost_disks:
+            self.lost_disks.pop(follower, None)
+        return usual
 
     # What is written, and read.
 

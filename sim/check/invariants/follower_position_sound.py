@@ -8,7 +8,9 @@ class FollowerPositionSound(LogInvariant):
     """The position a leader records for a follower is at most the follower's log end offset.
 
     For all positions p that a leader records for f: p <= end(f).
-    Judged: as it is recorded. Excused: nothing.
+    Judged: as it is recorded. Excused: with `commit: isr`, what f had on a disk that it lost since,
+    until a leader hears of the new one: a fetch from before was on its way. Such a position admits
+    nobody to the in-sync set (KIP-903, Partition.isReplicaIsrEligible).
     No usual event breaks it: a usual position is one that the follower has reached.
     """
 
@@ -23,5 +25,6 @@ class FollowerPositionSound(LogInvariant):
     def on_position_recorded(self, event: PositionRecorded) -> None:
         """Compare the belief with the follower's log."""
         end = self.replicas[event.follower].log_end_offset
-        if event.position > end:
+        overtaken = self.history.lost_disks.get(event.follower, 0) if self.history.by_isr else 0
+        if event.position > max(end, overtaken):
             self.violated(event.follower, end, leader=event.replica, position=event.position)

@@ -61,9 +61,10 @@ class ProducerSequences(Invariant):
     A repeat is excused when the leader that appended it could not know: its log never had the
     batch (it was lost, or lies below the log start: retention, DeleteRecords, a snapshot), or some
     replica has forgotten the producer since (`producer.id.expiration.ms`), so that cleaning may
-    have taken its last batch anywhere. A new producer epoch begins anew. Nothing is judged any more
-    once an offset was committed twice (`state-machine-safety`). Markers have no number, nor has
-    data without a producer id (MemoryRecordsBuilder.writeDefaultBatchHeader refuses any other).
+    have taken its last batch anywhere; an older batch that comes late then tells nobody of the
+    newest. A new producer epoch begins anew. Nothing is judged any more once an offset was
+    committed twice (`state-machine-safety`). Markers have no number, nor has data without a
+    producer id (MemoryRecordsBuilder.writeDefaultBatchHeader refuses any other).
     """
 
     source = (
@@ -112,7 +113,8 @@ class ProducerSequences(Invariant):
             self._newest_ms[sender] = self.history.at
         sent.append(batch)
         self._highest[sender] = max(highest, _last_sequence(batch))
-        self._forgotten.discard(producer)
+        if self._highest[sender] == _last_sequence(batch):  # else nobody knows the highest again
+            self._forgotten.discard(producer)
 
     def _look_for_gap(self, replica: str, batch: Batch, missing: int, before_ms: int) -> None:
         """Nobody has appended `missing`; the number before it was appended at `before_ms`."""
