@@ -23,7 +23,7 @@ REPORTS = Path("reports")
 def main(given: Sequence[str]) -> int:
     """Do what the arguments say; status 1 = something is told by nothing."""
     chosen = _parser().parse_args(given)
-    defects = [one for one in DEFECTS if not chosen.only or {one.name, one.group} & {*chosen.only}]
+    defects = [one for one in DEFECTS if _is_chosen(one, chosen)]
     results = read(chosen.data) if chosen.resume else {}
     if not chosen.page:
         keeper = Keeper(chosen.data, results)
@@ -37,6 +37,12 @@ def main(given: Sequence[str]) -> int:
     return 1 if left else 0
 
 
+def _is_chosen(one: Planted, chosen: argparse.Namespace) -> bool:
+    half = "judged" if one.judged else "tuned"
+    named = not chosen.only or bool({one.name, one.group} & {*chosen.only})
+    return named and chosen.half in {None, half}
+
+
 Step = Callable[[Planted, Result], None]
 
 
@@ -44,11 +50,11 @@ def _steps(chosen: argparse.Namespace, base: Base) -> list[Step]:
     """What is tried of each defect, in order."""
 
     def suite(error: Planted, result: Result) -> None:
-        if result.suite is None:
+        if chosen.suite and result.suite is None:
             run_suite(error, result)
 
     def random(error: Planted, result: Result) -> None:
-        run_random(error, result, base, chosen.count)
+        run_random(error, result, base, chosen.count, to_the_end=chosen.to_the_end)
 
     def tests(error: Planted, result: Result) -> None:
         if not result.killed and result.test is None:
@@ -104,9 +110,14 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--count", type=int, default=300, help="random runs of each, over all plans (300); 0 = none"
     )
+    parser.add_argument(
+        "--to-the-end", action="store_true", help="go on after a run has shown a defect"
+    )
     parser.add_argument("--only", action="append", metavar="GROUP|NAME", help="of these alone")
     parser.add_argument("--plans", nargs="*", metavar="PLAN", help="draw from these alone")
     parser.add_argument("--resume", action="store_true", help="go on with what the file has kept")
+    parser.add_argument("--no-suite", dest="suite", action="store_false", help="run no suite")
+    parser.add_argument("--half", choices=("tuned", "judged"), help="of this half alone")
     parser.add_argument("--no-tests", dest="tests", action="store_false", help="run no tests")
     parser.add_argument("--page", action="store_true", help="write the page anew, try nothing")
     parser.add_argument("--jobs", "-j", type=int, default=2, help="copies at a time (2)")

@@ -41,15 +41,21 @@ def test_the_suite_tells_a_planted_defect(name: str, invariant: str | None) -> N
     assert (result.suite or {}).get("invariant") == invariant
 
 
-def test_random_runs_tell_a_planted_defect(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_random_runs_end_with_the_one_that_tells_a_planted_defect(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("tests.zoo.trying.BASE", tmp_path)
     result, base = Result(""), Base(["replication"])
+    error = BY_NAME["acknowledged-one-early"]
+    run_random(error, result, base, 6)
+
+    assert (result.tries, result.found, result.first) == (1, 1, 1)
+    assert "acknowledged-committed" in result.by
+
     for count in (2, 6, 6):
-        run_random(BY_NAME["acknowledged-one-early"], result, base, count)
+        run_random(error, result, base, count, to_the_end=True)
 
     assert result.tries == 6
-    assert result.found > 0
-    assert "acknowledged-committed" in result.by
     assert set(result.runs) == {"replication/plain", "replication/hunted"}
 
 

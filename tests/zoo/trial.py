@@ -1,7 +1,7 @@
 """What runs inside a copy of the product: its suite, and random runs.
 
-`python -m tests.zoo.trial` reads a task as JSON from its standard input, and writes a line of JSON
-for each answer. `sim` is the copy; this is not.
+`python -m tests.zoo.trial TASK` takes a task as JSON, and writes a line of JSON for each answer.
+`sim` is the copy; this is not.
 """
 
 from __future__ import annotations
@@ -87,6 +87,6 @@ def answers(task: Mapping[str, Any]) -> Iterator[Json]:
 
 if __name__ == "__main__":
     bound_each_run(Bounds(SECONDS_PER_RUN))
-    for answer in answers(json.loads(sys.stdin.read())):
+    for answer in answers(json.loads(sys.argv[1])):
         sys.stdout.write(json.dumps(answer) + "\n")
         sys.stdout.flush()

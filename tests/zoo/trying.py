@@ -11,9 +11,11 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
+from contextlib import closing
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from threading import Timer
 from typing import Any
 
 from sim.sweeps.code_digest import code_digest
@@ -32,8 +34,10 @@ TEST_SECONDS = 180
 Json = dict[str, Any]
 
 
-def answers(error: Planted | None, task: Json, *, seconds: float = SECONDS) -> Iterator[Json]:
-    """What a copy with the error says to a task, as far as it gets in time; None = no error.
+def answers(error: Planted | None, task: Json, *, seconds: float = SECONDS) -> Generator[Json]:
+    """What a copy with the error says to a task, one by one; None = no error.
+
+    They end when time is up; the copy ends when nobody wants more of them.
 
     Raises:
         ValueError: The error has no place in today's source, or the copy does not even start.
@@ -41,24 +45,31 @@ def answers(error: Planted | None, task: Json, *, seconds: float = SECONDS) -> I
     with TemporaryDirectory(prefix="replog-zoo-") as name:
         folder = Path(name)
         plant(error, folder)
-        try:
-            done = subprocess.run(
-                [sys.executable, "-m", "tests.zoo.trial"],
+        complaint = folder / "complaint"
+        with complaint.open("w") as stderr:
+            copy = subprocess.Popen(
+                [sys.executable, "-m", "tests.zoo.trial", json.dumps(task)],
                 cwd=folder,
                 env={**os.environ, "PYTHONPATH": f"{folder}{os.pathsep}{ROOT}"},
-                input=json.dumps(task),
-                capture_output=True,
+                stdout=subprocess.PIPE,
+                stderr=stderr,
                 text=True,
-                timeout=seconds,
-                check=False,
             )
-            said, complaint = done.stdout, done.stderr if done.returncode else ""
-        except subprocess.TimeoutExpired as late:
-            said, complaint = (late.stdout or b"").decode(), ""
-    if complaint and not said.strip():
-        last = complaint.strip().splitlines()[-1:]
-        raise ValueError(f"{error and error.name}: the copy does not start: {' '.join(last)}")
-    yield from (json.loads(line) for line in said.splitlines() if line.endswith("}"))
+        late = Timer(seconds, copy.kill)
+        late.start()
+        said = 0
+        try:
+            for line in copy.stdout or ():
+                if line.endswith("}\n"):
+                    said += 1
+                    yield json.loads(line)
+        finally:
+            late.cancel()
+            copy.kill()
+            copy.communicate()
+        if copy.returncode > 0 and not said:
+            last = complaint.read_text(encoding="utf-8").strip().splitlines()[-1:]
+            raise ValueError(f"{error and error.name}: the copy does not start: {' '.join(last)}")
 
 
 class Base:
@@ -88,24 +99,29 @@ def run_suite(error: Planted, result: Result) -> None:
         result.suite = answer["suite"] or {}
 
 
-def run_random(error: Planted, result: Result, base: Base, count: int) -> None:
-    """Go on to `count` random runs, if there were fewer."""
+def run_random(
+    error: Planted, result: Result, base: Base, count: int, *, to_the_end: bool = False
+) -> None:
+    """Go on to `count` random runs, if there were fewer, or to the first that shows it."""
     first = result.tries
-    if first >= count:
+    if first >= count or (result.found and not to_the_end):
         return
     task = {"first": first, "count": count, "plans": base.plans}
     places = [str(draw.environment) for draw in draws(count, base.plans)]
-    for number, (right, wrong) in enumerate(
-        zip(base.answers(count)[first:], answers(error, task), strict=False), start=first
-    ):
-        assert right["id"] == wrong["id"], "another run"
-        result.runs[places[number]] += 1
-        result.touched += right["digest"] != wrong["digest"]
-        shown = _shown(right, wrong)
-        result.by.update(shown)
-        if shown:
-            result.shown[places[number]] += 1
-            result.first = result.first or number + 1
+    with closing(answers(error, task)) as found:
+        for number, (right, wrong) in enumerate(
+            zip(base.answers(count)[first:], found, strict=False), start=first
+        ):
+            assert right["id"] == wrong["id"], "another run"
+            result.runs[places[number]] += 1
+            result.touched += right["digest"] != wrong["digest"]
+            shown = _shown(right, wrong)
+            result.by.update(shown)
+            if shown:
+                result.shown[places[number]] += 1
+                result.first = result.first or number + 1
+                if not to_the_end:
+                    return
 
 
 def _shown(right: Json, wrong: Json) -> list[str]:
