@@ -7,7 +7,7 @@ import os
 import signal
 import threading
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future
+from concurrent.futures import Future, ProcessPoolExecutor
 from contextlib import contextmanager, suppress
 from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, wait
@@ -140,6 +140,32 @@ class Lifeline:
         """Ends the workers at once, whatever they are doing. Again does nothing."""
         self._held.close()
         self.end.close()
+
+
+@contextmanager
+def pool_of(
+    size: int, get_ready: Callable[[], object] | None = None
+) -> Iterator[ProcessPoolExecutor]:
+    """So many workers, which end with the block: at once, if an exception ends it.
+
+    Each calls `get_ready` before its first task.
+    """
+    lifeline = Lifeline()
+    pool = ProcessPoolExecutor(size, worker_context(), _start, (lifeline.end, get_ready))
+    try:
+        yield pool
+    except BaseException:
+        lifeline.cut()
+        raise
+    finally:
+        pool.shutdown(cancel_futures=True)
+        lifeline.cut()
+
+
+def _start(lifeline: Connection, get_ready: Callable[[], object] | None) -> None:
+    follow_the_parent(lifeline)
+    if get_ready is not None:
+        get_ready()
 
 
 def follow_the_parent(lifeline: Connection | None = None) -> None:

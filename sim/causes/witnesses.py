@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures import as_completed
 from contextlib import suppress
 from dataclasses import replace
 from hashlib import blake2b
@@ -22,7 +22,7 @@ from sim.files.reading import read_json
 from sim.plugins import Plugins, in_use, load_in_worker
 from sim.sweeps.folder import clear_errors, write_json
 from sim.version import __version__
-from sim.workers import follow_the_parent, worker_context
+from sim.workers import pool_of
 
 WITNESSES: Final = "witnesses"
 """The folder of witnesses in that of a sweep."""
@@ -81,7 +81,7 @@ def _witnesses(out: Path, causes: list[Cause]) -> Iterator[tuple[Cause, Witness 
     if len(causes) == 1:
         yield causes[0], _witness(in_use(), out, causes[0])
         return
-    with ProcessPoolExecutor(PROCESSES, worker_context(), initializer=follow_the_parent) as pool:
+    with pool_of(PROCESSES) as pool:
         futures = {pool.submit(_witness, in_use(), out, cause): cause for cause in causes}
         for future in as_completed(futures):
             yield futures[future], future.result()

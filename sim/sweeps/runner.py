@@ -205,8 +205,8 @@ def _engine(
 ) -> Iterator[ProcessEngine | SparkEngine]:
     if name == "process":
         assert isinstance(folder, LocalFolder)
-        with closing(ProcessEngine(work, folder.root)) as pool:
-            yield pool
+        with ExitStack() as pools:
+            yield ProcessEngine(work, folder.root, pools)
         return
     check_extra("sweeps on Spark need", "sweep", "pyspark")
     from sim.sweeps.engines.session import spark_session  # half a second; only this engine needs it

@@ -33,9 +33,8 @@ def test_the_processes_of_a_suite_know_the_plugins_and_the_death_of_one_costs_it
     assert deadly.returncode == 1
     marks = [line.split()[0] for line in deadly.stdout.splitlines()[:7]]
     assert marks == ["ok", "FAIL", "ok", "FAIL", "FAIL", "ok", "ok"]
-    killed = "error: the process that ran it was ended by SIGKILL, perhaps for want of memory"
-    assert deadly.stdout.count(killed) == 1
-    assert deadly.stdout.count("error: the process that ran it ended, with status 9") == 2
+    ended = "error: the process that ran it ended, perhaps for want of memory"
+    assert deadly.stdout.count(ended) == 3
     assert 'tests="7" failures="0" errors="3"' in (tmp_path / "j.xml").read_text()
     assert "Traceback" not in deadly.stderr
     assert harmless.returncode == 0

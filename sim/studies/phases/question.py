@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures import as_completed
 from dataclasses import dataclass
 from hashlib import blake2b
 from itertools import product
 
 from sim.scenario.model import Scenario
 from sim.timed_run import conclusive, run_scenario
-from sim.workers import follow_the_parent, usable_cores, worker_context
+from sim.workers import pool_of, usable_cores
 
 CASES_PER_TASK = 25
 
@@ -125,24 +125,16 @@ def measure(
     cells = range(len(question.points))
     parts = [range(at, min(at + CASES_PER_TASK, cases)) for at in range(0, cases, CASES_PER_TASK)]
     counts, done = [0] * len(cells), 0
-    with ProcessPoolExecutor(
-        max_workers=min(usable_cores(), len(cells) * len(parts)),
-        mp_context=worker_context(),
-        initializer=follow_the_parent,
-    ) as pool:
+    with pool_of(min(usable_cores(), len(cells) * len(parts))) as pool:
         tasks = {
             pool.submit(_count, question, question.points[cell], seed, part): (cell, part)
             for cell, part in product(cells, parts)
         }
-        try:
-            for task in as_completed(tasks):
-                cell, part = tasks[task]
-                counts[cell] += task.result()
-                done += len(part)
-                report(done)
-        except BaseException:
-            pool.shutdown(cancel_futures=True)
-            raise
+        for task in as_completed(tasks):
+            cell, part = tasks[task]
+            counts[cell] += task.result()
+            done += len(part)
+            report(done)
     return Found(question, cases, seed, tuple(counts))
 
 

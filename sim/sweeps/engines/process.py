@@ -7,8 +7,8 @@ import time
 from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed, wait
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager, suppress
-from multiprocessing.connection import Connection
+from contextlib import ExitStack, contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from types import ModuleType
 
@@ -18,15 +18,14 @@ from sim.sweeps.folder import RUNS, SET_ASIDE
 from sim.sweeps.statistics import COLUMNS, Facts, facts_of
 from sim.sweeps.storage import LocalFolder
 from sim.sweeps.table import open_table, state_of
-from sim.workers import Lifeline, follow_the_parent, starting_workers, usable_cores, worker_context
+from sim.workers import pool_of, starting_workers, usable_cores
 
 WARM_UP_SECONDS = 0.05
 """How long a worker sleeps when it is new, so that none of them gets the others' call to start."""
 DIED = "a worker process died (out of memory?); what was finished is kept, --resume continues"
 
 
-def _start_worker(work: Work, lifeline: Connection) -> None:
-    follow_the_parent(lifeline)
+def _get_ready(work: Work) -> None:
     with suppress(BadInput):  # a plugin that raises here alone: the first block says so, in a line
         get_ready(work)
 
@@ -78,10 +77,11 @@ class LocalTable:
 class ProcessEngine(LocalTable):
     """Simulates blocks on one process per core; each worker writes its own."""
 
-    def __init__(self, work: Work, out: Path) -> None:
+    def __init__(self, work: Work, out: Path, pools: ExitStack) -> None:
+        """The workers end with `pools`."""
         super().__init__(work, out)
+        self._pools = pools
         self._pool: ProcessPoolExecutor | None = None
-        self._lifeline: Lifeline | None = None
 
     @property
     def cores(self) -> int:
@@ -90,13 +90,8 @@ class ProcessEngine(LocalTable):
 
     def warm_up(self) -> None:
         """Starts a worker per core; each imports the simulator."""
-        self._lifeline = Lifeline()
-        self._pool = ProcessPoolExecutor(
-            max_workers=min(self.cores, self.work.sweep.count),
-            mp_context=worker_context(),
-            initializer=_start_worker,
-            initargs=(self.work, self._lifeline.end),
-        )
+        size = min(self.cores, self.work.sweep.count)
+        self._pool = self._pools.enter_context(pool_of(size, partial(_get_ready, self.work)))
         with _without_main(), starting_workers():
             begun = [self._pool.submit(time.sleep, WARM_UP_SECONDS) for _ in range(self.cores)]
         wait(begun)
@@ -104,28 +99,14 @@ class ProcessEngine(LocalTable):
     def simulate(self, blocks: Sequence[range]) -> Generator[int]:
         """Simulate blocks and write each into the table; yields how many runs are done so far.
 
-        Closing the generator ends what is under way; blocks that were finished stay. Raises
-        BadInput when a worker dies.
+        Blocks that were finished stay, whatever comes. Raises BadInput when a worker dies.
         """
         assert self._pool is not None, "warm_up comes first"
-        folder = self.out / RUNS
-        runs, finished = 0, False
+        folder, runs = self.out / RUNS, 0
         try:
             jobs = [self._pool.submit(write_block, self.work, cases, folder) for cases in blocks]
             for job in as_completed(jobs):
                 runs += job.result()
                 yield runs
-            finished = True
         except BrokenProcessPool:
             raise BadInput(DIED) from None
-        finally:
-            self.close(at_once=not finished)
-
-    def close(self, *, at_once: bool = True) -> None:
-        """Ends the workers, in the middle of what they are at if need be."""
-        if self._pool is not None and self._lifeline is not None:
-            if at_once:
-                self._lifeline.cut()
-            self._pool.shutdown(cancel_futures=True)
-            self._lifeline.cut()
-            self._pool = None
