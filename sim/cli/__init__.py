@@ -8,13 +8,14 @@ runs, so that `replog run` loads neither Spark nor pandas nor matplotlib.
 
 from __future__ import annotations
 
+import argparse
 import atexit
 import errno
 import gc
 import signal
 import sys
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from sim.bounds import BoundReached, Inconclusive
@@ -25,7 +26,6 @@ from sim.cli.output import (
     EXIT_INCONCLUSIVE,
     EXIT_INTERRUPTED,
     complain,
-    terminal_width,
 )
 from sim.cli.parser import Command, Parser
 from sim.cli.streams import shown_streams, write_no_more
@@ -179,38 +179,14 @@ def _names(group: str) -> list[str]:
 
 def _help(group: str) -> str:
     """The commands of a group, or all, each with its summary."""
-    program = f"replog {group}".rstrip()
-    rows = {
-        name.rpartition(" ")[2]: GROUPS[name] if name in GROUPS else COMMANDS[name].summary
-        for name in _names(group)
-    }
-    options = {"--help": "Show this message and exit."}
+    parser = Parser(group, GROUPS.get(group, ABOUT))
+    parser.epilog = f"What a command takes: {parser.prog} COMMAND --help"
+    plain = argparse.ArgumentParser  # what each takes is told by its own help
+    commands = parser.add_subparsers(title="Commands", metavar="COMMAND", parser_class=plain)
+    for name in _names(group):
+        summary = GROUPS[name] if name in GROUPS else COMMANDS[name].summary
+        commands.add_parser(name.rpartition(" ")[2], help=summary, add_help=False)
+    parser.add_argument("--help", action="help", help="Show this message and exit.")
     if not group:
-        options["--version"] = "Print the version."
-    return "\n".join(
-        (
-            f"Usage: {program} COMMAND ...",
-            "",
-            GROUPS.get(group, ABOUT),
-            "",
-            "Commands:",
-            *_columns(rows),
-            "",
-            "Options:",
-            *_columns(options),
-            "",
-            f"What a command takes: {program} COMMAND --help",
-        )
-    )
-
-
-def _columns(rows: Mapping[str, str]) -> Iterator[str]:
-    """Names, and to their right what they mean, folded to the width of the terminal."""
-    import textwrap
-
-    indent = max(map(len, rows)) + 4
-    for name, text in rows.items():
-        room = max(terminal_width(), indent + 20)
-        yield from textwrap.wrap(
-            f"  {name:<{indent - 2}}{text}", room, subsequent_indent=" " * indent
-        )
+        parser.add_argument("--version", action="store_true", help="Print the version.")
+    return parser.format_help().rstrip()

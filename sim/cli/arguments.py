@@ -19,10 +19,6 @@ from sim.limits import RUN, SECONDS, SEED, Limit, in_short, whole_number
 
 EXPLAIN = "--explain"
 _NUMBER = re.compile(r"-?([0-9]{1,400}\.?[0-9]{0,400}|\.[0-9]{1,400})([eE][-+]?[0-9]{1,4})?")
-FILE_NAME_BYTES = 255
-"""Longest name of a file or a folder (NAME_MAX of Linux)."""
-PATH_BYTES = 4_095
-"""Longest path (PATH_MAX of Linux, less the byte that ends it)."""
 
 
 class Argument(NamedTuple):
@@ -52,67 +48,50 @@ def told(text: str) -> str:
 
 
 class Number:
-    """Reads a number, a whole one unless `whole` is false, within inclusive bounds.
+    """Reads a number, a whole one unless `whole` is false, from `least` to `most`, both included.
 
     A `limit` is the upper bound of an option that has none of its own.
+
+    Attributes:
+        bounds: Such as `1 to 100`.
     """
 
     def __init__(
         self,
-        at_least: int | None = None,
-        at_most: int | None = None,
+        least: int,
+        most: float = math.inf,
         *,
         whole: bool = True,
         limit: Limit | None = None,
     ) -> None:
-        self._at_least = at_least
-        self._at_most = at_most if limit is None else limit.most
+        self.bounds = f"from {least}" if most == math.inf else f"{least} to {most}"
+        self._least = least
+        self._most = most if limit is None else limit.most
         self._name = "" if limit is None else f" ({limit.name})"
-        self._is_limited = limit is not None
         self._whole = whole
-
-    @property
-    def bounds(self) -> str:
-        """Such as `1 to 100`; empty when there are none."""
-        if self._at_most is None or self._is_limited:
-            return "" if self._at_least is None else f"from {self._at_least}"
-        return f"{self._at_least} to {self._at_most}"
 
     def __call__(self, text: str) -> int | float:
         """The number in `text`; raises ArgumentTypeError when it is none, or out of bounds."""
-        number = self._read(text)
+        number = whole_number(text) if self._whole else _decimal(text)
         if number is None:
             kind = "whole number" if self._whole else "number"
             raise ArgumentTypeError(f"{told(text)}: expected a {kind}")
-        if self._at_least is not None and not number >= self._at_least:
-            raise ArgumentTypeError(
-                f"{told(text)}: expected a number greater than or equal to {self._at_least}"
-            )
-        if self._at_most is not None and number > self._at_most:
-            raise ArgumentTypeError(
-                f"{told(text)}: expected a number less than or equal to {self._at_most}{self._name}"
-            )
+        if not self._least <= number <= self._most:
+            largest = "" if self._most == math.inf else f" and at most {self._most}{self._name}"
+            raise ArgumentTypeError(f"{told(text)}: expected at least {self._least}{largest}")
         return number
 
-    def _read(self, text: str) -> int | float | None:
-        if self._whole:
-            return whole_number(text)
-        if not _NUMBER.fullmatch(text):
-            return None
-        number = float(text)
-        return number if math.isfinite(number) else None
+
+def _decimal(text: str) -> float | None:
+    number = float(text) if _NUMBER.fullmatch(text) else math.inf
+    return number if math.isfinite(number) else None
 
 
 def path_of(text: str) -> Path:
-    """A path; raises ArgumentTypeError for none at all, and for one that no file can have."""
+    """A path; raises ArgumentTypeError for none at all."""
     if not text:
         raise ArgumentTypeError("an empty path; the current folder is .")
-    path = Path(text)
-    longest = max((len(part.encode(errors="surrogateescape")) for part in path.parts), default=0)
-    whole = len(text.encode(errors="surrogateescape"))
-    if longest > FILE_NAME_BYTES or whole > PATH_BYTES:
-        raise ArgumentTypeError(f"{told(text)}: longer than the path of a file may be")
-    return path
+    return Path(text)
 
 
 def shipped(text: str) -> Path:

@@ -113,7 +113,7 @@ class Parser(argparse.ArgumentParser):
 
     def __init__(self, command: str, about: str) -> None:
         super().__init__(
-            prog=f"replog {command}",
+            prog=f"replog {command}".rstrip(),
             description=about,
             formatter_class=_HelpFormatter,
             allow_abbrev=False,

@@ -1,13 +1,13 @@
 """What the command writes to: nothing foreign moves the cursor, and a broken stream ends no run.
 
 Everything a command prints goes through here, so that no command has to think of it: what cannot be
-seen is escaped (`sim.foreign.lines`), and letters that the encoding of a terminal has not are
-written so that it has them. What writes its own control sequences, such as a bar of progress, asks
+seen is escaped (`sim.foreign.lines`), and so are letters that the encoding of a terminal has not. What writes its own control sequences, such as a bar of progress, asks
 for the stream beneath.
 """
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 from collections.abc import Iterable, Iterator
@@ -17,25 +17,6 @@ from typing import Any, TextIO, cast
 from sim.foreign.lines import plain_lines
 
 _STDIN, _STDOUT, _STDERR = 0, 1, 2
-_PLAINER = str.maketrans(
-    {
-        "–": "-",
-        "−": "-",
-        "×": "x",
-        "÷": "/",
-        "…": "...",
-        "·": "*",
-        "→": "->",
-        "↓": "v",
-        "≠": "!=",
-        "“": '"',
-        "”": '"',
-        "’": "'",
-        "\xa0": " ",
-    }
-)
-"""Our own signs, for an encoding without them."""
-
 
 class Shown:
     """A stream that shows text, and does nothing else with it.
@@ -60,7 +41,7 @@ class Shown:
         """Write a text. Raises OSError as the stream does, unless it may fail."""
         shown = text if self._as_is else plain_lines(text)
         with self._failing():
-            self._stream.write(_fitting(shown, self._stream.encoding or "utf-8"))
+            self._stream.write(shown)
         return len(text)
 
     def writelines(self, lines: Iterable[str]) -> None:
@@ -96,6 +77,9 @@ def shown_streams() -> Iterator[None]:
     """Puts both streams of this process into a `Shown`; one that was closed is there, and fails."""
     _open_what_is_closed()
     before = sys.stdout, sys.stderr
+    for stream in before:
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
     sys.stdout = cast("TextIO", Shown(before[0]))
     sys.stderr = cast("TextIO", Shown(before[1], may_fail=True))
     try:
@@ -131,17 +115,3 @@ def write_no_more(number: int = _STDOUT) -> None:
     """Sends what is still to be written to a broken stream nowhere, so that the end is quiet."""
     with suppress(OSError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), number)
-
-
-def _fitting(text: str, encoding: str) -> str:
-    """A text in the letters that an encoding has."""
-    if text.isascii():
-        return text
-    try:
-        text.encode(encoding)
-    except LookupError:
-        return text
-    except UnicodeEncodeError:
-        plainer = text.translate(_PLAINER)
-        return plainer.encode(encoding, "backslashreplace").decode(encoding)
-    return text
