@@ -24,6 +24,8 @@ EXIT_INCONCLUSIVE = 3
 EXIT_INTERRUPTED = 130
 
 REDRAWN_EVERY_S = 0.1
+LINE_EVERY_S = 10.0
+"""How often something that takes long says how far it is, where no line is drawn anew."""
 WIDTH_WHEN_PIPED = 160
 WIDEST = 1_000
 """No line is filled up to more columns, whatever the environment says."""
@@ -79,6 +81,8 @@ def print_json_text(text: str) -> None:
 class StatusLine:
     """Says on stderr how far something is: on a terminal in one line that is drawn anew.
 
+    It is gone when its block ends.
+
     Args:
         lines_every_s: Elsewhere it is a line of its own every so many seconds; None = never.
     """
@@ -94,35 +98,39 @@ class StatusLine:
         if self._every_s is None or (now - self._last < self._every_s and not at_once):
             return
         self._last = now
-        if self._on_terminal:
-            self._draw(text)
-        else:
+        if not self._on_terminal:
             complain(text)
+        self._draw(text)
 
     def wipe(self) -> None:
         """Take the line away."""
-        if self._on_terminal:
-            self._draw("")
+        self._draw("")
+
+    def tell(self, text: str) -> None:
+        """Say something that stays."""
+        self.wipe()
+        complain(one_line(text))
+
+    def __enter__(self) -> StatusLine:
+        return self
+
+    def __exit__(self, *_raised: object) -> None:
+        self.wipe()
 
     def _draw(self, text: str) -> None:
-        beneath(sys.stderr).write(f"\r\x1b[K{text}")
-        sys.stderr.flush()
+        if self._on_terminal:
+            beneath(sys.stderr).write(f"\r\x1b[K{text}")
+            sys.stderr.flush()
 
 
-def progress_console() -> Console:
-    """Stderr for bars of progress, with texts of our own alone."""
-    columns = terminal_width() if "COLUMNS" in os.environ else None
-    return _console(beneath(sys.stderr), columns)
-
-
-def _console(file: TextIO, columns: int | None, *, in_colour: bool | None = None) -> Console:
-    """What shows text as it is; `columns` wide, None = as wide as the terminal."""
+def _console(file: TextIO) -> Console:
+    """What shows text as it is."""
     from rich.console import Console
 
     return Console(
         file=file,
-        width=columns,
-        force_terminal=in_colour,
+        width=width(),
+        force_terminal=sys.stdout.isatty(),
         highlight=False,
         markup=False,
         emoji=False,
@@ -168,7 +176,7 @@ def print_table(rows: Cells, *, texts: bool = False) -> None:
     from rich.table import Table
 
     drawn = io.StringIO()
-    console = _console(drawn, width(), in_colour=sys.stdout.isatty())
+    console = _console(drawn)
     table = Table(box=None, pad_edge=False)
     for index, name in enumerate(shown[0]):
         left = texts or index == 0

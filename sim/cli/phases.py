@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from sim.cli.arguments import Argument, Json, Number
-from sim.cli.output import print_answer, print_table, progress_console, tell
+from sim.cli.output import LINE_EVERY_S, StatusLine, print_answer, print_table, tell
 from sim.errors import BadInput, did_you_mean
 from sim.foreign import shell
 from sim.foreign.documents import json_text
@@ -45,7 +45,7 @@ def phases(
     """
     from sim.studies.phases import QUESTIONS, page
     from sim.studies.phases.question import measure
-    from sim.sweeps.runs_progress import show_progress
+    from sim.sweeps.runs_progress import progress_of
 
     for name in names:
         if name not in QUESTIONS:
@@ -58,7 +58,8 @@ def phases(
     asked = [QUESTIONS[name] for name in dict.fromkeys(names or QUESTIONS)]
     found: list[Found] = []
     total = cases * sum(len(question.points) for question in asked)
-    with show_progress(progress_console(), total=total) as report:
+    with StatusLine(lines_every_s=LINE_EVERY_S) as line:
+        report = progress_of(line, total=total)
         for question in asked:
             before = sum(cases * len(one.question.points) for one in found)
 

@@ -7,7 +7,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from sim.cli.arguments import Argument, Json, Number, Output, RunOf, Seconds, plugin_arguments
-from sim.cli.output import EXIT_INTERRUPTED, StatusLine, complain, print_answer, tell
+from sim.cli.output import (
+    EXIT_INTERRUPTED,
+    LINE_EVERY_S,
+    StatusLine,
+    complain,
+    print_answer,
+    tell,
+)
 from sim.errors import BadInput
 from sim.foreign import shell
 from sim.limits import RUN
@@ -19,7 +26,6 @@ if TYPE_CHECKING:
 
 WITHIN_S = 60.0
 """Seconds without `--within`; a story of 600 steps takes a few."""
-LINE_EVERY_S = 10.0
 
 
 def shrink(
@@ -65,15 +71,14 @@ def shrink(
     if out is not None and out.is_dir():
         out = out / f"{case.id}.yaml"
     budget = Budget(within)
-    line = StatusLine(lines_every_s=LINE_EVERY_S)
+    with StatusLine(lines_every_s=LINE_EVERY_S) as line:
 
-    def told(improved: bool) -> None:
-        if out is not None and improved:  # it holds the best so far at any time
-            replace_text(out, case.unfinished())
-        line.show(f"{case.left} {case.unit} of {case.size}, {budget.tries:,} tries")
+        def told(improved: bool) -> None:
+            if out is not None and improved:  # it holds the best so far at any time
+                replace_text(out, case.unfinished())
+            line.show(f"{case.left} {case.unit} of {case.size}, {budget.tries:,} tries")
 
-    found = case.shrink(budget, told=told, unfinished=_unfinished(out))
-    line.wipe()
+        found = case.shrink(budget, told=told, unfinished=_unfinished(out))
     near = case.near_miss() if found.complete else None
     searched = _searched(found, within) if shortest and found.complete else None
     shown = _Shown(case, found, near, out, searched)

@@ -1,8 +1,9 @@
 """What the command writes to: nothing foreign moves the cursor, and a broken stream ends no run.
 
 Everything a command prints goes through here, so that no command has to think of it: what cannot be
-seen is escaped (`sim.foreign.lines`), and so are letters that the encoding of a terminal has not. What writes its own control sequences, such as a bar of progress, asks
-for the stream beneath.
+seen is escaped (`sim.foreign.lines`), and so are letters that the encoding of a terminal has not.
+What writes its own control sequences, such as a line that is drawn anew, asks for the stream
+beneath.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from typing import Any, TextIO, cast
 from sim.foreign.lines import plain_lines
 
 _STDIN, _STDOUT, _STDERR = 0, 1, 2
+
 
 class Shown:
     """A stream that shows text, and does nothing else with it.
@@ -68,7 +70,7 @@ class Shown:
 
 
 def beneath(stream: TextIO) -> TextIO:
-    """A stream without what escapes: for bars of progress, whose texts are our own."""
+    """A stream without what escapes: for lines that are drawn anew, whose texts are our own."""
     return stream.beneath if isinstance(stream, Shown) else stream
 
 

@@ -116,9 +116,8 @@ def _run(
 
     results: list[CaseResult] = []
     red = 0
-    line = StatusLine()
     try:
-        with closing(run_suite(chosen, jobs=jobs)) as running:
+        with closing(run_suite(chosen, jobs=jobs)) as running, StatusLine() as line:
             for result in running:
                 results.append(result)
                 red += not result.expectation_met
@@ -131,8 +130,6 @@ def _run(
                     break
     except KeyboardInterrupt:
         return results, True
-    finally:
-        line.wipe()
     return results, False
 
 

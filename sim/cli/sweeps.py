@@ -31,13 +31,14 @@ from sim.cli.gates import (
 from sim.cli.output import (
     EXIT_FAILED,
     EXIT_INCONCLUSIVE,
+    LINE_EVERY_S,
+    StatusLine,
     beside,
     complain,
     print_answer,
     print_json,
     print_json_text,
     print_table,
-    progress_console,
     tell,
 )
 from sim.errors import BadInput
@@ -119,20 +120,21 @@ def sweep(
         check_gates(gates, loaded, out=require_here(out, what="a gate"))
     if failures is not None:
         require_here(out, what="--failures")
-    result = run_sweep(
-        with_canary(loaded, canary) if canary else loaded,
-        out=out,
-        count=count,
-        seed=_confirmation_seed(plan, loaded, seed) if confirm else seed,
-        engine=on.engine,  # type: ignore[arg-type]
-        master=on.master,
-        spark=spark_settings(on.conf, engine=on.engine),
-        partitions=on.partitions,
-        resume=resume,
-        append=append,
-        console=progress_console(),
-        plan_file=None if canary else str(plan),
-    )
+    with StatusLine(lines_every_s=LINE_EVERY_S) as line:
+        result = run_sweep(
+            with_canary(loaded, canary) if canary else loaded,
+            out=out,
+            count=count,
+            seed=_confirmation_seed(plan, loaded, seed) if confirm else seed,
+            engine=on.engine,  # type: ignore[arg-type]
+            master=on.master,
+            spark=spark_settings(on.conf, engine=on.engine),
+            partitions=on.partitions,
+            resume=resume,
+            append=append,
+            teller=line,
+            plan_file=None if canary else str(plan),
+        )
     found = found_in(result.sweep, result.content, canary) if canary else None
     verdict = None
     if gates is not None:
@@ -144,14 +146,15 @@ def sweep(
         from sim.cli.sweeps import save_causes, tell_saved
 
         tell_saved(save_causes(Path(result.out), failures), file=beside(as_json))
-    if result.reproduce is not None:
+    missing = result.unjudged
+    if missing.first_run is not None:
         here = result.out if isinstance(result.out, Path) else "DIR"
-        words = [here, result.reproduce, *plugin_arguments()]
+        words = [here, missing.first_run, *plugin_arguments()]
         told = complain if as_json else print
         told(f"{_not_green(result)}\nreproduce: replog replay {shell.command(words)}")
     if found is not None and not found.cases:
         return EXIT_FAILED
-    return worst(STATUS[verdict.outcome] if verdict else 0, result.errors, result.unfinished)
+    return worst(STATUS[verdict.outcome] if verdict else 0, missing.errors, missing.unfinished)
 
 
 def _next(out: Path | str) -> str:
@@ -181,11 +184,11 @@ def _show_sweep(
         print_json(
             {
                 "out": str(result.out),
-                "cases": result.cases,
+                "cases": result.sweep.count,
                 "runs": result.runs,
                 "verdicts": result.verdicts,
-                "errors": result.errors,
-                "unfinished": result.unfinished,
+                "errors": result.unjudged.errors,
+                "unfinished": result.unjudged.unfinished,
                 "runs_per_second": round(result.rate, 1),
                 "worth": [one._asdict() for one in worths],
                 **({"canary": canary._asdict()} if canary else {}),
@@ -195,7 +198,7 @@ def _show_sweep(
         return
     _show_verdicts(result.verdicts)
     tell(
-        f"{result.runs:,} runs of {result.cases:,} cases in {result.out}, "
+        f"{result.runs:,} runs of {result.sweep.count:,} cases in {result.out}, "
         f"{result.rate:,.0f} runs/s; next: " + _next(result.out)
     )
     for one in worths[:1]:
@@ -216,11 +219,11 @@ def _became_of(canary: Found) -> str:
 
 def _not_green(result: SweepResult) -> str:
     """Why a sweep says less than it should, in one line."""
-    parts = []
-    if result.errors:
-        parts.append(f"{result.errors:,} ended in an exception (column error)")
-    if result.unfinished:
-        parts.append(f"{result.unfinished:,} hit a bound (column reason)")
+    parts, missing = [], result.unjudged
+    if missing.errors:
+        parts.append(f"{missing.errors:,} ended in an exception (column error)")
+    if missing.unfinished:
+        parts.append(f"{missing.unfinished:,} hit a bound (column reason)")
     return f"not green: of {result.runs:,} runs {' and '.join(parts)}; see {result.out}/runs"
 
 

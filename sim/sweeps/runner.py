@@ -10,11 +10,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
-from rich.console import Console
-
 from sim.errors import BadInput
 from sim.extras import check_extra
-from sim.foreign.lines import one_line
 from sim.plugins import in_use
 from sim.sweeps.blocks import Work, blocks_of, not_in
 from sim.sweeps.engines.process import ProcessEngine
@@ -29,16 +26,17 @@ from sim.sweeps.folder import (
 )
 from sim.sweeps.growing import grown, is_larger
 from sim.sweeps.plan import Plan, Sweep, number_runs
-from sim.sweeps.runs_progress import show_progress
+from sim.sweeps.runs_progress import Nobody, Teller, progress_of
 from sim.sweeps.statistics import Facts, summary_csv, tallies
 from sim.sweeps.storage import Folder, LocalFolder, folder_at, place, this_process
-from sim.sweeps.unjudged import unjudged
+from sim.sweeps.unjudged import Unjudged, unjudged
 from sim.sweeps.work import OpenCase, measure_rate, open_case
 
 if TYPE_CHECKING:
     from sim.sweeps.engines.spark import SparkEngine
 
 EngineName = Literal["spark", "process"]
+NOBODY = Nobody()
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,24 +58,33 @@ class SweepResult:
     out: Path | str
     engine: EngineName
     cores: int
-    cases: int
-    runs: int
-    """Of the whole table."""
     runs_before: int
-    """Of those, the ones an earlier sweep had left (`resume`)."""
-    verdicts: dict[str, dict[str, int]]
-    """Per label of a rule set: runs per verdict, all four of them."""
-    errors: int
-    """Runs that ended in an exception."""
-    unfinished: int
-    """Inconclusive runs that did not leave the durability contract: a bound was hit."""
-    reproduce: int | None
-    """The lowest number of a run of these two kinds; None = there is none, the sweep is green."""
+    """Runs that an earlier sweep had left (`resume`)."""
     seconds: Seconds
     sweep: Sweep
     """What was run."""
     content: dict[str, Any]
     """The statistics, as `tallies.json` has them."""
+
+    @property
+    def runs(self) -> int:
+        """Of the whole table."""
+        return self.sweep.runs
+
+    @property
+    def unjudged(self) -> Unjudged:
+        """Runs without a verdict that should have one."""
+        return unjudged(self.content)
+
+    @property
+    def verdicts(self) -> dict[str, dict[str, int]]:
+        """Per label of a rule set: runs per verdict, all four of them."""
+        return {
+            entry["label"]: {
+                name: seen["runs"] for name, seen in entry["counts"]["verdict"].items()
+            }
+            for entry in self.content["rule_sets"]
+        }
 
     @property
     def rate(self) -> float:
@@ -97,7 +104,7 @@ def run_sweep(
     partitions: int | None = None,
     resume: bool = False,
     append: bool = False,
-    console: Console | None = None,
+    teller: Teller = NOBODY,
     plan_file: str | None = None,
     open_case: OpenCase = open_case,
 ) -> SweepResult:
@@ -106,8 +113,8 @@ def run_sweep(
     `count` (cases) and `seed` replace the plan's. `engine` is "spark" (on `master`, see
     `spark_session`, with Spark's settings `spark`) or "process". `partitions` forces the number of
     blocks. `resume` continues what an interrupted sweep left; `append` lets the sweep in `out` grow
-    (`sim.sweeps.growing.grown`). `console` (stderr) shows progress. `plan_file` is the plan's path
-    as the user wrote it, for the report's command.
+    (`sim.sweeps.growing.grown`). `teller` says how far it is. `plan_file` is the plan's path as the
+    user wrote it, for the report's command.
 
     The tables are a function of plan, count and seed alone, `wall_ms` apart. An exception inside a
     run is a row. Ctrl-C cancels, keeps what is finished and raises KeyboardInterrupt.
@@ -131,16 +138,15 @@ def run_sweep(
         clear_errors(folder.label),
     ):
         wanted = partial(_wanted, folder, plan, count, seed, append=append)
-        tell = partial(_tell, console)
         wanted(resume=resume or not append)  # whether it is there already is asked below
         stack.enter_context(folder.lock(this_process()))
         started = time.perf_counter()
         sweep = wanted(resume=resume)  # somebody may have swept here meanwhile
         work = Work(sweep, open_case, in_use())
         with _engine(engine, work, folder, master=master, spark=spark) as chosen:
-            write_plan(folder, sweep, plan_file=plan_file, tell=tell)
+            write_plan(folder, sweep, plan_file=plan_file, tell=teller.tell)
             rate, cores = measure_rate(sweep, open_case=open_case), chosen.cores
-            missing = not_in(chosen.there(tell), sweep.count)
+            missing = not_in(chosen.there(teller.tell), sweep.count)
             before = sweep.runs - sum(map(len, missing)) * len(sweep.rule_sets)
             folder.remove(TALLIES_FILE)
             if missing:
@@ -150,27 +156,21 @@ def run_sweep(
                 blocks = blocks_of(
                     missing, sweep, runs_per_second=rate, cores=cores, blocks=partitions
                 )
-                _simulate(chosen, folder, sweep, [*blocks], before, console)
+                done = progress_of(teller, total=sweep.runs, before=before)
+                with (
+                    _interruptions_told(folder, teller),
+                    closing(chosen.simulate([*blocks])) as runs,
+                ):
+                    for count_done in runs:
+                        done(count_done)
             simulated = time.perf_counter()
             found = chosen.count()
             content = _written(folder, sweep, found)
-    without = unjudged(content)
     return SweepResult(
         out=out,
         engine=engine,
         cores=cores,
-        cases=sweep.count,
-        runs=sweep.runs,
         runs_before=before,
-        verdicts={
-            entry["label"]: {
-                name: seen["runs"] for name, seen in entry["counts"]["verdict"].items()
-            }
-            for entry in content["rule_sets"]
-        },
-        errors=without.errors,
-        unfinished=without.unfinished,
-        reproduce=without.first_run,
         seconds=Seconds(ready - started, simulated - ready, found.busy_ms / 1000),
         sweep=sweep,
         content=content,
@@ -216,26 +216,13 @@ def _engine(
         yield SparkEngine(session, work, folder)
 
 
-def _simulate(
-    engine: ProcessEngine | SparkEngine,
-    folder: Folder,
-    sweep: Sweep,
-    blocks: list[range],
-    before: int,
-    console: Console | None,
-) -> None:
-    done = 0
+@contextmanager
+def _interruptions_told(folder: Folder, teller: Teller) -> Iterator[None]:
     try:
-        with (
-            show_progress(console, total=sweep.runs, before=before) as report,
-            closing(engine.simulate(blocks)) as progress,
-        ):
-            for done in progress:
-                report(done)
+        yield
     except KeyboardInterrupt:
-        kept = f"{before + done:,} of {sweep.runs:,} runs are kept in {folder.label}"
-        line = f"interrupted: {kept}; the same command with --resume makes the others"
-        _tell(console, line)
+        kept = f"what is finished is kept in {folder.label}"
+        teller.tell(f"interrupted: {kept}; the same command with --resume makes the others")
         raise
 
 
@@ -251,8 +238,3 @@ def _written(folder: Folder, sweep: Sweep, found: Facts) -> dict[str, Any]:
     folder.write(SUMMARY_FILE, summary_csv(sweep, content).encode())
     folder.write(TALLIES_FILE, as_json(content).encode())
     return content
-
-
-def _tell(console: Console | None, line: str) -> None:
-    if console is not None:
-        console.print(one_line(line), highlight=False, markup=False, soft_wrap=True)

@@ -10,13 +10,14 @@ import signal
 import time
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from unittest.mock import patch
 
 from sim.check.counters import COUNTERS
 from sim.check.families import NO_FAMILY, READERS
 from sim.check.violation import Violation
 from sim.rules.rules import Settings
-from sim.sweeps.blocks import write_block
+from sim.sweeps.blocks import Work, write_block
 from sim.sweeps.engines.process import LocalTable
 from sim.sweeps.plan import Plan, Sweep
 from sim.sweeps.work import RunCase
@@ -115,6 +116,9 @@ class HereEngine(LocalTable):
 
     cores = 1
 
+    def __init__(self, work: Work, out: Path, _pools: object) -> None:
+        super().__init__(work, out)
+
     def warm_up(self) -> None:
         pass
 
@@ -123,9 +127,6 @@ class HereEngine(LocalTable):
         for cases in blocks:
             done += write_block(self.work, cases, self.out / "runs")
             yield done
-
-    def close(self) -> None:
-        pass
 
 
 @contextmanager

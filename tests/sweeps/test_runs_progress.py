@@ -1,38 +1,34 @@
-"""Progress: a bar on a terminal, plain lines elsewhere, nothing when nobody looks."""
-
-import io
+"""Progress: how much is done, how fast, and the time that is left."""
 
 import pytest
-from rich.console import Console
 
-from sim.sweeps.runs_progress import show_progress
-
-
-def console(*, terminal: bool) -> tuple[Console, io.StringIO]:
-    file = io.StringIO()
-    return Console(file=file, force_terminal=terminal, width=100), file
+from sim.sweeps.runs_progress import progress_of
+from sim.sweeps.runs_progress import Nobody
 
 
-def test_a_terminal_gets_a_bar_with_the_rate() -> None:
-    screen, file = console(terminal=True)
+class Listener(Nobody):
+    """Keeps what it is shown."""
 
-    with show_progress(screen, total=3_000, before=1_000) as report:
-        report(1_500)
+    def __init__(self) -> None:
+        self.shown: list[str] = []
 
-    assert "2,500 of 3,000 runs" in file.getvalue()
-    assert "runs/s" in file.getvalue()
+    def show(self, text: str) -> None:
+        self.shown.append(text)
 
 
-def test_a_log_file_gets_a_line_now_and_then(monkeypatch: pytest.MonkeyPatch) -> None:
-    clock = iter([0.0, 1.0, 20.0, 21.0, 40.0, 41.0])
+def test_what_is_done_its_rate_and_the_time_that_is_left_are_shown(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    clock = iter([0.0, 1.0, 20.0, 40.0])
     monkeypatch.setattr("sim.sweeps.runs_progress.time.monotonic", lambda: next(clock))
-    log, file = console(terminal=False)
+    listener = Listener()
 
-    with show_progress(log, total=3_000, before=1_000) as report:
-        for done in (10, 1_000, 1_050, 2_000, 2_000):
-            report(done)
+    report = progress_of(listener, total=3_000, before=1_000)
+    for done in (0, 1_000, 2_000):
+        report(done)
 
-    assert file.getvalue().splitlines() == [
+    assert listener.shown == [
+        "1,000 of 3,000 runs, 0 runs/s",
         "2,000 of 3,000 runs, 50 runs/s, 20 s left",
         "3,000 of 3,000 runs, 50 runs/s",
     ]
