@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Annotated, Any, Literal, get_args
 
 from annotated_types import Ge, Le
@@ -123,6 +124,32 @@ def batch_of(line: BatchLine, place: Place, rules: LogRules) -> Batch:
         None if line.control is None else Control(line.control),
         line.delete_horizon_ms,
     )
+
+
+def check_follows(batch: Batch, end: int, place: Place) -> None:
+    """Raise BadInput unless the batch at `place` may be appended to a log that ends at `end`."""
+    text = f"{batch.base_offset} is below {end}, where what comes before it ends"
+    place.refuse("base_offset", batch.base_offset < end, text)
+
+
+def check_markers(batches: Iterable[tuple[Batch, Place]]) -> None:
+    """Raise BadInput for a marker of a producer that writes outside transactions."""
+    plain: dict[int, int] = {}
+    in_transactions: set[int] = set()
+    for batch, place in batches:
+        producer = batch.producer_id
+        if batch.control is not None:
+            text = f"producer {producer} writes outside transactions, as at offset"
+            place.refuse(
+                "control",
+                producer in plain and producer not in in_transactions,
+                f"{batch.control} without a transaction: {text} {plain.get(producer)}",
+            )
+            in_transactions.discard(producer)
+        elif batch.transactional:
+            in_transactions.add(producer)
+        elif producer >= 0:
+            plain.setdefault(producer, batch.base_offset)
 
 
 def _old_batch(line: BatchLine, magic: int, place: Place, rules: LogRules) -> OldBatch:

@@ -50,19 +50,14 @@ def checked(path: Path, *, rules: Mapping[str, object] | None = None) -> Checked
     """
     document = read_log_document(path)
     found = differences(document, rules=rules)
-    eligible = is_eligible_document(document)
+    eligible, why = is_eligible_document(document), list[str]()
+    if found and not eligible:
+        file = log_file_in(document, rules=rules)
+        why = explained_doubts(file, _facts(file), document.data["expect"])
+    title, command = document.data.get("title") or "", "eligible" if eligible else "clean"
     return Checked(
-        _id_of(document, path),
-        str(document.data.get("title") or ""),
-        "replog eligible" if eligible else "replog clean",
-        tuple(found),
-        () if eligible or not found else tuple(_why(document, rules)),
+        _id_of(document, path), str(title), f"replog {command}", tuple(found), tuple(why)
     )
-
-
-def _why(document: Document, rules: Mapping[str, object] | None) -> list[str]:
-    file = log_file_in(document, rules=rules)
-    return explained_doubts(file, _facts(file), document.data["expect"])
 
 
 def read_and_check(path: Path) -> str:

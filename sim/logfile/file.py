@@ -17,10 +17,9 @@ from sim.files.formats import LOG_FORMAT
 from sim.files.models import Part, shaped
 from sim.files.reading import read_document, read_json
 from sim.log import Batch
-from sim.logfile.batches import BatchLine, Natural
+from sim.logfile.batches import BatchLine, Natural, batch_of, check_follows, check_markers
 from sim.logfile.eligible_settings import TopicLines, config_of, level_of
 from sim.logfile.rules import LogRules, rules_at
-from sim.logfile.so_far import LogSoFar
 from sim.logfile.steps import Note, Step, StepLine
 
 
@@ -82,6 +81,7 @@ class LogFile:
         topic: What decides when it is cleaned, where the cleaner's manager is asked.
         roll_ms: An append rolls the log when the first record is older, by timestamps; None = none
             does.
+        place: Where the steps stand.
     """
 
     rules: LogRules
@@ -89,6 +89,7 @@ class LogFile:
     steps: tuple[Step, ...]
     topic: EligibilityConfig
     roll_ms: int | None
+    place: Place
 
 
 class LogDocument(Document):
@@ -150,13 +151,21 @@ def log_file_in(document: Document, *, rules: Mapping[str, object] | None = None
         if rules:
             works_by = works_by.with_values(rules, CommandLine("--rule", rules).top)
     wrong.end()
-    log, topic = LogSoFar(works_by, wrong), EligibilityConfig()
+    topic, steps, at = EligibilityConfig(), list[Step](), top.at("steps")
     with wrong:
         topic = config_of([level_of(file.topic, top.at("topic"))], topic.lag_estimate)
-    segments = _segments(log, file.segments, data["segments"], top.at("segments"))
-    steps = _steps(log, file.steps, top.at("steps"))
+    placed: list[tuple[Batch, Place]] = []
+    segments = _segments(
+        file.segments, data["segments"], top.at("segments"), works_by, placed, wrong
+    )
+    for index, line in enumerate(file.steps):
+        with wrong:
+            steps.append(line.read(works_by, at.at(index)))
+            appended = enumerate(getattr(steps[-1], "batches", ()))
+            placed += [(one, at.at(index).at("batches").at(n)) for n, one in appended]
     wrong.end()
-    return LogFile(works_by, segments, steps, topic, _roll_ms(file.topic, topic))
+    check_markers(placed)
+    return LogFile(works_by, segments, tuple(steps), topic, _roll_ms(file.topic, topic), at)
 
 
 def _with_segments(data: dict[str, Any], place: Place, wrong: Complaints) -> dict[str, Any]:
@@ -188,32 +197,35 @@ def _roll_ms(lines: TopicLines | None, config: EligibilityConfig) -> int | None:
 
 
 def _segments(
-    log: LogSoFar, lines: Sequence[SegmentLine], values: Sequence[Any], place: Place
+    lines: Sequence[SegmentLine],
+    values: Sequence[Any],
+    place: Place,
+    rules: LogRules,
+    placed: list[tuple[Batch, Place]],
+    wrong: Complaints,
 ) -> tuple[WrittenSegment, ...]:
-    """The segments; `values` are as the file has them."""
+    """The segments; `values` are as the file has them, and every batch goes to `placed`."""
     found: list[WrittenSegment] = []
+    end = 0
     for index, (line, value) in enumerate(zip(lines, values, strict=True)):
         at = place.at(index)
-        with log.telling():
-            base = log.end if line.base_offset is None else line.base_offset
-            text = f"{base} is below {log.end}, where the one before ends"
-            at.refuse("base_offset", log.sure and base < log.end, text)
-            log.end = base
-            within = at if isinstance(value, list) else at.at("batches")
-            batches = log.batches(line.batches, within)
+        within = at if isinstance(value, list) else at.at("batches")
+        with wrong:
+            base = end if line.base_offset is None else line.base_offset
+            at.refuse(
+                "base_offset", base < end, f"{base} is below {end}, where the one before ends"
+            )
+            end, before = base, len(placed)
+            for number, one in enumerate(line.batches):
+                with wrong:
+                    batch = batch_of(one, within.at(number), rules)
+                    check_follows(batch, end, within.at(number))
+                    placed.append((batch, within.at(number)))
+                    end = batch.last_offset + 1
+            batches = tuple(batch for batch, _ in placed[before:])
             if line.base_offset is None and batches:
                 base = batches[0].base_offset
-            if found and log.sure and base <= found[-1].base_offset:
+            if found and not wrong.told and base <= found[-1].base_offset:
                 at.fail(f"starts at {base}, where segments[{index - 1}] starts")
             found.append(WrittenSegment(base, batches, line.last_modified_ms))
-    log.start = found[0].base_offset if found else 0
-    return tuple(found)
-
-
-def _steps(log: LogSoFar, lines: Sequence[StepLine], place: Place) -> tuple[Step, ...]:
-    """The steps, which are done to the log."""
-    found: list[Step] = []
-    for index, line in enumerate(lines):
-        with log.telling():
-            found.append(line.read(log, place.at(index)))
     return tuple(found)

@@ -80,13 +80,17 @@ class StepResult:
 
 
 def run_steps(file: LogFile) -> Iterator[StepResult]:
-    """Do the steps of a log file in order; look at the log before asking for the next one."""
+    """Do the steps of a log file in order; look at the log before asking for the next one.
+
+    Raises:
+        BadInput: One cannot follow on what is before it.
+    """
     replica = LogReplica(log_of(file), legacy=file.rules.rules.cleaner.cleaner_bound == "leo")
     cleaner = _Cleaner(file, replica)
     for number, step in enumerate(file.steps, start=1):
         cleaned = cleaner.clean(number, step) if isinstance(step, Clean) else None
         repeated = step.repeated(replica) if isinstance(step, ProduceDuplicate) else None
-        step.do(replica)
+        step.do(replica, file.place.at(number - 1))
         replica.look()
         yield StepResult(number, step, replica, cleaned, repeated)
 

@@ -13,31 +13,33 @@ from sim.files.models import Part
 from sim.limits import LONG, PRODUCER_EPOCH
 from sim.log import Batch
 from sim.log.producers import MAX_SEQUENCE, SentBatch, advance_sequence
-from sim.logfile.batches import BatchLine, Natural, OrNone, Positive
+from sim.logfile.batches import BatchLine, Natural, OrNone, Positive, batch_of, check_follows
 from sim.logfile.content import Content
 from sim.replication.retention import delete_below_start
 
 if TYPE_CHECKING:
     from sim.logfile.replica import LogReplica
-    from sim.logfile.so_far import LogSoFar
+    from sim.logfile.rules import LogRules
 
 Note = Annotated[Any, Field(description="Anything; nobody reads it.")]
 
 
 class AnyStep(Part):
-    """What can be asked of every step."""
+    """What every step may say, and what can be asked of it."""
 
-    def read(self, log: LogSoFar, place: Place) -> Step:
-        """The step at `place`, as it is done; `log` learns what it does to the ends of the log.
+    note: Note = None
 
-        Raises:
-            BadInput: It cannot follow on what is before it.
-        """
-        del log, place
+    def read(self, rules: LogRules, place: Place) -> Step:
+        """The step at `place`, as it is done. Raises BadInput where fields do not go together."""
+        del rules, place
         return self  # type: ignore[return-value]  # of the steps only this class is none
 
-    def do(self, replica: LogReplica) -> None:
-        """Do it; of a pass or a retry that is more, and somebody else's (`sim.logfile.run`)."""
+    def do(self, replica: LogReplica, place: Place) -> None:
+        """Do it; of a pass or a retry that is more, and somebody else's (`sim.logfile.run`).
+
+        Raises:
+            BadInput: The step, which stands at `place`, cannot follow on what is before it.
+        """
 
     def told(self) -> str:
         """What it does, for people."""
@@ -70,9 +72,8 @@ class Clean(AnyStep):
     """Nothing is dirty; run with an empty map all the same."""
     delete_horizon_ms: Annotated[int, Ge(-LONG - 1), Le(LONG)] | None = None
     """The pass-wide horizon of the rules before KIP-534, in ms; derived when not given."""
-    note: Note = None
 
-    def read(self, log: LogSoFar, place: Place) -> Step:
+    def read(self, rules: LogRules, place: Place) -> Step:
         """Its fields go together."""
         given = {name for name, value in self if value is not None}
         missing = {"first_dirty_offset", "upper_bound"} - given
@@ -82,7 +83,7 @@ class Clean(AnyStep):
             place.refuse(name, alone and name in given, text)
         for name in sorted(missing) if len(missing) == 1 else ():
             place.at(name).fail("missing")
-        mapped, strategy = "offset_map" in given, log.rules.rules.cleaner.strategy
+        mapped, strategy = "offset_map" in given, rules.rules.cleaner.strategy
         text = f"goes with strategy offset only, and this is {strategy}"
         place.refuse("offset_map", mapped and strategy != "offset", text)
         text = "forced_rescan runs with an empty map; give one or the other"
@@ -113,11 +114,12 @@ class AppendLine(AnyStep):
     op: Literal["append"]
     batches: tuple[BatchLine, ...]
     roll_after: bool | None = None
-    note: Note = None
 
-    def read(self, log: LogSoFar, place: Place) -> Step:
+    def read(self, rules: LogRules, place: Place) -> Step:
         """With its batches as a log has them."""
-        return Append(log.batches(self.batches, place.at("batches")), bool(self.roll_after))
+        lines = enumerate(self.batches)
+        batches = [batch_of(line, place.at("batches").at(n), rules) for n, line in lines]
+        return Append(tuple(batches), bool(self.roll_after))
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,9 +129,10 @@ class Append:
     batches: tuple[Batch, ...]
     roll_after: bool
 
-    def do(self, replica: LogReplica) -> None:
-        """Add the batches, and close the segment perhaps."""
-        for batch in self.batches:
+    def do(self, replica: LogReplica, place: Place) -> None:
+        """Add the batches, and close the segment perhaps. Raises BadInput unless they follow."""
+        for number, batch in enumerate(self.batches):
+            check_follows(batch, replica.log.log_end_offset, place.at("batches").at(number))
             replica.append(batch)
         if self.roll_after:
             replica.roll()
@@ -144,9 +147,8 @@ class Roll(AnyStep):
     """A new empty active segment, unless it is empty already."""
 
     op: Literal["roll"]
-    note: Note = None
 
-    def do(self, replica: LogReplica) -> None:
+    def do(self, replica: LogReplica, place: Place) -> None:
         """Roll."""
         replica.roll()
 
@@ -155,9 +157,8 @@ class Reload(AnyStep):
     """Producer state is forgotten and derived from the log again."""
 
     op: Literal["reload"]
-    note: Note = None
 
-    def do(self, replica: LogReplica) -> None:
+    def do(self, replica: LogReplica, place: Place) -> None:
         """Read the log from disk."""
         replica.reload()
 
@@ -174,7 +175,6 @@ class ProduceDuplicate(AnyStep):
     producer_epoch: Annotated[int, Ge(0), Le(PRODUCER_EPOCH.most)]
     base_sequence: Annotated[int, Ge(0), Le(MAX_SEQUENCE)]
     keys: Annotated[tuple[Content | None, ...], Field(min_length=1)]
-    note: Note = None
 
     def repeated(self, replica: LogReplica) -> SentBatch | None:
         """The batch that it repeats; None = the log knows none."""
@@ -196,16 +196,8 @@ class Truncate(AnyStep):
 
     op: Literal["truncate"]
     offset: Natural
-    note: Note = None
 
-    def read(self, log: LogSoFar, place: Place) -> Step:
-        """The log ends there from now on."""
-        del place
-        if self.offset < log.end:
-            log.truncate(self.offset)
-        return self
-
-    def do(self, replica: LogReplica) -> None:
+    def do(self, replica: LogReplica, place: Place) -> None:
         """Cut the log."""
         replica.truncate(self.offset)
 
@@ -219,15 +211,8 @@ class TruncateFully(AnyStep):
 
     op: Literal["truncate_fully"]
     offset: Natural
-    note: Note = None
 
-    def read(self, log: LogSoFar, place: Place) -> Step:
-        """The log starts, ends and is committed there from now on."""
-        del place
-        log.begin_at(self.offset)
-        return self
-
-    def do(self, replica: LogReplica) -> None:
+    def do(self, replica: LogReplica, place: Place) -> None:
         """Begin anew."""
         replica.truncate_fully(self.offset)
 
@@ -245,15 +230,14 @@ class HighWatermark(AnyStep):
 
     op: Literal["high_watermark"]
     offset: Natural
-    note: Note = None
 
-    def read(self, log: LogSoFar, place: Place) -> Step:
-        """It lies in the log."""
-        log.commit(self.offset, place.at("offset"))
-        return self
-
-    def do(self, replica: LogReplica) -> None:
-        """Tell the replica."""
+    def do(self, replica: LogReplica, place: Place) -> None:
+        """Tell the replica. Raises BadInput unless it lies in the log."""
+        start, end = replica.log.log_start_offset, replica.log.log_end_offset
+        text = f"{self.offset} is above the log end offset, {end}"
+        place.refuse("offset", self.offset > end, text)
+        text = f"{self.offset} is below the log start offset, {start}"
+        place.refuse("offset", self.offset < start, text)
         replica.tell_high_watermark(self.offset)
 
     def told(self) -> str:
@@ -269,15 +253,12 @@ class DeleteRecords(AnyStep):
 
     op: Literal["delete_records"]
     before: Natural
-    note: Note = None
 
-    def read(self, log: LogSoFar, place: Place) -> Step:
-        """What is deleted is committed."""
-        log.delete(self.before, place.at("before"))
-        return self
-
-    def do(self, replica: LogReplica) -> None:
-        """Move the log start."""
+    def do(self, replica: LogReplica, place: Place) -> None:
+        """Move the log start. Raises BadInput unless what is deleted is committed."""
+        committed = replica.log.high_watermark
+        text = f"{self.before} is above the high watermark, {committed}"
+        place.refuse("before", self.before > committed, text)
         replica.start_at(self.before)
 
     def told(self) -> str:
@@ -289,9 +270,8 @@ class DeleteOldSegments(AnyStep):
     """Segments that lie below the log start go (UnifiedLog.deleteOldSegments)."""
 
     op: Literal["delete_old_segments"]
-    note: Note = None
 
-    def do(self, replica: LogReplica) -> None:
+    def do(self, replica: LogReplica, place: Place) -> None:
         """Delete them."""
         delete_below_start(replica.log)
 
@@ -311,9 +291,8 @@ class ExpireProducers(AnyStep):
     """The broker's clock in ms."""
     expiration_ms: Positive
     """`producer.id.expiration.ms`."""
-    note: Note = None
 
-    def do(self, replica: LogReplica) -> None:
+    def do(self, replica: LogReplica, place: Place) -> None:
         """Forget them."""
         replica.log.producers.expire(now_ms=self.now_ms, after_ms=self.expiration_ms)
 

@@ -2,8 +2,7 @@
 
 import pytest
 
-from sim.sweeps.runs_progress import progress_of
-from sim.sweeps.runs_progress import Nobody
+from sim.sweeps.runs_progress import Nobody, progress_of
 
 
 class Listener(Nobody):
