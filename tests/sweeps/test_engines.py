@@ -5,7 +5,6 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
@@ -18,6 +17,7 @@ from sim.sweeps.columns import TIMING_COLUMNS, runs_schema
 from sim.sweeps.one_run import find_run, scenario_of_run
 from sim.sweeps.plan import number_runs
 from sim.sweeps.runner import EngineName, run_sweep
+from sim.sweeps.runs_progress import Nobody
 from sim.sweeps.tables import load_sweep, load_violations
 from sim.timed_run import run_scenario
 from tests.sweeps.conftest import ROOT
@@ -115,12 +115,15 @@ def test_a_table_has_every_run_once_with_the_columns_of_its_schema(reference: Pa
     ]
 
 
-def interrupt_after_a_block(out: Path) -> Callable[[int], None]:
-    def report(_done: int) -> None:
-        if list(out.glob("runs/part-*")):
-            raise KeyboardInterrupt
+class Impatient(Nobody):
+    """Presses Ctrl-C once a block is there."""
 
-    return report
+    def __init__(self, out: Path) -> None:
+        self.out = out
+
+    def show(self, text: str) -> None:
+        if list(self.out.glob("runs/part-*")):
+            raise KeyboardInterrupt
 
 
 def rows_there(out: Path) -> int:
@@ -128,14 +131,19 @@ def rows_there(out: Path) -> int:
 
 
 def test_ctrl_c_keeps_what_is_finished_and_a_resumed_sweep_is_the_same(
-    engine: EngineName, reference: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    engine: EngineName, reference: Path, tmp_path: Path
 ) -> None:
     out = tmp_path / "out"
-    with monkeypatch.context() as patch:
-        reporting = _Reporting(interrupt_after_a_block(out))
-        patch.setattr("sim.sweeps.runner.show_progress", lambda *_, **__: reporting)
-        with pytest.raises(KeyboardInterrupt):
-            run_sweep(plan(), out=out, count=CASES, engine=engine, partitions=40, open_case=slow)
+    with pytest.raises(KeyboardInterrupt):
+        run_sweep(
+            plan(),
+            out=out,
+            count=CASES,
+            engine=engine,
+            partitions=40,
+            open_case=slow,
+            teller=Impatient(out),
+        )
     kept = rows_there(out)
     assert 0 < kept < 3 * CASES
 
@@ -146,17 +154,6 @@ def test_ctrl_c_keeps_what_is_finished_and_a_resumed_sweep_is_the_same(
 
     assert made.runs_before == kept
     assert_same(out, reference)
-
-
-class _Reporting:
-    def __init__(self, report: Callable[[int], None]) -> None:
-        self.report = report
-
-    def __enter__(self) -> Callable[[int], None]:
-        return self.report
-
-    def __exit__(self, *_: object) -> None:
-        pass
 
 
 def test_a_block_whose_worker_dies_leaves_no_rows_and_what_was_finished_stays(
