@@ -41,8 +41,8 @@ class FieldType:
     schema: Mapping[str, Any]
     limit: Limit | None = None
 
-    def value_of(self, value: object, place: Place, *, typed: str | None = None) -> Any:
-        """The value at `place` as this type reads it; `typed` is how it was written in a line.
+    def value_of(self, value: object, place: Place) -> Any:
+        """The value at `place` as this type reads it.
 
         Raises:
             BadInput: It is not of this type.
@@ -52,7 +52,7 @@ class FieldType:
         except _BeyondLimit as error:
             place.fail(str(error))
         except (ValueError, TypeError, KeyError, RecursionError):
-            place.fail(f"expected {self.expected}, not {shown(typed or value)}")
+            place.fail(f"expected {self.expected}, not {shown(value)}")
 
 
 class _BeyondLimit(ValueError):

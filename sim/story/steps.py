@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 
 from sim.errors import BadInput, did_you_mean
-from sim.files.document import Complaints, Place, shown, unknown_field
+from sim.files.document import Complaints, Place, listed, shown, unknown_field
 from sim.story.fields import (
     NAMED,
     OPTIONAL_TEXT,
@@ -47,10 +47,10 @@ def step_at(raw: object, number: int, scope: Scope, place: Place) -> Step:
     """
     try:
         if isinstance(raw, dict):
-            return _step(dict(raw), {}, number, scope, place)
+            return _step(dict(raw), number, scope, place)
         if not isinstance(raw, str):
             place.fail(f"expected a line or fields, not {shown(raw)}")
-        step = _step(*_parse_line(raw, scope, place), number, scope, place)
+        step = _step(_parse_line(raw, scope, place), number, scope, place)
     except BadInput as error:
         scope.sure = scope.sure and not _may_note(raw)
         hint = _quotes_hint(raw) if isinstance(raw, str) else ""
@@ -72,9 +72,7 @@ def _named(place: Place, op: str) -> Place:
     return place.labelled(f"{place.label} ({op})")
 
 
-def _step(
-    given: dict[str, Any], typed: dict[str, str], number: int, scope: Scope, place: Place
-) -> Step:
+def _step(given: dict[str, Any], number: int, scope: Scope, place: Place) -> Step:
     given.pop("note", None)
     if "op" not in given:
         place.at("op").fail(f"missing; {_instead(given)}; allowed: {', '.join(OPS)}")
@@ -90,13 +88,11 @@ def _step(
     fields: dict[str, Any] = {}
     wrong = Complaints()
     for name, value in given.items():
-        at, as_typed = place.at(name), typed.get(name)
+        at = place.at(name)
         with wrong:
             if name not in types:
                 at.fail(unknown_field(name, [*types, *COMMON]))
-            if types[name] is REPLICAS and isinstance(value, str):
-                _check_names_as_text(value, scope.known, at, typed=as_typed or value)
-            fields[name] = types[name].value_of(value, at, typed=as_typed)
+            fields[name] = types[name].value_of(value, at)
             if scope.sure:
                 check_names(types[name], fields[name], scope.known, at)
     for name in spec.required:
@@ -113,39 +109,24 @@ def _step(
 
 def _instead(given: Mapping[str, Any]) -> str:
     """What a mapping without `op` was meant to be, as far as its first field tells."""
-    name = next(iter(given), "")
-    op = (name.split() or [""])[0]
-    if op not in OPS:
-        fields = f"a mapping with the fields {', '.join(given)}" if given else "an empty mapping"
-        return f"{fields} was read; write op: as a field, or the step as one line"
-    if name == op:
-        return (
-            f"a mapping with the field {name!r} was read; "
-            f"write {_pattern(op)}, or the line: {_line_pattern(op)}"
-        )
-    value = given[name]
-    line = name + ":" + (f" {value}" if isinstance(value, str | int) else "")
-    return (
-        f"{line!r} was read as a mapping with the field {name!r}, for its colon; "
-        f"put the line in quotes, or write {_pattern(op)}"
-    )
+    op = next(iter(given), "").partition(" ")[0]
+    how = _how(op) if op in OPS else "write op: as a field, or the step as one line"
+    return f"a mapping with the fields {listed(given)} was read; {how}"
 
 
 def _op_hint(op: object) -> str:
-    words = op.split() if isinstance(op, str) else []
-    if words and words[0] in OPS:
-        return f" (a line is a step without op:, or write {_pattern(words[0])})"
-    return did_you_mean(str(op), list(OPS))
+    named = str(op).partition(" ")[0]
+    return f"; {_how(named)}" if named in OPS else did_you_mean(op, list(OPS))
 
 
-class _Line(NamedTuple):
-    """The fields of a line, `op` among them, and those whose value has spaces as it was typed."""
+def _how(op: str) -> str:
+    """How a step of that op is written, with its first fields."""
+    names = OPS[op].usual
+    fields = ", ".join([f"op: {op}", *(f"{name}: ..." for name in names)])
+    return f"write {{{fields}}}, or the line: {' '.join([op, *map(str.upper, names)])}"
 
-    given: dict[str, Any]
-    typed: dict[str, str]
 
-
-def _parse_line(line: str, scope: Scope, place: Place) -> _Line:
+def _parse_line(line: str, scope: Scope, place: Place) -> dict[str, Any]:
     """`op`, then positional fields in order, then name=value for known names.
 
     A word with a name that the op lacks is the value of the next field only if that takes texts, or
@@ -158,10 +139,9 @@ def _parse_line(line: str, scope: Scope, place: Place) -> _Line:
     if not words:
         place.fail("an empty step")
     given: dict[str, Any] = {"op": words[0]}
-    typed: dict[str, str] = {}
     spec = OPS.get(words[0])
     if spec is None:
-        return _Line(given, typed)
+        return given
     place = _named(place, words[0])
     types = spec.fields()
     order = list(types)
@@ -176,7 +156,6 @@ def _parse_line(line: str, scope: Scope, place: Place) -> _Line:
             if equals and _NAME.fullmatch(name) and not _takes(kind, word, scope):
                 place.at(name).fail(unknown_field(name, named))
             if goes_on:
-                typed[order[-1]] = f"{typed.get(order[-1], given[order[-1]])} {word}"
                 given[order[-1]] = f"{given[order[-1]]},{word}"
                 continue
             if free is None:
@@ -185,7 +164,7 @@ def _parse_line(line: str, scope: Scope, place: Place) -> _Line:
         if name in given:
             place.at(name).fail("given twice")
         given[name] = value
-    return _Line(given, typed)
+    return given
 
 
 def _takes(kind: FieldType | None, word: str, scope: Scope) -> bool:
@@ -195,39 +174,14 @@ def _takes(kind: FieldType | None, word: str, scope: Scope) -> bool:
     return kind is TEXT or kind is OPTIONAL_TEXT or kind is NAMED
 
 
-def _check_names_as_text(text: str, known: Collection[str], place: Place, *, typed: str) -> None:
-    """Raise BadInput for a list of replicas with brackets or spaces; `typed` is how it was typed.
-
-    A replica whose name has them is meant by that name.
-    """
-    for item in text.split(","):
-        if item not in known and (not item or item[0] in "[ " or item[-1] in "] "):
-            names = ",".join(re.findall(r"[^\[\],\s]+", typed)) or ",".join(known)
-            place.fail(
-                f"{typed!r} is not a list of replicas; "
-                f"as text it is {names}, without brackets or spaces"
-            )
-
-
 def _quotes_hint(line: str) -> str:
     """What to add to a message about a line in which quotes were to hold a value together."""
     found = _QUOTED.search(line)
     if found is None:
         return ""
     op = line.split(maxsplit=1)[0]
-    instead = f"write the step as {_pattern(op)}" if op in OPS else "write the step as a mapping"
-    return f" (a line has no quotes, {found.group()} is several values: {instead})"
-
-
-def _pattern(op: str) -> str:
-    """A step of that op as a mapping, with its first fields."""
-    names = ", ".join(f"{name}: ..." for name in OPS[op].usual)
-    return f"{{op: {op}, {names}}}" if names else f"{{op: {op}}}"
-
-
-def _line_pattern(op: str) -> str:
-    """A step of that op as a line, with its first fields."""
-    return " ".join([op, *(name.upper() for name in OPS[op].usual)])
+    how = _how(op) if op in OPS else "write the step as a mapping"
+    return f" (a line has no quotes, {found.group()} is several values: {how})"
 
 
 def line_of(op: str, fields: Mapping[str, Any]) -> str:
