@@ -16,7 +16,7 @@ import msgspec
 from sim.causes.grouping import Cause, Causes
 from sim.causes.witness import TRIES, Witness, make_witness
 from sim.errors import BadInput
-from sim.files.atomic import write_whole
+from sim.files.atomic import replace_text
 from sim.files.opening import read_text
 from sim.files.reading import read_json
 from sim.plugins import Plugins, in_use, load_in_worker
@@ -114,7 +114,7 @@ def _keep(out: Path, cause: Cause, witness: Witness | None) -> None:
     file = _file(out, cause)
     with clear_errors(out):
         if witness is not None:
-            write_whole(file, witness.text)
+            replace_text(file, witness.text)
         content = None if witness is None else witness.as_json()
         write_json(file.with_suffix(".json"), {"about": _about(cause), "witness": content})
 

@@ -16,7 +16,7 @@ from sim.draw import Case, html, strip, svg
 from sim.errors import BadInput
 from sim.failures.failure import Failure
 from sim.failures.pages import FILES, index_page, readme
-from sim.files.atomic import write_whole
+from sim.files.atomic import replace_text
 from sim.files.reading import read_json
 from sim.files.trace_file import write_trace
 from sim.foreign import shell
@@ -151,7 +151,7 @@ def _write_index(folder: Path) -> None:
         for path in sorted(folder.iterdir())
         if path.is_dir() and not path.name.startswith(".") and (document := _read(path))
     }
-    write_whole(folder / INDEX, index_page(found))
+    replace_text(folder / INDEX, index_page(found))
 
 
 @contextmanager

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
-from uuid import uuid4
 
 from sim.errors import BadInput
 
@@ -44,24 +43,6 @@ def replace_text(path: Path, text: str) -> None:
     """A file with this text takes the place of `path`, as with `replacing`. Raises BadInput."""
     with replacing(path) as file:
         file.write(text.encode())
-
-
-def write_whole(path: Path, text: str) -> None:
-    """Put a text in the place of whatever is at `path`, in a folder that may be somebody else's.
-
-    No link is followed, neither there nor in the place of the draft: what it leads to stays as it
-    is. No pipe is waited at.
-
-    Raises:
-        OSError: It cannot be written.
-    """
-    draft = path.with_name(f".{path.name}.{uuid4().hex}.part")
-    try:
-        with draft.open("x", encoding="utf-8") as file:
-            file.write(text)
-        draft.replace(path)
-    finally:
-        draft.unlink(missing_ok=True)
 
 
 def check_writable(path: Path, *, what: str | None = None, read: Iterable[Path] = ()) -> None:

@@ -12,7 +12,7 @@ from markupsafe import Markup
 
 from sim.causes.witnesses import ToldWitness
 from sim.errors import BadInput
-from sim.files.atomic import write_whole
+from sim.files.atomic import replace_text
 from sim.foreign import lines, markdown, shell
 from sim.foreign.documents import json_text
 from sim.report import figures
@@ -79,7 +79,7 @@ def write_report(
     }
     try:
         for name, text in texts.items():
-            write_whole(out / name, text)
+            replace_text(out / name, text)
     except OSError as error:
         raise BadInput(f"{error.filename or out}: {error.strerror or error}") from None
     return out / "report.html"

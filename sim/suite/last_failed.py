@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from sim.errors import BadInput
-from sim.files.atomic import write_whole
+from sim.files.atomic import replace_text
 from sim.files.opening import read_text
 from sim.suite.result import CaseResult
 from sim.suite.scenario_files import from_here
@@ -49,8 +49,8 @@ def remember(results: Iterable[CaseResult]) -> str:
     text = json.dumps({"format": FORMAT, "failed": names}, indent=1)
     try:
         FOLDER.mkdir(exist_ok=True)
-        write_whole(FOLDER / ".gitignore", "*\n")
-        write_whole(FILE, text)
-    except OSError as error:
+        replace_text(FOLDER / ".gitignore", "*\n")
+        replace_text(FILE, text)
+    except (BadInput, OSError) as error:
         return f"which files failed is not remembered for --lf: {error}"
     return ""

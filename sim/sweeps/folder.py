@@ -18,7 +18,7 @@ from msgspec import to_builtins
 from pydantic import ValidationError
 
 from sim.errors import BadInput
-from sim.files.atomic import write_whole
+from sim.files.atomic import replace_text
 from sim.foreign.documents import json_text, readable
 from sim.plugins import in_use, require_plugins
 from sim.sweeps.code_digest import code_digest
@@ -192,7 +192,7 @@ def as_json(value: object) -> str:
 
 def write_json(path: Path, value: object) -> None:
     """JSON, indented, put in place by a rename."""
-    write_whole(path, as_json(value))
+    replace_text(path, as_json(value))
 
 
 @contextmanager

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from sim.errors import BadInput
-from sim.files.atomic import check_writable, replacing, write_whole
+from sim.files.atomic import check_writable, replacing
 
 
 def test_a_file_takes_its_place_when_all_is_written(tmp_path: Path) -> None:
@@ -55,23 +55,6 @@ def test_a_folder_and_a_missing_folder_are_said_before_any_work(tmp_path: Path) 
         check_writable(tmp_path, what="--out X")
     with pytest.raises(BadInput, match=r"nowhere/out: no such folder: .*nowhere"):
         check_writable(tmp_path / "nowhere/out")
-
-
-@pytest.mark.parametrize("there", ["nothing", "a file", "a link", "a pipe", "a dangling link"])
-def test_a_text_takes_the_place_of_whatever_is_there(tmp_path: Path, there: str) -> None:
-    path, elsewhere = tmp_path / "out", tmp_path / "elsewhere"
-    elsewhere.write_text("kept")
-    if there == "a file":
-        path.write_text("old")
-    elif there == "a pipe":
-        os.mkfifo(path)
-    elif there != "nothing":
-        path.symlink_to(elsewhere if there == "a link" else tmp_path / "nowhere")
-
-    write_whole(path, "new")
-
-    assert (path.is_symlink(), path.read_text(), elsewhere.read_text()) == (False, "new", "kept")
-    assert sorted(one.name for one in tmp_path.iterdir()) == ["elsewhere", "out"]
 
 
 def test_a_link_in_the_place_of_a_draft_is_not_followed(tmp_path: Path) -> None:

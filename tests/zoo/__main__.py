@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from threading import Lock
 
-from sim.files.atomic import write_whole
+from sim.files.atomic import replace_text
 from sim.sweeps.code_digest import code_digest
 from tests.zoo.draws import PLANS
 from tests.zoo.kept import Result, Results, read, write
@@ -29,7 +29,7 @@ def main(given: Sequence[str]) -> int:
         keeper = Keeper(chosen.data, results)
         base = Base(chosen.plans or PLANS)
         _plant_all(keeper, defects, _steps(chosen, base), chosen.jobs)
-    write_whole(chosen.data.with_suffix(".md"), page(results))
+    replace_text(chosen.data.with_suffix(".md"), page(results))
     left = [one.name for one in defects if one.name in results and not results[one.name].killed]
     print(f"{len(defects) - len(left)} of {len(defects)} are told by something")
     for name in left:

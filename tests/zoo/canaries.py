@@ -13,7 +13,7 @@ import sys
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from sim.files.atomic import write_whole
+from sim.files.atomic import replace_text
 from sim.scenario.generate import generate
 from sim.sweeps.canaries import CANARIES, SHARES, Canary, Share, drawn_from
 from sim.timed_run import run_scenario
@@ -78,7 +78,7 @@ def main(given: Sequence[str]) -> int:
     chosen = parser.parse_args(given)
     found = measured(chosen.count, chosen.plans)
     rows = ",\n".join(json.dumps(one._asdict()) for one in found)
-    write_whole(SHARES, f"[\n{rows}\n]\n")
+    replace_text(SHARES, f"[\n{rows}\n]\n")
     for one in found:
         print(f"{one.canary} {one.environment}: {one.shown} of {one.runs}")
     return 0

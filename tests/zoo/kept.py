@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
-from sim.files.atomic import write_whole
+from sim.files.atomic import replace_text
 from sim.what_if.intervals import Interval, clopper_pearson
 from tests.zoo.planted import DEFECTS, Planted
 
@@ -91,7 +91,7 @@ def write(path: Path, results: Results) -> None:
     names = [one.name for one in DEFECTS if one.name in results]
     lines = [f"{json.dumps(name)}: {json.dumps(_as_json(results[name]))}" for name in names]
     path.parent.mkdir(parents=True, exist_ok=True)
-    write_whole(path, "{\n" + ",\n".join(lines) + "\n}\n")
+    replace_text(path, "{\n" + ",\n".join(lines) + "\n}\n")
 
 
 def _as_json(result: Result) -> dict[str, Any]:

@@ -119,23 +119,7 @@ def _check(text: str, said: Scenario, folder: Path) -> None:
         if field.name == "workload":
             wanted, found = _with_real_path(wanted), _with_real_path(found)
         if wanted != found:
-            place, part = _first_difference(wanted, found, field.name)
-            raise BadInput(f"{_NAME}: {place}: no scenario file can say {shown(str(part))}")
-
-
-def _first_difference(wanted: Any, found: Any, place: str) -> tuple[str, Any]:
-    """Where two values part first, and what is there in the first one."""
-    parts: list[tuple[str, Any, Any]] = []
-    if hasattr(wanted, "__dataclass_fields__") and type(wanted) is type(found):
-        names = [field.name for field in fields(wanted)]
-        parts = [(f"{place}.{name}", getattr(wanted, name), getattr(found, name)) for name in names]
-    elif isinstance(wanted, tuple) and isinstance(found, tuple) and len(wanted) == len(found):
-        pairs = enumerate(zip(wanted, found, strict=True))
-        parts = [(f"{place}[{index}]", ours, theirs) for index, (ours, theirs) in pairs]
-    different = next((part for part in parts if part[1] != part[2]), None)
-    if different is None:
-        return place, wanted
-    return _first_difference(different[1], different[2], different[0])
+            raise BadInput(f"{_NAME}: {field.name}: no scenario file can say {shown(str(wanted))}")
 
 
 def _with_real_path(workload: Workload) -> Workload:
