@@ -19,6 +19,14 @@ def rule_problem(name: str, value: object) -> str | None:
     return None
 
 
+def check_rule(name: str, value: object, place: Place) -> None:
+    """Raise BadInput unless a rule, or `preset`, may have the value that stands at `place`."""
+    if name != "preset":
+        place.check(rule_problem(name, value))
+    elif not isinstance(value, str) or value not in PRESETS:
+        place.fail(unknown_value(value, PRESETS, what="preset"))
+
+
 def rules_at(values: object, place: Place, *, base: Rules) -> Rules:
     """The object of rules at `place`, which may name a `preset`, over `base`.
 
@@ -29,9 +37,6 @@ def rules_at(values: object, place: Place, *, base: Rules) -> Rules:
     wrong = Complaints()
     for name, value in given.items():
         with wrong:
-            if name != "preset":
-                place.at(name).check(rule_problem(name, value))
-            elif not isinstance(value, str) or value not in PRESETS:
-                place.at(name).fail(unknown_value(value, PRESETS, what="preset"))
+            check_rule(name, value, place.at(name))
     wrong.end()
     return rules_from(given, base=base)

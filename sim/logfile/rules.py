@@ -7,16 +7,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from sim.compaction.strategies import ENCODERS
-from sim.files.document import (
-    CommandLine,
-    Complaints,
-    Place,
-    shown,
-    unknown_field,
-    unknown_value,
-)
+from sim.files.document import CommandLine, Complaints, Place, shown, unknown_field
 from sim.files.fields import as_object
-from sim.files.rule_values import rule_problem
+from sim.files.rule_values import check_rule
 from sim.limits import LONG
 from sim.rules import PRESETS, Rules
 from sim.rules.rules import DEFAULTS
@@ -37,8 +30,14 @@ OF_A_PRESET = (
 )
 """What a log file takes over from its preset; the strategy is named in the file itself."""
 
-_PLAIN = (
+LAST_MODIFIED = "segment_last_modified_ms"
+SEGMENT_BYTES = "segment_bytes"
+_NUMBERS = {LAST_MODIFIED: ("a time in ms", -1), SEGMENT_BYTES: ("a number of bytes", 1)}
+"""What is no rule: what is expected, and the smallest number."""
+ALLOWED = (
+    "preset",
     "strategy",
+    "header_key",
     "header_form",
     "ties",
     "fix",
@@ -57,12 +56,9 @@ _PLAIN = (
     "cleaner_bound",
     "delete_retention_ms",
     "index_interval_bytes",
+    LAST_MODIFIED,
+    SEGMENT_BYTES,
 )
-LAST_MODIFIED = "segment_last_modified_ms"
-SEGMENT_BYTES = "segment_bytes"
-_NUMBERS = {LAST_MODIFIED: ("a time in ms", -1), SEGMENT_BYTES: ("a number of bytes", 1)}
-"""What is no rule: what is expected, and the smallest number."""
-ALLOWED = ("preset", "strategy", "header_key", *_PLAIN[1:], LAST_MODIFIED, SEGMENT_BYTES)
 """Every rule that may stand in a log file."""
 
 
@@ -107,13 +103,6 @@ class LogRules:
         given = {**self.given, **{n: v for n, v in values.items() if n != "preset"}}
         return rules_at({"preset": preset, **given}, place)
 
-    def as_dict(self) -> dict[str, object]:
-        """The preset and every rule with its value, in the order of `ALLOWED`."""
-        plain: dict[str, object] = {**self.rules.as_dict()}
-        plain |= {"preset": self.preset, "header_key": plain["strategy_header"]}
-        plain |= {LAST_MODIFIED: self.last_modified_ms, SEGMENT_BYTES: self.segment_bytes}
-        return {name: plain[name] for name in ALLOWED}
-
 
 def rules_at(values: object, place: Place) -> LogRules:
     """The rules at `place`: the `rules` object of a log file, or None. Null means not given.
@@ -144,10 +133,6 @@ def rules_at(values: object, place: Place) -> LogRules:
 
 def _value(name: str, value: object, place: Place) -> object:
     """What may stand under a name; a log file calls one of the rules otherwise."""
-    if name == "preset":
-        if not isinstance(value, str) or value not in PRESETS:
-            place.fail(unknown_value(value, PRESETS, what=name))
-        return value
     typed = isinstance(place.document, CommandLine)
     if name in _NUMBERS:
         what, minimum = _NUMBERS[name]
@@ -157,7 +142,7 @@ def _value(name: str, value: object, place: Place) -> object:
             place.fail(f"expected {what}, not {shown(value)}")
         return value
     rule = "strategy_header" if name == "header_key" else name
-    if not typed and type(DEFAULTS[rule]) is int and type(value) is not int:
+    if not typed and type(DEFAULTS.get(rule)) is int and type(value) is not int:
         place.fail(f"expected a whole number, not {shown(value)}")
-    place.check(rule_problem(rule, value))
+    check_rule(rule, value, place)
     return value

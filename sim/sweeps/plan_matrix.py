@@ -18,10 +18,11 @@ from typing import Any
 from sim.errors import BadInput
 from sim.files.document import Document, Location, Place, listed, shown, unknown_field
 from sim.files.fields import as_list, as_object, as_text
+from sim.files.rule_values import check_rule
 from sim.limits import RULE_SETS
 from sim.plugins import require_plugins
-from sim.rules import PRESETS, settings_from
-from sim.rules.rules import DEFAULTS, RuleValue
+from sim.rules import settings_from
+from sim.rules.rules import RuleValue
 from sim.rules.rules import shown as rule_shown
 
 MATRIX, EXCLUDE, LABEL = "matrix", "exclude", "label"
@@ -101,31 +102,16 @@ def _factors(given: Mapping[str, Any], place: Place) -> dict[str, list[RuleValue
     """The rules of a matrix, each with its values."""
     if not given:
         place.fail("no rule in it; name rules, each with its values")
-    known = ["preset", *DEFAULTS]
     for name, values in given.items():
         at = place.at(name)
-        if name not in known:
-            at.fail(unknown_field(name, known, what="rule"))
         at.check(RULE_SETS.too_many(len(as_list(values, at)), "values"))
         if not values:
-            at.fail(f"no value; allowed: {_allowed(name)}")
+            at.fail("no value; name at least one")
         for index, value in enumerate(values):
-            _check_value(name, value, at.at(index))
+            check_rule(name, value, at.at(index))
             if value in values[:index]:
                 at.at(index).fail(f"{shown(value)} is given twice")
     return dict(given)
-
-
-def _allowed(name: str) -> str:
-    return listed(PRESETS) if name == "preset" else "one value or more of this rule"
-
-
-def _check_value(name: str, value: Any, place: Place) -> None:
-    try:
-        settings_from({name: value}, where=MATRIX)
-    except BadInput as error:
-        text = str(error)
-        place.fail(text.removeprefix(f"{MATRIX}: ").removeprefix(f"{MATRIX}.{name}: "))
 
 
 def _entries(
@@ -142,9 +128,7 @@ def _entries(
         for name, value in as_object(entry, at.at(index)).items():
             if name in matrix:
                 at.at(index).at(name).fail("a rule of the matrix, too; give it in one of them")
-            if name not in ("preset", *DEFAULTS):
-                at.at(index).at(name).fail(unknown_field(name, ["preset", *DEFAULTS], what="rule"))
-            _check_value(name, value, at.at(index).at(name))
+            check_rule(name, value, at.at(index).at(name))
     return entries
 
 
