@@ -95,7 +95,7 @@ def _names_of(command: str) -> Mapping[str, list[str]]:
     everywhere |= dict.fromkeys(("invariant", "explain", "fail_on", "compare"), invariants)
     own: dict[str, dict[str, Any]] = {
         "list": {"what": [*listing.TABLES, *listing.FILE_TABLES]},
-        "new": {"kind": list(new.kinds())},
+        "new": {"kind": list(new.KINDS)},
         "sweep": {"engine": ["spark", "process"]},
         "completion": {"shell": list(SHELLS)},
     }

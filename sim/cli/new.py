@@ -18,27 +18,24 @@ class Kind(NamedTuple):
     """A kind of file.
 
     Attributes:
-        template: Where its text is.
+        template: The name of its text.
         next: The command that uses it, without the file.
         has_schema: Whether editors can check it.
     """
 
-    template: Path
+    template: str
     next: str
     has_schema: bool = True
 
 
-def kinds() -> dict[str, Kind]:
-    """What can be made, by name."""
-    from sim.suite.workflow import WORKFLOW
-
-    return {
-        "story": Kind(TEMPLATES / "story.yaml", "replog run FILE"),
-        "scenario": Kind(TEMPLATES / "scenario.yaml", "replog run FILE"),
-        "log": Kind(TEMPLATES / "log.yaml", "replog clean FILE --check"),
-        "plan": Kind(TEMPLATES / "plan.yaml", "replog sweep FILE --out DIR"),
-        "workflow": Kind(WORKFLOW, "git add FILE", has_schema=False),
-    }
+KINDS = {
+    "story": Kind("story.yaml", "replog run FILE"),
+    "scenario": Kind("scenario.yaml", "replog run FILE"),
+    "log": Kind("log.yaml", "replog clean FILE --check"),
+    "plan": Kind("plan.yaml", "replog sweep FILE --out DIR"),
+    "workflow": Kind("workflow.yml", "git add FILE", has_schema=False),
+}
+"""What can be made, by name."""
 
 
 def new(
@@ -51,12 +48,11 @@ def new(
         output: The file to write (default: print it).
         force: Replace a file that is there.
     """
-    known = kinds()
-    if kind not in known:
-        allowed = ", ".join(known)
-        raise BadInput(f"new {kind}: no such kind{did_you_mean(kind, known)}; allowed: {allowed}")
-    made = known[kind]
-    text = made.template.read_text(encoding="utf-8")
+    if kind not in KINDS:
+        allowed = ", ".join(KINDS)
+        raise BadInput(f"new {kind}: no such kind{did_you_mean(kind, KINDS)}; allowed: {allowed}")
+    made = KINDS[kind]
+    text = (TEMPLATES / made.template).read_text(encoding="utf-8")
     if output is None:
         print(text, end="")
         return 0

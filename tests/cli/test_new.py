@@ -6,10 +6,10 @@ import pytest
 import yaml
 from jsonschema import Draft202012Validator
 
+from sim.cli.new import TEMPLATES
 from sim.files.reading import read_document
 from sim.files.shipped import shipped_folder
 from sim.schemas import SCHEMAS
-from sim.suite.workflow import WORKFLOW
 from sim.sweeps.plan import load_plan, number_runs
 from sim.sweeps.work import open_case
 from tests.cli.conftest import Replog
@@ -45,7 +45,7 @@ def test_what_is_new_meets_its_schema_and_can_be_given_a_first_line_for_editors(
 def test_a_new_workflow_is_the_one_that_is_tested(replog: Replog, here: Path) -> None:
     printed = replog("new", "workflow").out
 
-    assert printed == WORKFLOW.read_text(encoding="utf-8")
+    assert printed == (TEMPLATES / "workflow.yml").read_text(encoding="utf-8")
     assert replog("new", "workflow", "-o", ".github/workflows/replog.yml").status == 0
     assert (here / ".github/workflows/replog.yml").read_text() == printed
     assert "jobs" in yaml.safe_load(printed)

@@ -8,10 +8,11 @@ from typing import Any
 import pytest
 import yaml
 
-from sim.suite.workflow import WORKFLOW
+from sim.cli.new import TEMPLATES
 from tests.cli.conftest import Replog
 from tests.suite.red import STORY
 
+WORKFLOW = TEMPLATES / "workflow.yml"
 GREEN = STORY.partition("  - elect r2")[0]
 JOBS: dict[str, Any] = yaml.safe_load(WORKFLOW.read_text(encoding="utf-8"))["jobs"]
 COMMANDS = [
