@@ -4,19 +4,7 @@
 the track record that shows the same.
 """
 
-from sim.causes.grouping import Cause, Causes, Example, Share, causes_of
+from sim.causes.grouping import Cause, Causes, causes_of
 from sim.causes.track_record import NOT_KNOWN
-from sim.causes.witness import Witness, played
+from sim.causes.witness import played
 from sim.causes.witnesses import add_witnesses
-
-__all__ = [
-    "NOT_KNOWN",
-    "Cause",
-    "Causes",
-    "Example",
-    "Share",
-    "Witness",
-    "add_witnesses",
-    "causes_of",
-    "played",
-]

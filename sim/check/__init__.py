@@ -4,5 +4,3 @@ from sim.check.checker import Checker
 from sim.check.invariant import Kind
 from sim.check.registry import INVARIANTS
 from sim.check.violation import Violation
-
-__all__ = ["INVARIANTS", "Checker", "Kind", "Violation"]

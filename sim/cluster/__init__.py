@@ -36,7 +36,5 @@ An interrupt takes a process out of what it waits for, so nobody has to know old
 ones. Who waits for an answer goes on within the event that brings it (`sim.cluster.waiting`).
 """
 
-from sim.cluster.context import Counts, SimulationResult
+from sim.cluster.context import SimulationResult
 from sim.cluster.simulation import simulate
-
-__all__ = ["Counts", "SimulationResult", "simulate"]

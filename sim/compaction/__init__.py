@@ -9,33 +9,5 @@ from sim.compaction.fixes import FIXES, Fix
 from sim.compaction.fold import fold
 from sim.compaction.offset_map import entry_bytes, map_capacity, rounds_needed
 from sim.compaction.plan import CleanerPolicy, Cleaning, CleaningPass, OffsetMap
-from sim.compaction.strategies import (
-    STRATEGIES,
-    Strategy,
-    strategy_for,
-    unmapped_version,
-)
+from sim.compaction.strategies import STRATEGIES, Strategy, strategy_for, unmapped_version
 from sim.compaction.tombstones import TOMBSTONE_MARKS, TOMBSTONE_REMOVALS, TombstoneRemoval
-
-__all__ = [
-    "FIXES",
-    "STRATEGIES",
-    "TOMBSTONE_MARKS",
-    "TOMBSTONE_REMOVALS",
-    "CleanerPolicy",
-    "Cleaning",
-    "CleaningPass",
-    "Fix",
-    "OffsetMap",
-    "PassFailed",
-    "Strategy",
-    "TombstoneRemoval",
-    "UnreadableVersion",
-    "clean",
-    "entry_bytes",
-    "fold",
-    "map_capacity",
-    "rounds_needed",
-    "strategy_for",
-    "unmapped_version",
-]

@@ -8,5 +8,3 @@ from sim.draw.figure import figure_html, png, svg
 from sim.draw.page import html
 from sim.draw.scene import Case
 from sim.draw.strip import strip
-
-__all__ = ["Case", "figure_html", "html", "png", "strip", "svg"]

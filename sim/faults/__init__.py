@@ -15,8 +15,6 @@ from typing import Any, Final
 
 from sim.faults.fault import Fault
 
-__all__ = ["FAULTS", "INSTANT", "Fault", "FaultKind"]
-
 
 def _found() -> dict[str, type[Fault]]:
     """The kinds in all modules beside this one, by name in the order of their places."""

@@ -8,18 +8,3 @@ from sim.log.log import Log, LogConfig
 from sim.log.producers import AbortedTransaction, LastRecord, ProducerStates
 from sim.log.record import Batch, Control, Record, control_batch, data_batch
 from sim.log.segment import Segment
-
-__all__ = [
-    "AbortedTransaction",
-    "Batch",
-    "Control",
-    "LastRecord",
-    "LeaderEpochCache",
-    "Log",
-    "LogConfig",
-    "ProducerStates",
-    "Record",
-    "Segment",
-    "control_batch",
-    "data_batch",
-]

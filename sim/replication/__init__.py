@@ -5,5 +5,3 @@ A transition is a function of state and input; it returns what happened (events)
 """
 
 from sim.replication.replica import Replica
-
-__all__ = ["Replica"]

@@ -18,13 +18,3 @@ from sim.report.grid import grid_as_markdown
 from sim.report.page import write_report
 from sim.report.short import quote, quoted
 from sim.report.sweep_folder import read_folder
-
-__all__ = [
-    "comparison_table",
-    "grid_as_markdown",
-    "headline",
-    "quote",
-    "quoted",
-    "read_folder",
-    "write_report",
-]

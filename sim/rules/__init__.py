@@ -1,16 +1,4 @@
 """Rules: every disputed behaviour of the protocol and of the cleaner as a named, typed switch."""
 
-from sim.rules.presets import PRESETS, Preset, rules_from, settings_from
-from sim.rules.rules import DEFAULTS, RULES, Rules, RuleSpec, Settings
-
-__all__ = [
-    "DEFAULTS",
-    "PRESETS",
-    "RULES",
-    "Preset",
-    "RuleSpec",
-    "Rules",
-    "Settings",
-    "rules_from",
-    "settings_from",
-]
+from sim.rules.presets import PRESETS, rules_from, settings_from
+from sim.rules.rules import DEFAULTS, RULES, Rules, Settings

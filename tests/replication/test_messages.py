@@ -22,9 +22,7 @@ VALUES = (
     RemovalReport,
     SnapshotId,
 )
-MESSAGES = [
-    getattr(messages, name) for name in messages.__all__ if name.endswith(("Request", "Response"))
-]
+MESSAGES = [kind for name, kind in vars(messages).items() if name.endswith(("Request", "Response"))]
 
 
 def parts(kind: object) -> list[object]:

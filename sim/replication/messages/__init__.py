@@ -4,10 +4,7 @@ A message is an immutable value: it holds no replica, no log and no function. Wh
 no more of its sender than it says.
 """
 
-from sim.replication.messages.consume import (
-    ConsumerFetchRequest,
-    ConsumerFetchResponse,
-)
+from sim.replication.messages.consume import ConsumerFetchRequest, ConsumerFetchResponse
 from sim.replication.messages.controller import (
     AlterPartitionRequest,
     AlterPartitionResponse,
@@ -16,14 +13,8 @@ from sim.replication.messages.controller import (
     LeaderAndIsrRequest,
     PartitionState,
 )
-from sim.replication.messages.coordinate import (
-    CoordinatorRequest,
-    CoordinatorResponse,
-)
-from sim.replication.messages.errors import (
-    NO_ERROR,
-    ErrorCode,
-)
+from sim.replication.messages.coordinate import CoordinatorRequest, CoordinatorResponse
+from sim.replication.messages.errors import NO_ERROR, ErrorCode
 from sim.replication.messages.fetch import (
     RECORDS,
     Answer,
@@ -56,42 +47,3 @@ from sim.replication.messages.removal import (
     RemovalBoundsResponse,
     RemovalReport,
 )
-
-__all__ = [
-    "ACKS_ALL",
-    "ACKS_LEADER",
-    "NO_ERROR",
-    "RECORDS",
-    "AlterPartitionRequest",
-    "AlterPartitionResponse",
-    "Answer",
-    "BeginQuorumEpochRequest",
-    "BrokerHeartbeatRequest",
-    "BrokerRegistrationRequest",
-    "ConsumerFetchRequest",
-    "ConsumerFetchResponse",
-    "CoordinatorRequest",
-    "CoordinatorResponse",
-    "EndQuorumEpochRequest",
-    "ErrorCode",
-    "FetchRequest",
-    "FetchResponse",
-    "FetchSnapshotRequest",
-    "FetchSnapshotResponse",
-    "LeaderAndIsrRequest",
-    "OffsetsForLeaderEpochRequest",
-    "OffsetsForLeaderEpochResponse",
-    "PartitionState",
-    "ProduceRequest",
-    "ProduceResponse",
-    "RemovalBounds",
-    "RemovalBoundsRequest",
-    "RemovalBoundsResponse",
-    "RemovalReport",
-    "SnapshotError",
-    "SnapshotId",
-    "VoteRequest",
-    "VoteResponse",
-    "WriteTxnMarkersRequest",
-    "WriteTxnMarkersResponse",
-]
