@@ -8,6 +8,7 @@ from typing import Any
 
 from sim.cluster.context import Context
 from sim.cluster.waiting import Lives, regularly
+from sim.log import Log
 from sim.log.versions import OLD, VERSION_SETTINGS, Versions
 from sim.replication.replica import Replica
 from sim.rules import Rules
@@ -54,7 +55,7 @@ class Broker(ABC):
             context.rules if mark is None else context.rules.with_values({"tombstone_mark": mark})
         )
         self.configure((rules, spec.versions))
-        self.replica = Replica(spec.name, context.log_config)
+        self.replica = Replica(spec.name, Log(context.log_config))
         self.incarnation = 1
         self.heard_ms = 0
         self.crash_in_pass: str | int | None = None

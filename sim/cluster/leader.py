@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from typing import Any, Final
 
 from sim.cluster.broker import Broker
@@ -267,7 +266,7 @@ class LeaderState:
                 and answered_one is not None
                 and request.asks_the_same_as(answered_one)
             ):
-                response = shared.sent_again(request.correlation_id)
+                response = shared._replace(correlation_id=request.correlation_id)
             else:
                 answered = answer_fetch(
                     broker.replica, request, rules=broker.rules, snapshots=self._snapshots
@@ -292,5 +291,5 @@ class LeaderState:
             )
             if served.events:
                 broker.context.emit_all(served.events)
-                response = replace(response, batches=served.batches)
+                response = response._replace(batches=served.batches)
         broker.network.send(broker.name, name, response)

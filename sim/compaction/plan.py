@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from sim.compaction.failures import PassFailed
@@ -68,7 +68,7 @@ class CleanerPolicy:
     unmapped_version: Version | None = None
 
 
-@dataclass(init=False, slots=True)
+@dataclass(slots=True)
 class OffsetMap:
     """Winners, and the last offset they were chosen up to.
 
@@ -85,16 +85,8 @@ class OffsetMap:
     winners: dict[str, Record]
     mapped_from: int
     latest_offset: int
-    largest_batch_bytes: int
-    unended: dict[int, int]
-
-    def __init__(self, winners: dict[str, Record], mapped_from: int, latest_offset: int) -> None:
-        """A map that was not full, of a log in which all transactions were seen to end."""
-        self.winners = winners
-        self.mapped_from = mapped_from
-        self.latest_offset = latest_offset
-        self.largest_batch_bytes = 0
-        self.unended = {}
+    largest_batch_bytes: int = 0
+    unended: dict[int, int] = field(default_factory=dict)
 
 
 class CleaningPass(NamedTuple):
@@ -148,7 +140,11 @@ class CleaningPass(NamedTuple):
     stubs: Mapping[str, Record] = NO_STUBS
 
 
-@dataclass(init=False, slots=True)
+def _nothing_removed() -> dict[str, list[Record]]:
+    return {reason: [] for reason in REASONS}
+
+
+@dataclass(slots=True)
 class Cleaning:
     """What a pass did: the new segments for the `replaced` first ones, and why each record went.
 
@@ -177,44 +173,19 @@ class Cleaning:
     segments: list[Segment]
     replaced: int
     next_dirty_offset: int
-    protected_offset: int | None
-    removed: dict[str, list[Record]]
-    winners: dict[str, Record]
-    evicted_markers: dict[int, int]
-    emptied: list[int]
-    dropped: list[int]
-    horizons: list[tuple[int, int]]
-    oversized: list[tuple[int, int]]
-    rewritten: list[tuple[int, int]]
-    messages_read: int
-    messages_written: int
-    unended: dict[int, int]
-    failure: PassFailed | None
-
-    def __init__(
-        self,
-        segments: list[Segment],
-        replaced: int,
-        next_dirty_offset: int,
-        protected_offset: int | None = None,
-        failure: PassFailed | None = None,
-    ) -> None:
-        """One that has done nothing else yet."""
-        self.segments = segments
-        self.replaced = replaced
-        self.next_dirty_offset = next_dirty_offset
-        self.protected_offset = protected_offset
-        self.removed = {reason: [] for reason in REASONS}
-        self.winners = {}
-        self.evicted_markers = {}
-        self.emptied = []
-        self.dropped = []
-        self.horizons = []
-        self.oversized = []
-        self.rewritten = []
-        self.messages_read = self.messages_written = 0
-        self.unended = {}
-        self.failure = failure
+    protected_offset: int | None = None
+    failure: PassFailed | None = None
+    removed: dict[str, list[Record]] = field(default_factory=_nothing_removed)
+    winners: dict[str, Record] = field(default_factory=dict)
+    evicted_markers: dict[int, int] = field(default_factory=dict)
+    emptied: list[int] = field(default_factory=list)
+    dropped: list[int] = field(default_factory=list)
+    horizons: list[tuple[int, int]] = field(default_factory=list)
+    oversized: list[tuple[int, int]] = field(default_factory=list)
+    rewritten: list[tuple[int, int]] = field(default_factory=list)
+    messages_read: int = 0
+    messages_written: int = 0
+    unended: dict[int, int] = field(default_factory=dict)
 
     def stopped(
         self, failure: PassFailed, *, below: int, replaced: int, next_dirty_offset: int

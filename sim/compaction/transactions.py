@@ -74,8 +74,6 @@ def undivided_end(batches: Sequence[Batch], *, below: int) -> int:
 class AbortedRanges:
     """Answers whether a data batch belongs to an aborted transaction."""
 
-    __slots__ = ("_ranges",)
-
     def __init__(self, transactions: Iterable[Transaction]) -> None:
         """Keep the aborted ones of `transactions`."""
         self._ranges: dict[int, list[tuple[int, int]]] = {}
@@ -122,8 +120,6 @@ class TransactionWatch:
         unended: Base offset of each batch that counts as aborted though it comes after the marker
             of that transaction, which was not met -> offset of that marker.
     """
-
-    __slots__ = ("_active", "_committed", "_seen", "_waiting", "_writes_index", "kept", "unended")
 
     def __init__(
         self, aborted: Iterable[AbortedTransaction] = (), *, writes_index: bool = False

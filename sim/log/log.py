@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from operator import attrgetter
 from typing import Final
 
@@ -61,6 +61,7 @@ class LogConfig:
     time_index_bytes: int | None = None
 
 
+@dataclass(slots=True, eq=False)
 class Log:
     """An append-only sequence of batches with gaps, cut into segments.
 
@@ -82,33 +83,17 @@ class Log:
         config: When to roll.
     """
 
-    __slots__ = (
-        "aborted_ever",
-        "acknowledged_end",
-        "config",
-        "epochs",
-        "flushed_end",
-        "high_watermark",
-        "log_end_offset",
-        "log_start_offset",
-        "producers",
-        "segments",
-        "snapshots",
-    )
-
-    def __init__(self, config: LogConfig | None = None) -> None:
-        """An empty log that starts at offset 0."""
-        self.config = config or LogConfig()
-        self.segments = [Segment(0)]
-        self.log_start_offset = 0
-        self.log_end_offset = 0
-        self.high_watermark = 0
-        self.flushed_end = 0
-        self.acknowledged_end = 0
-        self.epochs = LeaderEpochCache()
-        self.producers = ProducerStates()
-        self.snapshots = ProducerSnapshots()
-        self.aborted_ever: list[AbortedTransaction] = []
+    config: LogConfig = field(default_factory=LogConfig)
+    segments: list[Segment] = field(default_factory=lambda: [Segment(0)])
+    log_start_offset: int = 0
+    log_end_offset: int = 0
+    high_watermark: int = 0
+    flushed_end: int = 0
+    acknowledged_end: int = 0
+    epochs: LeaderEpochCache = field(default_factory=LeaderEpochCache)
+    producers: ProducerStates = field(default_factory=ProducerStates)
+    snapshots: ProducerSnapshots = field(default_factory=ProducerSnapshots)
+    aborted_ever: list[AbortedTransaction] = field(default_factory=list)
 
     @property
     def active(self) -> Segment:

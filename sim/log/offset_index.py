@@ -14,7 +14,7 @@ batch.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from sim.log.record import Batch
@@ -37,7 +37,7 @@ class Call(NamedTuple):
     entry_offset: int | None
 
 
-@dataclass(init=False, slots=True)
+@dataclass(slots=True)
 class OffsetIndex:
     """What the batches of a segment do not tell of its offset index.
 
@@ -49,15 +49,9 @@ class OffsetIndex:
             still in the file, in front of all others.
     """
 
-    restarts: list[int]
-    calls: list[Call]
-    below_start: list[tuple[int, int, int]]
-
-    def __init__(self) -> None:
-        """A new segment's: its batches tell everything."""
-        self.restarts = []
-        self.calls = []
-        self.below_start = []
+    restarts: list[int] = field(default_factory=list)
+    calls: list[Call] = field(default_factory=list)
+    below_start: list[tuple[int, int, int]] = field(default_factory=list)
 
     def restart(self, offset: int) -> None:
         """The segment was opened to append to it, and ends at `offset`."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from sim.log.named_tuples import make
@@ -42,26 +42,13 @@ class AbortedTransaction(NamedTuple):
     last_stable_offset: int
 
 
-@dataclass(init=False, slots=True)
-class SentBatch:
+class SentBatch(NamedTuple):
     """A data batch as its producer numbered it; all bounds are inclusive."""
 
-    first_sequence: Final[int]
-    last_sequence: Final[int]
-    first_offset: Final[int]
-    last_offset: Final[int]
-
-    def __init__(
-        self,
-        first_sequence: int,
-        last_sequence: int,
-        first_offset: int,
-        last_offset: int,
-    ) -> None:
-        self.first_sequence = first_sequence
-        self.last_sequence = last_sequence
-        self.first_offset = first_offset
-        self.last_offset = last_offset
+    first_sequence: int
+    last_sequence: int
+    first_offset: int
+    last_offset: int
 
 
 class LastRecord(NamedTuple):
@@ -76,7 +63,7 @@ class LastRecord(NamedTuple):
     epoch: int
 
 
-@dataclass(init=False, slots=True)
+@dataclass(slots=True)
 class Producer:
     """One producer.
 
@@ -89,15 +76,8 @@ class Producer:
 
     epoch: int
     last_timestamp_ms: int
-    batches: deque[SentBatch]
-    open_since: int | None
-
-    def __init__(self, epoch: int, last_timestamp_ms: int) -> None:
-        """A producer that has sent nothing yet."""
-        self.epoch = epoch
-        self.last_timestamp_ms = last_timestamp_ms
-        self.batches = deque(maxlen=REMEMBERED_BATCHES)
-        self.open_since = None
+    batches: deque[SentBatch] = field(default_factory=lambda: deque(maxlen=REMEMBERED_BATCHES))
+    open_since: int | None = None
 
     def sees(self, epoch: int) -> None:
         """Another epoch starts without batches (ProducerStateEntry.maybeUpdateProducerEpoch)."""
@@ -121,6 +101,7 @@ class SnapshotEntry(NamedTuple):
     open_since: int | None
 
 
+@dataclass(slots=True)
 class ProducerStates:
     """The producers of one log by id.
 
@@ -130,12 +111,8 @@ class ProducerStates:
             readers: their marker was not below the high watermark yet.
     """
 
-    __slots__ = ("ended", "producers")
-
-    def __init__(self) -> None:
-        """Nobody is known."""
-        self.producers: dict[int, Producer] = {}
-        self.ended: list[tuple[int, int]] = []
+    producers: dict[int, Producer] = field(default_factory=dict)
+    ended: list[tuple[int, int]] = field(default_factory=list)
 
     def note(self, batch: Batch) -> AbortedTransaction | None:
         """Take in a batch that was appended; an ABORT that closes a transaction is returned.
@@ -162,7 +139,7 @@ class ProducerStates:
         if in_txn and producer.open_since is None:
             producer.open_since = base
         last = first if first < 0 else (first + end - base) % (MAX_SEQUENCE + 1)
-        producer.batches.append(SentBatch(first, last, base, end))
+        producer.batches.append(make(SentBatch, (first, last, base, end)))
         return None
 
     def _end(

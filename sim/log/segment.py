@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
+
 from sim.log.offset_index import OffsetIndex
 from sim.log.producers import AbortedTransaction
 from sim.log.record import Batch
 
 
+@dataclass(slots=True, eq=False)
 class Segment:
     """Consecutive batches of a log; the last segment of a log is the active one.
 
@@ -27,35 +30,21 @@ class Segment:
         index: Its offset index, as far as the batches do not tell.
     """
 
-    __slots__ = (
-        "aborted",
-        "base_offset",
-        "batches",
-        "created_ms",
-        "first_timestamp_ms",
-        "index",
-        "largest_in_memory",
-        "largest_ms",
-        "last_modified_ms",
-        "size_bytes",
-        "time_entry",
-        "transactional",
-    )
+    base_offset: int
+    last_modified_ms: int = 0
+    batches: list[Batch] = field(default_factory=list)
+    size_bytes: int = 0
+    created_ms: int = field(init=False)
+    first_timestamp_ms: int = -1
+    largest_ms: int = -1
+    largest_in_memory: bool = True
+    time_entry: int | None = None
+    transactional: bool = False
+    aborted: list[AbortedTransaction] = field(default_factory=list)
+    index: OffsetIndex = field(default_factory=OffsetIndex)
 
-    def __init__(self, base_offset: int, *, last_modified_ms: int = 0) -> None:
-        """An empty segment that starts at `base_offset`."""
-        self.base_offset = base_offset
-        self.batches: list[Batch] = []
-        self.size_bytes = 0
-        self.last_modified_ms = last_modified_ms
-        self.created_ms = last_modified_ms
-        self.first_timestamp_ms = -1
-        self.largest_ms = -1
-        self.largest_in_memory = True
-        self.time_entry: int | None = None
-        self.transactional = False
-        self.aborted: list[AbortedTransaction] = []
-        self.index = OffsetIndex()
+    def __post_init__(self) -> None:
+        self.created_ms = self.last_modified_ms
 
     def append(self, batch: Batch, now_ms: int) -> None:
         """Add a batch at the end."""

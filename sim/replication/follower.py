@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from sim.log import Batch, LeaderEpochCache, Log
 from sim.log.named_tuples import make
@@ -46,22 +45,25 @@ def fetch_request(
     log = follower.log
     end, entries = log.log_end_offset, log.epochs.entries
     log.acknowledged_end = end
-    return FetchRequest(
-        follower.name,
-        follower.epoch,
-        end,
-        entries[-1].epoch if entries else follower.last_fetched_epoch,
-        max_batches,
-        max_bytes,
-        log.high_watermark,
-        replica_epoch,
-        version,
-        correlation_id,
+    last_epoch = entries[-1].epoch if entries else follower.last_fetched_epoch
+    return make(
+        FetchRequest,
+        (
+            follower.name,
+            follower.epoch,
+            end,
+            last_epoch,
+            max_batches,
+            max_bytes,
+            log.high_watermark,
+            replica_epoch,
+            version,
+            correlation_id,
+        ),
     )
 
 
-@dataclass(init=False, slots=True)
-class ReceiveResult:
+class ReceiveResult(NamedTuple):
     """What an answer to a fetch led to.
 
     Attributes:
@@ -71,23 +73,10 @@ class ReceiveResult:
         retry_later: True = nothing came of it, and the same question at once would bring the same.
     """
 
-    events: Final[list[Event]]
-    committed: Final[bool]
-    rebuilt: Final[bool]
-    retry_later: Final[bool]
-
-    def __init__(
-        self,
-        events: list[Event],
-        committed: bool = False,  # noqa: FBT001, FBT002 - by position it costs less
-        *,
-        rebuilt: bool = False,
-        retry_later: bool = False,
-    ) -> None:
-        self.events = events
-        self.committed = committed
-        self.rebuilt = rebuilt
-        self.retry_later = retry_later
+    events: list[Event]
+    committed: bool = False
+    rebuilt: bool = False
+    retry_later: bool = False
 
 
 def receive_fetch(
@@ -117,7 +106,7 @@ def receive_fetch(
             return ReceiveResult([_fail(follower, response)])
         high_watermark = log.high_watermark
         events = _copy(follower, response, rules, now_ms)
-        return ReceiveResult(events, log.high_watermark != high_watermark)
+        return make(ReceiveResult, (events, log.high_watermark != high_watermark, False, False))
     if elsewhere and replication.response_fencing:
         return _ignored(follower, answer)
     if answer is Answer.REBUILD:

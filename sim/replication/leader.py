@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
-from typing import Final
+from typing import Final, NamedTuple
 
 from sim.log import Batch
 from sim.log.named_tuples import make
@@ -27,8 +26,7 @@ LEADING: Final = True
 """Whose high watermark moved: a leader's."""
 
 
-@dataclass(init=False, slots=True)
-class AppendResult:
+class AppendResult(NamedTuple):
     """What a leader did with a batch.
 
     Attributes:
@@ -36,24 +34,15 @@ class AppendResult:
         accepted: False = it refused the batch, for a version that comes too late.
     """
 
-    events: Final[list[Event]]
-    accepted: Final[bool]
-
-    def __init__(self, events: list[Event], *, accepted: bool = True) -> None:
-        self.events = events
-        self.accepted = accepted
+    events: list[Event]
+    accepted: bool = True
 
 
-@dataclass(init=False, slots=True)
-class FetchResult:
+class FetchResult(NamedTuple):
     """A leader's answer to a follower, and what happened for it."""
 
-    response: Final[FetchResponse]
-    events: Final[list[Event]]
-
-    def __init__(self, response: FetchResponse, events: list[Event]) -> None:
-        self.response = response
-        self.events = events
+    response: FetchResponse
+    events: list[Event]
 
 
 def append(leader: Replica, batch: Batch, rules: Rules, now_ms: int) -> AppendResult:
@@ -73,7 +62,7 @@ def append(leader: Replica, batch: Batch, rules: Rules, now_ms: int) -> AppendRe
     flush_after_append(log, rules)
     events: list[Event] = [make(Appended, (leader.name, batch))]
     _advance(leader, rules, events)
-    return AppendResult(events)
+    return make(AppendResult, (events, True))
 
 
 def advance_high_watermark(leader: Replica, *, rules: Rules) -> list[Event]:
@@ -157,7 +146,7 @@ def answer_fetch(
         return refused
     batches = leader.log.read(request.offset)
     events = acknowledge_fetch(leader, request, rules, has_records=bool(batches))
-    return FetchResult(answer_with(leader, request, batches, rules), events)
+    return make(FetchResult, (answer_with(leader, request, batches, rules), events))
 
 
 def refuse_fetch(
@@ -190,7 +179,7 @@ def refuse_fetch(
         found = log.epochs.end_offset_for(last_epoch, log.log_end_offset)
         if found.epoch < last_epoch or found.end_offset < offset:
             response = _nothing(Answer.DIVERGING, leader, epoch, request)
-            return FetchResult(replace(response, diverging=found), [])
+            return FetchResult(response._replace(diverging=found), [])
     if offset < leader.removed_tombstone_end and replication.lag_guard != "none":
         return _rebuild(leader, leadership, request)
     return None
@@ -234,22 +223,26 @@ def answer_with(
     """The answer to a follower that may read, and for whom there are `batches`."""
     log, leadership = leader.log, leader.leadership
     assert leadership is not None, "whoever does not lead refuses"
-    response = FetchResponse(
-        RECORDS,
-        leader.name,
-        leadership.epoch,
-        request.offset,
-        tuple(_at_most(batches, request)),
-        log.high_watermark,
-        None,
-        None,
-        leader.removed_tombstone_end,
-        log.log_start_offset,
-        0,
-        (),
-        leader.version_floor,
-        tuple(log.epochs.entries) if rules.replication.epoch_cache == "copied" else (),
-        request.correlation_id,
+    response: FetchResponse = make(
+        FetchResponse,
+        (
+            RECORDS,
+            leader.name,
+            leadership.epoch,
+            request.offset,
+            tuple(_at_most(batches, request)),
+            log.high_watermark,
+            None,
+            None,
+            leader.removed_tombstone_end,
+            log.log_start_offset,
+            0,
+            (),
+            leader.version_floor,
+            tuple(log.epochs.entries) if rules.replication.epoch_cache == "copied" else (),
+            request.correlation_id,
+            -1,
+        ),
     )
     if not batches and rules.cleaner.fix_applied.announces_gaps:
         return _with_gap(response, leader)
@@ -276,7 +269,7 @@ def _with_gap(response: FetchResponse, leader: Replica) -> FetchResponse:
     if offset >= log.log_end_offset:
         return response
     epochs = tuple(entry for entry in log.epochs.entries if entry.start_offset >= offset)
-    return replace(response, gap_end=log.log_end_offset, gap_epochs=epochs)
+    return response._replace(gap_end=log.log_end_offset, gap_epochs=epochs)
 
 
 def _nothing(answer: Answer, leader: Replica, epoch: int, request: FetchRequest) -> FetchResponse:
@@ -294,7 +287,7 @@ def _nothing(answer: Answer, leader: Replica, epoch: int, request: FetchRequest)
 def _out_of_range(leader: Replica, epoch: int, request: FetchRequest) -> FetchResponse:
     """OFFSET_OUT_OF_RANGE, with what a broker asks for next: where the log starts, and ends."""
     response = _nothing(Answer.OUT_OF_RANGE, leader, epoch, request)
-    return replace(response, log_end_offset=leader.log.log_end_offset)
+    return response._replace(log_end_offset=leader.log.log_end_offset)
 
 
 def _needs_snapshot(leader: Replica, request: FetchRequest, rules: Rules) -> bool:
@@ -319,7 +312,7 @@ def _needs_snapshot(leader: Replica, request: FetchRequest, rules: Rules) -> boo
 def _offer_snapshot(leader: Replica, request: FetchRequest, epoch: int) -> FetchResult:
     snapshot = leader.latest_snapshot()
     id_ = None if snapshot is None else snapshot.id
-    response = replace(_nothing(Answer.SNAPSHOT, leader, epoch, request), snapshot=id_)
+    response = _nothing(Answer.SNAPSHOT, leader, epoch, request)._replace(snapshot=id_)
     end, snapshot_epoch = (-1, -1) if id_ is None else id_
     offered = SnapshotOffered(leader.name, request.follower, request.offset, end, snapshot_epoch)
     return FetchResult(response, [offered])

@@ -8,8 +8,7 @@ already, and only then what is written.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from sim.log import Control, Record, control_batch, data_batch
 from sim.log.named_tuples import make
@@ -31,8 +30,7 @@ AT_ONCE: Final = -1
 """`due_above` of an answer that waits for nothing: every high watermark is above it."""
 
 
-@dataclass(init=False, slots=True)
-class ProduceResult:
+class ProduceResult(NamedTuple):
     """What a broker did with a request, and when the answer is due.
 
     Attributes:
@@ -46,32 +44,13 @@ class ProduceResult:
         repeated: True = the log had it before; nothing was written now.
     """
 
-    events: Final[list[Event]]
-    error: Final[ErrorCode]
-    base_offset: Final[int]
-    last_offset: Final[int]
-    due_above: Final[int]
-    uids_used: Final[int]
-    repeated: Final[bool]
-
-    def __init__(
-        self,
-        events: list[Event],
-        error: ErrorCode,
-        base_offset: int = -1,
-        last_offset: int = -1,
-        due_above: int = AT_ONCE,
-        uids_used: int = 0,
-        *,
-        repeated: bool = False,
-    ) -> None:
-        self.events = events
-        self.error = error
-        self.base_offset = base_offset
-        self.last_offset = last_offset
-        self.due_above = due_above
-        self.uids_used = uids_used
-        self.repeated = repeated
+    events: list[Event]
+    error: ErrorCode
+    base_offset: int = -1
+    last_offset: int = -1
+    due_above: int = AT_ONCE
+    uids_used: int = 0
+    repeated: bool = False
 
 
 def produce(

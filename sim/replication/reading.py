@@ -56,20 +56,11 @@ class Position:
     source: tuple[str, int] | None = None
 
 
-@dataclass(init=False, slots=True)
-class ConsumerFetchResult:
+class ConsumerFetchResult(NamedTuple):
     """A replica's answer to a consumer, and what happened for it."""
 
-    response: Final[ConsumerFetchResponse]
-    events: Final[tuple[Event, ...]]
-
-    def __init__(
-        self,
-        response: ConsumerFetchResponse,
-        events: tuple[Event, ...],
-    ) -> None:
-        self.response = response
-        self.events = events
+    response: ConsumerFetchResponse
+    events: tuple[Event, ...]
 
 
 class Fetched(NamedTuple):

@@ -95,6 +95,7 @@ class Leadership:
         return len(self.isr) if self.confirmed is None else self.confirmed
 
 
+@dataclass(slots=True, eq=False)
 class Replica:
     """One replica: its disk (log, snapshots, checkpoint) and its role.
 
@@ -126,53 +127,27 @@ class Replica:
         download: The snapshot it is fetching, if any.
     """
 
-    __slots__ = (
-        "begun_offset",
-        "cleanly_compacted_offset",
-        "disk",
-        "download",
-        "epoch",
-        "epoch_file",
-        "fetching_failed",
-        "first_dirty_offset",
-        "last_cleaning",
-        "leadership",
-        "log",
-        "marker_removal_bound",
-        "name",
-        "removal_bound",
-        "removed_tombstone_end",
-        "snapshots",
-        "stubs",
-        "uncleanable",
-        "up",
-        "version_floor",
-        "vote",
-    )
-
-    def __init__(self, name: str, config: LogConfig | None = None) -> None:
-        """A live replica with an empty log."""
-        self.name = name
-        self.up = True
-        self.log = Log(config)
-        self.epoch = 0
-        self.vote: tuple[int, str] | None = None
-        self.leadership: Leadership | None = None
-        self.first_dirty_offset = 0
-        self.begun_offset = 0
-        self.last_cleaning: tuple[int, int] | None = None
-        self.cleanly_compacted_offset = 0
-        self.removal_bound = 0
-        self.marker_removal_bound = 0
-        self.disk = 1
-        self.removed_tombstone_end = 0
-        self.uncleanable = False
-        self.fetching_failed = False
-        self.epoch_file: list[EpochEntry] | None = None
-        self.version_floor: tuple[int, ...] | None = None
-        self.stubs: dict[str, Record] = {}
-        self.snapshots: dict[SnapshotId, Snapshot] = {}
-        self.download: SnapshotDownload | None = None
+    name: str
+    log: Log = field(default_factory=Log)
+    up: bool = True
+    epoch: int = 0
+    vote: tuple[int, str] | None = None
+    leadership: Leadership | None = None
+    first_dirty_offset: int = 0
+    begun_offset: int = 0
+    last_cleaning: tuple[int, int] | None = None
+    cleanly_compacted_offset: int = 0
+    removal_bound: int = 0
+    marker_removal_bound: int = 0
+    disk: int = 1
+    removed_tombstone_end: int = 0
+    version_floor: tuple[int, ...] | None = None
+    stubs: dict[str, Record] = field(default_factory=dict)
+    uncleanable: bool = False
+    fetching_failed: bool = False
+    epoch_file: list[EpochEntry] | None = None
+    snapshots: dict[SnapshotId, Snapshot] = field(default_factory=dict)
+    download: SnapshotDownload | None = None
 
     def latest_snapshot(self) -> Snapshot | None:
         """The snapshot with the highest end offset."""
@@ -308,9 +283,8 @@ def empty_log(replica: Replica) -> None:
 
 
 def _begin_anew(replica: Replica) -> None:
-    disk = replica.disk
-    Replica.__init__(replica, replica.name, replica.log.config)
-    replica.disk = disk + 1
+    disk = replica.disk + 1
+    Replica.__init__(replica, replica.name, Log(replica.log.config), disk=disk)
 
 
 def _lower_checkpoints(replica: Replica) -> None:

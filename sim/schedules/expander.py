@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sim.check.replica_view import ReplicaView
+from sim.replication.messages import FetchResponse
 from sim.schedules import judging
 from sim.schedules.acts import ACKNOWLEDGE, ANSWER, ASK, READ, RECEIVE, STEP, Shape
 from sim.schedules.judging import BIT
@@ -408,7 +409,7 @@ def _read_of_effect(effect: Effect) -> tuple[bool, int, int]:
 
 def _kind(answer: Any) -> int:
     """Whether a leader's answer is a refusal, and if not whether it has records."""
-    if not isinstance(answer, tuple):
+    if isinstance(answer, FetchResponse):
         return REFUSED
     return HAS_RECORDS if answer else NO_RECORDS
 

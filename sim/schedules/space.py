@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from itertools import permutations
 from typing import Any
 
-from sim.log import LogConfig
+from sim.log import Log, LogConfig
 from sim.replication import Replica
 from sim.replication.coordination import RemovalCoordinator
 from sim.replication.frozen import renamed
@@ -64,7 +64,7 @@ class Space:
     def start(self) -> tuple[int, ...]:
         """The row of the state at the start."""
         config = log_config(self.rules, LogConfig())
-        members = [self.parts.member(Replica(name, config), ()) for name in self.world.names]
+        members = [self.parts.member(Replica(name, Log(config)), ()) for name in self.world.names]
         isr = sum(1 << one for one in self.world.isr)
         coordinator = value_of(RemovalCoordinator()) if self._coordinates else None
         rest = Rest(NOBODY, isr, isr, NOTHING_USED, 0, (), (), coordinator)

@@ -10,7 +10,7 @@ from sim.bounds import bounded
 from sim.check import Checker
 from sim.check.checker import story_invariants
 from sim.check.judged import judged
-from sim.log import LogConfig
+from sim.log import Log, LogConfig
 from sim.replication import Replica, leader
 from sim.replication.audit import Audit
 from sim.replication.cleaning import Cleaner
@@ -174,7 +174,7 @@ class StoryDriver:
 
     def add(self, name: str) -> None:
         """A replica with an empty log is there from now on."""
-        self.replicas[name] = Replica(name, log_config(self.rules, LogConfig()))
+        self.replicas[name] = Replica(name, Log(log_config(self.rules, LogConfig())))
         self.emit([ReplicaAdded(name)])
 
     def new_uid(self, label: str) -> int:

@@ -5,7 +5,6 @@ the run goes on for a while.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from itertools import count
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -107,7 +106,7 @@ def _copying(change: Callable[[tuple[Batch, ...]], tuple[Batch, ...]], every: in
 
         def wrong(copying: Any, response: Any, *rest: Any) -> Any:
             if response.batches and now():
-                response = replace(response, batches=change(response.batches))
+                response = response._replace(batches=change(response.batches))
             return right(copying, response, *rest)
 
         patch.setattr(follower, "_copy", wrong)
@@ -189,7 +188,7 @@ def copy_lands_one_further(patch: pytest.MonkeyPatch) -> None:
                 last_offset=first.last_offset + 1,
                 records=tuple(each._replace(offset=each.offset + 1) for each in first.records),
             )
-            response = replace(response, batches=(moved,))
+            response = response._replace(batches=(moved,))
         return right(copying, response, *rest)
 
     patch.setattr(follower, "_copy", wrong)
@@ -330,8 +329,8 @@ def _reading(change: Callable[[tuple[Batch, ...]], tuple[Batch, ...]], every: in
             result = right(*args, **rest)
             batches = result.response.batches
             if batches and batches[0].records and now():
-                response = replace(result.response, batches=change(batches))
-                result = replace(result, response=response)
+                response = result.response._replace(batches=change(batches))
+                result = result._replace(response=response)
             return result
 
         patch.setattr(consumer_fetch, "answer_consumer_fetch", wrong)
@@ -378,9 +377,7 @@ def answer_at_once(patch: pytest.MonkeyPatch) -> None:
     right = produce.produce
 
     def hasty(*args: Any, **more: Any) -> Any:
-        result = right(*args, **more)
-        result.due_above = produce.AT_ONCE
-        return result
+        return right(*args, **more)._replace(due_above=produce.AT_ONCE)
 
     patch.setattr("sim.cluster.produce.produce", hasty)
 

@@ -20,7 +20,7 @@ def batch(*offsets: int, epoch: int = 1, timestamp_ms: int = 0) -> Batch:
 
 def filled(*batches: Batch, config: LogConfig | None = None, now_ms: int = 0) -> Log:
     """A log with these batches, all appended at `now_ms`."""
-    log = Log(config)
+    log = Log(config or LogConfig())
     for each in batches:
         log.append(each, now_ms=now_ms)
     return log

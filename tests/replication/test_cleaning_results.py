@@ -3,7 +3,7 @@
 import pytest
 
 from sim.compaction.strategies import encode_varint
-from sim.log import LogConfig, Record, data_batch
+from sim.log import Record, data_batch
 from sim.replication.cleaning import Cleaner, CleaningStatus
 from sim.replication.replica import Replica, restart
 from sim.rules import Rules
@@ -14,7 +14,7 @@ FORK = Rules.of(commit="isr", strategy="header", header_form="unchecked_varint")
 
 def replica_of(*records: tuple[str, str | None], header: bytes | None = None) -> Replica:
     """A replica with a batch for each record, all below the high watermark."""
-    replica = Replica("r1", LogConfig())
+    replica = Replica("r1")
     for offset, (key, value) in enumerate(records):
         headers = () if header is None else (("version", header),)
         record = Record(offset, key, value, 0, headers, uid=offset + 1)

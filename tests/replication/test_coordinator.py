@@ -1,6 +1,6 @@
 """A coordinator loads its log before it serves, and keeps in memory what the log may lose."""
 
-from sim.log import Batch, Control, LogConfig, Record, control_batch, data_batch
+from sim.log import Batch, Control, Log, LogConfig, Record, control_batch, data_batch
 from sim.replication.coordinator import (
     Coordinator,
     answer,
@@ -20,7 +20,7 @@ GROUP = Rules.of(coordinator="group")
 
 def leading(*sends: tuple[str, str | None], rules: Rules = GROUP, committed: int = 0) -> Replica:
     """A leader of three replicas that has appended these, and knows so many to be committed."""
-    replica = Replica("r1", log_config(rules, LogConfig()))
+    replica = Replica("r1", Log(log_config(rules, LogConfig())))
     three = ("r1", "r2", "r3")
     become_leader(replica, 1, isr=three, voters=three, rules=rules, now_ms=0, leader_change_uid=0)
     for key, value in sends:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from sim.log import LogConfig, Record, data_batch
+from sim.log import Log, LogConfig, Record, data_batch
 from sim.log.offset_index import Call
 from sim.replication import Replica, follower, leader
 from sim.replication.replica import restart
@@ -22,7 +22,7 @@ def test_a_follower_copies_batches_as_they_are() -> None:
 
 def test_what_a_follower_copies_at_once_has_one_entry_of_the_offset_index_at_most() -> None:
     """Where a release adds one entry an append: the leader appended each batch for itself."""
-    source, fetcher = leading(records=3), Replica("r2", LogConfig(indexes_calls=True))
+    source, fetcher = leading(records=3), Replica("r2", Log(LogConfig(indexes_calls=True)))
     fetch(source, fetcher)
 
     assert source.log.active.index.calls == []

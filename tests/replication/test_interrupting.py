@@ -72,7 +72,7 @@ def test_with_swap_files_a_restart_finds_each_group_whole_old_or_new(
 
 
 def replica_of(keys: list[int], *, per_segment: int) -> Replica:
-    replica = Replica("r1", LogConfig(aligned=True))
+    replica = Replica("r1", Log(LogConfig(aligned=True)))
     for offset, key in enumerate(keys):
         if offset and offset % per_segment == 0:
             replica.log.roll(now_ms=0)

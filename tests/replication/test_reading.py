@@ -1,7 +1,6 @@
 """A consumer's fetches by the client's algorithm, compared with the fold of the log."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -161,7 +160,7 @@ def asked(
 ) -> ConsumerFetchResponse:
     """The answer to the next fetch of a read_uncommitted consumer."""
     request = consumer_request(position, "c", read_committed=False, rules=CHECKING)
-    request = replace(request, **more)  # type: ignore[arg-type]
+    request = request._replace(**more)  # type: ignore[arg-type]
     return answer_consumer_fetch(replica, request, rules=CHECKING, versions=versions).response
 
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from sim.log import LogConfig
+from sim.log import Log, LogConfig
 from sim.replication import Replica
 from sim.replication.frozen import freeze, thaw
 from sim.replication.replica import log_config
@@ -16,7 +16,7 @@ from tests.schedules.agreement import TRIED, Walk, rules_of
 @pytest.mark.parametrize(("world", "values"), TRIED)
 def test_a_replica_comes_back_from_its_value(world: World, values: dict[str, Any]) -> None:
     walk = Walk(world, rules_of(values), seed=3)
-    begun = freeze(Replica("r1", log_config(walk.rules, LogConfig())))
+    begun = freeze(Replica("r1", Log(log_config(walk.rules, LogConfig()))))
     changed = 0
     for schedule in walk.followed(6):
         for replica in schedule.driver.replicas.values():

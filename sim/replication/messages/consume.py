@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Final
+from typing import NamedTuple
 
 from sim.log import AbortedTransaction, Batch
 from sim.replication.messages.errors import ErrorCode
 
 
-@dataclass(init=False, slots=True)
-class ConsumerFetchRequest:
+class ConsumerFetchRequest(NamedTuple):
     """A consumer asks for what follows its position.
 
     Attributes:
@@ -29,45 +27,19 @@ class ConsumerFetchRequest:
         correlation_id: The consumer's number of this request; the response repeats it.
     """
 
-    client_id: Final[str]
-    offset: Final[int]
-    read_committed: Final[bool]
-    max_batches: Final[int | None]
-    max_wait_ms: Final[int]
-    version: Final[int | None]
-    leader_only: Final[bool]
-    last_epoch: Final[int]
-    checked_with: Final[tuple[str, int] | None]
-    correlation_id: Final[int]
-
-    def __init__(
-        self,
-        client_id: str,
-        offset: int,
-        *,
-        read_committed: bool = False,
-        max_batches: int | None = None,
-        max_wait_ms: int = 0,
-        version: int | None = None,
-        leader_only: bool = True,
-        last_epoch: int = -1,
-        checked_with: tuple[str, int] | None = None,
-        correlation_id: int = 0,
-    ) -> None:
-        self.client_id = client_id
-        self.offset = offset
-        self.read_committed = read_committed
-        self.max_batches = max_batches
-        self.max_wait_ms = max_wait_ms
-        self.version = version
-        self.leader_only = leader_only
-        self.last_epoch = last_epoch
-        self.checked_with = checked_with
-        self.correlation_id = correlation_id
+    client_id: str
+    offset: int
+    read_committed: bool = False
+    max_batches: int | None = None
+    max_wait_ms: int = 0
+    version: int | None = None
+    leader_only: bool = True
+    last_epoch: int = -1
+    checked_with: tuple[str, int] | None = None
+    correlation_id: int = 0
 
 
-@dataclass(init=False, slots=True)
-class ConsumerFetchResponse:
+class ConsumerFetchResponse(NamedTuple):
     """A replica's answer to a consumer.
 
     Attributes:
@@ -89,43 +61,15 @@ class ConsumerFetchResponse:
         read_ms: Simulated time of the read; for whoever records it, no client acts on it.
     """
 
-    error: Final[ErrorCode]
-    replica: Final[str]
-    epoch: Final[int]
-    start: Final[int]
-    diverging_epoch: Final[int]
-    batches: Final[tuple[Batch, ...]]
-    end: Final[int]
-    aborted: Final[tuple[AbortedTransaction, ...]]
-    readable_end: Final[int]
-    log_start_offset: Final[int]
-    correlation_id: Final[int]
-    read_ms: Final[int]
-
-    def __init__(
-        self,
-        error: ErrorCode,
-        replica: str,
-        epoch: int,
-        start: int = 0,
-        diverging_epoch: int = -1,
-        batches: tuple[Batch, ...] = (),
-        end: int = 0,
-        aborted: tuple[AbortedTransaction, ...] = (),
-        readable_end: int = 0,
-        log_start_offset: int = 0,
-        correlation_id: int = 0,
-        read_ms: int = 0,
-    ) -> None:
-        self.error = error
-        self.replica = replica
-        self.epoch = epoch
-        self.start = start
-        self.diverging_epoch = diverging_epoch
-        self.batches = batches
-        self.end = end
-        self.aborted = aborted
-        self.readable_end = readable_end
-        self.log_start_offset = log_start_offset
-        self.correlation_id = correlation_id
-        self.read_ms = read_ms
+    error: ErrorCode
+    replica: str
+    epoch: int
+    start: int = 0
+    diverging_epoch: int = -1
+    batches: tuple[Batch, ...] = ()
+    end: int = 0
+    aborted: tuple[AbortedTransaction, ...] = ()
+    readable_end: int = 0
+    log_start_offset: int = 0
+    correlation_id: int = 0
+    read_ms: int = 0

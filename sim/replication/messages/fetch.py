@@ -5,7 +5,6 @@ Sources: KIP-101, KIP-279, KIP-595, KIP-630.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final, NamedTuple
 
@@ -56,8 +55,7 @@ class OffsetsForLeaderEpochResponse(NamedTuple):
     correlation_id: int = 0
 
 
-@dataclass(init=False, slots=True)
-class FetchRequest:
+class FetchRequest(NamedTuple):
     """A follower asks for what follows its log end.
 
     Attributes:
@@ -76,40 +74,16 @@ class FetchRequest:
         correlation_id: The follower's number of this request; the response repeats it.
     """
 
-    follower: Final[str]
-    epoch: Final[int]
-    offset: Final[int]
-    last_epoch: Final[int]
-    max_batches: Final[int | None]
-    max_bytes: Final[int | None]
-    high_watermark: Final[int]
-    replica_epoch: Final[int]
-    version: Final[int | None]
-    correlation_id: Final[int]
-
-    def __init__(
-        self,
-        follower: str,
-        epoch: int,
-        offset: int,
-        last_epoch: int,
-        max_batches: int | None = None,
-        max_bytes: int | None = None,
-        high_watermark: int = 0,
-        replica_epoch: int = 1,
-        version: int | None = None,
-        correlation_id: int = 0,
-    ) -> None:
-        self.follower = follower
-        self.epoch = epoch
-        self.offset = offset
-        self.last_epoch = last_epoch
-        self.max_batches = max_batches
-        self.max_bytes = max_bytes
-        self.high_watermark = high_watermark
-        self.replica_epoch = replica_epoch
-        self.version = version
-        self.correlation_id = correlation_id
+    follower: str
+    epoch: int
+    offset: int
+    last_epoch: int
+    max_batches: int | None = None
+    max_bytes: int | None = None
+    high_watermark: int = 0
+    replica_epoch: int = 1
+    version: int | None = None
+    correlation_id: int = 0
 
     def asks_the_same_as(self, other: FetchRequest) -> bool:
         """Whether two followers whose positions are recorded are given the same."""
@@ -138,8 +112,7 @@ RECORDS: Final = Answer.RECORDS
 """The usual answer by a name of its own, for the same reason as `NO_ERROR`."""
 
 
-@dataclass(init=False, slots=True)
-class FetchResponse:
+class FetchResponse(NamedTuple):
     """A leader's answer.
 
     Attributes:
@@ -161,78 +134,22 @@ class FetchResponse:
         correlation_id: That of the request.
     """
 
-    answer: Final[Answer]
-    leader: Final[str]
-    epoch: Final[int]
-    fetch_offset: Final[int]
-    batches: Final[tuple[Batch, ...]]
-    high_watermark: Final[int]
-    diverging: Final[EpochEnd | None]
-    snapshot: Final[SnapshotId | None]
-    removed_tombstone_end: Final[int]
-    log_start_offset: Final[int]
-    gap_end: Final[int]
-    gap_epochs: Final[tuple[EpochEntry, ...]]
-    version_floor: Final[tuple[int, ...] | None]
-    epochs: Final[tuple[EpochEntry, ...]]
-    correlation_id: Final[int]
-    log_end_offset: Final[int]
-
-    def __init__(  # noqa: PLR0913, PLR0917 - a message has the fields that it has
-        self,
-        answer: Answer,
-        leader: str,
-        epoch: int,
-        fetch_offset: int,
-        batches: tuple[Batch, ...] = (),
-        high_watermark: int = 0,
-        diverging: EpochEnd | None = None,
-        snapshot: SnapshotId | None = None,
-        removed_tombstone_end: int = 0,
-        log_start_offset: int = 0,
-        gap_end: int = 0,
-        gap_epochs: tuple[EpochEntry, ...] = (),
-        version_floor: tuple[int, ...] | None = None,
-        epochs: tuple[EpochEntry, ...] = (),
-        correlation_id: int = 0,
-        log_end_offset: int = -1,
-    ) -> None:
-        self.log_end_offset = log_end_offset
-        self.answer = answer
-        self.leader = leader
-        self.epoch = epoch
-        self.fetch_offset = fetch_offset
-        self.batches = batches
-        self.high_watermark = high_watermark
-        self.diverging = diverging
-        self.snapshot = snapshot
-        self.removed_tombstone_end = removed_tombstone_end
-        self.log_start_offset = log_start_offset
-        self.gap_end = gap_end
-        self.gap_epochs = gap_epochs
-        self.version_floor = version_floor
-        self.epochs = epochs
-        self.correlation_id = correlation_id
-
-    def sent_again(self, correlation_id: int) -> FetchResponse:
-        """The same answer to another request that asks the same."""
-        return FetchResponse(
-            self.answer,
-            self.leader,
-            self.epoch,
-            self.fetch_offset,
-            self.batches,
-            self.high_watermark,
-            self.diverging,
-            self.snapshot,
-            self.removed_tombstone_end,
-            self.log_start_offset,
-            self.gap_end,
-            self.gap_epochs,
-            self.version_floor,
-            self.epochs,
-            correlation_id,
-        )
+    answer: Answer
+    leader: str
+    epoch: int
+    fetch_offset: int
+    batches: tuple[Batch, ...] = ()
+    high_watermark: int = 0
+    diverging: EpochEnd | None = None
+    snapshot: SnapshotId | None = None
+    removed_tombstone_end: int = 0
+    log_start_offset: int = 0
+    gap_end: int = 0
+    gap_epochs: tuple[EpochEntry, ...] = ()
+    version_floor: tuple[int, ...] | None = None
+    epochs: tuple[EpochEntry, ...] = ()
+    correlation_id: int = 0
+    log_end_offset: int = -1
 
 
 class SnapshotError(StrEnum):

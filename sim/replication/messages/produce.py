@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from sim.log import Record
@@ -41,8 +40,7 @@ class ProduceRequest(NamedTuple):
     correlation_id: int = 0
 
 
-@dataclass(init=False, slots=True)
-class ProduceResponse:
+class ProduceResponse(NamedTuple):
     """A broker's answer to a produce request.
 
     Attributes:
@@ -54,28 +52,12 @@ class ProduceResponse:
         correlation_id: That of the request.
     """
 
-    error: Final[ErrorCode]
-    base_offset: Final[int]
-    last_offset: Final[int]
-    current_leader: Final[str | None]
-    leader_epoch: Final[int]
-    correlation_id: Final[int]
-
-    def __init__(
-        self,
-        error: ErrorCode,
-        base_offset: int = -1,
-        last_offset: int = -1,
-        current_leader: str | None = None,
-        leader_epoch: int = -1,
-        correlation_id: int = 0,
-    ) -> None:
-        self.error = error
-        self.base_offset = base_offset
-        self.last_offset = last_offset
-        self.current_leader = current_leader
-        self.leader_epoch = leader_epoch
-        self.correlation_id = correlation_id
+    error: ErrorCode
+    base_offset: int = -1
+    last_offset: int = -1
+    current_leader: str | None = None
+    leader_epoch: int = -1
+    correlation_id: int = 0
 
 
 class WriteTxnMarkersRequest(NamedTuple):
