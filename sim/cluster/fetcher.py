@@ -16,11 +16,11 @@ from sim.replication.follower import ReceiveResult, fetch_request, receive_fetch
 from sim.replication.messages import (
     NO_ERROR,
     RECORDS,
+    ErrorCode,
     FetchResponse,
     FetchSnapshotResponse,
     OffsetsForLeaderEpochRequest,
     OffsetsForLeaderEpochResponse,
-    SnapshotError,
 )
 from sim.replication.retention import take_log_start
 from sim.replication.snapshots.fetch import receive_snapshot_chunk, snapshot_request
@@ -208,7 +208,7 @@ class Fetcher:
     def _take_chunk(self, response: FetchSnapshotResponse) -> int:
         """A chunk of a snapshot, or the reason why there is none; in how many ms to go on."""
         broker = self._broker
-        if response.error in (None, SnapshotError.SNAPSHOT_NOT_FOUND):
+        if response.error in (NO_ERROR, ErrorCode.SNAPSHOT_NOT_FOUND):
             broker.heard_ms = broker.context.now_ms
             self.fetched = True
         crashes = broker.crash_at_install

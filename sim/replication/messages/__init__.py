@@ -24,7 +24,6 @@ from sim.replication.messages.fetch import (
     FetchSnapshotResponse,
     OffsetsForLeaderEpochRequest,
     OffsetsForLeaderEpochResponse,
-    SnapshotError,
     SnapshotId,
 )
 from sim.replication.messages.produce import (

@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 
 from sim.log import Batch, Record
 from sim.log.epochs import EpochEnd, EpochEntry
-from sim.replication.messages.errors import ErrorCode
+from sim.replication.messages.errors import NO_ERROR, ErrorCode
 
 
 class SnapshotId(NamedTuple):
@@ -152,29 +152,6 @@ class FetchResponse(NamedTuple):
     log_end_offset: int = -1
 
 
-class SnapshotError(StrEnum):
-    """Why a leader serves no chunk, by Kafka's names (FetchSnapshotResponse)."""
-
-    INCONSISTENT_CLUSTER_ID = "INCONSISTENT_CLUSTER_ID"
-    """The follower takes the leader for one of another cluster."""
-    INVALID_REQUEST = "INVALID_REQUEST"
-    """It asks for more than one partition, or for none."""
-    UNKNOWN_TOPIC_OR_PARTITION = "UNKNOWN_TOPIC_OR_PARTITION"
-    """It asks for another partition than the one there is, 0."""
-    BROKER_NOT_AVAILABLE = "BROKER_NOT_AVAILABLE"
-    """The leader is shutting down."""
-    FENCED_LEADER_EPOCH = "FENCED_LEADER_EPOCH"
-    """The follower's epoch is below the leader's."""
-    UNKNOWN_LEADER_EPOCH = "UNKNOWN_LEADER_EPOCH"
-    """The follower's epoch is above the leader's."""
-    NOT_LEADER_OR_FOLLOWER = "NOT_LEADER_OR_FOLLOWER"
-    """The replica that was asked does not lead."""
-    SNAPSHOT_NOT_FOUND = "SNAPSHOT_NOT_FOUND"
-    """The snapshot was deleted, or never was."""
-    POSITION_OUT_OF_RANGE = "POSITION_OUT_OF_RANGE"
-    """The position is below 0, or at or beyond the end of the snapshot."""
-
-
 class FetchSnapshotRequest(NamedTuple):
     """A follower asks for what follows `position` in a snapshot.
 
@@ -185,8 +162,6 @@ class FetchSnapshotRequest(NamedTuple):
         position: How much of it has arrived: bytes with `max_bytes`, else entries.
         max_entries: Most entries to return; None = all.
         max_bytes: Most bytes to return; None = the position counts entries.
-        partitions: Which partitions; there is one, 0.
-        cluster: Id of the cluster, if the follower knows it.
         correlation_id: The follower's number of this request; the response repeats it.
     """
 
@@ -196,8 +171,6 @@ class FetchSnapshotRequest(NamedTuple):
     position: int
     max_entries: int | None = None
     max_bytes: int | None = None
-    partitions: tuple[int, ...] = (0,)
-    cluster: str | None = None
     correlation_id: int = 0
 
 
@@ -211,7 +184,7 @@ class FetchSnapshotResponse(NamedTuple):
         position: The position asked for.
         size: Size of the whole snapshot, in the unit of the position.
         records: The records that are complete with this chunk.
-        error: Why there is nothing; None = here it is.
+        error: Why there is nothing; `NONE` = here it is.
         end: Position behind the chunk (exclusive).
         in_bytes: Whether positions count bytes; else they count entries.
         timestamp_ms: Timestamp of the last batch that the snapshot stands for, from its header.
@@ -224,7 +197,7 @@ class FetchSnapshotResponse(NamedTuple):
     position: int
     size: int
     records: tuple[Record, ...]
-    error: SnapshotError | None = None
+    error: ErrorCode = NO_ERROR
     end: int = 0
     in_bytes: bool = False
     timestamp_ms: int = -1

@@ -10,9 +10,10 @@ from typing import NamedTuple
 
 from sim.log.record import size_of
 from sim.replication.messages import (
+    NO_ERROR,
+    ErrorCode,
     FetchSnapshotRequest,
     FetchSnapshotResponse,
-    SnapshotError,
 )
 from sim.replication.replica import Replica, Snapshot, empty_log
 from sim.replication.snapshots.layout import file_bytes, records_within
@@ -57,8 +58,6 @@ def answer_fetch_snapshot(
     request: FetchSnapshotRequest,
     *,
     rules: Rules,
-    cluster: str | None = None,
-    shutting_down: bool = False,
 ) -> FetchSnapshotResponse:
     """Serve a chunk, or say why not, in the order of KafkaRaftClient.handleFetchSnapshotRequest.
 
@@ -66,12 +65,10 @@ def answer_fetch_snapshot(
         leader: Who is asked; it may not lead any more.
         request: What it is asked for.
         rules: Without `fencing` epochs are not compared.
-        cluster: Id of the leader's cluster; None = not known, so any will do.
-        shutting_down: Whether the leader is about to go.
     """
     epoch = leader.epoch if leader.leadership is None else leader.leadership.epoch
 
-    def refuse(error: SnapshotError) -> FetchSnapshotResponse:
+    def refuse(error: ErrorCode) -> FetchSnapshotResponse:
         return FetchSnapshotResponse(
             leader.name,
             epoch,
@@ -83,26 +80,16 @@ def answer_fetch_snapshot(
             correlation_id=request.correlation_id,
         )
 
-    if None not in (cluster, request.cluster) and cluster != request.cluster:
-        return refuse(SnapshotError.INCONSISTENT_CLUSTER_ID)
-    if len(request.partitions) != 1:
-        return refuse(SnapshotError.INVALID_REQUEST)
-    if request.partitions != (0,):
-        return refuse(SnapshotError.UNKNOWN_TOPIC_OR_PARTITION)
-    if shutting_down:
-        return refuse(SnapshotError.BROKER_NOT_AVAILABLE)
     if rules.replication.fencing and request.epoch < epoch:
-        return refuse(SnapshotError.FENCED_LEADER_EPOCH)
+        return refuse(ErrorCode.FENCED_LEADER_EPOCH)
     if rules.replication.fencing and request.epoch > epoch:
-        return refuse(SnapshotError.UNKNOWN_LEADER_EPOCH)
+        return refuse(ErrorCode.UNKNOWN_LEADER_EPOCH)
     if leader.leadership is None:
-        return refuse(SnapshotError.NOT_LEADER_OR_FOLLOWER)
+        return refuse(ErrorCode.NOT_LEADER_OR_FOLLOWER)
     snapshot = leader.snapshots.get(request.id)
     if snapshot is None:
-        return refuse(SnapshotError.SNAPSHOT_NOT_FOUND)
-    return _chunk(leader.name, epoch, snapshot, request) or refuse(
-        SnapshotError.POSITION_OUT_OF_RANGE
-    )
+        return refuse(ErrorCode.SNAPSHOT_NOT_FOUND)
+    return _chunk(leader.name, epoch, snapshot, request) or refuse(ErrorCode.POSITION_OUT_OF_RANGE)
 
 
 def _chunk(
@@ -125,7 +112,7 @@ def _chunk(
         position,
         size,
         held,
-        None,
+        NO_ERROR,
         end,
         in_bytes,
         timestamp_ms,
@@ -168,17 +155,17 @@ def receive_snapshot_chunk(
         follower.sees(response.epoch)
     download, error = follower.download, response.error
     if download is None or error in (
-        SnapshotError.NOT_LEADER_OR_FOLLOWER,
-        SnapshotError.UNKNOWN_LEADER_EPOCH,
+        ErrorCode.NOT_LEADER_OR_FOLLOWER,
+        ErrorCode.UNKNOWN_LEADER_EPOCH,
     ):
         return ChunkResult([])
     if response.leader != download.leader or response.epoch != download.leader_epoch:
         return ChunkResult(drop_download(follower, reason="a new epoch"))
     if response.id != download.id or response.position != download.position:
         return ChunkResult([])
-    if error is SnapshotError.SNAPSHOT_NOT_FOUND:
+    if error is ErrorCode.SNAPSHOT_NOT_FOUND:
         return ChunkResult(drop_download(follower, reason=str(error)))
-    if error is not None:
+    if error is not NO_ERROR:
         return ChunkResult([])
     events: list[Event] = []
     if rules.snapshots.snapshot_install == "at_first_chunk" and download.position == 0:

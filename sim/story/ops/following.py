@@ -135,7 +135,8 @@ def _why_nothing_came(
     if world.rules.replication.fencing and response.epoch < fetcher.epoch:
         return _is_ahead(fetcher, source)
     if isinstance(response, FetchSnapshotResponse):
-        return f"{source.name} answers {response.error}" if response.error else _NOTHING_NEW
+        served = response.error is ErrorCode.NONE
+        return _NOTHING_NEW if served else f"{source.name} answers {response.error}"
     return {
         Answer.RECORDS: _NOTHING_NEW,
         Answer.DIVERGING: f"{fetcher.name} has nothing to cut",
