@@ -65,10 +65,6 @@ def read_changes(path: Path) -> Iterator[Change]:
     """
     head = head_of(path, _BLOCK)
     check_extra("reading a trace needs", "trace", "pyarrow")
-    try:
-        str(path).encode()
-    except UnicodeEncodeError:
-        raise BadInput(f"{path}: a name that is not UTF-8 text; rename the file") from None
     if head.startswith(_PARQUET_MAGIC):
         return _parquet_changes(path)
     if head.startswith(UTF_16):

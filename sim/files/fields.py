@@ -61,25 +61,18 @@ class Fields:
     __slots__ = ("place", "values")
 
     def __init__(
-        self,
-        value: object,
-        place: Place,
-        allowed: Collection[str],
-        wrong: Complaints | None = None,
+        self, value: object, place: Place, allowed: Collection[str], wrong: Complaints
     ) -> None:
-        """An object that may have the fields `allowed`.
+        """An object that may have the fields `allowed`; others are told to `wrong`.
 
         Raises:
-            BadInput: It is no object, or has other fields; with `wrong` those are told there.
+            BadInput: It is no object.
         """
         self.place = place
         self.values = as_object(value, place)
-        told = Complaints() if wrong is None else wrong
         for name in self.values:
             if name not in allowed:
-                told.add(self.at(name).problem(unknown_field(name, allowed)))
-        if wrong is None:
-            told.end()
+                wrong.add(self.at(name).problem(unknown_field(name, allowed)))
 
     def at(self, name: str) -> Place:
         """The place of a field."""

@@ -313,7 +313,7 @@ def test_what_is_no_file_is_no_change_log(tmp_path: Path) -> None:
     for path, said in {
         tmp_path / "pipe.csv": "is a pipe, and is read more than once here",
         Path("/dev/zero"): "is a device; allowed: a regular file, or a pipe",
-        odd: "a name that is not UTF-8 text; rename the file",
+        odd: "cannot be read: ",
     }.items():
         with pytest.raises(BadInput, match=said):
             read_changes(path)
