@@ -184,12 +184,6 @@ LOAD: Final = Limit("load time", 3_600_000_000, "µs", "an hour to load one reco
 EVENTS: Final = Limit(
     "simulator events", 10**12, "events", "weeks of real time; wall time ends a run before"
 )
-WORK: Final = Limit(
-    "least work of a run",
-    10**12,
-    "looks of replicas and clients",
-    "what repeats, at its period, for all of the run: more than any run may have events",
-)
 WEIGHT: Final = Limit(
     "weight", 1_000_000, "times as often", "weights of faults are compared; they add up to 16"
 )

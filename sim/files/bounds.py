@@ -107,6 +107,11 @@ Milliseconds = Annotated[int, Ge(0), Within(DURATION)]
 Period = Annotated[int, Ge(1), Within(DURATION)]
 """A time in ms between repetitions; 0 would repeat for ever at one instant."""
 Latency = Annotated[int, Ge(0), Within(LATENCY)]
+_ASCENDING = Must(
+    lambda ends: "the first number is above the second" if ends[0] > ends[1] else None
+)
+LatencyRange = Annotated[tuple[Latency, Latency], _ASCENDING]
+PeriodRange = Annotated[tuple[Period, Period], _ASCENDING]
 Skew = Annotated[int, Within(SKEW)]
 Setting = Annotated[int, Ge(0), Within(SETTING)]
 """Bytes, ms or messages from which on something happens; the largest is as good as never."""

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 from annotated_types import Ge
 
-from sim.files.bounds import Latency, Loss, Name, Period, Skew, Within
+from sim.files.bounds import LatencyRange, Loss, Name, Period, PeriodRange, Skew, Within
 from sim.limits import LOAD, PHASES
 from sim.log.versions import Versions
 
@@ -36,7 +36,7 @@ class Link:
 
     source: Name
     target: Name
-    latency_ms: tuple[Latency, Latency]
+    latency_ms: LatencyRange
     loss: Loss = 0.0
 
 
@@ -44,7 +44,7 @@ class Link:
 class Network:
     """Latency drawn uniformly from `latency_ms` (inclusive), and loss per message."""
 
-    latency_ms: tuple[Latency, Latency] = (1, 5)
+    latency_ms: LatencyRange = (1, 5)
     loss: Loss = 0.0
     links: Annotated[tuple[Link, ...], Within(PHASES)] = ()
 
@@ -65,7 +65,7 @@ class Timers:
     replica_lag_max_ms: Period = 600
     fetch_wait_ms: Period = 500
     fetch_retry_ms: Period = 100
-    election_timeout_ms: tuple[Period, Period] = (300, 600)
+    election_timeout_ms: PeriodRange = (300, 600)
     snapshot_interval_ms: Period | None = None
     coordination_interval_ms: Period = 500
     snapshot_cleaning_ms: Period = 1_000

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sim.files.bounds import Latency, Loss, Share
+from sim.files.bounds import LatencyRange, Loss, Share
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,4 +20,4 @@ class LateMessages:
 
     late: Loss = 0.0
     repeated: Share = 0.0
-    later_ms: tuple[Latency, Latency] = (20, 3_000)
+    later_ms: LatencyRange = (20, 3_000)
