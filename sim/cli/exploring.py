@@ -26,6 +26,8 @@ DOCUMENT, PAGE = "explored.json", "explored.md"
 FORMAT = "replog-explored/1"
 ENGINES = ("process", "spark")
 LEVELS = "levels"
+_SAME = {"plan": "another plan", "code": "other code"}
+"""What a search goes on with only if it is the same, and what is said if it is not."""
 MEGABYTES = 8_000
 
 
@@ -37,7 +39,7 @@ class On:
         engine: process, or spark for worlds that do not fit this machine.
         master: Spark master URL.
         conf: A setting of Spark's, as spark-submit takes it; again for each.
-        levels: Where Spark writes levels, also an address: hdfs://… (default: DIR/levels).
+        levels: Where Spark has levels until then, also an address: hdfs://… (default: DIR/levels).
     """
 
     engine: Annotated[str, Argument(metavar="NAME")] = "process"
@@ -143,10 +145,9 @@ def _begun(out: Path | None, plan: Plan, *, resume: bool) -> list[dict[str, Any]
             raise BadInput("--resume: needs the folder of what was begun: --out DIR")
         return []
     path = out / DOCUMENT
-    if not resume and (out / LEVELS).exists():
-        raise BadInput(f"--out {out}: levels of a search are there already; --resume goes on")
     if not path.exists():
         out.mkdir(parents=True, exist_ok=True)
+        _write(out, plan, [], [])
         return []
     if not resume:
         raise BadInput(f"--out {out}: {DOCUMENT} is there already; --resume goes on with it")
@@ -154,17 +155,25 @@ def _begun(out: Path | None, plan: Plan, *, resume: bool) -> list[dict[str, Any]
 
     try:
         known = json.loads(read_text(path))
-        same = known["plan"] == plan.model_dump(mode="json")
+        asked = _document(plan, [])
+        other = [told for name, told in _SAME.items() if known[name] != asked[name]]
         found: list[dict[str, Any]] = known["answers"]
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise BadInput(f"{path}: cannot be read: {error}; remove it to begin anew") from error
-    if not same:
-        raise BadInput(f"{path}: is of another plan; name another folder")
+    if other:
+        raise BadInput(f"{path}: is of {other[0]}; name another folder, or remove {out}")
     return found
 
 
 def _document(plan: Plan, found: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    return {"format": FORMAT, "plan": plan.model_dump(mode="json"), "answers": list(found)}
+    from sim.sweeps.code_digest import search_digest
+
+    return {
+        "format": FORMAT,
+        "plan": plan.model_dump(mode="json"),
+        "code": search_digest(),
+        "answers": list(found),
+    }
 
 
 def _write(

@@ -18,6 +18,15 @@ import numpy as np
 
 from sim.errors import BadInput
 from sim.schedules.search import Found, Level, Parents, Search
+from sim.sweeps.code_digest import search_digest
+
+
+def name_of(searched: object) -> str:
+    """What the folder of the levels of a search is called, by how the search is written.
+
+    Levels that other code made are of another search.
+    """
+    return blake2b(repr((searched, search_digest())).encode(), digest_size=8).hexdigest()
 
 
 class Kept:
@@ -25,8 +34,7 @@ class Kept:
 
     def __init__(self, folder: Path, searched: object) -> None:
         """Below a folder; `searched` says which search it is, by how it is written."""
-        name = blake2b(repr(searched).encode(), digest_size=8).hexdigest()
-        self._folder = folder / name
+        self._folder = folder / name_of(searched)
 
     def take_up(self, search: Search) -> None:
         """Bring a search that is at its start to where it was stopped.

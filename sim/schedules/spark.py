@@ -16,7 +16,6 @@ import pickle
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
-from hashlib import blake2b
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
@@ -30,6 +29,7 @@ from sim.schedules.blocks import (
     breaks_of,
     expand_blocks,
 )
+from sim.schedules.kept import name_of
 from sim.schedules.search import NO_MOVE, Level, Search, Searched
 from sim.schedules.witness import named_moves
 from sim.sweeps.engines.hadoop import HadoopFolder
@@ -57,15 +57,17 @@ def _search(
     goes_on: GoesOn,
 ) -> Ended:
     levels, found, search, frontier = list[Level](), Breaks(), searched.search(), 1
-    interrupted = False
+    interrupted, on_disk = False, SparkSearch(session, searched, folder)
     try:
-        for level, breaks, frontier in SparkSearch(session, searched, folder).levels():
+        for level, breaks, frontier in on_disk.levels():
             levels.append(level)
             found = {key: one for key, one in breaks.items() if key[1] in invariants} | found
             if not goes_on(level, frontier) or level.depth == depth:
                 break
     except KeyboardInterrupt:
         interrupted = True
+    if levels and (not frontier or levels[-1].depth == depth):
+        on_disk.remove()
     broken = {key: _break(search, *one) for key, one in found.items()}
     return Ended(levels, not frontier, broken, interrupted)
 
@@ -85,8 +87,7 @@ class SparkSearch:
         Below `folder`, any address that Spark writes to, is one for each world and its rules.
         """
         self._session, self._searched = session, searched
-        name = blake2b(repr(searched).encode(), digest_size=8).hexdigest()
-        self._folder = f"{folder.rstrip('/')}/{name}"
+        self._above, self._name = folder.rstrip("/"), name_of(searched)
         self._schema = from_arrow_schema(SCHEMA)
 
     def levels(self) -> Iterator[tuple[Level, Breaks, int]]:
@@ -123,7 +124,11 @@ class SparkSearch:
         return once.join(seen, "hash", "left_anti").select("hash", "schedule", *rest)
 
     def _path(self, what: str, depth: int) -> str:
-        return f"{self._folder}/{what}-{depth:03}"
+        return f"{self._above}/{self._name}/{what}-{depth:03}"
+
+    def remove(self) -> None:
+        """The search is done: nobody goes on with it."""
+        HadoopFolder(self._session.sparkContext, self._above).remove(self._name)
 
     def _is_there(self, what: str, depth: int) -> bool:
         context = self._session.sparkContext

@@ -51,7 +51,13 @@ def code_digest() -> str:
     It is that of the `.py` files, also where mypyc's libraries beside them are what runs: compiled
     and pure builds of the same sources have the same digest, and `build` tells them apart.
     """
-    return _digest({name: path for name, path in simulating().items() if path.suffix == ".py"})
+    return _digest_of_sources(simulating())
+
+
+@cache
+def search_digest() -> str:
+    """A digest of the sources that decide what a search of schedules finds: 32 hex digits."""
+    return _digest_of_sources(searching())
 
 
 @cache
@@ -100,6 +106,12 @@ def simulating() -> dict[str, Path]:
     }
 
 
+def searching() -> dict[str, Path]:
+    """The files of `sim` that decide what a search of schedules finds."""
+    own = files_of_module("sim").items()
+    return simulating() | {name: path for name, path in own if name.startswith("sim/schedules/")}
+
+
 def files_of_module(name: str) -> dict[str, Path]:
     """The files of a top-level module or package, bytecode apart, by their names beside others.
 
@@ -120,6 +132,10 @@ def files_of_module(name: str) -> dict[str, Path]:
         for path in sorted(Path(folder).rglob("*"))
         if path.is_file() and "__pycache__" not in path.parts
     }
+
+
+def _digest_of_sources(files: Mapping[str, Path]) -> str:
+    return _digest({name: path for name, path in files.items() if path.suffix == ".py"})
 
 
 def _digest(files: Mapping[str, Path]) -> str:

@@ -70,6 +70,25 @@ def test_a_search_that_is_done_is_not_made_again(
     assert "--resume goes on" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("name", "told"), [("plan", "is of another plan"), ("code", "is of other code")]
+)
+def test_what_another_plan_or_other_code_has_begun_is_not_gone_on_with(
+    name: str,
+    told: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    out, words = tmp_path / "out", ("explore", _plan(tmp_path), "--out", tmp_path / "out")
+    assert _replog(monkeypatch, *words, "--seconds", "0.000001") == 3
+    begun = json.loads((out / "explored.json").read_text())
+    (out / "explored.json").write_text(json.dumps(begun | {name: "0"}))
+
+    assert _replog(monkeypatch, *words, "--resume") == 2
+    assert told in capsys.readouterr().err
+
+
 def test_a_search_that_its_bounds_stop_is_inconclusive(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

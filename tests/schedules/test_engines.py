@@ -118,6 +118,7 @@ def test_spark_searches_as_one_process_does(
         main()
     assert ended.value.code == 0
     assert written[0] == "answers-2"
+    assert not [*levels.iterdir()], "levels of a search that is done"
     (answer,) = json.loads((out / "explored.json").read_text())["answers"]
     assert answer["exhausted"] == expected.exhausted
     assert [Level(**one) for one in answer["levels"]] == [*expected.levels]

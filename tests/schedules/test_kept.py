@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from sim.errors import BadInput
+from sim.schedules import kept
 from sim.schedules.kept import Kept
 from sim.schedules.search import Level, Result, Search, Searched
 from sim.schedules.tables import Seen
@@ -24,10 +25,10 @@ def found(search: Search) -> dict[tuple[int, str], object]:
 def stopped(searched: Searched, folder: Path, depth: int) -> None:
     """Search, and keep each level, until that of a depth is there."""
     search = searched.search()
-    kept = Kept(folder, searched)
+    levels = Kept(folder, searched)
 
     def told(level: Level) -> bool:
-        kept.write(search)
+        levels.write(search)
         return level.depth < depth
 
     search.run(told=told)
@@ -50,6 +51,17 @@ def test_a_search_goes_on_where_it_was_stopped(
     assert again.result.levels == whole.result.levels
     assert again.result.exhausted
     assert found(again) == found(whole)
+
+
+def test_levels_that_other_code_made_are_of_another_search(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stopped(ONE, tmp_path, 2)
+    monkeypatch.setattr(kept, "search_digest", lambda: "0")
+
+    again = ONE.search()
+    Kept(tmp_path, ONE).take_up(again)
+    assert again.result.levels == []
 
 
 def test_a_level_that_is_damaged_is_one_line(tmp_path: Path) -> None:

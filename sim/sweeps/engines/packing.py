@@ -22,7 +22,7 @@ from pathlib import Path
 from sim.errors import BadInput
 from sim.extras import install
 from sim.plugins import GROUP, Plugins
-from sim.sweeps.code_digest import files_of_module, simulating
+from sim.sweeps.code_digest import files_of_module, searching
 from sim.timed_run import COMPILED
 
 NAME = "environment"
@@ -156,9 +156,7 @@ def _required(one: Distribution) -> list[str]:
 
 def _code(plugins: Plugins) -> dict[str, Path]:
     """What simulates; plugins, and what they have imported from the current folder."""
-    files = simulating()
-    own_parts = files_of_module("sim").items()
-    files |= {name: path for name, path in own_parts if name.startswith("sim/schedules/")}
+    files = searching()
     if COMPILED:  # the library that mypyc puts beside a package for all of it
         own = [file for file in distribution("replog").files or () if "__mypyc." in file.name]
         files |= {file.name: Path(str(file.locate())) for file in own}
