@@ -20,6 +20,10 @@ RELEASE_FLAGS := -g0 -DNDEBUG -fwrapv -fvisibility=hidden -fno-semantic-interpos
 # thirds of the time to build and a third longer to run.
 OPT_LEVEL ?= 1
 
+# Hundreds of processes start in tests, of the same modules: what one compiles, all find, whatever the
+# caller told Python.
+unexport PYTHONDONTWRITEBYTECODE
+
 # More arguments for pytest or for the comparison, as in: make test ARGS="-k tombstone"
 ARGS ?=
 

@@ -1,4 +1,4 @@
-"""The runs of a plan one after the other, in this process, with whatever `sim` is on the path.
+"""The runs of plans one after the other, in this process, with whatever `sim` is on the path.
 
 Started by its path under the interpreter of the compiled simulator, so it imports nothing of this
 package.
@@ -25,6 +25,10 @@ def alone(sweep: Sweep) -> dict[int, Answer]:
 
 
 if __name__ == "__main__":
-    PATH, CASES, SEED = sys.argv[1:]
-    RUNS = alone(number_runs(load_plan(Path(PATH)), count=int(CASES), seed=int(SEED)))
-    print(json.dumps({"compiled": COMPILED, "runs": [(n, *answer) for n, answer in RUNS.items()]}))
+    PLANS = zip(*[iter(sys.argv[1:])] * 3, strict=True)
+    FOUND = [
+        alone(number_runs(load_plan(Path(path)), count=int(cases), seed=int(seed)))
+        for path, cases, seed in PLANS
+    ]
+    RUNS = [[(n, *answer) for n, answer in found.items()] for found in FOUND]
+    print(json.dumps({"compiled": COMPILED, "runs": RUNS}))

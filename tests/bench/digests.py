@@ -8,16 +8,18 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Literal, get_args
 
 import pyarrow.parquet as pq
 
-from sim.sweeps.plan import Sweep, load_plan, number_runs
+from sim.sweeps.plan import Plan, Sweep, load_plan, number_runs
 from sim.sweeps.runner import EngineName, run_sweep
 from sim.timed_run import COMPILED as COMPILED_HERE
 from tests.bench.alone import Answer, alone
@@ -25,14 +27,17 @@ from tests.bench.trees import COMPILED, Tree
 
 PLANS = Path("scenarios/sweeps")
 Way = Literal["pure", "compiled", "process", "spark"]
+Found = dict[int, Answer]
+"""Verdict and digest of every run of a sweep."""
 
 
-def compiled(sweep: Sweep, path: Path) -> dict[int, Answer]:
-    """The same in the compiled simulator."""
+def compiled(sweeps: Mapping[Path, Sweep]) -> Iterator[Found]:
+    """Those of each sweep in the compiled simulator, in one process."""
     tree = Tree("compiled", COMPILED / "bin/python", None)
-    task = [str(path), str(sweep.count), str(sweep.seed)]
+    program = str(Path(__file__).with_name("alone.py"))
+    tasks = [str(of) for path, one in sweeps.items() for of in (path, one.count, one.seed)]
     done = subprocess.run(
-        tree.command(str(Path(__file__).with_name("alone.py")), *task),
+        tree.command(program, *tasks),
         env=tree.environment,
         stdout=subprocess.PIPE,
         check=True,
@@ -40,11 +45,12 @@ def compiled(sweep: Sweep, path: Path) -> dict[int, Answer]:
     answer = json.loads(done.stdout)
     if not answer["compiled"]:
         raise AssertionError(f"{tree.python} runs no compiled simulator")
-    return {run_id: (verdict, digest) for run_id, verdict, digest in answer["runs"]}
+    for runs in answer["runs"]:
+        yield {run_id: (verdict, digest) for run_id, verdict, digest in runs}
 
 
-def swept(sweep: Sweep, engine: EngineName) -> dict[int, Answer]:
-    """The same by an engine of `replog sweep`."""
+def swept(sweep: Sweep, engine: EngineName) -> Found:
+    """Those of one sweep by an engine of `replog sweep`."""
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "sweep"
         run_sweep(sweep.plan, out=out, count=sweep.count, seed=sweep.seed, engine=engine)
@@ -52,11 +58,11 @@ def swept(sweep: Sweep, engine: EngineName) -> dict[int, Answer]:
     return {row["run_id"]: (row["verdict"], row["digest"]) for row in table.to_pylist()}
 
 
-def answers(way: Way, sweep: Sweep, path: Path) -> dict[int, Answer]:
-    """Verdict and digest of every run of a sweep, in one of the ways."""
-    if way == "pure":
-        return alone(sweep)
-    return compiled(sweep, path) if way == "compiled" else swept(sweep, way)
+def answers(way: Way, sweeps: Mapping[Path, Sweep]) -> list[Found]:
+    """Verdict and digest of every run of each sweep, in one of the ways."""
+    if way == "compiled":
+        return list(compiled(sweeps))
+    return [alone(sweep) if way == "pure" else swept(sweep, way) for sweep in sweeps.values()]
 
 
 def main() -> int:
@@ -73,28 +79,28 @@ def main() -> int:
 
 
 def _compare(count: int, seed: int, ways: tuple[Way, ...]) -> int:
-    plans = sorted(PLANS.glob("*.yaml"))
-    seconds = dict.fromkeys(ways, 0.0)
-    compared = different = 0
-    for path in plans:
-        plan = load_plan(path)
-        cases = max(1, -(-count // (len(plans) * len(plan.rule_sets))))
-        sweep = number_runs(plan, count=cases, seed=seed)
-        found = {}
-        for way in ways:
-            started = time.perf_counter()
-            found[way] = answers(way, sweep, path)
-            seconds[way] += time.perf_counter() - started
+    paths = sorted(PLANS.glob("*.yaml"))
+    sweeps = {path: _share(load_plan(path), count / len(paths), seed) for path in paths}
+    found: dict[Way, list[Found]] = {}
+    for way in ways:
+        started = time.perf_counter()
+        found[way] = answers(way, sweeps)
+        print(f"{way}: {time.perf_counter() - started:.0f} s")
+    different = 0
+    for number, (path, sweep) in enumerate(sweeps.items()):
         for run_id in range(sweep.runs):
-            each = {way: found[way].get(run_id) for way in ways}
+            each = {way: found[way][number].get(run_id) for way in ways}
             if len(set(each.values())) > 1:
                 different += 1
-                print(f"{path}, {cases} cases, seed {seed}, run {run_id}: {each}")
-        compared += sweep.runs
-        print(f"{path}: {sweep.runs} runs compared", file=sys.stderr)
-    print(", ".join(f"{way} {spent:.0f} s" for way, spent in seconds.items()))
-    print(f"{compared} runs of {len(plans)} plans, {different} with different digests")
+                print(f"{path}, {sweep.count} cases, seed {seed}, run {run_id}: {each}")
+    compared = sum(sweep.runs for sweep in sweeps.values())
+    print(f"{compared} runs of {len(paths)} plans, {different} with different digests")
     return 1 if different else 0
+
+
+def _share(plan: Plan, runs: float, seed: int) -> Sweep:
+    """As many whole cases of a plan as have so many runs, one at least."""
+    return number_runs(plan, count=max(1, math.ceil(runs / len(plan.rule_sets))), seed=seed)
 
 
 if __name__ == "__main__":
