@@ -48,45 +48,20 @@ if TYPE_CHECKING:
     from sim.api.timelines import Timeline
     from sim.errors import BadInput
 
-__all__ = [
-    "BadInput",
-    "Comparison",
-    "Explanation",
-    "Explored",
-    "Failures",
-    "Run",
-    "Scenario",
-    "Shrunk",
-    "Sweep",
-    "Timeline",
-    "__version__",
-    "errors",
-    "explore",
-    "load",
-    "open_sweep",
-    "plugins",
-    "run",
-    "sweep",
-]
-
-_MODULES = {
-    "Comparison": "sim.api.answers",
-    "Explanation": "sim.api.answers",
-    "Explored": "sim.api.explored",
-    "Failures": "sim.api.failures",
-    "Run": "sim.api.runs",
-    "Scenario": "sim.api.scenarios",
-    "Shrunk": "sim.api.answers",
-    "Sweep": "sim.api.sweeps",
-    "Timeline": "sim.api.timelines",
-    "BadInput": "sim.errors",
-    "explore": "sim.api.explored",
-    "load": "sim.api.scenarios",
-    "open_sweep": "sim.api.sweeps",
-    "run": "sim.api.runs",
-    "sweep": "sim.api.sweeps",
+_DEFINED = {
+    "api.answers": ("Comparison", "Explanation", "Shrunk"),
+    "api.explored": ("Explored", "explore"),
+    "api.failures": ("Failures",),
+    "api.runs": ("Run", "run"),
+    "api.scenarios": ("Scenario", "load"),
+    "api.sweeps": ("Sweep", "open_sweep", "sweep"),
+    "api.timelines": ("Timeline",),
+    "errors": ("BadInput",),
 }
+_MODULES = {name: f"sim.{module}" for module, names in _DEFINED.items() for name in names}
 """Where what is asked for is defined."""
+__all__ = ["__version__", "errors", "plugins"]
+__all__ += list(_MODULES)
 
 
 def __getattr__(name: str) -> Any:

@@ -38,29 +38,6 @@ from sim.invariant_plugins import (
 from sim.log import Record
 from sim.plugin_calls import told
 
-__all__ = [
-    "GROUP",
-    "NO_PLUGINS",
-    "TRUSTED",
-    "Invariant",
-    "Plugins",
-    "as_options",
-    "in_use",
-    "invariants_by",
-    "load_in_worker",
-    "load_installed",
-    "load_plugins",
-    "named",
-    "register_fix",
-    "register_invariant",
-    "register_strategy",
-    "register_tombstone_removal",
-    "registered_by",
-    "registered_invariants",
-    "registered_order",
-    "require_plugins",
-]
-
 GROUP = "replog.plugins"
 """The group of entry points; each names a module (`name = "package.module"`)."""
 

@@ -7,5 +7,3 @@ beside the folders lists all that are there.
 
 from sim.failures.failure import Failure
 from sim.failures.folder import save_failure
-
-__all__ = ["Failure", "save_failure"]

@@ -24,5 +24,3 @@ check_extra("gates need", "report", "numpy", "scipy", "pyarrow")
 
 from sim.gates.judge import Verdict, judge
 from sim.gates.wanted import Budget, Gates, budget_in, names_in
-
-__all__ = ["Budget", "Gates", "Verdict", "budget_in", "judge", "names_in"]

@@ -13,5 +13,3 @@ such as the name of a replica that there is not, it lets pass.
 from __future__ import annotations
 
 from sim.schemas.files import BY_FORMAT, SCHEMAS, schema_texts, write_schemas
-
-__all__ = ["BY_FORMAT", "SCHEMAS", "schema_texts", "write_schemas"]

@@ -35,8 +35,8 @@ from sim.shrink.stories import OFFSETS, with_steps
 from sim.story.driver import StoryDriver
 from sim.story.expect import StoryExpect
 from sim.story.format import Story
+from sim.story.op import Step
 from sim.story.ops import OPS, REPLICA
-from sim.story.steps import Step
 
 UNTELLABLE: Final = {
     of.BY_OTHER_SETTINGS: "settings do not change in the midst of a story",

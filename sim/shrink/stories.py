@@ -17,8 +17,8 @@ from sim.shrink.engine import Kind, Pass, Shown, chunks, plainer, put_at, withou
 from sim.story.expect import StoryExpect
 from sim.story.fields import EPOCH, PRODUCER, REPLICA, REPLICAS, SEGMENTS
 from sim.story.format import STORY_DEFAULTS, Story
+from sim.story.op import Step
 from sim.story.ops import OPS
-from sim.story.steps import Step
 from sim.trace import Appended, Event, Pushed
 
 PLAIN = {"replica": "r{}", "key": "k{}", "label": "v{}", "consumer": "reader{}"}

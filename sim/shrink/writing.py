@@ -18,8 +18,8 @@ from sim.scenario.model import Expect, Scenario
 from sim.story.driver import run_story
 from sim.story.expect import StoryExpect
 from sim.story.format import STORY_DEFAULTS, Story
-from sim.story.op import Scope
-from sim.story.steps import Step, line_of, step_at
+from sim.story.op import Scope, Step
+from sim.story.steps import line_of, step_at
 from sim.timed_run import run_scenario
 
 

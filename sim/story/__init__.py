@@ -3,5 +3,3 @@
 from sim.story.driver import run_story
 from sim.story.format import Story, load_story
 from sim.story.result import StoryRun
-
-__all__ = ["Story", "StoryRun", "load_story", "run_story"]

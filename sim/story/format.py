@@ -17,8 +17,8 @@ from sim.limits import Limit
 from sim.rules import Rules
 from sim.story.expect import StoryExpect, expect_at
 from sim.story.fields import REPLICAS, check_names, names_in
-from sim.story.op import Scope
-from sim.story.steps import Step, step_at
+from sim.story.op import Scope, Step
+from sim.story.steps import step_at
 
 STORY_DEFAULTS = Rules.of(
     commit="isr",

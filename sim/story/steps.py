@@ -26,8 +26,6 @@ from sim.story.fields import (
 from sim.story.op import Scope, Step
 from sim.story.ops import OPS
 
-__all__ = ["COMMON", "DOES", "NOTHING", "Step", "line_of", "step_at"]
-
 DOES, NOTHING = "does", "nothing"
 COMMON = {
     DOES: "`nothing`: it is meant to do nothing, as it is refused or as there is nothing to do.",

@@ -3,15 +3,3 @@
 from sim.suite.many import run_suite
 from sim.suite.result import BAD_INPUT, ERROR, CaseResult, exit_code
 from sim.suite.scenario_files import Collected, collect, format_of, scenario_files
-
-__all__ = [
-    "BAD_INPUT",
-    "ERROR",
-    "CaseResult",
-    "Collected",
-    "collect",
-    "exit_code",
-    "format_of",
-    "run_suite",
-    "scenario_files",
-]

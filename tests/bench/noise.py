@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from sim.shrink.stories import step_of
 from sim.story.format import Story
-from sim.story.steps import Step
+from sim.story.op import Step
 
 KEYS = tuple(f"N{number}" for number in range(6))
 """Keys of the noise; now and then it writes one of the story's."""

@@ -2,5 +2,3 @@
 
 from sim.scenario.generate.mix import BUILT_IN_MIXES, Mix
 from sim.scenario.generate.scenario import generate
-
-__all__ = ["BUILT_IN_MIXES", "Mix", "generate"]

@@ -15,24 +15,3 @@ from sim.scenario.model.workload import (
     TraceSource,
     Workload,
 )
-
-__all__ = [
-    "Applications",
-    "Ask",
-    "Change",
-    "Consumer",
-    "EndTransaction",
-    "Expect",
-    "LateMessages",
-    "Limits",
-    "Link",
-    "Network",
-    "ReplicaSpec",
-    "Scenario",
-    "Send",
-    "SentHeader",
-    "Timers",
-    "Topic",
-    "TraceSource",
-    "Workload",
-]

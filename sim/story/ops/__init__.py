@@ -5,8 +5,6 @@ from importlib import import_module
 from sim.story.fields import REPLICA, REPLICAS, FieldType
 from sim.story.op import OPS
 
-__all__ = ["OPS", "REPLICA", "REPLICAS", "FieldType"]
-
 for _subject in (
     "leading",
     "following",
