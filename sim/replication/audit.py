@@ -9,7 +9,8 @@ log once more, by code that shares nothing with what derived it. The log does no
   newer than what the log shows, if nothing lies there any more: a cleaner took the batch. One that
   was forgotten (`producer.id.expiration.ms`) is unknown up to where the log ended then, or known
   as an older snapshot has it: a cut that finds nobody goes back to one, and reads no further
-  (UnifiedLog.rebuildProducerState).
+  (UnifiedLog.rebuildProducerState). A cleaning pass leaves the last batch of who is known, perhaps
+  without its records, for a restart to find (UnifiedLog.lastRecordsOfActiveProducers).
 * Decided transactions that hold back the last stable offset. Those whose marker is not below the
   high watermark have to be known. After a cut those that a snapshot of producers covers are not
   (ProducerStateManager.truncateAndReload takes them for replicated).
@@ -124,6 +125,7 @@ class Audit:
         """
         names: dict[str, bool] = {}
         thoroughly: set[str] = set()
+        found: list[trace.Event] = []
         for event in events:
             if type(event) in LOOKED_AFTER:
                 if isinstance(event, trace.Quiesced):
@@ -134,7 +136,8 @@ class Audit:
                     names[event.replica] = isinstance(event, trace.Truncated | trace.Cleaned)
                     if not isinstance(event, trace.Cleaned):
                         thoroughly.add(event.replica)
-        found: list[trace.Event] = []
+                    elif replicas[event.replica].up:
+                        found += last_batches_taken(event, replicas[event.replica].log)
         for name, checkpoint_counts in names.items():
             replica = replicas.get(name)
             if replica is not None and replica.up:
@@ -182,6 +185,21 @@ class Audit:
         if checkpoint_counts:
             looked.compare_checkpoint(replica.first_dirty_offset)
         return looked.found
+
+
+def last_batches_taken(pass_: trace.Cleaned, log: Log) -> list[trace.Event]:
+    """What a pass took that is the last batch of a producer whom the log still knows."""
+    taken = {removal.offset for removal in pass_.removals}.union(pass_.dropped)
+    found: list[trace.Event] = []
+    for producer_id, producer in log.producers.producers.items() if taken else ():
+        newest = producer.batches[-1] if producer.batches else None
+        if newest is None or taken.isdisjoint(range(newest.first_offset, newest.last_offset + 1)):
+            continue
+        left = log.read(newest.last_offset, max_batches=1)
+        if not left or left[0].base_offset > newest.last_offset:
+            told = (producer_id, newest.last_offset, str(newest.last_sequence), _NOTHING)
+            found.append(trace.StateDiffers(pass_.replica, "last batch", *told))
+    return found
 
 
 def has_transactions(log: Log) -> bool:

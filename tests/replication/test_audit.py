@@ -11,9 +11,11 @@ from sim.replication import Replica
 from sim.replication.audit import Audit
 from sim.rules import Rules
 from sim.trace import (
+    Cleaned,
     Event,
     ProducersForgotten,
     Quiesced,
+    Removal,
     ReplicaRestarted,
     SegmentsLost,
     StateDiffers,
@@ -202,6 +204,29 @@ def test_a_batch_that_a_cleaner_took_may_be_known_still() -> None:
     del replica.log.active.batches[1:]
 
     assert found(replica) == []
+
+
+def pass_that_took(*offsets: int) -> Cleaned:
+    """A pass over three offsets that removed these records."""
+    removals = tuple(Removal(offset, 100 + offset, "k", "superseded", 3) for offset in offsets)
+    return Cleaned("r1", 0, 3, removals, (), (), (), None, 3, 3, (0, 0))
+
+
+def test_a_pass_leaves_the_last_batch_of_a_known_producer() -> None:
+    replica = holding(*PLAIN)
+    took_two, took_last = pass_that_took(0, 1), pass_that_took(2)
+    replica.log.active.batches = [sent(2)]
+    assert found(replica, [took_two]) == []
+
+    replica.log.active.batches = [sent(0), sent(1), sent(2)._replace(records=())]
+    assert found(replica, [took_last]) == []
+
+    replica.log.active.batches = [sent(0), sent(1)]
+    assert found(replica, [took_last]) == ["last batch 2/nothing"]
+    assert found(replica, [took_two]) == []
+
+    no_producer(replica)
+    assert found(replica, [took_last]) == []
 
 
 def test_a_batch_of_somebody_else_in_its_place_shows_that_it_is_gone() -> None:

@@ -11,6 +11,7 @@ class DerivedState(Invariant):
 
         newest batch of data in B of a producer      = the last one K has, or K has a later one,
                                                        of which nothing is left in B
+        the last batch of a producer in K            is not what a cleaning pass has just taken
         epoch of its last batch or marker in B       <= the epoch in K
         first batch in B after its last marker there = the open transaction in K
         marker in B, at or above hw(r)               is among the decided transactions in K
