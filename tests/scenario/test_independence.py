@@ -33,6 +33,8 @@ CHANGED_BY = {
         "applications.instances",
     },
     "long_transactions": {"workload.sends.transaction", "workload.ends", "workload.ends.*"},
+    "bursts": {"workload.sends.*", "workload.ends", "workload.ends.*"},
+    "old_files": {"faults.high_watermark", "faults.cleaned", "faults.epochs"},
     "late_messages": {"late_messages.late"},
     "repeated_messages": {"late_messages.repeated"},
     "idle_phases": {"workload.sends.*", "workload.ends", "workload.ends.*", "faults", "faults.*"},

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from sim.scenario.generate.mix import Mix
+from sim.scenario.generate.settings import perhaps
 from sim.scenario.generate.shape import Span, WorkloadShape
 from sim.scenario.generate.streams import Draws, between, log_between, share_between
 from sim.scenario.model import Ask, Consumer, Send
 
 _POLL_MS = (50, 100, 300)
+_BURSTS_MS = (50, 1_000)
 _LONG = (12, 60)
 """Most sends of a transaction that reaches over many segments, from and to."""
 _BUSY_BEGINNING = 0.05
@@ -54,6 +56,7 @@ def draw_shape(seed: int, mix: Mix, idle: tuple[Span, ...]) -> WorkloadShape:
         deleted_tail=draws.random() * 0.5,
         unversioned_share=unversioned.random() * 0.2 if unversioned.happens(0.3) else 0.0,
         hot=Draws(seed, "hot keys").happens(0.3),
+        burst_ms=perhaps(seed, "bursts", mix.bursts, _BURSTS_MS) or 0,
         idle=idle,
         transactional=1 + writers if transactional else 0,
         transaction_sends=longest,

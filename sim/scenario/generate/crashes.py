@@ -18,41 +18,58 @@ from sim.scenario.generate.streams import Draws, log_between
 _MOMENTS: tuple[Literal["cleaning", "swap", "checkpoint"], ...] = ("cleaning", "swap", "checkpoint")
 _OPERATIONS = 60
 """More than most passes have; they are counted round."""
+_OFFSETS, _EPOCHS = (1, 300), 5
+"""What old files say, if they said more: an offset, in these limits; an epoch below that."""
 _DARK_MS = (100, 2_000)
 """How long a replica is down after a failure of all power."""
 
 
 def made_harder(seed: int, mix: Mix, source: str, faults: list[Fault]) -> list[Fault]:
-    """The same faults, some crashes of which lose power or wait for the target's next pass."""
-    losses, moments = Draws(seed, f"power losses/{source}"), Draws(seed, f"moments/{source}")
-    found = [
-        _harder(fault, mix, losses, moments) if isinstance(fault, Crash) else fault
-        for fault in faults
-    ]
-    return _half_done(seed, mix, source, found) if mix.half_done_passes else found
+    """The same faults, some crashes of which are as the mix asks for."""
+    for chance, purpose, harder in (
+        (mix.power_losses, "power losses", _without_power),
+        (mix.cleaning_crashes, "moments", _during_a_pass),
+        (mix.half_done_passes, "half done", _after_an_operation),
+        (mix.old_files, "old files", _beside_old_files),
+    ):
+        if chance:
+            draws = Draws(seed, f"{purpose}/{source}")
+            faults = [
+                harder(fault, chance, draws) if isinstance(fault, Crash) else fault
+                for fault in faults
+            ]
+    return faults
 
 
-def _half_done(seed: int, mix: Mix, source: str, faults: list[Fault]) -> list[Fault]:
-    """The same faults; some that wait for a pass come after any one of its operations."""
-    draws = Draws(seed, f"half done/{source}")
-    return [
-        _after_an_operation(fault, mix, draws) if isinstance(fault, Crash) else fault
-        for fault in faults
-    ]
+def _without_power(fault: Crash, chance: float, draws: Draws) -> Crash:
+    return replace(fault, power_loss=True, lose_batches=0) if draws.happens(chance) else fault
 
 
-def _after_an_operation(fault: Crash, mix: Mix, draws: Draws) -> Crash:
-    happens, number = draws.happens(mix.half_done_passes), draws.below(_OPERATIONS)
+def _during_a_pass(fault: Crash, chance: float, draws: Draws) -> Crash:
+    waits, moment = draws.happens(chance), draws.choice(_MOMENTS)
+    return replace(fault, during=moment) if waits else fault
+
+
+def _after_an_operation(fault: Crash, chance: float, draws: Draws) -> Crash:
+    """One that waits for a pass comes after any one of its operations."""
+    happens, number = draws.happens(chance), draws.below(_OPERATIONS)
     if not (happens and fault.during in _MOMENTS):
         return fault
     return replace(fault, during=number)
 
 
-def _harder(fault: Crash, mix: Mix, losses: Draws, moments: Draws) -> Crash:
-    if losses.happens(mix.power_losses):
-        fault = replace(fault, power_loss=True, lose_batches=0)
-    waits, moment = moments.happens(mix.cleaning_crashes), moments.choice(_MOMENTS)
-    return replace(fault, during=moment) if waits else fault
+def _beside_old_files(fault: Crash, chance: float, draws: Draws) -> Crash:
+    """One to three of the files beside the log are older than it."""
+    happens, which = draws.happens(chance), 1 + draws.below(7)
+    offset, epoch = log_between(draws, _OFFSETS), draws.below(_EPOCHS)
+    if not happens:
+        return fault
+    return replace(
+        fault,
+        high_watermark=offset if which & 1 else None,
+        cleaned=offset if which & 2 else None,
+        epochs=epoch if which & 4 else None,
+    )
 
 
 def power_failure(seed: int, mix: Mix, replicas: Sequence[str]) -> list[Fault]:

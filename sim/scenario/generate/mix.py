@@ -128,6 +128,8 @@ class Mix(BaseModel):
     """Phases in which nobody writes, so that the tail of the log can be cleaned."""
     idle_ms: Times = (800, 5_000)
     """How long such a phase lasts."""
+    bursts: Share = 0.0
+    """Chance that producers send many records at once, so that most batches have several."""
     transactional: Share = 0.25
     """Chance that a scenario has transactional producers."""
     not_idempotent: Share = 0.3
@@ -166,13 +168,17 @@ class Mix(BaseModel):
     """Chance, per crash, that the machine loses power: the rule `flush` says what is lost."""
     power_failures: Share = 0.0
     """Chance that all replicas lose power at once, at some time of the run."""
+    old_files: Share = 0.0
+    """Chance, per crash, that what is written beside the log is older than the log after it: the
+    high watermark, the cleaner's checkpoint, the leader epochs, or several of them."""
     cleaning_crashes: Share = 0.0
     """Chance, per crash, that it waits for the target's next cleaning pass and comes during it."""
     half_done_passes: Share = 0.0
     """Chance, per crash that waits for a cleaning pass, that it comes after any one of the pass's
     operations on files."""
     retention: Share = 0.0
-    """Chance that the topic deletes old segments as well as it compacts, by age, size or both."""
+    """Chance that the topic deletes old segments as well as it compacts, by age, size or both; not
+    in runs with snapshots, which take the place of a log's beginning."""
     instances: Share = 0.0
     """Chance that the run has two instances of one transactional producer: from some moment on the
     second one writes in the place of the first, which is fenced and goes on for a while (KIP-98).

@@ -82,7 +82,7 @@ def draw_topic(seed: int, mix: Mix) -> Topic:
 def _retention(seed: int, mix: Mix) -> dict[str, Any]:
     """Perhaps `compact,delete`; not where snapshots take the place of a log's beginning."""
     draws = Draws(seed, "retention")
-    if mix.snapshots or not draws.happens(mix.retention):
+    if _snapshot_interval_ms(seed, mix) is not None or not draws.happens(mix.retention):
         return {}
     by_age, by_size = draws.below(3) < 2, draws.below(3) < 2
     age_ms, size = log_between(draws, (800, 8_000)), log_between(draws, (1_000, 12_000))
@@ -105,9 +105,13 @@ def draw_timers(seed: int, mix: Mix) -> Timers:
         fetch_wait_ms=draws.choice((100, 300, 500)),
         fetch_retry_ms=draws.choice((50, 100, 300)),
         coordination_interval_ms=draws.choice((200, 500, 1_500)),
-        snapshot_interval_ms=perhaps(seed, "snapshot interval", mix.snapshots, (500, 4_000)),
+        snapshot_interval_ms=_snapshot_interval_ms(seed, mix),
         load_us_per_record=perhaps(seed, "loading", loading, (100, 50_000)) or 0,
     )
+
+
+def _snapshot_interval_ms(seed: int, mix: Mix) -> int | None:
+    return perhaps(seed, "snapshot interval", mix.snapshots, (500, 4_000))
 
 
 def draw_snapshots(seed: int, mix: Mix) -> SnapshotSettings:

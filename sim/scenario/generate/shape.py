@@ -29,6 +29,8 @@ class WorkloadShape:
         hot: Whether a few keys get most of the sends.
         late_tail: Chance that the last send before an idle phase loses to an earlier record.
         deleted_tail: Chance that it is a delete.
+        burst_ms: Sends come together, every so many ms, so that batches have more than one record;
+            0 = each for itself.
         idle: Phases without sends, (from, to) in ms, in order.
         transactional: How many of the producers are transactional.
         transaction_sends: Sends per transaction, at most.
@@ -50,6 +52,7 @@ class WorkloadShape:
     hot: bool = False
     late_tail: Share = 0.5
     deleted_tail: Share = 0.25
+    burst_ms: Milliseconds = 0
     idle: Annotated[tuple[tuple[Milliseconds, Milliseconds], ...], Within(PHASES)] = ()
     transactional: Annotated[int, Ge(0), Within(PRODUCERS)] = 0
     transaction_sends: Annotated[int, Ge(1), Within(TRANSACTIONS)] = 5

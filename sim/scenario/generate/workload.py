@@ -67,7 +67,10 @@ def _times(shape: WorkloadShape, duration_ms: int, rng: Random) -> tuple[list[in
         done += end - start
         count = shape.sends * done // busy - len(times)
         length = end - start
-        times.extend(sorted([start + (word * length >> 32) for word in words(rng, count)]))
+        moments = sorted([word * length >> 32 for word in words(rng, count)])
+        if shape.burst_ms:
+            moments = [moment - moment % shape.burst_ms for moment in moments]
+        times.extend([start + moment for moment in moments])
         if count:
             tails.add(len(times) - 1)
     return times, tails
