@@ -20,6 +20,7 @@ from sim.check.checker import safety_invariants
 from sim.check.counters import COUNTERS, RunCounters
 from sim.check.coverage import SITUATIONS, Coverage
 from sim.check.durability import OUTSIDE
+from sim.check.facts import Asked
 from sim.check.judged import judged, not_as_expected
 from sim.cluster.context import SimulationResult
 from sim.cluster.simulation import Fork, simulate
@@ -167,6 +168,7 @@ def _run(
         within_contract=True,
         unit="ms",
         patience_ms=_patience_ms(scenario),
+        asked=_asked(scenario),
     )
     recorder = _Recorder(checker, trace, faults_end_ms=scenario.duration_ms)
     outcome: SimulationResult | None = None
@@ -212,6 +214,21 @@ def _patience_ms(scenario: Scenario) -> int:
     """When producers give up at the earliest; 0 where no event tells that a batch was refused."""
     refuses = scenario.topic.timestamp_difference_max_ms is not None
     return 0 if refuses else scenario.workload.patience_ms
+
+
+def _asked(scenario: Scenario) -> dict[str, Asked]:
+    """In which transactions values are sent; empty where a value is sent twice, or perhaps not."""
+    workload = scenario.workload
+    changed = any(one.versions is not None for one in scenario.replicas)
+    if not workload.ends or changed or scenario.applications.check_before_send:
+        return {}
+    commits = {(end.producer, end.transaction) for end in workload.ends if end.commit}
+    sends = [one for one in workload.sends if one.transaction and one.value is not None]
+    found = {
+        str(one.value): (one.producer, one.transaction, (one.producer, one.transaction) in commits)
+        for one in sends
+    }
+    return found if len(found) == len(sends) and workload.acks == "all" else {}
 
 
 def _counters(

@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from sim.check.durability import DurabilityContract
-from sim.check.facts import unlabelled
+from sim.check.facts import NOTHING, Asked, unlabelled
 from sim.check.family_by_cause import family_of
 from sim.check.history import ClusterHistory
 from sim.check.invariant import Invariant, Kind
@@ -43,15 +43,16 @@ class Checker:
         within_contract: bool = False,
         unit: str = "steps",
         patience_ms: int = 0,
+        asked: Mapping[str, Asked] = NOTHING,
     ) -> None:
         """A checker for the named invariants.
 
-        `label` names records by uid in sentences; for `zombies_count`, `earlier`, `unit` and
-        `patience_ms` see ClusterHistory. `within_contract` stops judging where the run leaves the
-        durability contract.
+        `label` names records by uid in sentences; for `zombies_count`, `earlier`, `unit`,
+        `patience_ms` and `asked` see ClusterHistory. `within_contract` stops judging where the run
+        leaves the durability contract.
         """
         discover()
-        asked = {*names}
+        wanted = {*names}
         self._within_contract = within_contract
         self.violations: list[Violation] = []
         self._seen: set[tuple[str, str | None, int | None, str | None]] = set()
@@ -62,12 +63,13 @@ class Checker:
             earlier=earlier,
             unit=unit,
             patience_ms=patience_ms,
+            asked=asked,
         )
         self.contract = DurabilityContract(self.history)
         self._listeners: list[tuple[Mapping[type, Handler], bool]] = []
         self._routes: dict[str, Route] = {}
         self._invariants: dict[str, Invariant] = {}
-        for name in [name for name in INVARIANTS if name in asked]:
+        for name in [name for name in INVARIANTS if name in wanted]:
             report = partial(self._record, name)
             if name in PLUGGED:
                 self.listen(watch(PLUGGED[name], self.history, report))

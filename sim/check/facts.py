@@ -8,7 +8,7 @@ replica is compared with it, not with another replica. What can be asked about t
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from itertools import combinations
 from operator import itemgetter
@@ -26,6 +26,11 @@ def unlabelled(_: int) -> str | None:
     """No name for any uid."""
     return None
 
+
+Asked = tuple[int, int, bool]
+"""A transaction: its producer, its number, and whether the producer asks to commit it."""
+NOTHING: Final[Mapping[str, Asked]] = {}
+"""What is asked for where nobody knows it."""
 
 _NO_DATA: Final = (None, Control.COMMIT, Control.ABORT)
 """What a batch without keys may be that a cleaner takes: data, or the end of a transaction."""
@@ -71,6 +76,7 @@ class Facts:
         unit: What `at` counts: `ms` or `steps`.
         patience_ms: No producer gives a batch up in less time, but for one that is refused; 0 = it
             may, or nobody knows.
+        asked: Value -> the transaction in which it is sent, of all values; empty = nobody knows.
         replicas: By name, in order of creation.
         removed_replicas: Who has left for good.
         lost_disks: Replica -> where its log ended when it lost its disk (exclusive), until a leader
@@ -123,6 +129,7 @@ class Facts:
         earlier: Iterable[Rules] = (),
         unit: str = "steps",
         patience_ms: int = 0,
+        asked: Mapping[str, Asked] = NOTHING,
     ) -> None:
         """Nothing has happened in a run under `rules`.
 
@@ -137,6 +144,7 @@ class Facts:
         self.position = -1
         self.unit = unit
         self.patience_ms = patience_ms
+        self.asked = asked
         earlier = tuple(earlier)
         self._version = promised_order(rules)
         self._earlier: list[tuple[VersionOf, dict[str, Version]]] = [

@@ -3,8 +3,8 @@
 Some things take no time here, and no message, though they would elsewhere. Each is named:
 
 * `Context.leader`: what clients learn when they ask for metadata (MetadataRequest).
-* `Context.instances`, `Context.producer_epochs`: what the transaction coordinator tells producers
-  (InitProducerId, AddPartitionsToTxn, EndTxn).
+* `Context.instances`, `Context.producer_epochs`, `Context.under_way`: what the transaction
+  coordinator tells producers, and knows of them (InitProducerId, AddPartitionsToTxn, EndTxn).
 * `Context.next_uid`: identities of records, by which the checks tell copies apart.
 * `Context.committed`: what faults have to know so as not to break the contract of the protocol.
 * `Oracle`: what rules say of all replicas at once.
@@ -103,6 +103,7 @@ class Context:
         leader: (epoch, name) of the newest leader; None = there was none yet.
         committed: Highest high watermark any leader ever had.
         instances: Id of a transactional producer with later instances -> the newest of them.
+        under_way: Ids of producers of whose newest transaction the coordinator knows no end.
         producer_epochs: Id of a transactional producer -> its newest epoch, if that is not 0.
         next_uid: Identity of the next record that is appended; they start at 1.
         counts: See `Counts`.
@@ -144,6 +145,7 @@ class Context:
         self.leader: tuple[int, str] | None = None
         self.committed = 0
         self.instances: dict[int, int] = {}
+        self.under_way: set[int] = set()
         self.producer_epochs: dict[int, int] = {}
         self.counts = Counts()
         self._record: Callable[[Any, Iterable[Event]], None] = record

@@ -131,10 +131,9 @@ class Producer:
         headers: tuple[Headers, ...] = (),
     ) -> None:
         """Send this, after what was decided before."""
-        newest = self._context.instances.get(self.producer_id, 0)
-        if self.instance > newest:
+        if self.instance > self._newest_instance:
             self._begin_instance()
-        elif self.instance < newest and not self._is_under_way(sends):
+        elif self._is_refused(sends):
             self._context.counts.sends_given_up += 1
             return
         if not self.versions and sends:
@@ -177,19 +176,27 @@ class Producer:
     def _abort(self) -> EndTransaction:
         return EndTransaction(self._context.now_ms, self.number, 0, commit=False)
 
-    def _is_under_way(self, sends: tuple[Send, ...]) -> bool:
-        """Whether a fenced instance goes on with a transaction that the coordinator knows.
+    @property
+    def _newest_instance(self) -> int:
+        return self._context.instances.get(self.producer_id, 0)
 
-        It asks the leader then, and nobody else; to begin one, or to end one, it would ask the
-        coordinator, which refuses (AddPartitionsToTxn, EndTxn).
+    def _is_refused(self, sends: tuple[Send, ...]) -> bool:
+        """Whether the coordinator refuses what a fenced instance sends; without sends, an end.
+
+        In a transaction that the coordinator knows it asks the leader, and nobody else; to begin
+        one, or to end one, it asks the coordinator (AddPartitionsToTxn, EndTxn).
         """
-        return bool(sends) and 0 < sends[0].transaction == self._transaction
+        under_way = bool(sends) and 0 < sends[0].transaction == self._transaction
+        return self.instance < self._newest_instance and not under_way
 
     def _live(self) -> ProcessGenerator:
         """An idempotent producer: one request after the other."""
         while True:
             decision = self._next_batch() if self._queue else (yield self._next_decision())
-            yield from self._deliver(self._sent(decision))
+            if self._is_refused(decision[0]):
+                self._context.counts.sends_given_up += 1
+            else:
+                yield from self._deliver(self._sent(decision))
 
     def _next_decision(self) -> Answer:
         self._decided = Answer(self._context.env)
@@ -282,11 +289,16 @@ class Producer:
             self._take_next_epoch()
             self._ended = self._transaction
             committed = end.commit and self._failed != end.transaction
+            begins = self.instance > 0 and number == 1
+            fences = begins and self.producer_id in self._context.under_way
+            self._context.under_way.discard(self.producer_id)
             marker = WriteTxnMarkersRequest(
-                self.name, self.producer_id, self.epoch, committed, self.client, number
+                self.name, self.producer_id, self.epoch, committed, self.client, number, fences
             )
             return InFlightRequest(marker, end.transaction)
         self._transaction = transaction = sends[0].transaction
+        if transaction and self.instance == self._newest_instance:
+            self._context.under_way.add(self.producer_id)
         request = make(
             ProduceRequest,
             (
@@ -311,9 +323,7 @@ class Producer:
         there is a new producer id, is left out.
         """
         epochs, producer_id = self._context.producer_epochs, self.producer_id
-        if self._epoch_per_transaction and self.instance == self._context.instances.get(
-            producer_id, 0
-        ):
+        if self._epoch_per_transaction and self.instance == self._newest_instance:
             self.epoch = epochs[producer_id] = epochs.get(producer_id, 0) + 1
             self._sequence = 0
 

@@ -164,9 +164,13 @@ class ProducerStates:
         does not go back but by truncation. Source: ProducerStateManager.firstUnstableOffset.
         """
         self.forget_decided(below=below)
+        return self.first_undecided_offset(below)
+
+    def first_undecided_offset(self, below: int) -> int | None:
+        """The same for who may read up to another place than the high watermark; nobody forgets."""
         oldest: int | None = None
-        for first, _ in self.ended:
-            if oldest is None or first < oldest:
+        for first, marker in self.ended:
+            if marker >= below and (oldest is None or first < oldest):
                 oldest = first
         for producer in self.producers.values():
             since = producer.open_since
@@ -218,6 +222,11 @@ class ProducerStates:
         """True while the producer has a transaction open."""
         producer = self.producers.get(producer_id)
         return producer is not None and producer.open_since is not None
+
+    def knows(self, producer_id: int, epoch: int) -> bool:
+        """True when that is its newest epoch."""
+        producer = self.producers.get(producer_id)
+        return producer is not None and epoch == producer.epoch
 
     def fences(self, producer_id: int, epoch: int) -> bool:
         """True when it has a newer epoch by now (ProducerAppendInfo.checkProducerEpoch)."""

@@ -133,7 +133,7 @@ def apply_committed(coordinator: Coordinator, replica: Replica, *, rules: Rules)
     if not coordinator.active:
         return
     below = _readable(coordinator, replica, rules)
-    unstable = replica.log.producers.first_unstable_offset(below)
+    unstable = replica.log.producers.first_undecided_offset(below)
     below = below if unstable is None else min(below, unstable)
     if below > coordinator.applied:
         coordinator.entries = _state(coordinator, replica, below, rules=rules)

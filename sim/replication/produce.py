@@ -155,6 +155,8 @@ def write_marker(
 ) -> ProduceResult:
     """Write COMMIT or ABORT if the transaction is open here; else it was decided before.
 
+    Of a new instance it is written once in any case, see `WriteTxnMarkersRequest.fences`.
+
     The answer is due when the decision is committed. For the arguments see `produce`.
     """
     leadership, log = leader.leadership, leader.log
@@ -164,16 +166,18 @@ def write_marker(
     if refused is not None:
         return refused
     offset = log.log_end_offset
-    if log.producers.fences(request.producer_id, request.producer_epoch):
+    producer_id, producers = request.producer_id, log.producers
+    if producers.fences(producer_id, request.producer_epoch):
         return _fenced(leader)
-    if not log.producers.has_open(request.producer_id):
+    fences = request.fences and not producers.knows(producer_id, request.producer_epoch)
+    if not (fences or producers.has_open(producer_id)):
         return ProduceResult([], NO_ERROR, due_above=offset - 1, repeated=True)
     marker = control_batch(
         offset,
         epoch=leadership.epoch,
         control=Control.COMMIT if request.committed else Control.ABORT,
         timestamp_ms=now_ms,
-        producer_id=request.producer_id,
+        producer_id=producer_id,
         producer_epoch=request.producer_epoch,
         uid=uid,
     )

@@ -13,9 +13,10 @@ With the lines that have a minus it is violated, at offset 2 of r2 (`r2@2:k` wit
 there is no replica); with those that have a plus, the near miss, it is not. Without a place nothing
 is violated. What follows the colon is how somebody would read the invariant who takes the near miss
 for a violation. The line `shows` has the evidence of the first violation, `rules` settings of the
-run, and `checker` what else the checker is told. A line `is` has a question to the history and the
-answer. With a line `at` later events happen at that time, in ms; without one each is a step. What a
-block `start` has all later ones of its file begin with.
+run, `checker` what else the checker is told, and `asked` in which transaction a value is sent: its
+producer, its number, and what is asked for, as in `v1=7.1.commit`. A line `is` has a question to
+the history and the answer. With a line `at` later events happen at that time, in ms; without one
+each is a step. What a block `start` has all later ones of its file begin with.
 
 A line is the name of an event with its values in order, or by name; `cluster`, `append`, `copy`,
 `commit`, `clean` and `rest` are those of `tests.check.events`. Values of tuples are joined by
@@ -117,6 +118,12 @@ def _take(case: Case, lines: list[str]) -> None:
             case.checker["earlier"] = [RULES.with_values(settings)]
         elif word == "checker":
             case.checker |= settings
+        elif word == "asked":
+            sent = {value: text.split(".") for value, text in settings.items()}
+            case.checker["asked"] = {
+                value: (int(producer), int(number), how == "commit")
+                for value, (producer, number, how) in sent.items()
+            }
         elif word in ("shows", "is"):
             case.notes[word].append(rest)
         elif word == "at":

@@ -206,6 +206,20 @@ def test_an_instance_that_was_replaced_writes_nothing_and_ends_no_transaction_of
         assert leader.log.producers.has_open(7)
 
 
+def test_a_new_instance_ends_what_the_one_before_has_begun_before_it_arrives() -> None:
+    """InitProducerId: else data that is on its way would be of the new instance's transaction."""
+    leader = leading(records=0)
+    abort = WriteTxnMarkersRequest("c", 7, 1, committed=False, fences=True)
+    used = [
+        write_marker(leader, one, rules=RULES, now_ms=1_000, uid=20).uids_used
+        for one in (abort._replace(fences=False), abort, abort)
+    ]
+
+    assert used == [0, 1, 0]
+    assert sent(leader, fenced("late")).error is ErrorCode.INVALID_PRODUCER_EPOCH
+    assert sent(leader, fenced("b", epoch=1)).error is ErrorCode.NONE
+
+
 def test_a_delete_with_a_value_loses_it_where_the_message_format_is_not_raised_yet() -> None:
     leader = leading()
     flagged = (Record(0, "a", "v", 0, flagged=True),)

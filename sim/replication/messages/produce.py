@@ -73,6 +73,8 @@ class WriteTxnMarkersRequest(NamedTuple):
         committed: True = COMMIT, False = ABORT.
         version: Version of the request (KIP-87); None = the scenario is not about versions.
         correlation_id: The coordinator's number of this attempt; the response repeats it.
+        fences: A new instance ends what the one before has begun: it is written whether or not the
+            transaction is open here, since data of it may be on its way (InitProducerId).
     """
 
     client_id: str
@@ -81,6 +83,7 @@ class WriteTxnMarkersRequest(NamedTuple):
     committed: bool
     version: int | None = None
     correlation_id: int = 0
+    fences: bool = False
 
 
 class WriteTxnMarkersResponse(NamedTuple):
