@@ -1,9 +1,11 @@
 """The command in this process, for tests that look at what it prints and at how it ends."""
 
 import io
+import json
 import sys
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
+from typing import Any
 from unittest.mock import patch
 
 from sim.cli import main
@@ -17,10 +19,38 @@ class Ended:
     out: str
     err: str
 
+    @property
+    def document(self) -> Any:
+        """What it printed with --json."""
+        return json.loads(self.out)
 
-def replog(*words: object) -> Ended:
+    @property
+    def complaint(self) -> str:
+        """The one line it complained in; it printed nothing else, and no traceback."""
+        assert self.out == ""
+        (line,) = self.err.splitlines()
+        assert line.startswith("replog: ")
+        return line.removeprefix("replog: ")
+
+
+class _Stream(io.TextIOWrapper):
+    """A pipe, or a terminal, that takes UTF-8."""
+
+    def __init__(self, *, terminal: bool) -> None:
+        super().__init__(io.BytesIO(), "utf-8", newline="", write_through=True)
+        self._terminal = terminal
+
+    def isatty(self) -> bool:
+        return self._terminal
+
+    def text(self) -> str:
+        """What was written to it."""
+        return self.buffer.getvalue().decode()  # type: ignore[attr-defined]
+
+
+def replog(*words: object, terminal: bool = False) -> Ended:
     """Run it with these arguments."""
-    out, err = io.StringIO(), io.StringIO()
+    out, err = _Stream(terminal=terminal), _Stream(terminal=terminal)
     argv, status = ["replog", *map(str, words)], None
     with patch.object(sys, "argv", argv), redirect_stdout(out), redirect_stderr(err):
         try:
@@ -28,4 +58,4 @@ def replog(*words: object) -> Ended:
         except SystemExit as ended:
             status = ended.code
     assert isinstance(status, int)
-    return Ended(status, out.getvalue(), err.getvalue())
+    return Ended(status, out.text(), err.text())

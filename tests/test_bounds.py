@@ -15,7 +15,7 @@ from sim.bounds import Bounds, bounded, each_run_within
 from sim.story.driver import run_story
 from sim.story.format import load_story
 from sim.suite.cases import run_any
-from tests.cli.conftest import Replog, replog  # noqa: F401 - the fixture
+from tests.commands import replog
 
 ENDLESS = """\
 format: replog-scenario/1
@@ -148,9 +148,7 @@ def test_a_file_of_a_suite_that_hits_a_bound_is_inconclusive_alone(
 
 
 def test_a_run_that_is_cut_off_writes_the_trace_of_what_happened(
-    replog: Replog,  # noqa: F811
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # The start of the command, which may take as long as this run, has no bound here.
     monkeypatch.setattr("sim.cli.parser.bounded", contextlib.nullcontext)
@@ -178,10 +176,7 @@ def test_a_run_that_is_cut_off_writes_the_trace_of_what_happened(
     ],
 )
 def test_without_its_end_a_command_has_no_answer(
-    replog: Replog,  # noqa: F811
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    words: list[str],
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: list[str]
 ) -> None:
     (tmp_path / "x.yaml").write_text(ENDLESS)
     (tmp_path / "x.json").write_text("{}")
@@ -195,7 +190,7 @@ def test_without_its_end_a_command_has_no_answer(
     assert "wall time: more than 0.1 s" in answer.complaint
 
 
-def test_no_bound_is_a_bound_of_0(replog: Replog, tmp_path: Path) -> None:  # noqa: F811
+def test_no_bound_is_a_bound_of_0(tmp_path: Path) -> None:
     (tmp_path / "x.yaml").write_text(LONG_STORY.replace("- quiesce\n" * 19_000, ""))
 
     answer = replog("run", tmp_path / "x.yaml", "--max-seconds", "0", "--max-memory-mb", "0")

@@ -15,7 +15,7 @@ from sim.schemas.plan import plan_schema
 from sim.schemas.story import story_schema
 from sim.story.format import story_from
 from sim.sweeps.plan import load_plan
-from tests.cli.conftest import Replog, replog  # noqa: F401 - the fixture
+from tests.commands import replog
 
 
 def bounds_of(schema: Any, path: str = "") -> Iterator[tuple[str, Any]]:
@@ -210,11 +210,7 @@ def test_a_plan_says_which_limit_a_field_is_beyond(tmp_path: Path, rest: str, to
         ),
     ],
 )
-def test_an_option_takes_plain_numbers_within_bounds(
-    replog: Replog,  # noqa: F811
-    words: list[str],
-    told: str,
-) -> None:
+def test_an_option_takes_plain_numbers_within_bounds(words: list[str], told: str) -> None:
     answer = replog(*words)
 
     assert answer.status == 2

@@ -4,16 +4,11 @@ Sweeps "by processes" simulate in this one, too: to start Python twice takes lon
 runs of such a test. test_process.py and tests/sweeps try real processes.
 """
 
-import json
-import sys
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from sim.cli import main
 from tests.sweeps.fakes import simulating_here
 
 PLAN = """\
@@ -30,52 +25,10 @@ rule_sets:
 """
 
 
-@dataclass(frozen=True)
-class Answer:
-    """What the command said."""
-
-    status: int
-    out: str
-    err: str
-
-    @property
-    def document(self) -> Any:
-        """What it printed with --json."""
-        return json.loads(self.out)
-
-    @property
-    def complaint(self) -> str:
-        """The one line it complained in; it printed nothing else, and no traceback."""
-        assert self.out == ""
-        assert "Traceback" not in self.err
-        (line,) = self.err.splitlines()
-        assert line.startswith("replog: ")
-        return line.removeprefix("replog: ")
-
-
-Replog = Callable[..., Answer]
-
-
 @pytest.fixture(autouse=True)
 def _in_this_process() -> Iterator[None]:
     with simulating_here():
         yield
-
-
-@pytest.fixture
-def replog(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Replog:
-    """Runs the command with these arguments."""
-
-    def call(*arguments: object) -> Answer:
-        monkeypatch.setattr(sys, "argv", ["replog", *map(str, arguments)])
-        capsys.readouterr()
-        with pytest.raises(SystemExit) as ended:
-            main()
-        printed = capsys.readouterr()
-        assert isinstance(ended.value.code, int)
-        return Answer(ended.value.code, printed.out, printed.err)
-
-    return call
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from sim.check.coverage import SITUATIONS
 from sim.check.registry import INVARIANTS
 from sim.extras import install
 from sim.rules import DEFAULTS, PRESETS, RULES
-from tests.cli.conftest import Replog
+from tests.commands import replog
 
 ROOT = Path(__file__).resolve().parents[2]
 COMMANDS = [
@@ -32,14 +32,14 @@ COMMANDS = [
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
-def test_every_command_explains_itself(replog: Replog, command: tuple[str, ...]) -> None:
+def test_every_command_explains_itself(command: tuple[str, ...]) -> None:
     answer = replog(*command, "--help")
 
     assert (answer.status, answer.err) == (0, "")
     assert answer.out.splitlines()[0].startswith(" ".join(["Usage: replog", *command]))
 
 
-def test_no_command_at_all_shows_the_help_and_is_bad_usage(replog: Replog) -> None:
+def test_no_command_at_all_shows_the_help_and_is_bad_usage() -> None:
     answer = replog()
 
     assert (answer.status, answer.out) == (2, "")
@@ -55,7 +55,7 @@ def test_no_command_at_all_shows_the_help_and_is_bad_usage(replog: Replog) -> No
     ],
 )
 def test_a_list_has_a_row_for_each_thing_in_the_code(
-    replog: Replog, what: str, names: dict[str, object], columns: list[str]
+    what: str, names: dict[str, object], columns: list[str]
 ) -> None:
     rows = replog("list", what, "--json").document
 
@@ -65,7 +65,7 @@ def test_a_list_has_a_row_for_each_thing_in_the_code(
 
 @pytest.mark.parametrize("columns", [60, 80, 200])
 def test_a_list_fits_the_terminal_and_nothing_is_cut(
-    replog: Replog, monkeypatch: pytest.MonkeyPatch, columns: int
+    monkeypatch: pytest.MonkeyPatch, columns: int
 ) -> None:
     monkeypatch.setattr("sim.cli.output.width", lambda: columns)
 
@@ -78,9 +78,7 @@ def test_a_list_fits_the_terminal_and_nothing_is_cut(
         assert "…" not in out
 
 
-def test_rules_are_listed_with_each_value_its_meaning_its_source_and_an_example(
-    replog: Replog,
-) -> None:
+def test_rules_are_listed_with_each_value_its_meaning_its_source_and_an_example() -> None:
     rows = replog("list", "rules", "--json").document
 
     assert [row["rule"] for row in rows] == list(RULES)
@@ -101,7 +99,7 @@ def test_rules_are_listed_with_each_value_its_meaning_its_source_and_an_example(
     assert "kip280_47_offset_strategy_ignores_versions" in out
 
 
-def test_scenarios_are_listed_with_title_and_source(replog: Replog, here: Path) -> None:
+def test_scenarios_are_listed_with_title_and_source(here: Path) -> None:
     (here / "a.yaml").write_text(
         "format: replog-story/1\ntitle: 'Ends: here'\nsource: KIP-1\nreplicas: [r]\nsteps: []\n"
     )
@@ -116,7 +114,7 @@ def test_scenarios_are_listed_with_title_and_source(replog: Replog, here: Path) 
 
 
 def test_every_scenario_of_the_project_is_listed_with_its_whole_path(
-    replog: Replog, monkeypatch: pytest.MonkeyPatch
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.chdir(ROOT)
 
@@ -127,7 +125,7 @@ def test_every_scenario_of_the_project_is_listed_with_its_whole_path(
     assert [path for path in paths if path not in lines] == []
 
 
-def test_the_doctor_finds_everything_that_is_installed(replog: Replog) -> None:
+def test_the_doctor_finds_everything_that_is_installed() -> None:
     answer = replog("doctor")
 
     assert answer.status == 0
@@ -137,9 +135,7 @@ def test_the_doctor_finds_everything_that_is_installed(replog: Replog) -> None:
     assert lines[1] == "ok      simulator: pure Python"
 
 
-def test_the_doctor_says_what_to_do_about_a_missing_java(
-    replog: Replog, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_doctor_says_what_to_do_about_a_missing_java(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("JAVA_HOME", raising=False)
     monkeypatch.setattr(shutil, "which", lambda *_, **__: None)
 
@@ -150,9 +146,7 @@ def test_the_doctor_says_what_to_do_about_a_missing_java(
     assert "openjdk-17-jre-headless" in answer.out
 
 
-def test_the_doctor_needs_none_of_the_extras_itself(
-    replog: Replog, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_doctor_needs_none_of_the_extras_itself(monkeypatch: pytest.MonkeyPatch) -> None:
     missing = {"pyspark", "matplotlib"}
     monkeypatch.setattr(
         "sim.cli.listing.find_spec", lambda name: None if name in missing else find_spec(name)
@@ -167,7 +161,7 @@ def test_the_doctor_needs_none_of_the_extras_itself(
     assert "Java" not in rows
 
 
-def test_the_shipped_scenarios_are_listed_from_anywhere(replog: Replog, here: Path) -> None:
+def test_the_shipped_scenarios_are_listed_from_anywhere(here: Path) -> None:
     rows = replog("list", "scenarios", "--json").document
 
     assert len(rows) > 600

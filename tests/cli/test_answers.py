@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.cli.conftest import Replog
+from tests.commands import replog
 
 SCENARIOS = Path(__file__).resolve().parents[2] / "scenarios"
 TABLE = yaml.safe_load(Path(__file__).with_name("answers.yaml").read_text(encoding="utf-8"))
@@ -30,7 +30,7 @@ def at(document: Any, path: str) -> Any:
     TABLE["cases"],
     ids=[f"{n}: {commands(one)[-1]}" for n, one in enumerate(TABLE["cases"])],
 )
-def test_a_command_answers(replog: Replog, here: Path, swept: Path, case: dict[str, Any]) -> None:
+def test_a_command_answers(here: Path, swept: Path, case: dict[str, Any]) -> None:
     for name, text in TABLE["files"].items():
         (here / name).write_text(text)
     for command in commands(case):

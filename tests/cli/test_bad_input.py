@@ -7,18 +7,18 @@ from typing import NoReturn
 
 import pytest
 
-from tests.cli.conftest import Replog
+from tests.commands import replog
 
 TIMED = "format: replog-scenario/1\nduration_ms: 500\n"
 
 
-def test_a_file_that_is_no_text(replog: Replog, here: Path) -> None:
+def test_a_file_that_is_no_text(here: Path) -> None:
     (here / "x.yaml").write_bytes(b"format: \xff")
 
     assert replog("run", "x.yaml").complaint == "x.yaml:1: is not UTF-8 text (byte 8)"
 
 
-def test_every_mistake_of_a_file_is_a_line(replog: Replog, here: Path) -> None:
+def test_every_mistake_of_a_file_is_a_line(here: Path) -> None:
     (here / "x.yaml").write_text(TIMED + "colour: red\nseed: -1\n")
 
     answer = replog("run", "x.yaml")
@@ -32,11 +32,7 @@ def test_every_mistake_of_a_file_is_a_line(replog: Replog, here: Path) -> None:
     [("--trace", ["run", "x.yaml"]), ("--junit", ["suite", "x.yaml"])],
 )
 def test_a_folder_that_may_not_be_written(
-    replog: Replog,
-    here: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    option: str,
-    arguments: list[str],
+    here: Path, monkeypatch: pytest.MonkeyPatch, option: str, arguments: list[str]
 ) -> None:
     (here / "x.yaml").write_text(TIMED)
     monkeypatch.setattr(os, "access", lambda _path, mode: mode != os.W_OK)
@@ -52,11 +48,7 @@ def test_a_folder_that_may_not_be_written(
     [("--trace", ["run", "x.yaml"]), ("--junit", ["suite", "x.yaml"])],
 )
 def test_a_full_disk_leaves_what_was_there(
-    replog: Replog,
-    here: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    option: str,
-    arguments: list[str],
+    here: Path, monkeypatch: pytest.MonkeyPatch, option: str, arguments: list[str]
 ) -> None:
     def full(*_: object) -> NoReturn:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))

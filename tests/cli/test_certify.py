@@ -4,14 +4,14 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import Replog
+from tests.commands import replog
 
 ROOT = Path(__file__).resolve().parents[2]
 STORY = ROOT / "scenarios/kip630/kip630_01_tombstone_removed_too_early.yaml"
 
 
 @pytest.fixture
-def trace(here: Path, replog: Replog) -> Path:
+def trace(here: Path) -> Path:
     """The trace of a story that violates three invariants."""
     replog("run", str(STORY), "--trace", "trace.ndjson")
     return here / "trace.ndjson"
@@ -23,7 +23,7 @@ def rewrite(trace: Path, old: str, new: str) -> None:
     trace.write_text(text.replace(old, new))
 
 
-def test_it_says_what_both_say_where_they_disagree(trace: Path, replog: Replog) -> None:
+def test_it_says_what_both_say_where_they_disagree(trace: Path) -> None:
     rewrite(trace, '"invariant":"no-resurrection"', '"invariant":"lso-progress"')
     done = replog("certify", str(trace))
     assert done.status == 1
@@ -32,14 +32,14 @@ def test_it_says_what_both_say_where_they_disagree(trace: Path, replog: Replog) 
     assert "told at 16: r3" in done.out
 
 
-def test_a_cut_trace_is_bad_input_in_one_line(trace: Path, replog: Replog) -> None:
+def test_a_cut_trace_is_bad_input_in_one_line(trace: Path) -> None:
     trace.write_text("\n".join(trace.read_text().splitlines()[:-1]))
     done = replog("certify", str(trace))
     assert done.status == 2
     assert done.complaint.endswith("the last line is no verdict: the trace is cut")
 
 
-def test_a_strategy_of_a_plugin_cannot_be_decided(trace: Path, replog: Replog) -> None:
+def test_a_strategy_of_a_plugin_cannot_be_decided(trace: Path) -> None:
     rewrite(trace, '"strategy":{"name":"offset"', '"strategy":{"name":"longest"')
     done = replog("certify", str(trace))
     assert done.status == 3

@@ -9,11 +9,11 @@ import pytest
 from sim.cli import COMMANDS, GROUPS
 from sim.cli.completion import SHELLS
 from sim.extras import install
-from tests.cli.conftest import Replog
+from tests.commands import replog
 
 
 @pytest.fixture
-def completed(replog: Replog, here: Path) -> Callable[..., list[str]]:
+def completed(here: Path) -> Callable[..., list[str]]:
     """What bash offers for the last of these words."""
     (here / "completion.bash").write_text(replog("completion", "bash").out)
 
@@ -59,7 +59,7 @@ def test_bash_completes_commands_options_names_rules_and_files(
 
 
 @pytest.mark.parametrize("shell", SHELLS)
-def test_every_shell_is_told_every_command(replog: Replog, shell: str) -> None:
+def test_every_shell_is_told_every_command(shell: str) -> None:
     answer = replog("completion", shell)
 
     assert answer.status == 0
@@ -69,7 +69,7 @@ def test_every_shell_is_told_every_command(replog: Replog, shell: str) -> None:
 
 
 def test_an_unknown_shell_and_a_missing_package_are_one_line(
-    replog: Replog, monkeypatch: pytest.MonkeyPatch
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     assert replog("completion", "ksh").complaint == "completion ksh: allowed: bash, zsh, fish, tcsh"
     monkeypatch.setattr("sim.extras.find_spec", lambda _: None)

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from sim.story import Story
-from tests.cli.conftest import Replog
+from tests.commands import replog
 
 ROOT = Path(__file__).resolve().parents[2]
 LOST_TAIL = ROOT / "scenarios/kip280/timed_lost_tail.yaml"
@@ -13,7 +13,7 @@ STORY = ROOT / "scenarios/kip280/kip280_16_believed_position_epoch_truncation_no
 
 
 def test_a_change_that_ends_in_an_error_is_told_as_text_and_as_data(
-    replog: Replog, monkeypatch: pytest.MonkeyPatch
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     def failing(value: Story, invariant: str) -> list[str]:
         if value.rules.cleaner.fix == "empty_batch":

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from tests.cli.conftest import Replog
+from tests.commands import replog
 
 READ = [
     ("report", "DIR", "--no-shrink"),
@@ -110,7 +110,7 @@ def listed(here: Path) -> dict[Path, int | None]:
 
 @pytest.mark.parametrize("part", FORGED)
 def test_no_command_takes_a_folder_with_a_part_that_is_none(
-    replog: Replog, swept: Path, here: Path, part: str
+    swept: Path, here: Path, part: str
 ) -> None:
     shutil.copytree(swept, here / "GOOD")
     folder = Path(shutil.copytree(swept, here / "DIR"))
@@ -129,7 +129,7 @@ def test_no_command_takes_a_folder_with_a_part_that_is_none(
         assert listed(here) == before, what
 
 
-def test_a_file_in_the_place_of_a_folder_is_one_line(replog: Replog, here: Path) -> None:
+def test_a_file_in_the_place_of_a_folder_is_one_line(here: Path) -> None:
     (here / "DIR").write_text("no folder")
 
     for command in READ:

@@ -4,7 +4,7 @@ import json
 import shutil
 from pathlib import Path
 
-from tests.cli.conftest import Replog
+from tests.commands import replog
 
 BROKEN = """\
 format: replog-sweep/1
@@ -19,9 +19,7 @@ labels: [as Kafka, broken]
 """
 
 
-def test_a_sweep_ends_with_1_when_a_run_violates_what_it_must_not(
-    replog: Replog, here: Path
-) -> None:
+def test_a_sweep_ends_with_1_when_a_run_violates_what_it_must_not(here: Path) -> None:
     (here / "plan.yaml").write_text(BROKEN)
     sweep = ("sweep", "plan.yaml", "--engine", "process", "--out", "o", "--json")
 
@@ -40,7 +38,7 @@ def test_a_sweep_ends_with_1_when_a_run_violates_what_it_must_not(
     assert shown.out.splitlines()[-1].startswith("violated; digest reproduced")
 
 
-def test_a_sweep_is_compared_with_an_earlier_one(replog: Replog, here: Path, swept: Path) -> None:
+def test_a_sweep_is_compared_with_an_earlier_one(here: Path, swept: Path) -> None:
     shutil.copytree(swept, here / "now")
     gate = ("gate", "now", "--baseline", swept, "--compare", "log divergence,any", "--json")
 
@@ -52,7 +50,7 @@ def test_a_sweep_is_compared_with_an_earlier_one(replog: Replog, here: Path, swe
     assert {one["pairs"]["cases"] for one in document["findings"]} == {6}
 
 
-def test_runs_that_failed_fail_the_gate(replog: Replog, swept: Path, here: Path) -> None:
+def test_runs_that_failed_fail_the_gate(swept: Path, here: Path) -> None:
     """One that ended in an exception would otherwise be a run that violates nothing."""
     folder = here / "o"
     folder.mkdir()

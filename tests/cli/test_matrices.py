@@ -2,13 +2,13 @@
 
 from pathlib import Path
 
-from tests.cli.conftest import Replog
+from tests.commands import replog
 
 KIP280 = Path(__file__).resolve().parents[2] / "scenarios/kip280"
 LOST_TAIL = KIP280 / "kip280_16_believed_position_epoch_truncation_no_fix.yaml"
 
 
-def test_the_page_has_the_command_that_makes_it_again(replog: Replog, here: Path) -> None:
+def test_the_page_has_the_command_that_makes_it_again(here: Path) -> None:
     given = [
         *("matrix", LOST_TAIL, "--vary", "fix=none,empty_batch", "--under", "leo_source"),
         *("--rule", "delete_retention_ms=5", "--skip", "x*", "-o", "page.md"),

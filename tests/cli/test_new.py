@@ -12,10 +12,10 @@ from sim.files.shipped import shipped_folder
 from sim.schemas import SCHEMAS
 from sim.sweeps.plan import load_plan, number_runs
 from sim.sweeps.work import open_case
-from tests.cli.conftest import Replog
+from tests.commands import replog
 
 
-def test_a_new_plan_runs_its_factorial(replog: Replog, here: Path) -> None:
+def test_a_new_plan_runs_its_factorial(here: Path) -> None:
     assert replog("new", "plan", "-o", "plan.yaml").status == 0
 
     sweep = number_runs(load_plan(here / "plan.yaml"))
@@ -31,7 +31,7 @@ def test_a_new_plan_runs_its_factorial(replog: Replog, here: Path) -> None:
 
 @pytest.mark.parametrize("kind", ["story", "scenario", "log", "plan"])
 def test_what_is_new_meets_its_schema_and_can_be_given_a_first_line_for_editors(
-    replog: Replog, here: Path, kind: str
+    here: Path, kind: str
 ) -> None:
     *_, last = replog("new", kind, "-o", "mine.yaml").out.splitlines()
 
@@ -42,7 +42,7 @@ def test_what_is_new_meets_its_schema_and_can_be_given_a_first_line_for_editors(
     assert list(Draft202012Validator(SCHEMAS[kind]()).iter_errors(data)) == []
 
 
-def test_a_new_workflow_is_the_one_that_is_tested(replog: Replog, here: Path) -> None:
+def test_a_new_workflow_is_the_one_that_is_tested(here: Path) -> None:
     printed = replog("new", "workflow").out
 
     assert printed == (TEMPLATES / "workflow.yml").read_text(encoding="utf-8")
@@ -51,7 +51,7 @@ def test_a_new_workflow_is_the_one_that_is_tested(replog: Replog, here: Path) ->
     assert "jobs" in yaml.safe_load(printed)
 
 
-def test_a_file_that_is_there_stays_unless_forced(replog: Replog, here: Path) -> None:
+def test_a_file_that_is_there_stays_unless_forced(here: Path) -> None:
     (here / "mine.yaml").write_text("precious")
 
     refused = replog("new", "story", "-o", "mine.yaml")

@@ -12,12 +12,12 @@ from sim.scenario.generate.mix import BUILT_IN_MIXES, MIXES_TOLD, Mix, Weights
 from sim.story.ops import OPS
 from sim.sweeps.columns import SWEPT, VIOLATIONS, VIOLATIONS_SCHEMA, columns, runs_schema
 from sim.sweeps.plan import number_runs
-from tests.cli.conftest import Replog
+from tests.commands import replog
 from tests.sweeps.fakes import plan
 
 
 @pytest.mark.parametrize("table", ["mixes", "ops", "faults", "columns"])
-def test_every_row_says_what_it_means(replog: Replog, table: str) -> None:
+def test_every_row_says_what_it_means(table: str) -> None:
     printed, rows = replog("list", table), replog("list", table, "--json").document
 
     assert printed.status == 0
@@ -26,7 +26,7 @@ def test_every_row_says_what_it_means(replog: Replog, table: str) -> None:
     assert str(next(iter(rows[-1].values()))) in printed.out
 
 
-def test_mixes_are_told_with_every_field_and_their_own_values(replog: Replog) -> None:
+def test_mixes_are_told_with_every_field_and_their_own_values() -> None:
     rows = {row["field"]: row for row in replog("list", "mixes", "--json").document}
 
     assert list(rows) == [name for name in Mix.model_fields if name != "weights"]
@@ -36,7 +36,7 @@ def test_mixes_are_told_with_every_field_and_their_own_values(replog: Replog) ->
     assert (rows["snapshots"]["kraft"], rows["snapshots"]["unit"]) == ("1.0", "chance")
 
 
-def test_steps_are_told_with_every_field(replog: Replog) -> None:
+def test_steps_are_told_with_every_field() -> None:
     rows = {row["op"]: row for row in replog("list", "ops", "--json").document}
 
     assert list(rows) == [*OPS, "(every step)"]
@@ -45,7 +45,7 @@ def test_steps_are_told_with_every_field(replog: Replog) -> None:
     assert all(row["source"] for row in rows.values())
 
 
-def test_faults_are_told_with_their_weights(replog: Replog) -> None:
+def test_faults_are_told_with_their_weights() -> None:
     rows = {row["fault"]: row for row in replog("list", "faults", "--json").document}
 
     assert list(rows) == [kind.value for kind in FaultKind]

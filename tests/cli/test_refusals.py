@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.cli.conftest import PLAN, Replog
+from tests.cli.conftest import PLAN
+from tests.commands import replog
 from tests.logfile.many_logs import document
 from tests.logfile.writer import Writer
 
@@ -67,11 +68,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
     "case", REFUSED, ids=[f"{number}: {case['replog']}" for number, case in enumerate(REFUSED)]
 )
 def test_what_cannot_be_done_is_said_in_one_line(
-    replog: Replog,
-    files: Path,
-    swept: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    case: dict[str, Any],
+    files: Path, swept: Path, monkeypatch: pytest.MonkeyPatch, case: dict[str, Any]
 ) -> None:
     monkeypatch.chdir(files)
     Path("x.yaml").write_text(case.get("file", TIMED))

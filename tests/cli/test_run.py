@@ -12,7 +12,7 @@ import pytest
 
 from sim import __version__
 from sim.files.trace_file import trace_lines
-from tests.cli.conftest import Replog
+from tests.commands import replog
 
 ROOT = Path(__file__).resolve().parents[2]
 LOST_TAIL = ROOT / "scenarios/kip280/timed_lost_tail.yaml"
@@ -46,16 +46,14 @@ def timed(here: Path) -> Path:
     return Path("timed.yaml")
 
 
-def test_a_seed_replaces_that_of_the_file(replog: Replog, timed: Path) -> None:
+def test_a_seed_replaces_that_of_the_file(timed: Path) -> None:
     runs = [replog("run", timed, "--seed", seed, "--json").document for seed in (1, 2, 1)]
 
     assert [run["seed"] for run in runs] == [1, 2, 1]
     assert runs[0]["digest"] == runs[2]["digest"] != runs[1]["digest"]
 
 
-def test_a_trace_says_first_which_run_it_is_of_and_last_what_the_run_found(
-    replog: Replog, timed: Path
-) -> None:
+def test_a_trace_says_first_which_run_it_is_of_and_last_what_the_run_found(timed: Path) -> None:
     rules = ("--rule", "preset=kip-280", "--rule", "fix=empty_batch", "--seed", 7)
     told = replog("run", timed, *rules, "--json", "--trace", "events.ndjson").document
 
@@ -74,7 +72,7 @@ def test_a_trace_says_first_which_run_it_is_of_and_last_what_the_run_found(
 
 
 @pytest.mark.usefixtures("here")
-def test_the_violations_of_a_run_are_in_the_last_line_of_its_trace(replog: Replog) -> None:
+def test_the_violations_of_a_run_are_in_the_last_line_of_its_trace() -> None:
     told = replog("run", LOST_TAIL, "--json", "--trace", "events.ndjson").document
 
     verdict = json.loads(Path("events.ndjson").read_text().splitlines()[-1])
@@ -88,11 +86,7 @@ def test_the_violations_of_a_run_are_in_the_last_line_of_its_trace(replog: Replo
     ("problem", "status"), [(KeyboardInterrupt, 130), (OSError(errno.ENOSPC, "full"), 2)]
 )
 def test_a_trace_that_was_interrupted_leaves_nothing_behind(
-    replog: Replog,
-    timed: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    problem: BaseException,
-    status: int,
+    timed: Path, monkeypatch: pytest.MonkeyPatch, problem: BaseException, status: int
 ) -> None:
     def broken(header: object, events: object, verdict: object) -> Iterator[bytes]:
         yield from islice(trace_lines(header, events, verdict), 5)  # type: ignore[arg-type]
@@ -113,9 +107,7 @@ def test_a_trace_may_go_to_standard_output(timed: Path) -> None:
     assert '"event":"Verdict"' in printed
 
 
-def test_an_explanation_begins_with_what_decided_and_goes_back_from_the_violation(
-    replog: Replog,
-) -> None:
+def test_an_explanation_begins_with_what_decided_and_goes_back_from_the_violation() -> None:
     answer = replog("run", LOST_TAIL, "--explain")
 
     story = answer.out.partition("why follower-position-sound was violated (times in ms")[2]
@@ -138,9 +130,7 @@ def test_an_explanation_begins_with_what_decided_and_goes_back_from_the_violatio
         ("no-offset-reus", "there is no such invariant (did you mean 'no-offset-reuse'?)"),
     ],
 )
-def test_what_was_not_violated_is_not_explained(
-    replog: Replog, here: Path, name: str, what: str
-) -> None:
+def test_what_was_not_violated_is_not_explained(here: Path, name: str, what: str) -> None:
     answer = replog("run", LOST_TAIL, "--explain", name, "--trace", "events.ndjson")
 
     assert answer.status == 2
@@ -149,9 +139,7 @@ def test_what_was_not_violated_is_not_explained(
     assert (here / "events.ndjson").is_file()
 
 
-def test_a_scenario_that_expects_nothing_expects_every_invariant_to_hold(
-    replog: Replog, here: Path
-) -> None:
+def test_a_scenario_that_expects_nothing_expects_every_invariant_to_hold(here: Path) -> None:
     text = LOST_TAIL.read_text().partition("expect:")[0]
     (here / "plain.yaml").write_text(text)
 

@@ -4,14 +4,14 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import Replog
+from tests.commands import replog
 
 SCENARIOS = Path(__file__).parents[2] / "scenarios"
 RED = SCENARIOS / "kip280/kip280_07_log_end_from_last_record.yaml"
 GREEN = SCENARIOS / "kip280/kip280_08_log_end_stored.yaml"
 
 
-def test_a_folder_gets_a_file_named_after_the_case(replog: Replog, here: Path) -> None:
+def test_a_folder_gets_a_file_named_after_the_case(here: Path) -> None:
     (here / "regressions").mkdir()
 
     assert replog("shrink", RED, "-o", "regressions").status == 0
@@ -22,7 +22,7 @@ def test_a_folder_gets_a_file_named_after_the_case(replog: Replog, here: Path) -
     assert replog("suite", "regressions").status == 0
 
 
-def test_out_of_time_it_says_so_and_goes_on_from_the_file(replog: Replog, here: Path) -> None:
+def test_out_of_time_it_says_so_and_goes_on_from_the_file(here: Path) -> None:
     cut = replog("shrink", RED, "-o", "out.yaml", "--within", "0.01")
     assert "out of time after 0.01 s" in cut.out
     assert (here / "out.yaml").read_text().startswith("# unfinished shrink of ")
@@ -34,7 +34,7 @@ def test_out_of_time_it_says_so_and_goes_on_from_the_file(replog: Replog, here: 
     assert (here / "out.yaml").read_text() == (here / "whole.yaml").read_text()
 
 
-def test_a_file_that_was_edited_meanwhile_is_begun_anew(replog: Replog, here: Path) -> None:
+def test_a_file_that_was_edited_meanwhile_is_begun_anew(here: Path) -> None:
     replog("shrink", RED, "-o", "out.yaml", "--within", "0")
     text = (here / "out.yaml").read_text()
     (here / "out.yaml").write_text(text.replace("sync r2 r1", "check"))
@@ -43,9 +43,7 @@ def test_a_file_that_was_edited_meanwhile_is_begun_anew(replog: Replog, here: Pa
     assert "6 steps" in replog("shrink", RED, "-o", "out.yaml").out
 
 
-def test_an_interrupt_keeps_the_best(
-    replog: Replog, here: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_interrupt_keeps_the_best(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from sim.shrink.sought import Sought
 
     shown_by, calls = Sought.shown_by, iter(range(1000))

@@ -5,7 +5,7 @@ from pathlib import Path
 from sim.sweeps.folder import write_plan
 from sim.sweeps.plan import load_plan, number_runs
 from sim.sweeps.storage import LocalFolder
-from tests.cli.conftest import Replog
+from tests.commands import replog
 
 SCENARIOS = Path(__file__).parents[2] / "scenarios"
 OLD_CLIENT = SCENARIOS / "kip87/timed_unchanged_application.yaml"
@@ -22,7 +22,7 @@ rule_sets: [{fix: none}]
 """
 
 
-def test_a_scenario_goes_on_from_where_it_was_cut_short(replog: Replog, here: Path) -> None:
+def test_a_scenario_goes_on_from_where_it_was_cut_short(here: Path) -> None:
     cut = replog("shrink", OLD_CLIENT, "-o", "out.yaml", "--within", "0.1")
     assert "it goes on from here" in cut.out
     assert (here / "out.yaml").read_text().startswith("# unfinished shrink of ")
@@ -34,7 +34,7 @@ def test_a_scenario_goes_on_from_where_it_was_cut_short(replog: Replog, here: Pa
     assert (here / "out.yaml").read_text() == (here / "whole.yaml").read_text()
 
 
-def test_a_run_of_a_sweep_is_shrunk_by_its_number(replog: Replog, here: Path) -> None:
+def test_a_run_of_a_sweep_is_shrunk_by_its_number(here: Path) -> None:
     (here / "plan.yaml").write_text(PLAN)
     write_plan(LocalFolder(here / "swept"), number_runs(load_plan(here / "plan.yaml")))
 

@@ -13,7 +13,7 @@ import pytest
 
 from sim.cli import main
 from sim.foreign.lines import one_line
-from tests.cli.conftest import Replog
+from tests.commands import replog
 from tests.foreign.nasty import NASTY
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -102,15 +102,14 @@ def test_any_encoding_will_do(encoding: str, monkeypatch: pytest.MonkeyPatch) ->
 
 
 @pytest.mark.parametrize("columns", ["0", "1", "1000000000", "wide", ""])
-def test_any_width_will_do(columns: str, replog: Replog, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_any_width_will_do(columns: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", columns)
-    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
 
     for words in (["list", "rules"], ["sweep", "--help"], ["--help"], ["draw", STORY]):
-        assert replog(*words).status == 0
+        assert replog(*words, terminal=True).status == 0
 
 
-def test_a_terminal_only_shows_what_a_file_says(replog: Replog, here: Path) -> None:
+def test_a_terminal_only_shows_what_a_file_says(here: Path) -> None:
     """A title, a key, a label; and an argument that nobody can use."""
     for name, text in NASTY.items():
         said = text.encode("utf-8", "replace").decode()
@@ -135,7 +134,7 @@ def test_a_terminal_only_shows_what_a_file_says(replog: Replog, here: Path) -> N
                 assert one_line(answer.complaint) == answer.complaint, words
 
 
-def test_files_of_any_name_are_read_and_named(replog: Replog, here: Path) -> None:
+def test_files_of_any_name_are_read_and_named(here: Path) -> None:
     """The bytes of a name need not be UTF-8."""
     for number, name in enumerate(("a\x1b[2Jb\nc", "name\udcff", "-rf", "$(id)", "日志")):
         Path(f"{name}.yaml").write_bytes(STORY.read_bytes())

@@ -8,7 +8,7 @@ import pytest
 
 from sim.scenario.model import Scenario
 from sim.timed_run import run_scenario
-from tests.cli.conftest import Replog
+from tests.commands import replog
 from tests.suite.red import RED
 
 GOOD = "format: replog-scenario/1\nduration_ms: 300\n"
@@ -54,9 +54,7 @@ def statuses(out: str) -> list[str]:
     return [line.rpartition("  ")[0] for line in out.splitlines() if line[:4] in ("ok  ", "FAIL")]
 
 
-def test_files_run_in_order_of_their_paths_and_others_are_counted(
-    replog: Replog, fill: Fill
-) -> None:
+def test_files_run_in_order_of_their_paths_and_others_are_counted(fill: Fill) -> None:
     folder = fill(b=GOOD, a=STORY)
     (folder / "notes.md").write_text("format: replog-story/1\n")
     (folder / "deeper").mkdir()
@@ -70,7 +68,7 @@ def test_files_run_in_order_of_their_paths_and_others_are_counted(
 
 
 def test_an_exception_in_one_run_is_a_failure_and_the_others_run(
-    replog: Replog, fill: Fill, monkeypatch: pytest.MonkeyPatch
+    fill: Fill, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def breaks(scenario: Scenario, **options: Any) -> object:
         return _divide_by_zero() if scenario.id == "a" else run_scenario(scenario, **options)
@@ -93,7 +91,7 @@ def _divide_by_zero() -> NoReturn:
     raise ZeroDivisionError("by zero")
 
 
-def test_json_is_a_list_with_the_path_and_what_run_prints(replog: Replog, fill: Fill) -> None:
+def test_json_is_a_list_with_the_path_and_what_run_prints(fill: Fill) -> None:
     folder = fill(a=STORY, b=GOOD)
 
     rows = replog("suite", folder, "--json").document
@@ -104,7 +102,7 @@ def test_json_is_a_list_with_the_path_and_what_run_prints(replog: Replog, fill: 
         assert row == replog("run", path, "--json").document
 
 
-def test_lf_runs_what_failed_until_it_passes_and_then_all(replog: Replog, fill: Fill) -> None:
+def test_lf_runs_what_failed_until_it_passes_and_then_all(fill: Fill) -> None:
     folder = fill(a=GOOD, b=FAILING, c=FAILING)
 
     def run_last_failed(*arguments: str) -> tuple[list[str], str]:
@@ -123,13 +121,13 @@ def test_lf_runs_what_failed_until_it_passes_and_then_all(replog: Replog, fill: 
     assert Path(".replog_cache/.gitignore").read_text() == "*\n"
 
 
-def test_a_green_suite_leaves_nothing_behind(replog: Replog, fill: Fill) -> None:
+def test_a_green_suite_leaves_nothing_behind(fill: Fill) -> None:
     replog("suite", fill(a=GOOD))
 
     assert [path.name for path in Path.cwd().iterdir()] == ["s"]
 
 
-def test_processes_say_the_same_in_the_same_order(replog: Replog, fill: Fill) -> None:
+def test_processes_say_the_same_in_the_same_order(fill: Fill) -> None:
     files = {f"a{n}": STORY for n in range(6)} | {"b": FAILING, "c": "a: 1\n", "d": STORY}
     folder = fill(**files)
 
@@ -140,7 +138,7 @@ def test_processes_say_the_same_in_the_same_order(replog: Replog, fill: Fill) ->
     assert told("-j", 2) == told()
 
 
-def test_two_files_with_one_id_are_told(replog: Replog, fill: Fill) -> None:
+def test_two_files_with_one_id_are_told(fill: Fill) -> None:
     folder = fill(a=STORY + "id: same\n", b=STORY + "id: same\n", c=STORY)
 
     answer = replog("suite", folder)
@@ -149,7 +147,7 @@ def test_two_files_with_one_id_are_told(replog: Replog, fill: Fill) -> None:
     assert ending(answer.out)[0] == "the same id in 2 files, same: s/a.yaml, s/b.yaml"
 
 
-def test_json_leaves_what_was_not_run_to_stderr(replog: Replog, fill: Fill) -> None:
+def test_json_leaves_what_was_not_run_to_stderr(fill: Fill) -> None:
     folder = fill(a=STORY, plan="format: replog-sweep/1\n")
 
     answer = replog("suite", folder, "--json")
@@ -159,7 +157,7 @@ def test_json_leaves_what_was_not_run_to_stderr(replog: Replog, fill: Fill) -> N
 
 
 def test_annotations_come_when_asked_for_and_on_github(
-    replog: Replog, fill: Fill, monkeypatch: pytest.MonkeyPatch
+    fill: Fill, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = fill(a=FAILING)
 
@@ -176,7 +174,7 @@ def test_annotations_come_when_asked_for_and_on_github(
 
 
 def test_markdown_goes_to_a_file_and_to_the_summary_of_a_job(
-    replog: Replog, fill: Fill, monkeypatch: pytest.MonkeyPatch
+    fill: Fill, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     Path("summary.md").write_text("before\n")
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", "summary.md")
@@ -191,7 +189,7 @@ def test_markdown_goes_to_a_file_and_to_the_summary_of_a_job(
 
 
 def test_a_summary_that_cannot_be_written_is_a_complaint_and_no_failure(
-    replog: Replog, fill: Fill, monkeypatch: pytest.MonkeyPatch
+    fill: Fill, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", "no/summary.md")
 
@@ -201,14 +199,11 @@ def test_a_summary_that_cannot_be_written_is_a_complaint_and_no_failure(
     assert (answer.status, answer.err) == (0, complaint)
 
 
-def test_on_a_terminal_the_last_line_says_how_far_it_is(
-    replog: Replog, fill: Fill, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_on_a_terminal_the_last_line_says_how_far_it_is(fill: Fill) -> None:
     folder = fill(a=STORY, b=FAILING)
-    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
 
-    rows = replog("suite", folder)
-    as_json = replog("suite", folder, "--json")
+    rows = replog("suite", folder, terminal=True)
+    as_json = replog("suite", folder, "--json", terminal=True)
 
     assert "\r\x1b[K1 of 2, 0 not as expected\r\x1b[K\r\x1b[K2 of 2, 1 not as expected" in rows.err
     assert rows.err.endswith("\r\x1b[K")
@@ -217,7 +212,7 @@ def test_on_a_terminal_the_last_line_says_how_far_it_is(
     assert len(as_json.document) == 2
 
 
-def test_each_failure_of_a_run_gets_a_folder_when_asked_for(replog: Replog, here: Path) -> None:
+def test_each_failure_of_a_run_gets_a_folder_when_asked_for(here: Path) -> None:
     Path("s").mkdir()
     for name, text in {**RED, "bad.yaml": "a: 1\n", "green.yaml": STORY}.items():
         (here / "s" / name).write_text(text)
@@ -236,9 +231,7 @@ def test_each_failure_of_a_run_gets_a_folder_when_asked_for(replog: Replog, here
     ]
 
 
-def test_a_folder_of_failures_that_cannot_be_written_costs_no_result(
-    replog: Replog, here: Path
-) -> None:
+def test_a_folder_of_failures_that_cannot_be_written_costs_no_result(here: Path) -> None:
     (here / "story.yaml").write_text(RED["story.yaml"])
     (here / "kept").write_text("a file\n")
 
@@ -249,9 +242,7 @@ def test_a_folder_of_failures_that_cannot_be_written_costs_no_result(
     assert answer.err.startswith("replog: --failures kept: kept: is a file; ")
 
 
-def test_what_shrink_writes_into_the_folder_of_regressions_is_part_of_the_suite(
-    replog: Replog, here: Path
-) -> None:
+def test_what_shrink_writes_into_the_folder_of_regressions_is_part_of_the_suite(here: Path) -> None:
     (here / "s/regressions").mkdir(parents=True)
     (here / "long.yaml").write_text(RED["story.yaml"] + "  - quiesce\n")
 

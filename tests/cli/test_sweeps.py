@@ -10,7 +10,8 @@ import pytest
 
 from sim.check import Violation
 from sim.recorded import record
-from tests.cli.conftest import PLAN, Replog
+from tests.cli.conftest import PLAN
+from tests.commands import replog
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -30,9 +31,7 @@ def test_a_sweep_on_spark_without_java_says_what_to_install_and_makes_nothing(he
     assert [path.name for path in here.iterdir()] == ["plan.yaml"]
 
 
-def test_a_plan_alone_is_enough_to_run_one_of_its_runs(
-    replog: Replog, swept: Path, here: Path
-) -> None:
+def test_a_plan_alone_is_enough_to_run_one_of_its_runs(swept: Path, here: Path) -> None:
     (here / "alone").mkdir()
     shutil.copy(swept / "plan.json", here / "alone")
 
@@ -45,9 +44,7 @@ def test_a_plan_alone_is_enough_to_run_one_of_its_runs(
     assert replog("replay", "alone", 1, "--json").document["digest_reproduced"] is None
 
 
-def test_a_replay_says_that_the_sweep_is_not_finished(
-    replog: Replog, swept: Path, here: Path
-) -> None:
+def test_a_replay_says_that_the_sweep_is_not_finished(swept: Path, here: Path) -> None:
     shutil.copytree(swept, here / "cut off")
     (here / "cut off/tallies.json").unlink()
 
@@ -58,7 +55,7 @@ def test_a_replay_says_that_the_sweep_is_not_finished(
     assert replog("replay", swept, 1).err == ""
 
 
-def test_a_replay_can_save_the_events(replog: Replog, swept: Path, here: Path) -> None:
+def test_a_replay_can_save_the_events(swept: Path, here: Path) -> None:
     told = replog("replay", swept, 1, "--json", "--trace", "events.ndjson").document
 
     header, *rows, verdict = [
@@ -71,7 +68,7 @@ def test_a_replay_can_save_the_events(replog: Replog, swept: Path, here: Path) -
 
 
 def test_a_replay_can_explain_the_first_violation(
-    replog: Replog, swept: Path, monkeypatch: pytest.MonkeyPatch
+    swept: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     violation = Violation("no-offset-reuse", 10_000, None, 3, None, "Offset 3 again.")
     monkeypatch.setattr(
@@ -85,7 +82,7 @@ def test_a_replay_can_explain_the_first_violation(
 
 
 def test_a_row_that_says_otherwise_is_exit_status_1_and_a_command(
-    replog: Replog, swept: Path, monkeypatch: pytest.MonkeyPatch
+    swept: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("sim.sweeps.one_run.digest_of_run", lambda *_: "another")
 
@@ -96,9 +93,7 @@ def test_a_row_that_says_otherwise_is_exit_status_1_and_a_command(
     assert answer.out.splitlines()[-1] == f"reproduce: replog replay {swept} 0"
 
 
-def test_a_report_prints_the_comparison_and_where_the_page_is(
-    replog: Replog, swept: Path, here: Path
-) -> None:
+def test_a_report_prints_the_comparison_and_where_the_page_is(swept: Path, here: Path) -> None:
     shutil.copytree(swept, here / "o")
 
     answer = replog("report", "o")
@@ -113,7 +108,7 @@ def test_a_report_prints_the_comparison_and_where_the_page_is(
     assert as_json == json.loads((here / "o/report.json").read_text())
 
 
-def test_a_plan_is_confirmed_under_its_second_seed(replog: Replog, here: Path) -> None:
+def test_a_plan_is_confirmed_under_its_second_seed(here: Path) -> None:
     (here / "plan.yaml").write_text(PLAN + "about: [log divergence]\nconfirmation_seed: 77\n")
     sweep = ("sweep", "plan.yaml", "--count", 4, "--engine", "process")
     replog(*sweep, "--out", "one")
@@ -126,9 +121,7 @@ def test_a_plan_is_confirmed_under_its_second_seed(replog: Replog, here: Path) -
     assert json.loads((here / "two" / "plan.json").read_text())["seed"] == 77
 
 
-def test_a_sweep_grows_by_cases_and_by_another_seed(
-    replog: Replog, swept: Path, here: Path
-) -> None:
+def test_a_sweep_grows_by_cases_and_by_another_seed(swept: Path, here: Path) -> None:
     (here / "plan.yaml").write_text(PLAN)
     shutil.copytree(swept, here / "one")
     sweep = ("sweep", "plan.yaml", "--engine", "process", "--append", "--out", "one", "--json")
@@ -140,7 +133,7 @@ def test_a_sweep_grows_by_cases_and_by_another_seed(
     assert replog("replay", "one", 17).out.rstrip().endswith("digest reproduced")
 
 
-def test_check_says_what_is_whole_and_what_is_not(replog: Replog, swept: Path, here: Path) -> None:
+def test_check_says_what_is_whole_and_what_is_not(swept: Path, here: Path) -> None:
     out = Path(shutil.copytree(swept, here / "out"))
 
     whole = replog("sweep", "check", out)
@@ -166,7 +159,7 @@ def test_check_says_what_is_whole_and_what_is_not(replog: Replog, swept: Path, h
     assert replog("sweep", "check", out).status == 0
 
 
-def test_check_of_what_cannot_be_checked(replog: Replog, swept: Path, here: Path) -> None:
+def test_check_of_what_cannot_be_checked(swept: Path, here: Path) -> None:
     assert replog("sweep", "check", here).complaint.endswith("give the folder of a sweep (--out)")
     (here / "plan.json").write_text((swept / "plan.json").read_text())
     assert replog("sweep", "check", here).status == 2
@@ -176,7 +169,7 @@ def test_check_of_what_cannot_be_checked(replog: Replog, swept: Path, here: Path
     assert answer.complaint.endswith("there are the documents of a sweep, and no table")
 
 
-def test_a_plan_may_be_called_as_a_second_word_of_sweep(replog: Replog, here: Path) -> None:
+def test_a_plan_may_be_called_as_a_second_word_of_sweep(here: Path) -> None:
     Path("check").write_text("nothing")
 
     assert "check" in replog("sweep", "./check", "--out", "o").complaint

@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from sim.cli.new import TEMPLATES
-from tests.cli.conftest import Replog
+from tests.commands import replog
 from tests.suite.red import STORY
 
 WORKFLOW = TEMPLATES / "workflow.yml"
@@ -47,7 +47,7 @@ def test_it_is_a_workflow_and_lies_where_the_wheel_takes_it() -> None:
             assert re.fullmatch(r"[\w-]+/[\w-]+@v\d+", step.get("uses", "a/b@v1"))
 
 
-def test_a_green_repository_passes(replog: Replog, on_github: Path) -> None:
+def test_a_green_repository_passes(on_github: Path) -> None:
     (on_github / "scenarios/a.yaml").write_text(GREEN)
 
     assert [replog(*command).status for command in COMMANDS] == [0]
@@ -62,7 +62,7 @@ def test_a_green_repository_passes(replog: Replog, on_github: Path) -> None:
     ],
 )
 def test_a_repository_with_a_red_scenario_a_misspelt_one_or_none_fails(
-    replog: Replog, on_github: Path, files: dict[str, str], status: int, told: str | None
+    on_github: Path, files: dict[str, str], status: int, told: str | None
 ) -> None:
     for name, text in files.items():
         (on_github / "scenarios" / name).write_text(text)
