@@ -16,6 +16,7 @@ from sim.foreign import shell
 if TYPE_CHECKING:
     from sim.gates import Gates, Verdict
     from sim.sweeps.plan import Plan
+    from sim.sweeps.unjudged import Unjudged
 
 LEVEL_PERCENT = 5.0
 PASSED_SHOWN = 20
@@ -183,12 +184,16 @@ def gate(
         show_verdict(verdict)
     hand_over_verdict(verdict, options, as_json=as_json)
     if missing.first_run is not None:
-        words = shell.command([folder, missing.first_run, *plugin_arguments()])
-        complain(
-            f"not green: {missing.errors:,} runs ended in an exception, "
-            f"{missing.unfinished:,} hit a bound\nreproduce: replog replay {words}"
-        )
+        complain(not_green(missing, runs=verdict.folder.plan["runs"], out=folder))
     return worst(STATUS[verdict.outcome], missing.errors, missing.unfinished)
+
+
+def not_green(missing: Unjudged, *, runs: int, out: Path | str) -> str:
+    """Why a sweep says less than it should, in a line, and the command that shows a run of it."""
+    here = out if isinstance(out, Path) else "DIR"
+    words = shell.command([here, missing.first_run, *plugin_arguments()])
+    told = f"{missing.in_words(runs)}; see the columns error and reason of {out}/runs"
+    return f"{told}\nreproduce: replog replay {words}"
 
 
 def worst(status: int, errors: int, unfinished: int) -> int:

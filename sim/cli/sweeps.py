@@ -24,6 +24,7 @@ from sim.cli.gates import (
     check_gates,
     gates_from,
     hand_over_verdict,
+    not_green,
     show_verdict,
     verdict_of,
     worst,
@@ -143,15 +144,11 @@ def sweep(
     if verdict is not None:
         hand_over_verdict(verdict, options, as_json=as_json)
     if failures is not None:
-        from sim.cli.sweeps import save_causes, tell_saved
-
         tell_saved(save_causes(Path(result.out), failures), file=beside(as_json))
     missing = result.unjudged
     if missing.first_run is not None:
-        here = result.out if isinstance(result.out, Path) else "DIR"
-        words = [here, missing.first_run, *plugin_arguments()]
         told = complain if as_json else print
-        told(f"{_not_green(result)}\nreproduce: replog replay {shell.command(words)}")
+        told(not_green(missing, runs=result.runs, out=result.out))
     if found is not None and not found.cases:
         return EXIT_FAILED
     return worst(STATUS[verdict.outcome] if verdict else 0, missing.errors, missing.unfinished)
@@ -215,16 +212,6 @@ def _became_of(canary: Found) -> str:
     if not cases:
         return f"not green: canary {name}: not found in {compared:,} cases"
     return f"canary {name}: found in {cases:,} of {compared:,} cases"
-
-
-def _not_green(result: SweepResult) -> str:
-    """Why a sweep says less than it should, in one line."""
-    parts, missing = [], result.unjudged
-    if missing.errors:
-        parts.append(f"{missing.errors:,} ended in an exception (column error)")
-    if missing.unfinished:
-        parts.append(f"{missing.unfinished:,} hit a bound (column reason)")
-    return f"not green: of {result.runs:,} runs {' and '.join(parts)}; see {result.out}/runs"
 
 
 def _show_verdicts(verdicts: Mapping[str, Mapping[str, int]]) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 from sim.errors import did_you_mean
 from sim.files.document import Document, Place, listed, shown
+from sim.files.fields import as_list, as_object
 from sim.foreign.lines import one_line
 from sim.log import Log
 from sim.logfile.answer import step_answer
@@ -123,11 +124,8 @@ def _keys(log: Log) -> dict[str, Any]:
 
 
 def _differ_in_step(fact: dict[str, Any], claims: Any, path: str, place: Place) -> Iterator[str]:
-    if not isinstance(claims, dict):
-        place.fail(f"expected fields, not {shown(claims)}")
-    forbidden = claims.get(MUST_NOT_INCLUDE, [])
-    if not isinstance(forbidden, list):
-        place.at(MUST_NOT_INCLUDE).fail(f"expected a list, not {shown(forbidden)}")
+    claims = as_object(claims, place)
+    forbidden = as_list(claims.get(MUST_NOT_INCLUDE, []), place.at(MUST_NOT_INCLUDE))
     rest = {name: claim for name, claim in claims.items() if name not in (MUST_NOT_INCLUDE, NOTE)}
     yield from _differ(fact, rest, path, place, also=(MUST_NOT_INCLUDE, NOTE))
     left = [key for key in forbidden if key in fact["surviving_keys"]]

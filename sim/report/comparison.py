@@ -146,12 +146,8 @@ def not_green(folder: SweepFolder) -> list[str]:
 
     A run that left the durability contract needs none.
     """
-    missing = unjudged(folder.tallies)
-    parts = [f"{wording.count(missing.errors)} ended in an exception"] if missing.errors else []
-    parts += [f"{wording.count(missing.unfinished)} hit a bound"] if missing.unfinished else []
-    if not parts:
-        return []
-    return [f"Not green: of {wording.count(folder.plan['runs'])} runs {' and '.join(parts)}."]
+    told = unjudged(folder.tallies).in_words(folder.plan["runs"])
+    return [f"{told.capitalize()}."] if told else []
 
 
 def comparison_table(out: Path) -> list[dict[str, str]]:

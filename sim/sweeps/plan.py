@@ -8,7 +8,7 @@ Runs are numbered without gaps, `run_id = case_id * len(rule_sets) + rule_set`, 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -42,25 +42,20 @@ Count = Annotated[int, Field(ge=1), Within(CASES)]
 Text = Annotated[str, Field(min_length=1), Within(TITLE)]
 
 
-def _known(values: dict[str, RuleValue]) -> dict[str, RuleValue]:
-    """Unknown rules and values as a ValueError, which pydantic reports in its place."""
-    try:
-        settings_from(values)
-    except BadInput as error:
-        raise ValueError(str(error)) from None
-    return values
+def _taken_by(takes: Callable[[Any], object]) -> AfterValidator:
+    """What a function refuses is a ValueError, which pydantic reports in its place."""
+
+    def check(value: Any) -> Any:
+        try:
+            takes(value)
+        except BadInput as error:
+            raise ValueError(str(error)) from None
+        return value
+
+    return AfterValidator(check)
 
 
-def _loaded(modules: list[str]) -> list[str]:
-    """Ask for plugins before the rules are looked at; what is wrong, as `_known` does."""
-    try:
-        require_plugins(modules)
-    except BadInput as error:
-        raise ValueError(str(error)) from None
-    return modules
-
-
-RuleMap = Annotated[dict[str, RuleValue], AfterValidator(_known)]
+RuleMap = Annotated[dict[str, RuleValue], _taken_by(settings_from)]
 """Rules by name, with an optional `preset`."""
 
 
@@ -79,7 +74,7 @@ class Plan(BaseModel):
     """A seed that nobody looks at while a plan, or what it judges, is being worked on."""
     about: list[Text] = []
     """What the rule sets are meant to differ in: families or invariants, for the headline."""
-    plugins: Annotated[list[str], AfterValidator(_loaded)] = Field(default_factory=list)
+    plugins: Annotated[list[str], _taken_by(require_plugins)] = Field(default_factory=list)
     """Modules that it needs, which register strategies, fixes or the like; `--plugin` names them,
     too."""
     generate: Mix

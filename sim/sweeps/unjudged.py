@@ -20,6 +20,12 @@ class Unjudged(NamedTuple):
     unfinished: int
     first_run: int | None
 
+    def in_words(self, runs: int) -> str:
+        """What is wrong with a sweep of so many runs, in a line; empty = nothing is."""
+        counts = {"ended in an exception": self.errors, "hit a bound": self.unfinished}
+        told = " and ".join(f"{count:,} {what}" for what, count in counts.items() if count)
+        return f"not green: of {runs:,} runs {told}" if told else ""
+
 
 def unjudged(content: dict[str, Any]) -> Unjudged:
     """What `tallies.json` says of them; one that left the durability contract needs no verdict."""

@@ -11,19 +11,24 @@ import time
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from itertools import islice
 from typing import Any
 
 import pyarrow as pa
 
 from sim.bounds import NO_BOUNDS, Bounds, bounded, each_run_within
+from sim.explain.signature import first_signatures
+from sim.explain.since import kept_pasts, so_since
 from sim.rules.rules import Settings
 from sim.scenario.generate import generate
-from sim.sweeps.caused import run_with_causes
+from sim.scenario.model import Scenario
+from sim.scenario.model.promises import promise_of
 from sim.sweeps.columns import runs_schema
 from sim.sweeps.plan import Sweep
-from sim.sweeps.row import batch_of, run_row, unfinished_row
-from sim.timed_run import Run
+from sim.sweeps.row import batch_of, reported, run_row, unfinished_row
+from sim.timed_run import Run, run_scenario
+from sim.trace import Event
 
 ROWS_PER_BATCH = 20
 ERROR_LENGTH_MAX = 8_000
@@ -41,6 +46,28 @@ def open_case(sweep: Sweep, case_id: int) -> RunCase:
     """The random scenario of a case, drawn once and run under each rule set."""
     scenario = generate(sweep.case_seed(case_id), sweep.environment_of(case_id).mix)
     return lambda settings: run_with_causes(scenario.with_rules(settings))
+
+
+def run_with_causes(scenario: Scenario) -> Run:
+    """Runs a scenario; a run that violates something has its `causes`, and `since` when.
+
+    Its events are kept until it ends: there are no more than `limits.max_events` allows.
+    """
+    events: list[tuple[int, Event]] = []
+    run = run_scenario(scenario, trace=events)
+    if not run.violations:
+        return run
+    rules, _earlier = promise_of(scenario)
+    past_at = kept_pasts(events, rules)
+    signatures = first_signatures(events, run.violations, rules, past_at)
+    return replace(
+        run,
+        causes={place: found.cause for place, found in signatures.items()},
+        since={
+            place: so_since(events, found, rules, past_at)
+            for place, found in reported(run.violations)
+        },
+    )
 
 
 def rows_of_cases(

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 from annotated_types import Ge
 
-from sim.files.bounds import LatencyRange, Loss, Name, Period, PeriodRange, Skew, Within
+from sim.files.bounds import LatencyRange, Loss, Name, Period, PeriodRange, Share, Skew, Within
 from sim.limits import LOAD, PHASES
 from sim.log.versions import Versions
 
@@ -47,6 +47,22 @@ class Network:
     latency_ms: LatencyRange = (1, 5)
     loss: Loss = 0.0
     links: Annotated[tuple[Link, ...], Within(PHASES)] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class LateMessages:
+    """Requests and answers between replicas, and of clients, that come late or again.
+
+    Who waits for an answer closes the connection when its patience is over, and asks again on
+    another; what it had sent may be read and acted on after what it sends then. `late`: share of
+    the messages that take so much longer. `repeated`: share of them that arrive a second time.
+    `later_ms`: by how much, in ms, from and to (inclusive), as likely to be short as long. When the
+    faults end, all connections are closed: what is still on its way then does not arrive.
+    """
+
+    late: Loss = 0.0
+    repeated: Share = 0.0
+    later_ms: LatencyRange = (20, 3_000)
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,9 +16,8 @@ from sim.rules import Rules, Settings
 from sim.rules.upgrade import UpgradeOrders
 from sim.scenario.model.applications import Applications
 from sim.scenario.model.changes import Change
-from sim.scenario.model.cluster import Network, ReplicaSpec, Timers
+from sim.scenario.model.cluster import LateMessages, Network, ReplicaSpec, Timers
 from sim.scenario.model.expectations import Expect, Limits
-from sim.scenario.model.late_messages import LateMessages
 from sim.scenario.model.rollouts import FlagRollout, Rollout
 from sim.scenario.model.snapshots import SnapshotSettings
 from sim.scenario.model.topic import Topic
