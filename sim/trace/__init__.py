@@ -8,67 +8,11 @@ from __future__ import annotations
 
 from typing import Final, get_args
 
-from sim.trace.cleaning import (
-    Cleaned,
-    CleanerLooked,
-    CleaningFailed,
-    LogStartedAfresh,
-    LogStartMoved,
-    Removal,
-    RemovalBoundMoved,
-    RoundsEnded,
-    SegmentsLost,
-    TombstoneProbed,
-)
-from sim.trace.cluster import (
-    REBUILT,
-    ConfigChanged,
-    FaultEnded,
-    FaultInjected,
-    IsrChanged,
-    LeaderElected,
-    LeaderResigned,
-    PositionRecorded,
-    Quiesced,
-    ReplicaAdded,
-    ReplicaCrashed,
-    ReplicaRemoved,
-    ReplicaRestarted,
-    ReplicaWiped,
-    UncleanElection,
-)
-from sim.trace.coordinators import CoordinatorAnswered, CoordinatorLoaded
-from sim.trace.logs import (
-    Acknowledged,
-    Appended,
-    AppendRefused,
-    Consumed,
-    ConsumerReset,
-    Converted,
-    Copied,
-    EpochCacheChanged,
-    FetchingFailed,
-    GapLearned,
-    HighWatermarkMoved,
-    ProducersForgotten,
-    Pushed,
-    ReadingEnded,
-    StateDiffers,
-    Truncated,
-    Understood,
-)
-from sim.trace.snapshots import (
-    LogEmptied,
-    PrefixDeleted,
-    SnapshotChunkFetched,
-    SnapshotDeleted,
-    SnapshotFetchDropped,
-    SnapshotFetched,
-    SnapshotInstalled,
-    SnapshotOffered,
-    SnapshotTaken,
-    StateLoaded,
-)
+from sim.trace.cleaning import *
+from sim.trace.cluster import *
+from sim.trace.coordinators import *
+from sim.trace.logs import *
+from sim.trace.snapshots import *
 
 Event = (
     ReplicaAdded

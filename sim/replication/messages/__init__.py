@@ -4,45 +4,11 @@ A message is an immutable value: it holds no replica, no log and no function. Wh
 no more of its sender than it says.
 """
 
-from sim.replication.messages.consume import ConsumerFetchRequest, ConsumerFetchResponse
-from sim.replication.messages.controller import (
-    AlterPartitionRequest,
-    AlterPartitionResponse,
-    BrokerHeartbeatRequest,
-    BrokerRegistrationRequest,
-    LeaderAndIsrRequest,
-    PartitionState,
-)
-from sim.replication.messages.coordinate import CoordinatorRequest, CoordinatorResponse
-from sim.replication.messages.errors import NO_ERROR, ErrorCode
-from sim.replication.messages.fetch import (
-    RECORDS,
-    Answer,
-    FetchRequest,
-    FetchResponse,
-    FetchSnapshotRequest,
-    FetchSnapshotResponse,
-    OffsetsForLeaderEpochRequest,
-    OffsetsForLeaderEpochResponse,
-    SnapshotId,
-)
-from sim.replication.messages.produce import (
-    ACKS_ALL,
-    ACKS_LEADER,
-    ProduceRequest,
-    ProduceResponse,
-    WriteTxnMarkersRequest,
-    WriteTxnMarkersResponse,
-)
-from sim.replication.messages.quorum import (
-    BeginQuorumEpochRequest,
-    EndQuorumEpochRequest,
-    VoteRequest,
-    VoteResponse,
-)
-from sim.replication.messages.removal import (
-    RemovalBounds,
-    RemovalBoundsRequest,
-    RemovalBoundsResponse,
-    RemovalReport,
-)
+from sim.replication.messages.consume import *
+from sim.replication.messages.controller import *
+from sim.replication.messages.coordinate import *
+from sim.replication.messages.errors import *
+from sim.replication.messages.fetch import *
+from sim.replication.messages.produce import *
+from sim.replication.messages.quorum import *
+from sim.replication.messages.removal import *
