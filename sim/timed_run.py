@@ -243,7 +243,6 @@ def _counters(
             "simulator_events": outcome.simulator_events,
             "messages": outcome.messages_sent,
             "messages_lost": outcome.messages_lost,
-            "not_enough_replicas": outcome.counts.not_enough_replicas,
             "checks": outcome.counts.checks,
             "check_wait_ms": outcome.counts.check_wait_ms,
             "sends_withheld": outcome.counts.sends_withheld,

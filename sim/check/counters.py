@@ -91,7 +91,7 @@ COUNTER: dict[str, Counter] = {
         "batches",
         "Refused since fewer than min.insync.replicas were in sync.",
         "NOT_ENOUGH_REPLICAS",
-    ),
+    ).of(trace.AppendRefused, lambda event: event.reason == "not_enough_replicas"),
     "gaps_learned": Counter(
         "answers",
         "By which a follower learned that nothing is left up to an offset.",

@@ -34,22 +34,16 @@ class Counts:
     """What no event tells.
 
     Attributes:
-        faults: Faults that did something.
-        sends_acknowledged: Batches and markers that their producer knows to be committed.
         sends_given_up: Batches whose producer ran out of retries (they may be in the log), or that
             were never sent before the end.
         repeats_recognised: Retries of idempotent producers that were not appended again.
-        not_enough_replicas: Times a leader refused a batch since too few replicas were in sync.
         checks: Fetches of applications that read before they send.
         check_wait_ms: The longest that a send has waited for its check.
         sends_withheld: Sends that such an application left out.
     """
 
-    faults: int = 0
-    sends_acknowledged: int = 0
     sends_given_up: int = 0
     repeats_recognised: int = 0
-    not_enough_replicas: int = 0
     checks: int = 0
     check_wait_ms: int = 0
     sends_withheld: int = 0

@@ -91,7 +91,6 @@ class Faults:
 
     def tell(self, fault: Fault, replica: str, detail: str) -> None:
         """A fault has begun at a replica; `detail` is for people."""
-        self.context.counts.faults += 1
         self.context.emit(FaultInjected(replica, fault.kind, detail))
 
     def wait(self, node: Node, moment: str | int, fault: Fault, life: Life) -> None:

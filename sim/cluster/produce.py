@@ -92,8 +92,6 @@ def _finish(
     error = result.error
     if error is not NO_ERROR or state is None:
         context.emit_all(result.events)
-        if error is ErrorCode.NOT_ENOUGH_REPLICAS:
-            context.counts.not_enough_replicas += 1
         if error is not ErrorCode.UNSUPPORTED_VERSION:  # that closes the connection
             broker.send(client, response)
         return

@@ -211,7 +211,7 @@ class Producer:
 
     def _deliver(self, flight: InFlightRequest) -> ProcessGenerator:
         """One request, from its first try until it is answered or given up."""
-        env, counts = self._context.env, self._context.counts
+        env = self._context.env
         while True:
             response = yield self._wait(flight)
             if response is not None and self._has_to_wait(flight, response):
@@ -220,7 +220,6 @@ class Producer:
                 self._leader = None
             elif response.error is NO_ERROR:
                 self._flights.remove(flight)
-                counts.sends_acknowledged += 1
                 return
             elif response.error in RETRIED:
                 pause_ms = _pause_ms(flight.tries)
@@ -232,7 +231,7 @@ class Producer:
                 break
             self._transmit(flight)
         self._flights.remove(flight)
-        counts.sends_given_up += 1
+        self._context.counts.sends_given_up += 1
         self._failed = flight.transaction
 
     def _wait(self, flight: InFlightRequest) -> Answer:
