@@ -7,7 +7,7 @@ the same arguments gives the same answer. Source: Cleaner.doClean, Cleaner.group
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final, Protocol, TypeVar
+from typing import Final
 
 from sim.compaction.copying import Copier
 from sim.compaction.failures import PassFailed
@@ -62,28 +62,13 @@ def _map_of(segments: Sequence[Segment], plan: CleaningPass) -> OffsetMap:
     return build_map(segments, plan)
 
 
-class Grouped(Protocol):
-    """What grouping asks of a segment."""
-
-    @property
-    def base_offset(self) -> int:
-        """Smallest offset it may hold."""
-
-    @property
-    def size_bytes(self) -> int:
-        """Bytes of its batches before cleaning."""
-
-
-Kind = TypeVar("Kind", bound=Grouped)
-
-
 def groups_of(
-    segments: Sequence[Kind],
+    segments: Sequence[Segment],
     *,
     max_bytes: int | None,
     upper_bound: int,
     exempt_empty: bool = True,
-) -> list[list[Kind]]:
+) -> list[list[Segment]]:
     """Cut `segments` into runs that become one segment each, left to right.
 
     Sizes are those before cleaning, so what shrinks now is merged in a later pass. A segment over
@@ -91,7 +76,7 @@ def groups_of(
     is false, as it was before KAFKA-12889. `upper_bound` is where the last segment ends
     (exclusive). Index sizes are not modelled.
     """
-    groups: list[list[Kind]] = []
+    groups: list[list[Segment]] = []
     size = 0
     for index, segment in enumerate(segments):
         end = segments[index + 1].base_offset if index + 1 < len(segments) else upper_bound

@@ -10,34 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import Literal, NamedTuple, Protocol
+from typing import Literal, NamedTuple
 
+from sim.log import Segment
 from sim.log.named_tuples import make
-
-
-class SegmentFacts(Protocol):
-    """What is asked of a segment."""
-
-    @property
-    def base_offset(self) -> int:
-        """Smallest offset it may hold."""
-
-    @property
-    def size_bytes(self) -> int:
-        """Bytes of its batches."""
-
-    @property
-    def first_timestamp_ms(self) -> int:
-        """Timestamp of its first batch in ms; at most 0 when there is none."""
-
-    @property
-    def largest_timestamp_ms(self) -> int:
-        """Largest timestamp of its records in ms; negative when there is none."""
-
-    @property
-    def last_modified_ms(self) -> int:
-        """When its file was last written to, in ms."""
-
 
 LagEstimate = Literal["first_timestamp", "previous_segment", "largest_less_roll"]
 """When the oldest record of a segment is taken to have been written (KIP-354).
@@ -126,7 +102,7 @@ class Bound(NamedTuple):
     limited_to: int
 
 
-def from_offset(segments: Sequence[SegmentFacts], offset: int) -> int:
+def from_offset(segments: Sequence[Segment], offset: int) -> int:
     """Index of the segment that holds `offset`, else of the first one; the active one at most."""
     # From the end: what a cleaner asks for is near it.
     for index in range(len(segments) - 1, 0, -1):
@@ -136,8 +112,8 @@ def from_offset(segments: Sequence[SegmentFacts], offset: int) -> int:
 
 
 def held_back_by(
-    segments: Sequence[SegmentFacts], *, first_dirty_offset: int, lag_ms: int, now_ms: int
-) -> SegmentFacts | None:
+    segments: Sequence[Segment], *, first_dirty_offset: int, lag_ms: int, now_ms: int
+) -> Segment | None:
     """The first segment with a record younger than `lag_ms`, strictly; it and all after it wait.
 
     Looked for among those not active from the one that holds the first dirty offset on. A segment
@@ -151,14 +127,14 @@ def held_back_by(
     return None
 
 
-def age_from_ms(segment: SegmentFacts) -> int:
+def age_from_ms(segment: Segment) -> int:
     """The time in ms that the minimum lag counts from (LogSegment.largestTimestamp)."""
     largest = segment.largest_timestamp_ms
     return largest if largest >= 0 else segment.last_modified_ms
 
 
 def bound_of(
-    segments: Sequence[SegmentFacts],
+    segments: Sequence[Segment],
     *,
     first_dirty_offset: int,
     stable_offset: int,
@@ -185,7 +161,7 @@ def bound_of(
 
 
 def cleanable_bound(
-    segments: Sequence[SegmentFacts],
+    segments: Sequence[Segment],
     *,
     first_dirty_offset: int,
     stable_offset: int,
@@ -203,7 +179,7 @@ def cleanable_bound(
 
 
 def earliest_dirty_ms(
-    segments: Sequence[SegmentFacts], config: EligibilityConfig, *, first_dirty_offset: int
+    segments: Sequence[Segment], config: EligibilityConfig, *, first_dirty_offset: int
 ) -> int | None:
     """The smallest estimate above 0, in ms, of the segments that may have to be cleaned.
 
@@ -218,7 +194,7 @@ def earliest_dirty_ms(
     return earliest
 
 
-def _written_ms(segments: Sequence[SegmentFacts], index: int, config: EligibilityConfig) -> int:
+def _written_ms(segments: Sequence[Segment], index: int, config: EligibilityConfig) -> int:
     """When the oldest record of a segment is taken to have been written, in ms; at most 0 = none.
 
     Source: LogSegment.getFirstBatchTimestamp; KIP-354, Proposed Changes and Rejected Alternatives.
@@ -260,7 +236,7 @@ class Eligibility(NamedTuple):
 
 
 def eligibility(
-    segments: Sequence[SegmentFacts],
+    segments: Sequence[Segment],
     config: EligibilityConfig,
     *,
     first_dirty_offset: int,

@@ -17,6 +17,7 @@ from sim.files.formats import LOG_FORMAT
 from sim.files.models import Part, shaped
 from sim.files.rule_values import rule_problem
 from sim.limits import GROWN_SEGMENTS
+from sim.log import Segment
 from sim.logfile.batches import Natural, OrNone, Positive
 from sim.logfile.eligible_settings import (
     OF_THREADS,
@@ -97,17 +98,6 @@ _FILE: TypeAdapter[EligibleFileLines] = TypeAdapter(EligibleFileLines)
 
 
 @dataclass(frozen=True, slots=True)
-class DescribedSegment:
-    """A segment as the file describes it; the names are those of `SegmentFacts`."""
-
-    base_offset: int
-    size_bytes: int
-    first_timestamp_ms: int
-    largest_timestamp_ms: int
-    last_modified_ms: int
-
-
-@dataclass(frozen=True, slots=True)
 class DescribedLog:
     """A log as the file describes it; offsets are exclusive ends but for the start.
 
@@ -119,7 +109,7 @@ class DescribedLog:
     """
 
     config: EligibilityConfig
-    segments: tuple[DescribedSegment, ...]
+    segments: tuple[Segment, ...]
     log_start_offset: int
     log_end_offset: int
     high_watermark: int
@@ -308,10 +298,8 @@ def _log(
     )
 
 
-def _segments(
-    line: LogLine, place: Place, config: EligibilityConfig
-) -> tuple[DescribedSegment, ...]:
-    found: list[DescribedSegment] = []
+def _segments(line: LogLine, place: Place, config: EligibilityConfig) -> tuple[Segment, ...]:
+    found: list[Segment] = []
     for index, one in enumerate(line.segments):
         at = place.at("segments").at(index)
         if found and one.base_offset <= found[-1].base_offset:
@@ -323,7 +311,15 @@ def _segments(
         is_closed = index < len(line.segments) - 1
         if is_closed and largest < 0 and one.last_modified_ms is None and _reads_it(one, config):
             at.at("last_modified_ms").fail("missing")
-        found.append(DescribedSegment(one.base_offset, one.size_bytes, first, largest, modified))
+        found.append(
+            Segment(
+                one.base_offset,
+                modified,
+                size_bytes=one.size_bytes,
+                first_timestamp_ms=first,
+                largest_ms=largest,
+            )
+        )
     return tuple(found)
 
 

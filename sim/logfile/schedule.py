@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from sim.compaction.eligibility import age_from_ms, earliest_dirty_ms, select
+from sim.log import Segment
 from sim.logfile.eligible import (
     LogEligibility,
     eligible_answer,
@@ -24,7 +25,6 @@ from sim.logfile.eligible import (
 )
 from sim.logfile.eligible_file import (
     DescribedLog,
-    DescribedSegment,
     EligibleFile,
     ScheduleSettings,
 )
@@ -147,7 +147,13 @@ def _grow(state: _State, now_ms: int) -> None:
         log, at_ms = state.log, state.next_roll_ms
         active = log.segments[-1]
         base = max(log.log_end_offset, active.base_offset + 1)
-        fresh = DescribedSegment(base, active.size_bytes, at_ms, at_ms + every_ms - 1, at_ms)
+        fresh = Segment(
+            base,
+            at_ms,
+            size_bytes=active.size_bytes,
+            first_timestamp_ms=at_ms,
+            largest_ms=at_ms + every_ms - 1,
+        )
         state.log = replace(
             log,
             segments=(*log.segments, fresh),
@@ -211,12 +217,12 @@ def _cleaned(log: DescribedLog, look: LogEligibility) -> DescribedLog:
     covered = [segment for segment in log.segments if segment.base_offset < bound]
     rest = log.segments[len(covered) :]
     size = round(sum(segment.size_bytes for segment in covered) * log.survives)
-    merged = replace(
-        covered[-1],
-        base_offset=covered[0].base_offset,
+    merged = Segment(
+        covered[0].base_offset,
+        covered[-1].last_modified_ms,
         size_bytes=size,
         first_timestamp_ms=covered[0].first_timestamp_ms,
-        largest_timestamp_ms=max(segment.largest_timestamp_ms for segment in covered),
+        largest_ms=max(segment.largest_ms for segment in covered),
     )
     return replace(log, segments=(merged, *rest), checkpoint=bound)
 

@@ -1,25 +1,22 @@
 """Which neighbouring segments become one (Cleaner.groupSegmentsBySize)."""
 
-from typing import NamedTuple
-
 import pytest
 
 from sim.compaction.cleaner import MAX_OFFSET_RANGE, groups_of
+from sim.log import Segment
 from tests.compaction.logs import batch, record, segment
 
 FAR = 2**31
 
 
-class Sized(NamedTuple):
+def sized(base_offset: int, size_bytes: int) -> Segment:
     """A segment as far as grouping looks."""
-
-    base_offset: int
-    size_bytes: int
+    return Segment(base_offset, size_bytes=size_bytes)
 
 
-def sized(*sizes: int) -> list[Sized]:
+def in_a_row(*sizes: int) -> list[Segment]:
     """Segments ten offsets apart."""
-    return [Sized(index * 10, size) for index, size in enumerate(sizes)]
+    return [sized(index * 10, size) for index, size in enumerate(sizes)]
 
 
 @pytest.mark.parametrize(
@@ -42,7 +39,7 @@ def sized(*sizes: int) -> list[Sized]:
 def test_segments_are_added_while_their_bytes_fit(
     sizes: tuple[int, ...], limit: int | None, expected: list[list[int]]
 ) -> None:
-    groups = groups_of(sized(*sizes), max_bytes=limit, upper_bound=1_000)
+    groups = groups_of(in_a_row(*sizes), max_bytes=limit, upper_bound=1_000)
 
     assert [[each.size_bytes for each in group] for group in groups] == expected
 
@@ -51,28 +48,28 @@ def test_segments_are_added_while_their_bytes_fit(
     ("segments", "bound", "groups"),
     [
         # The last segment ends below the bound.
-        ([Sized(0, 1), Sized(10, 1)], FAR, 1),
-        ([Sized(0, 1), Sized(10, 1)], FAR + 1, 2),
-        ([Sized(7, 1), Sized(10, 1)], FAR + 7, 1),
-        ([Sized(7, 1), Sized(10, 1)], FAR + 8, 2),
+        ([sized(0, 1), sized(10, 1)], FAR, 1),
+        ([sized(0, 1), sized(10, 1)], FAR + 1, 2),
+        ([sized(7, 1), sized(10, 1)], FAR + 7, 1),
+        ([sized(7, 1), sized(10, 1)], FAR + 8, 2),
         # Not the first one alone, however far it reaches.
-        ([Sized(0, 1)], FAR + 9, 1),
+        ([sized(0, 1)], FAR + 9, 1),
         # An empty one is exempt, so that empty segments do not stay every 2^31 offsets.
-        ([Sized(0, 1), Sized(10, 0)], FAR + 1, 1),
-        ([Sized(0, 0), Sized(10, 1)], FAR + 1, 2),
-        ([Sized(0, 1), Sized(FAR * 2, 0), Sized(FAR * 3, 0)], FAR * 4, 1),
+        ([sized(0, 1), sized(10, 0)], FAR + 1, 1),
+        ([sized(0, 0), sized(10, 1)], FAR + 1, 2),
+        ([sized(0, 1), sized(FAR * 2, 0), sized(FAR * 3, 0)], FAR * 4, 1),
     ],
 )
 def test_the_end_of_a_group_is_at_most_2147483647_offsets_from_its_base(
-    segments: list[Sized], bound: int, groups: int
+    segments: list[Segment], bound: int, groups: int
 ) -> None:
     assert MAX_OFFSET_RANGE == 2**31 - 1
     assert len(groups_of(segments, max_bytes=None, upper_bound=bound)) == groups
 
 
 def test_of_three_segments_it_is_the_second_one_s_end_that_must_be_in_range() -> None:
-    inside = [Sized(0, 1), Sized(10, 1), Sized(FAR, 1)]
-    outside = [Sized(0, 1), Sized(10, 1), Sized(FAR + 1, 1)]
+    inside = [sized(0, 1), sized(10, 1), sized(FAR, 1)]
+    outside = [sized(0, 1), sized(10, 1), sized(FAR + 1, 1)]
 
     told = [groups_of(each, max_bytes=None, upper_bound=FAR + 9) for each in (inside, outside)]
     assert [[len(group) for group in groups] for groups in told] == [[2, 1], [1, 2]]
