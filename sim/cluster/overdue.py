@@ -25,29 +25,18 @@ from sim.replication import messages as of
 from sim.scenario.model import LateMessages
 from sim.scenario.model import Network as NetworkSettings
 
-KINDS: Final = frozenset(
+IN_ORDER: Final = frozenset(
     (
-        of.BeginQuorumEpochRequest,
-        of.ConsumerFetchRequest,
-        of.ConsumerFetchResponse,
-        of.CoordinatorRequest,
-        of.CoordinatorResponse,
-        of.EndQuorumEpochRequest,
-        of.FetchRequest,
-        of.FetchResponse,
-        of.FetchSnapshotRequest,
-        of.FetchSnapshotResponse,
-        of.OffsetsForLeaderEpochRequest,
-        of.OffsetsForLeaderEpochResponse,
-        of.ProduceRequest,
-        of.ProduceResponse,
-        of.VoteRequest,
-        of.VoteResponse,
-        of.WriteTxnMarkersRequest,
-        of.WriteTxnMarkersResponse,
+        of.AlterPartitionRequest,
+        of.AlterPartitionResponse,
+        of.BrokerHeartbeatRequest,
+        of.BrokerRegistrationRequest,
+        of.LeaderAndIsrRequest,
+        of.RemovalBoundsRequest,
+        of.RemovalBoundsResponse,
     )
 )
-"""What may come late or again."""
+"""What never comes late or again; every other message may."""
 
 
 class Overdue(NamedTuple):
@@ -86,7 +75,7 @@ class OverdueNetwork(Network):
 
     def send(self, source: str, target: str, message: Any, delay_ms: int = 0) -> None:
         """Send a message, perhaps later than is due, perhaps twice."""
-        if self._closed or type(message) not in KINDS:
+        if self._closed or type(message) in IN_ORDER:
             super().send(source, target, message, delay_ms)
             return
         draw = self._draws.get((source, target))
