@@ -100,10 +100,7 @@ class Waiting(Answer):
         """Let whoever waits go on with an answer; nothing when nobody does."""
         if self._awaited:
             self._awaited = False
-            self._value = value
-            callbacks, self.callbacks = self.callbacks, None  # type: ignore[assignment]
-            for callback in callbacks:
-                callback(self)
+            self.come(value)
 
     def pause(self, delay_ms: int, patience_ms: int) -> Event:
         """What to yield to ask again in `delay_ms`, and then with so much patience."""

@@ -17,11 +17,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
 
-from sim.errors import BadInput
 from sim.log.record import Batch, Record, size_of
-
-MAGIC_NULL_VALUE = (0, 1)
-"""Formats in which a null value is the delete."""
 
 MAGIC_FLAG: Final = 2
 """KIP-87's format, in which the flag is the delete."""
@@ -59,25 +55,8 @@ def is_allowed(record: Record, *, magic: int) -> bool:
     """Whether a producer may send it: at magic 2 a null value has to be a delete.
 
     A reader of an older format would take it for one (KIP-87, Migration Plan, NOTE).
-
-    Raises:
-        BadInput: There is no such format.
     """
-    _check_magic(magic)
     return magic < MAGIC_FLAG or record.value is not None or record.flagged is True
-
-
-def check_allowed(record: Record, *, magic: int) -> None:
-    """Refuse what a producer must not send.
-
-    Raises:
-        BadInput: The record is not allowed, or there is no such format.
-    """
-    if not is_allowed(record, magic=magic):
-        raise BadInput(
-            f"record of key {record.key!r}: a null value without the tombstone flag, which readers "
-            "before magic 2 take for a delete; allowed: a value, or the flag"
-        )
 
 
 def down_convert(record: Record) -> Record:
@@ -98,25 +77,16 @@ def up_convert(record: Record) -> Record:
 
 
 def produced(record: Record, *, client: int) -> Record:
-    """What a producer of a version sends for a record: version 2 has no flag, and a null for it.
-
-    Raises:
-        BadInput: There is no such client.
-    """
-    return record if _magic_of_client(client) == MAGIC_FLAG else down_convert(record)
+    """What a producer of a version sends for a record: version 2 has no flag, and a null for it."""
+    return record if MAGIC_OF_CLIENT[client] == MAGIC_FLAG else down_convert(record)
 
 
 def stored(record: Record, *, produced: int, message_format: int) -> Record:
     """What a broker writes of a record produced at magic `produced`.
 
     `message_format` is the magic of `log.message.format.version`: until it is raised, the deletes
-    of new producers lose their values here, for everybody.
-
-    Raises:
-        BadInput: The record is not allowed in its format, or there is no such format.
+    of new producers lose their values here, for everybody. The record is one that is allowed.
     """
-    _check_magic(message_format)
-    check_allowed(record, magic=produced)
     if message_format < MAGIC_FLAG:
         return down_convert(record)
     return record if produced == MAGIC_FLAG else up_convert(record)
@@ -132,12 +102,8 @@ def serve(batches: Sequence[Batch], *, understood: int, client: int) -> Served:
         batches: In offset order, perhaps of different formats.
         understood: Highest magic that the broker understands; it converts nothing above.
         client: Fetch version, see `MAGIC_OF_CLIENT`.
-
-    Raises:
-        BadInput: There is no such format or client.
     """
-    _check_magic(understood)
-    if understood <= _magic_of_client(client):
+    if understood <= MAGIC_OF_CLIENT[client]:
         return Served(tuple(batches), 0, ())
     newer = [_is_newer(batch) for batch in batches]
     if not any(newer):
@@ -167,16 +133,3 @@ def _converted(batch: Batch) -> Batch:
         records, base_offset=batch.base_offset, base_timestamp_ms=batch.delete_horizon_ms
     )
     return batch._replace(records=records, size_bytes=size)
-
-
-def _magic_of_client(client: int) -> int:
-    if client not in MAGIC_OF_CLIENT:
-        known = ", ".join(str(version) for version in MAGIC_OF_CLIENT)
-        raise BadInput(f"client of version {client}; allowed: {known}")
-    return MAGIC_OF_CLIENT[client]
-
-
-def _check_magic(magic: int) -> None:
-    if magic != MAGIC_FLAG and magic not in MAGIC_NULL_VALUE:
-        allowed = ", ".join(str(known) for known in (*MAGIC_NULL_VALUE, MAGIC_FLAG))
-        raise BadInput(f"message format of magic {magic}; allowed: {allowed}")

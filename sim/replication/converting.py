@@ -55,11 +55,7 @@ def speaks(versions: Versions | None, version: int | None) -> bool:
 def as_stored(
     leader: str, versions: Versions | None, records: tuple[Record, ...], *, version: int | None
 ) -> StoredRecords:
-    """What a leader writes of what a producer of a version sends.
-
-    Raises:
-        BadInput: There is no such version.
-    """
+    """What a leader writes of what a producer of a version sends."""
     if versions is None or version is None:
         return StoredRecords(records)
     sent = [produced(record, client=version) for record in records]
@@ -83,9 +79,6 @@ def as_served(
         understood: Highest magic that the replica can read, so as to convert it.
         reader: Who asks.
         version: In which version.
-
-    Raises:
-        BadInput: There is no such version.
     """
     served = serve(batches, understood=understood, client=version)
     return ServedBatches(served.batches, _conversion(replica, reader, served))

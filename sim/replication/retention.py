@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
+from sim.compaction.eligibility import age_from_ms
 from sim.log import Log, Segment
 from sim.replication.replica import Replica
 from sim.trace import Event, LogStartedAfresh, LogStartMoved
@@ -65,7 +66,7 @@ def _conditions(log: Log, retention: Retention, now_ms: int) -> list[tuple[str, 
 
         found.append(("retention.bytes", too_much))
     if limit_ms is not None:
-        found.append(("retention.ms", lambda segment, _: now_ms - _newest_ms(segment) > limit_ms))
+        found.append(("retention.ms", lambda segment, _: now_ms - age_from_ms(segment) > limit_ms))
     return found
 
 
@@ -76,12 +77,6 @@ def delete_below_start(log: Log) -> None:
     """
     start = log.log_start_offset
     _delete_while(log, lambda segment, end: end <= start and segment is not log.active, now_ms=0)
-
-
-def _newest_ms(segment: Segment) -> int:
-    if segment.largest_timestamp_ms >= 0:
-        return segment.largest_timestamp_ms
-    return segment.last_modified_ms
 
 
 def _delete_while(log: Log, condition: Condition, *, now_ms: int) -> None:
