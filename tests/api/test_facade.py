@@ -3,8 +3,6 @@
 import doctest
 import inspect
 import pydoc
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -14,35 +12,6 @@ from sim import recorded
 from sim.api import answers, failures, runs, scenarios
 
 ROOT = Path(__file__).resolve().parents[2]
-
-
-def python(code: str) -> str:
-    """What a process of its own prints, from the root of the repository."""
-    ended = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, check=False
-    )
-    assert ended.returncode == 0, ended.stderr
-    return ended.stdout
-
-
-def test_to_import_the_package_imports_nothing_but_its_version() -> None:
-    code = "import sys, sim; print(*(name for name in sys.modules if name.startswith('sim')))"
-
-    assert set(python(code).split()) == {"sim", "sim.version"}
-
-
-def test_a_story_runs_without_what_timed_scenarios_and_tables_need() -> None:
-    code = (
-        "import sys, sim\n"
-        "run = sim.run('scenarios/kip280/"
-        "kip280_16_believed_position_epoch_truncation_no_fix.yaml')\n"
-        "assert run.verdict == 'violated' and run.explain()\n"
-        "print(*sys.modules)"
-    )
-    loaded = set(python(code).split())
-
-    assert "sim.story.driver" in loaded
-    assert loaded & {"pandas", "numpy", "pyarrow", "simpy", "pydantic", "matplotlib"} == set()
 
 
 def test_a_script_that_sweeps_needs_no_guard_against_being_run_by_its_workers(

@@ -1,13 +1,12 @@
 """When a sweep is not green: by the command itself, on plans with plugins that break something."""
 
-import json
 import re
-import subprocess
 from pathlib import Path
 
 import pytest
 
 from sim.cluster import settling
+from tests.commands import Ended
 from tests.plugins.plugged import replog
 
 RAISES = """
@@ -52,7 +51,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def swept(folder: Path, plan: str, *more: str) -> subprocess.CompletedProcess[str]:
+def swept(folder: Path, plan: str, *more: str) -> Ended:
     (folder / "plan.yaml").write_text(plan)
     return replog(folder, "sweep", "plan.yaml", "--out", "out", "--engine", "process", *more)
 
@@ -61,9 +60,9 @@ def test_an_exception_inside_a_run_makes_a_sweep_end_with_1_and_say_how_to_see_i
     folder: Path,
 ) -> None:
     ended = swept(folder, PLAN.replace("SECOND", "raises"), "--plugin", "raises")
-    *_, summary, why, reproduce = ended.stdout.splitlines()
+    *_, summary, why, reproduce = ended.out.splitlines()
 
-    assert ended.returncode == 1
+    assert ended.status == 1
     assert summary.startswith("6 runs of 3 cases in out, ")
     said = re.fullmatch(
         r"not green: of 6 runs (\d) ended in an exception; see the columns .* out/runs", why
@@ -71,11 +70,11 @@ def test_an_exception_inside_a_run_makes_a_sweep_end_with_1_and_say_how_to_see_i
     assert said is not None
     assert re.fullmatch(r"reproduce: replog replay out [135] --plugin=raises", reproduce)
     again = replog(folder, *reproduce.split()[2:])
-    assert (again.returncode, again.stdout) == (2, "")
-    assert again.stderr.startswith("replog: plugin raises: tombstone removal raises: raises Run")
+    assert (again.status, again.out) == (2, "")
+    assert again.err.startswith("replog: plugin raises: tombstone removal raises: raises Run")
 
     told = f"Not green: of 6 runs {said[1]} ended in an exception."
-    assert told in replog(folder, "report", "out", "--plugin", "raises").stdout
+    assert told in replog(folder, "report", "out", "--plugin", "raises").out
     assert told in (folder / "out/report.md").read_text()
     assert told in (folder / "out/report.html").read_text()
 
@@ -85,10 +84,10 @@ def test_a_run_that_hits_a_bound_makes_a_sweep_end_with_3(
 ) -> None:
     monkeypatch.setattr(settling, "PATIENCE_MS", 0)
     ended = swept(folder, PLAN.replace("SECOND", "immediate"), "--json")
-    document = json.loads(ended.stdout)
-    why, reproduce = ended.stderr.splitlines()[-2:]
+    document = ended.document
+    why, reproduce = ended.err.splitlines()[-2:]
 
-    assert ended.returncode == 3
+    assert ended.status == 3
     found = sum(verdicts["inconclusive"] for verdicts in document["verdicts"].values())
     assert (document["errors"], document["unfinished"]) == (0, found)
     assert why.startswith(f"replog: not green: of 6 runs {found} hit a bound; see the columns ")
@@ -97,10 +96,10 @@ def test_a_run_that_hits_a_bound_makes_a_sweep_end_with_3(
 
 def test_runs_that_leave_the_durability_contract_leave_a_sweep_green(folder: Path) -> None:
     ended = swept(folder, DARK, "--json")
-    document = json.loads(ended.stdout)
+    document = ended.document
     [verdicts] = document["verdicts"].values()
 
     assert verdicts["inconclusive"] > 0
     assert verdicts["violated"] > 0
-    assert (ended.returncode, document["errors"], document["unfinished"]) == (0, 0, 0)
-    assert "not green" not in ended.stderr
+    assert (ended.status, document["errors"], document["unfinished"]) == (0, 0, 0)
+    assert "not green" not in ended.err

@@ -9,23 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.test_imports import COMMAND, HEAVY, loaded
+
 ROOT = Path(__file__).resolve().parents[2]
-STORY = ROOT / "scenarios/kip280/kip280_16_believed_position_epoch_truncation_no_fix.yaml"
-LOG = ROOT / "scenarios/kip280/log_late_version_azure.json"
-TIMED = ROOT / "scenarios/kip280/timed_lost_tail.yaml"
-HEAVY = ("pyspark", "pandas", "matplotlib", "scipy", "numpy", "pyarrow", "jinja2", "networkx")
-
-WHAT_IS_LOADED = """
-import sys
-from sim.cli import main
-
-sys.argv = ["replog", *sys.argv[1:]]
-try:
-    main()
-except SystemExit as ended:
-    assert ended.code == 0, ended.code
-print(*sorted(sys.modules), file=sys.stderr)
-"""
 
 
 def environment(**changes: str) -> Mapping[str, str]:
@@ -42,41 +28,12 @@ def python(*arguments: object, **changes: str) -> subprocess.CompletedProcess[st
     )
 
 
-@pytest.mark.parametrize("words", [("run", STORY), ("run", TIMED), ("clean", LOG)])
-def test_running_a_file_loads_nothing_of_what_only_sweeps_and_reports_need(
-    words: tuple[object, ...],
-) -> None:
-    ended = python("-c", WHAT_IS_LOADED, *words)
-
-    assert ended.returncode == 0, ended.stderr
-    loaded = ended.stderr.split()
-    assert "sim.timed_run" in loaded or TIMED not in words
-    assert [name for name in HEAVY if name in loaded] == []
-
-
-def test_running_a_story_loads_nothing_of_what_timed_scenarios_need() -> None:
-    loaded = python("-c", WHAT_IS_LOADED, "run", STORY).stderr.split()
-
-    assert "sim.story.driver" in loaded
-    others = (
-        "simpy",
-        "pydantic",
-        "annotated_types",
-        "msgspec",
-        "sim.timed_run",
-        "sim.scenario.model",
-    )
-    assert [name for name in others if name in loaded] == []
-
-
 def test_a_replay_does_not_load_what_runs_sweeps(swept: Path) -> None:
-    ended = python("-c", WHAT_IS_LOADED, "replay", swept, "3")
+    modules = loaded(COMMAND, "replay", swept, "3")
 
-    assert ended.returncode == 0, ended.stderr
-    loaded = ended.stderr.split()
-    assert "sim.sweeps.one_run" in loaded
-    others = set(HEAVY) - {"pandas", "pyarrow", "numpy"} | {"rich", "sim.sweeps.runner"}
-    assert others.isdisjoint(loaded)
+    assert "sim.sweeps.one_run" in modules
+    others = HEAVY - {"pandas", "pyarrow", "numpy"} | {"rich", "sim.sweeps.runner"}
+    assert modules & others == set()
 
 
 def test_the_command_is_installed_under_its_name() -> None:

@@ -1,7 +1,5 @@
 """Any file is read by what its name says it is, and what cannot be read is named."""
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -37,17 +35,3 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
         read_document(tmp_path)
     with pytest.raises(BadInput, match=r"binary.yaml:1: is not UTF-8 text \(byte 3\)"):
         read_document(binary)
-
-
-def test_a_story_in_json_is_read_with_the_standard_library() -> None:
-    """Starting `replog run` is fast for that."""
-    program = (
-        "import sys, sim.story\n"
-        "heavy = {'networkx', 'numpy', 'pandas', 'pyarrow', 'pydantic', 'simpy', 'yaml'}\n"
-        "print(sorted(heavy & set(sys.modules)))"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=True
-    )
-
-    assert done.stdout == "[]\n"

@@ -15,6 +15,7 @@ from sim import plugins
 from sim.compaction.extending import REGISTERED, forget
 from sim.invariant_plugins import forget_invariants, registered_invariants
 from tests import commands
+from tests.commands import Ended
 from tests.guide.run_page import Written, steps_of
 
 ROOT = Path(__file__).parents[2]
@@ -59,9 +60,9 @@ steps: [elect r1 1, append r1 a A, append r1 b A, compact r1]
 """
 
 
-def replog_process(folder: Path, *arguments: object) -> subprocess.CompletedProcess[str]:
+def replog_process(folder: Path, *arguments: object) -> Ended:
     """The command, as a process of its own, in a folder that holds the plugins."""
-    return subprocess.run(
+    done = subprocess.run(
         [sys.executable, "-m", "sim", *map(str, arguments)],
         cwd=folder,
         env={**os.environ, "PYTHONPATH": str(ROOT)},
@@ -69,6 +70,7 @@ def replog_process(folder: Path, *arguments: object) -> subprocess.CompletedProc
         text=True,
         check=False,
     )
+    return Ended(done.returncode, done.stdout, done.stderr)
 
 
 @contextmanager
@@ -88,11 +90,10 @@ def forgetting_plugins() -> Iterator[None]:
             importlib.invalidate_caches()
 
 
-def replog(folder: Path, *arguments: object) -> subprocess.CompletedProcess[str]:
+def replog(folder: Path, *arguments: object) -> Ended:
     """The same in this process, which has forgotten all plugins afterwards."""
     with chdir(folder), forgetting_plugins():
-        ended = commands.replog(*arguments)
-    return subprocess.CompletedProcess(arguments, ended.status, ended.out, ended.err)
+        return commands.replog(*arguments)
 
 
 LOG = """{"format": "replog-log/1", "title": "log", "source": "a test",

@@ -1,6 +1,5 @@
 """An invariant in a module of a user judges every run, and is held to the shape of its kind."""
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -61,10 +60,10 @@ def forgotten() -> Iterator[None]:
 def test_a_story_that_breaks_the_law_violates_it_and_one_that_does_not_holds(laws: Path) -> None:
     for file, violated in (("broken.yaml", ["one-write-per-key"]), ("kept.yaml", [])):
         ran = replog(laws, "run", file, "--plugin", "laws", "--json")
-        document = json.loads(ran.stdout)
+        document = ran.document
         assert document["violated"] == violated
-        assert ran.returncode == len(violated)
-    (found,) = json.loads(replog(laws, "run", "broken.yaml", "--plugin", "laws", "--json").stdout)[
+        assert ran.status == len(violated)
+    (found,) = replog(laws, "run", "broken.yaml", "--plugin", "laws", "--json").document[
         "violations"
     ]
     assert found == {
@@ -81,15 +80,15 @@ def test_a_story_that_breaks_the_law_violates_it_and_one_that_does_not_holds(law
 def test_without_the_plugin_the_name_is_unknown(laws: Path) -> None:
     ran = replog(laws, "run", "broken.yaml")
 
-    assert ran.returncode == 2
-    assert 'unknown invariant "one-write-per-key"' in ran.stderr
+    assert ran.status == 2
+    assert 'unknown invariant "one-write-per-key"' in ran.err
     assert "one-write-per-key" not in INVARIANTS
 
 
 def test_it_is_listed_with_its_docstring_and_source(laws: Path) -> None:
     named = ("--plugin", "laws", "--json")
-    rows = json.loads(replog(laws, "list", "invariants", *named).stdout)
-    told = {row["name"]: row for row in json.loads(replog(laws, "doctor", *named).stdout)}
+    rows = replog(laws, "list", "invariants", *named).document
+    told = {row["name"]: row for row in replog(laws, "doctor", *named).document}
 
     assert rows[-1] == {
         "invariant": "one-write-per-key",

@@ -41,8 +41,8 @@ def test_one_that_cannot_be_used_is_one_line(
 
     ran = replog(tmp_path, "list", "rules", "--plugin", "mine")
 
-    assert (ran.returncode, ran.stdout) == (2, "")
-    (line,) = ran.stderr.splitlines()
+    assert (ran.status, ran.out) == (2, "")
+    (line,) = ran.err.splitlines()
     assert line.startswith("replog: plugin mine: ")
     assert complaint in line
     assert len(line) < 500
@@ -51,7 +51,7 @@ def test_one_that_cannot_be_used_is_one_line(
 def test_what_is_no_name_is_refused(tmp_path: Path) -> None:
     for name in ("../mine", "", "-c"):
         ran = replog(tmp_path, "list", "rules", f"--plugin={name}")
-        assert (ran.returncode, ran.stderr) == (2, f"replog: plugin {name!r}{NO_MODULE}\n")
+        assert (ran.status, ran.err) == (2, f"replog: plugin {name!r}{NO_MODULE}\n")
 
     class Mine:
         source, latest_wins = "a test", True
@@ -68,7 +68,7 @@ def test_what_is_no_name_is_refused(tmp_path: Path) -> None:
 def test_ctrl_c_during_an_import_is_an_interruption(tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text("raise KeyboardInterrupt")
 
-    assert replog(tmp_path, "list", "rules", "--plugin", "mine").returncode == 130
+    assert replog(tmp_path, "list", "rules", "--plugin", "mine").status == 130
 
 
 INVARIANT = '''
@@ -95,8 +95,8 @@ def test_what_goes_wrong_in_a_run_is_one_line(tmp_path: Path, case: dict[str, st
 
     ran = replog(tmp_path, "run", "story.yaml", "--plugin", "mine")
 
-    assert (ran.returncode, ran.stdout) == (2, "")
-    (line,) = ran.stderr.splitlines()
+    assert (ran.status, ran.out) == (2, "")
+    (line,) = ran.err.splitlines()
     assert f"plugin mine: {case['told']}" in line
     assert len(line) < 1_000
 
@@ -108,8 +108,8 @@ def test_one_that_loops_in_a_run_ends_at_its_bound(tmp_path: Path) -> None:
 
     ran = replog(tmp_path, "run", "story.yaml", "--plugin", "mine", "--max-seconds", "0.1")
 
-    assert ran.returncode == 3
-    assert "wall time: more than 0.1 s" in ran.stdout + ran.stderr
+    assert ran.status == 3
+    assert "wall time: more than 0.1 s" in ran.out + ran.err
     assert signal.getsignal(signal.SIGALRM) is before
     assert signal.getitimer(signal.ITIMER_REAL) == pytest.approx(left, abs=10)
 

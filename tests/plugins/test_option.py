@@ -1,6 +1,5 @@
 """`--plugin` on every command, and in what a command prints to reproduce a failure."""
 
-import json
 from pathlib import Path
 
 import pytest
@@ -15,8 +14,8 @@ def test_every_command_that_may_meet_a_plugins_value_takes_plugins(folder: Path)
     for command in (*commands, "trace replay", "list", "capacity", "doctor"):
         ran = replog(folder, *command.split(), "--plugin", "nowhere")
 
-        assert (ran.returncode, ran.stdout) == (2, ""), command
-        assert ran.stderr.startswith("replog: plugin nowhere: cannot be imported: ModuleNotFound")
+        assert (ran.status, ran.out) == (2, ""), command
+        assert ran.err.startswith("replog: plugin nowhere: cannot be imported: ModuleNotFound")
 
 
 def test_a_failing_suite_names_the_plugin_in_what_reproduces_it(folder: Path) -> None:
@@ -26,28 +25,28 @@ def test_a_failing_suite_names_the_plugin_in_what_reproduces_it(folder: Path) ->
     (folder / "suite" / "log.json").write_text(LOG)
     ran = replog(folder, "suite", "suite", "--junit", "out.xml", "--plugin", "longest")
 
-    told = [line.strip() for line in ran.stdout.splitlines() if "reproduce" in line]
+    told = [line.strip() for line in ran.out.splitlines() if "reproduce" in line]
     commands = [
         "replog clean suite/log.json --check --plugin=longest",
         "replog run suite/longest.yaml --plugin=longest",
     ]
-    assert ran.returncode == 1
+    assert ran.status == 1
     assert told == [f"reproduce: {command}" for command in commands]
     junit = (folder / "out.xml").read_text()
     assert all(f"reproduce: {command}" in junit for command in commands)
     for command in commands:
         again = replog(folder, *command.split()[1:])
-        assert (again.returncode, again.stderr) == (1, "")
+        assert (again.status, again.err) == (1, "")
 
 
 def test_a_log_file_goes_by_a_plugins_strategy_and_is_reproduced_with_it(folder: Path) -> None:
     (folder / "log.json").write_text(LOG)
     ran = replog(folder, "clean", "log.json", "--check", "--plugin", "longest")
 
-    assert (ran.returncode, ran.stderr) == (1, "")
-    assert "surviving_offsets is [0], expected [1]" in ran.stdout
-    assert ran.stdout.endswith("reproduce: replog clean log.json --plugin=longest --check\n")
-    assert replog(folder, "clean", "log.json", "--check").returncode == 2
+    assert (ran.status, ran.err) == (1, "")
+    assert "surviving_offsets is [0], expected [1]" in ran.out
+    assert ran.out.endswith("reproduce: replog clean log.json --plugin=longest --check\n")
+    assert replog(folder, "clean", "log.json", "--check").status == 2
 
 
 def test_a_trace_is_replayed_by_a_plugins_strategy(folder: Path) -> None:
@@ -55,7 +54,7 @@ def test_a_trace_is_replayed_by_a_plugins_strategy(folder: Path) -> None:
     (folder / "trace.csv").write_text("\n".join(rows) + "\n")
     ran = replog(folder, "trace", "replay", "trace.csv", "--plugin", "longest", "--json")
 
-    told = {row["strategy"]: row["winners_differing"] for row in json.loads(ran.stdout)}
+    told = {row["strategy"]: row["winners_differing"] for row in ran.document}
     assert {told[name] for name in ("offset", "timestamp", "header")} == {0}
     assert told["longest"] == 1
 
@@ -64,8 +63,8 @@ def test_a_plan_that_names_what_is_no_module_is_one_line(folder: Path) -> None:
     (folder / "plan.yaml").write_text(PLAN.replace("seed: 3", "seed: 3\nplugins: ['../longest']"))
     swept = replog(folder, "sweep", "plan.yaml", "--out", "out")
 
-    assert swept.returncode == 2
-    assert swept.stderr.splitlines()[0].startswith(
+    assert swept.status == 2
+    assert swept.err.splitlines()[0].startswith(
         "replog: plan.yaml:6: plugins: plugin '../longest': not the name of a module, such as"
     )
 
@@ -80,5 +79,5 @@ def test_a_plugin_that_is_installed_comes_before_one_in_the_current_folder(
     monkeypatch.syspath_prepend(installed)
     ran = replog(folder, "list", "rules", "--plugin", "longest")
 
-    assert (ran.returncode, "longest" in ran.stdout) == (0, True)
+    assert (ran.status, "longest" in ran.out) == (0, True)
     assert not (folder / "imported").exists()

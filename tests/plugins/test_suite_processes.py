@@ -30,15 +30,15 @@ def test_the_processes_of_a_suite_know_the_plugins_and_the_death_of_one_costs_it
         (tmp_path / f"{name}.yaml").unlink()
     harmless = replog(tmp_path, *with_both)
 
-    assert deadly.returncode == 1
-    marks = [line.split()[0] for line in deadly.stdout.splitlines()[:7]]
+    assert deadly.status == 1
+    marks = [line.split()[0] for line in deadly.out.splitlines()[:7]]
     assert marks == ["ok", "FAIL", "ok", "FAIL", "FAIL", "ok", "ok"]
     ended = "error: the process that ran it ended, perhaps for want of memory"
-    assert deadly.stdout.count(ended) == 3
+    assert deadly.out.count(ended) == 3
     assert 'tests="7" failures="0" errors="3"' in (tmp_path / "j.xml").read_text()
-    assert "Traceback" not in deadly.stderr
-    assert harmless.returncode == 0
-    assert "4 as expected, 0 not" in harmless.stdout
+    assert "Traceback" not in deadly.err
+    assert harmless.status == 0
+    assert "4 as expected, 0 not" in harmless.out
 
 
 def test_a_plugin_that_raises_in_processes_alone_is_the_error_of_each_file(tmp_path: Path) -> None:
@@ -49,5 +49,5 @@ def test_a_plugin_that_raises_in_processes_alone_is_the_error_of_each_file(tmp_p
 
     ran = replog(tmp_path, "suite", ".", "-j", 2, "--plugin", "mine")
 
-    assert (ran.returncode, ran.stderr) == (1, "")
-    assert ran.stdout.count("error: plugin mine: cannot be imported: ZeroDivisionError") == 2
+    assert (ran.status, ran.err) == (1, "")
+    assert ran.out.count("error: plugin mine: cannot be imported: ZeroDivisionError") == 2

@@ -35,8 +35,8 @@ def swept(tmp_path_factory: pytest.TempPathFactory) -> Path:
     made = with_plugins(tmp_path_factory.mktemp("swept"))
     (made / "plan.yaml").write_text(NAMED)
     ran = replog_process(made, *SWEEP, "--engine", "process", *PLUGIN)
-    assert ran.returncode == 0, ran.stderr
-    (made / "said").write_text(ran.stdout)
+    assert ran.status == 0, ran.err
+    (made / "said").write_text(ran.out)
     return made
 
 
@@ -54,7 +54,7 @@ def test_worker_processes_know_the_plugins(swept: Path) -> None:
 def test_workers_of_spark_know_the_plugins(folder: Path) -> None:
     ran = replog_process(folder, *SWEEP, "--engine", "spark", "--master", "local[2,3]", *PLUGIN)
 
-    assert ran.returncode == 0, ran.stderr
+    assert ran.status == 0, ran.err
     assert_no_run_failed(folder / "out")
 
 
@@ -87,9 +87,9 @@ def test_a_file_that_names_a_plugin_has_nothing_imported(foreign: Path) -> None:
     for command in READERS:
         ran = replog(foreign, *command.split())
 
-        assert (ran.returncode, ran.stdout) == (2, ""), command
+        assert (ran.status, ran.out) == (2, ""), command
         if "--resume" not in command:  # which compares the plans first
-            assert ran.stderr.splitlines(keepends=True)[0].endswith(NOT_IMPORTED)
+            assert ran.err.splitlines(keepends=True)[0].endswith(NOT_IMPORTED)
     assert {path: path.stat().st_mtime_ns for path in foreign.rglob("*")} == before
 
 
@@ -99,7 +99,7 @@ def test_a_folder_that_hides_its_plugin_in_the_plan_has_nothing_imported(foreign
     (foreign / "out/plan.json").write_text(json.dumps(plan))
     ran = replog(foreign, "replay", "out", 1)
 
-    assert (ran.returncode, ran.stdout) == (2, "")
+    assert (ran.status, ran.out) == (2, "")
     assert not (foreign / "imported").exists()
 
 
@@ -124,21 +124,21 @@ def test_a_variable_of_the_user_says_whom_to_trust(
 ) -> None:
     monkeypatch.setenv("REPLOG_TRUSTED_PLUGINS", trusted)
 
-    assert replog(foreign, "replay", "out", 1).returncode == status
+    assert replog(foreign, "replay", "out", 1).status == status
     assert (foreign / "imported").exists() is (status == 0)
 
 
 def test_a_sweep_with_a_plugin_is_replayed_with_it_and_not_without(swept: Path) -> None:
-    assert replog(swept, "replay", "out", 1, *PLUGIN).returncode == 0
+    assert replog(swept, "replay", "out", 1, *PLUGIN).status == 0
     without = replog(swept, "replay", "out", 1)
-    assert (without.returncode, without.stdout) == (2, "")
-    assert without.stderr == f"replog: out: made with a plugin: {NOT_IMPORTED}"
+    assert (without.status, without.out) == (2, "")
+    assert without.err == f"replog: out: made with a plugin: {NOT_IMPORTED}"
 
 
 def test_a_sweep_and_its_report_name_the_plugin_in_every_command(swept: Path) -> None:
     assert (swept / "said").read_text().endswith("next: replog report out --plugin=longest\n")
 
-    assert "longest" in replog(swept, "report", "out", *PLUGIN).stdout
+    assert "longest" in replog(swept, "report", "out", *PLUGIN).out
     report = json.loads((swept / "out" / "report.json").read_text())
     again = [
         run["command"]

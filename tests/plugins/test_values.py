@@ -1,6 +1,5 @@
 """A strategy, a fix or a tombstone rule in a module of a user is a value of its rule everywhere."""
 
-import json
 import sys
 from pathlib import Path
 
@@ -28,14 +27,14 @@ def test_the_example_in_the_readme_is_short_and_runs(folder: Path) -> None:
     ran = replog(
         folder, "run", STORY, "--plugin", "longest", "--rule", "strategy=longest", "--json"
     )
-    assert (ran.returncode in (0, 1), ran.stderr) == (True, "")
-    assert json.loads(ran.stdout)["id"]
+    assert (ran.status in (0, 1), ran.err) == (True, "")
+    assert ran.document["id"]
 
 
 def test_plugins_are_listed_among_the_values_of_their_rules_and_by_the_doctor(folder: Path) -> None:
     named = ("--plugin", "longest", "--plugin", "others", "--json")
-    rows = {row["rule"]: row for row in json.loads(replog(folder, "list", "rules", *named).stdout)}
-    told = {row["name"]: row for row in json.loads(replog(folder, "doctor", *named).stdout)}
+    rows = {row["rule"]: row for row in replog(folder, "list", "rules", *named).document}
+    told = {row["name"]: row for row in replog(folder, "doctor", *named).document}
 
     last = {rule: rows[rule]["values"][-1] for rule in ("strategy", "fix", "tombstone_removal")}
     assert last == {
@@ -43,7 +42,7 @@ def test_plugins_are_listed_among_the_values_of_their_rules_and_by_the_doctor(fo
         "fix": value_of("nothing_more", "others", "", "a test"),
         "tombstone_removal": value_of("even", "others", "at even offsets", "a test"),
     }
-    shown = replog(folder, "list", "rules", *named[:-1]).stdout
+    shown = replog(folder, "list", "rules", *named[:-1]).out
     assert "the longest value wins" in shown
     assert "an example (plugin longest)" in shown
     assert "(its module does not say what it means)" in shown
@@ -56,10 +55,10 @@ def test_a_story_names_a_plugins_strategy_and_is_reproduced_with_the_plugin(fold
     (folder / "story.yaml").write_text(PAIR + expect)
     ran = replog(folder, "run", "story.yaml", "--plugin", "longest")
 
-    assert ran.returncode == 1
-    assert "reproduce: replog run story.yaml --plugin=longest" in ran.stdout
+    assert ran.status == 1
+    assert "reproduce: replog run story.yaml --plugin=longest" in ran.out
     without = replog(folder, "run", "story.yaml")
-    assert (without.returncode, "unknown value 'longest'" in without.stderr) == (2, True)
+    assert (without.status, "unknown value 'longest'" in without.err) == (2, True)
 
 
 def test_an_installed_package_names_its_plugin_as_an_entry_point(
@@ -71,7 +70,7 @@ def test_an_installed_package_names_its_plugin_as_an_entry_point(
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: longest\nVersion: 1\n")
     (info / "entry_points.txt").write_text("[replog.plugins]\nlongest = longest\n")
     monkeypatch.syspath_prepend(folder)
-    rows = json.loads(replog(folder, "list", "rules", "--json").stdout)
+    rows = replog(folder, "list", "rules", "--json").document
 
     assert rows[0]["values"][-1]["value"] == "longest"
 

@@ -1,7 +1,5 @@
 """Scenario files: what they may say, what it becomes, and how mistakes are told."""
 
-import subprocess
-import sys
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
@@ -287,16 +285,6 @@ def test_a_mistake_is_told_with_its_place(load: Load, text: str, complaint: str)
     told = [line.split(": ", 1)[1] for line in complaints(text)]
 
     assert any(line.startswith(complaint) for line in told)
-
-
-def test_loading_scenarios_needs_no_tables() -> None:
-    code = (
-        "import sys, sim.scenario.file.load, sim.scenario.generate, sim.files.changes\n"
-        "found = {'pandas', 'pyarrow', 'pyspark', 'matplotlib', 'simpy'} & set(sys.modules)\n"
-        "sys.exit(repr(found) if found else 0)"
-    )
-
-    subprocess.run([sys.executable, "-c", code], check=True)
 
 
 def test_who_asks_needs_a_coordinator_and_asks_within_the_run(load: Load) -> None:

@@ -79,17 +79,6 @@ def test_an_annotation_is_one_line_at_the_place_of_what_is_wrong(
     )
 
 
-def test_an_annotation_escapes_what_would_end_it(results: list[CaseResult]) -> None:
-    strange = results[1]._replace(
-        id="50%, a: b", differences=("100% of a\r\nb::c",), path=Path("a")
-    )
-
-    (line,) = error_commands([strange])
-
-    assert line.startswith("::error file=a,line=1,title=50%25%2C a%3A b%3A not as expected::")
-    assert "100%25 of a\\r\\nb::c%0A" in line
-
-
 @pytest.mark.parametrize(
     ("name", "text", "line"),
     [

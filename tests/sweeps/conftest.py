@@ -6,17 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.sweeps.fakes import simulating_here
 from tests.sweeps.spark_cluster import SMALL_SPARK
 
 ROOT = Path(__file__).resolve().parents[2]
-
-
-@pytest.fixture
-def in_this_process() -> Iterator[None]:
-    """Sweeps with `engine="process"` start no processes: what is tested is around them."""
-    with simulating_here():
-        yield
 
 
 @pytest.fixture(scope="session")

@@ -123,32 +123,16 @@ class Cluster:
             )
         return path
 
-    def kill_master(self) -> None:
-        """As if its machine went down."""
-        _end(self._started[0])
-
     def kill_worker(self, number: int = -1) -> None:
         """By its number, else the last one: its executors notice, and end."""
         _end(self._started[1:][number])
 
     def mend(self) -> None:
-        """Starts workers in place of those that were killed; after the master, all of it anew.
-
-        A new master has another address.
-        """
-        if self._started[0].poll() is not None:
-            self.__exit__()
-            self._start()
-            return
+        """Starts workers in place of those that were killed."""
         there = [process for process in self._started if process.poll() is None]
         lost = len(self._started) - len(there)
         self._started = there
         self._start_workers(lost)
-
-    def guests(self) -> list[int]:
-        """Processes of sweeps on it: what is neither its master nor a worker."""
-        own = {process.pid for process in self._started}
-        return [pid for pid in self.processes() if pid not in own]
 
     def processes(self, running: str = "") -> list[int]:
         """Those of the cluster and of sweeps on it whose command has these words."""

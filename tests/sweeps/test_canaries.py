@@ -74,8 +74,8 @@ def test_a_sweep_that_does_not_find_its_canary_is_not_green(tmp_path: Path) -> N
     command = ("sweep", "plan.yaml", "--out", "out", "--engine", "process")
     ended = replog(tmp_path, *command, "--canary", "joined-too-early")
 
-    assert ended.returncode == 1
-    assert "not green: canary joined-too-early: not found in 2 cases" in ended.stdout
+    assert ended.status == 1
+    assert "not green: canary joined-too-early: not found in 2 cases" in ended.out
 
 
 def counted(clean: int) -> dict[str, Any]:

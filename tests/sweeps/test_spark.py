@@ -92,18 +92,6 @@ def test_options_out_of_range_are_refused_before_anything_is_written(
     assert not (tmp_path / "out").exists()
 
 
-def test_the_package_is_imported_without_spark_and_without_data_frames() -> None:
-    program = (
-        "import sys, sim.sweeps.runner\n"
-        "print([name for name in ('pyspark', 'pandas', 'matplotlib') if name in sys.modules])"
-    )
-    told = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=True
-    )
-
-    assert (told.stdout, told.stderr) == ("[]\n", "")
-
-
 LOST = (
     "An error occurred while calling z:org.apache.spark.api.python.PythonRDD.collectAndServe.\n"
     ": org.apache.spark.SparkException: Job aborted due to stage failure: Task 0 in stage 0.0 "

@@ -1,0 +1,86 @@
+"""What starts often imports no more than it needs, so that it starts quickly."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+STORY = ROOT / "scenarios/kip280/kip280_16_believed_position_epoch_truncation_no_fix.yaml"
+LOG = ROOT / "scenarios/kip280/log_late_version_azure.json"
+TIMED = ROOT / "scenarios/kip280/timed_lost_tail.yaml"
+TABLES = {"pyspark", "pandas", "matplotlib"}
+HEAVY = TABLES | {"scipy", "numpy", "pyarrow", "jinja2", "networkx"}
+"""What only sweeps and reports need."""
+TIMES = {"simpy", "pydantic", "annotated_types", "msgspec", "sim.timed_run", "sim.scenario.model"}
+"""What timed scenarios need."""
+COMMAND = """
+from sim.cli import main
+try:
+    main()
+except SystemExit as ended:
+    assert ended.code == 0, ended.code
+"""
+
+
+def loaded(code: str, *words: object) -> set[str]:
+    """The modules of a process that has done this."""
+    ended = subprocess.run(
+        [sys.executable, "-c", f"{code}\nimport sys\nprint(*sys.modules, file=sys.stderr)", *words],
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        check=False,
+    )
+    assert ended.returncode == 0, ended.stderr
+    return set(ended.stderr.split())
+
+
+@pytest.mark.parametrize(
+    ("words", "needed", "others"),
+    [
+        (("run", STORY), "sim.story.driver", HEAVY | TIMES),
+        (("run", TIMED), "sim.timed_run", HEAVY),
+        (("clean", LOG), "sim.logfile.answer", HEAVY),
+    ],
+)
+def test_a_command_loads_nothing_that_only_others_need(
+    words: tuple[object, ...], needed: str, others: set[str]
+) -> None:
+    modules = loaded(COMMAND, *words)
+
+    assert needed in modules
+    assert modules & others == set()
+
+
+@pytest.mark.parametrize(
+    ("code", "needed", "others"),
+    [
+        (
+            f"import sim; sim.run({str(STORY)!r}).explain()",
+            "sim.story.driver",
+            HEAVY | {"simpy", "pydantic"},
+        ),
+        ("import sim.story", "sim.story", HEAVY | TIMES | {"yaml"}),
+        (
+            "import sim.scenario.file.load, sim.scenario.generate, sim.files.changes",
+            "sim.scenario.file.load",
+            TABLES | {"pyarrow", "simpy"},
+        ),
+        ("import sim.sweeps.runner", "sim.sweeps.runner", TABLES),
+    ],
+)
+def test_a_part_of_the_package_needs_no_other(code: str, needed: str, others: set[str]) -> None:
+    modules = loaded(code)
+
+    assert needed in modules
+    assert modules & others == set()
+
+
+def test_to_import_the_package_imports_nothing_but_its_version() -> None:
+    ours = {name for name in loaded("import sim") if name.partition(".")[0] == "sim"}
+
+    assert ours == {"sim", "sim.version"}
