@@ -70,12 +70,19 @@ def plan_document(name: str, content: bytes) -> dict[str, Any]:
     """The content of `plan.json`, checked; messages call it `name`.
 
     Raises:
-        BadInput: It is no `plan.json` of this format.
+        BadInput: It is no `plan.json` of this format, or contradicts itself.
     """
     document, found = _decoded(name, content, _PlanFile, FOLDER_FORMAT)
     if found.schema_version > SCHEMA_VERSION:
         reads = f"this version of Replog reads up to {SCHEMA_VERSION}"
         raise BadInput(f"{name}: schema_version {found.schema_version}; {reads}")
+    runs = found.count * len(found.rule_sets)
+    if found.runs != runs:
+        told = f"runs {found.runs}, but {found.count} cases under all rule sets are {runs}"
+        raise BadInput(f"{name}: {told}")
+    parts = found.segments or [Part(found.seed, found.count)]
+    if parts[0].seed != found.seed or sum(one.cases for one in parts) != found.count:
+        raise BadInput(f"{name}: segments: do not add up to count, or begin with another seed")
     return document
 
 

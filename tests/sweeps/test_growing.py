@@ -208,11 +208,13 @@ def test_what_is_no_sweep_is_said(parts: list[Part], told: str) -> None:
     "segments",
     [
         [{"seed": 7}],
+        [{"seed": 7, "cases": 30}],
+        [{"seed": 8, "cases": 40}],
         [{"seed": 7, "cases": 41}, {"seed": 8, "cases": -1}],
         [{"seed": 7, "cases": 20}, {"seed": 7, "cases": 20}],
     ],
 )
-def test_segments_that_no_sweep_has_are_one_line(tmp_path: Path, segments: object) -> None:
+def test_segments_that_do_not_add_up_are_one_line(tmp_path: Path, segments: object) -> None:
     write_plan(LocalFolder(tmp_path), number_runs(plan()))
     content = json.loads((tmp_path / "plan.json").read_text())
     write_json(tmp_path / "plan.json", content | {"segments": segments})
