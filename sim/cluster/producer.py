@@ -9,6 +9,7 @@ retry is appended again. With `acks: all` the answer comes when the batch is com
 from __future__ import annotations
 
 from collections import deque
+from dataclasses import dataclass, field
 from typing import Final
 
 from simpy.events import ProcessGenerator
@@ -49,6 +50,7 @@ Decision = tuple[tuple[Send, ...], EndTransaction | None, tuple[Headers, ...]]
 those of each record beside its version; empty = no record has any."""
 
 
+@dataclass(slots=True, eq=False)
 class InFlightRequest:
     """A request of a producer until it is answered or given up.
 
@@ -61,15 +63,12 @@ class InFlightRequest:
         answer: What it waits for: its response, or None when that comes too late.
     """
 
-    answer: Answer
-
-    def __init__(self, request: ProduceRequest | WriteTxnMarkersRequest, transaction: int) -> None:
-        """A request that was not sent yet."""
-        self.request = request
-        self.transaction = transaction
-        self.tries = 0
-        self.asked: str | None = None
-        self.deadline_ms = 0
+    request: ProduceRequest | WriteTxnMarkersRequest
+    transaction: int
+    tries: int = 0
+    asked: str | None = None
+    deadline_ms: int = 0
+    answer: Answer = field(init=False)
 
 
 class Producer:
