@@ -194,7 +194,7 @@ conformance: $(STAMP)  ## compare the cleaner with Apache Kafka's own and with a
 
 # Some 20 s for each of 260 defects, two at a time: an hour. What is in reports/zoo.json stays done, so
 # that it goes on where it was stopped, and with a larger count, as in: make zoo ARGS="--count 1000".
-# Others: --only GROUP or NAME, --no-tests, --page.
+# Others: --only GROUP or NAME, --half judged, --no-suite, --no-tests, --to-the-end, --page.
 .PHONY: zoo
 zoo: $(STAMP)  ## plant defects in copies of the product, see what tells each; reports/zoo.md; an hour
 	@$(BIN)/python -m tests.zoo --resume $(ARGS)

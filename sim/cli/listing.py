@@ -183,7 +183,7 @@ def faults() -> Rows:
         FAULTS.values(),
         fault="kind",
         means=meaning_of,
-        weight=lambda kind: kind.weight or 0.0,
+        weight="weight",
         source="source",
     )
 
@@ -207,12 +207,12 @@ def columns() -> Rows:
 
 
 def canaries() -> Rows:
-    """Every defect that a sweep can plant, with the runs of shipped plans that were measured."""
+    """Every defect that a sweep can plant, and how many clean cases of shipped plans show it."""
     from sim.sweeps.canaries import CANARIES, shares
 
     def measured(one: Any) -> str:
         known = [share for share in shares() if share.canary == one.name]
-        return ", ".join(f"{each.environment} {each.shown}/{each.runs}" for each in known)
+        return ", ".join(f"{each.environment} {each.shown}/{each.cases}" for each in known)
 
     return _rows(
         CANARIES.values(),

@@ -42,8 +42,8 @@ class Fault:
     A new kind takes the next number, so that the order of all others stays."""
     source: ClassVar[str] = ""
     """What it is in a real cluster: a KIP, a setting, a class."""
-    weight: ClassVar[float | None] = None
-    """How often random scenarios have it (`Mix.weights`); None = never, and no mix can ask."""
+    weight: ClassVar[float] = 0.0
+    """How often random scenarios have it, unless a mix says otherwise (`Mix.weights`)."""
     instant: ClassVar[bool] = False
     """Whether it happens at one moment; every other kind lasts for a time, and ends."""
     keeps_position: ClassVar[bool] = False

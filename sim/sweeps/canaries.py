@@ -5,14 +5,16 @@ value. So it is planted by rules alone, and goes wherever a sweep goes. With one
 a twin that differs by the canary and meets the same cases; the canary is found when a twin violates
 something in a case in which the rule set does not.
 
-How often that happens was measured for the plans in `scenarios/sweeps` (`make zoo`), and is kept in
+The runs of one case meet the same, so it is cases that count: a case is clean if all its runs hold,
+and shows a canary if any of its runs would not with it. How often clean cases show one was measured
+for the plans in `scenarios/sweeps` (`python -m tests.zoo.canaries`), and is kept in
 `canary_shares.json` for what cases were drawn from, whatever their seed and number.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -148,7 +150,7 @@ class Found(NamedTuple):
     Attributes:
         name: Its name.
         cases: In how many cases a twin violated something that its rule set did not, at least.
-        compared: How many cases were compared, those of all twins together.
+        compared: How many cases there were.
     """
 
     name: str
@@ -159,34 +161,35 @@ class Found(NamedTuple):
 def found_in(sweep: Sweep, content: Mapping[str, Any], name: str) -> Found:
     """What the statistics of a finished sweep (`tallies.json`) say of its canary."""
     twins = twins_of(sweep, CANARIES[name])
-    cases = compared = 0
+    cases = 0
     for pair in content["pairs"]:
         left, right = pair["left"], pair["right"]
         if twins.get(left) == right or twins.get(right) == left:
             side = "only_right" if twins.get(left) == right else "only_left"
-            cases += max((each[side] for each in pair["invariants"].values()), default=0)
-            compared += content["cases"]
-    return Found(name, cases, compared)
+            cases = max([cases, *(each[side] for each in pair["invariants"].values())])
+    return Found(name, cases, content["cases"])
 
 
 class Share(NamedTuple):
-    """How often random runs show a canary that is planted.
+    """How often clean cases show a canary that is planted.
 
     Attributes:
         canary: Its name.
         drawn: Digest of what they are drawn from, see `drawn_from`.
         environment: That in words: a plan and an environment of it.
-        runs: How many there were.
+        cases: How many clean ones there were.
         shown: How many of them showed it.
         low: Low end of the exact interval of the share, 95 % two-sided.
+        high: Its high end.
     """
 
     canary: str
     drawn: str
     environment: str
-    runs: int
+    cases: int
     shown: int
     low: float
+    high: float
 
 
 def shares() -> list[Share]:
@@ -209,19 +212,19 @@ def drawn_from(sweep: Sweep, environment: int) -> str:
 
 
 class Worth(NamedTuple):
-    """What the clean runs of a sweep are worth.
+    """What the clean cases of a sweep are worth.
 
     Attributes:
         canary: Name of a defect that is as hard to find.
-        share: How many runs show it where they are drawn as these were.
-        runs: How many clean runs there were in which it could have shown.
+        share: How many clean cases show it where they are drawn as these were.
+        cases: How many clean cases there were in which it could have shown.
         probability: That at least one of them would have shown it.
         at_least: The same by the low ends of the intervals of what was measured.
     """
 
     canary: str
     share: float
-    runs: int
+    cases: int
     probability: float
     at_least: float
 
@@ -229,48 +232,37 @@ class Worth(NamedTuple):
         """In a line."""
         chance = f"{self.probability:.1%} (at least {self.at_least:.1%})"
         return (
-            f"{self.runs:,} clean runs: a defect as hard to find as {self.canary} ({self.share:.2%}"
-            f" of such runs) would have been met with probability {chance}"
+            f"{self.cases:,} clean cases: a defect as hard to find as {self.canary}"
+            f" ({self.share:.2%} of such cases) would have been met with probability {chance}"
         )
 
 
 def worth(sweep: Sweep, content: Mapping[str, Any], known: Iterable[Share]) -> list[Worth]:
-    """What the clean runs of a finished sweep are worth, by the hardest canary first.
+    """What the clean cases of a finished sweep are worth, by the hardest canary first.
 
     Nothing is said where nothing was measured.
     """
     measured = {(one.canary, one.drawn): one for one in known if one.shown}
     drawn = [drawn_from(sweep, number) for number in range(len(sweep.environments))]
     found = []
-    for canary in CANARIES.values():
-        matters = [canary.planted(one.settings) is not None for one in sweep.rule_sets]
+    for name in CANARIES:
         here = [
-            (measured[canary.name, digest], _clean(table, matters))
+            (measured[name, digest], table["clean"])
             for digest, table in zip(drawn, content["environments"], strict=True)
-            if (canary.name, digest) in measured
+            if (name, digest) in measured
         ]
-        runs = sum(clean for _, clean in here)
-        if runs:
-            share = sum(clean * one.shown / one.runs for one, clean in here) / runs
-            likely = _met((one.shown / one.runs, clean) for one, clean in here)
-            found.append(
-                Worth(canary.name, share, runs, likely, _met((one.low, n) for one, n in here))
-            )
+        cases = sum(clean for _, clean in here)
+        if cases:
+            share = sum(clean * one.shown / one.cases for one, clean in here) / cases
+            likely = _met((one.shown / one.cases, clean) for one, clean in here)
+            at_least = _met((one.low, clean) for one, clean in here)
+            found.append(Worth(name, share, cases, likely, at_least))
     return sorted(found, key=lambda one: one.share)
 
 
-def _clean(table: Mapping[str, Any], matters: Sequence[bool]) -> int:
-    """How many runs of the rule sets that matter hold."""
-    return sum(
-        one["counts"]["verdict"]["holds"]["runs"]
-        for one, counts in zip(table["rule_sets"], matters, strict=True)
-        if counts
-    )
-
-
-def _met(runs: Iterable[tuple[float, int]]) -> float:
-    """The probability that one of some runs shows it: (share, how many runs)."""
+def _met(cases: Iterable[tuple[float, int]]) -> float:
+    """The probability that one of some cases shows it: (share, how many cases)."""
     missed = 1.0
-    for share, count in runs:
+    for share, count in cases:
         missed *= (1.0 - share) ** count
     return 1.0 - missed

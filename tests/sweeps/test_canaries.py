@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
 
 from sim.errors import BadInput
@@ -79,26 +80,37 @@ def test_a_sweep_that_does_not_find_its_canary_is_not_green(tmp_path: Path) -> N
 
 
 def counted(clean: int) -> dict[str, Any]:
-    """Statistics of one environment with one rule set."""
-    verdicts = {"verdict": {"holds": {"runs": clean}}}
-    return {"environments": [{"rule_sets": [{"counts": verdicts}]}]}
+    """Statistics of one environment."""
+    return {"environments": [{"clean": clean}]}
 
 
-def test_clean_runs_are_worth_the_chance_to_have_met_a_defect(tmp_path: Path) -> None:
+def test_clean_cases_are_worth_the_chance_to_have_met_a_defect(tmp_path: Path) -> None:
     sweep = number_runs(plan_of(tmp_path / "plan.yaml"))
-    known = Share("last-abort-only", drawn_from(sweep, 0), "a plan/plain", 100, 2, 0.01)
+    known = Share("last-abort-only", drawn_from(sweep, 0), "a plan/plain", 100, 2, 0.01, 0.07)
     (one,) = worth(sweep, counted(50), [known])
 
-    assert (one.canary, one.runs, one.share) == ("last-abort-only", 50, 0.02)
+    assert (one.canary, one.cases, one.share) == ("last-abort-only", 50, 0.02)
     assert one.probability == pytest.approx(1 - 0.98**50)
     assert one.at_least == pytest.approx(1 - 0.99**50)
     assert "would have been met with probability 63.6% (at least 39.5%)" in str(one)
 
 
+def test_a_case_is_clean_if_all_its_runs_hold(tmp_path: Path) -> None:
+    text = QUIET.replace("{fix: none}", "{fix: none}, {tombstone_removal: never}, {}")
+    text = text.replace("mix: quiet, duration_ms: 2000, sends: [10, 20]", "mix: reference")
+    plan = plan_of(tmp_path / "plan.yaml", text.replace("rules: {", "rules: {truncation: none, "))
+    swept = run_sweep(plan, out=tmp_path / "out", count=12, engine="process")
+    runs = pq.read_table(tmp_path / "out" / "runs", columns=["case_id", "verdict"]).to_pylist()
+    unclean = {one["case_id"] for one in runs if one["verdict"] != "holds"}
+
+    assert 0 < len(unclean) < 12
+    assert swept.content["clean"] == 12 - len(unclean)
+
+
 def test_nothing_is_said_of_what_was_not_measured(tmp_path: Path) -> None:
     sweep = number_runs(plan_of(tmp_path / "plan.yaml"))
-    elsewhere = Share("last-abort-only", "0" * 16, "another/plain", 100, 2, 0.01)
-    never = Share("last-abort-only", drawn_from(sweep, 0), "a plan/plain", 100, 0, 0.0)
+    elsewhere = Share("last-abort-only", "0" * 16, "another/plain", 100, 2, 0.01, 0.07)
+    never = Share("last-abort-only", drawn_from(sweep, 0), "a plan/plain", 100, 0, 0.0, 0.03)
 
     assert worth(sweep, counted(50), [elsewhere, never]) == []
     assert worth(sweep, counted(0), [never._replace(shown=1)]) == []

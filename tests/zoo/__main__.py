@@ -54,7 +54,8 @@ def _steps(chosen: argparse.Namespace, base: Base) -> list[Step]:
             run_suite(error, result)
 
     def random(error: Planted, result: Result) -> None:
-        run_random(error, result, base, chosen.count, to_the_end=chosen.to_the_end)
+        if not error.unseen:
+            run_random(error, result, base, chosen.count, to_the_end=chosen.to_the_end)
 
     def tests(error: Planted, result: Result) -> None:
         if not result.killed and result.test is None:

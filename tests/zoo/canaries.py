@@ -1,8 +1,8 @@
-"""How often random runs show the canaries that ship: `python -m tests.zoo.canaries`.
+"""How often clean cases show the canaries that ship: `python -m tests.zoo.canaries`.
 
-Writes `sim/sweeps/canary_shares.json`, by which a sweep says what its clean runs are worth. A
-canary is planted by rules, so no copy of the product is needed; each run is compared with the same
-run without it, as planted defects are.
+Writes `sim/sweeps/canary_shares.json`, by which a sweep says what its clean cases are worth. A
+canary is planted by rules, so no copy of the product is needed: where all runs of a case hold, they
+are made once more with each canary, until one of them does not hold.
 """
 
 from __future__ import annotations
@@ -10,77 +10,66 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Sequence
 
 from sim.files.atomic import replace_text
+from sim.rules.rules import Settings
 from sim.scenario.generate import generate
-from sim.sweeps.canaries import CANARIES, SHARES, Canary, Share, drawn_from
+from sim.scenario.model import Scenario
+from sim.sweeps.canaries import CANARIES, SHARES, Share, drawn_from
+from sim.sweeps.plan import Sweep
 from sim.timed_run import run_scenario
 from sim.what_if.intervals import clopper_pearson
-from tests.zoo.draws import PLANS, Draw, Environment, draws, environments, sweep_of
-
-Cell = tuple[str, Environment]
-"""A canary, and where runs are drawn from."""
+from tests.zoo.draws import PLANS, Environment, environments, sweep_of
 
 
-def planted_runs(found: Iterable[Draw]) -> tuple[Counter[Cell], Counter[Cell]]:
-    """How many runs there were of each canary in each environment, and how many showed it."""
-    runs: Counter[Cell] = Counter()
-    shown: Counter[Cell] = Counter()
-    for draw in found:
-        before: set[str] | None = None
-        for canary in CANARIES.values():
-            after = _violated(draw, canary)
-            if after is None:
-                continue
-            if before is None:
-                before = set(run_scenario(draw.scenario()).violated)
-            runs[canary.name, draw.environment] += 1
-            shown[canary.name, draw.environment] += bool(after - before)
-    return runs, shown
+def measured(count: int, place: Environment) -> list[Share]:
+    """The shares by the first `count` cases of an environment."""
+    sweep = sweep_of(place.plan)
+    usual = [one.settings for one in sweep.rule_sets]
+    planted = {name: [*map(one.planted, usual)] for name, one in CANARIES.items()}
+    clean, shown = 0, dict.fromkeys(CANARIES, 0)
+    for drawn in _cases(sweep, count, place):
+        if not _holds(drawn, usual):
+            continue
+        clean += 1
+        for name, rule_sets in planted.items():
+            shown[name] += not _holds(drawn, [one for one in rule_sets if one is not None])
+    found = []
+    for name, rule_sets in planted.items():
+        if any(rule_sets) and clean:
+            low, high = clopper_pearson(shown[name], clean)
+            ends = round(low, 6), round(high, 6)
+            digest = drawn_from(sweep, place.number)
+            found.append(Share(name, digest, str(place), clean, shown[name], *ends))
+    return found
 
 
-def _violated(draw: Draw, canary: Canary) -> set[str] | None:
-    """What a run violates with the canary; None = it does not matter there."""
-    sweep = sweep_of(draw.environment.plan)
-    settings = canary.planted(sweep.rule_sets[draw.rule_set].settings)
-    if settings is None:
-        return None
-    mix = sweep.environment_of(draw.case).mix
-    scenario = generate(sweep.case_seed(draw.case), mix).with_rules(settings)
-    return set(run_scenario(scenario).violated)
+def _cases(sweep: Sweep, count: int, place: Environment) -> Iterator[Scenario]:
+    for turn in range(count):
+        case = turn * len(sweep.environments) + place.number
+        yield generate(sweep.case_seed(case), sweep.environment_of(case).mix)
 
 
-def measured(count: int, plans: Sequence[str]) -> list[Share]:
-    """The shares by `count` runs, spread over the environments of some plans."""
-    runs, shown = planted_runs(draws(count, plans))
-    return [
-        Share(
-            name,
-            drawn_from(sweep_of(place.plan), place.number),
-            str(place),
-            runs[name, place],
-            shown[name, place],
-            round(clopper_pearson(shown[name, place], runs[name, place]).low, 6),
-        )
-        for name in CANARIES
-        for place in environments(plans)
-        if runs[name, place]
-    ]
+def _holds(drawn: Scenario, rule_sets: Sequence[Settings]) -> bool:
+    """Whether the runs under all these rules hold; none of them is made after one that does not."""
+    return all(run_scenario(drawn.with_rules(one)).verdict == "holds" for one in rule_sets)
 
 
 def main(given: Sequence[str]) -> int:
     """Measure, and write the file."""
     parser = argparse.ArgumentParser(prog="python -m tests.zoo.canaries")
-    parser.add_argument("--count", type=int, default=1100, help="random runs (1100)")
+    parser.add_argument("--count", type=int, default=300, help="cases of each environment (300)")
     parser.add_argument("--plans", nargs="*", default=PLANS, metavar="PLAN")
     chosen = parser.parse_args(given)
-    found = measured(chosen.count, chosen.plans)
-    rows = ",\n".join(json.dumps(one._asdict()) for one in found)
-    replace_text(SHARES, f"[\n{rows}\n]\n")
-    for one in found:
-        print(f"{one.canary} {one.environment}: {one.shown} of {one.runs}")
+    found: list[Share] = []
+    for place in environments(chosen.plans):
+        found += measured(chosen.count, place)
+        rows = ",\n".join(json.dumps(one._asdict()) for one in found)
+        replace_text(SHARES, f"[\n{rows}\n]\n")
+        for one in found:
+            if one.environment == str(place):
+                print(f"{one.canary} {one.environment}: {one.shown} of {one.cases}", flush=True)
     return 0
 
 

@@ -1,15 +1,17 @@
 """The random runs that look for planted defects: those of the plans in `scenarios/sweeps`.
 
-Runs take turns in the environments of all plans. Those of one environment take turns in the rule
-sets of its plan, and each environment begins with another one. So the first runs are spread as
-evenly as all of them.
+Every second run is of the plan that draws widely, `far`; the others take turns in the environments
+of the other plans. Those of one environment take turns in the rule sets of its plan, and each
+environment begins with another one. So the first runs are spread as evenly as all of them.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
+from itertools import chain, cycle, islice
 from pathlib import Path
 from typing import NamedTuple
 
@@ -18,14 +20,15 @@ from sim.scenario.model import Scenario
 from sim.sweeps.plan import Sweep, load_plan, number_runs
 
 SCENARIOS = Path(__file__).parents[2] / "scenarios"
+WIDE = "far"
 PLANS = (
+    WIDE,
     "replication",
     "cures",
     "leo_fixes",
     "coordinators",
     "upgrade_flag",
     "smoke",
-    "far",
 )
 """Those whose environments differ; the others draw from the same with other rules."""
 CASES = 100_000
@@ -94,9 +97,13 @@ def environments(plans: Iterable[str] = PLANS) -> list[Environment]:
 def draws(count: int, plans: Iterable[str] = PLANS) -> Iterator[Draw]:
     """The first `count` runs."""
     places = environments(plans)
-    for number in range(count):
-        turn, place = divmod(number, len(places))
-        environment = places[place]
-        sweep = sweep_of(environment.plan)
+    wide = [one for one in places if one.plan == WIDE]
+    others = [one for one in places if one.plan != WIDE]
+    rows = [cycle(each) for each in (wide, others) if each]
+    visits: Counter[Environment] = Counter()
+    for environment in islice(chain.from_iterable(zip(*rows, strict=False)), count):
+        turn, sweep = visits[environment], sweep_of(environment.plan)
+        visits[environment] += 1
         case = turn * len(sweep.environments) + environment.number
-        yield Draw(environment, case, (turn + place) % len(sweep.rule_sets))
+        first = environment.number * len(sweep.rule_sets) // len(sweep.environments)
+        yield Draw(environment, case, (turn + first) % len(sweep.rule_sets))

@@ -12,27 +12,26 @@ from tests.zoo.planted import DEFECTS, Planted
 
 ABOUT = (
     "Each defect is an error that a reader could overlook, planted by itself in a copy of the"
-    " product (`tests/zoo/defects`). The suite, `scenarios`, runs first; then random runs of plans"
-    " in `scenarios/sweeps`, which take turns in their environments; tests of the package last, for"
-    " what nothing else tells. A run shows a defect if it violates something that the same run"
-    " without the defect does not, or ends in an exception, or does not come to rest. Intervals are"
-    " exact (Clopper and Pearson), 95 %, two-sided. The median run is that by which half of all"
-    " searches have met the defect, by the share that was seen."
+    " product (`tests/zoo/defects`). The suite, `scenarios`, runs first; then random runs: every"
+    " second one of the plan `far`, which draws widely, the others of other plans in"
+    " `scenarios/sweeps`; tests of the package last, for what nothing else tells. Random runs end"
+    " with the first that shows the defect, so the interval of its share is wide. A run shows a"
+    " defect if it violates something that the same run without the defect does not, or ends in an"
+    " exception, or does not come to rest. Intervals are exact (Clopper and Pearson), 95 %,"
+    " two-sided. The median run is that by which half of all searches have met the defect, by the"
+    " share that was seen."
 )
 HALVES = (
     "A digest of the name decides the half. Who makes random runs find more looks at the tuned half"
     " alone; the judged one says what that is worth."
 )
 MISSED = (
-    "Of these no random run shows anything. Where no run goes on otherwise, what would show the"
-    " defect did not happen in so many runs, which are few until `make zoo` has made its 300: some"
-    " rule sets of a plan were not reached then. Where runs do go on otherwise, no invariant minds"
-    " what comes of it, or it takes more."
+    "Of these no random run shows anything, though some might. Where no run goes on otherwise, what"
+    " would show the defect did not happen in so many runs. Where runs do go on otherwise, no"
+    " invariant minds what comes of it, or it takes more."
 )
-FALSE_ALARMS = (
-    "In random runs a check that sees too little shows nothing: the group `checks` is found there"
-    " by false alarms alone."
-)
+SOON = "Of those that had so many random runs, or were shown before: how many were shown by then."
+UNSEEN = "These are not looked for in random runs: what they do is no violation, whatever happens."
 
 
 class _Tried(NamedTuple):
@@ -51,8 +50,10 @@ def page(results: Results) -> str:
 def _page(tried: Sequence[_Tried]) -> Iterator[str]:
     yield from ("# What planted defects show", "", ABOUT, "", "Made by `make zoo`.")
     yield from ("", _progress(tried))
-    yield from ("", "## By group", "", FALSE_ALARMS, "", HALVES, "")
+    yield from ("", "## By group", "", HALVES, "")
     yield from _groups(tried)
+    yield from ("", "## After how many runs", "", SOON, "")
+    yield from _soon(tried)
     yield from ("", "## By environment", "")
     yield from _environments(tried)
     missed = [one for one in tried if one.result.tries and not one.result.found]
@@ -60,6 +61,11 @@ def _page(tried: Sequence[_Tried]) -> Iterator[str]:
     yield from _table(
         ("defect", "half", "runs", "go on otherwise", "told by"),
         *((*_named(one), one.result.tries, one.result.touched, _told_by(one)) for one in missed),
+    )
+    yield from ("", "## What no random run can show", "", UNSEEN, "")
+    yield from _table(
+        ("defect", "half", "why", "told by"),
+        *((*_named(one), one.defect.unseen, _told_by(one)) for one in tried if one.defect.unseen),
     )
     for group, defects in in_groups(one.defect for one in tried).items():
         names = {one.name for one in defects}
@@ -70,13 +76,13 @@ def _page(tried: Sequence[_Tried]) -> Iterator[str]:
 def _progress(tried: Sequence[_Tried]) -> str:
     """How far it has come, so that nobody takes what is missing for a result."""
     suites = sum(one.result.suite is not None for one in tried)
-    drawn = [one.result.tries for one in tried if one.result.tries]
-    runs = f"{min(drawn)} to {max(drawn)}" if drawn else "no"
-    told = sum(bool(one.result.suite) for one in tried if one.result.tries)
+    looked_for = sum(not one.unseen for one in DEFECTS)
+    drawn = [one.result for one in tried if one.result.tries]
+    missed = [one.tries for one in drawn if not one.found]
+    runs = f", those that none shows {min(missed)} to {max(missed)}" if missed else ""
     return (
-        f"So far: of {len(DEFECTS)} defects the suite has run on {suites}, and {len(drawn)} have"
-        f" had {runs} random runs, {told} of them such as the suite tells. `make zoo` goes on from"
-        " there."
+        f"So far: of {len(DEFECTS)} defects the suite has run on {suites}, and of {looked_for} that"
+        f" random runs might show {len(drawn)} have had some{runs}. `make zoo` goes on from there."
     )
 
 
@@ -103,6 +109,20 @@ def _group(name: str, tried: Sequence[_Tried]) -> tuple[object, ...]:
     random = f"{found} of {len(drawn)}" + (f" ({found / len(drawn):.0%})" if drawn else "")
     suite = f"{by_suite} of {run}"
     return name, len(tried), suite, random, either, by_test, len(tried) - either - by_test
+
+
+def _soon(tried: Sequence[_Tried]) -> Iterator[str]:
+    """How many defects of each half were shown within so many runs."""
+    rows = []
+    for runs in (10, 30, 100, 300, 1_000):
+        found = []
+        for judged in (True, False):
+            half = [one.result for one in tried if one.defect.judged == judged]
+            by_then = sum(one.first is not None and one.first <= runs for one in half)
+            of = sum(one.tries >= runs or one.first is not None for one in half)
+            found.append(f"{by_then} of {of}" + (f" ({by_then / of:.0%})" if of else ""))
+        rows.append((f"{runs:,}", *found))
+    yield from _table(("runs", "judged half", "tuned half"), *rows)
 
 
 def _environments(tried: Sequence[_Tried]) -> Iterator[str]:

@@ -6,9 +6,9 @@ be overlooked by a reader: a bound off by one, a case forgotten, state that a re
 an epoch that is not checked, another clock, a checkpoint that is written too early.
 
 The files are `defects/GROUP.patch`. A defect is its name and what goes wrong, in words behind `#`;
-the file below `sim/` that it is made in; and lines of that file as a patch has them, which occur
-there once. Those of `kafka_logs` are errors of the cleaner, which the random logs of
-`make conformance` have to notice by themselves.
+perhaps behind `##` why no random run can show it; the file below `sim/` that it is made in; and
+lines of that file as a patch has them, which occur there once. Those of `kafka_logs` are errors of
+the cleaner, which the random logs of `make conformance` have to notice by themselves.
 """
 
 from __future__ import annotations
@@ -37,6 +37,7 @@ class Planted(NamedTuple):
         module: The file it is made in, below `sim/`.
         right: Lines of it that occur exactly once.
         wrong: What to write instead.
+        unseen: Why no random run can show it, in words; empty = some might.
     """
 
     name: str
@@ -45,6 +46,7 @@ class Planted(NamedTuple):
     module: str
     right: str
     wrong: str
+    unseen: str = ""
 
     @property
     def judged(self) -> bool:
@@ -67,13 +69,15 @@ class Planted(NamedTuple):
 
 
 def _planted(group: str, error: str) -> Planted:
-    said, module, *lines = error.rstrip("\n").split("\n")
+    said, *rest = error.rstrip("\n").split("\n")
     name, _, what = said.partition(": ")
+    unseen = rest.pop(0).removeprefix("## ") if rest[0].startswith("## ") else ""
+    module, *lines = rest
 
     def with_sign(sign: str) -> str:
         return "".join(f"{line[1:]}\n" for line in lines if line[:1] in {"", " ", sign})
 
-    return Planted(name, group, what, module, with_sign("-"), with_sign("+"))
+    return Planted(name, group, what, module, with_sign("-"), with_sign("+"), unseen)
 
 
 def _in_files() -> Iterator[Planted]:

@@ -60,16 +60,19 @@ def test_random_runs_end_with_the_one_that_tells_a_planted_defect(
 
 
 def test_runs_take_turns_in_the_environments_and_the_rule_sets() -> None:
-    first = list(draws(12, ["replication", "cures"]))
+    first = list(draws(12, ["replication", "cures", "far"]))
 
-    assert [str(one.environment) for one in first[:4]] == [
+    assert [str(one.environment) for one in first[1:9:2]] == [
         "replication/plain",
         "replication/hunted",
         "cures/plain",
         "cures/hunted",
     ]
-    assert [(one.case, one.rule_set) for one in first[::4]] == [(0, 0), (2, 1), (4, 2)]
-    assert [(one.case, one.rule_set) for one in first[1::4]] == [(1, 1), (3, 2), (5, 0)]
+    assert [one.environment.name for one in first[:10:2]] == [
+        *("drawn", "late", "elections", "lost_disks", "drawn")
+    ]
+    assert [(one.case, one.rule_set) for one in first[1::8]] == [(0, 0), (2, 1)]
+    assert [(one.case, one.rule_set) for one in first[3::8]] == [(1, 1), (3, 2)]
 
 
 def test_what_was_found_is_kept(tmp_path: Path) -> None:

@@ -64,7 +64,8 @@ def as_said(scenario: Scenario) -> Scenario:
 
     Sends, faults and changes are in order of time; an upgrade is the changes that its timetable
     comes to, and its order, which then decides nothing, the default; a header in capitals has its
-    name, and a version in whose place other headers are sent is left out.
+    name, a version in whose place other headers are sent is left out, and so are questions to a
+    coordinator where there is none.
     """
     applications, workload = scenario.applications, scenario.workload
     own = scenario.rules.topic.strategy_header
@@ -89,6 +90,7 @@ def as_said(scenario: Scenario) -> Scenario:
             ends=tuple(sorted(workload.ends, key=lambda end: end.at_ms)),
         ),
         applications=replace(applications, headers=tuple(sorted(headers))),
+        asks=() if scenario.rules.coordinator.coordinator == "none" else scenario.asks,
         faults=tuple(sorted(scenario.faults, key=lambda fault: fault.at_ms)),
         changes=changes_of(scenario),
         rollout=None,

@@ -65,7 +65,6 @@ if not TYPE_CHECKING:
         **{
             name: (Weight, Field(kind.weight, description=meaning_of(kind)))
             for name, kind in FAULTS.items()
-            if kind.weight is not None
         },
     )
 
