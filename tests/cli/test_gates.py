@@ -65,5 +65,5 @@ def test_runs_that_failed_fail_the_gate(swept: Path, here: Path) -> None:
     answer = replog("gate", "o", "--fail-on", "no-offset-reuse")
 
     assert answer.status == 1
-    assert "1 runs ended in an exception" in answer.err
+    assert "of 12 runs 1 ended in an exception" in answer.err
     assert "reproduce: replog replay o 4" in answer.err
