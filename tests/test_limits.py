@@ -199,8 +199,8 @@ def test_a_plan_says_which_limit_a_field_is_beyond(tmp_path: Path, rest: str, to
         (["x" * 500], f"no such command: {'x' * 60!r}…"),
         (["completion", "x" * 500], f"completion {'x' * 60!r}…: allowed"),
         (
-            ["catchup", "--keys", "1000000", "--fetch-bytes", "1"],
-            "answers of 1 bytes; at most",
+            ["catchup", "--keys", "1000000", "--updates", "1000000"],
+            "1,019,551 answers of 4096 bytes; at most",
         ),
         (["catchup", "--keys", "99999999"], "and at most 1000000 (keys)"),
         (["matrix", "x", "--vary", "min_isr=1_0"], "min_isr: unknown value '1_0'"),

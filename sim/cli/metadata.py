@@ -7,7 +7,7 @@ from typing import Annotated
 
 from sim.cli.arguments import Argument, Json, Number
 from sim.cli.output import print_answer, print_table
-from sim.limits import BATCH_RECORDS, COUNT, INT_SETTING, KEYS, LOAD, SEED, SENDS
+from sim.limits import COUNT, KEYS, SEED, SENDS
 
 Several = Annotated[int, Argument(Number(1, limit=COUNT), "N")]
 
@@ -16,11 +16,6 @@ def traffic(
     *,
     brokers: Several = 10,
     partitions: Several = 1_000_000,
-    replication: Several = 1,
-    receivers: Annotated[int | None, Argument(Number(1, limit=COUNT), "N")] = None,
-    batch_records: Annotated[
-        int, Argument(Number(1, limit=BATCH_RECORDS), "N", flags=("--batch",))
-    ] = 1,
     as_json: Json = False,
 ) -> int:
     """Say how many bytes the failure of one broker sends (KIP-630, Amount of Data Replicated).
@@ -30,21 +25,12 @@ def traffic(
     headers, too.
 
     Args:
-        brokers: Brokers that share the partitions.
+        brokers: Brokers that share the partitions; each is sent what happens.
         partitions: Partitions of the whole cluster.
-        replication: Replicas of a partition; the KIP's example has 1.
-        receivers: Who is sent the records; default: every broker.
-        batch_records: Records in a batch.
     """
     from sim.studies.traffic import traffic_of_a_failure
 
-    found = traffic_of_a_failure(
-        brokers=brokers,
-        partitions=partitions,
-        replication=replication,
-        receivers=receivers,
-        batch_records=batch_records,
-    )
+    found = traffic_of_a_failure(brokers=brokers, partitions=partitions)
     rows = [
         {
             "design": one.design,
@@ -63,35 +49,23 @@ def catchup(
     *,
     keys: Annotated[int, Argument(Number(1, limit=KEYS), "N")] = 50,
     updates: Annotated[int, Argument(Number(1, limit=SENDS), "N")] = 1_000,
-    fetch_bytes: Annotated[int, Argument(Number(1, limit=INT_SETTING), "BYTES")] = 4_096,
-    latency_ms: Annotated[int, Argument(Number(1, 100), "MS", flags=("--latency",))] = 5,
-    load_us: Annotated[int, Argument(Number(1, limit=LOAD), "US")] = 100,
     seed: Annotated[int, Argument(Number(0, limit=SEED), "N")] = 0,
     as_json: Json = False,
 ) -> int:
     """Measure what a new replica costs with a full log, a compacted log, and snapshots.
 
     The same writes, three simulated clusters: what the replica is sent, how long it takes to catch
-    up, and what it loads when it restarts (KIP-630, Motivation).
+    up, and what it loads when it restarts (KIP-630, Motivation). An answer brings 4,096 bytes at
+    most, a message takes 5 ms, and a record is loaded in 100 µs.
 
     Args:
         keys: Keys that are written.
         updates: Records written.
-        fetch_bytes: Most bytes of an answer.
-        latency_ms: Of one message.
-        load_us: Microseconds to load one record.
         seed: Of the keys written.
     """
     from sim.studies.catchup import compare
 
-    found = compare(
-        keys=keys,
-        updates=updates,
-        fetch_bytes=fetch_bytes,
-        latency_ms=latency_ms,
-        load_us_per_record=load_us,
-        seed=seed,
-    )
+    found = compare(keys=keys, updates=updates, seed=seed)
     rows = [
         {
             "policy": one.policy,

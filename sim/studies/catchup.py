@@ -68,9 +68,9 @@ def compare(
     *,
     keys: int,
     updates: int,
-    fetch_bytes: int,
-    latency_ms: int,
-    load_us_per_record: int,
+    fetch_bytes: int = 4_096,
+    latency_ms: int = 5,
+    load_us_per_record: int = 100,
     seed: int = 0,
 ) -> list[CatchUp]:
     """Measure the three policies.

@@ -53,55 +53,30 @@ class Traffic:
     framed_to_all: int
 
 
-def traffic_of_a_failure(
-    *,
-    brokers: int,
-    partitions: int,
-    replication: int = 1,
-    receivers: int | None = None,
-    batch_records: int = 1,
-) -> tuple[Traffic, Traffic]:
+def traffic_of_a_failure(*, brokers: int, partitions: int) -> tuple[Traffic, Traffic]:
     """The failure of one of `brokers`, with records by key and with deltas.
 
-    Args:
-        brokers: Over which the replicas are spread evenly.
-        partitions: Of the whole cluster.
-        replication: Replicas of each partition. The KIP's own example leaves them out: 1.
-        receivers: Replicas that are sent the records; None = one per broker.
-        batch_records: So many records go into one batch, the last one of fewer; for the framed sum.
-
-    Raises:
-        ValueError: A number is below 1.
+    As in the KIP's example each partition counts once, and every broker is sent each record, which
+    is a batch of its own. The `partitions` of the whole cluster are spread over `brokers` evenly.
     """
-    count = brokers if receivers is None else receivers
-    if min(brokers, partitions, replication, count, batch_records) < 1:
-        raise ValueError("every number has to be 1 or more")
-    affected = partitions * replication // brokers
     return (
-        _traffic(
-            "key-value", "IsrChange", sum(ISR_CHANGE.values()), affected, count, batch_records
-        ),
-        _traffic("deltas", "DeleteBroker", sum(DELETE_BROKER.values()), 1, count, batch_records),
+        _traffic("key-value", "IsrChange", ISR_CHANGE, partitions // brokers, brokers),
+        _traffic("deltas", "DeleteBroker", DELETE_BROKER, 1, brokers),
     )
 
 
 def _traffic(
-    design: str, record: str, record_bytes: int, records: int, receivers: int, batch_records: int
+    design: str, record: str, fields: dict[str, int], records: int, receivers: int
 ) -> Traffic:
-    key_bytes = KEY_BYTES[record]
-    framed = framed_bytes(records, key_bytes, record_bytes - key_bytes, batch_records=batch_records)
-    bare = records * record_bytes
+    record_bytes, key_bytes = sum(fields.values()), KEY_BYTES[record]
+    framed = size_of([Record(0, "k" * key_bytes, "v" * (record_bytes - key_bytes), 0)])
+    to_each, framed_to_each = records * record_bytes, records * framed
     return Traffic(
-        design, record, record_bytes, records, bare, bare * receivers, framed * receivers
+        design,
+        record,
+        record_bytes,
+        records,
+        to_each,
+        to_each * receivers,
+        framed_to_each * receivers,
     )
-
-
-def framed_bytes(records: int, key_bytes: int, value_bytes: int, *, batch_records: int) -> int:
-    """Bytes of equal records in batches of `batch_records`, with all headers and one timestamp."""
-
-    def batch(size: int) -> int:
-        key, value = "k" * key_bytes, "v" * value_bytes
-        return size_of(Record(number, key, value, 0) for number in range(size)) if size else 0
-
-    whole, rest = divmod(records, batch_records)
-    return whole * batch(batch_records if whole else 0) + batch(rest)

@@ -4,7 +4,7 @@ import pytest
 
 from sim.rules import Rules
 from sim.scenario.model import Network, ReplicaSpec, Scenario, Send, Topic, Workload
-from sim.studies.traffic import framed_bytes, traffic_of_a_failure
+from sim.studies.traffic import traffic_of_a_failure
 from sim.timed_run import run_scenario
 from sim.trace import Copied, Event
 
@@ -27,12 +27,12 @@ def test_the_example_of_the_kip_to_the_byte() -> None:
     assert by_key.per_replica // deltas.per_replica == 500_000
 
 
-def test_headers_are_paid_per_batch_and_per_record() -> None:
+def test_headers_are_paid_for_each_record() -> None:
     """61 bytes a batch, and 7 a record while offsets and lengths take one byte each."""
-    assert framed_bytes(1, 20, 20, batch_records=1) == 61 + 7 + 40
-    assert framed_bytes(10, 20, 20, batch_records=1) == 10 * (61 + 7 + 40)
-    assert framed_bytes(10, 20, 20, batch_records=4) == 3 * 61 + 10 * (7 + 40)
-    assert framed_bytes(0, 20, 20, batch_records=4) == 0
+    by_key, deltas = traffic_of_a_failure(brokers=10, partitions=1_000_000)
+
+    assert by_key.framed_to_all == 10 * 100_000 * (61 + 7 + 40)
+    assert deltas.framed_to_all == 10 * (61 + 7 + 8)
 
 
 def cluster(sends: tuple[Send, ...], followers: int) -> Scenario:
