@@ -7,18 +7,27 @@ answer is made once for all followers who ask alike, and taken once from all lea
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
 from sim.replication import follower, leader
-from sim.replication.coordination import RemovalCoordinator
 from sim.replication.frozen import freeze_part
 from sim.rules import Rules
 from sim.schedules.judging import MemberJudge
-from sim.schedules.parts import LINEAGE, PLACE, Changes, Member, WatchedReplica
+from sim.schedules.parts import (
+    LINEAGE,
+    OF_REST,
+    PLACE,
+    Changes,
+    Member,
+    Notes,
+    Parts,
+    WatchedReplica,
+    watched,
+)
 from sim.schedules.tables import Numbering
 from sim.schedules.views import Views, WatchedView
-from sim.schedules.world import NOBODY, Effect, Move, Rest, World, rest_part, step_of
+from sim.schedules.world import Effect, Move, World, step_of
 from sim.story.driver import StoryDriver
 from sim.story.expect import StoryExpect
 from sim.story.format import Story
@@ -32,11 +41,8 @@ ASK, READ, ACKNOWLEDGE, ANSWER, RECEIVE = "ask", "read", "acknowledge", "answer"
 """The acts of a fetch: of the follower, of the leader three times, of the follower."""
 
 
-class Shape(NamedTuple):
-    """What an act has read: places of the parts of each replica, and names of the rest."""
-
-    parts: tuple[tuple[int, ...], ...]
-    rest: tuple[str, ...]
+Shape = tuple[tuple[int, ...], ...]
+"""What an act has read: places of the parts of each replica, and of the rest."""
 
 
 class Outcome(NamedTuple):
@@ -44,7 +50,7 @@ class Outcome(NamedTuple):
 
     Attributes:
         read: What it depends on, besides what was said to it.
-        changes: For each replica place and new number of the parts that changed.
+        changes: For each replica, and the rest, place and new number of the parts that changed.
         effect: What else it does.
         broken: What it breaks, as a mask.
         said: What it says to the next act: a message by number; -1 = nothing.
@@ -64,16 +70,18 @@ class Acts:
         messages: What was said, by number.
     """
 
-    def __init__(self, world: World, rules: Rules, views: Views, judge: MemberJudge) -> None:
-        """Nothing was done yet."""
+    def __init__(
+        self, world: World, rules: Rules, views: Views, rests: Parts, judge: MemberJudge
+    ) -> None:
+        """Nothing was done yet; `rests` are the parts of rests."""
         self._views, self._judge, self._rules = views, judge, rules
         self._names = world.names
-        self._driver = Driver(world, rules)
+        self._driver = Driver(world, rules, rests)
         self._messages = Numbering()
         self.messages: list[Any] = self._messages.values
 
     def outcome(
-        self, move: Move, act: str, members: Sequence[Member], rest: Rest, said: Sequence[int]
+        self, move: Move, act: str, members: Sequence[Member], rest: Member, said: Sequence[int]
     ) -> Outcome:
         """What an act of a move does in a state.
 
@@ -85,8 +93,8 @@ class Acts:
             said: What acts before it said, and whether there were records.
         """
         driver, parts = self._driver, self._views.parts
-        watched = [WatchedReplica.of(parts, member) for member in members]
-        driver.begin(dict(zip(self._names, watched, strict=True)), rest)
+        replicas = [WatchedReplica.of(parts, member) for member in members]
+        driver.begin(dict(zip(self._names, replicas, strict=True)), rest)
         says = self._done(move, act, said)
         message = -1 if says is None else self._messages.number(freeze_part(says), says)
         before: dict[str, WatchedView] = {}
@@ -96,14 +104,12 @@ class Acts:
         lineages, broken = self._judge.follow(driver.happened, before)
         for name, lineage in lineages.items():
             driver.replicas[name].notes.live[PLACE[LINEAGE]] = lineage
-        uses = move.uses if act == STEP else ""
-        effect = self._effect(uses, coordinates=move.op == "coordinate")
-        changes = tuple([one.notes.changes() for one in watched])
-        read = [one.notes.read for one in watched]
-        for places, view in zip(read, before.values(), strict=False):
-            places.update(view.notes.read)
-        parts_read = tuple([tuple(sorted(places)) for places in read])
-        shape = Shape(parts_read, tuple(sorted(driver.read)))
+        effect = self._effect(move.uses if act == STEP else "")
+        notes = [*[one.notes for one in replicas], driver.notes]
+        changes = tuple([one.changes() for one in notes])
+        for one, view in zip(notes, before.values(), strict=False):
+            one.read.update(view.notes.read)
+        shape = tuple([tuple(sorted(one.read)) for one in notes])
         return Outcome(shape, changes, effect, broken, message)
 
     def _done(self, move: Move, act: str, said: Sequence[int]) -> Any:
@@ -131,10 +137,9 @@ class Acts:
             return leader.answer_with(source, message, messages[said[1]], rules)
         return driver.emit(follower.receive_fetch(fetcher, message, rules, driver.now_ms).events)
 
-    def _effect(self, uses: str, *, coordinates: bool) -> Effect:
-        names, driver = self._names, self._driver
+    def _effect(self, uses: str) -> Effect:
+        driver, joined = self._driver, False
         facts: list[tuple[Any, ...]] = []
-        chosen, told, joined = NOBODY, None, False
         marks: dict[str, int] = {}
         for event in driver.happened:
             if isinstance(event, Appended):
@@ -144,30 +149,16 @@ class Acts:
                 notes = driver.replicas[name].notes
                 (known,) = notes.asked((_MARK,))
                 before = marks.get(name, self._views.parts.values[known])
-                facts.append(("committed", names.index(name), before, mark))
+                facts.append(("committed", name, before, mark))
                 marks[name] = mark
             elif isinstance(event, LeaderElected):
-                chosen, told = names.index(event.replica), mask_of(event.isr, names)
+                driver.notes.live[OF_REST["told"]] = event.isr
                 (known,) = driver.replicas[event.replica].notes.asked((_MARK,))
-                facts.append(("elected", chosen, self._views.parts.values[known]))
+                facts.append(("elected", event.replica, self._views.parts.values[known]))
             elif isinstance(event, IsrChanged) and event.replica == driver.leader:
-                told, joined = mask_of(event.isr, names), joined or event.joined is not None
-        isr = driver.written.get("isr")
-        return Effect(
-            uses,
-            chosen,
-            None if isr is None else mask_of(isr, names),
-            told,
-            tuple(facts),
-            joined,
-            value_of(driver.coordinator) if coordinates else None,
-            driver.written.get("now_ms"),
-        )
-
-
-def value_of(coordinator: RemovalCoordinator) -> Any:
-    """What a coordinator of removals knows, as a value."""
-    return tuple(sorted(coordinator.known.items())), coordinator.bounds
+                driver.notes.live[OF_REST["told"]] = event.isr
+                joined = joined or event.joined is not None
+        return Effect(uses, tuple(facts), joined)
 
 
 class Driver(StoryDriver):
@@ -175,41 +166,35 @@ class Driver(StoryDriver):
 
     Attributes:
         happened: What the act did.
-        read: What it has read of the rest.
-        written: What it has set of it, by name.
+        notes: The rest of the state.
     """
 
-    def __init__(self, world: World, rules: Rules) -> None:
-        """In no state yet."""
+    def __init__(self, world: World, rules: Rules, rests: Parts) -> None:
+        """In no state yet; `rests` are the parts of rests."""
         names = world.names
         isr = tuple(names[one] for one in world.isr)
         story = Story("", "", "", rules, names, isr, names, (), StoryExpect(()))
         self.happened: list[Event] = []
-        self.read: set[str] = set()
-        self.written: dict[str, Any] = {}
-        self._world = world
+        self.notes = Notes(rests, ())
+        self._world, self._rests = world, rests
         super().__init__(story, invariants=())
 
-    def begin(self, replicas: dict[str, WatchedReplica], rest: Rest) -> None:
+    def begin(self, replicas: dict[str, WatchedReplica], rest: Member) -> None:
         """An act begins, in a state."""
         self.replicas: dict[str, Any] = replicas
-        self._rest = rest
-        self.happened, self.read, self.written = [], set(), {}
+        self.happened, self.notes = [], Notes(self._rests, rest)
 
-    def of_rest(self, name: str) -> Any:
-        """A part of the rest, as it was."""
-        self.read.add(name)
-        return rest_part(self._rest, name)
+    def used(self, budget: str) -> int:
+        """How much of a budget is used."""
+        used: int = self.notes.get(OF_REST[budget])
+        return used
 
     def step_of(self, move: Move) -> Step | None:
         """The step that a move is in this state; None = it is none."""
-        return step_of(move, self._world, self, lambda: self.of_rest("epochs") + 1)
+        return step_of(move, self._world, self, lambda: self.used("epochs") + 1)
 
     def carry_out(self, step: Step) -> None:
         """Take the step, unless somebody is not what he has to be for it."""
-        if step.op == "coordinate":
-            known, bounds = self.of_rest("coordinator")
-            self.coordinator = RemovalCoordinator(dict(known), bounds)
         self._taken = step
         self._carried_out(step)
 
@@ -234,34 +219,10 @@ class Driver(StoryDriver):
         else:
             epoch = step.get("epoch", 0)
         if self.rules.storage.leo_source == "last_record":
-            what += (self.of_rest("appends") + 1) << 10
+            what += (self.used("appends") + 1) << 10
         end: int = leads.log.log_end_offset
         return 1 + (end << 24 | epoch << 16 | what)
 
 
-def _of_rest(name: str, of: Callable[[Driver, Any], Any]) -> property:
-    def get(self: Driver) -> Any:
-        return self.written[name] if name in self.written else of(self, self.of_rest(name))
-
-    def set_(self: Driver, value: Any) -> None:
-        self.written[name] = value
-
-    return property(get, set_)
-
-
-def _isr_names(driver: Driver, mask: int) -> tuple[str, ...]:
-    return tuple(n for one, n in enumerate(driver.story.replicas) if mask >> one & 1)
-
-
-def _leader_name(driver: Driver, leader: int) -> str | None:
-    return None if leader == NOBODY else driver.story.replicas[leader]
-
-
-Driver.isr = _of_rest("isr", _isr_names)  # type: ignore[assignment]
-Driver.leader = _of_rest("leader", _leader_name)  # type: ignore[assignment]
-Driver.now_ms = _of_rest("now_ms", lambda _, now_ms: now_ms)  # type: ignore[assignment]
-
-
-def mask_of(names: Sequence[str], everyone: Sequence[str]) -> int:
-    """A set of replicas as bits."""
-    return sum(1 << everyone.index(name) for name in names)
+for _name in ("isr", "leader", "now_ms", "coordinator"):
+    setattr(Driver, _name, watched(OF_REST[_name]))

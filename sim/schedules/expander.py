@@ -17,7 +17,7 @@ from sim.replication.messages import FetchResponse
 from sim.schedules import judging
 from sim.schedules.acts import ACKNOWLEDGE, ANSWER, ASK, READ, RECEIVE, STEP, Shape
 from sim.schedules.judging import BIT
-from sim.schedules.parts import LINEAGE, PLACE
+from sim.schedules.parts import LINEAGE, OF_REST, PLACE
 from sim.schedules.space import Space
 from sim.schedules.tables import (
     ODD,
@@ -30,7 +30,7 @@ from sim.schedules.tables import (
     hash_of,
     one_by_one,
 )
-from sim.schedules.world import NOBODY, Budgets, Effect, Move, Rest, moves_of
+from sim.schedules.world import NOBODY, Budgets, Effect, History, Move, moves_of
 
 Rows = NDArray[Any]
 """A row a state: the number of each replica, then that of the rest."""
@@ -40,6 +40,10 @@ AT_ONCE = 1000
 """So many states are looked at for what is not known before the others are looked up again."""
 PRIME = 7919
 """So many states further is the one that is computed again, of each look-up one."""
+_HISTORY = OF_REST["history"]
+_LOOKED_AT = (_HISTORY, OF_REST["leader"], OF_REST["told"])
+"""The places of what is looked at of a rest to judge by all logs of a state."""
+_BUT_BUDGETS = tuple(place for name, place in OF_REST.items() if name not in Budgets._fields)
 FETCH = (ASK, READ, ACKNOWLEDGE, ANSWER, RECEIVE)
 
 
@@ -68,14 +72,14 @@ class Outcomes:
         self._calls = 0
 
     def of(self, rows: Rows, said: Numbers) -> Numbers:
-        """A row for each state: the changes of each replica, the effect, what breaks, what is said.
+        """A row for each state: the changes of all columns, the effect, what breaks, what is said.
 
         Args:
             rows: The states.
             said: For each what acts before it have said.
         """
         messages = hash_of(said)
-        found = np.empty((len(rows), self._n + 3), np.int64)
+        found = np.empty((len(rows), self._n + 4), np.int64)
         left = self._look_up(rows, messages, np.arange(len(rows)), found)
         while len(left):
             self._compute(rows[left[:AT_ONCE]], said[left[:AT_ONCE]], messages[left[:AT_ONCE]])
@@ -104,11 +108,10 @@ class Outcomes:
 
     def _keys(self, shape: Shape, rows: Rows, messages: Hashes) -> Hashes:
         """A hash of all that a shape reads, and of what was said."""
-        hashes = messages + self._space.rests.read(shape.rest).take(rows[:, self._n], axis=0)
-        for one, places in enumerate(shape.parts):
+        hashes = messages.copy()
+        for one, (table, places) in enumerate(zip(self._space.columns, shape, strict=True)):
             if places:
-                read = self._space.members.read(places)
-                hashes += read.take(rows[:, one], axis=0) * ODD[one]
+                hashes += table.read(places).take(rows[:, one], axis=0) * ODD[one]
         return hashes
 
     def _compute(self, rows: Rows, said: Numbers, messages: Hashes) -> None:
@@ -123,7 +126,7 @@ class Outcomes:
                 keys[shape] = list(map(tuple, self._keys(shape, rows, messages).tolist()))
             done.setdefault(shape, {})[keys[shape][place]] = outcome
         for shape, of in done.items():
-            nothing = Known(), Column(np.int64, self._n + 3)
+            nothing = Known(), Column(np.int64, self._n + 4)
             known, outcomes = self._by_shape.setdefault(shape, nothing)
             known.add(np.array(list(of), np.uint64))
             outcomes.extend(list(of.values()))
@@ -131,10 +134,12 @@ class Outcomes:
     def _outcome(self, state: list[int], said: list[int]) -> tuple[Shape, list[int]]:
         """What the act has read in a state, and what comes of it."""
         space = self._space
-        members = [space.members[number] for number in state[: self._n]]
-        rest = space.rests.values[state[self._n]]
+        *members, rest = [table[one] for table, one in zip(space.columns, state, strict=True)]
         outcome = space.acts.outcome(self._move, self._act, members, rest, said)
-        changes = [space.members.number_of(change) for change in outcome.changes]
+        changes = [
+            table.number_of(change)
+            for table, change in zip(space.columns, outcome.changes, strict=True)
+        ]
         effect = space.number_of(outcome.effect)
         return outcome.read, [*changes, effect, outcome.broken, outcome.said]
 
@@ -173,7 +178,7 @@ class Expander:
             for move in self.moves
         ]
         self._rests_after = one_by_one(self._rest_after)
-        self._effects = Derived(space.effects, _read_of_effect, np.int64, 3)
+        self._effects = Derived(space.effects, self._read_of_effect, np.int64, 3)
         self._message_kinds = Derived(space.acts.messages, _kind, np.int64)
         self._incompletes, self._too_fews = one_by_one(self._incomplete), one_by_one(self._too_few)
         self._rests_broken = one_by_one(self._at_rest)
@@ -196,25 +201,23 @@ class Expander:
         """States with the names of an order, by its number."""
         if order == 0:
             return rows
-        members, rests = self.space.members.images(), self.space.rests.images.values
         other = np.empty_like(rows)
-        for old, new in enumerate(self.space.orders[order]):
-            other[:, new] = _image(members, rows[:, old], order)
-        other[:, self.n] = _image(rests, rows[:, self.n], order)
+        places = (*self.space.orders[order], self.n)
+        for old, (table, new) in enumerate(zip(self.space.columns, places, strict=True)):
+            other[:, new] = _image(table.images(), rows[:, old], order)
         return other
 
     def hashed(self, rows: Rows) -> Hashes:
         """The hashes of states, in two words."""
-        members, rests = self.space.members.hashes, self.space.rests.hashes.values
-        hashes: Hashes = rests.take(rows[:, self.n], axis=0) * ODD[self.n]
-        for one in range(self.n):
-            hashes += members.take(rows[:, one], axis=0) * ODD[one]
+        hashes: Hashes = np.zeros((len(rows), 2), np.uint64)
+        for one, table in enumerate(self.space.columns):
+            hashes += table.hashes.take(rows[:, one], axis=0) * ODD[one]
         return hashes
 
     def facts_of(self, rows: Rows) -> Facts:
         """What decides which moves are possible."""
         facts = self.space.members.facts.take(rows[:, : self.n], axis=0)
-        rests = self.space.rests.facts.values.take(rows[:, self.n], axis=0)
+        rests = self.space.rests.facts.take(rows[:, self.n], axis=0)
         return Facts(facts[:, :, 0], facts[:, :, 1], rests)
 
     def acting_leader(self, facts: Facts) -> Numbers:
@@ -238,7 +241,7 @@ class Expander:
             place = Budgets._fields.index(move.uses)
             most = getattr(self.space.world.budgets, move.uses)
             if most is not None:
-                possible &= facts.rest[:, 5 + place] < most
+                possible &= facts.rest[:, 2 + place] < most
         if move.op == "restart":
             possible &= facts.up[:, move.who[0]] == 0
             return possible
@@ -285,10 +288,10 @@ class Expander:
     def _after(self, move: Move, rows: Rows, found: Numbers) -> tuple[Rows, Numbers]:
         """The states after what was found of an act, and what it breaks."""
         after, broken, effects = rows.copy(), found[:, -2].copy(), found[:, -3]
-        for one in range(self.n):
+        for one, table in enumerate(self.space.columns):
             at = np.flatnonzero(found[:, one])
             if len(at):
-                after[at, one] = self.space.members.changed(rows[at, one], found[at, one])
+                after[at, one] = table.changed(rows[at, one], found[at, one])
         at = np.flatnonzero(self._effects.values[effects, 0])
         if len(at):
             before, then, mask = rows.take(at, axis=0), after.take(at, axis=0), broken[at]
@@ -299,11 +302,9 @@ class Expander:
 
     def changed(self, rows: Rows, after: Rows) -> Mask:
         """Where more is different than what was used of the budgets."""
-        same = self.space.rests.facts.values[:, 3]
-        n = self.n
+        same, n = self.space.rests.read(_BUT_BUDGETS)[:, 0], self.n
         different: Mask = same[rows[:, n]] != same[after[:, n]]
-        for one in range(n):
-            different |= rows[:, one] != after[:, one]
+        different |= (rows[:, :n] != after[:, :n]).any(axis=1)
         return different
 
     def _update_rests(self, after: Rows, effects: Numbers, broken: Numbers) -> None:
@@ -319,92 +320,94 @@ class Expander:
     def _rest_after(self, key: list[int]) -> int:
         """The number of the rest after an effect, and what that breaks, in one number."""
         (number, effect_number, lineage), space = key, self.space
-        rest, effect = space.rests.values[number], space.effects[effect_number]
-        used = rest.used
+        parts, effect = space.rests.parts, space.effects[effect_number]
+        rest = [*space.rests[number]]
         if effect.uses and getattr(space.world.budgets, effect.uses) is not None:
-            used = used._replace(**{effect.uses: getattr(used, effect.uses) + 1})
+            place = OF_REST[effect.uses]
+            rest[place] = parts.number(place, parts.values[rest[place]] + 1)
         held = () if lineage < 0 else space.members.parts.values[lineage]
-        changed, mask = judging.after(rest, effect, used, held)
-        return space.rests.number(changed) << BROKEN | mask
+        leader, was = parts.values[rest[OF_REST["leader"]]], parts.values[rest[_HISTORY]]
+        history, mask = judging.after(was, effect.facts, leader, held)
+        rest[_HISTORY] = parts.number(_HISTORY, history)
+        return space.rests.number(rest) << BROKEN | mask
 
     def _judge(
         self, move: Move, rows: Rows, after: Rows, effects: Numbers, broken: Numbers
     ) -> None:
         """Add what breaks by what is committed, where an act elects, commits or admits."""
         space, n = self.space, self.n
-        rests, logs = space.rests.facts.values, space.members.facts[:, 2]
+        leaders, logs = space.rests.facts[after[:, n], 0], space.members.facts[:, 2]
         if move.op == "elect":
-            elected = np.flatnonzero(rests[after[:, n], 0] == move.who[0])
-            keys = _columns(logs[after[elected, move.who[0]]], rests[rows[elected, n], 4])
+            elected = np.flatnonzero(leaders == move.who[0])
+            histories = space.rests.parts_at(_HISTORY, rows[elected, n])
+            keys = _columns(logs[after[elected, move.who[0]]], histories)
             broken[elected] |= self._incompletes.of(keys)
-        leaders = np.maximum(rests[after[:, n], 0], 0)  # a deposed leader's mark decides nothing
+        leaders = np.maximum(leaders, 0)  # a deposed leader's mark decides nothing
         at = np.flatnonzero(self._effects.values[effects, 2] >> leaders & 1)
         if len(at):
-            rest = rests.take(after[at, n], axis=0)
-            keys = np.column_stack([logs.take(after[at, :n]), rest[:, [0, 2, 4]]])
-            broken[at] |= self._too_fews.of(keys)
+            broken[at] |= self._too_fews.of(self._sessions(after[at]))
 
     def judge_states(self, rows: Rows) -> Numbers:
         """What states break by what is in them."""
         space, n = self.space, self.n
-        facts, rests = space.members.facts, space.rests.facts.values
-        logs = facts[:, 2].take(rows[:, :n])
+        logs = space.members.facts[:, 2].take(rows[:, :n])
+        histories = space.rests.parts_at(_HISTORY, rows[:, n])
         broken = np.zeros(len(rows), np.int64)
         for one, other in combinations(range(n), 2):
             keys = np.sort(logs[:, [one, other]], axis=1)
             broken |= self._clashes.of(keys)
         for one in range(n):
-            keys = np.column_stack([logs[:, one], rests[rows[:, n], 4]])
-            broken |= self._deleted_shown.of(keys)
+            broken |= self._deleted_shown.of(_columns(logs[:, one], histories))
         return broken
 
     def judge_rest(self, rows: Rows) -> Numbers:
         """What states break in which everybody up has fetched all that there is."""
-        n = self.n
-        rest = self.space.rests.facts.values.take(rows[:, n], axis=0)
-        logs = self.space.members.facts[:, 2].take(rows[:, :n])
-        keys = np.column_stack([logs, rest[:, [0, 2, 4]]])
-        return self._rests_broken.of(keys)
+        return self._rests_broken.of(self._sessions(rows))
+
+    def _sessions(self, rows: Rows) -> Numbers:
+        """The numbers of all logs, and of the parts of the rest that are looked at with them."""
+        logs = self.space.members.facts[:, 2].take(rows[:, : self.n])
+        parts = [self.space.rests.parts_at(place, rows[:, self.n]) for place in _LOOKED_AT]
+        return np.column_stack([logs, *parts])
 
     def _incomplete(self, key: list[int]) -> int:
-        log, history = key
-        space = self.space
-        incomplete = space.court.incomplete(space.members.logs[log], space.rests.histories[history])
-        return BIT["leader-completeness"] * incomplete
+        return BIT["leader-completeness"] * self.space.court.incomplete(*self._one_log(key))
 
     def _too_few(self, key: list[int]) -> int:
         return self.space.court.too_few(*self._session(key))
 
     def _at_rest(self, key: list[int]) -> int:
-        return self.space.court.at_rest(*self._session(key))
+        views, was, leader, _ = self._session(key)
+        return self.space.court.at_rest(views, was, leader)
 
-    def _session(self, key: list[int]) -> tuple[list[ReplicaView], Rest]:
-        *logs, leader, told, history = key
-        space = self.space
-        rest = space.rests.histories[history]._replace(leader=leader, told=told)
-        return [space.members.logs[log] for log in logs], rest
+    def _session(self, key: list[int]) -> tuple[list[ReplicaView], History, str, tuple[str, ...]]:
+        logs, values = key[: self.n], self.space.rests.parts.values
+        history, leader, told = (values[number] for number in key[self.n :])
+        return [self.space.logs[log] for log in logs], history, leader, told
+
+    def _one_log(self, key: list[int]) -> tuple[ReplicaView, History]:
+        return self.space.logs[key[0]], self.space.rests.parts.values[key[1]]
 
     def _clash(self, key: list[int]) -> int:
         one, other = key
-        return judging.clash(self.space.members.logs[one], self.space.members.logs[other])
+        return judging.clash(self.space.logs[one], self.space.logs[other])
 
     def _shows(self, key: list[int]) -> int:
-        court, view = self.space.court, self.space.members.logs[key[0]]
-        rest = self.space.rests.histories[key[1]]
-        contradicts = BIT[judging.SNAPSHOTS] * court.contradicts(view, rest)
-        return contradicts | BIT[judging.CAUGHT_UP] * court.shows_deleted(view, rest)
+        court, (view, was) = self.space.court, self._one_log(key)
+        contradicts = BIT[judging.SNAPSHOTS] * court.contradicts(view, was)
+        return contradicts | BIT[judging.CAUGHT_UP] * court.shows_deleted(view, was)
 
+    def _read_of_effect(self, effect: Effect) -> tuple[bool, int, int]:
+        """Whether it has any effect, who commits, whom too few may follow.
 
-def _read_of_effect(effect: Effect) -> tuple[bool, int, int]:
-    """Whether it has any effect, who commits, whom too few may follow.
-
-    The last is a mask of leaders, of which -1 has all.
-    """
-    who = {fact[1] for fact in effect.facts if fact[0] != "appended"}
-    assert len(who) < 2, "one replica leads in an act"
-    commits = max(who, default=NOBODY)
-    moves = any(fact[0] == "committed" for fact in effect.facts)
-    return effect != Effect(), commits, -1 if effect.joined else 1 << commits if moves else 0
+        The last is a mask of leaders, of which -1 has all.
+        """
+        names = self.space.world.names
+        who = {names.index(fact[1]) for fact in effect.facts if fact[0] != "appended"}
+        assert len(who) < 2, "one replica leads in an act"
+        commits = max(who, default=NOBODY)
+        moves = any(fact[0] == "committed" for fact in effect.facts)
+        return effect != Effect(), commits, -1 if effect.joined else 1 << commits if moves else 0
 
 
 def _kind(answer: Any) -> int:

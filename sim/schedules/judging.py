@@ -19,11 +19,12 @@ from sim.check.registry import INVARIANTS, discover
 from sim.check.replica_view import HOLE, ReplicaView
 from sim.log.record import Record
 from sim.rules import Rules
+from sim.schedules.world import History
 from sim.trace import Event, HighWatermarkMoved, LeaderElected, Quiesced, SnapshotTaken
 
 if TYPE_CHECKING:
     from sim.schedules.views import WatchedView
-    from sim.schedules.world import Budgets, Effect, Rest, World
+    from sim.schedules.world import World
 
 BY_EVENTS: Final = (
     "follower-position-sound",
@@ -166,46 +167,46 @@ class Court:
         """Judge by the records that `judge` knows."""
         self._rules, self._judge, self._names = rules, judge, world.names
         self._broken = _Broken()
-        self._histories: dict[tuple[Any, ...], ClusterHistory] = {}
+        self._histories: dict[History, ClusterHistory] = {}
         self._own: dict[tuple[str, int], ReplicaView] = {}
         self._kept: list[ReplicaView] = []
-        self._at_rest: dict[tuple[Any, ...], list[Callable[[Any], None]]] = {}
-        self._replicated: dict[tuple[Any, ...], Callable[[Any], None]] = {}
+        self._at_rest: dict[History, list[Callable[[Any], None]]] = {}
+        self._replicated: dict[History, Callable[[Any], None]] = {}
 
-    def incomplete(self, view: ReplicaView, rest: Rest) -> bool:
+    def incomplete(self, view: ReplicaView, was: History) -> bool:
         """Whether a new leader lacks something that was committed."""
-        history = self._history(rest)
+        history = self._history(was)
         self._seat(history, {view.name: view}, view.name)
-        known = len(rest.committed)
+        known = len(was.committed)
         return history.first_missing(view, known, twice_counts=True) is not None
 
-    def too_few(self, views: Sequence[ReplicaView], rest: Rest) -> int:
+    def too_few(
+        self, views: Sequence[ReplicaView], was: History, leader: str, isr: tuple[str, ...]
+    ) -> int:
         """What is broken if those who have to have what is committed lack some of it."""
-        history = self._history(rest)
-        self._seat(history, self._named(views), self._names[rest.leader])
-        history.isr = tuple(n for one, n in enumerate(self._names) if rest.told >> one & 1)
-        history.voters = self._names
-        leader = views[rest.leader]
-        moved = HighWatermarkMoved(self._names[rest.leader], leader.high_watermark, leading=True)
-        self._replicated[rest.committed, rest.twice](moved)
+        history, named = self._history(was), self._named(views)
+        self._seat(history, named, leader)
+        history.isr, history.voters = isr, self._names
+        mark = named[leader].high_watermark
+        self._replicated[was](HighWatermarkMoved(leader, mark, leading=True))
         return self._broken.taken()
 
-    def shows_deleted(self, view: ReplicaView, rest: Rest) -> bool:
+    def shows_deleted(self, view: ReplicaView, was: History) -> bool:
         """Whether a replica that is live and caught up gives a deleted key a value."""
-        known = len(rest.committed)
+        known = len(was.committed)
         if not view.up or view.high_watermark < known or len(view.slots) < known:
             return False
-        history = self._history(rest)
+        history = self._history(was)
         if not history.deleted:
             return False
         self._seat(history, {view.name: view}, None)
         return bool(undone_deletes(history, view))
 
-    def contradicts(self, view: ReplicaView, rest: Rest) -> bool:
+    def contradicts(self, view: ReplicaView, was: History) -> bool:
         """Whether a snapshot of a replica is not what the committed history below its end is."""
         if not view.snapshots:
             return False
-        history = self._history(rest)
+        history = self._history(was)
         self._seat(history, {view.name: view}, None)
         invariant = INVARIANTS[SNAPSHOTS](history, self._broken.by(SNAPSHOTS))
         judged = handlers_of(invariant)[SnapshotTaken]
@@ -213,16 +214,15 @@ class Court:
             judged(SnapshotTaken(view.name, end, epoch, records))
         return self._broken.taken() > 0
 
-    def at_rest(self, views: Sequence[ReplicaView], rest: Rest) -> int:
+    def at_rest(self, views: Sequence[ReplicaView], was: History, leader: str) -> int:
         """What is broken where everybody up has fetched all that there is."""
-        history = self._history(rest)
-        leader = self._names[rest.leader]
+        history = self._history(was)
         self._seat(history, self._named(views), leader)
         history.contested_offsets.clear()
         history.contested_offsets.update(range(max(len(view.slots) for view in views)))
         history.find_disagreements()
         event = Quiesced(leader, synced=True)
-        for handler in self._at_rest[rest.committed, rest.twice]:
+        for handler in self._at_rest[was]:
             handler(event)
         return self._broken.taken()
 
@@ -249,24 +249,23 @@ class Court:
             view.unexplained_offsets.clear()
             history.compare(view, view.log_start_offset, history.committed[view.log_start_offset :])
 
-    def _history(self, rest: Rest) -> ClusterHistory:
+    def _history(self, was: History) -> ClusterHistory:
         """The facts of a committed history."""
-        key = (rest.committed, rest.twice)
-        found = self._histories.get(key)
+        found = self._histories.get(was)
         if found is None:
-            found = self._histories[key] = ClusterHistory(self._rules)
+            found = self._histories[was] = ClusterHistory(self._rules)
             found.written = self._judge.history.written
             found.uids_of_key = self._judge.history.uids_of_key
-            found.commit(0, list(rest.committed))
-            found.committed_twice.update(dict.fromkeys(rest.twice, 0))
+            found.commit(0, list(was.committed))
+            found.committed_twice.update(dict.fromkeys(was.twice, 0))
             handlers: list[Callable[[Any], None]] = []
             for name in AT_REST:
                 invariant = INVARIANTS[name](found, self._broken.by(name))
                 handlers.append(handlers_of(invariant)[Quiesced])
-            self._at_rest[key] = handlers
+            self._at_rest[was] = handlers
             name = "committed-replicated"
             replicated = INVARIANTS[name](found, self._broken.by(name))
-            self._replicated[key] = handlers_of(replicated)[HighWatermarkMoved]
+            self._replicated[was] = handlers_of(replicated)[HighWatermarkMoved]
         return found
 
 
@@ -307,18 +306,19 @@ def _uids(records: Sequence[Record]) -> set[int]:
     return {record.uid for record in records if record.key is not None}
 
 
-def after(rest: Rest, effect: Effect, used: Budgets, lineage: tuple[int, ...]) -> tuple[Rest, int]:
-    """The rest after an effect, and what was broken by what is committed.
+def after(
+    was: History, facts: Sequence[tuple[Any, ...]], leader: str | None, lineage: tuple[int, ...]
+) -> tuple[History, int]:
+    """What is committed after some facts of an effect, and what was broken by what was before.
 
     Args:
-        rest: The rest before.
-        effect: The effect.
-        used: What is used of the budgets after it.
+        was: What was committed.
+        facts: Those of the effect.
+        leader: Who was elected last.
         lineage: What the log of the one that commits ever held.
     """
-    leader = rest.leader if effect.leader < 0 else effect.leader
-    committed, twice, mask = list(rest.committed), {*rest.twice}, 0
-    for fact in effect.facts:
+    committed, twice, mask = list(was.committed), {*was.twice}, 0
+    for fact in facts:
         if fact[0] == "appended":
             _, offset, uid = fact
             if offset < len(committed) and committed[offset] != uid:
@@ -334,16 +334,4 @@ def after(rest: Rest, effect: Effect, used: Budgets, lineage: tuple[int, ...]) -
                     twice.add(offset)
                     mask |= BIT["state-machine-safety"]
             committed += lineage[known:mark]
-    return (
-        rest._replace(
-            leader=leader,
-            isr=rest.isr if effect.isr is None else effect.isr,
-            told=rest.told if effect.told is None else effect.told,
-            used=used,
-            now_ms=rest.now_ms if effect.now_ms is None else effect.now_ms,
-            committed=tuple(committed),
-            twice=tuple(sorted(twice)),
-            coordinator=rest.coordinator if effect.coordinator is None else effect.coordinator,
-        ),
-        mask,
-    )
+    return History(tuple(committed), tuple(sorted(twice))), mask

@@ -1,56 +1,53 @@
-"""Every replica that a search met, by number, with its names in all orders of the replicas."""
+"""Every replica, or every rest, that a search met, by number, with its names in all orders."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from operator import itemgetter
-from typing import Final
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sim.check.replica_view import ReplicaView
-from sim.schedules.parts import PARTS, PLACE, Changes, Member, Parts
+from sim.schedules.parts import Changes, Member, Parts
 from sim.schedules.tables import Column, Hashes, Known, Memo, Numbering, Numbers
-from sim.schedules.views import Views
-
-_LOG: Final = itemgetter(
-    *(
-        PLACE[name]
-        for name in (
-            *("up", "snapshots", "log.high_watermark", "log.log_start_offset"),
-            *("log.log_end_offset", "log.segments"),
-        )
-    )
-)
-_LEADS: Final = PLACE["leadership"]
 
 
 class Members:
-    """Replicas by number. A row of `PARTS` numbers is a replica; its hash is the sum of theirs.
+    """Replicas, or rests, by number; each is a row of numbers of parts, its hash the sum of theirs.
 
     Attributes:
-        logs: Every log that was met, as a view; replicas whose logs look alike share one.
+        parts: The parts of them.
     """
 
-    def __init__(self, parts: Parts, views: Views, orders: int) -> None:
-        """None yet; `orders` are the ways to rename replicas, of which 0 leaves all as it is."""
-        self.parts, self._views = parts, views
-        self._logs = Numbering()
-        self.logs: list[ReplicaView] = self._logs.values
-        self._rows = Column(np.int32, len(PARTS))
+    def __init__(
+        self,
+        parts: Parts,
+        orders: int,
+        start: Sequence[Member],
+        facts: Callable[[Member], list[int]],
+    ) -> None:
+        """Those of the start.
+
+        Args:
+            parts: The parts of them.
+            orders: The ways to rename replicas, of which 0 leaves all as it is.
+            start: Those of the start, which have the first numbers.
+            facts: What is looked up of each: see `facts`.
+        """
+        self.parts, self._facts_of = parts, facts
+        self._rows = Column(np.int32, len(start[0]))
         self._hashes = Column(np.uint64, 2)
         self._known = Known()
-        self._facts = Column(np.int32, 3)
-        self._logs_of: dict[tuple[int, ...], int] = {}
+        self._facts = Column(np.int32, len(facts(start[0])))
         self._images = Column(np.int32, orders)
         self._orbits = Column(np.uint64)
         self._read: dict[tuple[int, ...], Column] = {}
         self._changed = Memo(self._with_changes)
         self._changes = Numbering(())
+        for one in start:
+            self.number(one)
 
     def __getitem__(self, number: int) -> Member:
-        """A replica in parts."""
+        """One in parts."""
         return tuple(self._rows.values[number].tolist())
 
     def __len__(self) -> int:
@@ -58,7 +55,7 @@ class Members:
         return self._rows.length
 
     def number(self, member: Sequence[int]) -> int:
-        """The number of a replica, which is new if it never came before."""
+        """The number of one, which is new if it never came before."""
         row = np.array([member], np.int32)
         return int(self._numbers(row, self._hashes_of(row))[0])
 
@@ -70,12 +67,12 @@ class Members:
 
     @property
     def facts(self) -> Numbers:
-        """Row = number: whether it is up, whether it leads, the number of its log."""
+        """Row = number: what is looked up of it."""
         found: Numbers = self._facts.values
         return found
 
     def images(self) -> Numbers:
-        """Row = number, column = order: the number of the replica with other names."""
+        """Row = number, column = order: the number of the same with other names."""
         while self._images.length < len(self):
             begin = self._images.length
             rows = self._rows.values[begin:].copy()
@@ -107,7 +104,7 @@ class Members:
         return hashes
 
     def changed(self, numbers: Numbers, changes: Numbers) -> Numbers:
-        """The numbers of replicas once each was changed, by the number of the changes."""
+        """The numbers of some once each was changed, by the number of the changes."""
         return self._changed.of(np.column_stack([numbers, changes]))
 
     def number_of(self, changes: Changes) -> int:
@@ -115,12 +112,12 @@ class Members:
         return self._changes.number(changes, changes)
 
     def parts_at(self, place: int, numbers: Numbers) -> Numbers:
-        """The numbers of a part of replicas."""
+        """The numbers of a part of some."""
         found: Numbers = self._rows.values[numbers, place]
         return found
 
     def _with_changes(self, pairs: Numbers) -> Numbers:
-        """The numbers of replicas with changes; a row is the numbers of both."""
+        """The numbers of some with changes; a row is the numbers of both."""
         hash_of = self.parts.hashes.values
         numbers, kinds = pairs[:, 0], pairs[:, 1]
         rows = self._rows.values.take(numbers, axis=0)
@@ -149,16 +146,6 @@ class Members:
             new = at[self._known.add(hashes[at])]
             self._rows.extend(rows.take(new, axis=0))
             self._hashes.extend(hashes[new])
-            self._facts.extend([self._facts_of(row) for row in rows[new].tolist()])
+            self._facts.extend([self._facts_of(tuple(row)) for row in rows[new].tolist()])
             found[at] = self._known.get(hashes[at])
         return found
-
-    def _facts_of(self, row: list[int]) -> tuple[int, int, int]:
-        values, parts = self.parts.values, _LOG(row)
-        log = self._logs_of.get(parts)
-        if log is None:
-            view = self._views.of("", tuple(row)).whole()
-            shown = (tuple(view.slots), view.high_watermark, view.log_start_offset, view.up)
-            log = self._logs.number((shown, tuple(view.snapshots.items())), view)
-            self._logs_of[parts] = log
-        return values[row[PLACE["up"]]], values[row[_LEADS]], log

@@ -1,8 +1,9 @@
-"""Replicas in parts, and which parts a move reads.
+"""Replicas, and the rest of a state, in parts, and which parts a move reads.
 
-A replica of a search is a tuple of numbers, one for each attribute of the replica and of its log. A
-move works on watched replicas, which make a part only when it is asked for and note that it was: so
-what a move depends on is not written down anywhere, where it could be wrong, but seen.
+A replica of a search is a tuple of numbers, one for each attribute of the replica and of its log;
+the rest of a state is another. A move works on watched replicas, which make a part only when it is
+asked for and note that it was: so what a move depends on is not written down anywhere, where it
+could be wrong, but seen.
 """
 
 from __future__ import annotations
@@ -15,11 +16,13 @@ from numpy.typing import NDArray
 
 from sim.log import Log
 from sim.log.offset_index import OffsetIndex
+from sim.log.segment import Segment
 from sim.replication import Replica
 from sim.replication.frozen import attributes, freeze_part, maker, renamed
 from sim.replication.replica import Leadership
 from sim.rules import Rules
 from sim.schedules.tables import Column, Numbering, hash_of_text
+from sim.schedules.world import Budgets
 
 OF_LOG: Final = attributes(Log)
 OF_LEADERSHIP: Final = attributes(Leadership)
@@ -35,27 +38,39 @@ PARTS: Final = (
 )
 PLACE: Final[Mapping[str, int]] = {name: place for place, name in enumerate(PARTS)}
 
-_SEGMENTS, _ISR, _LEADS = (PLACE[one] for one in ("log.segments", "leadership.isr", "leadership"))
+REST: Final = ("leader", "isr", "told", "now_ms", "coordinator", "history", *Budgets._fields)
+"""All of a state but the replicas.
+
+Who was elected last; the in-sync set, as the controller has it, and as events told it last (a
+leader that is down tells nothing); the time; what the coordinator of removals knows; what was
+committed; how much of each budget is used.
+"""
+OF_REST: Final[Mapping[str, int]] = {name: place for place, name in enumerate(REST)}
+"""The places of the parts of a rest."""
+
+_LEADS: Final = PLACE["leadership"]
 
 Member = tuple[int, ...]
-"""A replica: the number of each of its parts, in the order of `PARTS`."""
+"""A replica: the number of each of its parts, in the order of `PARTS`; or a rest, of `REST`."""
 Changes = tuple[tuple[int, int], ...]
-"""Place and new number of each part of a replica that is different."""
+"""Place and new number of each part that is different."""
+Tidying = Mapping[int, Callable[[Any], Any]]
+"""Place -> what is kept of a part that is there."""
 
 
 class Parts:
-    """Every value that a part ever had, by number.
+    """Every value that a part of replicas, or of rests, ever had, by number.
 
     Attributes:
         values: Index = number.
         naming: Places of the parts that name replicas.
-        makers: What makes each on a replica; None = the value is what a replica has.
+        makers: What makes each where it is a part; None = the value is what is there.
         hashes: One of 128 bits for each, the same in every process.
     """
 
-    def __init__(self, names: Sequence[Mapping[str, str]], rules: Rules) -> None:
+    def __init__(self, names: Sequence[Mapping[str, str]], tidying: Tidying) -> None:
         """None yet; `names` are the ways to rename the replicas."""
-        self._unread = {PLACE[name]: value for name, value in unread(rules).items()}
+        self._tidying = tidying
         self._all = Numbering()
         self.values: list[Any] = self._all.values
         self.makers: list[Callable[[], Any] | None] = []
@@ -74,26 +89,14 @@ class Parts:
             self.hashes.append(hash_of_text((place, value)))
         return found
 
-    def member(self, replica: Replica, lineage: tuple[int, ...]) -> Member:
-        """A replica in parts."""
-        log = replica.log
-        values = [getattr(replica, name) for name in OF_REPLICA]
-        values += [getattr(replica.leadership, name, None) for name in OF_LEADERSHIP]
-        values += [getattr(log, name) for name in OF_LOG]
-        return tuple(self.of(place, value) for place, value in enumerate([*values, lineage]))
+    def member(self, live: Sequence[Any]) -> Member:
+        """The numbers of all parts as they are."""
+        return tuple([self.of(place, value) for place, value in enumerate(live)])
 
     def of(self, place: int, live: Any) -> int:
-        """The number of a part as it is on a replica."""
-        if place in self._unread:
-            return self.number(place, self._unread[place])
-        if place == _SEGMENTS:
-            for segment in live:
-                segment.index = OffsetIndex()  # read for transactions
-        elif place == _ISR and live is not None:
-            live = tuple(sorted(live))
-        elif place == _LEADS:
-            live = bool(live)
-        return self.number(place, freeze_part(live))
+        """The number of a part as it is."""
+        tidy = self._tidying.get(place)
+        return self.number(place, freeze_part(live if tidy is None else tidy(live)))
 
     def images(self, rows: NDArray[np.int32], order: int) -> NDArray[np.int32]:
         """Members, a row each, with the names of a way to rename the replicas."""
@@ -114,6 +117,44 @@ class Parts:
 
     def _names_replicas(self, value: Any) -> bool:
         return any(renamed(value, names) != value for names in self._names)
+
+
+def parts_of(replica: Replica, lineage: tuple[int, ...]) -> list[Any]:
+    """A replica in parts, as they are."""
+    values = [getattr(replica, name) for name in OF_REPLICA]
+    values += [getattr(replica.leadership, name, None) for name in OF_LEADERSHIP]
+    values += [getattr(replica.log, name) for name in OF_LOG]
+    return [*values, lineage]
+
+
+def of_replicas(rules: Rules) -> Tidying:
+    """What is kept of the parts of replicas."""
+
+    def constant(value: Any) -> Callable[[Any], Any]:
+        return lambda _live: value
+
+    return {
+        PLACE["log.segments"]: _without_index,
+        PLACE["leadership.isr"]: _in_order,
+        _LEADS: bool,
+        **{PLACE[name]: constant(value) for name, value in unread(rules).items()},
+    }
+
+
+def of_rests() -> Tidying:
+    """What is kept of the parts of rests."""
+    return {OF_REST["isr"]: _in_order, OF_REST["told"]: _in_order}
+
+
+def _in_order(names: Sequence[str] | None) -> tuple[str, ...] | None:
+    return None if names is None else tuple(sorted(names))
+
+
+def _without_index(segments: list[Segment]) -> list[Segment]:
+    """The same; an index is read for transactions."""
+    for segment in segments:
+        segment.index = OffsetIndex()
+    return segments
 
 
 def unread(rules: Rules) -> dict[str, Any]:
@@ -140,7 +181,7 @@ def unread(rules: Rules) -> dict[str, Any]:
 
 
 class Notes:
-    """The parts of one member while a move is under way.
+    """The parts of a replica, or of a rest, while a move is under way.
 
     Attributes:
         read: Places of the parts that were asked for.
@@ -218,7 +259,9 @@ class WatchedReplica(Replica):
         return made
 
 
-def _watched(place: int) -> property:
+def watched(place: int) -> property:
+    """An attribute that is a part of what its object notes."""
+
     def get(self: Any) -> Any:
         return self.notes.get(place)
 
@@ -253,6 +296,6 @@ for _prefix, _names, _kind in (
     ("log.", OF_LOG, WatchedLog),
 ):
     for _name in _names:
-        setattr(_kind, _name, _watched(PLACE[_prefix + _name]))
+        setattr(_kind, _name, watched(PLACE[_prefix + _name]))
 setattr(WatchedReplica, "log", property(_log, _set_log))  # noqa: B010 - a slot of its base
 setattr(WatchedReplica, "leadership", property(_leadership, _set_leadership))  # noqa: B010

@@ -6,24 +6,20 @@ once for all states that are alike in what it reads (`sim.schedules.acts`).
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from itertools import permutations
-from typing import Any
 
 from sim.log import Log, LogConfig
 from sim.replication import Replica
 from sim.replication.coordination import RemovalCoordinator
-from sim.replication.frozen import renamed
 from sim.replication.replica import log_config
 from sim.rules import Rules
-from sim.schedules.acts import Acts, value_of
+from sim.schedules.acts import Acts
 from sim.schedules.judging import Court, MemberJudge
 from sim.schedules.members import Members
-from sim.schedules.parts import Parts
-from sim.schedules.rests import Rests
+from sim.schedules.parts import OF_REST, Member, Parts, of_replicas, of_rests, parts_of
 from sim.schedules.tables import Numbering
 from sim.schedules.views import Views
-from sim.schedules.world import NOBODY, NOTHING_USED, Effect, Rest, World
+from sim.schedules.world import NOBODY, Budgets, Effect, History, World
 
 
 class Space:
@@ -37,60 +33,50 @@ class Space:
         effects: Every effect that was met.
         acts: Computes what moves do.
         court: Judges them.
+        columns: For each column of a state where its numbers are from.
+        logs: Every log that was met.
         orders: The ways to rename the replicas: index = old number, value = new number.
     """
 
     def __init__(self, world: World, rules: Rules, *, symmetry: bool = True) -> None:
-        """Nothing is met yet."""
+        """Nothing is met yet but the start."""
         self.world, self.rules = world, rules
-        self.orders = (
-            list(permutations(range(world.replicas)))
-            if symmetry
-            else [tuple(range(world.replicas))]
+        everyone, names = range(world.replicas), world.names
+        self.orders = list(permutations(everyone)) if symmetry else [tuple(everyone)]
+        renamings = [{names[a]: names[b] for a, b in enumerate(order)} for order in self.orders]
+        parts, rest_parts = Parts(renamings, of_replicas(rules)), Parts(renamings, of_rests())
+        self._rest_values = rest_parts.values
+        views = Views(parts)
+        self.logs = views.logs
+        config = log_config(rules, LogConfig())
+        start = [parts.member(parts_of(Replica(name, Log(config)), ())) for name in names]
+        isr = tuple(names[one] for one in world.isr)
+        rest = [None, isr, isr, 0, RemovalCoordinator(), History(), *[0] * len(Budgets._fields)]
+        self.members = Members(parts, len(self.orders), start, views.facts_of)
+        self.rests = Members(
+            rest_parts, len(self.orders), [rest_parts.member(rest)], self._facts_of_rest
         )
-        names = world.names
-        self._names = [{names[a]: names[b] for a, b in enumerate(order)} for order in self.orders]
-        self.parts = Parts(self._names, rules)
-        views = Views(self.parts)
-        self.members = Members(self.parts, views, len(self.orders))
-        self.rests = Rests(self._rename_rest, len(self.orders))
+        self.columns = [self.members] * world.replicas + [self.rests]
         self._effects = Numbering()
         self.effects: list[Effect] = self._effects.values
         self.judge = MemberJudge(rules)
         self.court = Court(rules, self.judge, world)
-        self.acts = Acts(world, rules, views, self.judge)
-        self._coordinates = rules.cleaner.tombstone_removal == "coordinated"
+        self.acts = Acts(world, rules, views, rest_parts, self.judge)
 
     def start(self) -> tuple[int, ...]:
         """The row of the state at the start."""
-        config = log_config(self.rules, LogConfig())
-        members = [self.parts.member(Replica(name, Log(config)), ()) for name in self.world.names]
-        isr = sum(1 << one for one in self.world.isr)
-        coordinator = value_of(RemovalCoordinator()) if self._coordinates else None
-        rest = Rest(NOBODY, isr, isr, NOTHING_USED, 0, (), (), coordinator)
-        return (*[self.members.number(one) for one in members], self.rests.number(rest))
+        return (*range(self.world.replicas), 0)
 
     def number_of(self, effect: Effect) -> int:
         """The number of an effect."""
         return self._effects.number(effect, effect)
 
-    def _rename_rest(self, rest: Rest, order: int) -> Rest:
-        by_number = self.orders[order]
-        return rest._replace(
-            leader=rest.leader if rest.leader == NOBODY else by_number[rest.leader],
-            isr=_renamed_mask(rest.isr, by_number),
-            told=_renamed_mask(rest.told, by_number),
-            coordinator=_renamed_coordinator(rest.coordinator, self._names[order]),
-        )
-
-
-def _renamed_coordinator(value: Any, names: Mapping[str, str]) -> Any:
-    """What a coordinator knows with other names, in the order of `value_of`."""
-    if value is None:
-        return None
-    known, bounds = value
-    return tuple(sorted(renamed(known, names))), renamed(bounds, names)
-
-
-def _renamed_mask(mask: int, order: Sequence[int]) -> int:
-    return sum(1 << new for old, new in enumerate(order) if mask >> old & 1)
+    def _facts_of_rest(self, rest: Member) -> list[int]:
+        """Who was elected last, the in-sync set as bits, how much of each budget is used."""
+        values, names = self._rest_values, self.world.names
+        leader, isr = values[rest[OF_REST["leader"]]], values[rest[OF_REST["isr"]]]
+        return [
+            NOBODY if leader is None else names.index(leader),
+            sum(1 << names.index(name) for name in isr),
+            *[values[rest[OF_REST[budget]]] for budget in Budgets._fields],
+        ]

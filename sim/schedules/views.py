@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from copy import copy
+from operator import itemgetter
 from typing import Any, Final, NamedTuple
 
 from sim.check.replica_view import EMPTY, HOLE, ReplicaView
 from sim.log.segment import Segment
 from sim.schedules.parts import LINEAGE, PLACE, Member, Notes, Parts
+from sim.schedules.tables import Numbering
 
 _END: Final = PLACE["log.log_end_offset"]
 _SEGMENTS: Final = PLACE["log.segments"]
@@ -19,6 +21,13 @@ _AS_THEY_ARE: Final = {
     "log_start_offset": PLACE["log.log_start_offset"],
 }
 """What a view has just as the replica has it."""
+
+
+_SHOWN: Final = itemgetter(
+    *[_AS_THEY_ARE[name] for name in ("up", "high_watermark", "log_start_offset")],
+    *[_SNAPSHOTS, _END, _SEGMENTS],
+)
+"""The parts of a replica that a log is made of, as others see it."""
 
 
 class Held(NamedTuple):
@@ -33,16 +42,34 @@ _ALL: Final = {*_AS_THEY_ARE, *Held._fields, "lineage", "log_end_offset_before",
 
 
 class Views:
-    """The logs of replicas, each made once."""
+    """The logs of replicas, each made once.
+
+    Attributes:
+        logs: Every log that was met, as a view; replicas whose logs look alike share one.
+    """
 
     def __init__(self, parts: Parts) -> None:
         """None is made yet."""
         self.parts = parts
         self._held: dict[tuple[int, ...], Held] = {}
+        self._logs = Numbering()
+        self.logs: list[ReplicaView] = self._logs.values
+        self._logs_of: dict[tuple[int, ...], int] = {}
 
     def of(self, name: str, member: Member) -> WatchedView:
         """The log of a replica, by the name it has in events; nothing of it is compared."""
         return WatchedView(name, self, Notes(self.parts, member))
+
+    def facts_of(self, member: Member) -> list[int]:
+        """Of a replica: whether it is up, whether it leads, the number of its log."""
+        values, parts = self.parts.values, _SHOWN(member)
+        log = self._logs_of.get(parts)
+        if log is None:
+            view = self.of("", member).whole()
+            shown = (tuple(view.slots), view.high_watermark, view.log_start_offset, view.up)
+            log = self._logs.number((shown, tuple(view.snapshots.items())), view)
+            self._logs_of[parts] = log
+        return [values[member[PLACE["up"]]], values[member[PLACE["leadership"]]], log]
 
     def held(self, notes: Notes) -> Held:
         """What is in a log."""

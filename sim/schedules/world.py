@@ -45,9 +45,6 @@ class Budgets(NamedTuple):
     snapshots: int | None = 0
 
 
-NOTHING_USED = Budgets(*[0] * len(Budgets._fields))
-
-
 @dataclass(frozen=True, slots=True)
 class World:
     """Where a search starts, and what may happen there.
@@ -77,63 +74,31 @@ class World:
         return tuple(f"r{number + 1}" for number in range(self.replicas))
 
 
-class Rest(NamedTuple):
-    """All of a state but the replicas; sets of replicas are bit masks.
+class History(NamedTuple):
+    """What was committed.
 
     Attributes:
-        leader: Who was elected last; NOBODY before the first election.
-        isr: The in-sync set, as the controller has it.
-        told: The in-sync set, as events told it last: a leader that is down tells nothing.
-        used: How much of each budget is used.
-        now_ms: The time.
         committed: Index = offset; the uid that was there when the offset was first committed.
         twice: The offsets that were committed a second time as something else.
-        coordinator: What the coordinator of removals knows, as a value.
     """
 
-    leader: int
-    isr: int
-    told: int
-    used: Budgets
-    now_ms: int
-    committed: tuple[int, ...]
-    twice: tuple[int, ...]
-    coordinator: Any
-
-
-OF_REST: Final = ("leader", "isr", "now_ms", "epochs", "appends", "coordinator")
-"""What a move may read of the rest of a state; the budgets that it is counted against, too."""
-
-
-def rest_part(rest: Rest, name: str) -> Any:
-    """A part of a rest by its name in `OF_REST`."""
-    of: Any = rest.used if name in ("epochs", "appends") else rest
-    return getattr(of, name)
+    committed: tuple[int, ...] = ()
+    twice: tuple[int, ...] = ()
 
 
 class Effect(NamedTuple):
-    """What an act does besides changing replicas.
+    """What an act does besides changing replicas and what is known of them.
 
     Attributes:
         uses: The budget that it is counted against.
-        leader: Who was elected; NOBODY = there was no election.
-        isr: The in-sync set as the controller has it from now on; None = as before.
-        told: The in-sync set that the leader told; None = it told none.
         facts: What the committed history has to know, in order: ("appended", offset, uid),
             ("elected", replica, mark) and ("committed", replica, mark before, mark).
         joined: Whether a replica was admitted to the in-sync set by its position.
-        coordinator: What the coordinator knows from now on; None = as before.
-        now_ms: What time it is from now on; None = no time passes.
     """
 
     uses: str = ""
-    leader: int = NOBODY
-    isr: int | None = None
-    told: int | None = None
     facts: tuple[tuple[Any, ...], ...] = ()
     joined: bool = False
-    coordinator: Any = None
-    now_ms: int | None = None
 
 
 class Move(NamedTuple):

@@ -8,7 +8,7 @@ from sim.log import Log, LogConfig
 from sim.replication import Replica
 from sim.replication.frozen import freeze, thaw
 from sim.replication.replica import log_config
-from sim.schedules.parts import WatchedReplica
+from sim.schedules.parts import WatchedReplica, parts_of
 from sim.schedules.world import World
 from tests.schedules.agreement import TRIED, Walk, rules_of
 
@@ -34,13 +34,14 @@ def test_a_replica_comes_back_from_its_value(world: World, values: dict[str, Any
 @pytest.mark.parametrize(("world", "values"), TRIED)
 def test_a_replica_comes_back_from_its_parts(world: World, values: dict[str, Any]) -> None:
     walk = Walk(world, rules_of(values), seed=4)
-    parts = walk.space.parts
+    parts = walk.space.members.parts
     met = set()
     for schedule in walk.followed(6):
         views = schedule.driver.checker.history.replicas
         for name, replica in schedule.driver.replicas.items():
             lineage = tuple(views[name].lineage)
-            member = parts.member(replica, lineage)
-            assert parts.member(WatchedReplica.of(parts, member), lineage) == member
+            member = parts.member(parts_of(replica, lineage))
+            again = WatchedReplica.of(parts, member)
+            assert parts.member(parts_of(again, lineage)) == member
             met.add(member)
     assert len(met) > 6
