@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.sweeps.spark_cluster import SMALL_SPARK, Cluster, kill, processes
+from tests.sweeps.spark_cluster import SMALL, Cluster, kill, processes
 
 ROOT = Path(__file__).resolve().parents[2]
 PLAN = "scenarios/sweeps/demo.yaml"
@@ -24,7 +24,6 @@ END_SECONDS = 180.0
 """A command that takes longer hangs."""
 STRAY_SECONDS = 20.0
 """How long after its command a process may live: a Java machine takes a while to notice."""
-SMALL = [word for item in SMALL_SPARK.items() for word in ("--conf", "=".join(item))]
 
 
 class Running:

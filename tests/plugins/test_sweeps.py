@@ -18,6 +18,7 @@ from tests.plugins.plugged import (
     replog_process,
     with_plugins,
 )
+from tests.sweeps.spark_cluster import SMALL
 
 __all__ = ["folder"]
 
@@ -52,7 +53,8 @@ def test_worker_processes_know_the_plugins(swept: Path) -> None:
 
 @pytest.mark.spark
 def test_workers_of_spark_know_the_plugins(folder: Path) -> None:
-    ran = replog_process(folder, *SWEEP, "--engine", "spark", "--master", "local[2,3]", *PLUGIN)
+    on_spark = ("--engine", "spark", "--master", "local[2,3]", *SMALL)
+    ran = replog_process(folder, *SWEEP, *on_spark, *PLUGIN)
 
     assert ran.status == 0, ran.err
     assert_no_run_failed(folder / "out")

@@ -35,6 +35,8 @@ SMALL_SPARK = {
     "spark.ui.enabled": "false",
 }
 """Settings of Spark, so that a cluster and all that goes on beside it fit into one machine."""
+SMALL = [word for item in SMALL_SPARK.items() for word in ("--conf", "=".join(item))]
+"""The same as options of the command."""
 MARK = "REPLOG_TEST_CLUSTER"
 NOT_FOR_EXECUTORS = ("PYTHONPATH", "VIRTUAL_ENV", "PYTHONHOME")
 

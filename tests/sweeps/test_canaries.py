@@ -1,5 +1,6 @@
 """Canaries: a sweep plants one and finds it, and says what its clean runs are worth."""
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from sim.sweeps.canaries import (
 from sim.sweeps.plan import Plan, load_plan, number_runs
 from sim.sweeps.runner import run_sweep
 from tests.plugins.plugged import replog
+from tests.sweeps.fakes import simulating_here
 
 QUIET = """\
 format: replog-sweep/1
@@ -31,6 +33,12 @@ generate: {mix: quiet, duration_ms: 2000, sends: [10, 20]}
 rules: {preset: kafka-4.0}
 rule_sets: [{fix: none}]
 """
+
+
+@pytest.fixture(autouse=True)
+def _in_this_process() -> Iterator[None]:
+    with simulating_here():
+        yield
 
 
 def plan_of(path: Path, text: str = QUIET) -> Plan:

@@ -206,8 +206,9 @@ def test_nothing_stays_of_a_sweep_that_is_ended_while_java_starts(tmp_path: Path
 CALL_WITHOUT_ANSWER = """
 from concurrent.futures import ThreadPoolExecutor
 from sim.sweeps.engines.session import spark_session
+from tests.sweeps.spark_cluster import SMALL_SPARK
 try:
-    with spark_session(master="local[1]") as session:
+    with spark_session(master="local[1]", settings=SMALL_SPARK) as session:
         pool = ThreadPoolExecutor()
         pool.submit(session._jvm.java.lang.Thread.sleep, 3_600_000)
         pool.submit(int).result()
