@@ -1,4 +1,4 @@
-"""What only some mixes draw: retention, two instances, long transactions, any half-done pass."""
+"""What only some mixes draw: retention, two instances, long transactions."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -26,7 +26,7 @@ def events_of(mix: Mix, seeds: range) -> list[Event]:
 
 
 def test_crashes_come_after_any_operation_of_a_pass() -> None:
-    mix = Mix(cleaning_crashes=1.0, half_done_passes=1.0)
+    mix = Mix(cleaning_crashes=1.0)
     crashes = [
         fault for seed in SEEDS for fault in generate(seed, mix).faults if isinstance(fault, Crash)
     ]

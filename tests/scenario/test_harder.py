@@ -25,7 +25,8 @@ def test_without_them_the_environment_is_what_it_was_and_with_them_only_crashes_
         usual, harder = generate(seed, Mix()), generate(seed, DARK)
 
         assert not any(
-            getattr(fault, "power_loss", False) or fault.during for fault in usual.faults
+            getattr(fault, "power_loss", False) or fault.during is not None
+            for fault in usual.faults
         )
         assert harder.workload == usual.workload
         assert [f for f in harder.faults if f.kind != FaultKind.CRASH] == [
@@ -38,8 +39,8 @@ def test_every_kind_of_hard_crash_is_drawn() -> None:
     faults = [fault for seed in range(60) for fault in generate(seed, DARK).faults]
     topics = [generate(seed, DARK).topic for seed in range(60)]
 
-    assert {fault.during for fault in faults} == {None, "cleaning", "swap", "checkpoint"}
-    assert any(fault.during and fault.power_loss for fault in faults)
+    assert {type(fault.during) for fault in faults} == {type(None), int}
+    assert any(fault.during is not None and fault.power_loss for fault in faults)
     assert any(topic.flush_messages and topic.flush_ms for topic in topics)
     assert len({environment_digest(generate(seed, DARK)) for seed in range(60)}) == 60
 

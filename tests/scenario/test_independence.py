@@ -23,7 +23,6 @@ CHANGED_BY = {
     "tail_hunts": {"faults"},
     "election_hunts": {"faults"},
     "disk_hunts": {"faults"},
-    "half_done_passes": {"faults.during"},
     "retention": {"topic.deletes", "topic.retention_ms", "topic.retention_bytes"},
     "instances": {
         "workload.sends.producer",

@@ -5,15 +5,7 @@ from collections import defaultdict
 from sim.check.invariant import LogInvariant
 from sim.check.replica_view import ReplicaView
 from sim.check.violation import Value
-from sim.trace import (
-    Acknowledged,
-    Appended,
-    Copied,
-    HighWatermarkMoved,
-    IsrChanged,
-    LeaderElected,
-    Quiesced,
-)
+from sim.trace import Acknowledged, Copied, HighWatermarkMoved, Quiesced
 
 
 class AcknowledgedCommitted(LogInvariant):
@@ -21,16 +13,14 @@ class AcknowledgedCommitted(LogInvariant):
 
     When leader L acknowledges [first, last] with acks=all at time t::
 
-        for all o in [first, last]:
-            o < HW(L, t)  and  C[o] = uid(L, o)  and  n(o) >= N  and  m(o) >= N
+        for all o in [first, last]: o < HW(L, t)  and  C[o] = uid(L, o)  and  n(o) >= N
 
     HW(L, t) is L's high watermark; C[o] is the record that was committed at o first; n(o) is how
-    many logs, of whoever, had offset o when it was committed or before (a crash may have taken it);
-    m(o) is how many members the in-sync set had when o was appended; and N is what the rule asks
-    for at least: min.insync.replicas with `commit: isr`, else one. That every member of the in-sync
-    set, or a majority of the voters, has it is what a high watermark says; `committed-replicated`
-    judges that. A leader that has not heard of its successor commits nothing by itself: what it
-    acknowledges has to be C[o] at rest.
+    many logs, of whoever, had offset o when it was committed or before (a crash may have taken it),
+    and N what the rule asks for at least: min.insync.replicas with `commit: isr`, else one. That
+    every member of the in-sync set, or a majority of the voters, has it is what a high watermark
+    says; `committed-replicated` judges that. A leader that has not heard of its successor commits
+    nothing by itself: what it acknowledges has to be C[o] at rest.
 
     Not judged: acks=1, which promises nothing here (`acknowledged-kept`), and an offset that was
     committed twice, of which `state-machine-safety` tells.
@@ -47,24 +37,8 @@ class AcknowledgedCommitted(LogInvariant):
         self._needed = rules.topic.min_isr if self.history.by_isr else 1
         self._seen = 0
         self._too_few: dict[int, int] = {}
-        self._members: dict[str, int] = {}
-        self._by_few: dict[int, int] = {}
         self._had_below: defaultdict[str, int] = defaultdict(int)
         self._owed: list[tuple[str, int, int, int]] = []
-
-    def on_leader_elected(self, event: LeaderElected) -> None:
-        """It is told who is in sync."""
-        self._members[event.replica] = len(event.isr)
-
-    def on_isr_changed(self, event: IsrChanged) -> None:
-        """It is told again, or has admitted somebody."""
-        self._members[event.replica] = len(event.isr)
-
-    def on_appended(self, event: Appended) -> None:
-        """Remember what a leader with too few in sync has written: it had to refuse it."""
-        members = self._members.get(event.replica, self._needed)
-        if members < self._needed:
-            self._by_few |= dict.fromkeys([each.uid for each in event.batch.records], members)
 
     def on_copied(self, event: Copied) -> None:
         """Once it was there: a leader may have counted it before a crash took it."""
@@ -92,7 +66,7 @@ class AcknowledgedCommitted(LogInvariant):
             return
         end, view = last + 1, self.replicas[replica]
         as_committed = self.committed[first:end] == view.lineage[first:end]
-        if end <= view.high_watermark and as_committed and not (self._too_few or self._by_few):
+        if end <= view.high_watermark and as_committed and not self._too_few:
             return
         for offset in range(first, end):
             uid = view.lineage[offset] if offset < len(view.lineage) else 0
@@ -119,9 +93,6 @@ class AcknowledgedCommitted(LogInvariant):
         elif offset in self._too_few:
             why = "{counted} logs had it then, {needed} are needed."
             evidence = {"counted": self._too_few[offset], "needed": self._needed}
-        elif uid in self._by_few:
-            why = "it was written with {counted} replicas in sync, {needed} are needed."
-            evidence = {"counted": self._by_few[uid], "needed": self._needed}
         else:
             return
         if offset not in self.history.committed_twice:

@@ -8,18 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Literal
+from typing import Any
 
 from sim.faults import Fault
 from sim.faults.crash import Crash
 from sim.scenario.generate.mix import Mix
 from sim.scenario.generate.streams import Draws, log_between
 
-_MOMENTS: tuple[Literal["cleaning", "swap", "checkpoint"], ...] = ("cleaning", "swap", "checkpoint")
 _OPERATIONS = 60
 """More than most passes have; they are counted round."""
-_OFFSETS, _EPOCHS = (1, 300), 5
-"""What old files say, if they said more: an offset, in these limits; an epoch below that."""
+_OLD = (1, 200)
+"""What an old file says, if it said more: an offset, or an epoch."""
 _DARK_MS = (100, 2_000)
 """How long a replica is down after a failure of all power."""
 
@@ -29,7 +28,6 @@ def made_harder(seed: int, mix: Mix, source: str, faults: list[Fault]) -> list[F
     for chance, purpose, harder in (
         (mix.power_losses, "power losses", _without_power),
         (mix.cleaning_crashes, "moments", _during_a_pass),
-        (mix.half_done_passes, "half done", _after_an_operation),
         (mix.old_files, "old files", _beside_old_files),
     ):
         if chance:
@@ -46,30 +44,16 @@ def _without_power(fault: Crash, chance: float, draws: Draws) -> Crash:
 
 
 def _during_a_pass(fault: Crash, chance: float, draws: Draws) -> Crash:
-    waits, moment = draws.happens(chance), draws.choice(_MOMENTS)
-    return replace(fault, during=moment) if waits else fault
-
-
-def _after_an_operation(fault: Crash, chance: float, draws: Draws) -> Crash:
-    """One that waits for a pass comes after any one of its operations."""
-    happens, number = draws.happens(chance), draws.below(_OPERATIONS)
-    if not (happens and fault.during in _MOMENTS):
-        return fault
-    return replace(fault, during=number)
+    """It waits for a cleaning pass, and comes after any one of its operations on files."""
+    waits, number = draws.happens(chance), draws.below(_OPERATIONS)
+    return replace(fault, during=number) if waits else fault
 
 
 def _beside_old_files(fault: Crash, chance: float, draws: Draws) -> Crash:
-    """One to three of the files beside the log are older than it."""
-    happens, which = draws.happens(chance), 1 + draws.below(7)
-    offset, epoch = log_between(draws, _OFFSETS), draws.below(_EPOCHS)
-    if not happens:
-        return fault
-    return replace(
-        fault,
-        high_watermark=offset if which & 1 else None,
-        cleaned=offset if which & 2 else None,
-        epochs=epoch if which & 4 else None,
-    )
+    """One of the files beside the log is older than it."""
+    happens, number = draws.happens(chance), log_between(draws, _OLD)
+    old: dict[str, Any] = {draws.choice(("high_watermark", "cleaned", "epochs")): number}
+    return replace(fault, **old) if happens else fault
 
 
 def power_failure(seed: int, mix: Mix, replicas: Sequence[str]) -> list[Fault]:

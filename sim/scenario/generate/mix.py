@@ -169,12 +169,10 @@ class Mix(BaseModel):
     """Chance that all replicas lose power at once, at some time of the run."""
     old_files: Share = 0.0
     """Chance, per crash, that what is written beside the log is older than the log after it: the
-    high watermark, the cleaner's checkpoint, the leader epochs, or several of them."""
+    high watermark, the cleaner's checkpoint or the leader epochs."""
     cleaning_crashes: Share = 0.0
-    """Chance, per crash, that it waits for the target's next cleaning pass and comes during it."""
-    half_done_passes: Share = 0.0
-    """Chance, per crash that waits for a cleaning pass, that it comes after any one of the pass's
-    operations on files."""
+    """Chance, per crash, that it waits for the target's next cleaning pass, and comes after any one
+    of the pass's operations on files."""
     retention: Share = 0.0
     """Chance that the topic deletes old segments as well as it compacts, by age, size or both; not
     in runs with snapshots, which take the place of a log's beginning."""
