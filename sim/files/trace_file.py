@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any, Literal, NamedTuple
 
 import msgspec
 
+from sim.compaction import TOMBSTONE_MARKS
 from sim.files.atomic import replacing
 from sim.files.formats import TRACE_FORMAT
 from sim.rules import Rules, Settings
@@ -26,7 +26,7 @@ class StrategyRow(NamedTuple):
     header_form: str
 
 
-class HeaderRow(NamedTuple):
+class TraceHeader(NamedTuple):
     """The first line: which run it is, and under which rules.
 
     Attributes:
@@ -54,52 +54,30 @@ class HeaderRow(NamedTuple):
     within_contract: bool
     environment: Mapping[str, Any]
 
-
-class TraceHeader(NamedTuple):
-    """What a trace says of its run before anything happens in it.
-
-    Attributes:
-        id: The scenario's or story's.
-        seed: Of a timed run; None = a story, which has no chance in it.
-        kind: Whether times are ms (`scenario`) or numbers of steps (`story`).
-        preset: What the rules were named by; None = nothing.
-        settings: The rules that every replica starts with.
-        judged_by: The newest rules of the run: what it is judged by, and what marks a tombstone.
-        topic: Settings by Kafka's names.
-        within_contract: Whether judging stops where the run leaves the durability contract.
-        environment: What the run was drawn from.
-    """
-
-    id: str
-    seed: int | None
-    kind: Literal["scenario", "story"]
-    preset: str | None
-    settings: Settings
-    judged_by: Rules
-    topic: Mapping[str, Any]
-    within_contract: bool
-    environment: Mapping[str, Any] = MappingProxyType({})
-
     def as_row(self) -> dict[str, Any]:
-        """The first line."""
-        rules, cleaner = self.judged_by, self.judged_by.cleaner
-        strategy = (cleaner.strategy, rules.topic.strategy_header, cleaner.header_form)
-        row = HeaderRow(
-            TRACE_FORMAT,
-            __version__,
-            self.id,
-            self.seed,
-            self.kind,
-            self.preset,
-            self.settings.as_dict(),
-            dict(self.topic),
-            StrategyRow(*strategy),
-            cleaner.tombstone_mark,
-            rules.replication.commit,
-            self.within_contract,
-            dict(self.environment),
-        )
-        return row._asdict() | {"strategy": row.strategy._asdict()}
+        """As it is written."""
+        return self._asdict() | {"strategy": self.strategy._asdict()}
+
+
+def header_under(
+    settings: Settings, judged_by: Rules, *, topic: Mapping[str, Any], **told: Any
+) -> TraceHeader:
+    """The header of a run whose replicas start with `settings`, and that is judged by `judged_by`.
+
+    These are the newest rules of the run. `told` is what else a header says, by name.
+    """
+    cleaner = judged_by.cleaner
+    strategy = (cleaner.strategy, judged_by.topic.strategy_header, cleaner.header_form)
+    return TraceHeader(
+        format=TRACE_FORMAT,
+        version=__version__,
+        rules=settings.as_dict(),
+        topic=topic,
+        strategy=StrategyRow(*strategy),
+        tombstone_mark=cleaner.tombstone_mark,
+        commit=judged_by.replication.commit,
+        **told,
+    )
 
 
 class TraceVerdict(NamedTuple):
@@ -145,7 +123,7 @@ def trace_lines(
     """The lines of a trace one after the other, each with its end of line."""
     encode = msgspec.json.Encoder().encode
     yield encode(header.as_row()) + b"\n"
-    is_tombstone = header.judged_by.cleaner.is_tombstone
+    is_tombstone = TOMBSTONE_MARKS[header.tombstone_mark]
     at = count = 0
     for at, event in events:
         yield encode(as_row(at, event, is_tombstone)) + b"\n"

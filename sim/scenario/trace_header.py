@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sim.files.trace_file import TraceHeader
+from sim.files.trace_file import TraceHeader, header_under
 from sim.scenario.file.configs import kafka_settings
 from sim.scenario.generate.mix import Mix
 from sim.scenario.model import Scenario
@@ -16,13 +16,13 @@ def header_of(scenario: Scenario, *, mix: Mix | None = None) -> TraceHeader:
     snapshots = scenario.snapshots
     asked = (snapshots.record_bytes, snapshots.interval_ms, scenario.timers.snapshot_interval_ms)
     takes = any(value is not None for value in asked)
-    return TraceHeader(
+    return header_under(
+        scenario.settings,
+        promise_of(scenario).rules,
         id=scenario.id,
         seed=scenario.seed,
         kind="scenario",
         preset=scenario.preset,
-        settings=scenario.settings,
-        judged_by=promise_of(scenario).rules,
         topic=kafka_settings(scenario.rules, scenario.topic, snapshots, takes_snapshots=takes),
         within_contract=True,
         environment={

@@ -13,7 +13,7 @@ from typing import get_args, get_type_hints
 
 from sim.check.violation import Violation
 from sim.files.formats import TRACE_FORMAT
-from sim.files.trace_file import HeaderRow, TraceVerdict
+from sim.files.trace_file import TraceHeader, TraceVerdict
 from sim.log import Record
 from sim.rules import DEFAULTS, RULES
 from sim.schemas.parts import BOOLEAN, DRAFT, INTEGER, PLAIN, TEXT, Schema, described, shape_of
@@ -114,7 +114,7 @@ def _object(fields: Schema, text: str) -> Schema:
 
 
 def _header(parts: dict[str, Schema]) -> Schema:
-    fields, told = _fields(HeaderRow, parts), _told(HeaderRow)
+    fields, told = _fields(TraceHeader, parts), _told(TraceHeader)
     rules = {name: {"type": PLAIN[type(DEFAULTS[name])]} for name in RULES}
     own = {"format": {"const": TRACE_FORMAT}, "rules": _object(rules, told[1]["rules"])}
     return _object(fields | own, told[0])

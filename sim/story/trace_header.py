@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sim.files.trace_file import TraceHeader
+from sim.files.trace_file import TraceHeader, header_under
 from sim.rules import Settings
 from sim.scenario.file.configs import kafka_settings
 from sim.story.format import Story
@@ -11,13 +11,14 @@ from sim.story.format import Story
 def header_of(story: Story) -> TraceHeader:
     """The header of the trace of a story: nothing is left to chance, and all of it is judged."""
     takes = any(step.op == "snapshot" for step in story.steps)
-    return TraceHeader(
+    return header_under(
+        Settings(story.rules),
+        story.rules,
         id=story.id,
         seed=None,
         kind="story",
         preset=story.preset,
-        settings=Settings(story.rules),
-        judged_by=story.rules,
         topic=kafka_settings(story.rules, takes_snapshots=takes),
         within_contract=False,
+        environment={},
     )

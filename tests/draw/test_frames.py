@@ -55,7 +55,7 @@ def test_frames_of_random_runs_are_what_their_traces_say(seed: int, preset: str)
     events: list[tuple[int, Event]] = []
     run_scenario(scenario, trace=events)
     header = header_of(scenario)
-    mark = TOMBSTONE_MARKS[header.judged_by.cleaner.tombstone_mark]
+    mark = TOMBSTONE_MARKS[header.tombstone_mark]
     rebuilt, replay = Rebuilder(to_builtins(header.as_row())), Replay(scenario.rules)
     for position, (at, event) in enumerate(events):
         rebuilt.take(to_builtins(as_row(at, event, mark)))

@@ -21,7 +21,6 @@ from sim.errors import BadInput
 from sim.failures.failure import Failure
 from sim.failures.pages import index_page, readme
 from sim.files.reading import read_document
-from sim.files.trace_file import TraceHeader
 from sim.foreign import html as in_html
 from sim.foreign import markdown, names, shell
 from sim.foreign.documents import fit_for, json_text, readable
@@ -30,12 +29,13 @@ from sim.gates import Gates, judge
 from sim.gates.page import as_markdown
 from sim.recorded import record
 from sim.report.figures import Mark, marks_figure, own_ids
-from sim.rules import Rules, Settings
+from sim.rules import Rules
 from sim.scenario.file.yaml_lines import yaml_lines
 from sim.shrink.writing import story_text
 from sim.story.driver import run_story
 from sim.story.expect import StoryExpect
 from sim.story.format import Story, load_story
+from sim.story.trace_header import header_of
 from sim.suite import CaseResult
 from sim.suite.reports import error_commands, page, write_junit
 from tests.foreign.nasty import NASTY, PLAIN
@@ -213,7 +213,7 @@ NOTHING = Story("s", "", "", Rules(), ("r1",), ("r1",), ("r1",), (), StoryExpect
 
 def failure(text: str) -> Failure:
     broken = Violation("log-matching", 3, "r1", 0, text, one_line(text))
-    header = TraceHeader(text, None, "story", None, Settings(), Rules(), {}, True)
+    header = header_of(NOTHING)._replace(id=text)
     return Failure(
         id=text,
         title=text,

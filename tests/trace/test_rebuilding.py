@@ -44,7 +44,7 @@ class Follower:
 
     def __init__(self, header: TraceHeader) -> None:
         self.row: Row = {}
-        self._is_tombstone = TOMBSTONE_MARKS[header.judged_by.cleaner.tombstone_mark]
+        self._is_tombstone = TOMBSTONE_MARKS[header.tombstone_mark]
         self._rebuilder = Rebuilder(_read(header.as_row()))
 
     def take(self, at: int, event: Event) -> None:
