@@ -11,11 +11,11 @@ from __future__ import annotations
 
 import argparse
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from functools import cache
 from importlib import import_module
-from inspect import Parameter, getdoc, signature
+from inspect import Parameter, signature
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple, NoReturn, get_args, get_origin
 
@@ -23,11 +23,10 @@ from sim.bounds import MEGABYTES, SECONDS, Bounds, Inconclusive, bounded, each_r
 from sim.cli.arguments import EXPLAIN, Argument, Number, path_of, told
 from sim.cli.output import terminal_width
 from sim.errors import BadInput, did_you_mean
+from sim.files.attribute_docs import docs_of
 from sim.limits import MEGABYTES as MOST_MEGABYTES
 from sim.limits import SECONDS as MOST_SECONDS
 
-_SECTION = re.compile(r"\n(?:Args|Attributes):\n")
-_ENTRY = re.compile(r"^    (\w+): (.*(?:\n     +.*)*)", re.MULTILINE)
 _NAME = re.compile(r"[a-z]+(-[a-z]+)+")
 """What looks like the name of an invariant."""
 _MISSING = "the following arguments are required: "
@@ -77,7 +76,7 @@ class Command(NamedTuple):
     @property
     def about(self) -> str:
         """Its help, without what it says of its arguments."""
-        return about(self.function)
+        return docs_of(self.function)[0]
 
     @property
     def summary(self) -> str:
@@ -249,14 +248,9 @@ def _take_plugins(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def about(function: Callable[..., Any]) -> str:
-    """A docstring without what it says of parameters."""
-    return _SECTION.split(getdoc(function) or "")[0].rstrip()
-
-
 def declare(parser: argparse.ArgumentParser, function: Callable[..., Any]) -> None:
     """Adds what a function takes to a parser."""
-    told = _told(function)
+    _, told = docs_of(function)
     for one in _parameters(function):
         if group := _group_of(one):
             declare(parser, group)
@@ -283,12 +277,6 @@ def _group_of(one: Parameter) -> type[Any] | None:
 @cache
 def _parameters(function: Callable[..., Any]) -> tuple[Parameter, ...]:
     return tuple(signature(function, eval_str=True).parameters.values())
-
-
-def _told(function: Callable[..., Any]) -> Mapping[str, str]:
-    """What a docstring says of each parameter, in one line each."""
-    _, *section = _SECTION.split(getdoc(function) or "")
-    return {name: " ".join(text.split()) for name, text in _ENTRY.findall("\n".join(section))}
 
 
 def _add(parser: argparse.ArgumentParser, one: Parameter, told: str) -> None:

@@ -1,14 +1,26 @@
-"""What the source of a class says below each of its attributes: for schemas, and for lists."""
+"""What sources and docstrings say of attributes and parameters: for schemas, lists and help."""
 
 from __future__ import annotations
 
 import ast
 import inspect
-from textwrap import dedent
+import re
+
+_SECTION = re.compile(r"\n(?:Args|Attributes):\n")
+_ENTRY = re.compile(r"^    (\w+): (.*(?:\n     +.*)*)", re.MULTILINE)
+
+
+def docs_of(thing: object) -> tuple[str, dict[str, str]]:
+    """A docstring without what it says of parameters or attributes, and that, in one line each."""
+    text, *section = _SECTION.split(inspect.getdoc(thing) or "")
+    told = _ENTRY.findall("\n".join(section))
+    return text.rstrip(), {name: " ".join(one.split()) for name, one in told}
 
 
 def attribute_docs(kind: type) -> dict[str, str]:
     """What the source says below each attribute of a class, in one line each."""
+    from textwrap import dedent
+
     (node,) = ast.parse(dedent(inspect.getsource(kind))).body
     assert isinstance(node, ast.ClassDef)
     told: dict[str, str] = {}

@@ -7,11 +7,11 @@ is told in `sim/trace/FORMAT.md`. Names that it does not know are allowed, as fo
 from __future__ import annotations
 
 import re
-from inspect import getdoc
 from pathlib import Path
 from typing import get_args, get_type_hints
 
 from sim.check.violation import Violation
+from sim.files.attribute_docs import docs_of
 from sim.files.formats import TRACE_FORMAT
 from sim.files.trace_file import TraceHeader, TraceVerdict
 from sim.log import Record
@@ -90,18 +90,12 @@ WHEN = "When: ms of simulated time, or the number of the step of a story."
 
 def _told(kind: type) -> tuple[str, dict[str, str]]:
     """What the docstring says of a class, and of each of its attributes."""
-    told = re.sub(r"\bNone\b", "null", getdoc(kind) or "")
-    text, _, listed = told.partition("\n\nAttributes:\n")
-    attributes: dict[str, str] = {}
-    name = ""
-    for line in listed.splitlines():
-        begins = re.match(r"    (\w+): (.*)", line)
-        if begins:
-            name = begins[1]
-            attributes[name] = begins[2]
-        elif name and line.strip():
-            attributes[name] += " " + line.strip()
-    return " ".join(text.split()), attributes
+    text, told = docs_of(kind)
+    return _in_json(" ".join(text.split())), {name: _in_json(one) for name, one in told.items()}
+
+
+def _in_json(text: str) -> str:
+    return re.sub(r"\bNone\b", "null", text)
 
 
 def _object(fields: Schema, text: str) -> Schema:
