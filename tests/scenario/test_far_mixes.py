@@ -3,11 +3,7 @@
 from dataclasses import replace
 from pathlib import Path
 
-import pytest
-
 from sim.faults.crash import Crash
-from sim.scenario.file.load import load_scenario
-from sim.scenario.file.write import scenario_text
 from sim.scenario.generate import Mix, generate
 from sim.sweeps.plan import load_plan, number_runs
 from sim.timed_run import run_scenario
@@ -76,17 +72,6 @@ def test_long_transactions_are_longer_than_others() -> None:
 
     assert longest(Mix(transactional=1.0)) <= 6
     assert longest(Mix(transactional=1.0, long_transactions=1.0)) > 30
-
-
-@pytest.mark.parametrize("environment", FAR.environments, ids=lambda one: one.name)
-def test_cases_of_the_far_plan_replay_from_their_files(environment: object, tmp_path: Path) -> None:
-    mix = environment.mix  # type: ignore[attr-defined]
-    for seed in range(4):
-        drawn = generate(seed, mix).with_rules(FAR.rule_sets[seed].settings)
-        path = tmp_path / f"{seed}.yaml"
-        path.write_text(scenario_text(drawn))
-
-        assert run_scenario(load_scenario(path)).digest == run_scenario(drawn).digest
 
 
 def test_the_environments_of_the_far_plan_differ_in_what_they_are_named_after() -> None:

@@ -27,9 +27,11 @@ from sim.scenario.model import (
     Workload,
 )
 from sim.scenario.model.snapshots import SnapshotSettings
+from sim.sweeps.plan import load_plan, number_runs
 from sim.timed_run import run_scenario
 
 SCENARIOS = Path(__file__).parents[2] / "scenarios"
+FAR = number_runs(load_plan(SCENARIOS / "sweeps/far.yaml"))
 MIXES = {
     **BUILT_IN_MIXES,
     "headers": Mix(header_mistakes=1.0, transactional=0.5),
@@ -37,6 +39,7 @@ MIXES = {
     "flag_upgrade": Mix(flag_upgrade=1.0),
     "mixed_clients": Mix(mixed_clients=1.0),
     "asks": Mix(asks=(1, 3), lossy_network=1.0, slow_link=1.0),
+    **{f"far/{each.name}": each.mix for each in FAR.environments},
 }
 """The built-in ones, and some for what these leave out."""
 
