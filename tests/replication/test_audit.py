@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from sim.log import Batch, Control, Record, control_batch, data_batch
+from sim.log import Batch
 from sim.log.epochs import EpochEntry
 from sim.log.producers import AbortedTransaction
 from sim.replication import Replica
@@ -21,33 +21,15 @@ from sim.trace import (
     StateDiffers,
     Truncated,
 )
+from tests.log import producing
+from tests.log.producing import marker
 
 AT_REST: list[Event] = [Quiesced(None, synced=True)]
 
 
-def sent(offset: int, pid: int = 7, *, epoch: int = 0, in_txn: bool = False) -> Batch:
+def sent(offset: int, pid: int = 7, *, in_txn: bool = False) -> Batch:
     """One record of a producer, whose sequence number is its offset."""
-    return data_batch(
-        (Record(offset, "k", "v", uid=100 + offset),),
-        epoch=1,
-        producer_id=pid,
-        producer_epoch=epoch,
-        base_sequence=offset,
-        transactional=in_txn,
-    )
-
-
-def marker(offset: int, *, epoch: int = 0) -> Batch:
-    """An ABORT marker of producer 7."""
-    return control_batch(
-        offset,
-        epoch=1,
-        control=Control.ABORT,
-        timestamp_ms=0,
-        producer_id=7,
-        producer_epoch=epoch,
-        uid=100 + offset,
-    )
+    return producing.sent(offset, offset, pid=pid, transactional=in_txn)
 
 
 def holding(*batches: Batch) -> Replica:

@@ -1,6 +1,6 @@
 """A coordinator loads its log before it serves, and keeps in memory what the log may lose."""
 
-from sim.log import Batch, Control, Log, LogConfig, Record, control_batch, data_batch
+from sim.log import Log, LogConfig
 from sim.replication.coordinator import (
     Coordinator,
     answer,
@@ -14,6 +14,7 @@ from sim.replication.leader import append
 from sim.replication.messages import CoordinatorRequest, ErrorCode
 from sim.replication.replica import Replica, log_config
 from sim.rules import Rules
+from tests.check.events import batch, marker
 
 GROUP = Rules.of(coordinator="group")
 
@@ -31,8 +32,7 @@ def leading(*sends: tuple[str, str | None], rules: Rules = GROUP, committed: int
 
 def add(replica: Replica, key: str, value: str | None, *, rules: Rules = GROUP) -> None:
     offset = replica.log.log_end_offset
-    record = Record(offset, key, value, 0, uid=offset + 1)
-    append(replica, data_batch((record,), epoch=1), rules=rules, now_ms=0)
+    append(replica, batch(offset, key, value), rules=rules, now_ms=0)
 
 
 def begun(replica: Replica) -> Coordinator:
@@ -70,25 +70,16 @@ def test_who_does_not_lead_that_epoch_is_no_coordinator() -> None:
     assert begin_loading(replica) is None
 
 
-def marker(offset: int, control: Control) -> Batch:
-    return control_batch(
-        offset, epoch=1, control=control, timestamp_ms=0, producer_id=7, producer_epoch=0, uid=90
-    )
-
-
 def test_an_open_transaction_waits_for_its_marker() -> None:
-    for control, value in ((Control.COMMIT, "2"), (Control.ABORT, "1")):
+    for commit, value in ((True, "2"), (False, "1")):
         replica = leading(("a", "1"))
-        open_ = data_batch(
-            (Record(1, "a", "2", 0, uid=2),), epoch=1, producer_id=7, transactional=True
-        )
-        append(replica, open_, rules=GROUP, now_ms=0)
+        append(replica, batch(1, "a", "2", pid=7), rules=GROUP, now_ms=0)
         replica.log.high_watermark = 2
         coordinator = begun(replica)
         finish_loading(coordinator, replica, rules=GROUP)
         assert (told(replica, coordinator, "a"), coordinator.applied) == ("1", 1)
 
-        append(replica, marker(2, control), rules=GROUP, now_ms=0)
+        append(replica, marker(2, 7, commit=commit), rules=GROUP, now_ms=0)
         replica.log.high_watermark = 3
         apply_committed(coordinator, replica, rules=GROUP)
         assert (told(replica, coordinator, "a"), coordinator.applied) == (value, 3)

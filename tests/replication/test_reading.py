@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sim.compaction.fold import data_below
-from sim.log import Batch, Control, Record, control_batch, data_batch
+from sim.log import Record
 from sim.log.versions import OLD, Versions
 from sim.replication import Replica
 from sim.replication.cleaning import Cleaner
@@ -21,6 +21,7 @@ from sim.replication.reading import (
     receive_consumer_fetch,
 )
 from sim.rules import Rules
+from tests.check.events import batch, marker
 from tests.replication.replicas import leading
 
 RULES = Rules.of(commit="isr", delete_retention_ms=10)
@@ -38,17 +39,6 @@ STEPS = st.lists(
 )
 
 
-def data(offset: int, producer: int, key: str, value: str | None = "v") -> Batch:
-    record = Record(offset, key, value, 0, (), uid=offset + 1)
-    return data_batch((record,), epoch=1, producer_id=producer, transactional=producer >= 0)
-
-
-def marker(offset: int, producer: int, control: Control) -> Batch:
-    return control_batch(
-        offset, epoch=1, control=control, timestamp_ms=0, producer_id=producer, uid=offset + 1
-    )
-
-
 def played(steps: Sequence[tuple[str, int, str, int]]) -> Replica:
     """A replica that appended, rolled and cleaned as the steps say; all of it is committed."""
     replica = Replica("r1")
@@ -57,9 +47,9 @@ def played(steps: Sequence[tuple[str, int, str, int]]) -> Replica:
         end = log.log_end_offset
         if what in ("data", "delete"):
             value = f"{key}{end}" if what == "data" else None
-            log.append(data(end, producer, key, value), now_ms=now_ms)
+            log.append(batch(end, key, value, pid=producer), now_ms=now_ms)
         elif what in ("commit", "abort") and log.producers.has_open(producer):
-            log.append(marker(end, producer, Control(what.upper())), now_ms=now_ms)
+            log.append(marker(end, producer, commit=what == "commit"), now_ms=now_ms)
         elif what == "roll":
             log.roll(now_ms=now_ms)
         elif what == "wait":
@@ -167,7 +157,7 @@ def asked(
 def test_a_consumer_stays_where_it_is_when_its_request_is_refused() -> None:
     position = Position(3, 1, ("r1", 1))
     follower = Replica("r2")
-    follower.log.append(data(0, -1, "a"), now_ms=0)
+    follower.log.append(batch(0, "a"), now_ms=0)
     follower.log.high_watermark = 1
     old = asked(leading(records=1), Position(), version=3, versions=Versions(OLD))
     refused = asked(follower, position, correlation_id=5)
