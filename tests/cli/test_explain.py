@@ -8,7 +8,6 @@ from sim.story import Story
 from tests.commands import replog
 
 ROOT = Path(__file__).resolve().parents[2]
-LOST_TAIL = ROOT / "scenarios/kip280/timed_lost_tail.yaml"
 STORY = ROOT / "scenarios/kip280/kip280_16_believed_position_epoch_truncation_no_fix.yaml"
 
 

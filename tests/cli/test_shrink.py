@@ -8,7 +8,6 @@ from tests.commands import replog
 
 SCENARIOS = Path(__file__).parents[2] / "scenarios"
 RED = SCENARIOS / "kip280/kip280_07_log_end_from_last_record.yaml"
-GREEN = SCENARIOS / "kip280/kip280_08_log_end_stored.yaml"
 
 
 def test_a_folder_gets_a_file_named_after_the_case(here: Path) -> None:

@@ -100,11 +100,6 @@ def segment(*batches: Batch, base: int | None = None, last_modified_ms: int = 0)
     return Segment.of(start, list(batches), last_modified_ms=last_modified_ms)
 
 
-def deleted() -> list[Segment]:
-    """A value, its tombstone and another key."""
-    return [segment(batch(record(0, "k")), batch(record(1, "k", None)), batch(record(2, "z")))]
-
-
 def indexed(*segments: Segment) -> list[Segment]:
     """The segments, their indexes of aborted transactions filled as appending fills them."""
     states = ProducerStates()

@@ -19,7 +19,6 @@ Document: TypeAlias = dict[str, Any]
 """A log file or a part of one, as JSON: objects are dictionaries."""
 
 NO_SEQUENCE = -1
-NO_TIMESTAMP = -1
 SEQUENCES = 2**31
 """Sequences wrap: after 2^31 - 1 comes 0 (Kafka's DefaultRecordBatch.incrementSequence)."""
 

@@ -10,8 +10,6 @@ from sim.logfile.answer import answer
 
 Json = dict[str, Any]
 
-DAY_MS = 86_400_000
-
 
 def record(offset: int, word: str, **fields: Any) -> Json:
     """The record a word stands for."""
@@ -45,11 +43,9 @@ class Writer:
         else:
             self.segments[-1]["batches"].append(batch)
 
-    def data(
-        self, *words: str, producer: int = -1, outside: bool = False, gap: int = 0, **fields: Any
-    ) -> None:
-        """A batch of these records; of a transaction if it has a producer, but for `outside`."""
-        base = self.end + gap
+    def data(self, *words: str, producer: int = -1, **fields: Any) -> None:
+        """A batch of these records; of a transaction if it has a producer."""
+        base = self.end
         batch: Json = {
             "base_offset": base,
             "last_offset": base + len(words) - 1,
@@ -62,7 +58,7 @@ class Writer:
                 "producer_id": producer,
                 "producer_epoch": 0,
                 "base_sequence": sequence,
-                "transactional": not outside,
+                "transactional": True,
             }
         self.write(batch | fields)
 
@@ -94,12 +90,11 @@ class Writer:
         """An ABORT marker."""
         self.end_of(producer, "ABORT")
 
-    def roll(self, *, missing: int = 0) -> None:
-        """A new active segment, in the file `missing` offsets above the log end."""
+    def roll(self) -> None:
+        """A new active segment."""
         if self.steps:
             self.steps.append({"op": "roll"})
             return
-        self.end += missing
         self.segments.append({"base_offset": self.end, "batches": []})
 
     def step(self, op: str, **fields: Any) -> None:
@@ -112,10 +107,6 @@ class Writer:
         """A pass as far as the log end, or to `bound`."""
         upper_bound = self.end if bound is None else bound
         self.step("clean", now_ms=now, first_dirty_offset=dirty, upper_bound=upper_bound, **fields)
-
-    def rescan(self, *, now: int = 0, **fields: Any) -> None:
-        """A pass with an empty map over everything, although nothing is dirty."""
-        self.clean(self.end, now=now, forced_rescan=True, map_latest_offset=self.end - 1, **fields)
 
     def document(self, **fields: Any) -> Json:
         """The log file."""

@@ -27,23 +27,3 @@ def run_steps(
     if voters is not None:
         document["voters"] = list(voters)
     return run_story(story_from(document, where="test"))
-
-
-def log(run: StoryRun, replica: str = "1") -> list[str]:
-    """The log of a replica at the end."""
-    return run.replicas[replica].log
-
-
-def high_watermark(run: StoryRun, replica: str = "1") -> int:
-    """The high watermark of a replica at the end."""
-    return run.replicas[replica].high_watermark
-
-
-def log_end(run: StoryRun, replica: str = "1") -> int:
-    """The log end offset of a replica at the end."""
-    return run.replicas[replica].log_end_offset
-
-
-def state(run: StoryRun, replica: str = "1") -> dict[str, str]:
-    """What a replica's log folds to at the end."""
-    return run.replicas[replica].state

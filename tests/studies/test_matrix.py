@@ -24,7 +24,6 @@ LOST_TAIL_CURED = KIP280 / "kip280_17_believed_position_epoch_truncation_empty_b
 LAST_RECORD = KIP280 / "kip280_07_log_end_from_last_record.yaml"
 NARROW = KIP280 / "kip280_59_narrow_empty_batch_and_an_unclean_election.yaml"
 QUIET = KIP280 / "kip280_09_quiet_partition_never_catches_up.yaml"
-LATE_WRITE = KIP280 / "kip280_23_late_write_after_an_expired_tombstone.yaml"
 TIMED = KIP280 / "timed_lost_tail.yaml"
 FIXES = ("none", "leo_retention", "empty_batch", "empty_batch_at_hw", "persisted_leo", "gap_fetch")
 
