@@ -20,20 +20,12 @@ from sim.trace import (
 RULES = Rules.of(commit="isr", delete_retention_ms=100)
 
 
-def violations_of(name: str, events: Iterable[Event], *, rules: Rules = RULES) -> list[str]:
+def violations_of(name: str, events: Iterable[Event]) -> list[str]:
     """The sentences of invariant `name` after `events`."""
-    checker = Checker(rules, [name])
+    checker = Checker(RULES, [name])
     for number, event in enumerate(events, start=1):
         checker.on(number, event)
     return [violation.sentence for violation in checker.violations]
-
-
-def checked(events: Iterable[Event], *, rules: Rules = RULES) -> Checker:
-    """A checker without invariants that has taken `events`: its history is what counts."""
-    checker = Checker(rules, [])
-    for number, event in enumerate(events, start=1):
-        checker.on(number, event)
-    return checker
 
 
 def record(offset: int, key: str | None, value: str | None = "v", *, uid: int = 0) -> Record:
@@ -89,41 +81,10 @@ def committed(leader: str, end: int) -> HighWatermarkMoved:
     return HighWatermarkMoved(leader, end, leading=True)
 
 
-def superseded(offset: int, key: str, by: int) -> Removal:
-    """The record at `offset` goes because the one at `by` beats it."""
-    return Removal(offset, 100 + offset, key, "superseded", by)
-
-
-def removed(offset: int, key: str | None, reason: str) -> Removal:
-    """The record at `offset` goes for another reason."""
-    return Removal(offset, 100 + offset, key, reason, None)
-
-
-def cleaned(
-    replica: str,
-    bound: int,
-    *removals: Removal,
-    emptied: tuple[int, ...] = (),
-    dropped: tuple[int, ...] = (),
-    horizons: tuple[tuple[int, int], ...] = (),
-    protected: int | None = None,
-    end: int | None = None,
-    hw: int | None = None,
-) -> Cleaned:
-    """A pass below `bound`; without `end` and `hw` the log ends, and is committed, at the bound."""
-    return Cleaned(
-        replica,
-        0,
-        bound,
-        removals,
-        emptied,
-        dropped,
-        horizons,
-        protected,
-        bound if end is None else end,
-        bound if hw is None else hw,
-        (0, 0),
-    )
+def cleaned(replica: str, bound: int, *removals: Removal, hw: int | None = None) -> Cleaned:
+    """A pass below `bound`, where the log ends; without `hw` all of it is committed."""
+    committed_end = bound if hw is None else hw
+    return Cleaned(replica, 0, bound, removals, (), (), (), None, bound, committed_end, (0, 0))
 
 
 def at_rest(leader: str | None) -> Quiesced:

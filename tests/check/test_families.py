@@ -14,10 +14,11 @@ from sim.check.families import (
     TRANSACTIONS,
 )
 from sim.check.family_by_cause import family_of
+from sim.check.history import ClusterHistory
 from sim.check.registry import INVARIANTS
 from sim.story import run_story
 from sim.story.format import load_story
-from tests.check.events import checked
+from tests.check.events import RULES
 
 SCENARIOS = Path(__file__).resolve().parents[2] / "scenarios"
 
@@ -37,7 +38,7 @@ def test_every_invariant_is_of_a_family_and_every_family_has_one() -> None:
 
 
 def test_what_is_in_no_table_is_in_no_family_and_not_lost() -> None:
-    assert family_of(checked(()).history, None, None, None, None) == NO_FAMILY
+    assert family_of(ClusterHistory(RULES), None, None, None, None) == NO_FAMILY
 
 
 RETURNS = ("no-resurrection", "materialized-state-equivalence")
