@@ -14,7 +14,7 @@ SENDS = tuple(Send(100 + 10 * n, 1, f"k{n % 3}", f"v{n}", 100 + 10 * n) for n in
 MOVED = (Migrate(50, "r1"), Migrate(1_000, "r2"))
 
 
-def told(*, us: int = 10_000, at_ms: int = 1_050, **rules: object) -> Story:
+def told(**rules: object) -> Story:
     """r1 leads, takes 30 records and hands over to r2; a client asks for k2."""
     values = {"preset": "kafka-4.0", "coordinator": "group", **rules}
     return tell(
@@ -23,8 +23,8 @@ def told(*, us: int = 10_000, at_ms: int = 1_050, **rules: object) -> Story:
             rules=settings_from(values).rules,
             workload=Workload(sends=(*SENDS, Send(1_100, 1, "k0", "late", 1_100))),
             topic=Topic(segment_bytes=1 << 20, segment_ms=None),  # nothing is cleaned
-            timers=Timers(load_us_per_record=us),
-            asks=(Ask(at_ms, "k2"),),
+            timers=Timers(load_us_per_record=10_000),
+            asks=(Ask(1_050, "k2"),),
             duration_ms=4_000,
         )
     )

@@ -17,9 +17,9 @@ from sim.scenario.model import Scenario
 RULES = Rules.of(commit="isr", tombstone_removal="coordinated")
 
 
-def nodes(rules: Rules = RULES) -> list[Node]:
+def nodes() -> list[Node]:
     """Three replicas, of which the first leads epoch 3; the others have heard of it."""
-    cluster = Cluster(Scenario("three", rules=rules), lambda _at, _event: None)
+    cluster = Cluster(Scenario("three", rules=RULES), lambda _at, _event: None)
     cluster.elections.start()
     found = list(cluster.nodes.values())
     for node in found:

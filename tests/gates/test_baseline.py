@@ -63,8 +63,8 @@ def with_tables(
     return replace(planted, path=path, name=path.name, table=open_table(path))
 
 
-def compared(now: SweepFolder, earlier: SweepFolder, name: str = READERS) -> Finding:
-    found, _notes = compare_with(cells_of(now), now, earlier, [name])
+def compared(now: SweepFolder, earlier: SweepFolder) -> Finding:
+    found, _notes = compare_with(cells_of(now), now, earlier, [READERS])
     (finding,) = corrected(found, 0.05)
     return finding
 

@@ -16,15 +16,15 @@ RATIO, MIN_LAG, MAX_LAG = (
 )
 
 
-def log(*bases: int, end: int, size: int = 100, at: int = NOW, **fields: Any) -> Json:
+def log(*bases: int, end: int, **fields: Any) -> Json:
     """A log with a segment at each base, all of the same size and time; the last is active."""
     return {
         "segments": [
             {
                 "base_offset": base,
-                "size_bytes": size if base < end else 0,
-                "first_batch_timestamp_ms": at,
-                "largest_timestamp_ms": at,
+                "size_bytes": 100 if base < end else 0,
+                "first_batch_timestamp_ms": NOW,
+                "largest_timestamp_ms": NOW,
             }
             for base in bases
         ],

@@ -21,12 +21,11 @@ def leading(
     records: int = 0,
     epoch: int = 1,
     isr: tuple[str, ...] = ("r1",),
-    voters: tuple[str, ...] = ("r1", "r2", "r3"),
     rules: Rules = RULES,
 ) -> Replica:
     """A new leader of an epoch that has appended some records."""
     replica = Replica(name)
-    elect(replica, epoch=epoch, isr=isr, voters=voters, rules=rules)
+    elect(replica, epoch=epoch, isr=isr, rules=rules)
     for offset in range(records):
         leader.append(replica, batch(offset, epoch=epoch), rules=rules, now_ms=0)
     return replica
@@ -54,11 +53,9 @@ def ask(
     return answered.response, answered.events
 
 
-def fetch(
-    source: Replica, fetcher: Replica, *, most: int | None = None, rules: Rules = RULES
-) -> Answer:
+def fetch(source: Replica, fetcher: Replica, *, rules: Rules = RULES) -> Answer:
     """One round trip; what it was answered with."""
-    response, _ = ask(source, fetcher, most=most, rules=rules)
+    response, _ = ask(source, fetcher, rules=rules)
     receive_fetch(fetcher, response, rules=rules, now_ms=0)
     return response.answer
 

@@ -19,20 +19,14 @@ from tests.check.events import batch, marker
 GROUP = Rules.of(coordinator="group")
 
 
-def leading(*sends: tuple[str, str | None], rules: Rules = GROUP, committed: int = 0) -> Replica:
-    """A leader of three replicas that has appended these, and knows so many to be committed."""
-    replica = Replica("r1", Log(log_config(rules, LogConfig())))
+def leading(*sends: tuple[str, str]) -> Replica:
+    """A leader of three replicas that has appended these, and knows none to be committed."""
+    replica = Replica("r1", Log(log_config(GROUP, LogConfig())))
     three = ("r1", "r2", "r3")
-    become_leader(replica, 1, isr=three, voters=three, rules=rules, now_ms=0, leader_change_uid=0)
-    for key, value in sends:
-        add(replica, key, value, rules=rules)
-    replica.log.high_watermark = committed
+    become_leader(replica, 1, isr=three, voters=three, rules=GROUP, now_ms=0, leader_change_uid=0)
+    for offset, (key, value) in enumerate(sends):
+        append(replica, batch(offset, key, value), rules=GROUP, now_ms=0)
     return replica
-
-
-def add(replica: Replica, key: str, value: str | None, *, rules: Rules = GROUP) -> None:
-    offset = replica.log.log_end_offset
-    append(replica, batch(offset, key, value), rules=rules, now_ms=0)
 
 
 def begun(replica: Replica) -> Coordinator:
@@ -41,10 +35,8 @@ def begun(replica: Replica) -> Coordinator:
     return coordinator
 
 
-def told(
-    replica: Replica, coordinator: Coordinator | None, key: str, rules: Rules = GROUP
-) -> object:
-    response = answer(replica, coordinator, CoordinatorRequest("c", key), rules=rules).response
+def told(replica: Replica, coordinator: Coordinator | None, key: str) -> object:
+    response = answer(replica, coordinator, CoordinatorRequest("c", key), rules=GROUP).response
     return response.value if response.error is ErrorCode.NONE else response.error
 
 

@@ -62,13 +62,11 @@ def played(steps: Sequence[tuple[str, int, str, int]]) -> Replica:
     return replica
 
 
-def read(
-    replica: Replica, *, committed: bool, most: int | None, rules: Rules = RULES
-) -> list[Record]:
+def read(replica: Replica, *, committed: bool, most: int | None) -> list[Record]:
     """Everything a consumer is given from the beginning on, `most` batches at a time."""
     position, found = Position(), list[Record]()
     while True:
-        fetched = fetch(position, replica, committed=committed, rules=rules, max_batches=most)
+        fetched = fetch(position, replica, committed=committed, rules=RULES, max_batches=most)
         if fetched.start == fetched.end:
             return found
         found += [record for batch in fetched.batches for record in batch.records]

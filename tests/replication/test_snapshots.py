@@ -15,14 +15,14 @@ from sim.trace import SnapshotInstalled
 from tests.replication.replicas import RULES, bases, batch, elect, fetch, leading
 
 
-def source_with_snapshot(keys: str = "abc") -> Replica:
-    """A leader with a record per key, a snapshot of all, and no log below its end."""
+def source_with_snapshot() -> Replica:
+    """A leader with three records, a snapshot of all, and no log below its end."""
     replica = Replica("r1")
-    for offset, key in enumerate(keys):
+    for offset, key in enumerate("abc"):
         replica.log.append(batch(offset, key), now_ms=0)
     elect(replica, epoch=1)
-    take_snapshot(replica, len(keys), rules=RULES)
-    delete_prefix(replica, len(keys))
+    take_snapshot(replica, 3, rules=RULES)
+    delete_prefix(replica, 3)
     return replica
 
 

@@ -14,22 +14,21 @@ from tests.report.tables import Row, write_tables
 CASES = 400
 
 
-def folder_with(out: Path, rows: list[Row], counter: str = "bytes_retained") -> Path:
+def folder_with(out: Path, rows: list[Row]) -> Path:
     """Two rule sets, without a fix and with one, whose runs cost what `rows` say."""
     fixes = ("none", "empty_batch")
     sums = [sum(value or 0 for value in column) for column in zip(*rows, strict=True)]
     entries = [
-        entry(place, fix, {"holds": len(rows)}, totals={counter: sums[place]})
+        entry(place, fix, {"holds": len(rows)}, totals={"bytes_retained": sums[place]})
         for place, fix in enumerate(fixes)
     ]
     rule_sets = [rule_set(place, fix) for place, fix in enumerate(fixes)]
     write_folder(out, rule_sets, entries, [pair(0, 1, {"holds/holds": len(rows)})])
-    return write_tables(out, {counter: rows})
+    return write_tables(out, {"bytes_retained": rows})
 
 
-def fix_of(out: Path, counter: str = "bytes_retained") -> CostOfRuleSet:
-    costs = {cost.counter: cost for cost in costs_of(read_folder(out))}
-    return costs[counter].rule_sets[1]
+def fix_of(out: Path) -> CostOfRuleSet:
+    return costs_of(read_folder(out))[0].rule_sets[1]
 
 
 def spread() -> list[int]:

@@ -17,10 +17,10 @@ NAMES = ("r1", "r2", "r3")
 TO_HEADER = (("strategy", "header"),)
 
 
-def promised(*changes: Change, strategy: str = "offset") -> tuple[str, list[str]]:
+def promised(*changes: Change) -> tuple[str, list[str]]:
     """The strategy that is promised in the end, and those that may have cleaned before."""
     rules, earlier = promise_of(
-        Scenario(id="s", rules=Rules.of(strategy=strategy), changes=changes)
+        Scenario(id="s", rules=Rules.of(strategy="offset"), changes=changes)
     )
     return rules.cleaner.strategy, [one.cleaner.strategy for one in earlier]
 
