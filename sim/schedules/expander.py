@@ -26,8 +26,10 @@ from sim.schedules.tables import (
     Hashes,
     Known,
     Mask,
+    Numbering,
     Numbers,
     hash_of,
+    hash_of_text,
     one_by_one,
 )
 from sim.schedules.world import NOBODY, Budgets, Effect, History, Move, moves_of
@@ -68,7 +70,8 @@ class Outcomes:
         """It was met with nothing yet."""
         self._space, self._move, self._act = space, move, act
         self._n = space.world.replicas
-        self._by_shape: dict[Shape, tuple[Known, Column]] = {}
+        self._shapes = Numbering()
+        self._known, self._outcomes = Known(), Column(np.int64, self._n + 4)
         self._calls = 0
 
     def of(self, rows: Rows, said: Numbers) -> Numbers:
@@ -97,18 +100,19 @@ class Outcomes:
 
     def _look_up(self, rows: Rows, messages: Hashes, left: Numbers, found: Numbers) -> Numbers:
         """Set what is known of the states that are left; which are left then."""
-        for shape, (known, outcomes) in self._by_shape.items():
-            numbers = known.get(
+        for shape in range(len(self._shapes.values)):
+            numbers = self._known.get(
                 self._keys(shape, rows.take(left, axis=0), messages.take(left, axis=0))
             )
             met = numbers >= 0
-            found[left[met]] = outcomes.values.take(numbers[met], axis=0)
+            found[left[met]] = self._outcomes.values.take(numbers[met], axis=0)
             left = left[~met]
         return left
 
-    def _keys(self, shape: Shape, rows: Rows, messages: Hashes) -> Hashes:
-        """A hash of all that a shape reads, and of what was said."""
-        hashes = messages.copy()
+    def _keys(self, number: int, rows: Rows, messages: Hashes) -> Hashes:
+        """A hash of a shape, by its number, of all that it reads, and of what was said."""
+        shape: Shape = self._shapes.values[number]
+        hashes = messages + np.array(hash_of_text(shape), np.uint64)
         for one, (table, places) in enumerate(zip(self._space.columns, shape, strict=True)):
             if places:
                 hashes += table.read(places).take(rows[:, one], axis=0) * ODD[one]
@@ -116,20 +120,18 @@ class Outcomes:
 
     def _compute(self, rows: Rows, said: Numbers, messages: Hashes) -> None:
         """Compute what was never seen, once for all that are alike in what is read."""
-        keys: dict[Shape, list[tuple[int, ...]]] = {}
-        done: dict[Shape, dict[tuple[int, ...], list[int]]] = {}
+        keys: dict[int, list[tuple[int, ...]]] = {}
+        done: dict[tuple[int, ...], list[int]] = {}
         for place, (state, heard) in enumerate(zip(rows.tolist(), said.tolist(), strict=True)):
-            if any(keys[shape][place] in of for shape, of in done.items()):
+            if any(of_shape[place] in done for of_shape in keys.values()):
                 continue
-            shape, outcome = self._outcome(state, heard)
-            if shape not in done:
+            read, outcome = self._outcome(state, heard)
+            shape = self._shapes.number(read, read)
+            if shape not in keys:
                 keys[shape] = list(map(tuple, self._keys(shape, rows, messages).tolist()))
-            done.setdefault(shape, {})[keys[shape][place]] = outcome
-        for shape, of in done.items():
-            nothing = Known(), Column(np.int64, self._n + 4)
-            known, outcomes = self._by_shape.setdefault(shape, nothing)
-            known.add(np.array(list(of), np.uint64))
-            outcomes.extend(list(of.values()))
+            done[keys[shape][place]] = outcome
+        self._known.add(np.array(list(done), np.uint64))
+        self._outcomes.extend(list(done.values()))
 
     def _outcome(self, state: list[int], said: list[int]) -> tuple[Shape, list[int]]:
         """What the act has read in a state, and what comes of it."""

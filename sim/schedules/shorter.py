@@ -13,21 +13,9 @@ from sim.schedules.judging import JUDGED
 from sim.schedules.plan import MOST_REPLICAS, MOST_TIMES, beyond
 from sim.schedules.search import Level, Search, Searched
 from sim.schedules.witness import schedule_of, story_of
-from sim.schedules.world import Budgets, World
+from sim.schedules.world import USES, Budgets, World
 from sim.story.format import Story
 
-_USES = {
-    "append": "appends",
-    "elect": "epochs",
-    "elect_from_isr": "epochs",
-    "compact": "cleanings",
-    "crash": "crashes",
-    "isr": "shrinks",
-    "expand_isr": "grows",
-    "advance": "passes",
-    "snapshot": "snapshots",
-}
-"""Step -> the budget that it is counted against."""
 _FREE = ("fetch", "sync", "follow", "restart", "fetch_snapshot", "delete_prefix", "coordinate")
 _AT_THE_END = ("quiesce", "check")
 _OF_APPENDS = {"leader", "label", "key", "hdr", "ts", "tombstone", "null_value", "flag"}
@@ -100,7 +88,7 @@ def world_of(story: Story) -> World:
     """The world of a story: what it has, and each thing as often as it has it."""
     appends = [step.fields for step in story.steps if step.op == "append"]
     versions = dict.fromkeys(fields.get("hdr", fields.get("ts")) for fields in appends)
-    used = Counter(_USES[step.op] for step in story.steps if step.op in _USES)
+    used = Counter(USES[step.op] for step in story.steps if step.op in USES)
     return World(
         len(story.replicas),
         tuple(story.replicas.index(name) for name in story.isr),
@@ -120,7 +108,7 @@ def _why_not(story: Story, invariant: str) -> str:
     if story.replicas != names or len(names) > MOST_REPLICAS:
         return f"a search has replicas r1 to r{MOST_REPLICAS}"
     for step in story.steps:
-        if step.op not in (*_USES, *_FREE, *_AT_THE_END):
+        if step.op not in (*USES, *_FREE, *_AT_THE_END):
             return f"a search has no {step.op}"
         fields = step.fields
         if step.op == "append" and (fields.keys() - _OF_APPENDS or fields["key"] is None):

@@ -45,6 +45,20 @@ class Budgets(NamedTuple):
     snapshots: int | None = 0
 
 
+USES: Final = {
+    "append": "appends",
+    "elect": "epochs",
+    "elect_from_isr": "epochs",
+    "compact": "cleanings",
+    "crash": "crashes",
+    "isr": "shrinks",
+    "expand_isr": "grows",
+    "advance": "passes",
+    "snapshot": "snapshots",
+}
+"""Step -> the budget that it is counted against."""
+
+
 @dataclass(frozen=True, slots=True)
 class World:
     """Where a search starts, and what may happen there.
@@ -109,13 +123,16 @@ class Move(NamedTuple):
         who: The replicas, by number, in the order of the op's fields; for `append` and `expand_isr`
             the acting leader comes first, which the step of the latter does not name.
         what: The other fields, by name.
-        uses: The budget that it is counted against; empty = none.
     """
 
     op: str
     who: tuple[int, ...]
     what: tuple[tuple[str, Any], ...] = ()
-    uses: str = ""
+
+    @property
+    def uses(self) -> str:
+        """The budget that it is counted against; empty = none."""
+        return USES.get(self.op, "")
 
 
 def moves_of(world: World, rules: Rules) -> list[Move]:
@@ -123,35 +140,31 @@ def moves_of(world: World, rules: Rules) -> list[Move]:
     everyone = range(world.replicas)
     majority = rules.replication.commit == "majority"
     found = [
-        Move("elect", (one, *votes), (), "epochs")
+        Move("elect", (one, *votes))
         for one in everyone
         for votes in (_votes(one, everyone) if majority else [()])
     ]
-    found += [
-        Move("append", (one,), what, "appends")
-        for one in everyone
-        for what in _records(world, rules)
-    ]
+    found += [Move("append", (one,), what) for one in everyone for what in _records(world, rules)]
     pairs = list(permutations(everyone, 2))
     if rules.replication.truncation in _CUTS_FIRST:
         found += [Move("follow", pair) for pair in pairs]
     found += [Move("fetch", pair) for pair in pairs]
     if rules.cleaner.cleanup != "snapshot":
-        found += [Move("compact", (one,), (), "cleanings") for one in everyone]
+        found += [Move("compact", (one,)) for one in everyone]
     if rules.cleaner.cleanup != "compact" and world.budgets.snapshots != 0:
-        found += [Move("snapshot", (one,), (), "snapshots") for one in everyone]
+        found += [Move("snapshot", (one,)) for one in everyone]
         found += [Move("delete_prefix", (one,)) for one in everyone]
         found += [Move("fetch_snapshot", pair) for pair in pairs]
     if not majority:
-        found += [Move("isr", (one,), (), "shrinks") for one in everyone]
-        found += [Move("expand_isr", pair, (), "grows") for pair in pairs]
-    found += [Move("crash", (one,), (), "crashes") for one in everyone]
+        found += [Move("isr", (one,)) for one in everyone]
+        found += [Move("expand_isr", pair) for pair in pairs]
+    found += [Move("crash", (one,)) for one in everyone]
     if world.budgets.crashes != 0:
         found += [Move("restart", (one,)) for one in everyone]
     if rules.cleaner.tombstone_removal == "coordinated":
         found.append(Move("coordinate", ()))
     retention_ms = rules.topic.delete_retention_ms
-    found.append(Move("advance", (), (("ms", retention_ms + 1),), "passes"))
+    found.append(Move("advance", (), (("ms", retention_ms + 1),)))
     return [move for move in found if not move.uses or getattr(world.budgets, move.uses) != 0]
 
 
