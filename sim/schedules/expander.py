@@ -6,6 +6,7 @@ Every act of a move is looked up for all states in one go, by what it reads of t
 
 from __future__ import annotations
 
+from collections import Counter
 from itertools import combinations
 from typing import Any, NamedTuple
 
@@ -71,6 +72,7 @@ class Outcomes:
         self._space, self._move, self._act = space, move, act
         self._n = space.world.replicas
         self._shapes = Numbering()
+        self._met = Counter[int]()  # by shape: most states are met with a few of them
         self._known, self._outcomes = Known(), Column(np.int64, self._n + 4)
         self._calls = 0
 
@@ -100,11 +102,12 @@ class Outcomes:
 
     def _look_up(self, rows: Rows, messages: Hashes, left: Numbers, found: Numbers) -> Numbers:
         """Set what is known of the states that are left; which are left then."""
-        for shape in range(len(self._shapes.values)):
+        for shape in sorted(range(len(self._shapes.values)), key=self._met.__getitem__)[::-1]:
             numbers = self._known.get(
                 self._keys(shape, rows.take(left, axis=0), messages.take(left, axis=0))
             )
             met = numbers >= 0
+            self._met[shape] += int(met.sum())
             found[left[met]] = self._outcomes.values.take(numbers[met], axis=0)
             left = left[~met]
         return left
