@@ -168,15 +168,9 @@ class ProducerStates:
 
     def first_undecided_offset(self, below: int) -> int | None:
         """The same for who may read up to another place than the high watermark; nobody forgets."""
-        oldest: int | None = None
-        for first, marker in self.ended:
-            if marker >= below and (oldest is None or first < oldest):
-                oldest = first
-        for producer in self.producers.values():
-            since = producer.open_since
-            if since is not None and (oldest is None or since < oldest):
-                oldest = since
-        return oldest
+        since = [producer.open_since for producer in self.producers.values()]
+        since += [first for first, marker in self.ended if marker >= below]
+        return min([first for first in since if first is not None], default=None)
 
     def forget_decided(self, *, below: int) -> None:
         """Forget transactions whose marker is below `below`, to which the high watermark has come.
@@ -223,15 +217,14 @@ class ProducerStates:
         producer = self.producers.get(producer_id)
         return producer is not None and producer.open_since is not None
 
-    def knows(self, producer_id: int, epoch: int) -> bool:
-        """True when that is its newest epoch."""
+    def epoch_of(self, producer_id: int) -> int:
+        """Its newest epoch; NO_EPOCH = nobody knows it."""
         producer = self.producers.get(producer_id)
-        return producer is not None and epoch == producer.epoch
+        return NO_EPOCH if producer is None else producer.epoch
 
     def fences(self, producer_id: int, epoch: int) -> bool:
         """True when it has a newer epoch by now (ProducerAppendInfo.checkProducerEpoch)."""
-        producer = self.producers.get(producer_id)
-        return producer is not None and epoch < producer.epoch
+        return epoch < self.epoch_of(producer_id)
 
     def repeated(
         self, producer_id: int, epoch: int, first_sequence: int, last_sequence: int

@@ -169,7 +169,7 @@ def write_marker(
     producer_id, producers = request.producer_id, log.producers
     if producers.fences(producer_id, request.producer_epoch):
         return _fenced(leader)
-    fences = request.fences and not producers.knows(producer_id, request.producer_epoch)
+    fences = request.fences and producers.epoch_of(producer_id) != request.producer_epoch
     if not (fences or producers.has_open(producer_id)):
         return ProduceResult([], NO_ERROR, due_above=offset - 1, repeated=True)
     marker = control_batch(

@@ -33,41 +33,33 @@ class TransactionAsAsked(TransactionInvariant):
     source = "KIP-98, Transactional Guarantees; TransactionMarkerChannelManager; KIP-890; KIP-1228"
     in_stories = False
 
-    def begin(self) -> None:
-        """What is sent in each transaction is known before."""
-        self._values: defaultdict[Asked, set[str]] = defaultdict(set)
-        for value, asked in self.history.asked.items():
-            self._values[asked].add(value)
-
     def on_appended(self, event: Appended) -> None:
         """Look for an earlier transaction of the producer that is open."""
-        replica, batch = event
-        if not (self._values and batch.transactional and batch.control is None):
+        (replica, batch), asked = event, self.history.asked
+        if not (asked and batch.transactional and batch.control is None):
             return
-        own = {asked for each in batch.records if (asked := self._asked(each.value))}
+        own = {asked.get(each.value or "") for each in batch.records} - {None}
         lineage = self.replicas[replica].lineage
         for uid in self.history.undecided.get(batch.producer_id, ()) if own else ():
             record = self.written[uid].record
-            asked = self._asked(record.value)
-            if asked is not None and asked not in own and uid in lineage[record.offset :][:1]:
+            earlier = asked.get(record.value or "")
+            if earlier not in {None, *own} and uid in lineage[record.offset :][:1]:
                 told = {"producer": batch.producer_id, "record": uid}
                 self.violated(replica, batch.base_offset, None, _NOT_ENDED, **told)
                 return
 
     def on_quiesced(self, _: Quiesced) -> None:
         """Compare what is committed with what was asked for."""
-        committed: defaultdict[Asked, dict[str, int]] = defaultdict(dict)
-        for uid, decided in self.history.status.items() if self._values else ():
-            value = self.written[uid].record.value
-            asked = self._asked(value)
-            if decided and asked is not None and value is not None:
-                committed[asked][value] = uid
-        for asked, found in committed.items() if not self.history.committed_twice else ():
-            uid, missing = min(found.values()), self._values[asked] - found.keys()
-            if not asked[-1]:
-                self.violated_by(None, uid, None, _NOT_ASKED, transaction=asked[1])
-            elif missing:
-                self.violated_by(None, uid, None, _IN_PART, missing=min(missing))
-
-    def _asked(self, value: str | None) -> Asked | None:
-        return None if value is None else self.history.asked.get(value)
+        if self.history.committed_twice:
+            return
+        status, written = self.history.status, self.written
+        committed = {written[uid].record.value: uid for uid, decided in status.items() if decided}
+        sent: defaultdict[Asked, list[tuple[int, str]]] = defaultdict(list)
+        for value, asked in self.history.asked.items():
+            sent[asked].append((committed.get(value, 0), value))
+        for (_producer, number, commit), found in sent.items():
+            (first, missing), last = min(found), max(found)[0]
+            if last and not commit:
+                self.violated_by(None, last, None, _NOT_ASKED, transaction=number)
+            elif last and not first:
+                self.violated_by(None, last, None, _IN_PART, missing=missing)
