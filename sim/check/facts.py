@@ -83,6 +83,7 @@ class Facts:
             has recorded a position on the new one.
         leader: Who was elected in the newest epoch; None = nobody, or it has left for good.
         newest_epoch: The highest epoch anybody was elected in.
+        epoch_start: Where that epoch begins (inclusive).
         isr: The in-sync set, as that leader sees it.
         voters: Who counts for a majority.
         written: uid -> what was appended.
@@ -159,7 +160,7 @@ class Facts:
         self.removed_replicas: set[str] = set()
         self.lost_disks: dict[str, int] = {}
         self.leader: str | None = None
-        self.newest_epoch = 0
+        self.newest_epoch = self.epoch_start = 0
         self.isr: tuple[str, ...] = ()
         self.voters: tuple[str, ...] = ()
         self.written: dict[int, Written] = {}

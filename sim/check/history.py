@@ -88,6 +88,7 @@ class ClusterHistory(Queries):
         # Of two leaders the older may hear later of its election, and of a set that is no more.
         if event.epoch >= self.newest_epoch:
             self.leader, self.newest_epoch = event.replica, event.epoch
+            self.epoch_start = event.epoch_start_offset
             self.isr, self.voters = self.present(event.isr), self.present(event.voters)
             self._take_over(self.replicas[event.replica])
 

@@ -51,7 +51,6 @@ class HighWatermarkAdvances(Invariant):
         self._at_least = max(self.history.rules.topic.min_isr, 1) if self._by_isr else 1
         self._joining = rules.high_watermark_waits_for != "in_sync_set"
         self._going_on: Counter[tuple[str, str]] = Counter()
-        self._epoch_start = 0
         self._due = 0
         self._since_ms: int | None = None
         self._in_sync: set[str] = set()
@@ -98,7 +97,7 @@ class HighWatermarkAdvances(Invariant):
         reached = min(ends[-needed], len(views[leader].slots))
         if self._by_isr and self._joining:
             reached = min([reached, *[len(view.slots) for view in views.values() if view.up]])
-        return reached if self._by_isr or reached > self._epoch_start else 0
+        return reached if self._by_isr or reached > history.epoch_start else 0
 
     def _report_stuck(self, leader: str, mark: int, when: str, began: int | None) -> None:
         who = "every in-sync replica" if self._by_isr else "a majority of the voters"
@@ -123,10 +122,8 @@ class HighWatermarkAdvances(Invariant):
         if self._going_on[fault] <= 0:
             del self._going_on[fault]
 
-    def on_leader_elected(self, event: trace.LeaderElected) -> None:
+    def on_leader_elected(self, _: trace.LeaderElected) -> None:
         """Another leader begins to learn who has what."""
-        if event.epoch >= self.history.newest_epoch:
-            self._epoch_start = event.epoch_start_offset
         self._in_sync = {*self.history.isr}
         self._since_ms = None
 
