@@ -14,7 +14,7 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 
-from sim.schedules.search import Search, Searched, as_bytes
+from sim.schedules.search import NO_MOVE, Search, Searched, as_bytes
 
 SCHEMA: Final = pa.schema(
     [
@@ -23,17 +23,16 @@ SCHEMA: Final = pa.schema(
         ("world", pa.int8()),
         ("invariant", pa.string()),
         ("depth", pa.int16()),
-        ("move", pa.int16()),
         ("ends_with", pa.string()),
         ("transitions", pa.int64()),
     ]
 )
 """A state: its hash, and each move of its schedule with the order that renames replicas after it.
 
-Without a hash: what breaks after a schedule and a move, or how many transitions there were.
+Without a hash: what breaks after a schedule, or how many transitions there were.
 """
-Breaks = dict[tuple[int, str], tuple[int, tuple[int, ...], int, str]]
-"""By world and invariant: the depth, the schedule, the move after it (-1 = none), the last step."""
+Breaks = dict[tuple[int, str], tuple[int, tuple[int, ...], str]]
+"""By world and invariant: the depth, the schedule, the step after it by which it is judged."""
 
 
 @cache
@@ -62,11 +61,10 @@ def expanded(searched: bytes, block: pa.RecordBatch) -> pa.RecordBatch:
     ]
     said: list[dict[str, Any]] = [
         {
-            "schedule": schedules[one.row],
+            "schedule": schedules[one.row] + ([one.move, 0] if one.move != NO_MOVE else []),
             "world": world,
             "invariant": invariant,
             "depth": one.depth,
-            "move": one.move,
             "ends_with": one.ends_with,
         }
         for (world, invariant), one in found.items()
@@ -86,7 +84,7 @@ def breaks_of(rows: list[dict[str, Any]], depth: int) -> Breaks:
     """What breaks first, of what was said of a level."""
     found: Breaks = {}
     for row in rows:
-        at = (depth + row["depth"], tuple(row["schedule"]), row["move"], row["ends_with"])
+        at = (depth + row["depth"], tuple(row["schedule"]), row["ends_with"])
         key = row["world"], row["invariant"]
         found[key] = min(at, found.get(key, at))
     return found

@@ -30,7 +30,7 @@ from sim.schedules.blocks import (
     expand_blocks,
 )
 from sim.schedules.kept import name_of
-from sim.schedules.search import NO_MOVE, Level, Search, Searched
+from sim.schedules.search import Level, Search, Searched
 from sim.schedules.witness import named_moves
 from sim.sweeps.engines.hadoop import HadoopFolder
 from sim.sweeps.engines.session import spark_session
@@ -72,10 +72,9 @@ def _search(
     return Ended(levels, not frontier, broken, interrupted)
 
 
-def _break(search: Search, depth: int, schedule: Sequence[int], move: int, ends_with: str) -> Break:
+def _break(search: Search, depth: int, schedule: Sequence[int], ends_with: str) -> Break:
     taken = list(zip(schedule[::2], schedule[1::2], strict=True))
-    last = [(move, 0)] if move != NO_MOVE else []
-    return Break(depth, named_moves(search, [*taken, *last]), ends_with)
+    return Break(depth, named_moves(search, taken), ends_with)
 
 
 class SparkSearch:
