@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import count
-
 from simpy.events import ProcessGenerator
 
 from sim.cluster.context import Context
@@ -32,9 +30,9 @@ class AskingClient:
         """Ask whoever leads, again and again."""
         context = self._context
         yield context.env.timeout(self._ask.at_ms)
-        for number in count(1):
+        while True:
             if context.leader is not None:
-                request = CoordinatorRequest(self.name, self._ask.key, number)
+                request = CoordinatorRequest(self.name, self._ask.key)
                 context.network.send(self.name, context.leader[1], request)
             yield context.env.timeout(context.scenario.workload.retry_ms)
 

@@ -56,7 +56,6 @@ class SimulationResult:
     Attributes:
         inconclusive: Why it could not be brought to rest; None when it was.
         simulator_events: Events the simulator went through.
-        ended_ms: Simulated time at the end.
         messages_sent: Messages between replicas, and between replicas and the controller.
         messages_lost: Those of them that did not arrive.
         counts: What happened to clients and faults.
@@ -64,7 +63,6 @@ class SimulationResult:
 
     inconclusive: str | None
     simulator_events: int
-    ended_ms: int
     messages_sent: int
     messages_lost: int
     counts: Counts

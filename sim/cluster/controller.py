@@ -30,7 +30,6 @@ from sim.replication.elections import (
 )
 from sim.replication.messages import (
     AlterPartitionRequest,
-    AlterPartitionResponse,
     BrokerHeartbeatRequest,
     BrokerRegistrationRequest,
     LeaderAndIsrRequest,
@@ -202,10 +201,7 @@ class Controller:
         self._network.send(CONTROLLER, name, message)
 
     def _alter(self, request: AlterPartitionRequest) -> None:
-        """Accept another in-sync set from the leader, or say why not and what is true."""
-        error, state = alter_partition(self.state, request, rules=self._rules)
-        self._set(state)
-        incarnation = self._incarnations.get(request.leader)
-        if incarnation is not None:
-            response = AlterPartitionResponse(error, incarnation, self.state)
-            self._network.send(CONTROLLER, request.leader, response)
+        """Accept another in-sync set from the leader, or not, and say what is true."""
+        self._set(alter_partition(self.state, request, rules=self._rules))
+        if request.leader in self._incarnations:
+            self._inform(request.leader)

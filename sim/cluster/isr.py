@@ -14,7 +14,6 @@ from sim.cluster.node import Membership, Node
 from sim.replication.leader import advance_high_watermark, expand_isr, may_join_isr, set_isr
 from sim.replication.messages import (
     AlterPartitionRequest,
-    AlterPartitionResponse,
     BrokerHeartbeatRequest,
     BrokerRegistrationRequest,
     LeaderAndIsrRequest,
@@ -40,7 +39,6 @@ class IsrMembership(Membership):
         self.state: PartitionState | None = None
         self.asked_ms: int | None = None
         node.handlers[LeaderAndIsrRequest] = self._receive
-        node.handlers[AlterPartitionResponse] = self._receive
 
     def register(self) -> None:
         """Tell the controller that the broker has started."""
@@ -60,7 +58,7 @@ class IsrMembership(Membership):
         self._node.fetcher.stop()
         self.register()
 
-    def _receive(self, message: LeaderAndIsrRequest | AlterPartitionResponse) -> None:
+    def _receive(self, message: LeaderAndIsrRequest) -> None:
         """Act on the controller's state, unless it is meant for an earlier life, or is older."""
         node, state = self._node, message.state
         known = self.state

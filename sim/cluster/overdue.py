@@ -28,7 +28,6 @@ from sim.scenario.model import Network as NetworkSettings
 IN_ORDER: Final = frozenset(
     (
         of.AlterPartitionRequest,
-        of.AlterPartitionResponse,
         of.BrokerHeartbeatRequest,
         of.BrokerRegistrationRequest,
         of.LeaderAndIsrRequest,

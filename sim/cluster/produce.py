@@ -12,7 +12,6 @@ from sim.replication.messages import (
     ProduceRequest,
     ProduceResponse,
     WriteTxnMarkersRequest,
-    WriteTxnMarkersResponse,
 )
 from sim.replication.produce import AT_ONCE, ProduceResult, produce, write_marker
 from sim.trace import Acknowledged
@@ -30,14 +29,6 @@ def receive_produce(broker: Broker, state: LeaderState | None, request: ProduceR
         versions=broker.versions,
         timestamp_difference_max_ms=context.scenario.topic.timestamp_difference_max_ms,
     )
-    response = ProduceResponse(
-        result.error,
-        result.base_offset,
-        result.last_offset,
-        None,
-        broker.replica.epoch,
-        request.correlation_id,
-    )
     told = make(
         Acknowledged,
         (
@@ -50,14 +41,13 @@ def receive_produce(broker: Broker, state: LeaderState | None, request: ProduceR
             "all" if request.acks == ACKS_ALL else "1",
         ),
     )
-    _finish(broker, state, request.client_id, result, response, told)
+    _finish(broker, state, request, result, told)
 
 
 def refuse_while_loading(broker: Broker, request: ProduceRequest) -> None:
     """A coordinator that loads writes nothing yet; the client is to come back."""
     error = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
-    number, epoch = request.correlation_id, broker.replica.epoch
-    broker.send(request.client_id, ProduceResponse(error, -1, -1, None, epoch, number))
+    broker.send(request.client_id, ProduceResponse(error, request.correlation_id))
 
 
 def receive_marker(
@@ -72,24 +62,20 @@ def receive_marker(
         uid=broker.context.next_uid,
         versions=broker.versions,
     )
-    response = WriteTxnMarkersResponse(
-        result.error, None, broker.replica.epoch, request.correlation_id
-    )
-    _finish(broker, state, request.client_id, result, response, None)
+    _finish(broker, state, request, result, None)
 
 
 def _finish(
     broker: Broker,
     state: LeaderState | None,
-    client: str,
+    request: ProduceRequest | WriteTxnMarkersRequest,
     result: ProduceResult,
-    response: ProduceResponse | WriteTxnMarkersResponse,
     told: Acknowledged | None,
 ) -> None:
     """Let out what happened, and answer now or when enough is committed; that is `told` then."""
-    context = broker.context
+    context, client, error = broker.context, request.client_id, result.error
+    response = ProduceResponse(error, request.correlation_id)
     context.next_uid += result.uids_used
-    error = result.error
     if error is not NO_ERROR or state is None:
         context.emit_all(result.events)
         if error is not ErrorCode.UNSUPPORTED_VERSION:  # that closes the connection

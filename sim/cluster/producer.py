@@ -28,7 +28,6 @@ from sim.replication.messages import (
     ProduceRequest,
     ProduceResponse,
     WriteTxnMarkersRequest,
-    WriteTxnMarkersResponse,
 )
 from sim.scenario.model import EndTransaction, Send, SentHeader
 
@@ -359,7 +358,7 @@ class Producer:
         if self._leader is not None:
             context.network.send(self.name, self._leader, flight.request)
 
-    def receive(self, response: ProduceResponse | WriteTxnMarkersResponse) -> None:
+    def receive(self, response: ProduceResponse) -> None:
         """A request was answered; an answer to an earlier try comes too late and is ignored."""
         for flight in self._flights:
             if flight.request.correlation_id == response.correlation_id:
@@ -367,9 +366,7 @@ class Producer:
                     flight.answer.come(response)
                 return
 
-    def _has_to_wait(
-        self, flight: InFlightRequest, response: ProduceResponse | WriteTxnMarkersResponse
-    ) -> bool:
+    def _has_to_wait(self, flight: InFlightRequest, response: ProduceResponse) -> bool:
         """The replica that was asked does not lead, and nobody knows who does."""
         if response.error is not ErrorCode.NOT_LEADER_OR_FOLLOWER:
             return False

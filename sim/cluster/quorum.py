@@ -381,7 +381,7 @@ class QuorumMembership(Membership):
         else:
             return False
         self._resign()
-        request = EndQuorumEpochRequest(node.name, leadership.epoch, heirs)
+        request = EndQuorumEpochRequest(leadership.epoch, heirs)
         for name in heirs:
             node.send(name, request)
         return True

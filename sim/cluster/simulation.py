@@ -65,9 +65,7 @@ def simulate(
         moment.callbacks.append(lambda _: context.draw_anew(seed))
     network = context.network
     steps, inconclusive = step_to_the_end(cluster)
-    return SimulationResult(
-        inconclusive, steps, context.now_ms, network.sent, network.lost, context.counts
-    )
+    return SimulationResult(inconclusive, steps, network.sent, network.lost, context.counts)
 
 
 def step_to_the_end(cluster: Cluster) -> tuple[int, str | None]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from enum import Enum
 from typing import NamedTuple
 
 from sim.compaction import Cleaning, CleaningPass, clean
@@ -15,28 +14,14 @@ from sim.rules.rules import Rules
 from sim.trace import Cleaned, CleaningFailed, Event
 
 
-class CleaningStatus(Enum):
-    """How a pass ended."""
-
-    FINISHED = "finished"
-    INTERRUPTED = "interrupted"
-    """By the crash that was asked for, which the caller has to make happen."""
-    FAILED = "failed"
-    """It could not go on; there is no other pass until a restart."""
-    REFUSED = "refused"
-    """An earlier pass failed."""
-
-
 class CleaningResult(NamedTuple):
     """What came of a pass.
 
     Attributes:
-        status: How it ended.
         changed: True when the log is another one than before, be it by a delete horizon alone.
         events: What happened, for whoever watches.
     """
 
-    status: CleaningStatus
     changed: bool
     events: list[Event]
 
@@ -114,7 +99,7 @@ class Cleaner:
             crash_during: The moment in which it crashes, see `sim.replication.interrupting`.
         """
         if replica.uncleanable:
-            return CleaningResult(CleaningStatus.REFUSED, changed=False, events=[])
+            return CleaningResult(changed=False, events=[])
         log = replica.log
         plan = CleaningPass(
             policy=self.policy,
@@ -148,14 +133,14 @@ class Cleaner:
             events: list[Event] = [CleaningFailed(replica.name, result.failure.offset)]
             if result.replaced:
                 events.insert(0, self._put_in_place(replica, plan, result))
-            return CleaningResult(CleaningStatus.FAILED, result.changed, events)
+            return CleaningResult(result.changed, events)
         if crash_during is None:
             event = self._put_in_place(replica, plan, result)
-            return CleaningResult(CleaningStatus.FINISHED, result.changed, [event])
+            return CleaningResult(result.changed, [event])
         changed, crashing = interrupt(
             replica, result, during=crash_during, storage=self.rules.storage, now_ms=plan.now_ms
         )
-        return CleaningResult(CleaningStatus.INTERRUPTED, changed, crashing)
+        return CleaningResult(changed, crashing)
 
     def _put_in_place(self, replica: Replica, plan: CleaningPass, result: Cleaning) -> Cleaned:
         """Swap the segments, and move the checkpoints if the pass could go on to its end."""

@@ -150,10 +150,9 @@ def answer(
     replica: Replica, coordinator: Coordinator | None, request: CoordinatorRequest, *, rules: Rules
 ) -> Answered:
     """The state of a key as the coordinator knows it, or why it does not say."""
-    leadership, number = replica.leadership, request.correlation_id
+    leadership = replica.leadership
     if coordinator is None or leadership is None or leadership.epoch != coordinator.epoch:
-        error = ErrorCode.NOT_COORDINATOR
-        return Answered(CoordinatorResponse(error, replica.name, None, number), ())
+        return Answered(CoordinatorResponse(ErrorCode.NOT_COORDINATOR), ())
     error, record, below = ErrorCode.NONE, None, coordinator.reached
     if coordinator.active or rules.coordinator.coordinator_loads == "lazily":
         below = _readable(coordinator, replica, rules)
@@ -169,8 +168,7 @@ def answer(
         below,
         str(error),
     )
-    value = None if record is None else record.value
-    return Answered(CoordinatorResponse(error, replica.name, value, number), (told,))
+    return Answered(CoordinatorResponse(error), (told,))
 
 
 def _readable(coordinator: Coordinator, replica: Replica, rules: Rules) -> int:

@@ -8,13 +8,11 @@ nothing knows who is alive.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
-from typing import NamedTuple
 
 from sim.log import Control, control_batch
 from sim.replication.leader import advance_high_watermark, append
 from sim.replication.messages import (
     AlterPartitionRequest,
-    ErrorCode,
     PartitionState,
     VoteRequest,
     VoteResponse,
@@ -175,35 +173,18 @@ def waits(heirs: Sequence[str], longest_ms: int) -> list[tuple[str, int]]:
     ]
 
 
-class AlterResult(NamedTuple):
-    """What a controller makes of a request for another in-sync set.
-
-    Attributes:
-        error: Why the set stays as it is; `NONE` = it was changed.
-        state: The partition after it.
-    """
-
-    error: ErrorCode
-    state: PartitionState
-
-
 def alter_partition(
     state: PartitionState, request: AlterPartitionRequest, *, rules: Rules
-) -> AlterResult:
+) -> PartitionState:
     """Give a leader the in-sync set it asks for, if it leads and knows the present state.
 
     All members have to be eligible (ReplicationControlManager.validateAlterPartitionData).
     """
-    error = ErrorCode.NONE
-    if (request.leader, request.leader_epoch) != (state.leader, state.leader_epoch):
-        error = ErrorCode.FENCED_LEADER_EPOCH
-    elif request.partition_epoch != state.partition_epoch:
-        error = ErrorCode.INVALID_UPDATE_VERSION
-    elif not all(name in state.eligible for name in request.new_isr):
-        error = ErrorCode.INELIGIBLE_REPLICA
-    if error is not ErrorCode.NONE:
-        return AlterResult(error, state)
-    return AlterResult(error, with_isr(state, request.new_isr, rules=rules))
+    leads = (request.leader, request.leader_epoch) == (state.leader, state.leader_epoch)
+    is_present = request.partition_epoch == state.partition_epoch
+    may_be = all(name in state.eligible for name in request.new_isr)
+    accepted = leads and is_present and may_be
+    return with_isr(state, request.new_isr, rules=rules) if accepted else state
 
 
 def with_isr(

@@ -100,9 +100,9 @@ def answer_offsets_for_leader_epoch(
         error = ErrorCode.NOT_LEADER_OR_FOLLOWER
     number = request.correlation_id
     if error is not NO_ERROR:
-        return OffsetsForLeaderEpochResponse(error, leader.name, correlation_id=number)
+        return OffsetsForLeaderEpochResponse(error, correlation_id=number)
     found = _end_of_epoch(log, asked, rules=rules)
-    return OffsetsForLeaderEpochResponse(error, leader.name, *found, correlation_id=number)
+    return OffsetsForLeaderEpochResponse(error, *found, correlation_id=number)
 
 
 def _end_of_epoch(log: Log, asked: int, *, rules: Rules) -> tuple[int, int]:

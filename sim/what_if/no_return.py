@@ -60,13 +60,11 @@ class NoReturn(NamedTuple):
     """What is known of the point of no return of a violation.
 
     Attributes:
-        invariant: What is violated.
         points: P(violation | prefix) at the moments with all their tries, in order of time.
         first: The first moment after which every future tried was violated.
         complete: False = the budget was over before `first` was found: it may be earlier.
     """
 
-    invariant: str
     points: tuple[Point, ...]
     first: Point
     complete: bool
@@ -105,7 +103,7 @@ def point_of_no_return(
             told.setdefault(at_ms, futures.tried(at_ms))
     points = {at_ms: _point(events, last[at_ms], told[at_ms]) for at_ms in sorted(told)}
     points[max(last)] = points[max(last)]._replace(interval=Interval(1.0, 1.0))
-    return NoReturn(violation.invariant, tuple(points.values()), points[first], complete)
+    return NoReturn(tuple(points.values()), points[first], complete)
 
 
 def _first_sealed(futures: _Futures, moments: Sequence[int]) -> tuple[int, bool]:

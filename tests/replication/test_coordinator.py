@@ -14,6 +14,7 @@ from sim.replication.leader import append
 from sim.replication.messages import CoordinatorRequest, ErrorCode
 from sim.replication.replica import Replica, log_config
 from sim.rules import Rules
+from sim.trace import CoordinatorAnswered
 from tests.check.events import batch, marker
 
 GROUP = Rules.of(coordinator="group")
@@ -36,8 +37,12 @@ def begun(replica: Replica) -> Coordinator:
 
 
 def told(replica: Replica, coordinator: Coordinator | None, key: str) -> object:
-    response = answer(replica, coordinator, CoordinatorRequest("c", key), rules=GROUP).response
-    return response.value if response.error is ErrorCode.NONE else response.error
+    answered = answer(replica, coordinator, CoordinatorRequest("c", key), rules=GROUP)
+    if answered.response.error is not ErrorCode.NONE:
+        return answered.response.error
+    (event,) = answered.events
+    assert isinstance(event, CoordinatorAnswered)
+    return event.records[0].value if event.records else None
 
 
 def test_nobody_is_told_anything_before_the_log_is_loaded_to_its_end() -> None:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from sim.replication.messages.errors import ErrorCode
-
 
 class PartitionState(NamedTuple):
     """What the controller knows of the partition (PartitionRegistration).
@@ -60,7 +58,7 @@ class BrokerHeartbeatRequest(NamedTuple):
 
 
 class LeaderAndIsrRequest(NamedTuple):
-    """The controller tells a broker the state of the partition.
+    """The controller tells a broker the state of the partition, a leader also when that has asked.
 
     With KRaft brokers learn it from the metadata log (PartitionChangeRecord).
 
@@ -87,17 +85,3 @@ class AlterPartitionRequest(NamedTuple):
     leader_epoch: int
     partition_epoch: int
     new_isr: tuple[str, ...]
-
-
-class AlterPartitionResponse(NamedTuple):
-    """The controller's answer to a leader.
-
-    Attributes:
-        error: Why the set was not changed; `NONE` = it was.
-        incarnation: Life of the broker that it is meant for; a later one ignores it.
-        state: What is true now.
-    """
-
-    error: ErrorCode
-    incarnation: int
-    state: PartitionState

@@ -41,7 +41,6 @@ class OffsetsForLeaderEpochResponse(NamedTuple):
 
     Attributes:
         error: Why it does not say; `NONE` = it does.
-        leader: Who answers.
         leader_epoch: The largest epoch at or below the one asked for (KIP-279); the one asked for
             with `truncation: epoch_kip101`, which does not tell them apart; -1 = undefined.
         end_offset: Where that epoch ends in the leader's log (exclusive); -1 = undefined.
@@ -49,7 +48,6 @@ class OffsetsForLeaderEpochResponse(NamedTuple):
     """
 
     error: ErrorCode
-    leader: str
     leader_epoch: int = -1
     end_offset: int = -1
     correlation_id: int = 0

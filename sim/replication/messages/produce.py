@@ -41,23 +41,15 @@ class ProduceRequest(NamedTuple):
 
 
 class ProduceResponse(NamedTuple):
-    """A broker's answer to a produce request.
+    """A broker's answer to a produce request, or to the end of a transaction.
 
     Attributes:
-        error: Why nothing was written; `NONE` = it was, now or when the batch came before.
-        base_offset: Offset of the first record of the batch (inclusive); -1 = not written.
-        last_offset: Offset of its last record (inclusive); -1 = not written.
-        current_leader: With `NOT_LEADER_OR_FOLLOWER`: who leads, if the broker knows (KIP-951).
-        leader_epoch: Highest leader epoch the broker has seen.
+        error: Why nothing was written; `NONE` = it was, now or when the request came before.
         correlation_id: That of the request.
     """
 
     error: ErrorCode
-    base_offset: int = -1
-    last_offset: int = -1
-    current_leader: str | None = None
-    leader_epoch: int = -1
-    correlation_id: int = 0
+    correlation_id: int
 
 
 class WriteTxnMarkersRequest(NamedTuple):
@@ -84,19 +76,3 @@ class WriteTxnMarkersRequest(NamedTuple):
     version: int | None = None
     correlation_id: int = 0
     fences: bool = False
-
-
-class WriteTxnMarkersResponse(NamedTuple):
-    """A broker's answer to the end of a transaction.
-
-    Attributes:
-        error: Why no marker was written; `NONE` = it was, now or before, and is committed.
-        current_leader: With `NOT_LEADER_OR_FOLLOWER`: who leads, if the broker knows.
-        leader_epoch: Highest leader epoch the broker has seen.
-        correlation_id: That of the request.
-    """
-
-    error: ErrorCode
-    current_leader: str | None = None
-    leader_epoch: int = -1
-    correlation_id: int = 0

@@ -55,12 +55,10 @@ class EndQuorumEpochRequest(NamedTuple):
     """A leader has resigned.
 
     Attributes:
-        leader: Who led.
         epoch: The epoch it led.
         preferred_successors: The voters that are to stand for election, the first one at once, each
             later one after a longer pause (see `sim.replication.elections`).
     """
 
-    leader: str
     epoch: int
     preferred_successors: tuple[str, ...]
