@@ -198,15 +198,12 @@ class Notes:
 
     def get(self, place: int) -> Any:
         """A part as it is now."""
-        try:
-            return self.live[place]
-        except KeyError:
+        if place not in self.live:
             self.read.add(place)
             number = self._member[place]
             make = self._parts.makers[number]
-            part = self._parts.values[number] if make is None else make()
-            self.live[place] = part
-            return part
+            self.live[place] = self._parts.values[number] if make is None else make()
+        return self.live[place]
 
     def asked(self, places: tuple[int, ...]) -> tuple[int, ...]:
         """The numbers of some parts, as they were; they count as read."""
