@@ -16,7 +16,7 @@ from sim.files.atomic import replace_text
 from sim.rules.rules import Settings
 from sim.scenario.generate import generate
 from sim.scenario.model import Scenario
-from sim.sweeps.canaries import CANARIES, SHARES, Share, drawn_from
+from sim.sweeps.canaries import CANARIES, SHARES, Share, drawn_from, shares
 from sim.sweeps.plan import Sweep
 from sim.timed_run import run_scenario
 from sim.what_if.intervals import clopper_pearson
@@ -57,12 +57,12 @@ def _holds(drawn: Scenario, rule_sets: Sequence[Settings]) -> bool:
 
 
 def main(given: Sequence[str]) -> int:
-    """Measure, and write the file."""
+    """Measure, and write the file; what it has of other plans stays."""
     parser = argparse.ArgumentParser(prog="python -m tests.zoo.canaries")
     parser.add_argument("--count", type=int, default=300, help="cases of each environment (300)")
     parser.add_argument("--plans", nargs="*", default=PLANS, metavar="PLAN")
     chosen = parser.parse_args(given)
-    found: list[Share] = []
+    found = [one for one in shares() if one.environment.split("/")[0] not in chosen.plans]
     for place in environments(chosen.plans):
         found += measured(chosen.count, place)
         rows = ",\n".join(json.dumps(one._asdict()) for one in found)

@@ -80,9 +80,11 @@ def _progress(tried: Sequence[_Tried]) -> str:
     drawn = [one.result for one in tried if one.result.tries]
     missed = [one.tries for one in drawn if not one.found]
     runs = f", those that none shows {min(missed)} to {max(missed)}" if missed else ""
+    versions = len({one.result.code for one in tried})
     return (
         f"So far: of {len(DEFECTS)} defects the suite has run on {suites}, and of {looked_for} that"
-        f" random runs might show {len(drawn)} have had some{runs}. `make zoo` goes on from there."
+        f" random runs might show {len(drawn)} have had some{runs}, with {versions} versions of the"
+        " sources (`code` in `zoo.json`). `make zoo` goes on from there."
     )
 
 
