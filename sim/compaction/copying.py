@@ -171,7 +171,7 @@ class Copier:
             left = kept.records
             if left:
                 if self.converts_old and isinstance(kept, OldBatch):
-                    kept = self._noted(converted(kept, left, None), batch)
+                    kept = self._noted(converted(kept, left), batch)
                 result.messages_written += len(left)
                 out.append(kept)
             elif last_offset == self.kept_end or (
@@ -367,7 +367,7 @@ class Copier:
         if isinstance(batch, OldBatch):
             if not self.converts_old:
                 return batch if records is batch.records else self._rebuilt(batch, records)
-            batch = converted(batch, records, None)
+            batch = converted(batch, records)
             records = batch.records
         stamps = self.policy.removal.stamps
         fresh = batch.delete_horizon_ms is None or self.policy.stamps_again

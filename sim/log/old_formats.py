@@ -84,20 +84,18 @@ def size_of_old(records: Iterable[Record], magic: int) -> int:
     return sum(sizes) + (OVERHEAD_BYTES[magic] if len(sizes) > 1 else 0)
 
 
-def converted(batch: Batch, records: tuple[Record, ...], delete_horizon_ms: int | None) -> Batch:
+def converted(batch: Batch, records: tuple[Record, ...]) -> Batch:
     """A batch of magic 0 or 1 as one of magic 2, with those of its records that stay.
 
     It begins at the first record and ends at the last one that are left. Source:
     MemoryRecords.buildRetainedRecordsInto since KAFKA-13093 (KIP-724).
     """
     newer = tuple([up_convert(record) for record in records])
-    base_ms = newer[0].timestamp_ms if delete_horizon_ms is None else delete_horizon_ms
     return Batch(
         base_offset=newer[0].offset,
         last_offset=newer[-1].offset,
         epoch=batch.epoch,
         records=newer,
         timestamp_ms=max([record.timestamp_ms for record in newer]),
-        size_bytes=size_of(newer, base_offset=newer[0].offset, base_timestamp_ms=base_ms),
-        delete_horizon_ms=delete_horizon_ms,
+        size_bytes=size_of(newer, base_offset=newer[0].offset),
     )
