@@ -30,7 +30,7 @@ MISSED = (
     " would show the defect did not happen in so many runs. Where runs do go on otherwise, no"
     " invariant minds what comes of it, or it takes more."
 )
-SOON = "Of those that had so many random runs, or were shown before: how many were shown by then."
+SOON = "How many were shown by then; nothing stands where not all have had so many runs."
 UNSEEN = "These are not looked for in random runs: what they do is no violation, whatever happens."
 
 
@@ -114,15 +114,16 @@ def _group(name: str, tried: Sequence[_Tried]) -> tuple[object, ...]:
 
 
 def _soon(tried: Sequence[_Tried]) -> Iterator[str]:
-    """How many defects of each half were shown within so many runs."""
+    """How many defects of each half were shown within so many runs; "" = not all have had them."""
     rows = []
     for runs in (10, 30, 100, 300, 1_000):
         found = []
         for judged in (True, False):
-            half = [one.result for one in tried if one.defect.judged == judged]
+            half = [one.result for one in tried if one.defect.judged == judged and one.result.tries]
             by_then = sum(one.first is not None and one.first <= runs for one in half)
-            of = sum(one.tries >= runs or one.first is not None for one in half)
-            found.append(f"{by_then} of {of}" + (f" ({by_then / of:.0%})" if of else ""))
+            all_had = bool(half) and all(one.found or one.tries >= runs for one in half)
+            share = f"{by_then} of {len(half)} ({by_then / len(half):.0%})" if all_had else ""
+            found.append(share)
         rows.append((f"{runs:,}", *found))
     yield from _table(("runs", "judged half", "tuned half"), *rows)
 
