@@ -94,7 +94,7 @@ def sweep(
     unless it left the durability contract, like a gate that so few runs cannot decide.
     `replog sweep check DIR` compares a folder with what was written there.
 
-    What clean runs are worth is said for plans for which it was measured: with what probability
+    What clean cases are worth is said for plans for which it was measured: with what probability
     they would have met a known defect (`replog list canaries`). With --canary such a defect is
     planted: each rule set gets a twin with it, and status 1 says that no case showed it.
 
