@@ -85,11 +85,17 @@ def file_of(value: Story | Scenario, invariant: str, sentence: str, *, head: str
 
 
 def near_miss_file(value: Story | Scenario, invariant: str) -> str:
-    """The file of what violates nothing, this invariant included."""
+    """The file of what does not violate an invariant, and expects to violate all that it does.
+
+    A scenario violates nothing; a story under other rules may violate something else.
+    """
     if isinstance(value, Scenario):
         return scenario_text(replace(value, expect=Expect()))
-    by_default = invariant in story_invariants(liveness=False)
-    return story_text(value, violated=[], checked=None if by_default else [invariant])
+    by_default = story_invariants(liveness=False)
+    if invariant not in by_default:
+        return story_text(value, violated=[], checked=[invariant])
+    violated = run_story(replace(value, expect=StoryExpect(()))).violated
+    return story_text(value, violated=[name for name in violated if name in by_default])
 
 
 def _step(step: Step, scope: Scope) -> str:

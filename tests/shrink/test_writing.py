@@ -4,9 +4,10 @@ import pytest
 
 from sim.files.yaml_text import parse_yaml
 from sim.shrink.stories import key_of
-from sim.shrink.writing import story_text
-from sim.story import Story
+from sim.shrink.writing import near_miss_file, story_text
+from sim.story import Story, run_story
 from sim.story.format import story_from
+from tests.shrink.cases import LOST_TAIL
 
 STEPS: list[object] = [
     {"op": "append", "leader": "r1", "label": "two words", "key": "a=b"},
@@ -44,3 +45,11 @@ def test_a_story_is_read_back_and_only_what_matters_is_written(step: object) -> 
     assert "preset" not in text
     assert "  - elect r1 1\n" in text
     assert text.count("    # so it is\nexpect:") == 1
+
+
+def test_a_near_miss_that_violates_something_else_expects_that() -> None:
+    text = near_miss_file(LOST_TAIL, "committed-never-lost")
+    again = read(parse_yaml(text, "text").data)
+
+    assert "no-offset-reuse" in again.expect.violated
+    assert run_story(again).differences() == []
