@@ -228,6 +228,10 @@ def _not_of_py4j(record: logging.LogRecord) -> bool:
     return f"{os.sep}py4j{os.sep}" not in record.pathname
 
 
+def _say_nothing(_request: object, _address: object) -> None:
+    """PySpark's server of accumulators shows a traceback for a Java that died in mid-message."""
+
+
 def _start(master: str | None, settings: dict[str, str], log: Path) -> SparkSession:
     local = is_local(master)
     if local:  # Spark would take python3 from the PATH, which misses this environment
@@ -244,6 +248,7 @@ def _start(master: str | None, settings: dict[str, str], log: Path) -> SparkSess
     configuration.set(JAVA_OPTIONS, _java_options(settings.get(JAVA_OPTIONS, ""), local=local))
     # A Java whose start is cut in two waits for ever, and PySpark would take Ctrl-C for itself.
     context = interruptibly(lambda: _context(configuration, log), abandoned=SparkContext.stop)
+    context._accumulatorServer.handle_error = _say_nothing  # type: ignore[method-assign, assignment]  # noqa: SLF001
     try:
         watch = Watch(context, _seconds(settings.get(WAIT)))
         while not is_local(context.master) and not executors(context):
