@@ -1,9 +1,11 @@
-"""Lets events out of a cluster, and looks after some of them at what replicas keep."""
+"""Lets events out of a cluster, and looks after some of them at what replicas keep and decide."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 
+from sim.cluster.cluster import Cluster
+from sim.cluster.decisions import Decisions
 from sim.cluster.node import Node
 from sim.replication.audit import LOOKED_AFTER, Audit
 from sim.rules import Rules
@@ -15,6 +17,7 @@ class Audited:
 
     Attributes:
         nodes: Who is looked at.
+        decisions: What looks at what they decide; None = nobody does yet.
     """
 
     def __init__(self, record: Callable[[int, Iterable[Event]], None], rules: Rules) -> None:
@@ -22,14 +25,28 @@ class Audited:
         self._record = record
         self._audit = Audit(rules)
         self.nodes: Mapping[str, Node] = {}
+        self.decisions: Decisions | None = None
+
+    def look_at(self, cluster: Cluster) -> None:
+        """From now on look at these replicas, and at what they decide."""
+        self.nodes = cluster.nodes
+        self.decisions = Decisions(cluster.witness, cluster.context.scenario)
 
     def take(self, at_ms: int, events: Iterable[Event]) -> None:
         """Hand events on, and what differs after them."""
         self._record(at_ms, events)
+        decisions = self.decisions
+        if decisions is None:
+            return
+        looked = False
         for event in events:
-            if type(event) in LOOKED_AFTER:
+            kind = type(event)
+            look = decisions.handlers.get(kind)
+            if look is not None:
+                look(event)
+            if kind in LOOKED_AFTER and not looked:
+                looked = True
                 replicas = {name: node.replica for name, node in self.nodes.items()}
                 found = self._audit.after(events, replicas)
                 if found:
                     self._record(at_ms, found)
-                return

@@ -9,6 +9,7 @@ from sim.cluster.context import Context
 from sim.cluster.elections import ControllerElections, Elections, QuorumElections, leading
 from sim.cluster.node import Node
 from sim.cluster.removal import RemovalCoordination
+from sim.cluster.witness import Witness
 from sim.scenario.model import ReplicaSpec, Scenario
 from sim.trace import ConfigChanged, Event, ReplicaAdded, ReplicaRemoved
 
@@ -23,6 +24,7 @@ class Cluster:
         context: What all of them share.
         nodes: The replicas by name, in the order in which they joined.
         elections: Who makes leaders.
+        witness: Who sees whether messages have effects that they may not have.
     """
 
     def __init__(self, scenario: Scenario, record: Callable[[int, Iterable[Event]], None]) -> None:
@@ -30,9 +32,11 @@ class Cluster:
         self.context = context = Context(scenario, record)
         context.oracle = self
         self.nodes: dict[str, Node] = {}
+        self.witness = Witness(context, self.nodes)
+        context.network.watch = self.witness.over
         by_controller = scenario.rules.replication.commit == "isr"
         kind: type[Elections] = ControllerElections if by_controller else QuorumElections
-        self.elections = kind(context, self.nodes)
+        self.elections = self.witness.elections = kind(context, self.nodes)
         for spec in scenario.replicas:
             self._connect(Node(context, spec))
 

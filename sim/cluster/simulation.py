@@ -58,7 +58,7 @@ def simulate(
         )
     audited = Audited(record, scenario.rules)
     cluster = Cluster(scenario, audited.take)
-    audited.nodes = cluster.nodes
+    audited.look_at(cluster)
     context = cluster.context
     if fork is not None:
         moment, seed = Before(context.env, fork.at_ms), fork.seed

@@ -42,6 +42,7 @@ Event = (
     | CleaningFailed
     | SegmentsLost
     | StateDiffers
+    | AuditFailed
     | SnapshotTaken
     | SnapshotDeleted
     | PrefixDeleted

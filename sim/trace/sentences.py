@@ -134,6 +134,8 @@ def _of_a_log(event: trace.Event, about: About | None) -> str:
         case trace.StateDiffers(_, what, about_producer, offset, kept, by_log):
             whose = "" if about_producer is None else f" of producer {about_producer}"
             said = f"{name} has {kept} for the {what}{whose} at {offset}; its log says {by_log}"
+        case trace.AuditFailed(_, _, what, found, expected):
+            said = f"{name}: {what}: {found}; it should be {expected}"
         case trace.EpochCacheChanged(_, epochs):
             starts = _joined(f"{epoch} from {start}" for epoch, start in epochs)
             said = f"{name} now knows the epochs {starts}" if epochs else f"{name} knows no epoch"

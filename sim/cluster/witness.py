@@ -1,0 +1,365 @@
+"""What a message may not do, judged by what is true of it, whatever its receiver asks of it.
+
+A broker goes by guards: the number of its request, an epoch, which life a fetch was sent in. A
+guard that is missing shows only where something comes of it, perhaps much later. So somebody who
+sees everybody says of each message whether it is out of date for its receiver, and looks whether
+what it speaks of is afterwards as it was before:
+
+* An answer to a request of an earlier life, or to one that is not the last; of an epoch that the
+  follower has left; for another offset than its log ends at
+  (AbstractFetcherThread.processFetchRequest, KafkaRaftClient.maybeHandleCommonResponse). A chunk of
+  another snapshot, of another leader or at another position
+  (KafkaRaftClient.handleFetchSnapshotResponse).
+* A fetch of an earlier life than the leader has heard of, or of a lost disk (KIP-903, KIP-853); one
+  that a later one of that life has overtaken, where fetches have sessions (KIP-227).
+* A vote for a candidacy that is over (KafkaRaftClient.handleVoteResponse); a request for a vote
+  that the voter may not grant (Raft 5.2, 5.4.1); the word of a leader of an older epoch.
+* A state of the partition that is older than one the broker was told, or meant for an earlier life
+  (KIP-841); a change of the in-sync set from another leader, or from another state (KIP-497);
+  registrations and heartbeats of an earlier life (KIP-631).
+* A write that wants all acknowledgements while the controller has confirmed fewer replicas than
+  `min.insync.replicas` (Partition.appendRecordsToLeader), or to somebody who does not lead.
+
+What is legal by a rule (`fencing`, `response_fencing`, `vote_storage`) is not judged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from sim.cluster.context import Context
+from sim.cluster.elections import ControllerElections, Elections
+from sim.cluster.isr import IsrMembership
+from sim.cluster.network import CONTROLLER, Receive
+from sim.cluster.node import Node
+from sim.cluster.overdue import Overdue
+from sim.cluster.quorum import QuorumMembership
+from sim.replication import messages as of
+from sim.replication.messages import PartitionState
+from sim.trace import AuditFailed
+from sim.trace.cluster import Audited
+
+Judge = Callable[[Node, "Seen", Any], str]
+"""Says why a message is out of date for a replica; empty = it is not."""
+
+Look = Callable[[Node, Any], object]
+"""What a message that is out of date leaves as it was."""
+
+
+@dataclass(slots=True)
+class Seen:
+    """What is true of one replica, as messages and events have shown it.
+
+    Attributes:
+        last_number: The number of its last request before its last crash.
+        told: The newest state of the partition that it was told.
+        leads: The epoch in which it has heard of these `lives`; they are forgotten in the next.
+        lives: Follower -> the newest of its lives of which a fetch came, or which lost its disk.
+        fetched: Follower -> the highest number of a fetch of that life.
+        heard_ms: Follower -> when something came of it last.
+    """
+
+    last_number: int = 0
+    told: int = 0
+    leads: int = -1
+    lives: dict[str, int] = field(default_factory=dict)
+    fetched: dict[str, int] = field(default_factory=dict)
+    heard_ms: dict[str, int] = field(default_factory=dict)
+
+    def leads_in(self, epoch: int) -> None:
+        """Forget what was heard as the leader of another epoch."""
+        if self.leads != epoch:
+            self.leads = epoch
+            self.lives, self.fetched, self.heard_ms = {}, {}, {}
+
+
+class Witness:
+    """Stands beside every replica and the controller as messages come.
+
+    Attributes:
+        nodes: The replicas.
+        elections: Who makes leaders.
+        seen: Name of a replica -> what is true of it.
+        told: Called with each state of the partition that a broker is told; None = nobody asks.
+    """
+
+    elections: Elections
+
+    def __init__(self, context: Context, nodes: Mapping[str, Node]) -> None:
+        """Nothing has come yet."""
+        self._context = context
+        self.nodes = nodes
+        self.seen: dict[str, Seen] = {}
+        self.told: Callable[[PartitionState], None] | None = None
+
+    def failed(
+        self, replica: str, audit: Audited, what: str, found: object, expected: object
+    ) -> None:
+        """Tell that something is not as it should be."""
+        self._context.emit(AuditFailed(replica, audit, what, str(found), str(expected)))
+
+    def over(self, name: str, receive: Receive) -> Receive:
+        """Take the messages for an address, and hand them on."""
+        if name == CONTROLLER:
+            return lambda message: self._to_controller(receive, message)
+        seen = self.seen.setdefault(name, Seen())
+        nodes = self.nodes
+
+        def take(message: Any) -> None:
+            node = nodes[name]
+            if node.replica.up:
+                self._to_broker(node, seen, receive, message)
+
+        return take
+
+    def _to_broker(self, node: Node, seen: Seen, receive: Receive, message: Any) -> None:
+        said = message.message if type(message) is Overdue else message
+        judge, look = _AT_BROKERS.get(type(said), _NOBODY)
+        why = judge(node, seen, said)
+        if type(said) is of.LeaderAndIsrRequest and self.told is not None:
+            self.told(said.state)
+        if not why:
+            receive(message)
+        else:
+            before = look(node, said)
+            receive(message)
+            after = look(node, said)
+            if after != before and node.replica.up:
+                self.failed(node.name, "message", f"{type(said).__name__} {why}", after, before)
+        leader, leadership = node.leader, node.replica.leadership
+        if leader is None and leadership is None:
+            return
+        if (
+            leader is None
+            or leadership is None
+            or not (leader.epoch == leadership.epoch >= node.replica.epoch)
+        ):
+            self._leads_otherwise(node)
+
+    def _leads_otherwise(self, node: Node) -> None:
+        """It does the work of a leader of one epoch, and is one of another, or of none."""
+        leader, leadership, epoch = node.leader, node.replica.leadership, node.replica.epoch
+        if node.replica.up and node.rules.replication.fencing:
+            works = "nothing" if leader is None else f"epoch {leader.epoch}"
+            leads = "nothing" if leadership is None else f"epoch {leadership.epoch}"
+            told = f"it leads {leads} and has seen epoch {epoch}"
+            self.failed(node.name, "decision", "leads", works, told)
+
+    def _to_controller(self, receive: Receive, message: Any) -> None:
+        elections = self.elections
+        assert isinstance(elections, ControllerElections)
+        before = elections.controller.state
+        why = _out_of_date_for_controller(before, message)
+        receive(message)
+        after = elections.controller.state
+        if why and (after.isr, after.eligible, after.leader) != (
+            before.isr,
+            before.eligible,
+            before.leader,
+        ):
+            what = f"{type(message).__name__} {why}"
+            self.failed(CONTROLLER, "message", what, after, before)
+
+
+def _out_of_date_for_controller(state: PartitionState, message: Any) -> str:
+    if isinstance(message, of.AlterPartitionRequest):
+        if (message.leader, message.leader_epoch) != (state.leader, state.leader_epoch):
+            return "of another leader"
+        if message.partition_epoch != state.partition_epoch:
+            return "from another state"
+        return "" if {*message.new_isr} <= {*state.eligible} else "with a fenced replica"
+    known = dict(zip(state.eligible, state.eligible_epochs, strict=True))
+    return "of an earlier life" if message.incarnation < known.get(message.broker, 0) else ""
+
+
+def _earlier_life(node: Node, seen: Seen, response: Any) -> str:
+    if response.correlation_id <= seen.last_number:
+        return "to an earlier life"
+    return "to an earlier request" if response.correlation_id != node.fetcher.number else ""
+
+
+def _fetch_response(node: Node, seen: Seen, response: of.FetchResponse) -> str:
+    replication, replica = node.rules.replication, node.replica
+    if not replication.response_fencing:
+        return "to an earlier life" if response.correlation_id <= seen.last_number else ""
+    if response.epoch < replica.epoch and replication.fencing:
+        return "of an earlier epoch"
+    elsewhere = response.fetch_offset != replica.log.log_end_offset
+    if elsewhere and response.epoch <= replica.epoch:
+        return "to a fetch at another offset"
+    return _earlier_life(node, seen, response)
+
+
+def _all_of_it(node: Node, _message: Any) -> object:
+    """What a message could change of a replica that does not lead."""
+    replica, fetcher, log, member = node.replica, node.fetcher, node.replica.log, node.membership
+    leadership, download = replica.leadership, replica.download
+    return (
+        (log.log_start_offset, log.log_end_offset, log.high_watermark, replica.disk),
+        (replica.epoch, replica.vote, fetcher.leader, fetcher.epoch),
+        None if leadership is None else (leadership.epoch, leadership.isr),
+        None if download is None else (download.id, download.position),
+        (replica.removal_bound, replica.marker_removal_bound),
+        member.state if isinstance(member, IsrMembership) else None,
+    )
+
+
+def _chunk(node: Node, seen: Seen, response: of.FetchSnapshotResponse) -> str:
+    why, download = _earlier_life(node, seen, response), node.replica.download
+    if why:
+        return why
+    if download is None:
+        return "that nobody has asked for"
+    if (response.leader, response.epoch) != (download.leader, download.leader_epoch):
+        return "of another leader"
+    asked = (download.id, download.position)
+    return "of another place" if (response.id, response.position) != asked else ""
+
+
+def _downloaded(node: Node, _response: of.FetchSnapshotResponse) -> object:
+    """What has arrived; one that is given up, and begun anew, is another one."""
+    replica, download = node.replica, node.replica.download
+    position = 0 if download is None else download.position
+    return replica.log.log_end_offset, replica.disk, len(replica.snapshots), position
+
+
+def _fetch(node: Node, seen: Seen, request: of.FetchRequest) -> str:
+    leader = node.leader
+    if leader is None:
+        return ""
+    seen.leads_in(leader.epoch)
+    follower, life, number = request.follower, request.replica_epoch, request.correlation_id
+    seen.heard_ms[follower] = node.context.now_ms
+    newest = seen.lives.get(follower, 0)
+    if life > newest:
+        seen.lives[follower] = life
+        seen.fetched[follower] = number
+        return ""
+    if life < newest:
+        return "of an earlier life"
+    if number > seen.fetched.get(follower, 0):
+        seen.fetched[follower] = number
+        return ""
+    return "that was overtaken" if node.rules.replication.commit == "isr" else ""
+
+
+def _believed(node: Node, request: of.FetchRequest) -> object:
+    leadership, leader = node.replica.leadership, node.leader
+    if leadership is None or leader is None:
+        return None
+    waits = leader.fetches.waiting.get(request.follower)
+    number = None if waits is None else waits.correlation_id
+    return leadership.positions.get(request.follower), request.follower in leadership.isr, number
+
+
+def _contact(node: Node, seen: Seen, request: Any) -> str:
+    """Another question of a follower, by which its leader hears of it."""
+    if node.leader is not None:
+        seen.leads_in(node.leader.epoch)
+        name = request.replica if isinstance(request, of.OffsetsForLeaderEpochRequest) else ""
+        seen.heard_ms[name or request.follower] = node.context.now_ms
+    return ""
+
+
+def _vote_request(node: Node, _seen: Seen, request: of.VoteRequest) -> str:
+    replica, epoch = node.replica, request.epoch
+    if request.pre_vote:
+        return "that asks for no vote"
+    if epoch < replica.epoch:
+        return "of an earlier epoch"
+    latest = replica.last_fetched_epoch, replica.log.log_end_offset
+    if (request.last_epoch, request.last_offset) < latest:
+        return "of one whose log is behind"
+    if epoch > replica.epoch or node.rules.election.vote_storage == "none":
+        return ""
+    if node.leader is not None or (node.fetcher.leader and node.fetcher.epoch == epoch):
+        return "in an epoch that has a leader"
+    vote = replica.vote
+    voted = vote is not None and vote[0] == epoch and vote[1] != request.candidate
+    return "of another candidate than it has voted for" if voted else ""
+
+
+def _vote_of(node: Node, _request: of.VoteRequest) -> object:
+    return node.replica.vote
+
+
+def _vote_response(node: Node, _seen: Seen, response: of.VoteResponse) -> str:
+    if response.pre_vote or not response.granted:
+        return ""
+    campaigns = node.replica.vote == (response.epoch, node.name)
+    return "" if campaigns and response.epoch == node.replica.epoch else "of another candidacy"
+
+
+def _granted(node: Node, _response: of.VoteResponse) -> object:
+    member = node.membership
+    assert isinstance(member, QuorumMembership)
+    return len(member.granted), node.leader is not None
+
+
+def _word_of_a_leader(node: Node, _seen: Seen, request: Any) -> str:
+    stale = request.epoch < node.replica.epoch and node.rules.replication.fencing
+    return "of an earlier epoch" if stale else ""
+
+
+def _state(node: Node, seen: Seen, request: of.LeaderAndIsrRequest) -> str:
+    if request.incarnation != node.incarnation:
+        return "to an earlier life"
+    if request.state.partition_epoch <= seen.told:
+        return "that is older"
+    seen.told = request.state.partition_epoch
+    return ""
+
+
+def _write(node: Node, _seen: Seen, request: Any) -> str:
+    if node.leader is None:
+        return "to somebody who does not lead"
+    member = node.membership
+    if not isinstance(member, IsrMembership) or member.state is None:
+        return ""
+    if isinstance(request, of.ProduceRequest) and request.acks != of.ACKS_ALL:
+        return ""
+    few = len(member.state.isr) < node.rules.topic.min_isr
+    return "with too few in-sync replicas" if few else ""
+
+
+def _log_end(node: Node, _request: Any) -> object:
+    return node.replica.log.log_end_offset
+
+
+def _consumer_fetch(node: Node, _seen: Seen, request: of.ConsumerFetchRequest) -> str:
+    waits = node.consumers.waiting.get(request.client_id)
+    overtaken = waits is not None and waits.correlation_id > request.correlation_id
+    return "that was overtaken" if overtaken else ""
+
+
+def _waits(node: Node, request: of.ConsumerFetchRequest) -> object:
+    waits = node.consumers.waiting.get(request.client_id)
+    return None if waits is None else waits.correlation_id
+
+
+def _in_time(_node: Node, _seen: Seen, _message: Any) -> str:
+    """Nothing is asked of these."""
+    return ""
+
+
+_NOBODY: tuple[Judge, Look] = (_in_time, _log_end)
+
+_AT_BROKERS: Mapping[type, tuple[Judge, Look]] = {
+    of.FetchResponse: (_fetch_response, _all_of_it),
+    of.FetchSnapshotResponse: (_chunk, _downloaded),
+    of.OffsetsForLeaderEpochResponse: (_earlier_life, _all_of_it),
+    of.FetchRequest: (_fetch, _believed),
+    of.FetchSnapshotRequest: (_contact, _log_end),
+    of.OffsetsForLeaderEpochRequest: (_contact, _log_end),
+    of.VoteRequest: (_vote_request, _vote_of),
+    of.VoteResponse: (_vote_response, _granted),
+    of.BeginQuorumEpochRequest: (_word_of_a_leader, _all_of_it),
+    of.EndQuorumEpochRequest: (_word_of_a_leader, _all_of_it),
+    of.RemovalBoundsRequest: (_word_of_a_leader, _all_of_it),
+    of.LeaderAndIsrRequest: (_state, _all_of_it),
+    of.ProduceRequest: (_write, _log_end),
+    of.WriteTxnMarkersRequest: (_write, _log_end),
+    of.ConsumerFetchRequest: (_consumer_fetch, _waits),
+}
