@@ -75,6 +75,9 @@ class Cluster:
         node.leave()
         del self.nodes[node.name]
         self.context.network.remove(node.name)
+        for other in self.nodes.values():
+            if other.leader is not None:
+                other.leader.fetches.waiting.pop(node.name, None)
         self.context.emit(ReplicaRemoved(node.name))
         self.elections.removed(node)
 

@@ -5,8 +5,10 @@ from random import Random
 
 import pytest
 
+from sim.cluster.cluster import Cluster
 from sim.faults import FaultKind
 from sim.faults.remove_replica import RemoveReplica
+from sim.replication.messages import FetchRequest
 from sim.rules import rules_from
 from sim.scenario.generate import generate
 from sim.scenario.generate.mix import Mix, Weights
@@ -37,6 +39,18 @@ def test_it_is_in_no_set_and_copies_nothing_from_then_on_and_the_others_go_on() 
     assert not [at for at, e in story.of(Copied) if e.replica == "r3" and at > 1_000]
     assert max(commits) > max(at for at, _ in story.of(Appended)) > 2_000
     assert story.outcome.inconclusive is None
+
+
+def test_a_fetch_that_waits_is_not_answered_once_its_sender_has_left() -> None:
+    cluster = Cluster(scenario(), lambda _at, _event: None)
+    cluster.start()
+    cluster.context.env.run(until=1_000)
+    leader = cluster.nodes["r1"].leader
+    assert leader is not None
+    leader.fetches.hold("r3", FetchRequest("r3", 1, 0, 1), 500)
+    cluster.remove(cluster.nodes["r3"])
+
+    assert "r3" not in leader.fetches.waiting
 
 
 @pytest.mark.parametrize("rules", [{"preset": "kafka-4.0"}, {"preset": "kraft"}])

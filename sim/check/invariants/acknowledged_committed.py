@@ -81,10 +81,10 @@ class AcknowledgedCommitted(LogInvariant):
             self._judge(replica, uid, offset, at)
 
     def _judge(self, replica: str, uid: int, offset: int, began: int | None = None) -> None:
-        known, mark = len(self.committed), self.replicas[replica].high_watermark
-        evidence: dict[str, Value] = {"high_watermark": mark}
-        if began is None and offset >= mark:
+        known, evidence = len(self.committed), dict[str, Value]()
+        if began is None and offset >= self.replicas[replica].high_watermark:
             why = "its high watermark is {high_watermark}."
+            evidence = {"high_watermark": self.replicas[replica].high_watermark}
         elif offset >= known:
             why = "nothing is committed from {committed_below} on."
             evidence = {"committed_below": known}
