@@ -224,24 +224,19 @@ class TruncateFully(AnyStep):
 class HighWatermark(AnyStep):
     """The replica learns that what is below `offset` (exclusive) is committed.
 
-    From then on appends do not move its high watermark; before, it is the log end offset.
-    Source: UnifiedLog.updateHighWatermark.
+    From then on appends do not move its high watermark; before, it is the log end offset. It stays
+    within the log, wherever the leader's is (UnifiedLog.updateHighWatermark).
     """
 
     op: Literal["high_watermark"]
     offset: Natural
 
     def do(self, replica: LogReplica, place: Place) -> None:
-        """Tell the replica. Raises BadInput unless it lies in the log."""
-        start, end = replica.log.log_start_offset, replica.log.log_end_offset
-        text = f"{self.offset} is above the log end offset, {end}"
-        place.refuse("offset", self.offset > end, text)
-        text = f"{self.offset} is below the log start offset, {start}"
-        place.refuse("offset", self.offset < start, text)
+        """Tell the replica."""
         replica.tell_high_watermark(self.offset)
 
     def told(self) -> str:
-        """What it is."""
+        """What it is told."""
         return f"the high watermark is {self.offset}"
 
 

@@ -106,8 +106,13 @@ class LegacyLog(DiskLog):
         self._log.appendAsFollower(self._kafka.read(batch))
 
     def roll(self) -> None:
-        """Start a new active segment at the log end offset, unless the active one is empty."""
-        self._log.roll(self._kafka.none)
+        """Start a new active segment at the log end offset, unless the active one begins there.
+
+        Such a one no broker rolls; where it is rolled all the same, 2.8's Log.roll deletes its
+        snapshot of producers with it, and takes no other.
+        """
+        if self._log.activeSegment().baseOffset() != self._log.logEndOffset():
+            self._log.roll(self._kafka.none)
 
     def note_epochs(self, starts: Iterable[tuple[int, int]]) -> None:
         """Tell a log that was loaded for the first time which epoch starts where."""
