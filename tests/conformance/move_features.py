@@ -152,6 +152,8 @@ def _age_unknown(move: MoveInLog) -> bool:
     end = move.after["first_uncleanable_offset"]
     times = _timestamps(move, end)
     active = max((b["segment"] for b in move.before["batches"]), default=end)
+    if move.earlier[-1]["op"] == "roll":
+        active = move.before["log_end_offset"]
     return bool(
         end < min(active, move.before["last_stable_offset"])
         and times

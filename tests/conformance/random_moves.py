@@ -121,7 +121,7 @@ def moving(
         Append, writes=st.lists(writes, min_size=1, max_size=3).map(tuple), roll_after=_mostly
     )
     deletion: st.SearchStrategy[Step] = st.just(Other("delete_old_segments"))
-    cut = moves("truncate")
+    cut, anew = moves("truncate"), moves("truncate_fully")
     reload: st.SearchStrategy[Step] = st.just(Other("reload"))
     roll: st.SearchStrategy[Step] = st.just(Other("roll"))
     last = st.builds(Spot, kind=st.just("offset"), which=st.integers(0, 2))
@@ -132,14 +132,14 @@ def moving(
         (moves("high_watermark"), due),
         (cut, rolled, due),
         (cut, usual),
-        (roll, rising_times(), reload, cut_late, roll, due),
+        (anew, rising_times(), reload, cut_late, roll, due),
         (reload, cut, rolled, due),
         (moves("high_watermark"), decided_transactions(), all_silent, cut, usual),
         (moves("delete_records"), due, deletion),
         (moves("delete_records"), deletion, usual),
         (clean, expiries(), rolled, clean),
         (clean, expiries(), rolled, clean),
-        (moves("truncate_fully"), rolled, due),
+        (anew, rolled, due),
         (usual,),
     )
     chosen = st.integers(0, len(idioms) - 1).flatmap(lambda which: st.tuples(*idioms[which]))
