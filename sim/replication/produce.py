@@ -12,6 +12,7 @@ from typing import Final, NamedTuple
 
 from sim.log import Control, Record, control_batch, data_batch
 from sim.log.named_tuples import make
+from sim.log.producers import ProducerStates
 from sim.log.versions import Versions
 from sim.replication.converting import as_stored, speaks
 from sim.replication.leader import append
@@ -169,6 +170,8 @@ def write_marker(
     producer_id, producers = request.producer_id, log.producers
     if producers.fences(producer_id, request.producer_epoch):
         return _fenced(leader)
+    if _comes_again(producers, request, rules):
+        return _fenced(leader)
     fences = request.fences and producers.epoch_of(producer_id) != request.producer_epoch
     if not (fences or producers.has_open(producer_id)):
         return ProduceResult([], NO_ERROR, due_above=offset - 1, repeated=True)
@@ -185,8 +188,19 @@ def write_marker(
     return ProduceResult(appended.events, NO_ERROR, offset, offset, offset, 1)
 
 
+def _comes_again(producers: ProducerStates, request: WriteTxnMarkersRequest, rules: Rules) -> bool:
+    """Whether a marker comes again that ended the transaction before the open one (KIP-1228)."""
+    coordinator = rules.coordinator
+    return (
+        coordinator.producer_epochs == "per_transaction"
+        and coordinator.marker_epoch == "newer"
+        and producers.has_open(request.producer_id)
+        and producers.epoch_of(request.producer_id) == request.producer_epoch
+    )
+
+
 def _fenced(leader: Replica) -> ProduceResult:
-    """Nothing is written for a producer that has a later instance."""
+    """Nothing is written for an epoch that its producer has left behind."""
     refused = AppendRefused(leader.name, None, "producer_fenced")
     return ProduceResult([refused], ErrorCode.INVALID_PRODUCER_EPOCH)
 

@@ -78,3 +78,18 @@ class CoordinatorRules(NamedTuple):
             "transactions/txn_24_nothing_more_of_the_producer.yaml",
         ),
     ] = "per_instance"
+    marker_epoch: Annotated[
+        Literal["not_older", "newer"],
+        "with per_transaction: which epoch a marker needs that ends an open transaction",
+        Value(
+            "that of the transaction, or a newer one: the marker of the one before has that epoch,"
+            " and ends it when it comes again",
+            "ProducerAppendInfo.checkProducerEpoch before KAFKA-19446",
+            "transactions/timed_marker_again.yaml",
+        ),
+        Value(
+            "a newer one; where no transaction is open, a marker that comes again is answered",
+            "KIP-1228; ProducerAppendInfo.checkProducerEpoch, KAFKA-19446, KAFKA-19999",
+            "transactions/timed_marker_again_refused.yaml",
+        ),
+    ] = "not_older"

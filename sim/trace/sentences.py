@@ -17,7 +17,7 @@ _REFUSED = {
     "null_value": "its null value is not flagged as a delete",
     "client_version": "it does not know the producer's version",
     "not_enough_replicas": "fewer than min.insync.replicas are in sync",
-    "producer_fenced": "its producer has a later instance, with a newer epoch",
+    "producer_fenced": "its producer is in a newer epoch, or its marker comes again",
 }
 
 _RESET = {
