@@ -72,13 +72,18 @@ class Answered(NamedTuple):
 
 def begin_loading(replica: Replica) -> Coordinator | None:
     """A coordinator that has loaded nothing yet; None if the replica does not lead."""
-    leadership, log, base = replica.leadership, replica.log, replica.base_snapshot()
+    leadership, log = replica.leadership, replica.log
     if leadership is None:
         return None
-    held = () if base is None else base.records
-    entries = {record.key: record for record in held if record.key is not None}
-    start = log.log_start_offset
+    start, entries = log.log_start_offset, _entries_at_the_start(replica)
     return Coordinator(leadership.epoch, log.log_end_offset, start, entries, start)
+
+
+def _entries_at_the_start(replica: Replica) -> dict[str, Record]:
+    """The state below the log start: key -> its record."""
+    base = replica.base_snapshot()
+    held = () if base is None else base.records
+    return {record.key: record for record in held if record.key is not None}
 
 
 def to_load(coordinator: Coordinator, replica: Replica) -> ToLoad:
@@ -106,8 +111,14 @@ def load_some(coordinator: Coordinator, replica: Replica, records: int) -> None:
 def finish_loading(
     coordinator: Coordinator, replica: Replica, *, rules: Rules, took_ms: int = 0
 ) -> Loaded:
-    """It has read its log to the end, and serves."""
+    """It has read its log to the end, and serves.
+
+    What went from the log meanwhile it has from the snapshot that took its place.
+    """
     coordinator.reached, coordinator.active = coordinator.end_offset, True
+    if coordinator.applied < replica.log.log_start_offset:
+        coordinator.entries = _entries_at_the_start(replica)
+        coordinator.applied = replica.log.log_start_offset
     apply_committed(coordinator, replica, rules=rules)
     pending: tuple[Record, ...] = ()
     if rules.coordinator.coordinator == "transaction":

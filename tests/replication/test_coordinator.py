@@ -13,6 +13,7 @@ from sim.replication.elections import become_leader
 from sim.replication.leader import append
 from sim.replication.messages import CoordinatorRequest, ErrorCode
 from sim.replication.replica import Replica, log_config
+from sim.replication.snapshots.take import take_snapshot
 from sim.rules import Rules
 from sim.trace import CoordinatorAnswered
 from tests.check.events import batch, marker
@@ -80,3 +81,14 @@ def test_an_open_transaction_waits_for_its_marker() -> None:
         replica.log.high_watermark = 3
         apply_committed(coordinator, replica, rules=GROUP)
         assert (told(replica, coordinator, "a"), coordinator.applied) == (value, 3)
+
+
+def test_what_a_snapshot_takes_from_the_log_meanwhile_is_known_all_the_same() -> None:
+    replica = leading(("a", "1"), ("b", "2"), ("a", "3"))
+    coordinator = begun(replica)
+    replica.log.high_watermark = 2
+    take_snapshot(replica, 2, rules=GROUP)
+    replica.log.delete_prefix(2)
+    finish_loading(coordinator, replica, rules=GROUP)
+
+    assert (told(replica, coordinator, "a"), told(replica, coordinator, "b")) == ("3", "2")
