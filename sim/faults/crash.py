@@ -101,7 +101,7 @@ class Crash(Fault):
 
     def _unflushed(self, faults: Faults, node: Node) -> int:
         """How many of the last `lose_batches` are neither committed nor acknowledged."""
-        if self.lose_batches <= 0:
+        if self.lose_batches <= 0 or node.rules.storage.flush == "on_append":
             return 0
         flushed = max(faults.context.committed, node.replica.log.high_watermark)
         if node.leader is None:

@@ -81,8 +81,9 @@ def draw_topic(seed: int, mix: Mix) -> Topic:
 
 def _retention(seed: int, mix: Mix) -> dict[str, Any]:
     """Perhaps `compact,delete`; not where snapshots take the place of a log's beginning."""
-    draws = Draws(seed, "retention")
-    if _snapshot_interval_ms(seed, mix) is not None or not draws.happens(mix.retention):
+    draws, snapshots = Draws(seed, "retention"), draw_snapshots(seed, mix)
+    due = (_snapshot_interval_ms(seed, mix), snapshots.record_bytes, snapshots.interval_ms)
+    if any(due) or not draws.happens(mix.retention):
         return {}
     by_age, by_size = draws.below(3) < 2, draws.below(3) < 2
     age_ms, size = log_between(draws, (800, 8_000)), log_between(draws, (1_000, 12_000))
