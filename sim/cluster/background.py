@@ -69,11 +69,11 @@ class BackgroundTasks:
                 broker.context.emit(ProducersForgotten(broker.name, forgotten))
         if broker.rules.cleaner.roll == "timer":
             log.roll_if_waited(now_ms=broker.now_ms)
-        dirty = replica.first_dirty_offset
-        if not log.log_start_offset <= dirty <= log.log_end_offset:
-            replica.first_dirty_offset = first_dirty(
-                dirty, log_start_offset=log.log_start_offset, log_end_offset=log.log_end_offset
-            ).offset
+        replica.first_dirty_offset = first_dirty(
+            replica.first_dirty_offset,
+            log_start_offset=log.log_start_offset,
+            log_end_offset=log.log_end_offset,
+        ).offset
         timed = self._config.max_compaction_lag_ms is not None
         closed = log.segments[-1].base_offset > replica.first_dirty_offset
         if topic.compacts and (timed or closed):

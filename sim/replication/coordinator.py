@@ -160,9 +160,15 @@ def completion(record: Record, *, offset: int, epoch: int, uid: int, now_ms: int
 def answer(
     replica: Replica, coordinator: Coordinator | None, request: CoordinatorRequest, *, rules: Rules
 ) -> Answered:
-    """The state of a key as the coordinator knows it, or why it does not say."""
-    leadership = replica.leadership
-    if coordinator is None or leadership is None or leadership.epoch != coordinator.epoch:
+    """The state of a key as the coordinator knows it, or why it does not say.
+
+    Args:
+        replica: Who is asked.
+        coordinator: That of the epoch which the replica leads; None = it leads none.
+        request: What it is asked.
+        rules: Say what it goes by.
+    """
+    if coordinator is None:
         return Answered(CoordinatorResponse(ErrorCode.NOT_COORDINATOR), ())
     error, record, below = ErrorCode.NONE, None, coordinator.reached
     if coordinator.active or rules.coordinator.coordinator_loads == "lazily":

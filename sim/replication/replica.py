@@ -237,8 +237,6 @@ def restart(
     replica.download = None
     replica.uncleanable = False
     replica.fetching_failed = False
-    if replica.leadership is not None:
-        replica.leadership.positions.clear()
     replica.log.reopen(recovered_from=replica.log.flushed_end)
     replica.log.reload_producers()
     if leo_from_last_record:

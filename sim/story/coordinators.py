@@ -59,7 +59,5 @@ class StoryCoordinators:
 
     def current(self, replica: Replica) -> Coordinator | None:
         """That of the epoch that the replica leads; None = it leads none, or is down."""
-        coordinator, leadership = self._running.get(replica.name), replica.leadership
-        if coordinator is None or leadership is None or not replica.up:
-            return None
-        return coordinator if leadership.epoch == coordinator.epoch else None
+        leads = replica.up and replica.leadership is not None
+        return self._running.get(replica.name) if leads else None

@@ -4,13 +4,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sim.log import Record
 from sim.replication import Replica
+from sim.replication.leader import record_position
 from sim.replication.messages import SnapshotId
 from sim.replication.recovery import OldFiles, crash_with_files, recover
-from sim.replication.replica import Snapshot, crash
+from sim.replication.replica import Leadership, Snapshot, SnapshotDownload, crash
 from sim.rules import Rules
 from sim.trace import EpochCacheChanged, ReplicaRestarted, SnapshotInstalled
-from tests.replication.replicas import batch
+from tests.replication.replicas import RULES, batch, leading
 
 FINISHED = Rules.of(install_recovery="finished")
 
@@ -122,3 +124,46 @@ def test_a_high_watermark_from_a_file_is_not_below_the_log_start() -> None:
     [crashed] = crash_with_files(made, rules=Rules(), old=OldFiles(high_watermark=0))
 
     assert crashed._asdict()["high_watermark"] == made.log.high_watermark == 1
+
+
+ON_DISK = {
+    "epoch": 2,
+    "vote": (2, "r2"),
+    "first_dirty_offset": 2,
+    "begun_offset": 3,
+    "last_cleaning": (2, 70),
+    "cleanly_compacted_offset": 1,
+    "removal_bound": 1,
+    "marker_removal_bound": 2,
+    "removed_tombstone_end": 2,
+    "version_floor": (1, 5),
+    "stubs": {"k": Record(0, "k", None, 0)},
+    "snapshots": {SnapshotId(1, 1): Snapshot(SnapshotId(1, 1), ())},
+}
+IN_MEMORY = {
+    "download": SnapshotDownload(SnapshotId(3, 2), "r2", 2),
+    "uncleanable": True,
+    "fetching_failed": True,
+    "leadership": Leadership(2, 0, ("r1",), ("r1",)),
+}
+
+
+def test_a_restart_finds_what_was_on_disk_and_forgets_what_was_in_memory() -> None:
+    made, fresh = two_epochs(), Replica("r2")
+    for name, value in (ON_DISK | IN_MEMORY).items():
+        setattr(made, name, value)
+    crash(made)
+    recover(made, rules=Rules.of(leader_restart="resigned"))
+
+    assert {name: getattr(made, name) for name in ON_DISK} == ON_DISK
+    assert [getattr(made, name) == getattr(fresh, name) for name in IN_MEMORY] == [True] * 4
+
+
+def test_a_leader_that_crashes_believes_no_position_of_before() -> None:
+    made = leading(records=2, isr=("r1", "r2"))
+    record_position(made, "r2", 1, rules=RULES)
+    crash(made)
+    recover(made, rules=Rules.of(leader_restart="resumes"))
+
+    assert made.leadership is not None
+    assert made.leadership.positions == {}
