@@ -1,22 +1,29 @@
 """Producers and consumers: retries, batches, transactions, readers that cross a migration."""
 
-from sim.log import Control
+import pytest
+
+from sim.cluster.cluster import Cluster
+from sim.cluster.consumer import Consumer
+from sim.log import Control, Record, data_batch
+from sim.replication.reading import answer_consumer_fetch
+from sim.replication.replica import Replica
 from sim.rules import Rules
 from sim.scenario.model import (
     Applications,
-    Consumer,
     EndTransaction,
     Network,
     Send,
     Topic,
     Workload,
 )
+from sim.scenario.model import Consumer as ConsumerSpec
 from sim.trace import (
     Acknowledged,
     Appended,
     AppendRefused,
     Consumed,
     ConsumerReset,
+    Event,
     ProducersForgotten,
 )
 from tests.cluster.worlds import Story, scenario, sends, tell
@@ -41,6 +48,21 @@ def test_what_waits_for_an_answer_becomes_one_batch() -> None:
     sizes = [len(e.batch.records) for _, e in tell(scenario(workload=burst)).of(Appended)]
 
     assert sizes == [1, 9]
+
+
+def test_a_batch_holds_data_of_one_transaction_or_of_none() -> None:
+    burst = tuple(
+        send._replace(transaction=number)
+        for send, number in zip(sends(6, every_ms=0), (0, 0, 1, 1, 2, 2), strict=True)
+    )
+    batches = [e.batch for _, e in tell(scenario(workload=Workload(sends=burst))).of(Appended)]
+
+    assert [(len(b.records), b.transactional) for b in batches if b.control is None] == [
+        (1, False),
+        (1, False),
+        (2, True),
+        (2, True),
+    ]
 
 
 def test_records_of_a_producer_without_idempotence_overtake_each_other() -> None:
@@ -150,8 +172,8 @@ def test_a_producer_that_is_silent_for_too_long_is_forgotten_and_that_is_told() 
 
 def test_a_consumer_is_reset_once_where_its_position_is_no_longer_in_the_log() -> None:
     deleting = Topic(segment_bytes=600, segment_ms=300, deletes=True, retention_ms=500)
-    late = Consumer("late", starts_ms=2_500)
-    story = tell(scenario(topic=deleting, consumers=(late, Consumer("c1"))))
+    late = ConsumerSpec("late", starts_ms=2_500)
+    story = tell(scenario(topic=deleting, consumers=(late, ConsumerSpec("c1"))))
     [(_, reset)] = story.of(ConsumerReset)
     first = next(e for _, e in story.of(Consumed) if e.consumer == "late")
 
@@ -162,9 +184,29 @@ def test_a_consumer_is_reset_once_where_its_position_is_no_longer_in_the_log() -
 def test_a_poll_before_a_pause_waits_no_longer_than_until_the_pause_begins() -> None:
     """The writes stop at 950 ms; what comes at 1100 is read when the reader polls again."""
     writes = (*sends(18), *sends(1, start_ms=1_100))
-    paused = Consumer("c1", pauses=((1_000, 2_000),))
+    paused = ConsumerSpec("c1", pauses=((1_000, 2_000),))
     story = tell(scenario(workload=Workload(sends=writes), consumers=(paused,)))
     read = [at for at, e in story.of(Consumed) if at > 1_000]
 
     assert read
     assert min(read) >= 2_000
+
+
+@pytest.mark.parametrize(("start", "given"), [(0, [0, 1, 2, 3]), (1, [1, 2, 3]), (3, [3])])
+def test_a_consumer_in_mid_batch_is_given_what_is_at_its_position_and_above(
+    start: int, given: list[int]
+) -> None:
+    """A broker gives whole batches; the client passes over what is below its position."""
+    events: list[Event] = []
+    cluster = Cluster(scenario(), lambda _at, new: events.extend(new))
+    replica = Replica("r1")
+    records = tuple(Record(offset, "k", f"v{offset}", 0) for offset in range(3))
+    replica.log.append(data_batch(records, epoch=1), now_ms=0)
+    replica.log.append(data_batch((Record(3, "k", "v3", 0),), epoch=1), now_ms=0)
+    replica.log.log_start_offset, replica.log.high_watermark = start, 4
+    Consumer(cluster.context, ConsumerSpec("c2")).read_to_the_end(
+        lambda request: answer_consumer_fetch(replica, request, rules=Rules()).response
+    )
+
+    read = [record.offset for e in events if isinstance(e, Consumed) for record in e.records]
+    assert read == given

@@ -4,8 +4,11 @@ from collections.abc import Iterator
 
 import pytest
 
+from sim.cluster.cluster import Cluster
+from sim.cluster.quorum import QuorumMembership
 from sim.faults import FaultKind
 from sim.replication.elections import successors, waits
+from sim.replication.messages import VoteResponse
 from sim.replication.replica import Leadership
 from sim.rules import Rules, rules_from
 from sim.scenario.generate import BUILT_IN_MIXES, generate
@@ -129,3 +132,16 @@ def test_late_answers_are_acted_on_where_responses_are_not_fenced() -> None:
         return [tell(case).digest() for case in cases]
 
     assert digests(fenced=True) != digests(fenced=False)
+
+
+@pytest.mark.parametrize(("epoch", "wins"), [(1, False), (2, True)])
+def test_a_candidate_counts_the_votes_of_its_present_candidacy(*, epoch: int, wins: bool) -> None:
+    """A vote for its first one comes late, when it campaigns for the second time."""
+    cluster = Cluster(scenario(rules=KRAFT), lambda _at, _event: None)
+    cluster.elections.start()  # r1 campaigns in epoch 1
+    candidate = cluster.nodes["r1"]
+    assert isinstance(candidate.membership, QuorumMembership)
+    candidate.membership.campaign()
+    candidate.receive(VoteResponse("r2", epoch, granted=True))
+
+    assert (candidate.leader is not None) is wins

@@ -14,13 +14,18 @@ from sim.cluster.consumer import Consumer
 from sim.cluster.context import Context
 from sim.cluster.controller import Controller
 from sim.cluster.elections import ControllerElections
+from sim.cluster.isr import IsrMembership
 from sim.cluster.network import Network
 from sim.cluster.producer import Producer
 from sim.cluster.workload import Timetable
 from sim.faults import FaultKind
 from sim.log import Log
+from sim.replication.follower import fetch_request
+from sim.replication.leader import answer_fetch
 from sim.replication.messages import (
+    ConsumerFetchRequest,
     FetchRequest,
+    LeaderAndIsrRequest,
     OffsetsForLeaderEpochRequest,
     OffsetsForLeaderEpochResponse,
 )
@@ -32,6 +37,7 @@ from sim.scenario.model import Network as NetworkSettings
 from sim.scenario.model import Scenario, Timers, Workload
 from sim.trace import Consumed, Truncated
 from tests.cluster.worlds import fault, scenario, sends, tell
+from tests.replication.replicas import batch
 
 PRESETS = ("kafka-4.0", "kraft", "redpanda-25.3")
 PARTIES = (Broker, Controller, Producer, Consumer, Cluster, Replica, Log, Network)
@@ -140,13 +146,112 @@ def test_a_consumer_that_finds_nothing_waits_at_the_broker(
 
 
 def test_a_leader_drops_a_fetch_of_an_earlier_life_of_a_follower() -> None:
-    cluster = Cluster(scenario(), lambda _at, _event: None)
-    cluster.start()
-    cluster.context.env.run(until=300)
-    leader = cluster.nodes["r1"]
+    leader = started().nodes["r1"]
     state = leader.leader
     assert state is not None
     leader.receive(FetchRequest("r2", 1, 0, 1, replica_epoch=3))
     leader.receive(FetchRequest("r2", 1, 0, 1, replica_epoch=2))
 
     assert state.fetches.waiting["r2"].replica_epoch == 3
+
+
+def started(rules: Rules | None = None) -> Cluster:
+    """Three replicas that r1 leads."""
+    cluster = Cluster(scenario(rules=rules), lambda _at, _event: None)
+    cluster.start()
+    cluster.context.env.run(until=300)
+    return cluster
+
+
+@pytest.mark.parametrize("order", [(1, 2), (2, 1)])
+def test_of_two_fetches_of_a_consumer_the_later_one_waits(order: tuple[int, int]) -> None:
+    leader = started().nodes["r1"]
+    for number in order:
+        leader.receive(
+            ConsumerFetchRequest(
+                "c1", 0, read_committed=False, max_wait_ms=500, correlation_id=number
+            )
+        )
+
+    assert leader.consumers.waiting["c1"].correlation_id == 2
+
+
+def test_fetches_that_have_waited_are_answered_each_at_its_own_offset(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    cluster = started()
+    leader = cluster.nodes["r1"]
+    replica, state = leader.replica, leader.leader
+    assert state is not None
+    for offset in range(2):
+        replica.log.append(batch(offset), now_ms=0)
+        state.fetches.waiting[f"r{offset + 2}"] = FetchRequest(f"r{offset + 2}", 1, offset, 1)
+    answered: dict[str, int] = {}
+
+    def spy(_network: Network, _source: str, target: str, message: Any, *_: int) -> None:
+        answered[target] = message.batches[0].base_offset
+
+    monkeypatch.setattr(Network, "send", spy)
+    state.wake()
+
+    assert answered == {"r2": 0, "r3": 1}
+
+
+@pytest.mark.parametrize(("newer", "leader"), [(-1, "r1"), (0, "r1"), (1, "r3")])
+def test_a_broker_follows_the_newest_state_that_the_controller_has_told_it(
+    newer: int, leader: str
+) -> None:
+    broker = started().nodes["r2"]
+    membership = broker.membership
+    assert isinstance(membership, IsrMembership)
+    known = membership.state
+    assert known is not None
+    state = known._replace(
+        partition_epoch=known.partition_epoch + newer,
+        leader_epoch=known.leader_epoch + 1,
+        leader="r3",
+    )
+    broker.receive(LeaderAndIsrRequest(broker.incarnation, state))
+
+    assert (broker.fetcher.leader, membership.state == state) == (leader, newer > 0)
+
+
+@pytest.mark.parametrize(("life", "joins"), [(1, False), (2, True), (3, False)])
+def test_a_follower_joins_by_a_fetch_of_the_life_that_the_controller_knows(
+    life: int, joins: bool
+) -> None:
+    """KIP-903: who has restarted since may have lost what it had."""
+    leader = started().nodes["r1"]
+    membership, leadership, state = leader.membership, leader.replica.leadership, leader.leader
+    assert isinstance(membership, IsrMembership)
+    assert membership.state is not None
+    assert leadership is not None
+    assert state is not None
+    leadership.isr = ("r1", "r3")
+    membership.state = membership.state._replace(eligible_epochs=(2, 2, 2))
+    state.progress["r2"].replica_epoch = life
+    membership.fetched("r2")
+
+    assert ("r2" in leadership.isr) is joins
+
+
+@pytest.mark.parametrize(("crashes", "copied"), [(False, 1), (True, 0)])
+def test_an_answer_to_a_fetch_of_before_a_crash_changes_nothing_after_it(
+    crashes: bool, copied: int
+) -> None:
+    """Not even where responses are not fenced: its connection is closed."""
+    rules = rules_from({"preset": "kraft", "response_fencing": False})
+    cluster = started(rules)
+    leader, follower = cluster.nodes["r1"].replica, cluster.nodes["r2"]
+    end = leader.log.log_end_offset
+    leader.log.append(batch(end), now_ms=0)
+    request = fetch_request(follower.replica, correlation_id=follower.fetcher.number)
+    late = answer_fetch(leader, request, rules=rules).response
+    if crashes:
+        follower.crash()
+        follower.restart()
+    follower.receive(late)
+
+    assert late.batches
+    assert follower.replica.log.log_end_offset == end + copied
+    assert follower.fetcher.fetched is not crashes

@@ -46,6 +46,31 @@ def test_a_cut_takes_what_is_sent_and_what_would_arrive_but_not_what_clients_say
     assert network.reaches("r1", "r2")
 
 
+def test_a_cut_that_is_mended_before_a_message_would_arrive_takes_what_was_sent_meanwhile() -> None:
+    parties = _parties(NetworkSettings((5, 5)))
+    network = parties.network
+    links = network.outgoing("r1")
+    network.send("r1", "r2", "before")
+    network.cut(links)
+    network.send("r1", "r2", "meanwhile")
+    network.mend(links)
+    network.send("r1", "r2", "after")
+
+    assert [message for _, message, _ in parties.after(10)] == ["before", "after"]
+
+
+def test_after_the_faults_nothing_is_cut_or_lost() -> None:
+    parties = _parties(NetworkSettings((1, 5), loss=0.9))
+    network = parties.network
+    network.cut([*network.outgoing("r1"), *network.incoming("r1")])
+    network.heal()
+    for number in range(20):
+        network.send("r1", "r2", number)
+        network.send("c1", "r1", number)
+
+    assert len(parties.after(10)) == 40
+
+
 def test_two_cuts_of_a_link_are_mended_one_by_one() -> None:
     network = _parties(NetworkSettings((5, 5))).network
     first, second = network.outgoing("r1", ("r2",)), network.incoming("r2", ("r1",))

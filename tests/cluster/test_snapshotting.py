@@ -7,7 +7,7 @@ import pytest
 
 from sim.faults import FaultKind
 from sim.rules import Rules
-from sim.scenario.model import Timers, Workload
+from sim.scenario.model import ReplicaSpec, Timers, Workload
 from sim.scenario.model.snapshots import SnapshotSettings
 from sim.trace import (
     Appended,
@@ -17,18 +17,25 @@ from sim.trace import (
     SnapshotTaken,
     StateLoaded,
 )
-from tests.cluster.worlds import Story, fault, scenario, sends, tell
+from tests.cluster.worlds import THREE, Story, fault, scenario, sends, tell
 
 MAJORITY = Rules.of(commit="majority", leader_change_record=True, cleanup="snapshot")
 
 
-def run(*faults: Any, rules: Rules = MAJORITY, timers: Timers | None = None, **given: Any) -> Story:
+def run(
+    *faults: Any,
+    rules: Rules = MAJORITY,
+    timers: Timers | None = None,
+    replicas: tuple[ReplicaSpec, ...] = THREE,
+    **given: Any,
+) -> Story:
     settings = SnapshotSettings(**given)
     workload = Workload(sends=sends(60, every_ms=50))
     return tell(
         scenario(
             *faults,
             rules=rules,
+            replicas=replicas,
             workload=workload,
             snapshots=settings,
             timers=timers or Timers(fetch_wait_ms=200),
@@ -85,3 +92,15 @@ def test_a_state_machine_is_loaded_after_a_restart_and_after_an_install(us: int)
         at_ms, loaded = loads[-1]
         assert (loaded.snapshot_records, loaded.log_records) == (len(installed.records), 0)
         assert loaded.took_ms == 2 * len(installed.records) == at_ms - installed_ms
+
+
+def test_a_snapshot_is_too_old_by_the_clock_of_its_replica() -> None:
+    ahead = ReplicaSpec("r2", clock_skew_ms=100_000)
+    story = run(
+        record_bytes=400,
+        retention_ms=50_000,
+        timers=Timers(fetch_wait_ms=200, snapshot_cleaning_ms=100),
+        replicas=(ReplicaSpec("r1"), ahead, ReplicaSpec("r3")),
+    )
+
+    assert {event.replica for _, event in story.of(PrefixDeleted)} == {"r2"}

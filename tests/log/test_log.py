@@ -62,11 +62,12 @@ def test_reading_crosses_segments_that_have_nothing_left() -> None:
 
 def test_truncation_takes_whole_batches_and_moves_the_end_to_its_target() -> None:
     log = filled(batch(0), batch(1, 2, 3), batch(4))
-    log.high_watermark = 5
+    log.high_watermark = log.flushed_end = log.acknowledged_end = 5
     lowest = log.truncate_to(2)
 
     assert (lowest, offsets(list(log.batches()))) == (1, [0])
     assert (log.log_end_offset, log.high_watermark) == (2, 2)
+    assert (log.flushed_end, log.acknowledged_end) == (2, 2)
 
 
 @pytest.mark.parametrize("target", [1, 5])
@@ -118,12 +119,12 @@ def test_deleting_a_prefix_stops_at_the_log_end_and_never_goes_back() -> None:
 
 
 def test_a_reset_log_starts_ends_and_is_committed_at_one_offset() -> None:
-    log = filled(batch(0), batch(1))
+    log = filled(batch(0), data_batch((Record(1, "k", "v", 0),), epoch=1, producer_id=7))
     log.reset_to(5, 3)
 
     assert (log.log_start_offset, log.log_end_offset, log.high_watermark) == (5, 5, 5)
     assert [tuple(entry) for entry in log.epochs.entries] == [(3, 5)]
-    assert list(log.batches()) == []
+    assert (list(log.batches()), log.producers.producers) == ([], {})
 
 
 def test_the_end_recomputed_from_what_is_left() -> None:

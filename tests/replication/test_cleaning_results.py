@@ -2,9 +2,10 @@
 
 import pytest
 
-from sim.compaction.strategies import encode_varint
+from sim.compaction.strategies import encode_varint, encode_version
 from sim.log import Record, data_batch
 from sim.replication.cleaning import Cleaner
+from sim.replication.late_versions import raise_floor
 from sim.replication.replica import Replica, restart
 from sim.rules import Rules
 from sim.trace import Cleaned, CleaningFailed
@@ -74,3 +75,31 @@ def test_what_a_pass_had_finished_before_it_failed_is_put_in_place() -> None:
     assert replica.first_dirty_offset == 3_000_000_001
     assert result.events[-1] == CleaningFailed("r1", 3_000_000_000)
     assert [type(event) for event in result.events] == [Cleaned, CleaningFailed]
+
+
+@pytest.mark.parametrize(("late", "stubs", "left"), [(4, 1, 0), (6, 0, 1)])
+def test_a_stub_stays_as_long_as_nothing_beats_it(late: int, stubs: int, left: int) -> None:
+    """Version 5 of the key was a tombstone, and is removed; a stub takes memory."""
+    rules = Rules.of(commit="isr", strategy="header", late_versions="stub")
+    replica = replica_of(("a", None), header=encode_version(5))
+    cleaner = Cleaner(rules.with_values({"delete_retention_ms": 0}))
+    for now_ms in (0, 10):
+        cleaner.run(replica, upper_bound=1, now_ms=now_ms, rescan=True)
+    assert list(replica.stubs) == ["a"]
+    record = Record(1, "a", "late", 0, (("version", encode_version(late)),), uid=2)
+    replica.log.append(data_batch((record,), epoch=1), now_ms=0)
+    replica.log.high_watermark = 2
+    cleaner.run(replica, upper_bound=2, now_ms=20)
+
+    assert len(replica.stubs) == stubs
+    assert sum(len(batch.records) for batch in replica.log.batches()) == left
+
+
+def test_a_floor_is_the_highest_version_that_was_removed_or_told_of() -> None:
+    replica = Replica("r1")
+    floors = []
+    for version in ((1, 5), None, (1, 3), (0, 9), (1, 6)):
+        raise_floor(replica, version)
+        floors.append(replica.version_floor)
+
+    assert floors == [(1, 5), (1, 5), (1, 5), (1, 5), (1, 6)]

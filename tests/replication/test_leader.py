@@ -3,6 +3,7 @@
 import pytest
 
 from sim.replication import Replica, leader
+from sim.replication.follower import receive_fetch
 from sim.replication.messages import Answer
 from sim.trace import HighWatermarkMoved, IsrChanged, PositionRecorded
 from tests.replication.replicas import RULES, ask, batch, elect, fetch, leading, with_log
@@ -158,3 +159,21 @@ def test_below_a_removed_tombstone_and_above_zero_a_follower_is_rebuilt(
     assert fetcher.log.log_end_offset == (0 if rebuilt else 3)
     fetch(source, fetcher, rules=rules)
     assert fetcher.removed_tombstone_end == (3 if guard == "reset_propagated" else 0)
+
+
+def test_a_follower_that_was_rebuilt_is_again_when_it_misses_what_was_removed_since() -> None:
+    rules = RULES.with_values({"lag_guard": "reset_local"})
+    source, fetcher = leading(records=6), Replica("r2")
+    answers = []
+    for removed in (3, 3, 6, 6):
+        source.removed_tombstone_end = removed
+        response, _ = ask(source, fetcher, most=1, rules=rules)
+        receive_fetch(fetcher, response, rules=rules, now_ms=0)
+        answers.append((response.answer, fetcher.log.log_end_offset))
+
+    assert answers == [
+        (Answer.RECORDS, 1),
+        (Answer.RECORDS, 2),
+        (Answer.REBUILD, 0),
+        (Answer.RECORDS, 1),
+    ]

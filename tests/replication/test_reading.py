@@ -22,7 +22,7 @@ from sim.replication.reading import (
 )
 from sim.rules import Rules
 from tests.check.events import batch, marker
-from tests.replication.replicas import leading
+from tests.replication.replicas import leading, with_log
 
 RULES = Rules.of(commit="isr", delete_retention_ms=10)
 CHECKING = RULES.with_values({"consumer_validation": "epoch"})
@@ -126,6 +126,17 @@ def test_a_position_goes_back_to_where_its_epoch_ended_at_the_new_leader(
     fetched = fetch(position, new, committed=False, rules=CHECKING)
 
     assert (fetched.start, fetched.reset) == (goes_on_at, reset)
+
+
+@pytest.mark.parametrize(("most", "epoch"), [(1, 1), (2, 2), (None, 3)])
+def test_a_consumer_goes_on_with_the_epoch_of_the_last_batch_that_it_passed(
+    most: int | None, epoch: int
+) -> None:
+    replica, position = with_log("r1", 1, 2, 3), Position()
+    replica.log.high_watermark = 3
+    fetch(position, replica, committed=False, rules=CHECKING, max_batches=most)
+
+    assert position.epoch == epoch
 
 
 @pytest.mark.parametrize(

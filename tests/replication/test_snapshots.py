@@ -12,7 +12,7 @@ from sim.replication.snapshots.fetch import (
 )
 from sim.replication.snapshots.take import take_snapshot
 from sim.trace import SnapshotInstalled
-from tests.replication.replicas import RULES, bases, batch, elect, fetch, leading
+from tests.replication.replicas import RULES, bases, batch, elect, fetch, leading, with_log
 
 
 def source_with_snapshot() -> Replica:
@@ -57,6 +57,51 @@ def test_deleting_a_prefix_drops_the_snapshots_that_end_below_the_new_start() ->
 @pytest.mark.parametrize("end", [0, 4])
 def test_no_snapshot_is_taken_of_nothing_or_above_the_log_end(end: int) -> None:
     assert take_snapshot(leading(records=3), end, rules=RULES) == []
+
+
+def downloading() -> tuple[Replica, Replica]:
+    """A leader with a snapshot of three records, and a follower that has fetched one of them."""
+    source, fetcher = source_with_snapshot(), Replica("r2")
+    fetch(source, fetcher)
+    chunk(source, fetcher, 1)
+    return source, fetcher
+
+
+def arrived(fetcher: Replica) -> int | None:
+    """How many records of a snapshot there are; None = it fetches none."""
+    return None if fetcher.download is None else len(fetcher.download.received)
+
+
+def test_a_chunk_that_comes_again_is_not_taken_again() -> None:
+    source, fetcher = downloading()
+    request = snapshot_request(fetcher, max_entries=1)
+    assert request is not None
+    response = answer_fetch_snapshot(source, request, rules=RULES)
+    for _ in range(2):
+        receive_snapshot_chunk(fetcher, response, rules=RULES)
+
+    assert arrived(fetcher) == 2
+
+
+@pytest.mark.parametrize(("epoch", "kept"), [(1, 1), (2, 0)])
+def test_what_has_arrived_of_a_snapshot_is_kept_within_its_epoch_alone(
+    epoch: int, kept: int
+) -> None:
+    """Though the same snapshot is offered in the next one (FollowerState.close)."""
+    source, fetcher = downloading()
+    elect(source, epoch=epoch)
+    fetch(source, fetcher)
+
+    assert arrived(fetcher) == kept
+
+
+def test_an_installed_snapshot_takes_the_place_of_the_follower_s_own() -> None:
+    source, fetcher = source_with_snapshot(), with_log("r2", 1)
+    take_snapshot(fetcher, 1, rules=RULES)
+    fetch(source, fetcher)
+    chunk(source, fetcher)
+
+    assert list(fetcher.snapshots) == [SnapshotId(3, 1)]
 
 
 def test_a_log_that_a_cut_emptied_is_of_the_epoch_of_its_snapshot() -> None:
