@@ -21,14 +21,14 @@ from typing import Any
 from sim.sweeps.code_digest import code_digest
 from tests.zoo.draws import draws
 from tests.zoo.kept import Result
-from tests.zoo.planted import Planted, plant
+from tests.zoo.planted import OF_LOGS, Planted, plant
 
 ROOT = Path(__file__).parents[2]
 BASE = ROOT / "build/zoo"
 """Where the answers of the product as it is are kept."""
 SECONDS = 600
 """A trial that takes longer has told enough by then."""
-TEST_SECONDS = 180
+TEST_SECONDS = 400
 """Of the tests of one package."""
 
 Json = dict[str, Any]
@@ -133,15 +133,17 @@ def _shown(right: Json, wrong: Json) -> list[str]:
 
 
 def run_tests(error: Planted, result: Result) -> None:
-    """See whether a test of the defect's package tells it."""
-    package = error.module.split("/")[0]
+    """See whether a test of the defect's package tells it, or Kafka's recorded answers."""
+    places = [f"tests/{error.module.split('/')[0]}"]
+    if error.group == OF_LOGS:
+        places.insert(0, "tests/conformance/test_recordings.py")
     with TemporaryDirectory(prefix="replog-zoo-") as name:
         folder = Path(name)
         plant(error, folder)
         for part in ("tests", "scenarios"):
             shutil.copytree(ROOT / part, folder / part, symlinks=True)
         shutil.copy(ROOT / "pyproject.toml", folder)
-        command = [sys.executable, "-m", "pytest", f"tests/{package}", "-x", "-q", "--tb=no"]
+        command = [sys.executable, "-m", "pytest", *places, "-x", "-q", "--tb=no"]
         command += ["-p", "no:cacheprovider", "-m", "not spark"]
         try:
             done = subprocess.run(
