@@ -213,7 +213,7 @@ def _chunk(node: Node, seen: Seen, response: of.FetchSnapshotResponse) -> str:
     if download is None:
         return "that nobody has asked for"
     if (response.leader, response.epoch) != (download.leader, download.leader_epoch):
-        return "of another leader"
+        return ""  # the download is given up, as it has to be
     asked = (download.id, download.position)
     return "of another place" if (response.id, response.position) != asked else ""
 
