@@ -304,9 +304,9 @@ def _reset_by(offset: int, response: ConsumerFetchResponse) -> ResetCause | None
     """Why an answer begins elsewhere than at the consumer's offset; None = it begins there."""
     if response.start == offset:
         return None
-    if response.diverging_epoch >= 0:
-        return "log_truncated"
-    return "below_log_start" if response.start > offset else "above_log_end"
+    if response.start > offset:
+        return "below_log_start"
+    return "log_truncated" if response.diverging_epoch >= 0 else "above_log_end"
 
 
 def fetch(
