@@ -50,6 +50,7 @@ CHANGED_BY = {
     "small_fetches": {"topic.replica_fetch_max_bytes"},
     "flush_settings": {"topic.flush_messages", "topic.flush_ms"},
     "read_committed": {"consumers.isolation"},
+    "partial_partitions": {"faults.peers"},
     "power_losses": {"faults.power_loss", "faults.lose_batches"},
     "power_failures": {"faults"},
     "cleaning_crashes": {"faults.during"},

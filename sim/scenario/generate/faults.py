@@ -7,10 +7,13 @@ new, or whose weight changes, leaves the faults of every other kind as they are.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import chain
 
 from sim.faults import FAULTS, Fault
 from sim.faults.migrate import Migrate
+from sim.faults.one_way_partition import OneWayPartition
+from sim.faults.partition import Partition
 from sim.scenario.generate.crashes import crashes_during_installs, made_harder, power_failure
 from sim.scenario.generate.disk_hunts import disk_hunt
 from sim.scenario.generate.election_hunts import election_hunt
@@ -47,6 +50,8 @@ def draw_faults(
     drawn["hunt"] = tail_hunt(seed, mix, replicas, idle)
     for source in ("crash", "hunt"):
         drawn[source] = made_harder(seed, mix, source, drawn.get(source, []))
+    for kind in (Partition.kind, OneWayPartition.kind):
+        drawn[kind] = list(_partial(seed, mix, kind, drawn.get(kind, []), replicas))
     drawn["election hunt"] = election_hunt(seed, mix, replicas, idle)
     drawn["disk hunt"] = disk_hunt(seed, mix, replicas)
     drawn["power failure"] = power_failure(seed, mix, replicas)
@@ -110,6 +115,19 @@ def _target(kind: type[Fault], replicas: Sequence[str], draws: Draws) -> tuple[s
     if not kind.draws_role or role >= 0.45:
         return replicas[pick], 0
     return "leader" if role < 0.3 else "follower", pick
+
+
+def _partial(
+    seed: int, mix: Mix, source: str, faults: Sequence[Fault], replicas: Sequence[str]
+) -> Iterator[Fault]:
+    """The same partitions, some of which are between the target and one other replica."""
+    draws = Draws(seed, f"partial partitions/{source}")
+    for fault in faults:
+        happens, peer = draws.happens(mix.partial_partitions), draws.choice(replicas)
+        if happens and isinstance(fault, Partition) and peer != fault.target:
+            yield replace(fault, peers=(peer,))
+        else:
+            yield fault
 
 
 def _migrations_back(seed: int, mix: Mix, drawn: Mapping[str, Sequence[Fault]]) -> Iterator[Fault]:

@@ -159,6 +159,9 @@ class Mix(BaseModel):
     forgotten_producers: Share = 0.2
     """Chance that silent producers are forgotten within the run."""
 
+    partial_partitions: Share = 0.0
+    """Chance, per partition, that it is between its target and one other replica alone: all others,
+    and the controller, hear both."""
     small_fetches: Share = 0.0
     """Chance that followers copy a few batches at once, so that a copy takes its time."""
     read_committed: Share = 0.0
