@@ -65,6 +65,7 @@ class Decisions:
             trace.ReplicaCrashed: self._crashed,
             trace.ReplicaRestarted: self._restarted,
             trace.ReplicaWiped: self._wiped,
+            trace.ReplicaRemoved: self._removed,
             trace.LogEmptied: self._wiped,
             trace.LeaderElected: self._elected,
             trace.LeaderResigned: self._resigned,
@@ -74,6 +75,7 @@ class Decisions:
             trace.HighWatermarkMoved: self._committed,
             trace.IsrChanged: self._joined,
             trace.SnapshotInstalled: self._installed,
+            trace.SnapshotTaken: self._taken,
             trace.RemovalBoundMoved: self._bound_moved,
             trace.CoordinatorAnswered: self._answered,
             trace.CleaningFailed: self._pass_failed,
@@ -102,6 +104,8 @@ class Decisions:
         replica = node.replica
         self._led_ms[name] = self._now_ms(name)
         before = self._disks.pop(name, None)
+        if before is None and self._rules.replication.commit == "majority":
+            self._look_for_lost_disk(name)
         # An install that the crash interrupted is finished by now: the log begins anew.
         if before is not None and replica.log.log_start_offset == before["log start"]:
             for what, found in on_disk(replica, self._rules).items():
@@ -116,6 +120,15 @@ class Decisions:
             if kept:
                 self._witness.failed(name, "disk", what, kept, "forgotten")
 
+    def _look_for_lost_disk(self, name: str) -> None:
+        """No leader counts on what was on it, nor on what was asked before (KIP-853)."""
+        for node in self._nodes.values():
+            leader, leadership = node.leader, node.replica.leadership
+            if leader is not None and leadership is not None and node.replica.up:
+                position, waits = leadership.positions.get(name), leader.fetches.waiting.get(name)
+                if position is not None or waits is not None:
+                    self._failed(node.name, f"counts on a lost disk of {name}", position, "nothing")
+
     def _installed(self, event: trace.SnapshotInstalled) -> None:
         replica, end = self._nodes[event.replica].replica, event.end_offset
         log = replica.log
@@ -129,6 +142,20 @@ class Decisions:
         for what, offset in found.items():
             if offset != end:
                 self._failed(event.replica, f"{what} after an install", offset, end)
+
+    def _taken(self, event: trace.SnapshotTaken) -> None:
+        """No transaction reaches across the end of a snapshot: its data would be missing."""
+        open_since: dict[int, int] = {}
+        for batch in self._nodes[event.replica].replica.log.batches():
+            if batch.last_offset >= event.end_offset:
+                break
+            if batch.control is not None:
+                open_since.pop(batch.producer_id, None)
+            elif batch.transactional and batch.records:
+                open_since.setdefault(batch.producer_id, batch.base_offset)
+        if open_since:
+            what = f"takes a snapshot below {event.end_offset}"
+            self._failed(event.replica, what, f"open transactions {open_since}", "none")
 
     # Who leads.
 
@@ -150,6 +177,11 @@ class Decisions:
         against = [voter.name for voter in voters if _has_not_voted_for(voter, name, epoch)]
         if len(event.voters) - len(against) <= len(event.voters) // 2:
             self._failed(name, f"elected in epoch {epoch}", f"not by {against}", "a majority")
+
+    def _removed(self, _event: trace.ReplicaRemoved) -> None:
+        """Another majority is asked for from now on: leaders may wait for it as at the start."""
+        for name, node in self._nodes.items():
+            self._led_ms[name] = node.context.now_ms
 
     def _resigned(self, event: trace.LeaderResigned) -> None:
         self._check_quorum(self._nodes[event.replica], event.epoch)
@@ -236,9 +268,10 @@ class Decisions:
             return
         node = self._nodes[event.replica]
         member, leadership, leader = node.membership, node.replica.leadership, node.leader
-        if not isinstance(member, IsrMembership) or member.state is None:
+        state = member.state if isinstance(member, IsrMembership) else None
+        if state is None or state.leader != node.name:
             return
-        state, needed = member.state, node.rules.topic.min_isr
+        needed = node.rules.topic.min_isr
         if len(state.isr) < needed:
             self._failed(node.name, "commits", f"with {state.isr} in sync", f"{needed} of them")
         rule = node.rules.replication.high_watermark_waits_for

@@ -10,8 +10,8 @@ what it speaks of is afterwards as it was before:
   (AbstractFetcherThread.processFetchRequest, KafkaRaftClient.maybeHandleCommonResponse). A chunk of
   another snapshot, of another leader or at another position
   (KafkaRaftClient.handleFetchSnapshotResponse).
-* A fetch of an earlier life than the leader has heard of, or of a lost disk (KIP-903, KIP-853); one
-  that a later one of that life has overtaken, where fetches have sessions (KIP-227).
+* A fetch of an earlier life than one that the leader has given records, or of a lost disk (KIP-903,
+  KIP-853); one that a later one of that life has overtaken, where fetches have sessions (KIP-227).
 * A vote for a candidacy that is over (KafkaRaftClient.handleVoteResponse); a request for a vote
   that the voter may not grant (Raft 5.2, 5.4.1); the word of a leader of an older epoch.
 * A state of the partition that is older than one the broker was told, or meant for an earlier life
@@ -20,14 +20,15 @@ what it speaks of is afterwards as it was before:
 * A write that wants all acknowledgements while the controller has confirmed fewer replicas than
   `min.insync.replicas` (Partition.appendRecordsToLeader), or to somebody who does not lead.
 
-What is legal by a rule (`fencing`, `response_fencing`, `vote_storage`) is not judged.
+What is legal by a rule (`fencing`, `response_fencing`, `vote_storage`) is not judged. Nor is a
+leader that was told that nobody leads: it leads on until it hears of a successor.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 from sim.cluster.context import Context
 from sim.cluster.elections import ControllerElections, Elections
@@ -55,24 +56,19 @@ class Seen:
     Attributes:
         last_number: The number of its last request before its last crash.
         told: The newest state of the partition that it was told.
-        leads: The epoch in which it has heard of these `lives`; they are forgotten in the next.
-        lives: Follower -> the newest of its lives of which a fetch came, or which lost its disk.
-        fetched: Follower -> the highest number of a fetch of that life.
-        heard_ms: Follower -> when something came of it last.
+        leads: The epoch in which it was heard from as a leader.
+        heard_ms: Follower -> when something came of it last in that epoch.
     """
 
     last_number: int = 0
     told: int = 0
     leads: int = -1
-    lives: dict[str, int] = field(default_factory=dict)
-    fetched: dict[str, int] = field(default_factory=dict)
     heard_ms: dict[str, int] = field(default_factory=dict)
 
     def leads_in(self, epoch: int) -> None:
         """Forget what was heard as the leader of another epoch."""
         if self.leads != epoch:
-            self.leads = epoch
-            self.lives, self.fetched, self.heard_ms = {}, {}, {}
+            self.leads, self.heard_ms = epoch, {}
 
 
 class Witness:
@@ -120,13 +116,17 @@ class Witness:
         why = judge(node, seen, said)
         if type(said) is of.LeaderAndIsrRequest and self.told is not None:
             self.told(said.state)
-        if not why:
+        # Links keep no order: in time, a fetch of before a new leader may come after the next one.
+        if not why or (why is _OVERTAKEN and said is message):
             receive(message)
         else:
             before = look(node, said)
             receive(message)
             after = look(node, said)
-            if after != before and node.replica.up:
+            is_less = (
+                isinstance(before, frozenset) and isinstance(after, frozenset) and after <= before
+            )
+            if after != before and not is_less and node.replica.up:
                 self.failed(node.name, "message", f"{type(said).__name__} {why}", after, before)
         leader, leadership = node.leader, node.replica.leadership
         if leader is None and leadership is None:
@@ -219,10 +219,10 @@ def _chunk(node: Node, seen: Seen, response: of.FetchSnapshotResponse) -> str:
 
 
 def _downloaded(node: Node, _response: of.FetchSnapshotResponse) -> object:
-    """What has arrived; one that is given up, and begun anew, is another one."""
+    """What has arrived; a download that is given up takes that with it."""
     replica, download = node.replica, node.replica.download
-    position = 0 if download is None else download.position
-    return replica.log.log_end_offset, replica.disk, len(replica.snapshots), position
+    held = {("end", replica.log.log_end_offset), ("snapshots", len(replica.snapshots))}
+    return frozenset(held if download is None else held | {("arrived", download.position)})
 
 
 def _fetch(node: Node, seen: Seen, request: of.FetchRequest) -> str:
@@ -230,19 +230,14 @@ def _fetch(node: Node, seen: Seen, request: of.FetchRequest) -> str:
     if leader is None:
         return ""
     seen.leads_in(leader.epoch)
-    follower, life, number = request.follower, request.replica_epoch, request.correlation_id
-    seen.heard_ms[follower] = node.context.now_ms
-    newest = seen.lives.get(follower, 0)
-    if life > newest:
-        seen.lives[follower] = life
-        seen.fetched[follower] = number
+    seen.heard_ms[request.follower] = node.context.now_ms
+    known = leader.progress.get(request.follower)
+    if known is None or request.replica_epoch > known.replica_epoch:
         return ""
-    if life < newest:
+    if request.replica_epoch < known.replica_epoch:
         return "of an earlier life"
-    if number > seen.fetched.get(follower, 0):
-        seen.fetched[follower] = number
-        return ""
-    return "that was overtaken" if node.rules.replication.commit == "isr" else ""
+    overtaken = request.correlation_id <= known.newest
+    return _OVERTAKEN if overtaken and node.rules.replication.commit == "isr" else ""
 
 
 def _believed(node: Node, request: of.FetchRequest) -> object:
@@ -316,11 +311,12 @@ def _write(node: Node, _seen: Seen, request: Any) -> str:
     if node.leader is None:
         return "to somebody who does not lead"
     member = node.membership
-    if not isinstance(member, IsrMembership) or member.state is None:
+    state = member.state if isinstance(member, IsrMembership) else None
+    if state is None or state.leader != node.name:
         return ""
     if isinstance(request, of.ProduceRequest) and request.acks != of.ACKS_ALL:
         return ""
-    few = len(member.state.isr) < node.rules.topic.min_isr
+    few = len(state.isr) < node.rules.topic.min_isr
     return "with too few in-sync replicas" if few else ""
 
 
@@ -328,10 +324,13 @@ def _log_end(node: Node, _request: Any) -> object:
     return node.replica.log.log_end_offset
 
 
+_OVERTAKEN: Final = "that was overtaken"
+
+
 def _consumer_fetch(node: Node, _seen: Seen, request: of.ConsumerFetchRequest) -> str:
     waits = node.consumers.waiting.get(request.client_id)
     overtaken = waits is not None and waits.correlation_id > request.correlation_id
-    return "that was overtaken" if overtaken else ""
+    return "older than the one that waits" if overtaken else ""
 
 
 def _waits(node: Node, request: of.ConsumerFetchRequest) -> object:

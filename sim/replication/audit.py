@@ -23,6 +23,8 @@ log once more, by code that shares nothing with what derived it. The log does no
 * The recovery point lies within the active segment (UnifiedLog.roll flushes what is below).
 * The log start is within the log, and some segment reaches down to it (LogLoader.load), but where
   a crash lost the first one.
+* Nothing above the log end is acknowledged, compacted (but where others are), or begun to be
+  cleaned; batches lie in order in the segments (LogSegment), whose sizes are theirs.
 * The cleaner's checkpoint is not above the log end; where passes end with segments, not above the
   active one (LogCleanerManager.maybeTruncateCheckpoint). It is a file of its own: what a crash did
   to the log it learns when the cleaner looks, so a restart is no time to compare it.
@@ -182,6 +184,7 @@ class Audit:
             looked.compare_aborted()
             looked.compare_epochs(end_is_stored=self._end_is_stored)
         looked.compare_places()
+        looked.compare_segments()
         if checkpoint_counts:
             looked.compare_checkpoint(replica.first_dirty_offset)
         return looked.found
@@ -212,6 +215,7 @@ class _Look:
 
     def __init__(self, replica: Replica, gone: Gone) -> None:
         self.name = replica.name
+        self.replica = replica
         self.log: Log = replica.log
         self.gone = gone
         self.shown: dict[int, Shown] = {}
@@ -391,6 +395,27 @@ class _Look:
         self._compare_place(
             "log start", log.log_start_offset, 0 if self.gone.lost_segments else first
         )
+        self._compare_place("acknowledged end", log.acknowledged_end, 0)
+        self._compare_place("mark of a begun pass", self.replica.begun_offset, 0)
+        compacted, end = self.replica.cleanly_compacted_offset, log.log_end_offset
+        if compacted > max(end, self.replica.removal_bound):
+            self.differs("compacted", None, compacted, compacted, f"up to {end}")
+
+    def compare_segments(self) -> None:
+        """Batches lie in order in their segments, whose sizes are theirs."""
+        segments = self.log.segments
+        ends = [segment.base_offset for segment in segments[1:]] + [self.log.log_end_offset]
+        for segment, end in zip(segments, ends, strict=True):
+            size, at = 0, min(segment.base_offset, self.log.log_start_offset)
+            for batch in segment.batches:
+                size += batch.size_bytes
+                if not at <= batch.base_offset <= batch.last_offset < end:
+                    base = batch.base_offset
+                    self.differs("batch", None, base, base, f"from {at} on and below {end}")
+                at = batch.last_offset + 1
+            if size != segment.size_bytes:
+                base = segment.base_offset
+                self.differs("size of a segment", None, base, segment.size_bytes, size)
 
     def compare_checkpoint(self, kept: int) -> None:
         """How far the log is cleaned."""

@@ -111,6 +111,31 @@ def a_start_below_the_log(replica: Replica) -> None:
     replica.log.flushed_end = 3
 
 
+def acknowledged_above_the_log(replica: Replica) -> None:
+    replica.log.acknowledged_end = 4
+
+
+def begun_above_the_log(replica: Replica) -> None:
+    replica.begun_offset = 4
+
+
+def compacted_above_the_log(replica: Replica) -> None:
+    replica.cleanly_compacted_offset = 4
+
+
+def compacted_where_others_are(replica: Replica) -> None:
+    replica.cleanly_compacted_offset = replica.removal_bound = 4
+
+
+def another_size(replica: Replica) -> None:
+    replica.log.active.size_bytes = 1
+
+
+def a_batch_twice(replica: Replica) -> None:
+    replica.log.active.batches.insert(1, sent(0))
+    replica.log.active.refresh()
+
+
 def no_sign_of_transactions(replica: Replica) -> None:
     replica.log.active.transactional = False
 
@@ -143,6 +168,11 @@ def test_what_is_derived_by_appends_agrees(batches: tuple[Batch, ...]) -> None:
         (PLAIN, flushed_above_the_log, "recovery point 9/0 to 3"),
         (PLAIN, a_start_above_the_end, "log start 4/0 to 3"),
         (PLAIN, a_start_below_the_log, "log start 0/1 to 3"),
+        (PLAIN, acknowledged_above_the_log, "acknowledged end 4/0 to 3"),
+        (PLAIN, begun_above_the_log, "mark of a begun pass 4/0 to 3"),
+        (PLAIN, compacted_above_the_log, "compacted 4/up to 3"),
+        (PLAIN, another_size, "size of a segment 1/210"),
+        (PLAIN, a_batch_twice, "batch 0/from 1 on and below 3"),
         (OPEN, no_sign_of_transactions, "segment with transactions no/yes"),
     ],
 )
@@ -153,6 +183,13 @@ def test_what_does_not_agree_is_told(
     spoil(replica)
 
     assert found(replica) == [differs]
+
+
+def test_what_is_compacted_everywhere_may_not_have_come_yet() -> None:
+    replica = holding(*PLAIN)
+    compacted_where_others_are(replica)
+
+    assert found(replica) == []
 
 
 CUT = Truncated("r1", 3, 4, 4, 0, leading=False, lowest=None, kept_high_watermark=False)
@@ -184,6 +221,7 @@ def test_a_replica_that_is_down_is_not_looked_at() -> None:
 def test_a_batch_that_a_cleaner_took_may_be_known_still() -> None:
     replica = holding(*PLAIN)
     del replica.log.active.batches[1:]
+    replica.log.active.refresh()
 
     assert found(replica) == []
 
@@ -198,12 +236,15 @@ def test_a_pass_leaves_the_last_batch_of_a_known_producer() -> None:
     replica = holding(*PLAIN)
     took_two, took_last = pass_that_took(0, 1), pass_that_took(2)
     replica.log.active.batches = [sent(2)]
+    replica.log.active.refresh()
     assert found(replica, [took_two]) == []
 
     replica.log.active.batches = [sent(0), sent(1), sent(2)._replace(records=())]
+    replica.log.active.refresh()
     assert found(replica, [took_last]) == []
 
     replica.log.active.batches = [sent(0), sent(1)]
+    replica.log.active.refresh()
     assert found(replica, [took_last]) == ["last batch 2/nothing"]
     assert found(replica, [took_two]) == []
 
@@ -214,6 +255,7 @@ def test_a_pass_leaves_the_last_batch_of_a_known_producer() -> None:
 def test_a_batch_of_somebody_else_in_its_place_shows_that_it_is_gone() -> None:
     replica = holding(*PLAIN)
     replica.log.active.batches[2] = sent(2, pid=8)
+    replica.log.active.refresh()
 
     assert "last sequence 2/nothing" in found(replica)
 

@@ -10,7 +10,7 @@ class ConsumerContinues(ReaderInvariant):
     With P(c) the position of consumer c, 0 at first, then the `end` of what it read last or the
     `position` of a reset since::
 
-        at a read:   start = P(c)
+        at a read:   start = P(c), and start <= offset < end of all that is given
         at a reset:  P(c) < position <= log start            (below_log_start)
                      position < P(c)                         (above_log_end, log_truncated)
 
@@ -36,6 +36,11 @@ class ConsumerContinues(ReaderInvariant):
         self._positions[consumer] = end
         if start != position:
             self.violated(replica, start, reader=consumer, before=position)
+        for record in event.records:
+            if not start <= record.offset < end:
+                says = "{reader} reads from {start} to {end} of {replica}, and is given {offset}."
+                at = record.offset
+                self.violated(replica, at, None, says, reader=consumer, start=start, end=end)
 
     def on_consumer_reset(self, event: ConsumerReset) -> None:
         """It is moved into the log, not past what is there."""

@@ -51,6 +51,15 @@ class CoordinatorServesLoaded(ReaderInvariant):
             self._judge(event.replica, event.epoch, event.key, uid, "answers with")
 
     def _judge(self, replica: str, epoch: int, key: str, uid: int, does: str) -> None:
+        history = self.history
+        if uid and self.written[uid].batch.transactional and history.status.get(uid) is not True:
+            view = self.replicas[replica]
+            if history.verdict_in(view, uid) is not True:
+                at = self.written[uid].offset
+                says = (
+                    "{replica}, coordinator of epoch {epoch}, {does} {record}, which is undecided."
+                )
+                self.violated(replica, at, key, says, epoch=epoch, does=does, record=uid)
         winner = self._winners.get((replica, epoch), {}).get(key)
         if winner is not None and uid != winner and not self._is_newer(uid, winner):
             offset = self.written[winner].offset
