@@ -5,10 +5,9 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from functools import partial
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-from sim.cli.arguments import Argument, Folder, Json, plugin_arguments
+from sim.cli.arguments import Folder, Json, plugin_arguments
 from sim.cli.output import print_answer, print_table, tell, width
 from sim.foreign import shell
 from sim.foreign.lines import one_line
@@ -22,13 +21,7 @@ LISTED_MAX = 6
 """Most rule sets that are listed for each cause; with more, those with the most runs."""
 
 
-def causes(
-    folder: Folder,
-    *,
-    shrink: bool = False,
-    stories: Annotated[Path | None, Argument(metavar="DIR")] = None,
-    as_json: Json = False,
-) -> int:
+def causes(folder: Folder, *, shrink: bool = False, as_json: Json = False) -> int:
     """Why the runs of a sweep fail: grouped by cause, each with an example and a known story.
 
     A cause is a family of invariants and the mechanism that broke one, read from the events of each
@@ -36,11 +29,10 @@ def causes(
 
     Args:
         shrink: Also shrink one run of each cause; the witnesses are kept in DIR/witnesses.
-        stories: The track record: stories of known causes (default: those that come with Replog).
     """
     from sim.causes import add_witnesses, causes_of
 
-    found = causes_of(folder, stories=stories)
+    found = causes_of(folder)
     found = add_witnesses(found, told=tell_witness, kept_only=not shrink)
     return print_answer(as_json, found.as_json(), partial(_show, found))
 

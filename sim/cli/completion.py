@@ -92,7 +92,7 @@ def _names_of(command: str) -> Mapping[str, list[str]]:
     rules = [f"{name}={shown(value)}" for name, rule in RULES.items() for value in rule.values]
     invariants = known_invariants()
     everywhere = {"rule": [*(f"preset={name}" for name in PRESETS), *rules]}
-    everywhere |= dict.fromkeys(("invariant", "explain", "fail_on", "compare"), invariants)
+    everywhere |= dict.fromkeys(("invariant", "explain", "fail_on"), invariants)
     own: dict[str, dict[str, Any]] = {
         "list": {"what": [*listing.TABLES, *listing.FILE_TABLES]},
         "new": {"kind": list(new.KINDS)},

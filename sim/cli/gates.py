@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
-from sim.cli.arguments import Argument, Json, Number, plugin_arguments
+from sim.cli.arguments import Argument, Json, plugin_arguments
 from sim.cli.github import hand_over
 from sim.cli.output import EXIT_FAILED, EXIT_INCONCLUSIVE, complain, print_json, tell
 from sim.errors import BadInput
@@ -18,19 +18,15 @@ if TYPE_CHECKING:
     from sim.sweeps.plan import Plan
     from sim.sweeps.unjudged import Unjudged
 
-LEVEL_PERCENT = 5.0
 PASSED_SHOWN = 20
 """Lines about what passed; the others are counted."""
 STATUS = {"passed": 0, "failed": EXIT_FAILED, "undecided": EXIT_INCONCLUSIVE}
 """Exit statuses by outcome."""
 
 
-Names = Annotated[list[str] | None, Argument(metavar="NAME[,NAME]")]
-
-
 @dataclass(frozen=True, kw_only=True)
 class GateOptions:
-    """The gates, what narrows them, and who else is told.
+    """The gates, what narrows them, and where else they are told.
 
     Attributes:
         fail_on: Fail if any run violates this family or invariant, `any` invariant, or what the
@@ -38,23 +34,15 @@ class GateOptions:
         budget: Fail if the runs show that more than this share of them violates it; may be given
             more than once.
         baseline: Fail if a test shows that something is more frequent than in this earlier sweep.
-        compare: What is compared with the baseline (default: every family).
         rule_set: Judge this rule set alone; may be given more than once.
-        environment: Judge this environment alone; may be given more than once.
-        level: How often a sound sweep may fail by chance.
         markdown: Also write a table of the gates to this file.
-        github: Print annotations of GitHub Actions; on by itself where GITHUB_ACTIONS is true.
     """
 
-    fail_on: Names = None
+    fail_on: Annotated[list[str] | None, Argument(metavar="NAME[,NAME]")] = None
     budget: Annotated[list[str] | None, Argument(metavar="NAME=SHARE%")] = None
     baseline: Annotated[Path | None, Argument(metavar="DIR")] = None
-    compare: Names = None
     rule_set: Annotated[list[str] | None, Argument(metavar="LABEL")] = None
-    environment: Annotated[list[str] | None, Argument(metavar="NAME")] = None
-    level: Annotated[float, Argument(Number(0, 50, whole=False), "PERCENT")] = LEVEL_PERCENT
     markdown: Annotated[Path | None, Argument(metavar="FILE")] = None
-    github: bool = False
 
 
 def gates_from(given: GateOptions) -> Gates | None:
@@ -64,34 +52,22 @@ def gates_from(given: GateOptions) -> Gates | None:
         BadInput: One cannot be read, or an option is about gates and there is none.
     """
     if not (given.fail_on or given.budget or given.baseline):
-        for name in ("rule_set", "environment", "compare", "markdown", "github"):
+        for name in ("rule_set", "markdown"):
             if getattr(given, name):
                 option = f"--{name.replace('_', '-')}"
                 raise BadInput(f"{option}: needs --fail-on, --budget or --baseline")
         return None
-    if given.compare and given.baseline is None:
-        raise BadInput("--compare: needs --baseline")
-    if not given.level:
-        raise BadInput("--level 0: no test fails at that level; expected more than 0")
     from sim.files.atomic import check_writable
     from sim.gates import Gates, budget_in, names_in
 
     if given.markdown is not None:
         check_writable(given.markdown, what=f"--markdown {given.markdown}")
     return Gates(
-        fail_on=_names(given.fail_on, "--fail-on", names_in),
+        fail_on=tuple(name for text in given.fail_on or () for name in names_in(text)),
         budgets=tuple(map(budget_in, given.budget or ())),
         baseline=given.baseline,
-        compare=_names(given.compare, "--compare", names_in),
         rule_sets=tuple(given.rule_set or ()),
-        environments=tuple(given.environment or ()),
-        level=given.level / 100,
     )
-
-
-def _names(texts: list[str] | None, option: str, names_in: Any) -> tuple[str, ...]:
-    found = [name for text in texts or () for name in names_in(text, option=option)]
-    return tuple(dict.fromkeys(found))
 
 
 def check_gates(gates: Gates, plan: Plan, *, out: Path) -> None:
@@ -100,17 +76,12 @@ def check_gates(gates: Gates, plan: Plan, *, out: Path) -> None:
     Raises:
         BadInput: Gates name what there is not, or the baseline is no other finished sweep.
     """
-    from sim.gates.wanted import check_names, check_places
+    from sim.gates.wanted import check_names, check_rule_sets
     from sim.report import read_folder
     from sim.sweeps.plan import number_runs
 
-    sweep = number_runs(plan)
     check_names(gates, about=plan.about)
-    check_places(
-        gates,
-        rule_sets=[rule_set.label for rule_set in sweep.rule_sets],
-        environments=[environment.name for environment in sweep.environments],
-    )
+    check_rule_sets(gates, [rule_set.label for rule_set in number_runs(plan).rule_sets])
     if gates.baseline is not None:
         check_other(gates.baseline, out)
         read_folder(gates.baseline)
@@ -142,7 +113,7 @@ def hand_over_verdict(verdict: Verdict, given: GateOptions, *, as_json: bool) ->
     page = as_markdown(verdict)
     if given.markdown is not None:
         replace_text(given.markdown, page)
-    hand_over(page, error_commands(verdict), asked=given.github, as_json=as_json)
+    hand_over(page, error_commands(verdict), as_json=as_json)
 
 
 def show_verdict(verdict: Verdict) -> None:

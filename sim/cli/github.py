@@ -10,8 +10,8 @@ from sim.cli.output import beside, complain
 from sim.cli.streams import beneath
 
 
-def hand_over(page: str, annotations: Iterable[str], *, asked: bool, as_json: bool) -> None:
-    """Add a page of Markdown to the summary of the job; print annotations, if asked for or there.
+def hand_over(page: str, annotations: Iterable[str], *, as_json: bool) -> None:
+    """Add a page of Markdown to the summary of the job, and print annotations.
 
     With JSON on stdout, the annotations go to stderr.
     """
@@ -22,6 +22,6 @@ def hand_over(page: str, annotations: Iterable[str], *, asked: bool, as_json: bo
                 added.write(page)
         except OSError as error:
             complain(f"GITHUB_STEP_SUMMARY: {summary}: {error.strerror}")
-    if asked or os.environ.get("GITHUB_ACTIONS") == "true":
+    if os.environ.get("GITHUB_ACTIONS") == "true":
         for line in annotations:
             print(line, file=beneath(beside(as_json)))

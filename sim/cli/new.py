@@ -38,15 +38,12 @@ KINDS = {
 """What can be made, by name."""
 
 
-def new(
-    kind: Annotated[str, Argument(metavar="KIND")], *, output: Output = None, force: bool = False
-) -> int:
+def new(kind: Annotated[str, Argument(metavar="KIND")], *, output: Output = None) -> int:
     """Make a small story, scenario, log, sweep plan or CI workflow with comments; it runs as it is.
 
     Args:
         kind: story, scenario, log, plan or workflow.
         output: The file to write (default: print it).
-        force: Replace a file that is there.
     """
     if kind not in KINDS:
         allowed = ", ".join(KINDS)
@@ -56,8 +53,8 @@ def new(
     if output is None:
         print(text, end="")
         return 0
-    if output.exists() and not force:
-        raise BadInput(f"{output}: is there already; give another name, or --force")
+    if output.exists():
+        raise BadInput(f"{output}: is there already; give another name")
     from sim.files.atomic import replace_text
 
     output.parent.mkdir(parents=True, exist_ok=True)  # a project has none before its first file

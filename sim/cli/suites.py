@@ -34,7 +34,6 @@ def suite(
     skip: Annotated[list[str] | None, Argument(metavar="PATTERN")] = None,
     junit: Annotated[Path | None, Argument(metavar="FILE")] = None,
     markdown: Annotated[Path | None, Argument(metavar="FILE")] = None,
-    github: bool = False,
     failures: FailuresIn = None,
     as_json: Json = False,
 ) -> int:
@@ -48,7 +47,8 @@ def suite(
     Status 0: all as expected. 1: something is not. 2: bad input, whatever else is. 3: a run hit a
     bound, so that nobody knows. 130: interrupted; what is finished is told all the same.
 
-    On GitHub Actions the page of --markdown is also added to the summary of the job.
+    On GitHub Actions the page of --markdown is also added to the summary of the job, and failures
+    are annotated.
 
     Args:
         paths: Scenario files, folders of them.
@@ -61,7 +61,6 @@ def suite(
         skip: Leave out files so named, or with such a path; may be given more than once.
         junit: Also write JUnit XML to this file.
         markdown: Also add a page of Markdown to this file.
-        github: Print annotations of GitHub Actions; on by itself where GITHUB_ACTIONS is true.
     """
     from sim.files.atomic import check_writable
     from sim.files.shipped import shipped_folder
@@ -101,7 +100,7 @@ def suite(
     if markdown is not None:
         with markdown.open("a", encoding="utf-8", errors="backslashreplace") as added:
             added.write(written)
-    hand_over(written, error_commands(results), asked=github, as_json=as_json)
+    hand_over(written, error_commands(results), as_json=as_json)
     if interrupted:
         complain("interrupted")
         return EXIT_INTERRUPTED

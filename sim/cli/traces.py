@@ -6,12 +6,11 @@ import sys
 from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-from sim.cli.arguments import Argument, GivenRules, Json, Number, rule_values
+from sim.cli.arguments import GivenRules, Json, rule_values
 from sim.cli.output import EXIT_FAILED, EXIT_INCONCLUSIVE, complain, print_answer, print_table, tell
 from sim.errors import BadInput
-from sim.limits import CHANGES
 
 if TYPE_CHECKING:
     from sim.certify import Certificate
@@ -87,14 +86,12 @@ def trace_replay(
     file: Path,
     *,
     rule: GivenRules = None,
-    limit: Annotated[int | None, Argument(Number(1, limit=CHANGES), "N")] = None,
     as_json: Json = False,
 ) -> int:
     """Replay a trace through three replicas, once per strategy, and compare what is kept.
 
     Args:
         file: A trace, Parquet or CSV.
-        limit: Only so many changes, first ones first.
     """
     from dataclasses import asdict
 
@@ -106,7 +103,7 @@ def trace_replay(
     rules = rules_from({"preset": "kafka-4.0", "map_range": "full", **values}, where="--rule")
     strategies = [rules.cleaner.strategy] if "strategy" in values else list(STRATEGIES)
     rows = []
-    for replayed in replay_trace(file, rules=rules, strategies=strategies, limit=limit):
+    for replayed in replay_trace(file, rules=rules, strategies=strategies):
         rows.append(replayed)
         print(f"{replayed.strategy}: {replayed.seconds:.1f} s", file=sys.stderr)
     status = EXIT_INCONCLUSIVE if any(row.verdict == "inconclusive" for row in rows) else 0

@@ -11,8 +11,8 @@ them. A gate says which rate is too much, and is judged by what the runs can tel
   the same weather, case by case (McNemar's test), else as two samples (Fisher's test).
 
 Every test is one-sided and exact. What a sweep is asked about many times, by its budgets or against
-its baseline, is corrected (Holm 1979): the chance that a sound sweep fails anywhere is at most the
-level, for the budgets together and for the baseline. Each environment is judged by itself, since
+its baseline, is corrected (Holm 1979): the chance that a sound sweep fails anywhere is at most 5 %,
+for the budgets together and for the baseline. Each environment is judged by itself, since
 its cases are drawn again in the others.
 """
 

@@ -9,7 +9,7 @@ from sim.check.families import FAMILIES
 from sim.gates.baseline import Comparison, compare_with
 from sim.gates.cells import Cell, cells_of
 from sim.gates.finding import Finding, Kind, Outcome
-from sim.gates.wanted import Gates, check_names, check_places
+from sim.gates.wanted import LEVEL, Gates, check_names, check_rule_sets
 from sim.report import one_sided
 from sim.report.sweep_folder import SweepFolder, read_folder
 from sim.sweeps.stats import Interval, holm
@@ -23,13 +23,11 @@ class Verdict:
         folder: The sweep.
         findings: Every comparison, in order of the gates.
         notes: What was not compared, or differs otherwise, a sentence each.
-        level: How often a sound sweep fails, by its budgets and by its baseline.
     """
 
     folder: SweepFolder
     findings: tuple[Finding, ...]
     notes: tuple[str, ...]
-    level: float
 
     @property
     def outcome(self) -> Outcome:
@@ -64,41 +62,34 @@ def judge(folder: SweepFolder, gates: Gates) -> Verdict:
     entries = folder.tallies["rule_sets"]
     seen = {name for entry in entries for name in entry["counts"]["invariant"]}
     check_names(gates, about=folder.plan["plan"]["about"], seen=seen)
-    check_places(
-        gates,
-        rule_sets=[entry["label"] for entry in entries],
-        environments=[one["name"] for one in folder.plan["environments"]],
-    )
-    cells = [cell for cell in cells_of(folder) if _wanted(cell, gates)]
-    findings = [_none_at_all(name, cell, gates.level) for name in gates.fail_on for cell in cells]
+    labels = [entry["label"] for entry in entries]
+    check_rule_sets(gates, labels)
+    cells = [
+        cell for cell in cells_of(folder) if cell.place.rule_set in (gates.rule_sets or labels)
+    ]
+    findings = [_none_at_all(name, cell) for name in gates.fail_on for cell in cells]
     findings += _budgets(cells, gates)
     notes: list[str] = []
     if gates.baseline is not None:
-        names = gates.compare or tuple(FAMILIES)
-        compared, notes = compare_with(cells, folder, read_folder(gates.baseline), names)
-        findings += corrected(compared, gates.level)
-    return Verdict(folder, tuple(findings), tuple(notes), gates.level)
+        earlier = read_folder(gates.baseline)
+        compared, notes = compare_with(cells, folder, earlier, tuple(FAMILIES))
+        findings += corrected(compared)
+    return Verdict(folder, tuple(findings), tuple(notes))
 
 
-def _wanted(cell: Cell, gates: Gates) -> bool:
-    return (not gates.rule_sets or cell.place.rule_set in gates.rule_sets) and (
-        not gates.environments or cell.place.environment in gates.environments
-    )
-
-
-def _asked(gate: Kind, name: str, cell: Cell, level: float, limit: float | None = None) -> Finding:
+def _asked(gate: Kind, name: str, cell: Cell, limit: float | None = None) -> Finding:
     """What was counted, with the limits of its rate; nothing is decided yet."""
     seen = cell.seen(name)
     found = Finding(gate, name, cell.place, seen, "undecided", limit=limit)
     if not seen.judged:
         return found
-    low = one_sided.least(seen.violated, seen.judged, level)
-    high = one_sided.most(seen.violated, seen.judged, level)
+    low = one_sided.least(seen.violated, seen.judged, LEVEL)
+    high = one_sided.most(seen.violated, seen.judged, LEVEL)
     return replace(found, bounds=Interval(low, high), shows=seen.first_run)
 
 
-def _none_at_all(name: str, cell: Cell, level: float) -> Finding:
-    found = _asked("fail-on", name, cell, level)
+def _none_at_all(name: str, cell: Cell) -> Finding:
+    found = _asked("fail-on", name, cell)
     if not found.seen.judged:
         return found
     return replace(found, outcome="failed" if found.seen.violated else "passed")
@@ -111,14 +102,14 @@ def _budgets(cells: Sequence[Cell], gates: Gates) -> list[Finding]:
     correction; that some rate is above is said by the first that looks so, which does.
     """
     asked = [
-        _asked("budget", budget.name, cell, gates.level, budget.limit)
+        _asked("budget", budget.name, cell, budget.limit)
         for budget in gates.budgets
         for cell in cells
     ]
     judged = [one for one in asked if one.seen.judged]
     values = [one_sided.above(*_counted(one), one.limit or 0.0) for one in judged]
     found = zip(judged, values, holm(values), strict=True)
-    decided = (_decided(one, p, own, gates.level, len(asked)) for one, p, own in found)
+    decided = (_decided(one, p, own, len(asked)) for one, p, own in found)
     return [next(decided) if one.seen.judged else one for one in asked]
 
 
@@ -126,29 +117,29 @@ def _counted(one: Finding) -> tuple[int, int]:
     return one.seen.violated, one.seen.judged
 
 
-def _decided(one: Finding, p: float, adjusted_p: float, level: float, comparisons: int) -> Finding:
+def _decided(one: Finding, p: float, adjusted_p: float, comparisons: int) -> Finding:
     assert one.limit is not None
     assert one.bounds is not None
     found = replace(one, p=p, adjusted_p=adjusted_p)
-    if adjusted_p < level or one.bounds.high <= one.limit:
-        return replace(found, outcome="failed" if adjusted_p < level else "passed")
-    needed = one_sided.runs_to_decide(*_counted(one), one.limit, level, comparisons=comparisons)
+    if adjusted_p < LEVEL or one.bounds.high <= one.limit:
+        return replace(found, outcome="failed" if adjusted_p < LEVEL else "passed")
+    needed = one_sided.runs_to_decide(*_counted(one), one.limit, LEVEL, comparisons=comparisons)
     return replace(found, runs_needed=needed)
 
 
-def corrected(compared: Sequence[Comparison], level: float) -> list[Finding]:
+def corrected(compared: Sequence[Comparison]) -> list[Finding]:
     """Findings with their outcomes.
 
     Corrected is for those that could have failed, given how many violations there are in both
     sweeps together (Tarone 1990): a family that neither sweep saw asks nothing.
     """
-    tested = [one for one in compared if one.lowest < level]
+    tested = [one for one in compared if one.lowest < LEVEL]
     adjusted = iter(holm([one.finding.p or 0.0 for one in tested]))
-    strictest = level / max(1, len(tested))
+    strictest = LEVEL / max(1, len(tested))
     findings = []
     for one in compared:
-        adjusted_p = next(adjusted) if one.lowest < level else 1.0
-        outcome: Outcome = "failed" if adjusted_p < level else "passed"
+        adjusted_p = next(adjusted) if one.lowest < LEVEL else 1.0
+        outcome: Outcome = "failed" if adjusted_p < LEVEL else "passed"
         if one.lowest_of_all >= strictest:
             outcome = "undecided"
         found = replace(one.finding, outcome=outcome, adjusted_p=adjusted_p)

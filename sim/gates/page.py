@@ -8,6 +8,7 @@ from typing import Any
 from sim.foreign import markdown
 from sim.gates.finding import Finding, Outcome
 from sim.gates.judge import Verdict
+from sim.gates.wanted import LEVEL
 from sim.suite.reports import error_command
 from sim.sweeps import wording
 
@@ -58,14 +59,14 @@ def summary(verdict: Verdict) -> str:
     counts = ", ".join(
         f"{outcomes.count(outcome)} {outcome}" for outcome in ORDER if outcome in outcomes
     )
-    return f"gates {verdict.outcome}: {told}, {counts} (level {wording.share(verdict.level)})"
+    return f"gates {verdict.outcome}: {told}, {counts} (level {wording.share(LEVEL)})"
 
 
 def as_document(verdict: Verdict) -> dict[str, Any]:
     """For JSON."""
     return {
         "gates": verdict.outcome,
-        "level": verdict.level,
+        "level": LEVEL,
         "notes": list(verdict.notes),
         "findings": [one.as_document() for one in verdict.findings],
         "reproduce": verdict.reproduce,

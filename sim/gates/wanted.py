@@ -15,7 +15,7 @@ ANY = "any"
 ABOUT = "about"
 """The name for what the plan is about."""
 LEVEL = 0.05
-"""How often a sound sweep may fail, unless another level is asked for."""
+"""How often a sound sweep may fail, for the budgets together and for the baseline."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,19 +39,13 @@ class Gates:
         fail_on: Names that no judged run may violate.
         budgets: Names that few runs may violate.
         baseline: The folder of an earlier sweep, than which nothing may be more frequent.
-        compare: The names that are compared with it; none = every family.
         rule_sets: Labels of the rule sets that are judged; none = all.
-        environments: Names of the environments that are judged; none = all.
-        level: How often a sound sweep may fail, for the budgets together and for the baseline.
     """
 
     fail_on: tuple[str, ...] = ()
     budgets: tuple[Budget, ...] = ()
     baseline: Path | None = None
-    compare: tuple[str, ...] = ()
     rule_sets: tuple[str, ...] = ()
-    environments: tuple[str, ...] = ()
-    level: float = LEVEL
 
     def __bool__(self) -> bool:
         """Whether there is any gate."""
@@ -60,11 +54,10 @@ class Gates:
     @property
     def names(self) -> tuple[str, ...]:
         """Every name that some gate is about, once."""
-        named = (*self.fail_on, *(budget.name for budget in self.budgets), *self.compare)
-        return tuple(dict.fromkeys(named))
+        return tuple(dict.fromkeys((*self.fail_on, *(budget.name for budget in self.budgets))))
 
 
-def names_in(text: str, *, option: str) -> tuple[str, ...]:
+def names_in(text: str) -> tuple[str, ...]:
     """The names in `NAME[,NAME]`; which ones there are is checked by `check_names`.
 
     Raises:
@@ -72,7 +65,7 @@ def names_in(text: str, *, option: str) -> tuple[str, ...]:
     """
     names = tuple(name.strip() for name in text.split(","))
     if not all(names):
-        raise BadInput(f"{option} {text!r}: an empty name; expected NAME or NAME,NAME")
+        raise BadInput(f"--fail-on {text!r}: an empty name; expected NAME or NAME,NAME")
     return names
 
 
@@ -119,17 +112,13 @@ def check_names(gates: Gates, *, about: Collection[str], seen: Collection[str] =
             raise BadInput("about: the plan does not say what it is about; name a family instead")
 
 
-def check_places(
-    gates: Gates, *, rule_sets: Collection[str], environments: Collection[str]
-) -> None:
-    """Refuse rule sets and environments that a sweep does not have.
+def check_rule_sets(gates: Gates, labels: Collection[str]) -> None:
+    """Refuse rule sets that a sweep does not have.
 
     Raises:
         BadInput: Gates name such a one.
     """
-    asked = [("rule set", name, rule_sets) for name in gates.rule_sets]
-    asked += [("environment", name, environments) for name in gates.environments]
-    for place, name, known in asked:
-        if name not in known:
-            hint = did_you_mean(name, known)
-            raise BadInput(f"{name}: no {place} of this sweep{hint}; allowed: {', '.join(known)}")
+    for name in gates.rule_sets:
+        if name not in labels:
+            hint = did_you_mean(name, labels)
+            raise BadInput(f"{name}: no rule set of this sweep{hint}; allowed: {', '.join(labels)}")

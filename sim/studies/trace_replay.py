@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice
 from math import ceil
 from pathlib import Path
 
@@ -48,21 +47,18 @@ class Replayed:
     seconds: float
 
 
-def replay_trace(
-    path: Path, *, rules: Rules, strategies: Sequence[str], limit: int | None = None
-) -> Iterator[Replayed]:
+def replay_trace(path: Path, *, rules: Rules, strategies: Sequence[str]) -> Iterator[Replayed]:
     """Replay a trace under `rules` with each of `strategies`, through three replicas.
 
     Args:
         path: A Parquet or CSV file, see `sim.files.changes`.
         rules: Everything but the strategy.
         strategies: Names of strategies.
-        limit: Stop after so many changes; None = all.
 
     Raises:
         BadInput: The file cannot be read or lacks columns.
     """
-    changes = sum(1 for _ in islice(read_changes(path), limit))
+    changes = sum(1 for _ in read_changes(path))
     scenario = Scenario(
         id=one_line(path.stem),
         title=f"{path.name} through three replicas",
@@ -70,10 +66,7 @@ def replay_trace(
         topic=Topic(segment_bytes=SEGMENT_BYTES, min_cleanable_dirty_ratio=0.5),
         workload=Workload(
             trace=TraceSource(
-                str(path.resolve()),
-                batch_records=BATCH_RECORDS,
-                interval_ms=INTERVAL_MS,
-                limit=limit,
+                str(path.resolve()), batch_records=BATCH_RECORDS, interval_ms=INTERVAL_MS
             )
         ),
         consumers=(Consumer("c1"),),

@@ -175,18 +175,22 @@ def test_a_witness_fails_for_the_cause_of_its_run_and_is_kept(
 
 
 def test_the_command_fits_a_narrow_terminal_and_its_document_has_the_same(
-    folder: Path, stories: Path, causes: Causes, capsys: pytest.CaptureFixture[str]
+    folder: Path,
+    stories: Path,
+    causes: Causes,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    asked = {"shrink": False, "stories": stories}
+    monkeypatch.setattr("sim.causes.track_record.shipped_folder", lambda: stories)
 
-    assert causes_command(folder, as_json=False, **asked) == 0
+    assert causes_command(folder) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == causes.text
     assert f"1. {LATE}" in lines
     commands = ("     replog", "   known")
     assert all(len(line) <= 100 for line in lines if not line.startswith(commands))
     assert any("not known: no story" in line for line in lines)
-    causes_command(folder, as_json=True, **asked)
+    causes_command(folder, as_json=True)
     shown = json.loads(capsys.readouterr().out)
     assert shown["failing"] == 4
     assert [one["cause"] for one in shown["causes"]] == [each.text for each in causes.causes]

@@ -51,13 +51,11 @@ def test_a_new_workflow_is_the_one_that_is_tested(here: Path) -> None:
     assert "jobs" in yaml.safe_load(printed)
 
 
-def test_a_file_that_is_there_stays_unless_forced(here: Path) -> None:
+def test_a_file_that_is_there_stays(here: Path) -> None:
     (here / "mine.yaml").write_text("precious")
 
     refused = replog("new", "story", "-o", "mine.yaml")
 
     assert refused.status == 2
-    assert refused.complaint == "mine.yaml: is there already; give another name, or --force"
+    assert refused.complaint == "mine.yaml: is there already; give another name"
     assert (here / "mine.yaml").read_text() == "precious"
-    assert replog("new", "story", "-o", "mine.yaml", "--force").status == 0
-    assert replog("run", "mine.yaml").status == 0

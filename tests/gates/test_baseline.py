@@ -65,7 +65,7 @@ def with_tables(
 
 def compared(now: SweepFolder, earlier: SweepFolder) -> Finding:
     found, _notes = compare_with(cells_of(now), now, earlier, [READERS])
-    (finding,) = corrected(found, 0.05)
+    (finding,) = corrected(found)
     return finding
 
 
@@ -137,7 +137,7 @@ def test_names_that_neither_sweep_saw_cost_no_power() -> None:
     names = [READERS, LOG_DIVERGENCE, "no-offset-reuse", "consistent-read"]
     found, _notes = compare_with(cells_of(now), now, earlier, names)
 
-    first, *others = corrected(found, 0.05)
+    first, *others = corrected(found)
 
     assert (first.outcome, first.adjusted_p) == ("failed", first.p)
     assert {one.outcome for one in others} == {"passed"}

@@ -11,11 +11,11 @@ from sim.gates.baseline import Comparison, compare_with
 from sim.gates.cells import cells_of
 from sim.gates.finding import Finding, Place, Seen
 from sim.gates.judge import corrected
+from sim.gates.wanted import LEVEL
 from sim.report import one_sided
 from sim.report.sweep_folder import SweepFolder
 from tests.gates.planted import folder
 
-LEVEL = 0.05
 SWEEPS = 200
 SURELY = 3 * (LEVEL * (1 - LEVEL) / SWEEPS) ** 0.5
 """Three standard errors of a share of 5 % in so many sweeps: 5 points."""
@@ -74,7 +74,7 @@ def alarms_against_an_earlier_sweep(
     for _ in range(sweeps):
         one, other = drawn(rng, now, 1_000), drawn(rng, earlier, 1_000)
         compared, _notes = compare_with(cells_of(one), one, other, tuple(FAMILIES))
-        failed += any(found.outcome == "failed" for found in corrected(compared, LEVEL))
+        failed += any(found.outcome == "failed" for found in corrected(compared))
     return failed / sweeps
 
 
@@ -117,7 +117,7 @@ def test_cases_that_change_either_way_alike_seldom_fail_and_a_change_for_worse_d
     rng = np.random.default_rng(5)
 
     alarms = sum(
-        any(found.outcome == "failed" for found in corrected(in_pairs(rng, worse, better), LEVEL))
+        any(found.outcome == "failed" for found in corrected(in_pairs(rng, worse, better)))
         for _ in range(SWEEPS)
     )
 
