@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from sim.cli.arguments import Argument, Json, Number, Output, RunOf, Seconds, plugin_arguments
+from sim.cli.opening import run_at
 from sim.cli.output import (
     EXIT_INTERRUPTED,
     LINE_EVERY_S,
@@ -44,10 +45,9 @@ def shrink(
     be left out. The result is a story that expects its violation; where the change of one rule
     heals it, the story under that rule is written beside it, as its near miss.
 
-    The output file holds the best so far at any time. A shrink that was interrupted (status 130)
-    or out of time (status 0) goes on from there when it is called again with the same output.
-    The same input gives the same result, however often it was interrupted. Status 2: nothing is
-    violated, so there is nothing to shrink.
+    The output file holds the best so far at any time. What was interrupted (status 130) or out of
+    time (status 0) goes on when that file is shrunk. Status 2: nothing is violated, so there is
+    nothing to shrink.
 
     Args:
         run_id: The number of a run, in the folder of a sweep.
@@ -61,13 +61,15 @@ def shrink(
     """
     from sim.files.atomic import replace_text
     from sim.shrink.engine import Budget
-    from sim.shrink.witness import open_case
+    from sim.shrink.witness import Case
 
     words: list[object] = [file, *([] if run_id is None else [run_id])]
     words += ["--invariant", invariant] if invariant else []
     command = f"replog shrink {shell.command([*words, *plugin_arguments()])}"
     out = None if output is None else _checked_output(output, file)
-    case = open_case(file, run_id, invariant=invariant, command=command)
+    content: Any = run_at(file, run_id).scenario.content
+    where = None if file.is_dir() else str(file)
+    case = Case(content, invariant, command=command, where=where)
     if out is not None and out.is_dir():
         out = out / f"{case.id}.yaml"
     budget = Budget(within)
@@ -75,10 +77,10 @@ def shrink(
 
         def told(improved: bool) -> None:
             if out is not None and improved:  # it holds the best so far at any time
-                replace_text(out, case.unfinished())
+                replace_text(out, case.draft())
             line.show(f"{case.left} {case.unit} of {case.size}, {budget.tries:,} tries")
 
-        found = case.shrink(budget, told=told, unfinished=_unfinished(out))
+        found = case.shrink(budget, told=told)
     near = case.near_miss() if found.complete else None
     searched = _searched(found, within) if shortest and found.complete else None
     shown = _Shown(case, found, near, out, searched)
@@ -111,12 +113,6 @@ def _checked_output(output: Path, file: Path) -> Path:
         raise BadInput(f"--output {output}: expected a folder, or a file .yaml or .yml")
     check_writable(output / "a" if output.is_dir() else output, what=f"--output {output}")
     return output
-
-
-def _unfinished(out: Path | None) -> str:
-    from sim.files.opening import read_text
-
-    return read_text(out) if out is not None and out.is_file() else ""
 
 
 class _Shown:
@@ -182,7 +178,7 @@ class _Shown:
             one = "single step" if unit == "steps" else "part of it"
             return f"{size}; no {one} can be left out (1-minimal)"
         why = "interrupted" if found.interrupted else f"out of time after {within:g} s"
-        return f"{size}; {why}: it may get smaller; with the same --output it goes on from here"
+        return f"{size}; {why}: it may get smaller; shrink this to go on"
 
     def document(self) -> dict[str, object]:
         found, near = self.found, self.near

@@ -5,8 +5,7 @@ with passes of more kinds than the removal of chunks. When a round of passes fin
 the result is a fixpoint: shrinking it again changes nothing.
 
 Nothing here is left to chance, and no pass looks at the clock: a budget cuts the work short, and
-does nothing else. The best so far and the place where the work stands (`Place`) are all there is
-to know, so an interrupted shrink goes on from those two as if nothing had happened.
+does nothing else. The best so far is a value like any other: to go on, shrink that.
 """
 
 from __future__ import annotations
@@ -127,7 +126,6 @@ class Reducer(Generic[V]):
         best: Shown[V],
         kind: Kind[V],
         shows: Callable[[V], Shown[V] | None],
-        place: Place = BEGINNING,
     ) -> None:
         """A shrink that has tried nothing.
 
@@ -135,10 +133,9 @@ class Reducer(Generic[V]):
             best: What to shrink.
             kind: How.
             shows: The value, or as much of it as it takes, if it shows it; None = it does not.
-            place: Where an earlier shrink of this value stood.
         """
         self.best = best
-        self.place = place if place.number < len(kind.passes) else BEGINNING
+        self.place = BEGINNING
         self._kind, self._shows = kind, shows
         self._seen = {kind.key(best.value)}
 

@@ -16,7 +16,7 @@ from sim.rules import Rules
 from sim.scenario.file.write import as_said, scenario_text
 from sim.scenario.model import Expect, Scenario
 from sim.scenario.model.promises import promise_of
-from sim.shrink.engine import BEGINNING, Kind, Place, Reducer, Shown
+from sim.shrink.engine import Kind, Reducer, Shown
 from sim.shrink.liberties import Events, odd_elections
 from sim.shrink.scenarios import SCENARIOS
 from sim.shrink.stories import STORIES, with_steps
@@ -113,8 +113,8 @@ class Sought(Generic[V]):
             return None
         return found
 
-    def reducer(self, value: V, place: Place = BEGINNING) -> Reducer[V]:
-        """Shrinks a value that shows it; `place` is where an earlier shrink of it stood.
+    def reducer(self, value: V) -> Reducer[V]:
+        """Shrinks a value that shows it.
 
         Raises:
             BadInput: It does not show it.
@@ -123,7 +123,7 @@ class Sought(Generic[V]):
         if shown is None:
             raise BadInput(f"{value.id}: does not show what is shrunk: {self.invariant}")
         kind: Kind[Any] = STORIES if isinstance(value, Story) else SCENARIOS
-        return Reducer(shown, kind, self.shown_by, place)
+        return Reducer(shown, kind, self.shown_by)
 
 
 def _past(events: Events, violation: Violation) -> Events:

@@ -8,28 +8,20 @@ short, and nothing else.
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 from typing import Any, Final, Literal, NamedTuple, TypeVar
 
-from sim.errors import BadInput
 from sim.explain.signature import Signature
-from sim.files.formats import SCENARIO_FORMAT, STORY_FORMAT
-from sim.files.yaml_text import parse_yaml
 from sim.foreign.names import file_name
-from sim.scenario.file.load import load_scenario, scenario_in
-from sim.scenario.model import Expect, Scenario
-from sim.shrink.engine import Budget, Place, Reducer, Shown
+from sim.scenario.model import Scenario
+from sim.shrink.engine import Budget, Shown
 from sim.shrink.near_miss import NearMiss, near_miss_of
 from sim.shrink.retelling import story_from_run, why_untellable
 from sim.shrink.sought import Sought, sought_in
 from sim.shrink.writing import file_of, near_miss_file
-from sim.story.format import Story, load_story, story_in
-from sim.suite.scenario_files import format_of
-from sim.sweeps.one_run import scenario_of_run
+from sim.story.format import Story
 
 V = TypeVar("V", bound=Story | Scenario)
 
@@ -38,9 +30,6 @@ FIRST_SHARE: Final = 0.6
 SMALL: Final = 400
 """Events; of a longer run that gave no story before, none is made again."""
 NO_STORY: Final = "no story was found that shows it for the same cause"
-
-_HEAD = "unfinished shrink of {}: pass {}, at {}, {}"
-_READ = re.compile(r"# unfinished shrink of (\w+): pass (\d+), at (\d+), (changed|unchanged)\n")
 
 
 class Witness(NamedTuple):
@@ -110,8 +99,7 @@ class Case:
         Args:
             value: It violates something.
             invariant: Which one counts, as in `sought_in`.
-            command: What was typed, for title and source of the result. What is cut short can go
-                on only if something was.
+            command: What was typed, for title and source of the result.
             source: Where it comes from, if nothing was typed.
             where: What messages call it.
 
@@ -150,7 +138,6 @@ class Case:
         budget: Budget,
         *,
         told: Callable[[bool], None] = lambda _: None,
-        unfinished: str = "",
         hasty: bool = False,
     ) -> Witness:
         """Make it smaller; an interrupt ends it with the best found.
@@ -159,12 +146,10 @@ class Case:
             budget: What it may cost. Without haste, a story of what is left of a run may take as
                 many seconds again.
             told: Hears of every run whether `best` is new.
-            unfinished: A file that an earlier shrink left where it was cut short; it goes on from
-                there if it was the same case.
             hasty: Make a story also of a run that is not as small as it gets, when a share of the
                 budget is spent.
         """
-        self._reducer = self._resumed(unfinished) or self._sought.reducer(self._shown.value)
+        self._reducer = self._sought.reducer(self._shown.value)
         complete = interrupted = False
         try:
             complete = self._run(budget, told, hasty=hasty)
@@ -176,7 +161,7 @@ class Case:
             self.invariant,
             self.signature,
             best.violation.sentence,
-            self._text() if complete or not self._command else self.unfinished(),
+            self._text(best.violation.sentence),
             len(best.value.steps) if is_story else None,
             len(best.events),
             self._events_before,
@@ -228,71 +213,17 @@ class Case:
         source = self._command or self._source or self.value.source
         return replace(value, id=name + behind, title=title, source=source)
 
-    def _text(self, head: str = "") -> str:
-        """The file of the best so far; with a head it is not run, and expects this invariant."""
+    def draft(self) -> str:
+        """The file of the best so far, which nobody has run: it expects this invariant alone."""
+        return self._text("")
+
+    def _text(self, sentence: str) -> str:
         title = str(self.signature)
         if self._command:
             steps = f"{self.invariant} broken in {self.left} steps"
             why = steps if self.unit == "steps" else title
             title = f"{why}, shrunk from {self.whole} of {self.value.id}"
-        sentence = "" if head else self.best.violation.sentence
-        return file_of(self._named(self.best.value, title), self.invariant, sentence, head=head)
-
-    def unfinished(self) -> str:
-        """The file of the best so far: it can be run, and it says where the work stands."""
-        number, position, changed = self._reducer.place
-        state = "changed" if changed else "unchanged"
-        return self._text(_HEAD.format(self._digest(), number, position, state))
-
-    def _digest(self) -> str:
-        """What tells one thing to shrink from another: what is in it, and the invariant."""
-        content = f"{self.value}{self.invariant}".encode(errors="surrogatepass")
-        return hashlib.sha256(content).hexdigest()[:16]
-
-    def _resumed(self, text: str) -> Reducer[Any] | None:
-        """An earlier shrink of this case, out of its file.
-
-        None = it is the file of something else, or somebody has edited it since.
-        """
-        found = _READ.match(text)
-        if found is None or found[1] != self._digest():
-            return None
-        place = Place(int(found[2]), int(found[3]), found[4] == "changed")
-        try:
-            document = parse_yaml(text, "unfinished")
-            if self.unit == "steps":
-                return self._sought.reducer(story_in(document, default_id="story"), place)
-            scenario = scenario_in(document, path=Path("unfinished.yaml"))
-            return self._sought.reducer(replace(scenario, expect=Expect()), place)
-        except BadInput:
-            return None
-
-
-def open_case(path: Path, run_id: int | None, *, invariant: str | None, command: str) -> Case:
-    """What a file, or a run of a sweep, has to shrink.
-
-    Args:
-        path: The file, or the folder of a sweep.
-        run_id: The number of the run in a sweep; None = `path` is a file.
-        invariant: The invariant; None = the first one violated.
-        command: What was typed, for the source of the result.
-
-    Raises:
-        BadInput: There is no such thing, it violates nothing, or not this.
-    """
-    if path.is_dir():
-        if run_id is None:
-            raise BadInput(f"{path}: is a folder; a run of a sweep is given as DIR RUN_ID")
-        return Case(scenario_of_run(path, run_id), invariant, command=command)
-    if run_id is not None:
-        raise BadInput(f"{path}: no such folder; only a run of a sweep has a number")
-    found = format_of(path)
-    if found == STORY_FORMAT:
-        return Case(load_story(path), invariant, command=command, where=str(path))
-    if found == SCENARIO_FORMAT:
-        return Case(load_scenario(path), invariant, command=command)
-    allowed = f"{STORY_FORMAT}, {SCENARIO_FORMAT}"
-    raise BadInput(f"{path}: format: {found or 'missing'}; allowed: {allowed}")
+        return file_of(self._named(self.best.value, title), self.invariant, sentence)
 
 
 def witness_of(

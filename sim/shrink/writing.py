@@ -29,7 +29,6 @@ def story_text(
     violated: Iterable[str],
     checked: Iterable[str] | None = None,
     remark: str = "",
-    head: str = "",
 ) -> str:
     """The file of a story: it loads to the same story and expects what is given here.
 
@@ -38,14 +37,12 @@ def story_text(
         violated: The invariants that it violates.
         checked: The invariants that judge it; None = those of the format.
         remark: A comment behind the last step.
-        head: A comment in the first line.
     """
     rules, scope = story.rules.differing_from(STORY_DEFAULTS), Scope(list(story.replicas))
     texts = {"title": story.title, "source": story.source}
     names = {"isr": story.isr, "voters": story.voters}
     last = f"    # {one_line(' '.join(remark.split()))}" if remark and story.steps else ""
     lines = [
-        *([f"# {one_line(head)}"] if head else []),
         f"format: {STORY_FORMAT}",
         f"id: {flow(story.id)}",
         *(f"{part}: {quoted(text)}" for part, text in texts.items() if text),
@@ -61,7 +58,7 @@ def story_text(
     return "\n".join(lines) + "\n"
 
 
-def file_of(value: Story | Scenario, invariant: str, sentence: str, *, head: str = "") -> str:
+def file_of(value: Story | Scenario, invariant: str, sentence: str) -> str:
     """The file of what violates an invariant, and expects to violate all that it does.
 
     Args:
@@ -69,19 +66,18 @@ def file_of(value: Story | Scenario, invariant: str, sentence: str, *, head: str
         invariant: It counts even if nothing judges it unless it is asked for.
         sentence: What happens, a comment behind the last step of a story. Empty = the story is not
             run, and expects nothing else.
-        head: A comment in the first line.
     """
     if isinstance(value, Scenario):
         run = run_scenario(value, also_check=(invariant,))
         broken = dict.fromkeys(violation.invariant for violation in run.seen)
         said = replace(value, expect=Expect(tuple(broken)))
-        return (f"# {head}\n" if head else "") + scenario_text(said)
+        return scenario_text(said)
     if not sentence:
-        return story_text(value, violated=[invariant], checked=[invariant], head=head)
+        return story_text(value, violated=[invariant], checked=[invariant])
     run_of = run_story(replace(value, expect=StoryExpect((invariant,))))
     counted = {*story_invariants(liveness=False), invariant}
     violated = [name for name in run_of.violated if name in counted]
-    return story_text(value, violated=violated, remark=sentence, head=head)
+    return story_text(value, violated=violated, remark=sentence)
 
 
 def near_miss_file(value: Story | Scenario, invariant: str) -> str:

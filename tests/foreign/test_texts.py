@@ -302,7 +302,7 @@ def test_a_story_reads_back_to_the_same_and_is_drawn(tmp_path: Path) -> None:
         for text in texts:
             story = story_of(text, tmp_path / "first.yaml")
             second = tmp_path / "second.yaml"
-            written = story_text(story, violated=[], head=text, remark=text)
+            written = story_text(story, violated=[], remark=text)
             second.write_text(written, encoding="utf-8")
             again = load_story(second)
             assert (again.id, again.title, again.source) == (text, text, text)

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sim.check import Violation
-from sim.shrink.engine import BEGINNING, Budget, Kind, Pass, Place, Reducer, Shown, chunks, without
+from sim.shrink.engine import Budget, Kind, Pass, Reducer, Shown, chunks, without
 
 List = tuple[int, ...]
 SAME = Violation("made-up", 0, None, None, None, "Nothing.")
@@ -30,12 +30,11 @@ class Lists(Reducer[List]):
         self,
         value: List,
         needed: set[int],
-        place: Place = BEGINNING,
         passes: tuple[Pass[List], ...] = (CHUNKS, Pass(lower)),
     ) -> None:
         self.needed, self.tried = needed, list[List]()
         kind = Kind(passes, size=lambda shown: (len(shown.value), shown.value), key=tuple)
-        super().__init__(Shown(value, SAME, ()), kind, self.shown_by, place)
+        super().__init__(Shown(value, SAME, ()), kind, self.shown_by)
 
     def shown_by(self, value: List) -> Shown[List] | None:
         self.tried.append(value)
@@ -69,9 +68,8 @@ def test_cut_short_anywhere_it_goes_on_as_if_it_had_not_been(cut: int) -> None:
     assert first.run(budget, share=0.5, told=heard.append) == (len(whole.tried) < cut)
     assert budget.tries == len(first.tried) == len(heard) == min(cut, len(whole.tried))
 
-    second = Lists(first.best.value, {7, 19}, first.place)
-    assert second.run(Budget())
-    assert second.best.value == whole.best.value
+    assert first.run(Budget())
+    assert first.best.value == whole.best.value
 
 
 def test_a_budget_of_time_cuts_and_can_be_given_again() -> None:

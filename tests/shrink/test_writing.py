@@ -37,7 +37,7 @@ def test_a_story_is_read_back_and_only_what_matters_is_written(step: object) -> 
         "isr": ["no"],
         "steps": ["elect r1 1", step],
     }
-    text = story_text(read(document), violated=["log-matching"], remark="so\nit\tis", head="a\nb")
+    text = story_text(read(document), violated=["log-matching"], remark="so\nit\tis")
     again = read(parse_yaml(text, "text").data)
 
     assert key_of(again) == key_of(read(document))
