@@ -80,7 +80,6 @@ def sweep(
     confirm: bool = False,
     on: Engine,
     resume: bool = False,
-    append: bool = False,
     canary: Annotated[str | None, Argument(metavar="NAME")] = None,
     options: GateOptions,
     failures: FailuresIn = None,
@@ -104,8 +103,7 @@ def sweep(
         count: Random cases (default: the plan's).
         seed: Seed (default: the plan's).
         confirm: With the plan's confirmation seed instead.
-        resume: Go on with what is there.
-        append: Let the finished sweep in DIR grow: to --count cases, or by those of another --seed.
+        resume: Go on with what is there; with a larger --count also with a finished sweep.
         canary: Plant this defect beside each rule set, and see whether it is found.
     """
     from sim.sweeps.canaries import found_in, with_canary
@@ -132,7 +130,6 @@ def sweep(
             spark=spark_settings(on.conf, engine=on.engine),
             partitions=on.partitions,
             resume=resume,
-            append=append,
             teller=line,
             plan_file=None if canary else str(plan),
         )

@@ -27,9 +27,9 @@ ANYTHING = "any invariant"
 def confirm(folder: SweepFolder, other: SweepFolder) -> dict[str, Any]:
     """Compare a sweep with the one of the same plan under its confirmation seed.
 
-    What is told: the seeds of the first sweep (`development_seed`, `development_seeds`), and of the
-    second the `confirmation_seed`, the `command` that made it and its `cases`; all `rates` under
-    both, with p values of Fisher's exact test, Holm's over all of them; and a `text`.
+    What is told: the `development_seed` of the first sweep, and of the second the
+    `confirmation_seed`, the `command` that made it and its `cases`; all `rates` under both, with p
+    values of Fisher's exact test, Holm's over all of them; and a `text`.
 
     Raises:
         BadInput: The other one is no such sweep.
@@ -40,21 +40,17 @@ def confirm(folder: SweepFolder, other: SweepFolder) -> dict[str, Any]:
             raise BadInput(
                 f"{other.name}: another {name} than in {folder.name}; it confirms nothing"
             )
-    seeds = tuple(part.seed for part in folder.parts)
-    wanted = plan["plan"].get("confirmation_seed")
+    seed, wanted = plan["seed"], plan["plan"].get("confirmation_seed")
     if wanted is None:
         raise BadInput(
             f"{folder.name}: its plan gives no confirmation_seed, so no sweep can confirm it; "
             "give the plan one and sweep again"
         )
-    if wanted in seeds:
+    if seed == wanted:
+        raise BadInput(f"{folder.name}: made with its confirmation seed, {wanted}")
+    if (made_with := other.plan["seed"]) != wanted:
         raise BadInput(
-            f"{folder.name}: the confirmation seed {wanted} is among its own ({folder.seeds_text});"
-            " it confirms nothing"
-        )
-    if [part.seed for part in other.parts] != [wanted]:
-        raise BadInput(
-            f"{other.name}: made with {other.seeds_text}; the plan's confirmation seed is {wanted}"
+            f"{other.name}: made with seed {made_with}; the plan's confirmation seed is {wanted}"
         )
     rates: list[dict[str, Any]] = [
         {
@@ -72,17 +68,16 @@ def confirm(folder: SweepFolder, other: SweepFolder) -> dict[str, Any]:
     for one, p in zip(rates, adjusted, strict=True):
         one["adjusted_p"] = p
     return {
-        "development_seed": seeds[0],
-        "development_seeds": seeds,
+        "development_seed": seed,
         "confirmation_seed": wanted,
         "command": other.sweep_command,
         "cases": other.plan["count"],
         "rates": rates,
-        "text": _text(rates, seeds, wanted),
+        "text": _text(rates, seed, wanted),
     }
 
 
-def _text(rates: Sequence[Mapping[str, Any]], seeds: Sequence[int], confirmation_seed: int) -> str:
+def _text(rates: Sequence[Mapping[str, Any]], seed: int, confirmation_seed: int) -> str:
     """Whether the seeds agree, as a sentence."""
     apart = [one for one in rates if one["adjusted_p"] < SURE]
     found = "none differs" if not apart else f"{len(apart)} differ"
@@ -92,11 +87,9 @@ def _text(rates: Sequence[Mapping[str, Any]], seeds: Sequence[int], confirmation
         f"{one['confirmation'].runs} of {wording.count(one['confirmation'].judged)}"
         for one in apart
     )
-    listed = ", ".join(map(str, seeds))
     return (
-        f"Of {len(rates)} rates under {'seed' if len(seeds) == 1 else 'seeds'} {listed} and the "
-        f"confirmation seed {confirmation_seed} {found} "
-        f"(Fisher's exact test, p values Holm's){named}."
+        f"Of {len(rates)} rates under seed {seed} and the confirmation seed {confirmation_seed} "
+        f"{found} (Fisher's exact test, p values Holm's){named}."
     )
 
 

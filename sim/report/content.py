@@ -6,8 +6,6 @@ import math
 from dataclasses import fields, is_dataclass
 from typing import Any
 
-from msgspec import to_builtins
-
 from sim.causes.grouping import Causes
 from sim.check.coverage import SITUATIONS
 from sim.report.causes import causes_content
@@ -40,8 +38,6 @@ def report_content(
         "cases": plan["count"],
         "runs": plan["runs"],
         "seed": plan["seed"],
-        "segments": to_builtins(folder.parts),
-        "seeds_text": folder.seeds_text,
         "plan_file": plan["plan_file"],
         "about": folder.about,
         "package_version": plan["package_version"],

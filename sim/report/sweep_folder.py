@@ -10,7 +10,6 @@ from sim.errors import BadInput
 from sim.foreign import shell
 from sim.plugins import as_options
 from sim.sweeps.folder import TALLIES_FILE, clear_errors, plan_content
-from sim.sweeps.segments import Part, parts_in, seeds_text
 from sim.sweeps.shapes import tallies_document
 from sim.sweeps.storage import LocalFolder
 from sim.sweeps.table import State, has_table, open_table
@@ -55,25 +54,11 @@ class SweepFolder:
         return found
 
     @property
-    def parts(self) -> list[Part]:
-        """Its seeds, each with the cases drawn from it."""
-        return parts_in(self.plan)
-
-    @property
-    def seeds_text(self) -> str:
-        """`seed 7`, or `seeds 7 (100 cases), 8 (50 cases)`."""
-        return seeds_text(self.parts)
-
-    @property
     def sweep_command(self) -> str:
-        """What makes it: of several seeds one command each, joined as a shell does."""
+        """What makes it."""
         file = shell.quoted(_without_folders(self.plan["plan_file"] or "PLAN"))
-        more = ("", *["--append "] * (len(self.parts) - 1))
-        return " && ".join(
-            f"replog sweep {file} {append}--count {part.cases} --seed {part.seed} "
-            f"--out {self._named()}"
-            for append, part in zip(more, self.parts, strict=True)
-        )
+        drawn = f"--count {self.plan['count']} --seed {self.plan['seed']}"
+        return f"replog sweep {file} {drawn} --out {self._named()}"
 
     @property
     def report_command(self) -> str:

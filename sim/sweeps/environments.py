@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from hashlib import blake2b
 from typing import Any
 
 from sim.scenario.generate.mix import Mix
@@ -41,6 +42,20 @@ def environments_of(
         hunts = generate.tail_hunts or generate.election_hunts or generate.disk_hunts
         return (Environment(HUNTED if hunts else PLAIN, generate),)
     return tuple(Environment(name, _changed(generate, own)) for name, own in changes.items())
+
+
+def case_seed(seed: int, turns: int, case_id: int) -> int:
+    """The seed of a case's scenario, in [0, 2**63); one draw has one in every environment.
+
+    It is a hash of (seed of the sweep, draw): a case is the same however many others there are.
+
+    Args:
+        seed: Of the sweep.
+        turns: How many environments take turns.
+        case_id: Number of the case.
+    """
+    digest = blake2b(f"{seed}/{case_id // turns}".encode(), digest_size=8).digest()
+    return int.from_bytes(digest, "big") >> 1
 
 
 def _changed(generate: Mix, changes: Mapping[str, Any]) -> Mix:

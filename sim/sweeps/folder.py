@@ -14,7 +14,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
-from msgspec import to_builtins
 from pydantic import ValidationError
 
 from sim.errors import BadInput
@@ -22,9 +21,8 @@ from sim.files.atomic import replace_text
 from sim.foreign.documents import json_text, readable
 from sim.plugins import in_use, require_plugins
 from sim.sweeps.code_digest import code_digest
-from sim.sweeps.plan import Plan, Sweep, number_parts
+from sim.sweeps.plan import Plan, Sweep, number_runs
 from sim.sweeps.revision import revision
-from sim.sweeps.segments import parts_in
 from sim.sweeps.shapes import FOLDER_FORMAT, SCHEMA_VERSION, plan_document
 from sim.sweeps.storage import LOCK_FILE, Folder, LocalFolder
 
@@ -56,7 +54,6 @@ def describe(sweep: Sweep, *, plan_file: str | None = None) -> dict[str, Any]:
         "plugins": list(in_use().modules),
         "count": sweep.count,
         "seed": sweep.seed,
-        "segments": to_builtins([*sweep.parts]),
         "runs": sweep.runs,
         "environments": [
             {
@@ -100,7 +97,8 @@ def check_folder(folder: Folder, sweep: Sweep, *, resume: bool) -> None:
     """Raises BadInput unless `sweep` may be written there; touches nothing.
 
     It may be written into a folder that does not exist or is empty, or holds nothing but its plan,
-    and, with `resume`, into one that holds the very same sweep, made by the same code.
+    and, with `resume`, into one that holds the very same sweep, or fewer cases of it, made by the
+    same code. A case is a hash of its seed and its draw: those that are there stay what they are.
     """
     label = folder.label
     try:
@@ -117,7 +115,7 @@ def check_folder(folder: Folder, sweep: Sweep, *, resume: bool) -> None:
         return
     if resume and is_damaged(folder):
         return
-    found = differences(plan_content(folder), describe(sweep))
+    found = differences(plan_content(folder), describe(sweep), may_grow=resume)
     if found:
         raise BadInput(f"{label}: holds another sweep ({'; '.join(found)}); name another folder")
     if not resume and RUNS in names:
@@ -134,12 +132,16 @@ def is_damaged(folder: Folder) -> bool:
     return False
 
 
-def differences(there: dict[str, Any], here: dict[str, Any]) -> list[str]:
-    """In what two `plan.json` differ, in a few words each; titles and file names do not count."""
-    names = ("format", "schema_version", "package_version", "code", "count", "seed")
+def differences(
+    there: dict[str, Any], here: dict[str, Any], *, may_grow: bool = False
+) -> list[str]:
+    """In what two `plan.json` differ, in a few words each; titles and file names do not count.
+
+    Nor does it, with `may_grow`, that there are fewer cases there.
+    """
+    names = ["format", "schema_version", "package_version", "code", "seed"]
+    names += [] if may_grow and there["count"] < here["count"] else ["count"]
     found = [_difference(name, there, here) for name in names]
-    if not any(found):  # one of these says it better
-        found.append(_difference("segments", there, here))
     plan_there, plan_here = there["plan"], json.loads(json.dumps(here["plan"]))
     # Count and seed were compared as used.
     words = {"title", "source", "count", "seed", "confirmation_seed"}
@@ -178,7 +180,7 @@ def write_plan(
             tell(f"{folder.label}/{PLAN_FILE}: is damaged; written anew")
         else:
             before = plan_content(folder)
-            if parts_in(before) == [*sweep.parts]:
+            if before["count"] == sweep.count:
                 return
             plan_file = plan_file or before.get("plan_file")
             folder.remove(TALLIES_FILE)
@@ -223,7 +225,7 @@ def sweep_in(label: str, content: dict[str, Any]) -> Sweep:
         raise BadInput(f"{label}: made with a plugin: {error}") from None
     try:
         plan = Plan.model_validate_json(json.dumps(content["plan"]))
-        return number_parts(plan, parts_in(content))
+        return number_runs(plan, count=content["count"], seed=content["seed"])
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         reason = f"{'.'.join(map(str, first['loc'])):.120}: {' '.join(first['msg'].split()):.200}"

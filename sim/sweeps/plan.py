@@ -8,7 +8,7 @@ Runs are numbered without gaps, `run_id = case_id * len(rule_sets) + rule_set`, 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -24,14 +24,13 @@ from sim.files.fields import check_format
 from sim.files.formats import PLAN_FORMAT
 from sim.files.models import validate
 from sim.files.reading import read_document
-from sim.limits import CASES, CELLS, ENVIRONMENTS, RULE_SETS, TITLE
+from sim.limits import CASES, CELLS, ENVIRONMENTS, RULE_SETS, SEED, TITLE
 from sim.plugins import require_plugins
 from sim.rules import settings_from
 from sim.rules.rules import DEFAULTS, Rules, RuleValue, Settings, shown
 from sim.scenario.generate.mix import Mix
-from sim.sweeps.environments import Environment, environments_of
+from sim.sweeps.environments import Environment, case_seed, environments_of
 from sim.sweeps.plan_matrix import expanded
-from sim.sweeps.segments import Part, case_seed, cases_of, in_order
 
 PRESET = "preset"
 FLAG_MARKS = ("magic", "flag")
@@ -208,23 +207,14 @@ class RuleSet:
 
 @dataclass(frozen=True, slots=True)
 class Sweep:
-    """A plan with its seeds and counts fixed: the complete description of a table of runs."""
+    """A plan with its seed and count fixed: the complete description of a table of runs."""
 
     plan: Plan
-    parts: tuple[Part, ...]
-    """A seed each with its cases, one after the other; mostly there is one."""
+    seed: int
+    count: int
+    """Cases, not runs."""
     rule_sets: tuple[RuleSet, ...]
     environments: tuple[Environment, ...]
-
-    @property
-    def count(self) -> int:
-        """Cases, not runs."""
-        return cases_of(self.parts)
-
-    @property
-    def seed(self) -> int:
-        """The first one."""
-        return self.parts[0].seed
 
     @property
     def swept(self) -> tuple[str, ...]:
@@ -261,8 +251,8 @@ class Sweep:
         return case_id % len(self.environments) * len(self.rule_sets) + rule_set
 
     def case_seed(self, case_id: int) -> int:
-        """The seed of a case's scenario (`sim.sweeps.segments.case_seed`)."""
-        return case_seed(self.parts, len(self.environments), case_id)
+        """The seed of a case's scenario (`sim.sweeps.environments.case_seed`)."""
+        return case_seed(self.seed, len(self.environments), case_id)
 
 
 def number_runs(plan: Plan, *, count: int | None = None, seed: int | None = None) -> Sweep:
@@ -270,19 +260,13 @@ def number_runs(plan: Plan, *, count: int | None = None, seed: int | None = None
 
     Raises BadInput when either is out of range.
     """
-    cases = plan.count if count is None else count
-    return number_parts(plan, [Part(plan.seed if seed is None else seed, cases)])
-
-
-def number_parts(plan: Plan, parts: Sequence[Part]) -> Sweep:
-    """The runs of a plan under one or several seeds. Raises BadInput as `in_order` does."""
+    cases, first = plan.count if count is None else count, plan.seed if seed is None else seed
+    if not 1 <= cases <= CASES.most:
+        raise BadInput(f"count {cases}: a sweep has between 1 and {CASES.most} cases")
+    if not 0 <= first <= SEED.most:
+        raise BadInput(f"seed {first}: a seed is between 0 and {SEED.most}")
     environments = environments_of(plan.generate, plan.environments)
-    return Sweep(
-        plan=plan,
-        parts=in_order(parts, turns=len(environments)),
-        rule_sets=_rule_sets(plan),
-        environments=environments,
-    )
+    return Sweep(plan, first, cases, _rule_sets(plan), environments)
 
 
 def _rule_sets(plan: Plan) -> tuple[RuleSet, ...]:

@@ -6,7 +6,6 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
@@ -24,7 +23,6 @@ from sim.sweeps.folder import (
     clear_errors,
     write_plan,
 )
-from sim.sweeps.growing import grown, is_larger
 from sim.sweeps.plan import Plan, Sweep, number_runs
 from sim.sweeps.runs_progress import Nobody, Teller, progress_of
 from sim.sweeps.statistics import Facts, summary_csv, tallies
@@ -103,7 +101,6 @@ def run_sweep(
     spark: Mapping[str, str] | None = None,
     partitions: int | None = None,
     resume: bool = False,
-    append: bool = False,
     teller: Teller = NOBODY,
     plan_file: str | None = None,
     open_case: OpenCase = open_case,
@@ -112,9 +109,9 @@ def run_sweep(
 
     `count` (cases) and `seed` replace the plan's. `engine` is "spark" (on `master`, see
     `spark_session`, with Spark's settings `spark`) or "process". `partitions` forces the number of
-    blocks. `resume` continues what an interrupted sweep left; `append` lets the sweep in `out` grow
-    (`sim.sweeps.growing.grown`). `teller` says how far it is. `plan_file` is the plan's path as the
-    user wrote it, for the report's command.
+    blocks. `resume` continues what an interrupted sweep left, or lets a finished one grow to a
+    larger `count`. `teller` says how far it is. `plan_file` is the plan's path as the user wrote
+    it, for the report's command.
 
     The tables are a function of plan, count and seed alone, `wall_ms` apart. An exception inside a
     run is a row. Ctrl-C cancels, keeps what is finished and raises KeyboardInterrupt.
@@ -137,11 +134,11 @@ def run_sweep(
         folder_at(out, master=master, settings=spark) as folder,
         clear_errors(folder.label),
     ):
-        wanted = partial(_wanted, folder, plan, count, seed, append=append)
-        wanted(resume=resume or not append)  # whether it is there already is asked below
+        sweep = number_runs(plan, count=count, seed=seed)
+        check_folder(folder, sweep, resume=True)  # whether it is there already is asked below
         stack.enter_context(folder.lock(this_process()))
         started = time.perf_counter()
-        sweep = wanted(resume=resume)  # somebody may have swept here meanwhile
+        check_folder(folder, sweep, resume=resume)  # somebody may have swept here meanwhile
         work = Work(sweep, open_case, in_use())
         with _engine(engine, work, folder, master=master, spark=spark) as chosen:
             write_plan(folder, sweep, plan_file=plan_file, tell=teller.tell)
@@ -175,23 +172,6 @@ def run_sweep(
         sweep=sweep,
         content=content,
     )
-
-
-def _wanted(
-    folder: Folder,
-    plan: Plan,
-    count: int | None,
-    seed: int | None,
-    *,
-    resume: bool,
-    append: bool,
-) -> Sweep:
-    """The sweep that the folder is to hold, if it may. Raises BadInput otherwise."""
-    if append or (resume and is_larger(folder, plan, count=count, seed=seed)):
-        return grown(folder, plan, count=count, seed=seed, resume=resume)
-    sweep = number_runs(plan, count=count, seed=seed)
-    check_folder(folder, sweep, resume=resume)
-    return sweep
 
 
 @contextmanager

@@ -19,8 +19,8 @@ import pyarrow.parquet as pq
 from sim.errors import BadInput
 from sim.sweeps.blocks import not_in
 from sim.sweeps.columns import VIOLATION, VIOLATIONS, VIOLATIONS_SCHEMA, table_schema
+from sim.sweeps.environments import case_seed
 from sim.sweeps.folder import RUNS, TALLIES_FILE, clear_errors, plan_content
-from sim.sweeps.segments import Part, case_seed, cases_of, in_order, parts_in
 from sim.sweeps.storage import LocalFolder
 
 NUMBERS: Final = ("run_id", "seed")
@@ -53,23 +53,20 @@ class Shape:
 
     Attributes:
         swept: Of each rule set the swept rules with their values.
-        parts: Its seeds with their cases.
+        seed: What its cases are drawn from.
+        cases: How many there are; they are numbered from 0.
         turns: How many environments take turns.
     """
 
     swept: tuple[dict[str, Any], ...]
-    parts: tuple[Part, ...]
+    seed: int
+    cases: int
     turns: int
 
     @property
     def rule_sets(self) -> int:
         """How many neighbouring runs are of one case."""
         return len(self.swept)
-
-    @property
-    def cases(self) -> int:
-        """How many there are; they are numbered from 0."""
-        return cases_of(self.parts)
 
     @property
     def runs(self) -> int:
@@ -86,7 +83,7 @@ def shape_of(plan: dict[str, Any]) -> Shape:
     """The shape of the sweep in a `plan.json`, whose content this is."""
     turns = len(plan.get("environments") or [None])
     swept = tuple(one["swept"] for one in plan["rule_sets"])
-    return Shape(swept, in_order(parts_in(plan), turns=turns), turns)
+    return Shape(swept, plan["seed"], plan["count"], turns)
 
 
 def cases_in(shape: Shape, batches: Iterable[pa.RecordBatch]) -> list[range]:
@@ -110,7 +107,7 @@ def cases_in(shape: Shape, batches: Iterable[pa.RecordBatch]) -> list[range]:
     for case_id, seed in zip(cases.tolist(), seeds[::size].tolist(), strict=True):
         if not 0 <= case_id < shape.cases:
             raise ValueError(f"case {case_id} is none of the sweep's")
-        if seed != case_seed(shape.parts, shape.turns, case_id):
+        if seed != case_seed(shape.seed, shape.turns, case_id):
             raise ValueError(f"case {case_id} is of another sweep, by its seed")
     parts = np.split(cases, np.flatnonzero(np.diff(cases) != 1) + 1)
     return [range(int(one[0]), int(one[-1]) + 1) for one in parts if len(one)]

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from sim.check.counters import COSTS, COUNTERS
-from sim.sweeps.segments import case_seed
+from sim.sweeps.environments import case_seed
 from sim.sweeps.table import shape_of
 
 Row = Sequence[int | None]
@@ -23,7 +23,7 @@ def write_rows(out: Path, runs: Sequence[Mapping[str, Any]]) -> Path:
         case_id, rule_set = divmod(run_id, shape.rule_sets)
         row: dict[str, Any] = dict.fromkeys(COUNTERS, 0) | shape.swept[rule_set]
         row |= {"run_id": run_id, "case_id": case_id, "rule_set": rule_set, "verdict": "holds"}
-        row |= {"seed": case_seed(shape.parts, shape.turns, case_id), "environment": "plain"}
+        row |= {"seed": case_seed(shape.seed, shape.turns, case_id), "environment": "plain"}
         row |= {"hunted": False, "wall_ms": 1.0, "digest": f"{run_id}", "violations": []}
         rows.append(row | dict(given))
     (out / "runs").mkdir()

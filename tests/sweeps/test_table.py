@@ -174,9 +174,9 @@ def test_code_that_changed_does_not_go_on(
     out = Path(shutil.copytree(whole, tmp_path / "out"))
     monkeypatch.setattr("sim.sweeps.folder.code_digest", lambda: "0" * 32)
 
-    for more in ({"resume": True}, {"append": True, "count": 20}):
+    for count in (CASES, 20):
         with pytest.raises(BadInput, match=r"holds another sweep \(code "):
-            swept(out, **more)
+            swept(out, resume=True, count=count)
 
 
 def test_foreign_folders_and_files_are_left_alone(tmp_path: Path) -> None:
