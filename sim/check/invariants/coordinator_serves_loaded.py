@@ -10,7 +10,8 @@ class CoordinatorServesLoaded(ReaderInvariant):
     For the coordinator of (r, e), its election at log end offset s with N committed offsets, a key
     k and w the winner of k among committed, decided records below min(s, N): an answer a for k is
     w, or a record that beats w, or none, if w is a tombstone or a written tombstone beats it. The
-    same for transactions that a coordinator completes when it is loaded.
+    same for transactions that a coordinator completes when it is loaded. Data of a transaction is
+    served only when it is committed, in committed history or by the markers of its own log.
     Judged: on each answer and each load. Excused: what an unclean election lost, which lies at or
     above s; refusals; what was committed while it leads, which its clients wait for.
     """

@@ -19,6 +19,9 @@ class DecisionJustified(Invariant):
         l commits below h                 => |isr(S)| >= min.insync.replicas, and h <= the position
                                              of each replica that is about to join
         a replica joins the set of l      => it is not fenced in S, in the life l hears of
+        a snapshot is taken below b       => no transaction reaches across b
+        a disk of r is lost               => l counts on no position of r, and lets no fetch wait
+        a pass failed                     => no other one before a restart
         a snapshot is installed           => log start = log end = high watermark = its end
         markers may go below b            => no log has data of a transaction below b
         a coordinator answers in epoch e  => it leads e

@@ -19,6 +19,9 @@ class DerivedState(Invariant):
         newest epoch in K that starts at or below b  = the epoch of b, for all b in B
         base of the active segment <= recovery point in K <= end(r)
         base of the first segment  <= log start in K      <= end(r)
+        acknowledged end, mark of a begun pass in K           <= end(r)
+        compacted offset in K      <= end(r), or <= the removal bound in K
+        size of a segment in K     = the sum of its batches, which lie in order within it
         cleaner's checkpoint in K  <= end(r); the base of the active segment where passes end there
 
     Judged: after cuts, restarts, cleaning passes, when a log begins anew or later, when producers
