@@ -36,6 +36,7 @@ def test_an_interrupt_keeps_the_best(here: Path, monkeypatch: pytest.MonkeyPatch
 
     def interrupted(self: Sought, story: object) -> object:
         if next(calls) == 60:
+            assert (here / "out.yaml").is_file(), "the best so far is there at any time"
             raise KeyboardInterrupt
         return shown_by(self, story)  # type: ignore[arg-type]
 
