@@ -101,42 +101,42 @@ class Witness:
         if name == CONTROLLER:
             return lambda message: self._to_controller(receive, message)
         seen = self.seen.setdefault(name, Seen())
-        nodes = self.nodes
+        nodes, judged = self.nodes, _AT_BROKERS
 
         def take(message: Any) -> None:
             node = nodes[name]
-            if node.replica.up:
-                self._to_broker(node, seen, receive, message)
+            replica = node.replica
+            if not replica.up:
+                return
+            said = message.message if type(message) is Overdue else message
+            judge, look = judged.get(type(said), _NOBODY)
+            why = "" if judge is None else judge(node, seen, said)
+            if type(said) is of.LeaderAndIsrRequest and self.told is not None:
+                self.told(said.state)
+            # Links keep no order: in time, a fetch of before a new leader may come after the next.
+            if not why or (why is _OVERTAKEN and said is message):
+                receive(message)
+            else:
+                before = look(node, said)
+                receive(message)
+                self._compare(node, f"{type(said).__name__} {why}", before, look(node, said))
+            leader, leadership = node.leader, replica.leadership
+            if leader is None and leadership is None:
+                return  # it is a follower
+            if (
+                leader is None
+                or leadership is None
+                or not (leader.epoch == leadership.epoch >= replica.epoch)
+            ):
+                self._leads_otherwise(node)
 
         return take
 
-    def _to_broker(self, node: Node, seen: Seen, receive: Receive, message: Any) -> None:
-        said = message.message if type(message) is Overdue else message
-        judge, look = _AT_BROKERS.get(type(said), _NOBODY)
-        why = judge(node, seen, said)
-        if type(said) is of.LeaderAndIsrRequest and self.told is not None:
-            self.told(said.state)
-        # Links keep no order: in time, a fetch of before a new leader may come after the next one.
-        if not why or (why is _OVERTAKEN and said is message):
-            receive(message)
-        else:
-            before = look(node, said)
-            receive(message)
-            after = look(node, said)
-            is_less = (
-                isinstance(before, frozenset) and isinstance(after, frozenset) and after <= before
-            )
-            if after != before and not is_less and node.replica.up:
-                self.failed(node.name, "message", f"{type(said).__name__} {why}", after, before)
-        leader, leadership = node.leader, node.replica.leadership
-        if leader is None and leadership is None:
-            return
-        if (
-            leader is None
-            or leadership is None
-            or not (leader.epoch == leadership.epoch >= node.replica.epoch)
-        ):
-            self._leads_otherwise(node)
+    def _compare(self, node: Node, what: str, before: object, after: object) -> None:
+        """Nothing has come of a message that is out of date, but that something was given up."""
+        is_less = isinstance(before, frozenset) and isinstance(after, frozenset) and after <= before
+        if after != before and not is_less and node.replica.up:
+            self.failed(node.name, "message", what, after, before)
 
     def _leads_otherwise(self, node: Node) -> None:
         """It does the work of a leader of one epoch, and is one of another, or of none."""
@@ -338,14 +338,9 @@ def _waits(node: Node, request: of.ConsumerFetchRequest) -> object:
     return None if waits is None else waits.correlation_id
 
 
-def _in_time(_node: Node, _seen: Seen, _message: Any) -> str:
-    """Nothing is asked of these."""
-    return ""
+_NOBODY: tuple[Judge | None, Look] = (None, _log_end)
 
-
-_NOBODY: tuple[Judge, Look] = (_in_time, _log_end)
-
-_AT_BROKERS: Mapping[type, tuple[Judge, Look]] = {
+_AT_BROKERS: Mapping[type, tuple[Judge | None, Look]] = {
     of.FetchResponse: (_fetch_response, _all_of_it),
     of.FetchSnapshotResponse: (_chunk, _downloaded),
     of.OffsetsForLeaderEpochResponse: (_earlier_life, _all_of_it),
