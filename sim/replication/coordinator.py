@@ -139,16 +139,17 @@ def finish_loading(
 def apply_committed(coordinator: Coordinator, replica: Replica, *, rules: Rules) -> None:
     """Take into memory what an active coordinator may go by; the log may lose it from then on.
 
-    Data of an open transaction waits for its marker, and what follows it, too.
+    Data of an open transaction waits for its marker, and what follows it, too. Data that comes
+    before may have its marker behind that.
     """
     if not coordinator.active:
         return
-    below = _readable(coordinator, replica, rules)
-    unstable = replica.log.producers.first_undecided_offset(below)
-    below = below if unstable is None else min(below, unstable)
-    if below > coordinator.applied:
-        coordinator.entries = _state(coordinator, replica, below, rules=rules)
-        coordinator.applied = below
+    readable = _readable(coordinator, replica, rules)
+    unstable = replica.log.producers.first_undecided_offset(readable)
+    stable = readable if unstable is None else min(readable, unstable)
+    if stable > coordinator.applied:
+        coordinator.entries = _state(coordinator, replica, readable, data_below=stable, rules=rules)
+        coordinator.applied = stable
 
 
 def completion(record: Record, *, offset: int, epoch: int, uid: int, now_ms: int) -> Batch:
@@ -199,11 +200,21 @@ def _readable(coordinator: Coordinator, replica: Replica, rules: Rules) -> int:
 
 
 def _state(
-    coordinator: Coordinator, replica: Replica, below: int, *, rules: Rules
+    coordinator: Coordinator,
+    replica: Replica,
+    below: int,
+    *,
+    data_below: int | None = None,
+    rules: Rules,
 ) -> dict[str, Record]:
-    """Its memory, and on top of it what follows in the log below an offset (exclusive)."""
+    """Its memory, and on top of it what follows in the log below an offset (exclusive).
+
+    With `data_below` only markers count from there on.
+    """
+    end = below if data_below is None else data_below
+    read = replica.log.read_below(coordinator.applied, below) if below > coordinator.applied else ()
     return fold(
-        replica.log.read_below(coordinator.applied, below) if below > coordinator.applied else (),
+        [batch for batch in read if batch.base_offset < end or batch.control is not None],
         below=below,
         strategy=STRATEGIES["offset"],
         is_tombstone=rules.cleaner.is_tombstone,

@@ -80,6 +80,19 @@ def test_an_open_transaction_waits_for_its_marker() -> None:
         assert (told(replica, coordinator, "a"), coordinator.applied) == (value, 3)
 
 
+def test_a_marker_behind_what_is_open_decides_what_lies_before_it() -> None:
+    replica = leading(("a", "1"))
+    append(replica, batch(1, "a", "2", pid=7), rules=GROUP, now_ms=0)
+    append(replica, batch(2, "b", "3", pid=8), rules=GROUP, now_ms=0)
+    append(replica, marker(3, 7, commit=True), rules=GROUP, now_ms=0)
+    replica.log.high_watermark = 4
+    coordinator = begun(replica)
+    finish_loading(coordinator, replica, rules=GROUP)
+
+    assert coordinator.applied == 2
+    assert (told(replica, coordinator, "a"), told(replica, coordinator, "b")) == ("2", None)
+
+
 def test_what_a_snapshot_takes_from_the_log_meanwhile_is_known_all_the_same() -> None:
     replica = leading(("a", "1"), ("b", "2"), ("a", "3"))
     coordinator = begun(replica)
