@@ -256,8 +256,13 @@ class _Look:
                 shown.open_since = None
 
     def _was_forgotten(self, producer_id: int, offset: int) -> bool:
-        """Whether a producer was forgotten after what the log has of it at an offset."""
-        return offset < self.gone.forgotten.get(producer_id, 0)
+        """Whether a producer was forgotten after what the log has of it at an offset.
+
+        What lies below the log start is read by nobody who rebuilds it
+        (UnifiedLog.rebuildProducerState).
+        """
+        start = self.log.log_start_offset
+        return offset < max(start, self.gone.forgotten.get(producer_id, 0))
 
     def _at(self, offset: int) -> Batch | None:
         """The batch that stands for an offset; None = nothing is there."""

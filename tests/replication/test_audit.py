@@ -273,6 +273,15 @@ def test_who_was_forgotten_is_unknown_until_it_writes_again() -> None:
     assert len(audit.after(AT_REST, {"r1": replica})) == 1
 
 
+def test_a_cut_reads_nothing_below_the_log_start() -> None:
+    replica = holding(*PLAIN)
+    no_producer(replica)
+    assert found(replica, [CUT]) == ["producer epoch nothing/0"]
+
+    replica.log.log_start_offset = 3
+    assert found(replica, [CUT]) == []
+
+
 def test_who_was_forgotten_may_be_known_as_an_older_snapshot_has_it() -> None:
     """A cut that finds nobody goes back to a snapshot, and reads no further."""
     replica = holding(*OPEN)
