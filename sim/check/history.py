@@ -323,11 +323,16 @@ class ClusterHistory(Queries):
         view.lose(event.offsets)
         view.unexplained_offsets.update(event.offsets)
 
-    def _on_snapshot_taken(self, event: trace.SnapshotTaken | trace.SnapshotInstalled) -> None:
+    def _on_snapshot_taken(
+        self, event: trace.SnapshotTaken | trace.SnapshotFetched | trace.SnapshotInstalled
+    ) -> None:
         view, end = self.replicas[event.replica], event.end_offset
         view.snapshots[(end, event.epoch)] = event.records
         if end > len(self.committed):
             self.snapshots_ahead = max(self.snapshots_ahead, end)
+
+    def _on_snapshot_fetched(self, event: trace.SnapshotFetched) -> None:
+        self._on_snapshot_taken(event)
 
     def _on_snapshot_deleted(self, event: trace.SnapshotDeleted) -> None:
         self.replicas[event.replica].snapshots.pop((event.end_offset, event.epoch), None)

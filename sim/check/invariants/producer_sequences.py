@@ -61,10 +61,11 @@ class ProducerSequences(Invariant):
     A repeat is excused when the leader that appended it could not know: its log never had the
     batch (it was lost, or lies below the log start: retention, DeleteRecords, a snapshot), or some
     replica has forgotten the producer since (`producer.id.expiration.ms`), so that cleaning may
-    have taken its last batch anywhere; an older batch that comes late then tells nobody of the
-    newest. A new producer epoch begins anew. Nothing is judged any more once an offset was
-    committed twice (`state-machine-safety`). Markers have no number, nor has data without a
-    producer id (MemoryRecordsBuilder.writeDefaultBatchHeader refuses any other).
+    have taken its last batch anywhere, and this log has not had that number, or a later one, again
+    from then on; an older batch that comes late tells nobody of the newest. A new producer epoch
+    begins anew. Nothing is judged any more once an offset was committed twice
+    (`state-machine-safety`). Markers have no number, nor has data without a producer id
+    (MemoryRecordsBuilder.writeDefaultBatchHeader refuses any other).
     """
 
     source = (
@@ -83,7 +84,6 @@ class ProducerSequences(Invariant):
         """Nobody has sent anything."""
         self._sent: defaultdict[tuple[int, int], list[Batch]] = defaultdict(list)
         self._highest: dict[tuple[int, int], int] = {}
-        self._forgotten: set[int] = set()
         self._excused: set[int] = set()
         self._committed: dict[int, _Committed] = {}
         self._seen = 0
@@ -104,17 +104,14 @@ class ProducerSequences(Invariant):
         sender = (producer, batch.producer_epoch)
         sent, highest = self._sent[sender], self._highest.get(sender, -1)
         if first <= highest:
-            view = self.replicas[replica]
-            if producer in self._forgotten or not _knows(view, batch, sent):
+            if not _knows(self.replicas[replica], batch, sent):
                 self._excused.add(batch.records[0].uid)
         elif self._patience_ms:
-            if sent and first > highest + 1:
+            if -1 < highest < first - 1:
                 self._look_for_gap(replica, batch, highest + 1, self._newest_ms[sender])
             self._newest_ms[sender] = self.history.at
         sent.append(batch)
         self._highest[sender] = max(highest, _last_sequence(batch))
-        if self._highest[sender] == _last_sequence(batch):  # else nobody knows the highest again
-            self._forgotten.discard(producer)
 
     def _look_for_gap(self, replica: str, batch: Batch, missing: int, before_ms: int) -> None:
         """Nobody has appended `missing`; the number before it was appended at `before_ms`."""
@@ -155,8 +152,10 @@ class ProducerSequences(Invariant):
             self.violated(replica, batch.base_offset, None, _UNNUMBERED, **told)
 
     def on_producers_forgotten(self, event: trace.ProducersForgotten) -> None:
-        """From now on, until they send again, they may be unknown to anybody."""
-        self._forgotten.update(event.producers)
+        """What they have sent so far may be unknown to anybody from now on."""
+        for sender in self._sent:
+            if sender[0] in event.producers:
+                self._sent[sender] = []
 
     def on_high_watermark_moved(self, event: trace.HighWatermarkMoved) -> None:
         """Go on with what is committed just now."""
