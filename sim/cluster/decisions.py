@@ -130,18 +130,21 @@ class Decisions:
                     self._failed(node.name, f"counts on a lost disk of {name}", position, "nothing")
 
     def _installed(self, event: trace.SnapshotInstalled) -> None:
-        replica, end = self._nodes[event.replica].replica, event.end_offset
+        replica, end, epoch = self._nodes[event.replica].replica, event.end_offset, event.epoch
         log = replica.log
-        found = {
-            "log start": log.log_start_offset,
-            "log end": log.log_end_offset,
-            "high watermark": log.high_watermark,
-            "recovery point": log.flushed_end,
-            "cleaner checkpoint": replica.first_dirty_offset,
+        found: dict[str, tuple[object, object]] = {
+            "log start": (log.log_start_offset, end),
+            "log end": (log.log_end_offset, end),
+            "high watermark": (log.high_watermark, end),
+            "recovery point": (log.flushed_end, end),
+            "cleaner checkpoint": (replica.first_dirty_offset, end),
+            "epoch": (log.epochs.latest, epoch),
+            "snapshots": ([*replica.snapshots], [(end, epoch)]),
+            "producers": ([*log.producers.producers], []),
         }
-        for what, offset in found.items():
-            if offset != end:
-                self._failed(event.replica, f"{what} after an install", offset, end)
+        for what, (known, expected) in found.items():
+            if known != expected:
+                self._failed(event.replica, f"{what} after an install", known, expected)
 
     def _taken(self, event: trace.SnapshotTaken) -> None:
         """No transaction reaches across the end of a snapshot: its data would be missing."""

@@ -22,9 +22,12 @@ from sim.replication.messages import (
     LeaderAndIsrRequest,
     PartitionState,
     ProduceRequest,
+    SnapshotId,
     VoteRequest,
     VoteResponse,
 )
+from sim.replication.replica import Snapshot
+from sim.replication.snapshots.fetch import install
 from sim.rules import Rules
 from sim.trace import AuditFailed, Event, LeaderElected, ReplicaCrashed, ReplicaRestarted
 from tests.cluster.worlds import scenario
@@ -346,3 +349,36 @@ def test_the_controller_takes_an_in_sync_set_from_its_own_leader_alone() -> None
         "message AlterPartitionRequest from another state",
         "message AlterPartitionRequest with a fenced replica",
     ]
+
+
+def without_its_epoch(node: Node) -> None:
+    node.replica.log.reset_to(node.replica.log.log_end_offset)
+
+
+def beside_an_older_one(node: Node) -> None:
+    replica = node.replica
+    replica.snapshots = {SnapshotId(1, 0): replica.latest_snapshot(), **replica.snapshots}
+
+
+def with_the_old_high_watermark(node: Node) -> None:
+    node.replica.log.high_watermark -= 1
+
+
+@pytest.mark.parametrize(
+    ("effect", "told"),
+    [
+        (nothing, []),
+        (without_its_epoch, ["decision epoch after an install"]),
+        (beside_an_older_one, ["decision snapshots after an install"]),
+        (with_the_old_high_watermark, ["decision high watermark after an install"]),
+    ],
+)
+def test_an_installed_snapshot_is_all_there_is(effect: Effect, told: list[str]) -> None:
+    world = World(BY_MAJORITY)
+    replica = world.follower.replica
+    id_ = SnapshotId(replica.log.log_end_offset + 3, replica.epoch)
+    (installed,) = install(replica, Snapshot(id_, ()), rules=BY_MAJORITY)
+
+    effect(world.follower)
+
+    assert world.happens(installed) == told
