@@ -19,7 +19,8 @@ log once more, by code that shares nothing with what derived it. The log does no
   Where markers were cleaned away, data of several transactions of a producer looks like one.
 * The leader epoch cache (LeaderEpochFileCache): a batch lies in the epoch it was appended in.
   Cleaning never edits the cache, so it may have epochs of which no batch is left, and leaders that
-  wrote nothing. Where the epochs of batches fall, entries contradict each other and are dropped.
+  wrote nothing; epochs rise from entry to entry, and so do their first offsets. Where the epochs of
+  batches fall, entries contradict each other and are dropped.
 * The recovery point lies within the active segment (UnifiedLog.roll flushes what is below).
 * The log start is within the log, and some segment reaches down to it (LogLoader.load), but where
   a crash lost the first one.
@@ -34,6 +35,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Final
 
 from sim import trace
@@ -375,6 +377,9 @@ class _Look:
     def compare_epochs(self, *, end_is_stored: bool) -> None:
         """The leader epoch cache."""
         log, entries = self.log, self.log.epochs.entries
+        for (epoch, begins), (newer, at) in pairwise(entries):
+            if not (epoch < newer and begins < at):
+                self.differs("leader epoch", None, at, f"{epoch} from {begins}", newer)
         start, at, epoch = log.log_start_offset, 0, -1
         found: list[tuple[int, int, int]] = []
         for segment in log.segments:

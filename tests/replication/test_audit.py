@@ -94,6 +94,10 @@ def no_epochs(replica: Replica) -> None:
     replica.log.epochs.entries.clear()
 
 
+def an_epoch_that_another_contradicts(replica: Replica) -> None:
+    replica.log.epochs.entries.insert(0, EpochEntry(0, replica.log.epochs.entries[0].start_offset))
+
+
 def an_epoch_above_the_log(replica: Replica) -> None:
     replica.log.epochs.entries.append(EpochEntry(2, 9))
 
@@ -165,6 +169,7 @@ def test_what_is_derived_by_appends_agrees(batches: tuple[Batch, ...]) -> None:
         (ABORTED, no_decision, "unreplicated transaction nothing/0"),
         (PLAIN, no_epochs, "leader epoch -1/1"),
         (PLAIN, an_epoch_above_the_log, "leader epoch 2/nothing"),
+        (PLAIN, an_epoch_that_another_contradicts, "leader epoch 0 from 0/1"),
         (PLAIN, flushed_above_the_log, "recovery point 9/0 to 3"),
         (PLAIN, a_start_above_the_end, "log start 4/0 to 3"),
         (PLAIN, a_start_below_the_log, "log start 0/1 to 3"),

@@ -1,7 +1,7 @@
 """A consumer goes on where it ended."""
 
 from sim.check.invariant import ReaderInvariant
-from sim.trace import Consumed, ConsumerReset
+from sim.trace import Consumed, ConsumerReset, LeaderElected
 
 
 class ConsumerContinues(ReaderInvariant):
@@ -13,6 +13,12 @@ class ConsumerContinues(ReaderInvariant):
         at a read:   start = P(c), and start <= offset < end of all that is given
         at a reset:  P(c) < position <= log start            (below_log_start)
                      position < P(c)                         (above_log_end, log_truncated)
+
+    With `consumer_validation: epoch`, and p the leader epoch of a record given at P(c) - 1, no
+    record given next may be of an epoch below p, or of one above that began below P(c): its log
+    parts from what the consumer has read, so it should have been sent back. Nor is it sent back
+    (`log_truncated`) by a log that has a record of epoch p at P(c) - 1. A log with older records
+    there is not told from one that has what was read (SubscriptionState.maybeCompleteValidation).
 
     The log start is that of the replica which answered, at the time when the answer arrives; it may
     have moved on meanwhile. How long that log was when it answered no event tells, so of the other
@@ -28,12 +34,21 @@ class ConsumerContinues(ReaderInvariant):
     def begin(self) -> None:
         """Everybody is at the beginning."""
         self._positions: dict[str, int] = {}
+        self._checks = self.history.rules.reading.consumer_validation == "epoch"
+        self._passed: dict[str, int] = {}
+        self._begin: dict[int, int] = {}
+
+    def on_leader_elected(self, event: LeaderElected) -> None:
+        """Note where its epoch begins."""
+        self._begin.setdefault(event.epoch, event.epoch_start_offset)
 
     def on_consumed(self, event: Consumed) -> None:
         """It begins where it was."""
         replica, consumer, start, end, _, _, _ = event
         position = self._positions.get(consumer, 0)
         self._positions[consumer] = end
+        if self._checks:
+            self._look_for_another_log(event)
         if start != position:
             self.violated(replica, start, reader=consumer, before=position)
         for record in event.records:
@@ -42,9 +57,31 @@ class ConsumerContinues(ReaderInvariant):
                 at = record.offset
                 self.violated(replica, at, None, says, reader=consumer, start=start, end=end)
 
+    def _look_for_another_log(self, event: Consumed) -> None:
+        """What is given follows on what was given before."""
+        records, start, consumer = event.records, event.start, event.consumer
+        passed = self._passed.pop(consumer, None)
+        if not records:
+            return
+        if passed is not None:
+            epoch = self.written[records[0].uid].batch.epoch
+            if epoch < passed or (epoch > passed and self._begin.get(epoch, start) < start):
+                says = (
+                    "{reader} has read epoch {epoch_read} up to {offset} and reads on at {replica},"
+                    " whose log has epoch {epoch} there."
+                )
+                told = {"epoch": epoch, "epoch_read": passed}
+                self.violated(event.replica, start, None, says, reader=consumer, **told)
+        last = records[-1]
+        if last.offset == event.end - 1:
+            self._passed[consumer] = self.written[last.uid].batch.epoch
+
     def on_consumer_reset(self, event: ConsumerReset) -> None:
         """It is moved into the log, not past what is there."""
         before, position = self._positions.get(event.consumer, 0), event.position
+        passed = self._passed.pop(event.consumer, None)
+        if passed is not None and event.cause == "log_truncated":
+            self._look_for_cause(event, before, passed)
         self._positions[event.consumer] = position
         start = self.replicas[event.replica].log_start_offset
         into_log = event.cause == "below_log_start"
@@ -56,3 +93,15 @@ class ConsumerContinues(ReaderInvariant):
             told = {"before": before, "log_start": start if into_log else None}
             reader, cause = event.consumer, event.cause
             self.violated(event.replica, position, None, says, reader=reader, cause=cause, **told)
+
+    def _look_for_cause(self, event: ConsumerReset, before: int, passed: int) -> None:
+        """The log that sends it back does not have what it has read."""
+        lineage = self.replicas[event.replica].lineage
+        known = self.written.get(lineage[before - 1]) if before <= len(lineage) else None
+        if known is not None and known.batch.epoch == passed:
+            says = (
+                "{reader} has read epoch {epoch_read} up to {before} and was sent back to {offset} "
+                "by {replica}, whose log has the same there."
+            )
+            told = {"before": before, "epoch_read": passed, "reader": event.consumer}
+            self.violated(event.replica, event.position, None, says, **told)

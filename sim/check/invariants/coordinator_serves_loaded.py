@@ -11,9 +11,11 @@ class CoordinatorServesLoaded(ReaderInvariant):
     k and w the winner of k among committed, decided records below min(s, N): an answer a for k is
     w, or a record that beats w, or none, if w is a tombstone or a written tombstone beats it. The
     same for transactions that a coordinator completes when it is loaded. Data of a transaction is
-    served only when it is committed, in committed history or by the markers of its own log.
+    served only when it is committed, in committed history or by the markers of its own log. What it
+    answers as the leader of the newest epoch is at least as new as all that is decided below its
+    own high watermark by then, too.
     Judged: on each answer and each load. Excused: what an unclean election lost, which lies at or
-    above s; refusals; what was committed while it leads, which its clients wait for.
+    above s; refusals.
     """
 
     source = (
@@ -50,6 +52,25 @@ class CoordinatorServesLoaded(ReaderInvariant):
         if event.error == "NONE":
             uid = event.records[0].uid if event.records else 0
             self._judge(event.replica, event.epoch, event.key, uid, "answers with")
+            self._judge_what_is_new(event, uid)
+
+    def _judge_what_is_new(self, event: CoordinatorAnswered, uid: int) -> None:
+        """It leads, and has heard of what was committed since it was elected."""
+        history, known = self.history, self.replicas[event.replica].high_watermark
+        winner = history.winners.get(event.key)
+        leads = event.epoch == history.newest_epoch and event.replica == history.leader
+        if winner is None or not leads or known < len(history.committed):
+            return
+        if winner == self._winners.get((event.replica, event.epoch), {}).get(event.key):
+            return  # judged already
+        if uid != winner and not self._is_newer(uid, winner):
+            says = (
+                "{replica}, coordinator of epoch {epoch}, answers with {record} for {key}; "
+                "{winner} is committed by now."
+            )
+            offset = self.written[winner].offset
+            told = {"epoch": event.epoch, "record": uid, "winner": winner}
+            self.violated(event.replica, offset, event.key, says, **told)
 
     def _judge(self, replica: str, epoch: int, key: str, uid: int, does: str) -> None:
         history = self.history

@@ -55,8 +55,8 @@ class ProducerSequences(Invariant):
     A gap is, too, a number that was never appended anywhere, between two batches that came too
     soon one after the other for a producer to have given anything up: within half of the time P
     that it takes at least (`Workload.patience_ms`). Excused: a fault that lasts, and whatever else
-    happened to the cluster, or was refused, since 2 P before the first of the two. The first batch
-    of a producer epoch may have any number.
+    happened to the cluster, or was refused, since 2 P before the first of the two. Of two producer
+    epochs the second begins at 0 (TransactionManager.resetSequenceNumbers).
 
     A repeat is excused when the leader that appended it could not know: its log never had the
     batch (it was lost, or lies below the log start: retention, DeleteRecords, a snapshot), or some
@@ -88,7 +88,7 @@ class ProducerSequences(Invariant):
         self._committed: dict[int, _Committed] = {}
         self._seen = 0
         self._patience_ms = self.history.patience_ms
-        self._newest_ms: dict[tuple[int, int], int] = {}
+        self._newest_ms: dict[int, int] = {}
         self._disturbed_ms = -1
         self._going_on = 0
 
@@ -107,9 +107,9 @@ class ProducerSequences(Invariant):
             if not _knows(self.replicas[replica], batch, sent):
                 self._excused.add(batch.records[0].uid)
         elif self._patience_ms:
-            if -1 < highest < first - 1:
-                self._look_for_gap(replica, batch, highest + 1, self._newest_ms[sender])
-            self._newest_ms[sender] = self.history.at
+            if highest < first - 1 and producer in self._newest_ms:
+                self._look_for_gap(replica, batch, highest + 1, self._newest_ms[producer])
+            self._newest_ms[producer] = self.history.at
         sent.append(batch)
         self._highest[sender] = max(highest, _last_sequence(batch))
 
