@@ -368,9 +368,10 @@ class _Look:
     def _compare_entry(self, ended: Ended, entry: AbortedTransaction | None) -> None:
         producer_id, first, marker = ended.producer_id, ended.first_offset, ended.marker_offset
         cleaned_below = self.gone.markers_below
+        if self._was_forgotten(producer_id, first):
+            return
         if entry is None:
-            if not self._was_forgotten(producer_id, first):
-                self.differs("aborted transaction", producer_id, marker, _NOTHING, first)
+            self.differs("aborted transaction", producer_id, marker, _NOTHING, first)
         elif entry.first_offset > first and not ended.after_emptied and first >= cleaned_below:
             self.differs("aborted transaction", producer_id, marker, entry.first_offset, first)
 
