@@ -103,5 +103,6 @@ class ConsumerContinues(ReaderInvariant):
                 "{reader} has read epoch {epoch_read} up to {before} and was sent back to {offset} "
                 "by {replica}, whose log has the same there."
             )
-            told = {"before": before, "epoch_read": passed, "reader": event.consumer}
-            self.violated(event.replica, event.position, None, says, **told)
+            told = {"before": before, "epoch_read": passed}
+            position, reader = event.position, event.consumer
+            self.violated(event.replica, position, None, says, reader=reader, **told)

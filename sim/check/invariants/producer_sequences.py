@@ -178,12 +178,18 @@ class ProducerSequences(Invariant):
         if sequence >= known.end:
             known.missing.update(range(known.end, sequence))
             known.end = sequence + 1
-        elif index == 0 and batch.producer_epoch == known.epoch:
-            first, below = batch.records[0], known.end
-            if first.uid not in self._excused and not self.history.committed_twice:
-                says = _REPEATED + (" but this one." if sequence in known.missing else ".")
-                told = {"sequence": sequence, "producer": producer, "sequences_below": below}
-                self.violated(None, first.offset, first.key, says, **told)
+        elif batch.producer_epoch == known.epoch:
+            if index == 0:
+                self._judge_order(batch, sequence, known)
+            known.missing.discard(sequence)
+
+    def _judge_order(self, batch: Batch, sequence: int, known: _Committed) -> None:
+        """A batch is committed behind one whose numbers are not below its own."""
+        first = batch.records[0]
+        if first.uid not in self._excused and not self.history.committed_twice:
+            says = _REPEATED + (" but this one." if sequence in known.missing else ".")
+            told = {"sequence": sequence, "producer": batch.producer_id}
+            self.violated(None, first.offset, first.key, says, sequences_below=known.end, **told)
 
     def on_acknowledged(self, event: trace.Acknowledged) -> None:
         """What a producer is told to be committed is committed under its number."""

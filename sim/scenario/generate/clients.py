@@ -62,6 +62,7 @@ def draw_shape(seed: int, mix: Mix, idle: tuple[Span, ...]) -> WorkloadShape:
         transaction_sends=longest,
         abort_share=transactions.random(),
         idempotent=not Draws(seed, "idempotence").happens(mix.not_idempotent),
+        acks="1" if Draws(seed, "acks").happens(mix.acks_one) else "all",
     )
 
 
@@ -79,7 +80,7 @@ def draw_takeover(seed: int, mix: Mix, shape: WorkloadShape) -> int | None:
 
 def draw_consumers(seed: int, mix: Mix, replicas: Sequence[str]) -> tuple[Consumer, ...]:
     """Consumers c1, c2, …; some lag, some read one replica, all may pause, some read committed."""
-    isolation = Draws(seed, "isolation")
+    isolation, ending = Draws(seed, "isolation"), Draws(seed, "ending readers")
     consumers = []
     for number in range(1, between(Draws(seed, "consumers"), mix.consumers) + 1):
         draws = Draws(seed, f"consumers/{number}")
@@ -95,6 +96,7 @@ def draw_consumers(seed: int, mix: Mix, replicas: Sequence[str]) -> tuple[Consum
                 replica if tied else None,
                 _pauses(mix, draws),
                 isolation="read_committed" if committed else "read_uncommitted",
+                until="position" if ending.happens(mix.ending_readers) else None,
             )
         )
     return tuple(consumers)

@@ -133,6 +133,8 @@ class Mix(BaseModel):
     """Chance that a scenario has transactional producers."""
     not_idempotent: Share = 0.3
     """Chance that the leader of a scenario does not recognise a retry."""
+    acks_one: Share = 0.0
+    """Chance that producers are told as soon as the leader has their batches (`acks=1`)."""
     skewed_clocks: Share = 0.5
     """Chance that the replicas' clocks differ, by up to `clock_skew_ms`."""
     clock_skew_ms: Annotated[int, Ge(0), Within(SKEW)] = 2_000
@@ -166,6 +168,11 @@ class Mix(BaseModel):
     """Chance that followers copy a few batches at once, so that a copy takes its time."""
     read_committed: Share = 0.0
     """Chance, per consumer, that it reads committed."""
+    ending_readers: Share = 0.0
+    """Chance, per consumer, that it asks for the end first, and stops there by its position."""
+    last_rounds: Share = 0.0
+    """Chance that, at rest, every log is rolled and cleaned three times, `delete.retention.ms`
+    apart, so that what has to go at last can go."""
     power_losses: Share = 0.0
     """Chance, per crash, that the machine loses power: the rule `flush` says what is lost."""
     power_failures: Share = 0.0

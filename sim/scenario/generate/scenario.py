@@ -28,7 +28,7 @@ from sim.scenario.generate.settings import (
     draw_timers,
     draw_topic,
 )
-from sim.scenario.generate.streams import stream
+from sim.scenario.generate.streams import Draws, stream
 from sim.scenario.generate.upgrades import (
     strategy_upgrade,
     with_flag_upgrade,
@@ -36,6 +36,9 @@ from sim.scenario.generate.upgrades import (
 )
 from sim.scenario.generate.workload import FIRST, SECOND, draw_workload
 from sim.scenario.model import Applications, LateMessages, Scenario
+
+_LAST_ROUNDS = 3
+"""One sets a delete horizon, the next takes what has one, the third sees that nothing is left."""
 
 
 def generate(seed: int, mix: Mix) -> Scenario:
@@ -75,6 +78,7 @@ def generate(seed: int, mix: Mix) -> Scenario:
         faults=draw_faults(seed, mix, replicas=names, idle=idle),
         rollout=strategy_upgrade(seed, mix, replicas=len(names), producers=shape.producers),
         snapshots=draw_snapshots(seed, mix),
+        last_rounds=_LAST_ROUNDS if Draws(seed, "last rounds").happens(mix.last_rounds) else 0,
     )
     upgraded = with_flag_upgrade(seed, mix, scenario, producers=shape.producers)
     mixed = with_mixed_clients(seed, mix, upgraded, producers=shape.producers)

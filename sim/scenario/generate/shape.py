@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Literal
 
 from annotated_types import Ge
 
@@ -36,6 +36,7 @@ class WorkloadShape:
         transaction_sends: Sends per transaction, at most.
         abort_share: Share of transactions that abort.
         idempotent: Whether the leader recognises a retry.
+        acks: Whose acknowledgements producers wait for.
         retry_ms: Pause before a retry.
         retries: How often an unanswered send is repeated.
         deltas: Whether sends are increments, and deletes events that remove all keys of one of
@@ -58,6 +59,7 @@ class WorkloadShape:
     transaction_sends: Annotated[int, Ge(1), Within(TRANSACTIONS)] = 5
     abort_share: Share = 0.3
     idempotent: bool = True
+    acks: Literal["all", "1"] = "all"
     retry_ms: Period = 200
     retries: Count = 3
     deltas: bool = False

@@ -41,7 +41,13 @@ def draw_workload(
     if shape.transactional:
         sends, ends = _in_transactions(shape, sends, duration_ms, rng)
     return Workload(
-        tuple(sends), ends, None, shape.retry_ms, shape.retries, idempotent=shape.idempotent
+        tuple(sends),
+        ends,
+        None,
+        shape.retry_ms,
+        shape.retries,
+        idempotent=shape.idempotent,
+        acks=shape.acks,
     )
 
 
