@@ -169,6 +169,7 @@ def _run(
         unit="ms",
         patience_ms=_patience_ms(scenario),
         asked=_asked(scenario),
+        places=_places(scenario),
     )
     recorder = _Recorder(checker, trace, faults_end_ms=scenario.duration_ms)
     outcome: SimulationResult | None = None
@@ -229,6 +230,13 @@ def _asked(scenario: Scenario) -> dict[str, Asked]:
         for one in sends
     }
     return found if len(found) == len(sends) and workload.acks == "all" else {}
+
+
+def _places(scenario: Scenario) -> dict[str, int]:
+    """In which order values are sent; empty where one is sent twice."""
+    values = [send.value for send in scenario.workload.sends if send.value is not None]
+    places = {value: place for place, value in enumerate(values)}
+    return places if len(places) == len(values) else {}
 
 
 def _counters(

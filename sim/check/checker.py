@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from sim.check.durability import DurabilityContract
-from sim.check.facts import NOTHING, Asked, unlabelled
+from sim.check.facts import NOTHING, NOWHERE, Asked, unlabelled
 from sim.check.family_by_cause import family_of
 from sim.check.history import ClusterHistory
 from sim.check.invariant import Invariant, Kind
@@ -44,12 +44,12 @@ class Checker:
         unit: str = "steps",
         patience_ms: int = 0,
         asked: Mapping[str, Asked] = NOTHING,
+        places: Mapping[str, int] = NOWHERE,
     ) -> None:
         """A checker for the named invariants.
 
-        `label` names records by uid in sentences; for `zombies_count`, `earlier`, `unit`,
-        `patience_ms` and `asked` see ClusterHistory. `within_contract` stops judging where the run
-        leaves the durability contract.
+        `label` names records by uid in sentences; `within_contract` stops judging where the run
+        leaves the durability contract. For the others see ClusterHistory.
         """
         discover()
         wanted = {*names}
@@ -64,6 +64,7 @@ class Checker:
             unit=unit,
             patience_ms=patience_ms,
             asked=asked,
+            places=places,
         )
         self.contract = DurabilityContract(self.history)
         self._listeners: list[tuple[Mapping[type, Handler], bool]] = []

@@ -17,6 +17,8 @@ what it speaks of is afterwards as it was before:
 * A state of the partition that is older than one the broker was told, or meant for an earlier life
   (KIP-841); a change of the in-sync set from another leader, or from another state (KIP-497);
   registrations and heartbeats of an earlier life (KIP-631).
+* A client whom a replica refuses, ten times in a row and for a second, while the same other one
+  leads: it would have to ask that (Metadata, after NOT_LEADER_OR_FOLLOWER).
 * A write that wants all acknowledgements while the controller has confirmed fewer replicas than
   `min.insync.replicas` (Partition.appendRecordsToLeader), or to somebody who does not lead.
 
@@ -89,6 +91,7 @@ class Witness:
         self.nodes = nodes
         self.seen: dict[str, Seen] = {}
         self.told: Callable[[PartitionState], None] | None = None
+        self._refused: dict[str, tuple[str, str, int, int]] = {}
 
     def failed(
         self, replica: str, audit: Audited, what: str, found: object, expected: object
@@ -110,6 +113,8 @@ class Witness:
                 return
             said = message.message if type(message) is Overdue else message
             judge, look = judged.get(type(said), _NOBODY)
+            if type(said) in _OF_CLIENTS and getattr(said, "leader_only", True):
+                self._asked(node, said.client_id)
             why = "" if judge is None else judge(node, seen, said)
             if type(said) is of.LeaderAndIsrRequest and self.told is not None:
                 self.told(said.state)
@@ -131,6 +136,20 @@ class Witness:
                 self._leads_otherwise(node)
 
         return take
+
+    def _asked(self, node: Node, client: str) -> None:
+        """A client asks a replica for what leaders alone do."""
+        leader = self._context.leader
+        if node.leader is not None or leader is None or leader[1] == node.name:
+            self._refused.pop(client, None)
+            return
+        now_ms = self._context.now_ms
+        name, leads, count, since_ms = self._refused.get(client, ("", "", 0, now_ms))
+        if (name, leads) != (node.name, leader[1]):
+            count, since_ms = 0, now_ms
+        self._refused[client] = node.name, leader[1], count + 1, since_ms
+        if count >= _REFUSALS and now_ms - since_ms >= _REFUSED_MS:
+            self.failed(node.name, "decision", f"refuses {client}", "again", f"it asks {leader[1]}")
 
     def _compare(self, node: Node, what: str, before: object, after: object) -> None:
         """Nothing has come of a message that is out of date, but that something was given up."""
@@ -338,6 +357,9 @@ def _waits(node: Node, request: of.ConsumerFetchRequest) -> object:
     return None if waits is None else waits.correlation_id
 
 
+_REFUSALS: Final = 10
+_REFUSED_MS: Final = 1_000
+_OF_CLIENTS: Final = {of.ProduceRequest, of.WriteTxnMarkersRequest, of.ConsumerFetchRequest}
 _NOBODY: tuple[Judge | None, Look] = (None, _log_end)
 
 _AT_BROKERS: Mapping[type, tuple[Judge | None, Look]] = {

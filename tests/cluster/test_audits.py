@@ -17,6 +17,7 @@ from sim.replication.messages import (
     AlterPartitionRequest,
     Answer,
     BeginQuorumEpochRequest,
+    ConsumerFetchRequest,
     FetchRequest,
     FetchResponse,
     LeaderAndIsrRequest,
@@ -382,3 +383,30 @@ def test_an_installed_snapshot_is_all_there_is(effect: Effect, told: list[str]) 
     effect(world.follower)
 
     assert world.happens(installed) == told
+
+
+@pytest.mark.parametrize(("asks", "told"), [(11, ["decision refuses c9"]), (10, [])])
+def test_who_is_refused_again_and_again_has_to_ask_the_leader(asks: int, told: list[str]) -> None:
+    world = World(BY_CONTROLLER)
+    request = ConsumerFetchRequest("c9", 0)
+    for number in range(asks):
+        world.cluster.context.env.run(until=2_000 + 100 * (number + 1))
+        world.receive(world.follower, request, nothing)
+
+    assert world.told == told
+
+
+def test_who_is_refused_at_once_or_asks_the_leader_between_may_ask_again() -> None:
+    world = World(BY_CONTROLLER)
+    request = ConsumerFetchRequest("c9", 0)
+    for number in range(30):
+        if number % 5 == 0:
+            world.cluster.context.env.run(until=2_000 + 300 * (number + 1))
+        world.receive(world.follower if number % 9 else world.leader, request, nothing)
+    assert world.told == []
+
+    asks_a_follower = request._replace(client_id="c8", leader_only=False)
+    for number in range(30):
+        world.cluster.context.env.run(until=20_000 + 100 * number)
+        world.receive(world.follower, asks_a_follower, nothing)
+    assert world.told == []

@@ -1,7 +1,7 @@
 """A coordinator answers by nothing older than what was committed before its epoch."""
 
 from sim.check.invariant import ReaderInvariant
-from sim.trace import CoordinatorAnswered, CoordinatorLoaded, LeaderElected
+from sim.trace import CoordinatorAnswered, CoordinatorLoaded, LeaderElected, Quiesced
 
 
 class CoordinatorServesLoaded(ReaderInvariant):
@@ -14,8 +14,10 @@ class CoordinatorServesLoaded(ReaderInvariant):
     served only when it is committed, in committed history or by the markers of its own log. What it
     answers as the leader of the newest epoch is at least as new as all that is decided below its
     own high watermark by then, too.
-    Judged: on each answer and each load. Excused: what an unclean election lost, which lies at or
-    above s; refusals.
+    At rest nobody was told to come back and has not: its last answer is no refusal of longer than
+    ten times the patience of a producer before others were answered.
+    Judged: on each answer, each load, and at rest. Excused: what an unclean election lost, which
+    lies at or above s; refusals.
     """
 
     source = (
@@ -32,6 +34,9 @@ class CoordinatorServesLoaded(ReaderInvariant):
     def begin(self) -> None:
         """Nobody was elected."""
         self._winners: dict[tuple[str, int], dict[str, int]] = {}
+        self._refused: dict[str, tuple[str, int]] = {}
+        self._served: set[str] = set()
+        self._last_served = 0
 
     def on_leader_elected(self, event: LeaderElected) -> None:
         """Note what was committed, as far as the new leader has it."""
@@ -49,10 +54,23 @@ class CoordinatorServesLoaded(ReaderInvariant):
 
     def on_coordinator_answered(self, event: CoordinatorAnswered) -> None:
         """Judge what it tells."""
-        if event.error == "NONE":
+        if event.error != "NONE":
+            self._refused[event.client] = event.replica, self.history.at
+        else:
+            self._served.add(event.client)
+            self._last_served = self.history.at
             uid = event.records[0].uid if event.records else 0
             self._judge(event.replica, event.epoch, event.key, uid, "answers with")
             self._judge_what_is_new(event, uid)
+
+    def on_quiesced(self, _: Quiesced) -> None:
+        """Look who was told to come back, and has not."""
+        patience_ms = self.history.patience_ms
+        for client, (replica, at_ms) in self._refused.items():
+            waited_ms = self._last_served - at_ms
+            if client not in self._served and patience_ms and waited_ms > 10 * patience_ms:
+                says = "{client} was told by {replica} to come back, and has not in {waited_ms} ms."
+                self.violated(replica, None, None, says, client=client, waited_ms=waited_ms)
 
     def _judge_what_is_new(self, event: CoordinatorAnswered, uid: int) -> None:
         """It leads, and has heard of what was committed since it was elected."""

@@ -1,0 +1,122 @@
+"""`python -m tests.zoo.options`: what each option of the plan `far` does there, in half an hour.
+
+The same runs are made with and without it; `reports/options.md` has what they come to.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import NamedTuple
+
+from sim.files.atomic import replace_text
+from sim.scenario.generate import Mix, generate
+from sim.timed_run import Run, run_scenario
+from sim.what_if.intervals import clopper_pearson
+from tests.zoo.draws import WIDE, Draw, draws, sweep_of
+
+PAGE = Path("reports/options.md")
+ABOUT = (
+    "Each option of [far.yaml](../scenarios/sweeps/far.yaml) that the mix `reference` does without,"
+    " switched off by itself, in the environment that has it. What goes on otherwise without it is"
+    " a share of the same {count} runs, with its exact interval (95 %). Beside it stands what"
+    " changes most: counters (`sim.check.counters`) and situations, with it and without it, of all"
+    " these runs."
+)
+
+
+class Total(NamedTuple):
+    """What some runs have come to."""
+
+    digests: list[str]
+    seen: Counter[str]
+
+
+def main(given: Sequence[str]) -> int:
+    """Make the runs and write the page."""
+    parser = argparse.ArgumentParser(prog="python -m tests.zoo.options", description=__doc__)
+    parser.add_argument("--count", type=int, default=400, help="runs with and without (400)")
+    parser.add_argument("--only", nargs="*", metavar="OPTION", help="these options alone")
+    chosen = parser.parse_args(given)
+    replace_text(PAGE, "\n".join(_page(chosen.count, chosen.only)) + "\n")
+    return 0
+
+
+def _page(count: int, only: Sequence[str] | None) -> Iterator[str]:
+    yield from ("# What the options of `far` do", "", ABOUT.format(count=count), "")
+    yield from ("Made by `python -m tests.zoo.options`.", "")
+    yield from ("| option | in | goes on otherwise | what changes most |", "|---|---|---|---|")
+    for environment, options in _options().items():
+        chosen = [name for name in options if not only or name in only]
+        all_on = _total(environment, count) if chosen else None
+        for name in chosen:
+            assert all_on is not None
+            without = _total(environment, count, without=name)
+            pairs = zip(all_on.digests, without.digests, strict=True)
+            other = sum(one != two for one, two in pairs)
+            share = clopper_pearson(other, count)
+            yield (
+                f"| `{name}` | `{environment}` | {other} of {count} ({100 * share.low:.2g} to"
+                f" {100 * share.high:.2g} %) | {_most(all_on.seen, without.seen)} |"
+            )
+            print(name, other, flush=True)
+
+
+def _options() -> dict[str, list[str]]:
+    """Environment of the plan -> the options that it has first."""
+    found: dict[str, list[str]] = {}
+    known: set[str] = set()
+    for environment in sweep_of(WIDE).environments:
+        plain = Mix()
+        on = [
+            name
+            for name in Mix.model_fields
+            if isinstance(getattr(plain, name), float) and not getattr(plain, name)
+            if getattr(environment.mix, name) and name not in known
+        ]
+        known.update(on)
+        found[environment.name] = on
+    return found
+
+
+def _total(environment: str, count: int, *, without: str = "") -> Total:
+    total = Total([], Counter())
+    for draw in islice(_draws(environment), count):
+        run = _run(draw, without)
+        total.digests.append(run.digest)
+        total.seen.update(run.counters)
+        total.seen.update(f"runs with {name}" for name in run.reached)
+        total.seen.update(f"runs that violate {name}" for name in run.violated)
+    return total
+
+
+def _draws(environment: str) -> Iterator[Draw]:
+    return (one for one in draws(10**6, [WIDE]) if one.environment.name == environment)
+
+
+def _run(draw: Draw, without: str) -> Run:
+    sweep = sweep_of(WIDE)
+    mix = sweep.environment_of(draw.case).mix
+    if without:
+        mix = mix.model_copy(update={without: 0.0})
+    scenario = generate(sweep.case_seed(draw.case), mix)
+    return run_scenario(scenario.with_rules(sweep.rule_sets[draw.rule_set].settings))
+
+
+def _most(with_it: Counter[str], without: Counter[str]) -> str:
+    """The three numbers that differ by the largest factor; one where nothing is counts as one."""
+
+    def factor(name: str) -> float:
+        one, other = max(with_it[name], 1), max(without[name], 1)
+        return max(one, other) / min(one, other)
+
+    names = sorted({*with_it, *without}, key=lambda name: (-factor(name), name))
+    return ", ".join(f"{name} {with_it[name]:,} / {without[name]:,}" for name in names[:3])
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
