@@ -26,6 +26,9 @@ log once more, by code that shares nothing with what derived it. The log does no
   a crash lost the first one.
 * Nothing above the log end is acknowledged, compacted (but where others are), or begun to be
   cleaned; batches lie in order in the segments (LogSegment), whose sizes are theirs.
+* A batch that a pass has rewritten has the largest timestamp of its records, unless their deltas
+  stay (`horizon_rebase`); one that it has emptied keeps its own, and no delete horizon
+  (MemoryRecords.filterTo, DefaultRecordBatch.writeEmptyHeader).
 * The cleaner's checkpoint is not above the log end; where passes end with segments, not above the
   active one (LogCleanerManager.maybeTruncateCheckpoint). It is a file of its own: what a crash did
   to the log it learns when the cleaner looks, so a restart is no time to compare it.
@@ -117,6 +120,7 @@ class Audit:
     def __init__(self, rules: Rules) -> None:
         """Nothing has happened under these rules."""
         self._by_high_watermark = rules.cleaner.cleaner_bound == "hw"
+        self._times_stay = rules.cleaner.horizon_rebase == "deltas_rewritten"
         self._end_is_stored = rules.storage.leo_source == "stored"
         self._gone: dict[str, Gone] = {}
 
@@ -142,6 +146,8 @@ class Audit:
                         thoroughly.add(event.replica)
                     elif replicas[event.replica].up:
                         found += last_batches_taken(event, replicas[event.replica].log)
+                        if self._times_stay:
+                            found += rewritten_otherwise(event, replicas[event.replica].log)
         for name, checkpoint_counts in names.items():
             replica = replicas.get(name)
             if replica is not None and replica.up:
@@ -204,6 +210,22 @@ def last_batches_taken(pass_: trace.Cleaned, log: Log) -> list[trace.Event]:
         if not left or left[0].base_offset > newest.last_offset:
             told = (producer_id, newest.last_offset, str(newest.last_sequence), _NOTHING)
             found.append(trace.StateDiffers(pass_.replica, "last batch", *told))
+    return found
+
+
+def rewritten_otherwise(pass_: trace.Cleaned, log: Log) -> list[trace.Event]:
+    """Batches whose largest timestamp, or delete horizon, a pass has written wrongly."""
+    found: list[trace.Event] = []
+    for offset in (*[base for base, _ in pass_.rewritten], *pass_.emptied):
+        for batch in log.read(offset, max_batches=1):
+            kept, horizon_ms, base = batch.timestamp_ms, batch.delete_horizon_ms, batch.base_offset
+            times = [record.timestamp_ms for record in batch.records] or [max(kept, 0)]
+            if base <= offset and kept != max(times):
+                told = ("largest timestamp", None, base, str(kept), str(max(times)))
+                found.append(trace.StateDiffers(pass_.replica, *told))
+            if base <= offset and not batch.records and horizon_ms is not None:
+                told = ("delete horizon", None, base, str(horizon_ms), _NOTHING)
+                found.append(trace.StateDiffers(pass_.replica, *told))
     return found
 
 

@@ -257,6 +257,27 @@ def test_a_pass_leaves_the_last_batch_of_a_known_producer() -> None:
     assert found(replica, [took_last]) == []
 
 
+@pytest.mark.parametrize(
+    ("batch", "told"),
+    [
+        (sent(1), []),
+        (sent(1)._replace(timestamp_ms=9), ["largest timestamp 9/0"]),
+        (sent(1)._replace(records=(), timestamp_ms=9), []),
+        (sent(1)._replace(records=(), timestamp_ms=-1), ["largest timestamp -1/0"]),
+        (sent(1)._replace(records=(), delete_horizon_ms=5), ["delete horizon 5/nothing"]),
+    ],
+)
+def test_a_batch_that_was_rewritten_has_the_largest_timestamp_of_what_is_left(
+    batch: Batch, told: list[str]
+) -> None:
+    replica = holding(sent(0), batch, sent(2))
+    rewritten = pass_that_took()._replace(rewritten=((1, batch.size_bytes),))
+
+    assert found(replica, [rewritten]) == told
+    assert found(replica, [pass_that_took()._replace(emptied=(1,))]) == told
+    assert found(replica, [pass_that_took()._replace(rewritten=((0, 1),))]) == []
+
+
 def test_a_batch_of_somebody_else_in_its_place_shows_that_it_is_gone() -> None:
     replica = holding(*PLAIN)
     replica.log.active.batches[2] = sent(2, pid=8)

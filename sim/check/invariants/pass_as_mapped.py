@@ -27,6 +27,10 @@ _OTHER_TIME = (
     "{replica} gave the batch at {offset} the delete horizon {horizon_ms} ms in a pass at {now_ms} "
     "ms; delete.retention.ms is {retention_ms} ms."
 )
+_TIMES_NOTHING = (
+    "{replica} gave the batch at {offset} a delete horizon ({horizon_ms} ms); neither a tombstone "
+    "nor a marker is in it."
+)
 _NOT_LAST = (
     "{replica} kept the batch at {offset} empty for producer {producer}, whose last batch is at "
     "{last_offset}."
@@ -47,7 +51,8 @@ class PassAsMapped(Invariant):
         the map was full  =>  M has as many keys as in any other pass of the run that was full
         x stays, x.offset < u                       =>  no y in M beats x
         a tombstone stays in a batch that u divides =>  the batch has a delete horizon
-        a batch gets the horizon h                  =>  h = now + delete.retention.ms
+        a batch gets the horizon h                  =>  h = now + delete.retention.ms, and a
+                                                        tombstone or a marker stays in it
         a batch of a producer is emptied            =>  r has no later data of it, nor a newer epoch
 
     Judged: after each pass that gets on; one that was interrupted or failed need not have done all.
@@ -96,6 +101,8 @@ class PassAsMapped(Invariant):
                 told = {"horizon_ms": horizon_ms, "now_ms": event.now_ms}
                 retention_ms = self._retention_ms
                 self.violated(name, base, None, _OTHER_TIME, **told, retention_ms=retention_ms)
+            if self._times_nothing(view, base):
+                self.violated(name, base, None, _TIMES_NOTHING, horizon_ms=horizon_ms)
         if event.log_end_offset < view.log_end_offset_before:
             return  # the log end fell to the last record, and what the log had above is not known
         if self._stamps and event.partial:
@@ -112,6 +119,14 @@ class PassAsMapped(Invariant):
                 if counted != self._keys:
                     told = {"upper_bound": bound, "counted": counted, "needed": self._keys}
                     self.violated(name, bound, None, _NOT_FULL, **told)
+
+    def _times_nothing(self, view: ReplicaView, base: int) -> bool:
+        """Whether a batch is left of which nothing is to go later."""
+        first = self.written.get(view.lineage[base])
+        if first is None or first.batch.control is not None:
+            return False
+        uids = [uid for uid in view.slots[base : first.batch.last_offset + 1] if uid > 0]
+        return bool(uids) and not any(self.written[uid].tombstone for uid in uids)
 
     def _judge_reach(self, event: trace.Cleaned) -> None:
         """Nothing goes for what the map has not reached."""
