@@ -4,6 +4,7 @@ from collections import defaultdict
 
 from sim.check.facts import Asked
 from sim.check.invariant import TransactionInvariant
+from sim.log.record import Batch
 from sim.trace import Appended, Quiesced
 
 _NOT_ENDED = (
@@ -25,7 +26,8 @@ class TransactionAsAsked(TransactionInvariant):
             =>  what is committed of S(T), and in the log it is appended to, is decided by then
 
     since a producer has one request in flight, and its coordinator is answered when the marker is
-    committed. Judged: as data is appended, and at rest. Excused: offsets that were committed twice,
+    committed. Judged: as data is appended, and at rest. Excused: a marker of an earlier leader, who
+    may have committed it before it heard of its successor; offsets that were committed twice,
     and deletes, which no value tells apart. A transaction whose producer asked to commit it may
     abort all the same: by a newer instance, or since a batch of it was given up.
     """
@@ -43,10 +45,21 @@ class TransactionAsAsked(TransactionInvariant):
         for uid in self.history.undecided.get(batch.producer_id, ()) if own else ():
             record = self.written[uid].record
             earlier = asked.get(record.value or "")
-            if earlier not in {None, *own} and uid in lineage[record.offset :][:1]:
+            if earlier in {None, *own} or uid not in lineage[record.offset :][:1]:
+                continue
+            if not self._ended_before(lineage[record.offset :], batch):
                 told = {"producer": batch.producer_id, "record": uid}
                 self.violated(replica, batch.base_offset, None, _NOT_ENDED, **told)
                 return
+
+    def _ended_before(self, lineage: list[int], batch: Batch) -> bool:
+        """Whether an earlier leader of this log has ended it, and perhaps committed that unseen."""
+        producer, epoch = batch.producer_id, batch.epoch
+        markers = [self.written[uid].batch for uid in lineage if uid in self.written]
+        return any(
+            each.control is not None and each.producer_id == producer and each.epoch < epoch
+            for each in markers
+        )
 
     def on_quiesced(self, _: Quiesced) -> None:
         """Compare what is committed with what was asked for."""
