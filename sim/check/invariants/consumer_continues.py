@@ -17,7 +17,8 @@ class ConsumerContinues(ReaderInvariant):
     With `consumer_validation: epoch`, and p the leader epoch of a record given at P(c) - 1, no
     record given next may be of an epoch below p, or of one above that began below P(c): its log
     parts from what the consumer has read, so it should have been sent back. Nor is it sent back
-    (`log_truncated`) by a log that has a record of epoch p at P(c) - 1. A log with older records
+    (`log_truncated`) by a log that has a record of epoch p at P(c) - 1; one that ends below P(c) is
+    told by its epochs, not by its end (`above_log_end`). A log with older records
     there is not told from one that has what was read (SubscriptionState.maybeCompleteValidation).
 
     The log start is that of the replica which answered, at the time when the answer arrives; it may
@@ -80,7 +81,7 @@ class ConsumerContinues(ReaderInvariant):
         """It is moved into the log, not past what is there."""
         before, position = self._positions.get(event.consumer, 0), event.position
         passed = self._passed.pop(event.consumer, None)
-        if passed is not None and event.cause == "log_truncated":
+        if passed is not None and event.cause != "below_log_start":
             self._look_for_cause(event, before, passed)
         self._positions[event.consumer] = position
         start = self.replicas[event.replica].log_start_offset
@@ -98,11 +99,14 @@ class ConsumerContinues(ReaderInvariant):
         """The log that sends it back does not have what it has read."""
         lineage = self.replicas[event.replica].lineage
         known = self.written.get(lineage[before - 1]) if before <= len(lineage) else None
-        if known is not None and known.batch.epoch == passed:
-            says = (
-                "{reader} has read epoch {epoch_read} up to {before} and was sent back to {offset} "
-                "by {replica}, whose log has the same there."
-            )
+        says = (
+            "{reader} has read epoch {epoch_read} up to {before} and was sent back to {offset} by "
+        )
+        if event.cause == "above_log_end":
+            says += "{replica} for its log end; it has not looked at epochs."
+        else:
+            says += "{replica}, whose log has the same there."
+        if event.cause == "above_log_end" or (known is not None and known.batch.epoch == passed):
             told = {"before": before, "epoch_read": passed}
             position, reader = event.position, event.consumer
             self.violated(event.replica, position, None, says, reader=reader, **told)
