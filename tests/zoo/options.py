@@ -6,6 +6,7 @@ The same runs are made with and without it; `reports/options.md` has what they c
 from __future__ import annotations
 
 import argparse
+import math
 import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -23,9 +24,9 @@ PAGE = Path("reports/options.md")
 ABOUT = (
     "Each option of [far.yaml](../scenarios/sweeps/far.yaml) that the mix `reference` does without,"
     " switched off by itself, in the environment that has it. What goes on otherwise without it is"
-    " a share of the same {count} runs, with its exact interval (95 %). Beside it stands what"
-    " changes most: counters (`sim.check.counters`) and situations, with it and without it, of all"
-    " these runs."
+    " a share of the same {count} runs, with its exact interval (95 %). Beside it stand the three"
+    " situations and violations whose number of runs, with it and without it, differs most, if by"
+    " more than chance."
 )
 
 
@@ -60,8 +61,8 @@ def _page(count: int, only: Sequence[str] | None) -> Iterator[str]:
             other = sum(one != two for one, two in pairs)
             share = clopper_pearson(other, count)
             yield (
-                f"| `{name}` | `{environment}` | {other} of {count} ({100 * share.low:.2g} to"
-                f" {100 * share.high:.2g} %) | {_most(all_on.seen, without.seen)} |"
+                f"| `{name}` | `{environment}` | {other} of {count} ({100 * share.low:.0f} to"
+                f" {100 * share.high:.0f} %) | {_most(all_on.seen, without.seen)} |"
             )
             print(name, other, flush=True)
 
@@ -88,9 +89,8 @@ def _total(environment: str, count: int, *, without: str = "") -> Total:
     for draw in islice(_draws(environment), count):
         run = _run(draw, without)
         total.digests.append(run.digest)
-        total.seen.update(run.counters)
-        total.seen.update(f"runs with {name}" for name in run.reached)
-        total.seen.update(f"runs that violate {name}" for name in run.violated)
+        total.seen.update(run.reached)
+        total.seen.update(f"violated {name}" for name in run.violated)
     return total
 
 
@@ -108,14 +108,15 @@ def _run(draw: Draw, without: str) -> Run:
 
 
 def _most(with_it: Counter[str], without: Counter[str]) -> str:
-    """The three numbers that differ by the largest factor; one where nothing is counts as one."""
+    """The three that differ most beyond chance: by twice the spread of their difference or more."""
 
-    def factor(name: str) -> float:
-        one, other = max(with_it[name], 1), max(without[name], 1)
-        return max(one, other) / min(one, other)
+    def beyond(name: str) -> float:
+        one, other = with_it[name], without[name]
+        return abs(one - other) / math.sqrt(one + other)
 
-    names = sorted({*with_it, *without}, key=lambda name: (-factor(name), name))
-    return ", ".join(f"{name} {with_it[name]:,} / {without[name]:,}" for name in names[:3])
+    names = [name for name in {*with_it, *without} if beyond(name) >= 2.0]
+    first = sorted(names, key=lambda name: (-beyond(name), name))[:3]
+    return ", ".join(f"{name} {with_it[name]} / {without[name]}" for name in first) or "nothing"
 
 
 if __name__ == "__main__":
