@@ -244,6 +244,8 @@ class Decisions:
             and leader not in able
             and not unclean,
             "eligible and in sync": bool({*after.elr} & {*after.isr}),
+            "eligible beside enough": bool(after.elr)
+            and len(after.isr) >= self._rules.topic.min_isr,
             "eligible from outside": not {*after.elr} <= able,
             "eligible after a crash": bool(returned & {*after.elr}),
             "nobody in sync": not (after.isr or self._rules.election.eligible_leaders == "elr"),

@@ -284,8 +284,9 @@ STATE = PartitionState(5, 2, "r1", ("r1", "r2"), ("r1", "r2", "r3"), (), None, (
         ({"isr": ("r2",)}, "leader out of sync"),
         ({"eligible": ("r2", "r3"), "eligible_epochs": (1, 1)}, "fenced leader"),
         ({"isr": ("r1", "r2", "r9")}, "fenced replica joined"),
-        ({"elr": ("r3",)}, "eligible from outside"),
-        ({"elr": ("r2",)}, "eligible and in sync"),
+        ({"isr": ("r1",), "elr": ("r3",)}, "eligible from outside"),
+        ({"isr": ("r1",), "elr": ("r1",)}, "eligible and in sync"),
+        ({"isr": ("r1", "r3"), "elr": ("r2",)}, "eligible beside enough"),
         ({"isr": ("r1",), "elr": ("r2",), "eligible_epochs": (1, 2, 1)}, "eligible after a crash"),
     ],
 )
