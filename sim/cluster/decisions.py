@@ -15,6 +15,8 @@ and after a restart. It shares no code with those who decide.
   about to join, too (KIP-497, Partition.isUnderMinIsr, .maybeIncrementLeaderHW).
 * A replica joins the in-sync set in the life that the controller hears (KIP-903).
 * An installed snapshot is all there is (KafkaMetadataLog.truncateToLatestSnapshot).
+* Tombstones go below a bound only where each replica has compacted its disk, the one it has now, up
+  to there (Redpanda's PR 28087).
 * Markers go below a bound only where no log has data of transactions there (Redpanda's PR 29043).
 * A coordinator answers in the epoch that it leads. No pass comes after one that failed
   (LogCleanerManager.markPartitionUncleanable).
@@ -60,6 +62,8 @@ class Decisions:
         self._lives: dict[str, int] = {}
         self._unclean: set[int] = set()
         self._failed_passes: set[str] = set()
+        self._tombstones_below = 0
+        self._compacted: dict[tuple[str, int], int] = {}
         self._markers_below = 0
         self.handlers: dict[type, Callable[[Any], None]] = {
             trace.ReplicaCrashed: self._crashed,
@@ -296,6 +300,7 @@ class Decisions:
                     self._failed(node.name, "commits", found, f"its position {position}")
 
     def _bound_moved(self, event: trace.RemovalBoundMoved) -> None:
+        self._judge_compacted(event)
         bound = event.marker_offset
         if self._rules.cleaner.marker_watermark != "own" or bound <= self._markers_below:
             return
@@ -309,6 +314,26 @@ class Decisions:
                     self._failed(event.replica, f"markers go below {bound}", found, "nothing")
                     return
 
+    def _judge_compacted(self, event: trace.RemovalBoundMoved) -> None:
+        """What was reported of a disk that is lost says nothing of the new one."""
+        bound = event.offset
+        self._note_compacted(event.replica)
+        if bound <= self._tombstones_below or self._rules.cleaner.lost_disk_report != "dropped":
+            return
+        self._tombstones_below = bound
+        for name, disk in self._nodes[event.replica].context.oracle.disks().items():
+            self._note_compacted(name)
+            compacted = self._compacted[name, disk]
+            if compacted < bound:
+                found = f"{name} has compacted up to {compacted}"
+                self._failed(event.replica, f"tombstones go below {bound}", found, "all have")
+
+    def _note_compacted(self, name: str) -> None:
+        """A crash may leave a checkpoint behind what was compacted on a disk."""
+        replica = self._nodes[name].replica
+        disk, compacted = (name, replica.disk), replica.cleanly_compacted_offset
+        self._compacted[disk] = max(compacted, self._compacted.get(disk, 0))
+
     def _answered(self, event: trace.CoordinatorAnswered) -> None:
         leadership = self._nodes[event.replica].replica.leadership
         leads = None if leadership is None else leadership.epoch
@@ -320,6 +345,7 @@ class Decisions:
         self._failed_passes.add(event.replica)
 
     def _cleaned(self, event: trace.Cleaned | trace.CleaningFailed) -> None:
+        self._note_compacted(event.replica)
         if event.replica in self._failed_passes:
             self._failed(event.replica, "cleans", "after a pass that failed", "a restart before")
 

@@ -30,7 +30,15 @@ from sim.replication.messages import (
 from sim.replication.replica import Snapshot
 from sim.replication.snapshots.fetch import install
 from sim.rules import Rules
-from sim.trace import AuditFailed, Event, LeaderElected, ReplicaCrashed, ReplicaRestarted
+from sim.trace import (
+    AuditFailed,
+    Cleaned,
+    Event,
+    LeaderElected,
+    RemovalBoundMoved,
+    ReplicaCrashed,
+    ReplicaRestarted,
+)
 from tests.cluster.worlds import scenario
 
 BY_CONTROLLER = Rules.of(commit="isr", min_isr=2)
@@ -411,3 +419,25 @@ def test_who_is_refused_at_once_or_asks_the_leader_between_may_ask_again() -> No
         world.cluster.context.env.run(until=20_000 + 100 * number)
         world.receive(world.follower, asks_a_follower, nothing)
     assert world.told == []
+
+
+@pytest.mark.parametrize(
+    ("rules", "disk", "told"),
+    [
+        ({}, 1, []),
+        ({}, 2, ["decision tombstones go below 9"]),
+        ({"lost_disk_report": "kept"}, 2, []),
+    ],
+)
+def test_what_was_compacted_on_a_lost_disk_says_nothing_of_the_new_one(
+    rules: dict[str, str], disk: int, told: list[str]
+) -> None:
+    dropped = {"tombstone_removal": "coordinated", "lost_disk_report": "dropped"}
+    world = World(BY_CONTROLLER.with_values({**dropped, **rules}))
+    for node in world.cluster.nodes.values():
+        node.replica.cleanly_compacted_offset = 9
+        world.happens(Cleaned(node.name, 0, 9, (), (), (), (), None, 9, 9, (0, 0)))
+    world.follower.replica.cleanly_compacted_offset = 0
+    world.follower.replica.disk = disk
+
+    assert world.happens(RemovalBoundMoved(world.leader.name, 9, 0)) == told
