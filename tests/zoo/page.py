@@ -24,8 +24,9 @@ ABOUT = (
     " `make conformance`, which has to notice each; few of them show in a cluster."
 )
 HALVES = (
-    "A digest of the name decides the half. Who makes random runs find more looks at the tuned half"
-    " alone; the judged one says what that is worth."
+    "The judged half, by a digest of the name, is of a second series of defects, which was planted"
+    " by who did not know what random runs find. Who makes random runs find more looks at the"
+    " others, the tuned ones; the judged half says what that is worth."
 )
 MISSED = (
     "Of these no random run shows anything, though some might. Where no run goes on otherwise, what"

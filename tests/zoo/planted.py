@@ -5,7 +5,8 @@ defects that it would have shown. So each of these is made in a copy of the prod
 be overlooked by a reader: a bound off by one, a case forgotten, state that a restart leaves behind,
 an epoch that is not checked, another clock, a checkpoint that is written too early.
 
-The files are `defects/GROUP.patch`. A defect is its name and what goes wrong, in words behind `#`;
+The files are `defects/GROUP.patch`; `GROUP.2.patch` has a second series, which nobody had seen who
+made random runs find more. A defect is its name and what goes wrong, in words behind `#`;
 perhaps behind `##` why no random run can show it; the file below `sim/` that it is made in; and
 lines of that file as a patch has them, which occur there once. Those of `kafka_logs` are errors of
 the cleaner, which the random logs of `make conformance` have to notice by themselves.
@@ -23,6 +24,8 @@ from typing import NamedTuple
 import sim
 
 FOLDER = Path(__file__).with_name("defects")
+NEWEST = 2
+"""The last series of defects."""
 OF_LOGS = "kafka_logs"
 """The group that is compared with Kafka's own cleaner."""
 
@@ -38,6 +41,7 @@ class Planted(NamedTuple):
         right: Lines of it that occur exactly once.
         wrong: What to write instead.
         unseen: Why no random run can show it, in words; empty = some might.
+        series: Of which series it is, from 1.
     """
 
     name: str
@@ -47,14 +51,17 @@ class Planted(NamedTuple):
     right: str
     wrong: str
     unseen: str = ""
+    series: int = 1
 
     @property
     def judged(self) -> bool:
         """Whether it is of the half that nobody looks at who makes random runs find more.
 
-        That half is drawn by a digest of the name.
+        That half of the newest series is drawn by a digest of the name. What was missed of the
+        series before has been looked at, so that all of it counts as tuned.
         """
-        return blake2b(self.name.encode(), digest_size=1).digest()[0] % 2 == 1
+        drawn = blake2b(self.name.encode(), digest_size=1).digest()[0] % 2 == 1
+        return drawn and self.series == NEWEST
 
     def plant(self, source: str) -> str:
         """The module's text with the error in it.
@@ -68,7 +75,7 @@ class Planted(NamedTuple):
         return source.replace(self.right, self.wrong)
 
 
-def _planted(group: str, error: str) -> Planted:
+def _planted(group: str, series: int, error: str) -> Planted:
     said, *rest = error.rstrip("\n").split("\n")
     name, _, what = said.partition(": ")
     unseen = rest.pop(0).removeprefix("## ") if rest[0].startswith("## ") else ""
@@ -77,14 +84,15 @@ def _planted(group: str, error: str) -> Planted:
     def with_sign(sign: str) -> str:
         return "".join(f"{line[1:]}\n" for line in lines if line[:1] in {"", " ", sign})
 
-    return Planted(name, group, what, module, with_sign("-"), with_sign("+"), unseen)
+    return Planted(name, group, what, module, with_sign("-"), with_sign("+"), unseen, series)
 
 
 def _in_files() -> Iterator[Planted]:
     for path in sorted(FOLDER.glob("*.patch")):
+        group, _, series = path.stem.partition(".")
         errors = re.split(r"^# ", path.read_text(encoding="utf-8"), flags=re.MULTILINE)
         for error in errors[1:]:
-            yield _planted(path.stem, error)
+            yield _planted(group, int(series or 1), error)
 
 
 DEFECTS = tuple(_in_files())
