@@ -27,10 +27,11 @@ ONLY_STORIES = {"offset_assignment": "leader_assigned"}
 SHARES = [
     name
     for name, field in Mix.model_fields.items()
-    if isinstance(field.default, float) and name not in ("slow_link", "late_messages")
+    if isinstance(field.default, float)
+    and name not in ("slow_link", "late_messages", "last_rounds")
 ]
-"""A slow link beside small fetches needs longer than a run waits, and is in no way stuck; of late
-messages a share below 1 is drawn apart.
+"""A slow link beside small fetches needs longer than a run waits, and is in no way stuck; so do
+last rounds where `delete.retention.ms` is long; of late messages a share below 1 is drawn apart.
 """
 PAIRS_OF_SHARES = ("delete_share", "late_share", "loss")
 Trace = list[tuple[int, Event]]

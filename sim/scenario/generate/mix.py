@@ -172,7 +172,7 @@ class Mix(BaseModel):
     """Chance, per consumer, that it asks for the end first, and stops there by its position."""
     last_rounds: Share = 0.0
     """Chance that, at rest, every log is rolled and cleaned three times, `delete.retention.ms`
-    apart, so that what has to go at last can go."""
+    apart, which should be seconds: so what has to go at last can go."""
     power_losses: Share = 0.0
     """Chance, per crash, that the machine loses power: the rule `flush` says what is lost."""
     power_failures: Share = 0.0
