@@ -161,6 +161,16 @@ def test_below_a_removed_tombstone_and_above_zero_a_follower_is_rebuilt(
     assert fetcher.removed_tombstone_end == (3 if guard == "reset_propagated" else 0)
 
 
+def test_a_follower_does_not_forget_what_it_has_removed_itself() -> None:
+    rules = RULES.with_values({"lag_guard": "reset_propagated"})
+    source, fetcher = leading(records=3), Replica("r2")
+    source.removed_tombstone_end, fetcher.removed_tombstone_end = 1, 2
+
+    fetch(source, fetcher, rules=rules)
+
+    assert fetcher.removed_tombstone_end == 2
+
+
 def test_a_follower_that_was_rebuilt_is_again_when_it_misses_what_was_removed_since() -> None:
     rules = RULES.with_values({"lag_guard": "reset_local"})
     source, fetcher = leading(records=6), Replica("r2")
