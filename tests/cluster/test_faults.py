@@ -13,6 +13,7 @@ from sim.trace import (
     Copied,
     FaultEnded,
     FaultInjected,
+    HighWatermarkMoved,
     IsrChanged,
     ReplicaAdded,
     ReplicaCrashed,
@@ -41,6 +42,18 @@ def test_a_crashed_leader_loses_its_youngest_batches_if_nobody_has_them() -> Non
 
     assert max(own) - crashed.log_end_offset == 2
     assert crashed.log_end_offset >= crashed.high_watermark
+
+
+def test_a_crashed_leader_loses_nothing_that_the_leader_before_it_has_committed() -> None:
+    migrate = fault(FaultKind.MIGRATE, 704, "r2")
+    crash = fault(FaultKind.CRASH, 710, "r2", 500, lose_batches=6)
+    busy = Workload(sends=sends(count=400, every_ms=5, producers=4), retry_ms=1_000)
+    story = tell(scenario(migrate, crash, workload=busy))
+    (at, crashed), *_ = story.of(ReplicaCrashed)
+    moves = story.of(HighWatermarkMoved, lambda move: move.leading)
+    committed = max(move.high_watermark for moved, move in moves if moved <= at)
+
+    assert crashed.high_watermark < committed <= crashed.log_end_offset
 
 
 def test_a_replaced_disk_is_empty_and_fills_again() -> None:

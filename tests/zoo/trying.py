@@ -134,7 +134,8 @@ def _shown(right: Json, wrong: Json) -> list[str]:
 
 def run_tests(error: Planted, result: Result) -> None:
     """See whether a test of the defect's package tells it, or Kafka's recorded answers."""
-    places = [f"tests/{error.module.split('/')[0]}"]
+    package = error.module.split("/")[0]
+    places = [f"tests/{package if (ROOT / 'tests' / package).exists() else 'cluster'}"]
     if error.group == OF_LOGS:
         places.insert(0, "tests/conformance/test_recordings.py")
     with TemporaryDirectory(prefix="replog-zoo-") as name:
