@@ -1,6 +1,7 @@
 """From a document to a validated pydantic model, with all problems as `file:line: field: ...`.
 
-Pydantic takes a while to import: stories are read without it.
+Pydantic takes a while to import: stories are read without it. What a field means is the text below
+it, which only a schema says: reading the source for it would be a sixth of the start of a command.
 """
 
 from __future__ import annotations
@@ -10,8 +11,10 @@ from collections.abc import Mapping
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
+from pydantic.json_schema import GenerateJsonSchema
 
 from sim.errors import BadInput
+from sim.files.attribute_docs import attribute_docs
 from sim.files.document import (
     ENOUGH,
     Document,
@@ -59,9 +62,22 @@ class Part(BaseModel):
         strict=True,
         frozen=True,
         extra="forbid",
-        use_attribute_docstrings=True,
         allow_inf_nan=False,
     )
+
+
+class Described(GenerateJsonSchema):
+    """A schema in which each field has the text below it as its description."""
+
+    def model_schema(self, schema: Any) -> dict[str, Any]:
+        """The schema of one model; its fields are there by their names in a file."""
+        found, model = super().model_schema(schema), schema["cls"]
+        fields = model.model_fields
+        for kind in model.__mro__[: model.__mro__.index(BaseModel)]:
+            for name, text in attribute_docs(kind).items():
+                in_file = (fields[name].alias if self.by_alias else None) or name
+                found["properties"][in_file].setdefault("description", text)
+        return found
 
 
 def validate(document: Document, model: type[M]) -> M:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sim.files.models import Part
+from sim.files.models import Described, Part
 from sim.logfile import eligible_file
 from sim.logfile import rules as log_rules
 from sim.logfile.file import LogFileLines
@@ -31,7 +31,7 @@ def _rules() -> Schema:
 
 def _file(model: type[Part], rules: Schema, parts: Schema) -> Schema:
     """A file of that model; what it is made of is added to `parts`."""
-    schema: Schema = without_titles(model.model_json_schema())
+    schema: Schema = without_titles(model.model_json_schema(schema_generator=Described))
     parts |= schema.pop("$defs")
     schema["properties"]["rules"] = rules
     if model is LogFileLines:

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from pydantic import BaseModel
-
 from sim.check.families import FAMILIES
 from sim.check.registry import INVARIANTS, discover
-from sim.files.attribute_docs import attribute_docs
+from sim.files.models import Described
 from sim.rules import RULES
 from sim.scenario.file.schema import rules_schema, without_titles
 from sim.scenario.generate.mix import BUILT_IN_MIXES, Mix, Weights
@@ -21,9 +19,8 @@ _RULES: Schema = {"$ref": "#/$defs/rules"}
 
 def plan_schema() -> Schema:
     """The schema of a plan, its matrix included."""
-    schema = without_titles(Plan.model_json_schema())
+    schema = without_titles(Plan.model_json_schema(schema_generator=Described))
     schema["$defs"] = {"Mix": _mix(), "Weights": _weights()}
-    describe(schema, Plan)
     discover()
     fields = schema["properties"]
     known = {"anyOf": [{"enum": [*FAMILIES, *sorted(INVARIANTS)]}, {"type": "string"}]}
@@ -37,12 +34,6 @@ def plan_schema() -> Schema:
         "if": {"required": [MATRIX]},
         "else": {"required": ["rule_sets"]},
     }
-
-
-def describe(schema: Schema, model: type[BaseModel]) -> None:
-    """Add what the source says of each field of a model."""
-    for name, text in attribute_docs(model).items():
-        schema["properties"][name]["description"] = text
 
 
 def with_matrix(schema: Schema, title: str) -> Schema:
@@ -88,8 +79,7 @@ def matrix_fields(rules: Schema) -> dict[str, Schema]:
 
 
 def _mix() -> Schema:
-    schema = without_titles(Mix.model_json_schema())
-    describe(schema, Mix)
+    schema = without_titles(Mix.model_json_schema(schema_generator=Described))
     fields: dict[str, Any] = schema["properties"]
     fields["mix"] = described({"enum": list(BUILT_IN_MIXES)}, fields["mix"]["description"])
     fields["weights"] = {"$ref": "#/$defs/Weights"}

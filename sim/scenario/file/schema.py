@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from sim.files.models import Described
 from sim.rules import DEFAULTS, PRESETS, RULES
 from sim.scenario.file.format import ScenarioFile
 
@@ -16,7 +17,7 @@ def scenario_schema() -> dict[str, Any]:
 
     `enumDescriptions` belongs to no draft of JSON Schema; editors show it beside the values.
     """
-    schema = without_titles(ScenarioFile.model_json_schema(by_alias=True))
+    schema = without_titles(ScenarioFile.model_json_schema(schema_generator=Described))
     fields = schema["properties"]
     fields["rules"] = rules_schema(RULES, fields["rules"]["description"])
     return {
