@@ -80,6 +80,24 @@ def test_a_part_of_the_package_needs_no_other(code: str, needed: str, others: se
     assert modules & others == set()
 
 
+SWEEP = """
+from pathlib import Path
+from sim.sweeps import blocks
+from tests.sweeps.fakes import plan, quick
+from sim.sweeps.plan import number_runs
+work = blocks.Work(number_runs(plan(), count=2), quick)
+blocks.get_ready(work)
+blocks.write_block(work, range(2), Path(sys.argv[1]))
+"""
+
+
+def test_who_sweeps_needs_no_data_frame_and_gets_one_that_is_asked_for(tmp_path: Path) -> None:
+    assert TABLES & loaded(f"import sys\n{SWEEP}", tmp_path) == set()
+
+    asked = "import pyarrow as pa; assert pa.array([1]).to_pandas().sum() == 1"
+    assert "pandas" in loaded(f"import sys\n{SWEEP}\n{asked}", tmp_path)
+
+
 def test_to_import_the_package_imports_nothing_but_its_version() -> None:
     ours = {name for name in loaded("import sim") if name.partition(".")[0] == "sim"}
 

@@ -106,11 +106,13 @@ def sweep(
         resume: Go on with what is there; with a larger --count also with a finished sweep.
         canary: Plant this defect beside each rule set, and see whether it is found.
     """
+    from sim.sweeps.arrow import without_pandas
     from sim.sweeps.canaries import found_in, with_canary
     from sim.sweeps.plan import load_plan
     from sim.sweeps.runner import run_sweep
     from sim.sweeps.storage import require_here, spark_settings
 
+    without_pandas()
     loaded = load_plan(plan)
     gates = gates_from(options)
     if gates is not None and canary is not None:

@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from sim.plugins import NO_PLUGINS, Plugins, load_in_worker
+from sim.sweeps.arrow import without_pandas
 from sim.sweeps.columns import runs_schema
 from sim.sweeps.plan import Sweep
 from sim.sweeps.row import batch_of
@@ -89,11 +90,9 @@ def _split(cases: range, parts: int) -> Iterator[range]:
 
 
 def get_ready(work: Work) -> None:
-    """Loads what a worker's first block would: plugins, and what Arrow imports with its first row.
-
-    That is pandas, where it is installed: half a second.
-    """
+    """Loads what a worker's first block would: plugins, and what Arrow needs for a row."""
     load_in_worker(work.plugins)
+    without_pandas()
     batch_of([], runs_schema(work.sweep))
 
 

@@ -25,6 +25,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 
 from sim.errors import BadInput
 from sim.plugins import Plugins, load_in_worker
+from sim.sweeps.arrow import without_pandas
 from sim.sweeps.blocks import Work
 from sim.sweeps.code_digest import difference, made_by
 from sim.sweeps.columns import runs_schema
@@ -47,6 +48,7 @@ _Batches = Iterable[pa.RecordBatch]
 def _check_executor(plugins: Plugins, here: Mapping[str, str]) -> None:
     """What a task does first. Raises BadInput when its code is another than the driver's."""
     load_in_worker(plugins)
+    without_pandas()
     differs = difference(made_by(plugins), here)
     if differs is not None:
         raise BadInput(f"an executor has other code: {differs}; a sweep is made by one version")
