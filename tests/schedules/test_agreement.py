@@ -12,7 +12,7 @@ from sim.schedules.space import Space
 from sim.schedules.world import Budgets, World
 from tests.schedules.agreement import THREE, TRIED, TWO, Walk, rules_of
 
-SCHEDULES = int(os.environ.get("REPLOG_SCHEDULES", "20"))
+SCHEDULES = int(os.environ.get("REPLOG_SCHEDULES", "10"))
 
 
 @pytest.mark.parametrize(("world", "values"), TRIED)
@@ -29,7 +29,7 @@ SNAPPED = Budgets(appends=2, epochs=1, cleanings=1, snapshots=1)
 @pytest.mark.parametrize(
     ("world", "values", "depth"),
     [
-        (PAIR, {"strategy": "header"}, 8),
+        (PAIR, {"strategy": "header"}, 7),
         (SMALL, {"truncation": "high_watermark"}, 9),
         (UNCLEAN, {"strategy": "offset"}, 6),
         (replace(TWO, budgets=SNAPPED._replace(epochs=2)), {"strategy": "header"}, 11),

@@ -24,7 +24,7 @@ from sim.schedules.world import Budgets
 from tests.schedules.agreement import TWO, rules_of
 from tests.schedules.conftest import SMALL_PLAN
 
-WORLD = replace(TWO, budgets=Budgets(appends=2, epochs=2, shrinks=1, cleanings=1, grows=1))
+WORLD = replace(TWO, budgets=Budgets(appends=2, epochs=1, shrinks=1, cleanings=1, grows=1))
 ONE = Searched(WORLD, (rules_of({"strategy": "header"}),))
 BOTH = Searched(
     WORLD, tuple(rules_of({"strategy": "header", "fix": fix}) for fix in ("none", "empty_batch"))
@@ -61,11 +61,11 @@ def in_two_processes(searched: Searched, *, states: int) -> tuple[list[Level], F
     return levels, found
 
 
-@pytest.mark.parametrize("searched", [ONE, BOTH])
-def test_two_processes_search_as_one_does(searched: Searched) -> None:
-    expected = in_one_process(searched)
+def test_two_processes_search_as_one_does() -> None:
+    """Under two sets of rules at once; Spark, below, searches under one."""
+    expected = in_one_process(BOTH)
     assert expected[1]
-    assert in_two_processes(searched, states=50) == expected
+    assert in_two_processes(BOTH, states=20) == expected
 
 
 def dying_once(marker: str) -> Callable[[bytes, Iterable[pa.RecordBatch]], Any]:

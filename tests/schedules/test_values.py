@@ -1,6 +1,6 @@
 """Replicas as values, whole and in parts: what random stories make of them comes back the same."""
 
-from typing import Any
+from typing import NamedTuple
 
 import pytest
 
@@ -9,16 +9,27 @@ from sim.replication import Replica
 from sim.replication.frozen import freeze, thaw
 from sim.replication.replica import log_config
 from sim.schedules.parts import WatchedReplica, parts_of
-from sim.schedules.world import World
-from tests.schedules.agreement import TRIED, Walk, rules_of
+from tests.schedules.agreement import TRIED, Schedule, Walk, rules_of
 
 
-@pytest.mark.parametrize(("world", "values"), TRIED)
-def test_a_replica_comes_back_from_its_value(world: World, values: dict[str, Any]) -> None:
+class Followed(NamedTuple):
+    """Random schedules of a world, at their ends."""
+
+    walk: Walk
+    schedules: list[Schedule]
+
+
+@pytest.fixture(scope="module", params=TRIED)
+def followed(request: pytest.FixtureRequest) -> Followed:
+    world, values = request.param
     walk = Walk(world, rules_of(values), seed=3)
-    begun = freeze(Replica("r1", Log(log_config(walk.rules, LogConfig()))))
+    return Followed(walk, walk.followed(6))
+
+
+def test_a_replica_comes_back_from_its_value(followed: Followed) -> None:
+    begun = freeze(Replica("r1", Log(log_config(followed.walk.rules, LogConfig()))))
     changed = 0
-    for schedule in walk.followed(6):
+    for schedule in followed.schedules:
         for replica in schedule.driver.replicas.values():
             value = freeze(replica)
             again = thaw(value)
@@ -31,12 +42,10 @@ def test_a_replica_comes_back_from_its_value(world: World, values: dict[str, Any
     assert changed > 6
 
 
-@pytest.mark.parametrize(("world", "values"), TRIED)
-def test_a_replica_comes_back_from_its_parts(world: World, values: dict[str, Any]) -> None:
-    walk = Walk(world, rules_of(values), seed=4)
-    parts = walk.space.members.parts
+def test_a_replica_comes_back_from_its_parts(followed: Followed) -> None:
+    parts = followed.walk.space.members.parts
     met = set()
-    for schedule in walk.followed(6):
+    for schedule in followed.schedules:
         views = schedule.driver.checker.history.replicas
         for name, replica in schedule.driver.replicas.items():
             lineage = tuple(views[name].lineage)

@@ -25,9 +25,9 @@ SECONDS_PER_RUN = 20.0
 Json = dict[str, Any]
 
 
-def suite() -> Json | None:
-    """The first file that is not as it expects, and how; None = all are."""
-    for path in collect([SCENARIOS]).files:
+def suite(below: str) -> Json | None:
+    """The first file below a folder that is not as it expects, and how; None = all are."""
+    for path in collect([SCENARIOS / below]).files:
         result = run_any(path)
         if not result.expectation_met:
             where = path.relative_to(SCENARIOS).as_posix()
@@ -77,9 +77,9 @@ def _no_end(run: Run) -> str:
 
 
 def answers(task: Mapping[str, Any]) -> Iterator[Json]:
-    """To a task: `suite`, whether to run it; `first` and `count` of random runs, of `plans`."""
+    """To a task: `suite`, of which folder; `first` and `count` of random runs, of `plans`."""
     if task.get("suite"):
-        yield {"suite": suite()}
+        yield {"suite": suite(task["suite"])}
     for number, draw in enumerate(draws(task["count"], task["plans"])):
         if number >= task["first"]:
             yield random_run(draw)

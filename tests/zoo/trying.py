@@ -93,9 +93,9 @@ class Base:
         return known[:count]
 
 
-def run_suite(error: Planted, result: Result) -> None:
-    """See whether the suite tells a defect."""
-    for answer in answers(error, {"suite": True, "first": 0, "count": 0, "plans": []}):
+def run_suite(error: Planted, result: Result, below: str = ".") -> None:
+    """See whether the suite tells a defect, or the files of it below a folder."""
+    for answer in answers(error, {"suite": below, "first": 0, "count": 0, "plans": []}):
         result.suite = answer["suite"] or {}
 
 
