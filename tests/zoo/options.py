@@ -49,7 +49,7 @@ def main(given: Sequence[str]) -> int:
 
 def _page(count: int, only: Sequence[str] | None) -> Iterator[str]:
     yield from ("# What the options of `far` do", "", ABOUT.format(count=count), "")
-    yield from ("Made by `python -m tests.zoo.options`.", "")
+    yield from (f"Made by `python -m tests.zoo.options --count {count}`.", "")
     yield from ("| option | in | goes on otherwise | what changes most |", "|---|---|---|---|")
     for environment, options in _options().items():
         chosen = [name for name in options if not only or name in only]
