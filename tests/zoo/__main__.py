@@ -18,6 +18,8 @@ from tests.zoo.planted import DEFECTS, Planted
 from tests.zoo.trying import Base, run_random, run_suite, run_tests
 
 REPORTS = Path("reports")
+COUNT_TUNED, COUNT_JUDGED = 300, 1_000
+"""Random runs of a defect of each half, unless `--count` says otherwise."""
 
 
 def main(given: Sequence[str]) -> int:
@@ -55,15 +57,19 @@ def _steps(chosen: argparse.Namespace, base: Base) -> list[Step]:
 
     def random(error: Planted, result: Result) -> None:
         if not error.unseen:
-            run_random(error, result, base, chosen.count, to_the_end=chosen.to_the_end)
+            run_random(error, result, base, _count(error, chosen), to_the_end=chosen.to_the_end)
 
     def tests(error: Planted, result: Result) -> None:
         if not result.killed and result.test is None:
             run_tests(error, result)
 
-    if chosen.count:
-        base.answers(chosen.count)
-    return [suite, *[random] * bool(chosen.count), *[tests] * chosen.tests]
+    if chosen.count != 0:
+        base.answers(chosen.count or COUNT_JUDGED)
+    return [suite, *[random] * (chosen.count != 0), *[tests] * chosen.tests]
+
+
+def _count(error: Planted, chosen: argparse.Namespace) -> int:
+    return chosen.count or (COUNT_JUDGED if error.judged else COUNT_TUNED)
 
 
 class Keeper:
@@ -109,7 +115,10 @@ def _parser() -> argparse.ArgumentParser:
         description="Plant defects in copies of the product, one by one, and see what tells them.",
     )
     parser.add_argument(
-        "--count", type=int, default=300, help="random runs of each, over all plans (300); 0 = none"
+        "--count",
+        type=int,
+        help=f"random runs of each, over all plans ({COUNT_TUNED}; {COUNT_JUDGED:,} of the judged"
+        " half); 0 = none",
     )
     parser.add_argument(
         "--to-the-end", action="store_true", help="go on after a run has shown a defect"
