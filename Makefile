@@ -41,6 +41,7 @@ NO_JAVA := needs Java 17 or 21, and there is none; on Debian: apt-get install op
 help:  ## what can be made
 	@grep -E '^[a-z-]+:.*## ' Makefile | sed -E 's/^([a-z-]+):[^#]*## /\1	/' | expand -t 15
 
+# PySpark comes as source, which pip packs into a wheel to unpack it: compressing that takes 20 s.
 .PHONY: install
 install: $(STAMP)  ## make the environment (.venv); again only when pyproject.toml or the lock changed
 
@@ -49,7 +50,8 @@ $(STAMP): requirements.lock pyproject.toml
 	  { echo "Replog needs Python 3.11 or newer; name one: make install PYTHON=python3.11" >&2; exit 2; }
 	@echo "making the environment in $(VENV) (the first time takes a few minutes) ..." >&2
 	@$(BIN)/python -m pip --version >/dev/null 2>&1 || $(PYTHON) -m venv --clear $(VENV)
-	@$(PIP) --require-hashes -r requirements.lock
+	@printf '[bdist_wheel]\ncompression = stored\n' > $(VENV)/packing.cfg
+	@DIST_EXTRA_CONFIG=$(abspath $(VENV)/packing.cfg) $(PIP) --require-hashes -r requirements.lock
 	@$(PIP) --no-deps --no-build-isolation --editable .
 	@touch $@
 
