@@ -132,8 +132,8 @@ class Log:
         active, epochs = self.segments[-1], self.epochs.entries
         if self._must_roll(active, last, timestamp_ms, size_bytes, now_ms):
             # A batch before magic 2 tells its last offset alone (UnifiedLog.maybeRoll).
-            rolled_at = self.log_end_offset if isinstance(batch, OldBatch) else base
-            self.roll(rolled_at, now_ms=now_ms)
+            first = last - MAX_RELATIVE_OFFSET if isinstance(batch, OldBatch) else base
+            self.roll(max(first, self.log_end_offset), now_ms=now_ms)
             active = self.segments[-1]
         active.append(batch, now_ms)
         if producer_id >= 0:

@@ -92,6 +92,7 @@ def run_steps(file: LogFile) -> Iterator[StepResult]:
         repeated = step.repeated(replica) if isinstance(step, ProduceDuplicate) else None
         step.do(replica, file.place.at(number - 1))
         replica.look()
+        cleaner.times.forget_from(replica.log.active.base_offset)
         yield StepResult(number, step, replica, cleaned, repeated)
 
 
@@ -122,8 +123,9 @@ class _Times:
     """When segments were last modified, by the clock of whoever wrote the file.
 
     A time that the file gives a segment stays with it, and a segment that is merged of several has
-    that of the last one; one that is closed later has the time of the first pass after that. Where
-    no segment has one, all count as modified at the same time.
+    that of the last one; one that is closed later, perhaps once more after a truncation, has the
+    time of the first pass after that. Where no segment has one, all count as modified at the same
+    time.
     """
 
     def __init__(self, file: LogFile) -> None:
@@ -145,6 +147,10 @@ class _Times:
                 if self._follows:
                     self._seen.add(segment.base_offset)
 
+    def forget_from(self, base_offset: int) -> None:
+        """What was closed from here on is so no more: the segment here is the active one."""
+        self._seen = {base for base in self._seen if base < base_offset}
+
 
 class _Cleaner:
     """The cleaner of one log, and what it remembers from pass to pass."""
@@ -152,14 +158,14 @@ class _Cleaner:
     def __init__(self, file: LogFile, replica: LogReplica) -> None:
         self._file = file
         self._replica = replica
-        self._times = _Times(file)
+        self.times = _Times(file)
         self._last_cleaning: tuple[int, int] | None = None
 
     def clean(self, number: int, step: Clean) -> PassResult:
         """Run one pass and swap its segments in, unless an earlier one failed."""
         replica = self._replica
         log = replica.log
-        self._times.set(log.segments, step.now_ms)
+        self.times.set(log.segments, step.now_ms)
         modified = tuple((each.base_offset, each.last_modified_ms) for each in log.segments)
         decision = None
         if step.first_dirty_offset is None or step.upper_bound is None:

@@ -83,8 +83,12 @@ class SegmentTimes:
         for base in bases[:-1]:
             if base not in self._seen:
                 self._seen.add(base)
-                time_ns = int(self._of.get(base, default_ms)) * 1_000_000
+                time_ns = int(self._of.pop(base, default_ms)) * 1_000_000
                 os.utime(self._folder / f"{base:020}.log", ns=(time_ns, time_ns))
+
+    def forget_from(self, base_offset: int) -> None:
+        """A truncation has written what was closed from here on, and left this one active."""
+        self._seen = {base for base in self._seen if base < base_offset}
 
 
 class KafkaCleaner:
@@ -164,6 +168,7 @@ class KafkaCleaner:
                 else:
                     own = self._step(log, step, controls)
                     cleaner.uncleanable &= step["op"] != "reload"
+                    times.forget_from(max(base for base, _ in log.segments()))
                 told.follow(step)
                 steps.append({**own, **self._state(log, controls)})
             return {"steps": steps}
@@ -291,9 +296,10 @@ class _Cleaner:
         start = max(first_dirty, bases[0])  # as LogCleanerManager.cleanableOffsets has it
         given = given._replace(first_dirty_offset=start, upper_bound=bound)
         nothing = KafkaPass(first_dirty, 0, 0, 0, ran=False)
-        done = nothing if self.uncleanable else self._pass(step, given, nothing)
-        if done.ran and done.next_dirty_offset > bases[0]:
-            self._log.note_checkpoint(done.next_dirty_offset)  # else no segment was covered
+        idle = self.uncleanable or bound == bases[0]  # Kafka's manager starts none of no segment
+        done = nothing if idle else self._pass(step, given, nothing)
+        if done.ran:
+            self._log.note_checkpoint(done.next_dirty_offset)
         answer = _counts(done)
         return answer if bound == wanted else {**answer, "effective_upper_bound": bound}
 
