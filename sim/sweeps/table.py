@@ -255,7 +255,8 @@ def rows_in(
         raise ValueError("is no regular file")
     try:
         with pq.ParquetFile(out / name, page_checksum_verification=True) as file:
-            missing = [one for one in schema.names if one not in file.schema_arrow.names]
+            there = {*file.schema_arrow.names}
+            missing = [one for one in schema.names if one not in there]
             if missing:
                 raise ValueError(f"no column {missing[0]}; not the table of a sweep")
             for batch in file.iter_batches(batch_size=BATCH_ROWS, columns=list(columns)):
