@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
-from scipy import optimize, special, stats
+from scipy import special
 
 CONFIDENCE = 0.95
 TAIL = (1 - CONFIDENCE) / 2
@@ -47,7 +47,8 @@ def mcnemar_exact(only_left: int, only_right: int) -> float:
     """
     if only_left + only_right == 0:
         return 1.0
-    return float(stats.binomtest(only_left, only_left + only_right, 0.5).pvalue)
+    tail = special.bdtr(min(only_left, only_right), only_left + only_right, 0.5)
+    return min(1.0, 2 * float(tail))
 
 
 @lru_cache(maxsize=1 << 14)
@@ -69,6 +70,8 @@ def _low_end(only_left: int, only_right: int, pairs: int) -> float:
     confidence at once, is a beta distribution; the low end is the 2.5 % quantile of the product. A
     lean to the left counts with the low side of the share, one to the right with the high side.
     """
+    from scipy.optimize import brentq  # to be imported, it takes as long as all else here
+
     apart = only_left + only_right
     if only_left == 0:  # the lean is 0 at its low side
         return -clopper_pearson(apart, pairs).high
@@ -81,7 +84,7 @@ def _low_end(only_left: int, only_right: int, pairs: int) -> float:
             within = special.betainc(apart, pairs - apart + 1, share)
             return float(to_the_right + weights @ within) - TAIL
 
-        return float(optimize.brentq(above, 0.0, 1.0, xtol=_PRECISION))
+        return float(brentq(above, 0.0, 1.0, xtol=_PRECISION))
     lean, weights = _lean(only_left, only_right, 0.0, to_the_right)
     if apart == pairs:  # the share is 1 at its high side
         return float(2 * special.betaincinv(only_left, only_right + 1, TAIL) - 1)
@@ -90,7 +93,7 @@ def _low_end(only_left: int, only_right: int, pairs: int) -> float:
         share = np.minimum(1.0, difference / lean)
         return float(weights @ special.betaincc(apart + 1, pairs - apart, share)) - TAIL
 
-    return float(optimize.brentq(below, -1.0, 0.0, xtol=_PRECISION))
+    return float(brentq(below, -1.0, 0.0, xtol=_PRECISION))
 
 
 def _lean(
