@@ -26,7 +26,7 @@ def main(given: Sequence[str]) -> int:
     """Do what the arguments say; status 1 = something is told by nothing."""
     chosen = _parser().parse_args(given)
     defects = [one for one in DEFECTS if _is_chosen(one, chosen)]
-    results = read(chosen.data) if chosen.resume else {}
+    results = read(chosen.data) if chosen.resume or chosen.page else {}
     if not chosen.page:
         keeper = Keeper(chosen.data, results)
         base = Base(chosen.plans or PLANS)

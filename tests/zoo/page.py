@@ -95,8 +95,8 @@ def _progress(tried: Sequence[_Tried]) -> str:
     versions = len({one.result.code for one in tried})
     return (
         f"So far: of {len(DEFECTS)} defects the suite has run on {suites}, and of {looked_for} that"
-        f" random runs might show {len(drawn)} have had some{runs}, with {versions} versions of the"
-        " sources (`code` in `zoo.json`). `make zoo` goes on from there."
+        f" random runs might show {len(drawn)} have had some{runs}, with {versions} version(s) of"
+        " the sources (`code` in `zoo.json`). `make zoo` goes on from there."
     )
 
 
