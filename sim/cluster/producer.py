@@ -362,7 +362,7 @@ class Producer:
         """A request was answered; an answer to an earlier try comes too late and is ignored."""
         for flight in self._flights:
             if flight.request.correlation_id == response.correlation_id:
-                if flight.answer.callbacks is not None:  # else it came before, and this is again
+                if not flight.answer.processed:  # else it came before, and this is again
                     flight.answer.come(response)
                 return
 
