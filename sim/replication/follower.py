@@ -127,7 +127,8 @@ def receive_fetch(
 def _back_in_range(follower: Replica, response: FetchResponse) -> list[Event]:
     """Cut what is above the leader's log end, or begin anew at its start; else keep everything.
 
-    Source: AbstractFetcherThread.fetchOffsetAndTruncate, which knows that the logs may differ then.
+    Source: AbstractFetcherThread.fetchOffsetAndTruncate, formerly
+    ReplicaFetcherThread.handleOffsetOutOfRange, which knows that the logs may differ then.
     """
     end = follower.log.log_end_offset
     if response.log_end_offset < end:

@@ -154,6 +154,7 @@ def refuse_fetch(
 ) -> FetchResult | None:
     """What a follower is told that is given no records; None = it may read.
 
+    An offset above the log end is out of range (KAFKA-2143), unless followers keep their tails.
     For `snapshots` see `answer_fetch`.
     """
     leadership, log = leader.leadership, leader.log
@@ -180,6 +181,8 @@ def refuse_fetch(
         if found.epoch < last_epoch or found.end_offset < offset:
             response = _nothing(Answer.DIVERGING, leader, epoch, request)
             return FetchResult(response._replace(diverging=found), [])
+    if offset > log.log_end_offset and replication.truncation != "none":
+        return FetchResult(_out_of_range(leader, epoch, request), [])
     if offset < leader.removed_tombstone_end and replication.lag_guard != "none":
         return _rebuild(leader, leadership, request)
     return None

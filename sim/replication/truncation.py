@@ -9,6 +9,12 @@
 | `epoch_diverging`  | nothing: the leader says with the answer to a fetch where the logs part     |
 | `none`             | nothing                                                                     |
 
+That can leave a log that ends above the leader's: where a high watermark was committed by a leader
+who was replaced uncleanly, or where nothing is known of epochs. Whatever the mode, a fetch there is
+out of range, and cuts the log to the leader's end (KAFKA-2143). With `none` it is believed, as
+KIP-280's drawing needs it. Before 2.1 a broker went down instead of cutting where unclean elections
+were not allowed (KAFKA-7414); here it never does.
+
 Sources: KIP-101, KIP-279, KIP-320; AbstractFetcherThread.truncateToEpochEndOffsets,
 ReplicaManager.lastOffsetForLeaderEpoch.
 """

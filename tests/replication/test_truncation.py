@@ -4,6 +4,7 @@ import pytest
 
 from sim.replication import Replica
 from sim.replication.messages import (
+    Answer,
     ErrorCode,
     OffsetsForLeaderEpochRequest,
     OffsetsForLeaderEpochResponse,
@@ -15,7 +16,7 @@ from sim.replication.truncation import (
 )
 from sim.rules import Rules
 from sim.trace import Event
-from tests.replication.replicas import RULES, batch, elect, leading, with_log
+from tests.replication.replicas import RULES, batch, elect, fetch, leading, with_log
 
 KIP_279 = RULES.with_values({"truncation": "epoch_kip279"})
 
@@ -119,3 +120,43 @@ def test_a_follower_follows_the_epoch_that_is_led_and_refuses_an_older_one(
 
     assert (result.refused, replica.leadership is not None) == (refused, refused)
     assert replica.epoch == max(2, epoch)
+
+
+@pytest.mark.parametrize("mode", ["high_watermark", "epoch_kip101", "epoch_kip279"])
+@pytest.mark.parametrize("last_epoch", [2, None])
+def test_a_fetch_above_the_leaders_log_end_is_out_of_range_and_cuts_the_tail(
+    mode: str, last_epoch: int | None
+) -> None:
+    rules = RULES.with_values({"truncation": mode, "fencing": False, "unknown_epoch": "undefined"})
+    source, fetcher = leading(records=1), with_log("r2", 1, 2, 2)
+    fetcher.log.high_watermark = 2  # committed by a leader that is not led by any more
+    if last_epoch is None:
+        fetcher.log.epochs.entries.clear()
+    follow(fetcher, source, rules)
+    assert fetcher.log.log_end_offset > source.log.log_end_offset
+
+    assert fetch(source, fetcher, rules=rules) is Answer.OUT_OF_RANGE
+    assert fetcher.log.log_end_offset == fetcher.log.high_watermark == 1
+    assert source.leadership is not None
+    assert "r2" not in source.leadership.positions
+    assert fetch(source, fetcher, rules=rules) is Answer.RECORDS
+
+
+def test_a_fetch_above_the_log_end_without_a_last_epoch_is_out_of_range_where_epochs_diverge() -> (
+    None
+):
+    source, fetcher = leading(records=1), with_log("r2", 1, 1)
+    fetcher.log.epochs.entries.clear()
+
+    assert fetch(source, fetcher) is Answer.OUT_OF_RANGE
+    assert fetcher.log.log_end_offset == 1
+
+
+def test_a_follower_that_keeps_its_tail_is_believed_to_be_above_the_log_end() -> None:
+    rules = RULES.with_values({"truncation": "none", "follower_position": "request"})
+    source, fetcher = leading(records=1), with_log("r2", 1, 1)
+
+    assert fetch(source, fetcher, rules=rules) is Answer.RECORDS
+    assert source.leadership is not None
+    assert source.leadership.positions == {"r2": 2}
+    assert fetcher.log.log_end_offset == 2

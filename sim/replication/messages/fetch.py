@@ -103,7 +103,10 @@ class Answer(StrEnum):
     DIVERGING = "diverging epoch"
     SNAPSHOT = "snapshot id"
     REBUILD = "rebuild"
-    OUT_OF_RANGE = "below the log start without snapshots, or in an epoch that nothing is known of"
+    OUT_OF_RANGE = (
+        "below the log start without snapshots, above the log end,"
+        " or in an epoch that nothing is known of"
+    )
 
 
 RECORDS: Final = Answer.RECORDS
