@@ -4,17 +4,21 @@ KIP-280 with KIP-534 forgets the version of a removed tombstone, and a delayed l
 `floor` is one number for the whole log: leaders refuse what is below it, of any key, and tell it to
 followers. A `stub` stays with the cleaner for each deleted key and beats what comes late; readers
 see the late record until a pass has met it, and stubs are lost with the disk.
+
+What a cleaner cannot read stops its pass (`header_form: unchecked_varint`). A leader with a floor
+refuses it: whether it comes too late, nobody can say.
 """
 
 from __future__ import annotations
 
-from sim.compaction import Cleaning, Strategy
+from sim.compaction import Cleaning, Strategy, UnreadableVersion
 from sim.compaction.strategies import Version
 from sim.log import Batch, Record
 from sim.replication.replica import Replica
 from sim.rules.cleaner import LateVersions
 from sim.rules.policy import cleaner_strategy
 from sim.rules.rules import Rules
+from sim.trace import AppendRefused
 
 
 def order_of(record: Record, strategy: Strategy) -> Version:
@@ -22,15 +26,24 @@ def order_of(record: Record, strategy: Strategy) -> Version:
     return strategy.version(record)[:-1]
 
 
-def late_record(leader: Replica, batch: Batch, *, rules: Rules) -> Record | None:
-    """The first keyed data record of the batch that is below the leader's floor; None = none is."""
+def why_refused(leader: Replica, batch: Batch, *, rules: Rules) -> AppendRefused | None:
+    """What becomes of a batch for the leader's floor, if it is refused whole; None = it is not.
+
+    It is for the first keyed data record that is below the floor, or has no version to compare.
+    """
     floor = leader.version_floor
     if floor is None or rules.cleaner.late_versions != "floor" or batch.control is not None:
         return None
     strategy = cleaner_strategy(rules)
     for record in batch.records:
-        if record.key is not None and order_of(record, strategy) < floor:
-            return record
+        if record.key is None:
+            continue
+        try:
+            late = order_of(record, strategy) < floor
+        except UnreadableVersion:
+            return AppendRefused(leader.name, record.key, "unreadable_version")
+        if late:
+            return AppendRefused(leader.name, record.key)
     return None
 
 

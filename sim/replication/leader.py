@@ -7,14 +7,13 @@ from typing import Final, NamedTuple
 
 from sim.log import Batch
 from sim.log.named_tuples import make
-from sim.replication.late_versions import late_record
+from sim.replication.late_versions import why_refused
 from sim.replication.messages import RECORDS, Answer, FetchRequest, FetchResponse
 from sim.replication.recovery import flush_after_append
 from sim.replication.replica import Leadership, Replica
 from sim.rules.rules import Rules
 from sim.trace import (
     Appended,
-    AppendRefused,
     Event,
     HighWatermarkMoved,
     IsrChanged,
@@ -31,7 +30,7 @@ class AppendResult(NamedTuple):
 
     Attributes:
         events: What happened.
-        accepted: False = it refused the batch, for a version that comes too late.
+        accepted: False = it refused the batch, for a version that comes too late, or is none.
     """
 
     events: list[Event]
@@ -48,15 +47,16 @@ class FetchResult(NamedTuple):
 def append(leader: Replica, batch: Batch, rules: Rules, now_ms: int) -> AppendResult:
     """Append a batch at the log end and see whether that commits something.
 
-    With `late_versions: floor` a batch with a record below the floor is refused whole.
+    With `late_versions: floor` a batch with a record below the floor is refused whole, and so is
+    one with a version that nobody can read.
 
     Raises:
         ValueError: The batch does not start at the log end offset.
     """
     if leader.version_floor is not None:
-        late = late_record(leader, batch, rules=rules)
-        if late is not None:
-            return AppendResult([AppendRefused(leader.name, late.key)], accepted=False)
+        refused = why_refused(leader, batch, rules=rules)
+        if refused is not None:
+            return AppendResult([refused], accepted=False)
     log = leader.log
     log.append(batch, now_ms)
     flush_after_append(log, rules)

@@ -45,8 +45,9 @@ class Acknowledged(NamedTuple):
 class AppendRefused(NamedTuple):
     """A leader refused a batch for the sake of a record of `key`; None = of all of it.
 
-    `reason`: `late_version` (below that of a removed delete), or of KIP-87 `null_value` (without
-    the flag in a format that has one) and `client_version` (of the producer, unknown to it);
+    `reason`: `late_version` (below that of a removed delete) and `unreadable_version` (nobody can
+    say whether it is below), or of KIP-87 `null_value` (without the flag in a format that has one)
+    and `client_version` (of the producer, unknown to it);
     `not_enough_replicas`: fewer than `min.insync.replicas` are in sync; `producer_fenced`: a later
     instance of the producer has a newer epoch of its id (KIP-98).
     """

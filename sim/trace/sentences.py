@@ -14,6 +14,7 @@ About = Callable[[int, str | None], bool]
 
 _REFUSED = {
     "late_version": "its version is below that of a removed tombstone",
+    "unreadable_version": "its version cannot be read, so nobody can say that it is not late",
     "null_value": "its null value is not flagged as a delete",
     "client_version": "it does not know the producer's version",
     "not_enough_replicas": "fewer than min.insync.replicas are in sync",

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from sim.compaction.strategies import encode_version
+from sim.compaction.strategies import encode_varint, encode_version
 from sim.log import Control, Record
 from sim.log.versions import NEW, OLD, Versions
 from sim.replication import Replica
@@ -123,6 +123,18 @@ def fenced(*keys: str, epoch: int = 0, sequence: int = 0) -> ProduceRequest:
 MAJORITY = Rules.of(min_isr=2, commit="majority")
 ASKED = request("a")
 OLD_VERSION = ASKED._replace(records=(Record(0, "a", "v", 0, ((HEADER, encode_version(4)),)),))
+UNCHECKED = FLOOR.with_values({"header_form": "unchecked_varint"})
+SPOILT, NUMBER = ((HEADER, b"\xff" * 8),), ((HEADER, encode_varint(5)),)
+
+
+def with_headers(
+    *keys_and_headers: tuple[str | None, tuple[tuple[str, bytes], ...]],
+) -> ProduceRequest:
+    """Records with these headers."""
+    return ASKED._replace(records=tuple(Record(0, k, "v", 0, h) for k, h in keys_and_headers))
+
+
+UNREADABLE = ("b", "unreadable_version")
 NULL = ASKED._replace(records=records("a", value=None), version=3)
 
 
@@ -138,6 +150,14 @@ def dated(timestamp_ms: int) -> ProduceRequest:
         ({"rules": MAJORITY}, ASKED, "NONE", None),
         ({"rules": FLOOR, "floor": (1, 5)}, OLD_VERSION, "INVALID_RECORD", ("a", "late_version")),
         ({"rules": FLOOR, "floor": (1, 4)}, OLD_VERSION, "NONE", None),
+        (
+            {"rules": UNCHECKED, "floor": (4,)},
+            with_headers(("a", NUMBER), ("b", SPOILT)),
+            "INVALID_RECORD",
+            UNREADABLE,
+        ),
+        ({"rules": UNCHECKED, "floor": (4,)}, with_headers((None, SPOILT)), "NONE", None),
+        ({"rules": UNCHECKED}, with_headers(("b", SPOILT)), "NONE", None),
         ({"versions": OLD}, NULL, "UNSUPPORTED_VERSION", (None, "client_version")),
         ({"versions": NEW}, NULL, "INVALID_RECORD", ("a", "null_value")),
         ({"limit_ms": 100}, dated(899), "INVALID_TIMESTAMP", None),
