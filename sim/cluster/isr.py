@@ -11,6 +11,7 @@ from simpy.events import ProcessGenerator
 from sim.cluster.leader import LeaderState
 from sim.cluster.network import CONTROLLER
 from sim.cluster.node import Membership, Node
+from sim.replication.joining import await_joining, is_caught_up
 from sim.replication.leader import advance_high_watermark, expand_isr, may_join_isr, set_isr
 from sim.replication.messages import (
     AlterPartitionRequest,
@@ -19,7 +20,6 @@ from sim.replication.messages import (
     LeaderAndIsrRequest,
     PartitionState,
 )
-from sim.replication.replica import Leadership
 
 
 class IsrMembership(Membership):
@@ -88,7 +88,7 @@ class IsrMembership(Membership):
         if leadership is None:
             return
         leadership.confirmed = None
-        self._await(leader, leadership, state, state.isr)
+        self._await(leader, state, state.isr)
         if set(leadership.isr) == set(state.isr):
             leadership.isr = state.isr
             leader.react(advance_high_watermark(node.replica, rules=node.rules))
@@ -112,7 +112,7 @@ class IsrMembership(Membership):
             leadership.confirmed = len(leadership.isr)
             leader.react(expand_isr(node.replica, follower, rules=node.rules))
             self._ask(leader, state, leadership.isr)
-        self._await(leader, leadership, state, leadership.isr)
+        self._await(leader, state, leadership.isr)
 
     def before_commit(self) -> None:
         """See again whom the high watermark waits for: time has passed."""
@@ -121,7 +121,7 @@ class IsrMembership(Membership):
             return
         leader, state = self._node.leader, self.state
         if leader is not None and state is not None:
-            self._await(leader, leadership, state, leadership.isr)
+            self._await(leader, state, leadership.isr)
 
     def _is_eligible(self, leader: LeaderState, state: PartitionState, name: str) -> bool:
         """Whether a replica may join: not fenced, and in the life that the controller knows of.
@@ -136,27 +136,19 @@ class IsrMembership(Membership):
     def _await(
         self,
         leader: LeaderState,
-        leadership: Leadership,
         state: PartitionState,
         isr: tuple[str, ...],
     ) -> None:
         """Hold the high watermark back for those that are about to join `isr`, as the rules say."""
-        rule = self._node.rules.replication.high_watermark_waits_for
-        if rule == "in_sync_set":
-            return
-        now_ms, end = self._node.context.now_ms, self._node.replica.log.log_end_offset
-        leadership.awaited = tuple(
-            [
-                name
-                for name in state.replicas
-                if name != self._node.name
-                and name not in isr
-                and (
-                    now_ms - leader.caught_up_ms(name) <= self._lag_max_ms
-                    or leadership.positions.get(name) == end
-                )
-                and (rule == "caught_up" or self._is_eligible(leader, state, name))
-            ]
+        node = self._node
+        await_joining(
+            node.replica,
+            state.replicas,
+            isr,
+            lambda name: self._is_eligible(leader, state, name),
+            rules=node.rules,
+            now_ms=node.context.now_ms,
+            lag_max_ms=self._lag_max_ms,
         )
 
     def _look_for_laggards(self, leader: LeaderState) -> ProcessGenerator:
@@ -177,18 +169,14 @@ class IsrMembership(Membership):
         if self.asked_ms is not None and now_ms - self.asked_ms <= limit_ms:
             return 0
         followers = [name for name in leadership.isr if name != node.name]
-        caught_up_ms = {name: leader.caught_up_ms(name) for name in followers}
-        end = node.replica.log.log_end_offset
         laggards = [
-            name
-            for name in followers
-            if now_ms - caught_up_ms[name] > limit_ms and leadership.positions.get(name) != end
+            name for name in followers if not is_caught_up(node.replica, name, now_ms, limit_ms)
         ]
         if laggards or self.asked_ms is not None:
             in_sync = tuple(name for name in leadership.isr if name not in laggards)
             self._ask(leader, state, in_sync)
             return 0
-        return min(caught_up_ms.values(), default=now_ms) + limit_ms - now_ms
+        return min(map(leader.caught_up_ms, followers), default=now_ms) + limit_ms - now_ms
 
     def _ask(self, leader: LeaderState, state: PartitionState, isr: tuple[str, ...]) -> None:
         node = self._node

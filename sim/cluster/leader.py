@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any, Final
+from typing import Any
 
 from sim.cluster.broker import Broker
 from sim.cluster.delayed import Delayed
 from sim.cluster.waiting import Lives
 from sim.replication.converting import as_served
+from sim.replication.joining import LONG_AGO_MS, begin_progress, note_fetch
 from sim.replication.leader import (
     acknowledge_fetch,
     advance_high_watermark,
@@ -18,38 +19,12 @@ from sim.replication.leader import (
 )
 from sim.replication.messages import RECORDS, Answer, FetchRequest, FetchResponse
 from sim.replication.overdue import is_of_an_older_session
+from sim.replication.replica import FollowerProgress
 from sim.trace import Acknowledged, Event
-
-LONG_AGO_MS: Final = -(10**9)
-
 
 Acknowledgement = tuple[int, str, Any, Acknowledged | None]
 """A response that waits until an offset (inclusive) is committed: offset, client, response, and
 what a producer is told by it; None = it is about no batch."""
-
-
-class FollowerProgress:
-    """How far behind a follower is, as Replica.updateFetchStateOrThrow keeps it.
-
-    Attributes:
-        contact_ms: When it last asked for something.
-        caught_up_ms: When it last had everything the leader had.
-        fetch_ms: When it last fetched.
-        leader_end: The leader's log end offset at that time.
-        replica_epoch: The newest of its lives that the leader has heard of (KIP-903).
-        newest: The highest number of its fetches in that life.
-    """
-
-    def __init__(self, now_ms: int, *, in_sync: bool = False) -> None:
-        """A follower of a new leader; an in-sync one is given the benefit of the doubt.
-
-        Source: Replica.resetReplicaState.
-        """
-        self.contact_ms = now_ms
-        self.caught_up_ms = self.fetch_ms = now_ms if in_sync else LONG_AGO_MS
-        self.leader_end = 0
-        self.replica_epoch = 0
-        self.newest = 0
 
 
 class LeaderState:
@@ -74,12 +49,14 @@ class LeaderState:
         self._broker = broker
         self.epoch = epoch
         leadership = broker.replica.leadership
-        isr = leadership.isr if leadership is not None else ()
-        self.progress = {
-            name: FollowerProgress(now_ms, in_sync=name in isr)
-            for name in replicas
-            if name != broker.name
-        }
+        followers = [name for name in replicas if name != broker.name]
+        if leadership is None:
+            self.progress = {
+                name: FollowerProgress(now_ms, LONG_AGO_MS, LONG_AGO_MS) for name in followers
+            }
+        else:
+            begin_progress(leadership, followers, now_ms)
+            self.progress = leadership.progress
         self.fetches = Delayed[FetchRequest](broker.env, self._answer)
         self.lives = Lives(broker.env)
         self._acknowledgements: list[Acknowledgement] = []
@@ -155,7 +132,9 @@ class LeaderState:
         name = request.follower
         progress = self.progress.get(name)
         if progress is None:
-            progress = self.progress[name] = FollowerProgress(broker.context.now_ms)
+            progress = self.progress[name] = FollowerProgress(
+                broker.context.now_ms, LONG_AGO_MS, LONG_AGO_MS
+            )
         elif request.replica_epoch < progress.replica_epoch:
             return False
         replica, rules = broker.replica, broker.rules
@@ -227,18 +206,14 @@ class LeaderState:
         self.fetches.waiting.pop(follower, None)
         progress = self.progress.get(follower)
         if progress is None:
-            progress = self.progress[follower] = FollowerProgress(self._broker.context.now_ms)
+            progress = self.progress[follower] = FollowerProgress(
+                self._broker.context.now_ms, LONG_AGO_MS, LONG_AGO_MS
+            )
         progress.replica_epoch = max(progress.replica_epoch, replica_epoch)
 
     def _note_fetch(self, progress: FollowerProgress, request: FetchRequest, end: int) -> None:
-        """Replica.updateFetchStateOrThrow: caught up now, or at the time of the last fetch."""
-        now_ms, offset = self._broker.context.now_ms, request.offset
-        if offset >= end:
-            progress.caught_up_ms = now_ms
-        elif offset >= progress.leader_end and progress.fetch_ms > progress.caught_up_ms:
-            progress.caught_up_ms = progress.fetch_ms
-        progress.leader_end = end
-        progress.fetch_ms = progress.contact_ms = now_ms
+        """Note what a fetch says of its follower (Replica.updateFetchStateOrThrow)."""
+        note_fetch(progress, request.offset, end, self._broker.context.now_ms)
         progress.replica_epoch = request.replica_epoch
         progress.newest = request.correlation_id
 

@@ -62,6 +62,27 @@ class SnapshotDownload:
 
 
 @dataclass(slots=True)
+class FollowerProgress:
+    """How far behind a follower is, as its leader knows it (Replica, ReplicaState).
+
+    Attributes:
+        contact_ms: When it last asked for something.
+        caught_up_ms: When it last had everything the leader had.
+        fetch_ms: When it last fetched.
+        leader_end: The leader's log end offset at that time.
+        replica_epoch: The newest of its incarnations that the leader has heard of (KIP-903).
+        newest: The highest number of its fetches in that incarnation.
+    """
+
+    contact_ms: int
+    caught_up_ms: int
+    fetch_ms: int
+    leader_end: int = 0
+    replica_epoch: int = 0
+    newest: int = 0
+
+
+@dataclass(slots=True)
 class Leadership:
     """What a replica knows while it leads.
 
@@ -73,6 +94,7 @@ class Leadership:
         awaited: Others that the high watermark waits for, since they are about to join.
         voters: The replicas a majority is counted over.
         positions: Follower name -> offset below which the leader believes it has everything.
+        progress: Follower name -> how far behind it is (`sim.replication.joining`).
         begun_below: Follower name -> below it no tombstone was left when the follower last fetched
             at 0 (exclusive; `lag_guard`).
     """
@@ -84,6 +106,7 @@ class Leadership:
     positions: dict[str, int] = field(default_factory=dict)
     confirmed: int | None = None
     awaited: tuple[str, ...] = ()
+    progress: dict[str, FollowerProgress] = field(default_factory=dict)
     begun_below: dict[str, int] = field(default_factory=dict)
 
     @property

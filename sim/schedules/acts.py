@@ -115,6 +115,7 @@ class Acts:
     def _done(self, move: Move, act: str, said: Sequence[int]) -> Any:
         """Do it; what is said to the next act."""
         driver, rules, messages = self._driver, self._rules, self.messages
+        driver.joining.follow((), driver.replicas, driver.now_ms)
         if act == STEP:
             step = driver.step_of(move)
             if step is not None:
@@ -132,7 +133,8 @@ class Acts:
             return refused.response
         if act == ACKNOWLEDGE:
             events = leader.acknowledge_fetch(source, message, rules, has_records=bool(said[1]))
-            return driver.emit(events)
+            driver.emit(events)
+            return driver.joining.read(source, message, driver.now_ms)
         if act == ANSWER:
             return leader.answer_with(source, message, messages[said[1]], rules)
         return driver.emit(follower.receive_fetch(fetcher, message, rules, driver.now_ms).events)
@@ -201,6 +203,7 @@ class Driver(StoryDriver):
     def emit(self, events: Sequence[Event]) -> None:
         """Note what happened."""
         self.happened += events
+        self.joining.follow(events, self.replicas, self.now_ms)
 
     def new_uid(self, label: str) -> int:
         """Name a record by what it is and where: no two appends of a schedule have all that alike.

@@ -192,8 +192,6 @@ def beyond(rules: Rules) -> list[str]:
     found = []
     if rules.coordinator.coordinator != "none":
         found.append("coordinator: a search has none; allowed: none")
-    if rules.replication.high_watermark_waits_for != "in_sync_set":
-        found.append("high_watermark_waits_for: a search knows in_sync_set alone")
     if rules.replication.offset_assignment != "leader_assigned":
         found.append("offset_assignment: a search knows leader_assigned alone")
     return found

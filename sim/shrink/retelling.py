@@ -85,8 +85,9 @@ def story_from_run(
 def _rules_of_story(rules: Rules) -> Iterator[Rules]:
     """Rules to tell the run under; what is violated under any of them is violated.
 
-    A delete is marked as such, where all agree what one is. And a leader waits for its in-sync set
-    alone: a story has no replica.lag.time.max.ms, so whoever was caught up once would stay so.
+    A delete is marked as such, where all agree what one is. Where the run's own rule does not show
+    it, a leader waits for its in-sync set alone: a story has the default of
+    replica.lag.time.max.ms, and the run may have less.
     """
     if rules.cleaner.tombstone_mark == "null_value":
         rules = rules.with_values({"tombstone_mark": "explicit"})

@@ -17,10 +17,10 @@ from sim.replication.cleaning import Cleaner
 from sim.replication.coordination import RemovalCoordinator
 from sim.replication.messages import FetchResponse, FetchSnapshotResponse
 from sim.replication.replica import log_config
-from sim.story.awaiting import CaughtUp
 from sim.story.consumers import StoryConsumers
 from sim.story.coordinators import StoryCoordinators
 from sim.story.idle import IdleStep, state_of
+from sim.story.joining import Joining
 from sim.story.op import OPS, Step
 from sim.story.result import ReplicaView, StoryRun, views_of
 from sim.trace import Event, ReplicaAdded
@@ -106,7 +106,7 @@ class StoryDriver:
         self.cleaner = Cleaner(story.rules)
         self.coordinator = RemovalCoordinator()
         self.delayed = DelayedResponses()
-        self.caught_up = CaughtUp(story.rules)
+        self.joining = Joining(story.rules)
         self.consumers = StoryConsumers(story.rules)
         self.coordinators = StoryCoordinators(story.rules)
         self.moments: dict[str, dict[str, ReplicaView]] = {}
@@ -126,6 +126,7 @@ class StoryDriver:
 
     def _carried_out(self, step: Step) -> str | None:
         """Do what the step says; why nothing came of it, if nothing did and that is known."""
+        self.joining.follow((), self.replicas, self.now_ms)  # time may have passed
         op = OPS[step.op]
         for name, field in op.told.items():
             why = None if field.must is None else field.must(self.replicas[step[name]])
@@ -168,7 +169,7 @@ class StoryDriver:
         for event in events:
             self.events.append((self.step, event))
             self.checker.on(self.step, event)
-        self.caught_up.follow(events, self.replicas)
+        self.joining.follow(events, self.replicas, self.now_ms)
         if self._audit is not None and (found := self._audit.after(events, self.replicas)):
             self.emit(found)
 

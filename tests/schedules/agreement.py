@@ -69,6 +69,7 @@ TRIED: tuple[tuple[World, dict[str, Any]], ...] = (
         THREE,
         {"strategy": "header", "tombstone_removal": "coordinated", "map_range": "dirty"},
     ),
+    (THREE, {"strategy": "header", "high_watermark_waits_for": "caught_up_eligible"}),
     (replace(THREE, budgets=SNAPSHOTS), {"strategy": "header", "commit": "majority"}),
     (replace(TWO, budgets=SNAPSHOTS), {"strategy": "offset", "snapshot_offer": "by_epoch"}),
 )

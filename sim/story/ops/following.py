@@ -151,6 +151,8 @@ def _answer(
     request = follower.fetch_request(fetcher, max_batches=limit)
     answered = leader.answer_fetch(source, request, rules=world.rules)
     world.emit(answered.events)
+    if answered.response.answer is Answer.RECORDS:
+        world.joining.read(source, request, world.now_ms)
     return answered.response
 
 
