@@ -120,6 +120,7 @@ class StoryDriver:
         watched = step.does_nothing or step.number in self._watched
         before = self._state() if watched else None
         why = self._carried_out(step)
+        self.joining.note_held(self.replicas, step.number)
         self.coordinators.follow(self.replicas)
         if watched and self._state() == before:
             self.idle.append(IdleStep(step.number, step.line, why or NO_REASON))

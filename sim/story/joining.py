@@ -22,6 +22,7 @@ class Joining:
         """Starts without a leader."""
         self._rules = rules
         self._waits = rules.replication.high_watermark_waits_for != "in_sync_set"
+        self._held_since: dict[tuple[str, str], int] = {}
 
     def follow(self, events: Iterable[Event], replicas: Mapping[str, Replica], now_ms: int) -> None:
         """Begin anew with each leader that was elected, and see whom every leader waits for."""
@@ -46,6 +47,29 @@ class Joining:
                     lag_max_ms=LAG_MAX_MS,
                 )
 
+    def note_held(self, replicas: Mapping[str, Replica], step: int) -> None:
+        """Note from which step on whose position holds the high watermark of which leader back."""
+        held = {(one.name, name) for one in replicas.values() for name in _holding_back(one)}
+        self._held_since = {pair: self._held_since.get(pair, step) for pair in sorted(held)}
+
+    def why_held(self, leader: Replica) -> str | None:
+        """Say what holds a leader's high watermark back; None = nothing does."""
+        rule, leadership = self._rules.replication.high_watermark_waits_for, leader.leadership
+        names = _holding_back(leader)
+        if leadership is None or not names:
+            return None
+        waits = [
+            f"{name} ("
+            + (
+                "in the in-sync set"
+                if name in leadership.isr
+                else f"high_watermark_waits_for: {rule}"
+            )
+            + f"; since step {self._held_since.get((leader.name, name), 0)})"
+            for name in names
+        ]
+        return f"its high watermark, {leader.log.high_watermark}, waits for {', '.join(waits)}"
+
     def read(self, leader: Replica, request: FetchRequest, now_ms: int) -> None:
         """Note a fetch that a leader answers with what it has."""
         if self._waits and leader.leadership is not None:
@@ -54,3 +78,12 @@ class Joining:
                 begin_progress(leader.leadership, [request.follower], now_ms)
             end = leader.log.log_end_offset
             note_fetch(progress[request.follower], request.offset, end, now_ms)
+
+
+def _holding_back(leader: Replica) -> list[str]:
+    """Those without whose positions the high watermark would be higher (`commit: isr`)."""
+    leadership, mark = leader.leadership, leader.log.high_watermark
+    if leadership is None or not leader.up or leader.log.log_end_offset <= mark:
+        return []
+    members = [name for name in (*leadership.isr, *leadership.awaited) if name != leader.name]
+    return [name for name in members if leadership.positions.get(name, -1) <= mark]

@@ -11,8 +11,9 @@ class CleanPrefix(Invariant):
 
     For all replicas r, keys k: there is at most one offset o < clean(r) with data of k at
     log(r)[o].
-    Judged: after each pass of r. Excused: the last record of the log where the fix keeps it
-    whatever it is (KIP-280, option 1); it goes as soon as the log goes on.
+    Judged: after each pass of r. Excused: the record that the fix keeps in this pass, whatever it
+    is (KIP-280, option 1: the last one of the log). It counts again in the first pass that does
+    not keep it.
     """
 
     source = "KIP-280"
@@ -30,9 +31,8 @@ class CleanPrefix(Invariant):
         for key, counted in repeated.items():
             if counted > 1:
                 held = [at for at in range(below) if slots[at] > 0 and known[slots[at]].key == key]
-                newest = held[-1]
-                if newest == event.protected_offset and max(slots[newest + 1 :], default=0) <= 0:
-                    held.pop()
+                if event.protected_offset in held:
+                    held.remove(event.protected_offset)
                 if len(held) > 1:
                     told = {"clean_below": below, "counted": len(held)}
                     self.violated(view.name, held[-1], key, holds=tuple(held), **told)

@@ -43,7 +43,10 @@ def compact(world: StoryDriver, step: Step) -> str | None:
     world.emit(result.events)
     if "crash" in step.fields:
         world.emit(crash(replica))
-    return "a pass has failed before" if failed else "there is nothing to clean"
+    if failed:
+        return "a pass has failed before"
+    held = world.joining.why_held(replica) if world.rules.replication.commit == "isr" else None
+    return "there is nothing to clean" + (f": {held}" if held else "")
 
 
 def _lowest_end(world: StoryDriver) -> int:
