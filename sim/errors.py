@@ -34,8 +34,14 @@ class PluginError(BadInput):
 
 def did_you_mean(given: object, known: Iterable[str]) -> str:
     """` (did you mean 'x'?)` when one of `known` is close to what was given, else nothing."""
+    close = closest(given, known)
+    return "" if close is None else f" (did you mean {close!r}?)"
+
+
+def closest(given: object, known: Iterable[str]) -> str | None:
+    """The one of `known` that is close to what was given; None = none is."""
     from difflib import get_close_matches  # only a mistake needs it
 
     # What is many times as long is like none of them, and would take as long to compare.
     close = get_close_matches(str(given)[:_COMPARED], list(known), n=1)
-    return f" (did you mean {close[0]!r}?)" if close else ""
+    return close[0] if close else None

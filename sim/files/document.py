@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
@@ -85,6 +86,15 @@ class Document:
                 steps.append(step)
             value = value[step] if found else value
         return path_of(steps)
+
+    def in_order(self, problems: Iterable[str]) -> list[str]:
+        """What `problem` made, each once, by their lines; of one line as they are."""
+
+        def line_in(problem: str) -> int:
+            number, _, rest = problem.removeprefix(f"{self.name}:").partition(":")
+            return int(number) if rest and number.isdecimal() else sys.maxsize
+
+        return sorted(dict.fromkeys(problems), key=line_in)
 
     def problem(self, location: Location, text: str, *, path: str | None = None) -> str:
         """One line for the user: `file:line: path: text`; `path` is made of `location` if None."""
@@ -294,10 +304,15 @@ class Complaints:
         """Whether so much is wrong that nobody reads on."""
         return len(self.told) >= ENOUGH
 
-    def end(self) -> None:
-        """Raise BadInput with all of them, each once, unless nothing was wrong."""
+    def end(self, document: Document | None = None) -> None:
+        """Raise BadInput with all of them, each once, unless nothing was wrong.
+
+        Args:
+            document: What they are about, if they are to be told in order of its lines.
+        """
         if self.told:
-            raise told_together(list(dict.fromkeys(self.told)))
+            told = dict.fromkeys(self.told)
+            raise told_together(list(told) if document is None else document.in_order(told))
 
 
 def listed(values: Iterable[object]) -> str:

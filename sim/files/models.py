@@ -7,11 +7,12 @@ it, which only a schema says: reading the source for it would be a sixth of the 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 from pydantic.json_schema import GenerateJsonSchema
+from pydantic_core import InitErrorDetails, PydanticCustomError
 
 from sim.errors import BadInput
 from sim.files.attribute_docs import attribute_docs
@@ -80,19 +81,48 @@ class Described(GenerateJsonSchema):
         return found
 
 
-def validate(document: Document, model: type[M]) -> M:
-    """The document's content as a pydantic model.
+def refused(problems: Iterable[tuple[Location, str]]) -> None:
+    """Tell pydantic, from a validator, all that is wrong with the parts of a value.
+
+    Args:
+        problems: The way from the value to a part, and what is wrong there.
 
     Raises:
-        BadInput: One line per problem, `file:line: field: what is wrong, what is allowed`.
+        ValidationError: There is a problem.
+    """
+    details = [
+        InitErrorDetails(
+            type=PydanticCustomError("limit", "{problem}", {"problem": text}),
+            loc=tuple(way),
+            input=None,
+        )
+        for way, text in problems
+    ]
+    if details:
+        raise ValidationError.from_exception_data("", details)
+
+
+def validate(document: Document, model: type[M], *, told: Collection[str] = ()) -> M:
+    """The document's content as a pydantic model.
+
+    Args:
+        document: What was read.
+        model: What it has to be.
+        told: Fields of which somebody else has said what is wrong.
+
+    Raises:
+        BadInput: One line per problem, `file:line: field: what is wrong, what is allowed`; none
+            where it is all about fields in `told`.
     """
     if _has_more_values(document.data, CHECKED_VALUES.most):
         hint = "what producers write may stand in a file of its own, workload.trace"
         document.top.fail(f"more than {CHECKED_VALUES.most:,} values; {hint}")
-    return shaped(document.data, document.top, TypeAdapter(model))
+    return shaped(document.data, document.top, TypeAdapter(model), told=told)
 
 
-def shaped(value: object, place: Place, adapter: TypeAdapter[T]) -> T:
+def shaped(
+    value: object, place: Place, adapter: TypeAdapter[T], *, told: Collection[str] = ()
+) -> T:
     """The value at `place` as a model.
 
     Raises:
@@ -101,7 +131,7 @@ def shaped(value: object, place: Place, adapter: TypeAdapter[T]) -> T:
     try:
         return adapter.validate_json(json.dumps(value))
     except ValidationError as error:
-        raise _bad_input(place, error, adapter) from None
+        raise _bad_input(place, error, adapter, told) from None
 
 
 def _has_more_values(data: Any, most: int) -> bool:
@@ -115,10 +145,13 @@ def _has_more_values(data: Any, most: int) -> bool:
     return found > most
 
 
-def _bad_input(place: Place, error: ValidationError, adapter: TypeAdapter[Any]) -> BadInput:
+def _bad_input(
+    place: Place, error: ValidationError, adapter: TypeAdapter[Any], told: Collection[str]
+) -> BadInput:
     document, schema = place.document, adapter.json_schema()
     found: dict[tuple[int, str], tuple[Location, list[str]]] = {}
     errors = error.errors(include_url=False)
+    errors = [item for item in errors if not item["loc"] or item["loc"][0] not in told]
     for item in errors[:ENOUGH]:
         if item["type"] == "too_short" and item["input"]:
             continue  # nothing valid was left; each item has a message of its own

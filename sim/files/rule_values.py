@@ -9,7 +9,10 @@ from sim.rules.rules import allowed_value
 
 
 def rule_problem(name: str, value: object) -> str | None:
-    """What is wrong with the value of a rule, without where it stands; None = nothing."""
+    """What is wrong with the value of a rule or of `preset`, without its place; None = nothing."""
+    if name == "preset":
+        known = isinstance(value, str) and value in PRESETS
+        return None if known else unknown_value(value, PRESETS, what="preset")
     if name not in RULES:
         return unknown_field(name, RULES, what="rule")
     try:
@@ -21,10 +24,7 @@ def rule_problem(name: str, value: object) -> str | None:
 
 def check_rule(name: str, value: object, place: Place) -> None:
     """Raise BadInput unless a rule, or `preset`, may have the value that stands at `place`."""
-    if name != "preset":
-        place.check(rule_problem(name, value))
-    elif not isinstance(value, str) or value not in PRESETS:
-        place.fail(unknown_value(value, PRESETS, what="preset"))
+    place.check(rule_problem(name, value))
 
 
 def rules_at(values: object, place: Place, *, base: Rules) -> Rules:

@@ -9,9 +9,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validat
 
 from sim.files.bounds import Within
 from sim.files.document import Document, unknown_value
-from sim.files.fields import check_format
 from sim.files.formats import EXPLORE_FORMAT
-from sim.files.models import validate
+from sim.files.models import refused
 from sim.files.reading import read_document
 from sim.limits import RULE_SETS, VERSION
 from sim.rules import Rules, rules_from
@@ -20,7 +19,7 @@ from sim.schedules.judging import JUDGED
 from sim.schedules.world import Budgets, World
 from sim.story.format import STORY_DEFAULTS
 from sim.sweeps.plan import RuleMap, Text
-from sim.sweeps.plan_matrix import expanded
+from sim.sweeps.plan_matrix import read_plan
 
 MOST_REPLICAS, MOST_TIMES = 5, 12
 Times = Annotated[int, Field(ge=0, le=MOST_TIMES)]
@@ -52,9 +51,11 @@ class WorldModel(BaseModel):
     @classmethod
     def _exist(cls, isr: list[str] | None, info: ValidationInfo) -> list[str] | None:
         names = [f"r{one + 1}" for one in range(info.data.get("replicas", 0))]
-        for name in isr or ():
-            if names and name not in names:
-                raise ValueError(unknown_value(name, names, what="replica"))
+        refused(
+            ((index,), unknown_value(name, names, what="replica"))
+            for index, name in enumerate(isr or ())
+            if names and name not in names
+        )
         if isr is not None and len({*isr}) < len(isr):
             raise ValueError("a replica is given twice")
         return isr
@@ -119,12 +120,12 @@ class Plan(BaseModel):
     @field_validator("rules", "rule_sets")
     @classmethod
     def _can_be_searched(cls, given: Any, info: ValidationInfo) -> Any:
-        sets = given if isinstance(given, list) else [given]
         common = info.data.get("rules", {}) if isinstance(given, list) else {}
-        for values in sets:
-            rules = _rules({**common, **values})
-            for problem in beyond(rules):
-                raise ValueError(problem)
+        refused(
+            (() if given is values else (index,), problem)
+            for index, values in enumerate(given if isinstance(given, list) else [given])
+            for problem in beyond(_rules({**common, **values}))
+        )
         return given
 
     @field_validator("labels")
@@ -141,9 +142,11 @@ class Plan(BaseModel):
         known = info.data.get("labels") or [
             _label(values) for values in info.data.get("rule_sets", ())
         ]
-        for name in compare:
-            if name not in known:
-                raise ValueError(unknown_value(name, known, what="label of a rule set"))
+        refused(
+            ((index,), unknown_value(name, known, what="label of a rule set"))
+            for index, name in enumerate(compare)
+            if name not in known and "rule_sets" in info.data
+        )
         if len({*compare}) != len(compare) or len(compare) == 1:
             raise ValueError("two labels or more, none twice")
         return compare
@@ -151,9 +154,11 @@ class Plan(BaseModel):
     @field_validator("invariants")
     @classmethod
     def _are_judged(cls, names: list[str]) -> list[str]:
-        for name in names:
-            if name not in JUDGED:
-                raise ValueError(unknown_value(name, JUDGED, what="invariant of a search"))
+        refused(
+            ((index,), unknown_value(name, JUDGED, what="invariant of a search"))
+            for index, name in enumerate(names)
+            if name not in JUDGED
+        )
         return names
 
     def world_of(self) -> World:
@@ -208,5 +213,4 @@ def load_plan(path: Path) -> Plan:
 
 def plan_in(document: Document) -> Plan:
     """The plan that a document holds. Raises BadInput as `load_plan` does."""
-    check_format(document, (EXPLORE_FORMAT,))
-    return validate(expanded(document), Plan)
+    return read_plan(document, EXPLORE_FORMAT, Plan)

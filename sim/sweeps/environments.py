@@ -41,7 +41,7 @@ def environments_of(
     if not changes:
         hunts = generate.tail_hunts or generate.election_hunts or generate.disk_hunts
         return (Environment(HUNTED if hunts else PLAIN, generate),)
-    return tuple(Environment(name, _changed(generate, own)) for name, own in changes.items())
+    return tuple(Environment(name, changed(generate, own)) for name, own in changes.items())
 
 
 def case_seed(seed: int, turns: int, case_id: int) -> int:
@@ -58,7 +58,11 @@ def case_seed(seed: int, turns: int, case_id: int) -> int:
     return int.from_bytes(digest, "big") >> 1
 
 
-def _changed(generate: Mix, changes: Mapping[str, Any]) -> Mix:
+def changed(generate: Mix, changes: Mapping[str, Any]) -> Mix:
+    """`generate` with what an environment has else.
+
+    Raises ValueError for what no mix has; pydantic's ValidationError is one.
+    """
     if "mix" in changes:
         raise ValueError("mix: belongs into generate; an environment names what differs from it")
     fields = {**generate.model_dump(), **changes}

@@ -8,29 +8,39 @@ Runs are numbered without gaps, `run_id = case_id * len(rule_sets) + rule_set`, 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationInfo, field_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    GetJsonSchemaHandler,
+    ValidationInfo,
+    field_validator,
+)
+from pydantic_core.core_schema import CoreSchema
 
 from sim.check.checker import known_invariants
 from sim.check.families import FAMILIES
-from sim.errors import BadInput
+from sim.errors import BadInput, did_you_mean
 from sim.files.bounds import Seed, Within
-from sim.files.document import Document
-from sim.files.fields import check_format
+from sim.files.document import Document, listed
 from sim.files.formats import PLAN_FORMAT
-from sim.files.models import validate
+from sim.files.models import refused
 from sim.files.reading import read_document
+from sim.files.rule_values import rule_problem
 from sim.limits import CASES, CELLS, ENVIRONMENTS, RULE_SETS, SEED, TITLE
 from sim.plugins import require_plugins
 from sim.rules import settings_from
 from sim.rules.rules import DEFAULTS, Rules, RuleValue, Settings, shown
-from sim.scenario.generate.mix import Mix
-from sim.sweeps.environments import Environment, case_seed, environments_of
-from sim.sweeps.plan_matrix import expanded
+from sim.scenario.generate.mix import BUILT_IN_MIXES, Mix, Weights
+from sim.sweeps.environments import Environment, case_seed, changed, environments_of
+from sim.sweeps.plan_matrix import read_plan
 
 PRESET = "preset"
 FLAG_MARKS = ("magic", "flag")
@@ -41,21 +51,53 @@ Count = Annotated[int, Field(ge=1), Within(CASES)]
 Text = Annotated[str, Field(min_length=1), Within(TITLE)]
 
 
-def _taken_by(takes: Callable[[Any], object]) -> AfterValidator:
-    """What a function refuses is a ValueError, which pydantic reports in its place."""
-
-    def check(value: Any) -> Any:
-        try:
-            takes(value)
-        except BadInput as error:
-            raise ValueError(str(error)) from None
-        return value
-
-    return AfterValidator(check)
+def _loaded(plugins: list[str]) -> list[str]:
+    try:
+        require_plugins(plugins)
+    except BadInput as error:
+        raise ValueError(str(error)) from None
+    return plugins
 
 
-RuleMap = Annotated[dict[str, RuleValue], _taken_by(settings_from)]
+def _rules(given: Any) -> Any:
+    """Refuse each wrong rule in its place."""
+    if isinstance(given, dict):
+        found = ((name, rule_problem(name, value)) for name, value in given.items())
+        refused(((name,), problem) for name, problem in found if problem is not None)
+    return given
+
+
+def _about(name: str) -> str:
+    if name not in FAMILIES and name not in known_invariants():
+        close = did_you_mean(name, [*FAMILIES, *known_invariants()])
+        raise ValueError(
+            f"{name}: no invariant (replog list invariants) and no family{close}; "
+            f"families: {', '.join(FAMILIES)}"
+        )
+    return name
+
+
+def _environment(changes: dict[str, Any], info: ValidationInfo) -> dict[str, Any]:
+    """Refuse each wrong field in its place, also where `generate` is wrong itself."""
+    changed(info.data.get("generate", BUILT_IN_MIXES["reference"]), changes)
+    return changes
+
+
+class _FieldsOfMix:
+    """Says which fields an object of any fields may have: messages list them."""
+
+    def __get_pydantic_json_schema__(
+        self, _schema: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> dict[str, Any]:
+        """Pydantic asks for this."""
+        fields: dict[str, Any] = {name: {} for name in Mix.model_fields if name != "mix"}
+        fields["weights"] = handler(Weights.__pydantic_core_schema__)
+        return {"type": "object", "properties": fields}
+
+
+RuleMap = Annotated[dict[str, RuleValue], BeforeValidator(_rules)]
 """Rules by name, with an optional `preset`."""
+Changes = Annotated[dict[str, Any], AfterValidator(_environment), _FieldsOfMix()]
 
 
 class Plan(BaseModel):
@@ -71,13 +113,13 @@ class Plan(BaseModel):
     seed: Seed
     confirmation_seed: Seed | None = None
     """A seed that nobody looks at while a plan, or what it judges, is being worked on."""
-    about: list[Text] = []
+    about: list[Annotated[Text, AfterValidator(_about)]] = []
     """What the rule sets are meant to differ in: families or invariants, for the headline."""
-    plugins: Annotated[list[str], _taken_by(require_plugins)] = Field(default_factory=list)
+    plugins: Annotated[list[str], AfterValidator(_loaded)] = Field(default_factory=list)
     """Modules that it needs, which register strategies, fixes or the like; `--plugin` names them,
     too."""
     generate: Mix
-    environments: Annotated[dict[Text, dict[str, Any]], Within(ENVIRONMENTS)] = {}
+    environments: Annotated[dict[Text, Changes], Within(ENVIRONMENTS)] = {}
     """By name, what differs from `generate`; cases take turns (`sim.sweeps.environments`)."""
     rules: RuleMap = Field(default_factory=dict)
     """Common to every rule set; may name a `preset`."""
@@ -102,11 +144,13 @@ class Plan(BaseModel):
     @field_validator("rule_sets")
     @classmethod
     def _all_different(cls, rule_sets: list[RuleMap], info: ValidationInfo) -> list[RuleMap]:
-        base = settings_from(info.data.get("rules", {}))
+        if "rules" not in info.data:
+            return rule_sets
+        base = settings_from(info.data["rules"])
         seen: dict[Settings, int] = {}
         for index, values in enumerate(rule_sets):
             same = seen.setdefault(settings_from(values, base=base), index)
-            if same != index:
+            if same != index:  # one of them tells why; with a matrix there are many
                 raise ValueError(f"entries {same} and {index} (from 0) are the same rules")
         return rule_sets
 
@@ -114,15 +158,23 @@ class Plan(BaseModel):
     @classmethod
     def _know_the_flag(cls, rule_sets: list[RuleMap], info: ValidationInfo) -> list[RuleMap]:
         """An upgrade to KIP-87 leads to the flag: by null values alone its deletes are values."""
-        mix, base = info.data.get("generate"), settings_from(info.data.get("rules", {}))
-        part = "flag_upgrade" if mix and mix.flag_upgrade else "mixed_clients"
-        for index, values in enumerate(rule_sets if mix and getattr(mix, part) else ()):
-            mark = settings_from(values, base=base).rules.cleaner.tombstone_mark
-            if mark not in FLAG_MARKS:
-                raise ValueError(
-                    f"entry {index} (from 0): generate.{part}, but tombstone_mark is {mark};"
-                    f" allowed: {', '.join(FLAG_MARKS)}"
-                )
+        mix = info.data.get("generate")
+        if mix is None or "rules" not in info.data:
+            return rule_sets
+        part, base = "flag_upgrade" if mix.flag_upgrade else "mixed_clients", info.data["rules"]
+        marks = [
+            settings_from(values, base=settings_from(base)).rules.cleaner.tombstone_mark
+            for values in (rule_sets if getattr(mix, part) else ())
+        ]
+        refused(
+            (
+                (index,),
+                f"entry {index} (from 0): generate.{part}, but tombstone_mark is {mark}; "
+                f"allowed: {listed(FLAG_MARKS)}",
+            )
+            for index, mark in enumerate(marks)
+            if mark not in FLAG_MARKS
+        )
         return rule_sets
 
     @field_validator("confirmation_seed")
@@ -132,29 +184,20 @@ class Plan(BaseModel):
             raise ValueError(f"{seed}: the same as seed; it would confirm nothing")
         return seed
 
-    @field_validator("about")
-    @classmethod
-    def _is_known(cls, about: list[str]) -> list[str]:
-        for name in about:
-            if name not in FAMILIES and name not in known_invariants():
-                raise ValueError(
-                    f"{name}: no invariant (replog list invariants) and no family; "
-                    f"families: {', '.join(FAMILIES)}"
-                )
-        return about
-
     @field_validator("environments")
     @classmethod
-    def _can_be_drawn(
+    def _are_different(
         cls, environments: dict[str, dict[str, Any]], info: ValidationInfo
     ) -> dict[str, dict[str, Any]]:
         mix = info.data.get("generate")
         if isinstance(mix, Mix):
             drawn: dict[Mix, str] = {}
-            for environment in environments_of(mix, environments):
-                same = drawn.setdefault(environment.mix, environment.name)
-                if same != environment.name:
-                    raise ValueError(f"{same} and {environment.name} are the same")
+            one_by_one = [(e.name, e.mix) for e in environments_of(mix, environments)]
+            refused(
+                ((name,), f"{same} and {name} are the same")
+                for name, of_it in one_by_one
+                if (same := drawn.setdefault(of_it, name)) != name
+            )
         return environments
 
     @field_validator("labels", "notes")
@@ -181,8 +224,7 @@ def plan_in(document: Document) -> Plan:
 
     Raises BadInput as `load_plan` does.
     """
-    check_format(document, (PLAN_FORMAT,))
-    return validate(expanded(document), Plan)
+    return read_plan(document, PLAN_FORMAT, Plan)
 
 
 @dataclass(frozen=True, slots=True)

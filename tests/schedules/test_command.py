@@ -111,7 +111,7 @@ def test_what_the_oracle_of_traces_does_not_find_is_told_as_disputed(
 @pytest.mark.parametrize(
     ("changes", "told"),
     [
-        ({"world": {"replicas": 2, "isr": ["r3"]}}, 'world.isr: unknown replica "r3"'),
+        ({"world": {"replicas": 2, "isr": ["r3"]}}, 'world.isr[0]: unknown replica "r3"'),
         ({"world": {"replicas": 2, "keys": ["r1"]}}, "are replicas; name keys otherwise"),
         ({"world": {"replicas": 9}}, "world.replicas:"),
         ({"budgets": {"appends": 2}}, "budgets.epochs: missing"),

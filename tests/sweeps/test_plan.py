@@ -1,6 +1,7 @@
 """Plans: what is swept, how runs are numbered, what a matrix means, what a wrong plan is told."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -160,6 +161,66 @@ def test_what_a_folder_says_of_a_plan_is_written_out(tmp_path: Path) -> None:
     assert Plan.model_validate_json(json.dumps(stored["plan"])) == matrix
 
 
+NINE_MISTAKES = """\
+format: replog-sweep/1
+titel: What is compared
+count: 4
+seed: -1
+about: [log divergance]
+generate: {mix: quite, tail_hunt: 0.5}
+rules: {preset: kafka-4, map_rang: full}
+matrix:
+  fix: [none, leo_retension]
+  stratgy: [header, offset]
+exclude: [{strategy: offset, fixx: leo_retention}]
+label: "{strateg}: {fix}"
+environments: {plain: {}, hunted: {tail_huntz: 0.5}}
+"""
+
+
+def test_a_plan_is_told_all_its_mistakes_at_once_and_what_each_was_meant_to_be(
+    tmp_path: Path,
+) -> None:
+    with pytest.raises(BadInput) as caught:
+        loaded(tmp_path, head=NINE_MISTAKES)
+
+    told = [line.removeprefix(f"{tmp_path}/plan.yaml:") for line in caught.value.args]
+    assert [re.sub(r"; (allowed|families): .*", "", line) for line in told] == [
+        "1: title: missing",
+        "1: source: missing",
+        "2: titel: unknown field (did you mean 'title'?)",
+        "4: seed: -1 is below the smallest allowed, 0",
+        "5: about[0]: log divergance: no invariant (replog list invariants) and no family "
+        "(did you mean 'log divergence'?)",
+        "6: generate.mix: unknown mix \"quite\" (did you mean 'quiet'?)",
+        "6: generate.tail_hunt: unknown field (did you mean 'tail_hunts'?)",
+        "7: rules.preset: unknown preset \"kafka-4\" (did you mean 'kafka-4.1'?)",
+        "7: rules.map_rang: unknown rule (did you mean 'map_range'?)",
+        "9: matrix.fix[1]: unknown value 'leo_retension' (did you mean 'leo_retention'?)",
+        "10: matrix.stratgy: unknown rule (did you mean 'strategy'?)",
+        "11: exclude[0].fixx: unknown swept rule (did you mean 'fix'?)",
+        "12: label: {strateg}: no swept rule (did you mean 'strategy'?)",
+        "13: environments.hunted.tail_huntz: unknown field (did you mean 'tail_hunts'?)",
+    ]
+
+
+def test_a_plan_whose_format_is_misspelt_is_told_the_rest_of_its_mistakes_too(
+    tmp_path: Path,
+) -> None:
+    wrong = HEAD.replace("sweep/1", "sweeps/1").replace("count: 4", "count: 0")
+    with pytest.raises(BadInput) as caught:
+        loaded(tmp_path, "rule_sets: [{fix: nome}, {fix: empty, strategi: offset}]", head=wrong)
+
+    told = [line.removeprefix(f"{tmp_path}/plan.yaml:") for line in caught.value.args]
+    assert [line.split(": unknown")[0] for line in told] == [
+        "1: format",
+        "4: count: 0 is below the smallest allowed, 1",
+        "8: rule_sets[0].fix",
+        "8: rule_sets[1].fix",
+        "8: rule_sets[1].strategi",
+    ]
+
+
 NONE = "matrix: {fix: [none]}"
 TWENTY = ", ".join(map(str, range(1, 21)))
 MANY = [
@@ -188,7 +249,7 @@ MANY = [
         ([NONE, "exclude: [{fix: none}]"], 9, "exclude: no rule set is left"),
         ([NONE, "exclude: [{fix: gap_fetch}]"], 9, "excludes nothing"),
         ([NONE, "exclude: [{flush: none}]"], 9, "unknown swept rule"),
-        ([NONE, "label: '{fi}'"], 9, "label: {fi}: no swept rule; allowed: fix"),
+        ([NONE, "label: '{fi}'"], 9, "{fi}: no swept rule (did you mean 'fix'?); allowed: fix"),
         ([NONE, "label: '{fix'"], 9, "label: "),
         ([NONE, "label: a", "labels: [a]"], 9, "labels is given, too"),
         (["rule_sets: [{fix: none}]", "label: a"], 9, "label: only with matrix"),

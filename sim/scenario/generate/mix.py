@@ -8,14 +8,16 @@ very different weights, because a run with a bit of everything finds less than m
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 from annotated_types import Ge
-from pydantic import BaseModel, ConfigDict, Field, create_model, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, create_model, model_validator
 
 from sim.faults import FAULTS, Fault
 from sim.faults.fault import meaning_of
 from sim.files.bounds import Loss, Milliseconds, Period, Share, Within
+from sim.files.document import unknown_value
+from sim.files.models import refused
 from sim.limits import (
     ASKS,
     CONSUMERS,
@@ -69,6 +71,12 @@ if not TYPE_CHECKING:
     )
 
 
+def _built_in(name: str) -> str:
+    if BUILT_IN_MIXES and name not in BUILT_IN_MIXES:
+        raise ValueError(unknown_value(name, BUILT_IN_MIXES, what="mix"))
+    return name
+
+
 class Mix(BaseModel):
     """Ranges, both ends included, and chances from which a scenario is drawn.
 
@@ -78,7 +86,7 @@ class Mix(BaseModel):
 
     model_config = _CONFIG
 
-    mix: str = "reference"
+    mix: Annotated[str, AfterValidator(_built_in)] = "reference"
     """The built-in mix that the other fields start from."""
     duration_ms: Period = 10_000
     """When faults end; then the cluster heals and comes to rest."""
@@ -221,7 +229,9 @@ class Mix(BaseModel):
             given = {"mix": given}
         if not isinstance(given, Mapping) or not BUILT_IN_MIXES:
             return given
-        base = _built_in(given.get("mix", "reference"))
+        named = given.get("mix")  # another field says so, if there is no such mix
+        known = isinstance(named, str) and named in BUILT_IN_MIXES
+        base = BUILT_IN_MIXES[str(named) if known else "reference"]
         changed = {
             name: tuple(value) if isinstance(value, list) else value
             for name, value in given.items()
@@ -233,18 +243,16 @@ class Mix(BaseModel):
 
     @model_validator(mode="after")
     def _ranges_ascend(self) -> Mix:
-        for name, value in self:
-            if isinstance(value, tuple) and value[0] > value[1]:
-                raise ValueError(f"{name}: the first number is above the second")
-        if self.outage_ms[0] < 1 or self.idle_ms[0] < 1 or self.lateness_ms[0] < 1:
-            raise ValueError("outage_ms, idle_ms, lateness_ms: start at 1 or above")
+        wrong = {
+            name: "the first number is above the second"
+            for name, value in self
+            if isinstance(value, tuple) and value[0] > value[1]
+        }
+        for name in ("outage_ms", "idle_ms", "lateness_ms"):
+            if getattr(self, name)[0] < 1:
+                wrong[name] = "starts at 1 or above"
+        refused(((name,), text) for name, text in wrong.items())
         return self
-
-
-def _built_in(name: Any) -> Mix:
-    if not isinstance(name, str) or name not in BUILT_IN_MIXES:
-        raise ValueError(f"unknown mix {name!r}; allowed: {', '.join(BUILT_IN_MIXES)}")
-    return BUILT_IN_MIXES[name]
 
 
 BUILT_IN_MIXES: dict[str, Mix] = {}
