@@ -222,7 +222,7 @@ class Sweep:
 
     def __repr__(self) -> str:
         """One line for people."""
-        counts = f"{self._sweep.count:,} cases, {self._sweep.runs:,} runs"
+        counts = f"{self._sweep.drawn}, {self._sweep.runs:,} runs"
         return f"Sweep({self.title}: {counts})"
 
     def _repr_html_(self) -> str:
@@ -232,7 +232,7 @@ class Sweep:
             (label, *(f"{int(counted.get((label, name), 0)):,}" for name in names))
             for label in self.rule_sets
         ]
-        note = f"{self.title}: {self._sweep.count:,} random cases, each under every rule set"
+        note = f"{self.title}: {self._sweep.drawn}, each under every rule set"
         return grid(("rule set", *names), rows, note=note)
 
 
@@ -267,7 +267,8 @@ def sweep(
         >>> import sim
         >>> swept = sim.sweep("scenarios/sweeps/demo.yaml", count=4, seed=226, out="my_sweep")
         >>> swept
-        Sweep(LEO retention against the empty batch, in short runs: 4 cases, 12 runs)
+        Sweep(LEO retention against the empty batch, in short runs:
+        2 seeds in plain and hunted, 12 runs)
         >>> swept.failures().where(invariant="no-offset-reuse", fix="none").first().cause
         'log divergence: log end fell by cleaning'
 

@@ -181,6 +181,10 @@ def _show_sweep(
             {
                 "out": str(result.out),
                 "cases": result.sweep.count,
+                "environments": {
+                    one.name: result.sweep.cases_in(number)
+                    for number, one in enumerate(result.sweep.environments)
+                },
                 "runs": result.runs,
                 "verdicts": result.verdicts,
                 "errors": result.unjudged.errors,
@@ -194,7 +198,7 @@ def _show_sweep(
         return
     _show_verdicts(result.verdicts)
     tell(
-        f"{result.runs:,} runs of {result.sweep.count:,} cases in {result.out}, "
+        f"{result.out}: {result.runs:,} runs of {result.sweep.drawn}, "
         f"{result.rate:,.0f} runs/s; next: " + _next(result.out)
     )
     for one in worths[:1]:
@@ -243,7 +247,15 @@ def report(
     """
     from sim.cli.causes import tell_witness
     from sim.files.atomic import check_writable
-    from sim.report import comparison_table, headline, quote, quoted, read_folder, write_report
+    from sim.report import (
+        comparison_table,
+        conditions_of,
+        headline,
+        quote,
+        quoted,
+        read_folder,
+        write_report,
+    )
 
     if quote_in is not None:
         check_writable(quote_in, what=f"--quote-in {quote_in}")
@@ -260,8 +272,12 @@ def report(
         print_json_text((folder / "report.json").read_text(encoding="utf-8").rstrip())
         return 0
     print_table(comparison_table(folder))
-    for sentence in headline(read_folder(folder)):
+    read = read_folder(folder)
+    for sentence in headline(read):
         tell(sentence)
+    if len(read.environments) > 1:
+        for one in read.environments:
+            tell(conditions_of(one).hunts)
     tell(f"report: {page}")
     return 0
 

@@ -14,6 +14,7 @@ from sim.extras import check_extra
 check_extra("reports need", "report", "scipy", "matplotlib", "jinja2", "pyarrow")
 
 from sim.report.comparison import comparison_table, headline
+from sim.report.conditions import conditions_of
 from sim.report.grid import grid_as_markdown
 from sim.report.page import write_report
 from sim.report.short import quote, quoted

@@ -136,9 +136,22 @@ def headline(folder: SweepFolder, causes: Causes | None = None) -> tuple[str, ..
 
     Of one rule set it is how often it violated an invariant.
     """
-    first, *others = folder.tallies["rule_sets"]
-    alone = f"An invariant was violated in {rate_of(first).rate_text}; {INTERVALS}."
-    return (*(verdict_of(folder, causes) if others else [alone]), *not_green(folder))
+    _first, *others = folder.tallies["rule_sets"]
+    return (
+        *(verdict_of(folder, causes) if others else [_of_one_rule_set(folder)]),
+        *not_green(folder),
+    )
+
+
+def _of_one_rule_set(folder: SweepFolder) -> str:
+    """How often it violated any invariant; in each environment, since they have the same seeds."""
+    several = len(folder.environments) > 1
+    told = [
+        f"{rate_of(one.tallies['rule_sets'][0]).rate_text}"
+        + (f" in {one.environment}" if several else "")
+        for one in folder.environments
+    ]
+    return f"An invariant was violated in {', '.join(told)}; {INTERVALS}."
 
 
 def not_green(folder: SweepFolder) -> list[str]:

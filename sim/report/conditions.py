@@ -15,6 +15,13 @@ class Conditions:
 
     environment: str
     cases: int
+    """Each with a seed of its own; other environments have the same seeds."""
+    first: str
+    """The environment that it is compared with; empty for that one itself."""
+    twins: int
+    """Runs of a seed, under a rule set, that was run there, too."""
+    changed: int
+    """How many of them are not the same there, event by event."""
     hunted: float
     """Share of the cases that have a scripted hunt."""
     scripts: tuple[tuple[str, float], ...]
@@ -33,12 +40,21 @@ class Conditions:
 
     @property
     def hunts(self) -> str:
-        """How many cases, and how many of them with a scripted hunt."""
+        """How many seeds, how many of them with a scripted hunt, and how many runs that changed."""
         hunts = f"{wording.share(self.hunted)} with a scripted hunt" if self.hunted else "no hunts"
         if self.scripts:
             each = [f"{name.replace('_', ' ')} {wording.share(of)}" for name, of in self.scripts]
             hunts += f" ({', '.join(each)})"
-        return f"{self.environment}: {wording.count(self.cases)} cases, {hunts}"
+        seeds = f"{'the same ' if self.first else ''}{wording.counted(self.cases, 'seed')}"
+        changed = f"; {self.changed_text} are not as in {self.first}" if self.twins else ""
+        return f"{self.environment}: {seeds}, {hunts}{changed}"
+
+    @property
+    def changed_text(self) -> str:
+        """How many runs are not the same in the first environment."""
+        if not self.first:
+            return ""
+        return f"{wording.count(self.changed)} of {wording.counted(self.twins, 'run')}"
 
     @property
     def beyond_text(self) -> str:
@@ -83,6 +99,9 @@ def conditions_of(folder: SweepFolder) -> Conditions:
     return Conditions(
         environment=folder.environment,
         cases=first["runs"],
+        first=folder.plan["environments"][0]["name"] if folder.first_case else "",
+        twins=sum(one.get("twins", 0) for one in entries),  # older sweeps did not count them
+        changed=sum(one.get("changed", 0) for one in entries),
         hunted=_runs(first, "hunted", "hunted") / first["runs"],
         scripts=_scripts(first),
         outages=_mean(first, "outages"),

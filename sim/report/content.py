@@ -36,6 +36,7 @@ def report_content(
         "proven": proven_of(folder),
         "headline": headline(folder, causes),
         "cases": plan["count"],
+        "drawn": folder.drawn,
         "runs": plan["runs"],
         "seed": plan["seed"],
         "plan_file": plan["plan_file"],

@@ -24,10 +24,9 @@ _INTERVALS = "Intervals are exact, two-sided, 95 %."
 def grid_as_markdown(folder: SweepFolder, rule: str) -> str:
     """A section for a page: per environment and block a table of rates, invariants and prices."""
     plan = folder.plan
-    cases = wording.count(plan["count"])
     parts = [
         f"## In random runs: {markdown.text(plan['plan']['title'])}",
-        f"{cases} random cases; each met every value. {_INTERVALS} {_made_by(plan)}",
+        f"{folder.drawn}; each met every value. {_INTERVALS} {_made_by(plan)}",
         markdown.block([f"$ {folder.sweep_command}"], language="console"),
     ]
     for one in folder.environments:

@@ -9,6 +9,7 @@ from typing import Any
 from sim.errors import BadInput
 from sim.foreign import shell
 from sim.plugins import as_options
+from sim.sweeps import wording
 from sim.sweeps.folder import TALLIES_FILE, clear_errors, plan_content
 from sim.sweeps.shapes import tallies_document
 from sim.sweeps.storage import LocalFolder
@@ -46,6 +47,12 @@ class SweepFolder:
     def cases(self) -> slice:
         """Which of all cases, in order of `case_id`, `tallies` are of: environments take turns."""
         return slice(self.first_case, None, self.turns)
+
+    @property
+    def drawn(self) -> str:
+        """The seeds of the sweep, and its environments: what its numbers are numbers of."""
+        names = [one["name"] for one in self.plan["environments"]]
+        return wording.drawn(self.plan["count"], names)
 
     @property
     def about(self) -> list[str]:

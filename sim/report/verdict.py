@@ -97,7 +97,7 @@ def _closed(folder: SweepFolder, blocks: Sequence[Block]) -> str:
     most = wording.share(stats.clopper_pearson(0, least).high)
     return (
         f"Closed under {_all_of([*others])}: {listed(closed)} {under}; "
-        f"none of {wording.count(least)} cases is at most {most}."
+        f"none of {wording.counted(least, 'seed')} is at most {most}."
     )
 
 
@@ -122,7 +122,10 @@ def _by_environment(shares: Sequence[tuple[str, Share]]) -> str:
 
 
 def _least_cases(folder: SweepFolder) -> int:
-    """The cases that were judged under some rule set in some environment; the fewest."""
+    """The cases that were judged under some rule set in some environment; the fewest.
+
+    In one environment each has a seed of its own.
+    """
     return min(
         rate_of(entry).judged for one in folder.environments for entry in one.tallies["rule_sets"]
     )
@@ -147,26 +150,29 @@ def _among_many(folder: SweepFolder, best: Sequence[int]) -> Iterator[str]:
     names = listed([labels[place] for place in best])
     tie = f"a tie of {names}, each" if len(best) > 1 else f"{names},"
     least = shares[best[0]]
-    cases = ", ".join(
-        f"{wording.count(one.tallies['rule_sets'][best[0]]['runs'])} {one.environment}"
-        for one in folder.environments
-    )
+    several = len(folder.environments) > 1
+    of = wording.counted(least.judged, "case" if several else "seed")
     yield (
         f"Fewest {what}: {tie} {wording.count(least.runs) if least.runs else 'none'} of "
-        f"{wording.counted(least.judged, 'case')} ({cases})."
+        f"{of}{f' ({folder.drawn})' if several else ''}."
     )
     worse = [place for place in range(len(labels)) if place not in best]
-    found = {place: difference_of(folder, place, best[0]) for place in worse}
-    apart = [place for place, one in found.items() if one is not None and one.interval.low > 0]
+    apart = [place for place in worse if _is_apart(folder, place, best[0])]
     told = [f"{labels[place]} ({wording.count(shares[place].runs)})" for place in apart]
     near = [labels[place] for place in worse if place not in apart]
     more = f"More under {listed(told)}" if told else "No other is told apart from it"
     rest = f"; too near to tell: {listed(near)}" if near and told else ""
-    yield f"{more}{rest}; 95 % intervals on the same cases; {_could_show(folder)}."
+    yield f"{more}{rest}; 95 % intervals on the same seeds; {_could_show(folder)}."
 
 
 def _quoted(label: str) -> str:
     return f'"{label}"' if "," in label else label
+
+
+def _is_apart(folder: SweepFolder, place: int, best: int) -> bool:
+    """Whether a rule set violates more; a seed counts once, so in some environment by itself."""
+    found = (difference_of(one, place, best) for one in folder.environments)
+    return any(one is not None and one.interval.low > 0 for one in found)
 
 
 def _differences(folder: SweepFolder, blocks: Sequence[Block]) -> str:
@@ -203,7 +209,7 @@ def _could_show(folder: SweepFolder) -> str:
     """What the number of cases could have shown."""
     least = _least_cases(folder)
     return (
-        f"of {wording.count(least)} cases fewer than {_TOLD_FROM} that differ "
+        f"of {wording.counted(least, 'seed')} fewer than {_TOLD_FROM} that differ "
         f"({wording.points(_TOLD_FROM / least).lstrip('+')}) cannot be told from chance"
     )
 

@@ -150,7 +150,7 @@ class Found(NamedTuple):
     Attributes:
         name: Its name.
         cases: In how many cases a twin violated something that its rule set did not, at least.
-        compared: How many cases there were.
+        compared: How many cases there were, each seed in every environment.
     """
 
     name: str
@@ -217,7 +217,8 @@ class Worth(NamedTuple):
     Attributes:
         canary: Name of a defect that is as hard to find.
         share: How many clean cases show it where they are drawn as these were.
-        cases: How many clean cases there were in which it could have shown.
+        cases: How many clean cases there were in which it could have shown: of one environment,
+            since the others have the same seeds.
         probability: That at least one of them would have shown it.
         at_least: The same by the low ends of the intervals of what was measured.
     """
@@ -247,22 +248,17 @@ def worth(sweep: Sweep, content: Mapping[str, Any], known: Iterable[Share]) -> l
     found = []
     for name in CANARIES:
         here = [
-            (measured[name, digest], table["clean"])
+            _worth(measured[name, digest], table["clean"])
             for digest, table in zip(drawn, content["environments"], strict=True)
-            if (name, digest) in measured
+            if (name, digest) in measured and table["clean"]
         ]
-        cases = sum(clean for _, clean in here)
-        if cases:
-            share = sum(clean * one.shown / one.cases for one, clean in here) / cases
-            likely = _met((one.shown / one.cases, clean) for one, clean in here)
-            at_least = _met((one.low, clean) for one, clean in here)
-            found.append(Worth(name, share, cases, likely, at_least))
+        if here:
+            found.append(max(here, key=lambda one: one.at_least))
     return sorted(found, key=lambda one: one.share)
 
 
-def _met(cases: Iterable[tuple[float, int]]) -> float:
-    """The probability that one of some cases shows it: (share, how many cases)."""
-    missed = 1.0
-    for share, count in cases:
-        missed *= (1.0 - share) ** count
-    return 1.0 - missed
+def _worth(measured: Share, clean: int) -> Worth:
+    """What so many clean cases of one environment are worth."""
+    share = measured.shown / measured.cases
+    met, at_least = (1.0 - (1.0 - each) ** clean for each in (share, measured.low))
+    return Worth(measured.canary, share, clean, met, at_least)

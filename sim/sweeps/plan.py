@@ -41,6 +41,7 @@ from sim.rules.rules import DEFAULTS, Rules, RuleValue, Settings, shown
 from sim.scenario.generate.mix import BUILT_IN_MIXES, Mix, Weights
 from sim.sweeps.environments import Environment, case_seed, changed, environments_of
 from sim.sweeps.plan_matrix import read_plan
+from sim.sweeps.wording import drawn
 
 PRESET = "preset"
 FLAG_MARKS = ("magic", "flag")
@@ -166,13 +167,13 @@ class Plan(BaseModel):
             settings_from(values, base=settings_from(base)).rules.cleaner.tombstone_mark
             for values in (rule_sets if getattr(mix, part) else ())
         ]
+        allowed = f"allowed: {listed(FLAG_MARKS)}"
         refused(
             (
-                (index,),
-                f"entry {index} (from 0): generate.{part}, but tombstone_mark is {mark}; "
-                f"allowed: {listed(FLAG_MARKS)}",
+                (at,),
+                f"entry {at} (from 0): generate.{part}, but tombstone_mark is {mark}; {allowed}",
             )
-            for index, mark in enumerate(marks)
+            for at, mark in enumerate(marks)
             if mark not in FLAG_MARKS
         )
         return rule_sets
@@ -262,6 +263,11 @@ class Sweep:
     def swept(self) -> tuple[str, ...]:
         """The swept rules, in the order in which the plan first names them."""
         return tuple(self.rule_sets[0].values)
+
+    @property
+    def drawn(self) -> str:
+        """The seeds and the environments in words: what numbers of its cases are numbers of."""
+        return drawn(self.count, [one.name for one in self.environments])
 
     @property
     def runs(self) -> int:

@@ -81,12 +81,15 @@ class Facts:
         least: Whatever has a lowest one: the first run in which something was seen, the earliest
             violation of an invariant.
         shortest: Of each rule set in each environment the violating runs that fail earliest.
+        twins: Of seeds that were not met in all environments yet: the digests of the runs, a row
+            for each environment by its number.
         busy_ms: Real time spent in the runs.
     """
 
     sums: Counter[Key] = field(default_factory=Counter)
     least: dict[Key, Any] = field(default_factory=dict)
     shortest: dict[Key, list[Any]] = field(default_factory=dict)
+    twins: dict[int, dict[int, Sequence[str | None]]] = field(default_factory=dict)
     busy_ms: float = 0.0
 
     def add(self, other: Facts) -> None:
@@ -96,6 +99,8 @@ class Facts:
             self.lower(key, value)
         for key, runs in other.shortest.items():
             self.shorten(key, runs)
+        for seed, digests in other.twins.items():
+            self.twins.setdefault(seed, {}).update(digests)
         self.busy_ms += other.busy_ms
 
     def lower(self, key: Key, value: Any) -> None:
@@ -105,6 +110,22 @@ class Facts:
     def shorten(self, key: Key, runs: Iterable[Any]) -> None:
         """Remember the shortest runs."""
         self.shortest[key] = heapq.nsmallest(SHORTEST, [*self.shortest.get(key, ()), *runs])
+
+    def pair_up(self, environments: int, *, last: bool = False) -> None:
+        """Count the runs that differ from those of the same seed in the first environment.
+
+        Args:
+            environments: How many there are.
+            last: Whether the seeds that are not met in all of them never will be.
+        """
+        for seed in [one for one, met in self.twins.items() if last or len(met) == environments]:
+            met = self.twins.pop(seed)
+            first = met.pop(0, ())
+            for environment, digests in met.items():
+                for place, (one, other) in enumerate(zip(first, digests, strict=False)):
+                    if one is not None and other is not None:
+                        self.sums[environment, "twins", place] += 1
+                        self.sums[environment, "changed", place] += one != other
 
     def of(self, environments: Iterable[int]) -> Facts:
         """What some environments have together; keys without the environment."""
@@ -126,6 +147,7 @@ def facts_of(sweep: Sweep, batches: Iterable[pa.RecordBatch]) -> Facts:
     found = Facts()
     for rows in whole_cases(batches, len(sweep.rule_sets), ROWS_AT_A_TIME):
         found.add(facts_in(sweep, rows))
+        found.pair_up(len(sweep.environments))
     return found
 
 
@@ -160,6 +182,8 @@ def facts_in(sweep: Sweep, rows: pa.Table) -> Facts:
     _count_disagreeing(found, runs, violated)
     _count_sums(found, runs)
     _count_first(found, runs, violations)
+    if len(sweep.environments) > 1:
+        _count_twins(found, runs, len(sweep.environments))
     return found
 
 
@@ -278,6 +302,15 @@ def _count_sums(found: Facts, runs: _Runs) -> None:
             _add(found, (environment, "squared difference", *pair), COSTS, more, power=2)
 
 
+def _count_twins(found: Facts, runs: _Runs, environments: int) -> None:
+    """The runs of a seed in each environment: what differs there may change nothing."""
+    digests = runs.grid(runs.rows.column("digest").to_pylist()).tolist()
+    for first_run, of_case in zip(runs.run_ids[:: runs.size].tolist(), digests, strict=True):
+        seed, environment = divmod(first_run // runs.size, environments)
+        found.twins.setdefault(seed, {})[environment] = of_case
+    found.pair_up(environments)
+
+
 def _add(found: Facts, key: Key, names: Iterable[str], values: _Numbers, power: int = 1) -> None:
     """Sums of powers of each column; as Python's own numbers, since 64 bits do not hold each."""
     sums = (values.astype(object) ** power).sum(axis=0)
@@ -302,9 +335,11 @@ def tallies(sweep: Sweep, facts: Facts) -> dict[str, Any]:
     """The content of `tallies.json`: everything in a fixed order.
 
     `rule_sets` and `pairs` are over all cases; each of `environments` has its own, and is the
-    same where there is one.
+    same where there is one. The `twins` of a rule set are its runs whose seed was run in the first
+    environment, too; some of them are `changed`, the others are the same run there.
     """
     numbers = range(len(sweep.environments))
+    facts.pair_up(len(numbers), last=True)
     return {
         "format": TALLIES_FORMAT,
         "cases": sweep.count,
@@ -337,6 +372,8 @@ def _rule_set(facts: Facts, index: int) -> dict[str, Any]:
     return {
         "counts": {measure: _names(facts, index, measure) for measure in MEASURES},
         "ended": facts.sums["ended", index],
+        "twins": facts.sums["twins", index],
+        "changed": facts.sums["changed", index],
         "totals": {name: facts.sums["total", index, name] for name in COUNTERS},
         "squares": {cost: facts.sums["square", index, cost] for cost in COSTS},
         "shortest": [

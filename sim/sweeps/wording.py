@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from sim.sweeps.stats import Interval
+if TYPE_CHECKING:
+    from sim.sweeps.stats import Interval
 
 MINUS = "\u2212"
 
@@ -17,6 +20,15 @@ def count(number: int) -> str:
 def counted(number: int, noun: str) -> str:
     """1 run, 2 runs."""
     return f"{count(number)} {noun}{'' if number == 1 else 's'}"
+
+
+def drawn(cases: int, environments: Sequence[str]) -> str:
+    """What was drawn at random: 200 seeds; of as many cases 100 seeds in plain and hunted."""
+    seeds = counted(-(-cases // len(environments)), "seed")
+    if len(environments) == 1:
+        return seeds
+    *others, last = environments
+    return f"{seeds} in {', '.join(others)} and {last}"
 
 
 def share(value: float) -> str:

@@ -15,7 +15,7 @@ SCRIPT = """\
 import doctest
 from sim.api import sweeps
 
-print("run once:", doctest.testmod(sweeps))
+print("run once:", doctest.testmod(sweeps, optionflags=doctest.NORMALIZE_WHITESPACE))
 """
 
 

@@ -63,7 +63,7 @@ def test_an_exception_inside_a_run_makes_a_sweep_end_with_1_and_say_how_to_see_i
     *_, summary, why, reproduce = ended.out.splitlines()
 
     assert ended.status == 1
-    assert summary.startswith("6 runs of 3 cases in out, ")
+    assert summary.startswith("out: 6 runs of 3 seeds, ")
     said = re.fullmatch(
         r"not green: of 6 runs (\d) ended in an exception; see the columns .* out/runs", why
     )

@@ -86,8 +86,8 @@ def write_folder(
     seed: int = 280,
 ) -> Path:
     """A sweep; without `environments` (entries and pairs of each) all cases are `plain` ones."""
-    cases = entries[0]["runs"]
     parts = environments or {"plain": (entries, pairs)}
+    cases = sum(own[0]["runs"] for own, _ in parts.values())
     document = {
         "format": "replog-sweep-output/3",
         "schema_version": 1,
@@ -96,6 +96,7 @@ def write_folder(
         "count": cases,
         "seed": seed,
         "runs": cases * len(entries),
+        "environments": [{"name": name} for name in parts],
         "rule_sets": rule_sets,
         "plan": {"title": "One <fix> & another", "source": "KIP-280", "rule_sets": []}
         | (plan or {}),

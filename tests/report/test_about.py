@@ -55,7 +55,8 @@ def sweep(out: Path) -> Path:
             runs(1, "empty_batch", 0, hunted=hunted),
         ]
 
-    plain, hunted = (entries(0, 0), [both(0, 1, 0)]), (entries(9, 70), [both(0, 1, 9)])
+    twins = [{**one, "twins": 100, "changed": 55} for one in entries(9, 70)]
+    plain, hunted = (entries(0, 0), [both(0, 1, 0)]), (twins, [both(0, 1, 9)])
     return write_folder(
         out,
         [rule_set(0, "none"), rule_set(1, "empty_batch")],
@@ -80,12 +81,17 @@ def test_what_the_cases_are_is_said_once_for_all_tables(out: Path) -> None:
         "25.0 % of sends late; 0.50 forced rolls per case"
     )
 
-    assert plain.text == f"plain: 100 cases, no hunts; {rest}"
-    assert hunted.text == f"hunted: 100 cases, 70.0 % with a scripted hunt; {rest}"
+    assert plain.text == f"plain: 100 seeds, no hunts; {rest}"
+    assert hunted.text == (
+        "hunted: the same 100 seeds, 70.0 % with a scripted hunt; "
+        f"110 of 200 runs are not as in plain; {rest}"
+    )
     for page in ("report.md", "report.html"):
         text = (out / page).read_text()
         for part in ("70.0 %", "86,400,000 ms", "with a scripted hunt"):
             assert text.count(part) == 2  # in the short table and in that of all conditions
+        assert "100 seeds in plain and hunted, drawn from 280, 2 rule sets, 400 runs" in text
+        assert "not as in plain" in text
 
 
 def test_families_are_counted_per_run_and_per_chance_and_all_are_listed(out: Path) -> None:

@@ -62,11 +62,11 @@ def test_what_both_fixes_close_is_said_with_what_the_cases_leave_open(tmp_path: 
 
     assert closed == (
         "Closed under both leo_retention and empty_batch: log divergence (21 of 1,000 plain runs) "
-        "without a fix; none of 1,000 cases is at most 0.37 %."
+        "without a fix; none of 1,000 seeds is at most 0.37 %."
     )
 
 
-SHOWN = "of 1,000 cases fewer than 6 that differ (0.60 points) cannot be told from chance."
+SHOWN = "of 1,000 seeds fewer than 6 that differ (0.60 points) cannot be told from chance."
 
 
 def test_fixes_that_agree_in_every_case_tie(tmp_path: Path) -> None:
@@ -155,18 +155,18 @@ def test_of_many_rule_sets_those_that_violate_least_tie(tmp_path: Path) -> None:
 
     assert fewest == (
         "Fewest cases of log divergence or transactions: a tie of cure 2 and cure 8, each none of "
-        "100 cases (100 plain)."
+        "100 seeds."
     )
     assert apart.startswith(
         "More under cure 0 (20), cure 1 (7), cure 3 (9), cure 4 (9), cure 5 (9) and cure 6 (9); "
-        "too near to tell: cure 7; 95 % intervals on the same cases; "
+        "too near to tell: cure 7; 95 % intervals on the same seeds; "
     )
 
 
 def test_one_that_violates_least_alone_does_not_tie(tmp_path: Path) -> None:
     fewest, apart = sentences(many(tmp_path, [1, 1, 0, 1, 1, 1, 1, 1, 1]))
 
-    assert fewest.endswith(": cure 2, none of 100 cases (100 plain).")
+    assert fewest.endswith(": cure 2, none of 100 seeds.")
     assert apart.startswith("No other is told apart from it; 95 % intervals")
 
 
@@ -179,6 +179,21 @@ def test_one_rule_set_has_its_rate_and_what_is_not_green_is_said(tmp_path: Path)
     )
     assert sentences(both_fixes(tmp_path / "b"))[-1] == (
         "Not green: of 3,000 runs 2 ended in an exception and 2 hit a bound."
+    )
+
+
+def test_environments_have_the_same_seeds_so_no_interval_is_of_both_together(
+    tmp_path: Path,
+) -> None:
+    plain, hunted = (entry(0, "none", {"holds": 100 - runs, "violated": runs}) for runs in (8, 12))
+    both = entry(0, "none", {"holds": 180, "violated": 20})
+    environments: dict[str, Any] = {"plain": ([plain], []), "hunted": ([hunted], [])}
+    out = write_folder(tmp_path, [rule_set(0, "none")], [both], [], environments=environments)
+
+    (told,) = sentences(out)
+    assert told == (
+        "An invariant was violated in 8 of 100 runs (8.00 %; 3.52 to 15.2 %) in plain, "
+        f"12 of 100 runs (12.0 %; 6.36 to 20.0 %) in hunted; {INTERVALS}."
     )
 
 

@@ -103,6 +103,20 @@ def test_clean_cases_are_worth_the_chance_to_have_met_a_defect(tmp_path: Path) -
     assert "would have been met with probability 63.6% (at least 39.5%)" in str(one)
 
 
+def test_a_seed_that_is_clean_in_two_environments_counts_once(tmp_path: Path) -> None:
+    twice = QUIET + "environments: {plain: {tail_hunts: 0.0}, hunted: {tail_hunts: 1.0}}\n"
+    sweep = number_runs(plan_of(tmp_path / "plan.yaml", twice), count=100)
+    known = [
+        Share("last-abort-only", drawn_from(sweep, number), "a plan", 100, shown, 0.01 * shown, 0.2)
+        for number, shown in ((0, 1), (1, 2))
+    ]
+    content = {"environments": [{"clean": 50}, {"clean": 40}]}
+    (one,) = worth(sweep, content, known)
+
+    assert (one.cases, one.share) == (40, 0.02)  # the environment that says more
+    assert one.probability == pytest.approx(1 - 0.98**40)
+
+
 def test_a_case_is_clean_if_all_its_runs_hold(tmp_path: Path) -> None:
     text = QUIET.replace("{fix: none}", "{fix: none}, {tombstone_removal: never}, {}")
     text = text.replace("mix: quiet, duration_ms: 2000, sends: [10, 20]", "mix: reference")

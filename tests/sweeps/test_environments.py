@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from pydantic import ValidationError
 
@@ -17,6 +18,8 @@ from sim.scenario.generate.mix import Mix
 from sim.sweeps.environments import environments_of
 from sim.sweeps.plan import load_plan, number_runs
 from sim.sweeps.runner import run_sweep
+from sim.sweeps.statistics import COLUMNS, Facts, facts_of, tallies
+from sim.sweeps.table import open_table
 from sim.sweeps.tables import load_sweep, load_violations
 from tests.sweeps.fakes import TWO_ENVIRONMENTS, plan, quick, simulating_here
 
@@ -131,8 +134,32 @@ def test_each_environment_is_counted_for_itself_and_all_together(swept: Path) ->
             assert counted(entry, "hunted").get("hunted", 0) == rows.hunted.sum()
             assert entry["totals"]["outages"] == rows.outages.sum()
     plain, hunted = tallies["environments"]
+    digests = runs.assign(seed_number=runs.case_id // 2).pivot(
+        index=["seed_number", "rule_set"], columns="environment", values="digest"
+    )
+    for index, entry in enumerate(hunted["rule_sets"]):
+        twins = digests.xs(index, level="rule_set").dropna()
+        assert entry["twins"] == len(twins) > 0  # the last seed is in plain alone
+        assert entry["changed"] == (twins.plain != twins.hunted).sum()
+    assert plain["rule_sets"][0]["twins"] == plain["rule_sets"][0]["changed"] == 0
     assert not counted(plain["rule_sets"][0], "hunted")
     assert counted(hunted["rule_sets"][0], "hunted")["hunted"] > 10
+
+
+@pytest.mark.parametrize("first_of_second", [1, 60])
+def test_a_seed_whose_cases_are_in_two_blocks_is_compared_as_well(
+    swept: Path, first_of_second: int
+) -> None:
+    sweep = number_runs(BOTH.plan, count=BOTH.count)
+    rows = pa.Table.from_batches(open_table(swept).batches(COLUMNS))
+    end = first_of_second * len(sweep.rule_sets)
+    parts = [facts_of(sweep, part.to_batches()) for part in (rows.slice(end), rows.slice(0, end))]
+    found = Facts()
+    for part in parts:
+        found.add(part)
+
+    whole = json.loads((swept / "tallies.json").read_text())
+    assert tallies(sweep, found)["environments"] == whole["environments"]
 
 
 def test_pairs_are_compared_within_an_environment_by_family_too(swept: Path) -> None:
