@@ -59,13 +59,13 @@ class Engine:
     """What simulates a sweep.
 
     Attributes:
-        engine: spark or process.
+        engine: spark or process (default: spark where it is installed).
         master: Spark master URL.
         conf: A setting of Spark's, as spark-submit takes it; again for each.
         partitions: Number of blocks (default: long ones first, short ones last).
     """
 
-    engine: Annotated[str, Argument(metavar="NAME")] = "spark"
+    engine: Annotated[str | None, Argument(metavar="NAME")] = None
     master: Annotated[str | None, Argument(metavar="URL")] = None
     conf: Annotated[list[str] | None, Argument(metavar="NAME=VALUE")] = None
     partitions: Annotated[int | None, Argument(Number(1, limit=PARTITIONS), "N")] = None
@@ -100,8 +100,8 @@ def sweep(
     Args:
         plan: A sweep plan, YAML; or a shipped one's id.
         out: Folder for the tables; new or, to resume, old. Or an address: hdfs://…, s3a://…
-        count: Random cases (default: the plan's).
-        seed: Seed (default: the plan's).
+        count: Random cases (default: the plan's, with --resume the folder's).
+        seed: Seed (default: the plan's, with --resume the folder's).
         confirm: With the plan's confirmation seed instead.
         resume: Go on with what is there; with a larger --count also with a finished sweep.
         canary: Plant this defect beside each rule set, and see whether it is found.
@@ -129,7 +129,7 @@ def sweep(
             seed=_confirmation_seed(plan, loaded, seed) if confirm else seed,
             engine=on.engine,  # type: ignore[arg-type]
             master=on.master,
-            spark=spark_settings(on.conf, engine=on.engine),
+            spark=spark_settings(on.conf, engine=on.engine or "spark"),
             partitions=on.partitions,
             resume=resume,
             teller=line,

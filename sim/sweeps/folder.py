@@ -10,7 +10,7 @@ import errno
 import json
 import re
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final
 
@@ -121,6 +121,25 @@ def check_folder(folder: Folder, sweep: Sweep, *, resume: bool) -> None:
     if not resume and RUNS in names:
         state = "complete" if TALLIES_FILE in names else "not finished"
         raise BadInput(f"{label}: holds this sweep already, {state}; --resume continues it")
+
+
+def drawn_there(folder: Folder, plan: Plan) -> tuple[int | None, int | None]:
+    """Count and seed of the sweep in a folder; None = those of the plan.
+
+    They are the plan's where there is no sweep, and where the plan says something else by now.
+    """
+    with suppress(NotADirectoryError):  # which `check_folder` says
+        if PLAN_FILE in folder.entries() and not is_damaged(folder):
+            return _drawn(plan_content(folder), plan)
+    return None, None
+
+
+def _drawn(there: dict[str, Any], plan: Plan) -> tuple[int | None, int | None]:
+    said = there["plan"]
+    return (
+        there["count"] if said.get("count") == plan.count else None,
+        there["seed"] if said.get("seed") == plan.seed else None,
+    )
 
 
 def is_damaged(folder: Folder) -> bool:

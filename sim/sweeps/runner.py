@@ -6,11 +6,13 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from sim.errors import BadInput
-from sim.extras import check_extra
+from sim.extras import check_extra, install
+from sim.files.document import unknown_value
 from sim.plugins import in_use
 from sim.sweeps.blocks import Work, blocks_of, not_in
 from sim.sweeps.engines.process import ProcessEngine
@@ -21,6 +23,7 @@ from sim.sweeps.folder import (
     as_json,
     check_folder,
     clear_errors,
+    drawn_there,
     write_plan,
 )
 from sim.sweeps.plan import Plan, Sweep, number_runs
@@ -96,7 +99,7 @@ def run_sweep(
     out: Path | str,
     count: int | None = None,
     seed: int | None = None,
-    engine: EngineName = "spark",
+    engine: EngineName | None = "spark",
     master: str | None = None,
     spark: Mapping[str, str] | None = None,
     partitions: int | None = None,
@@ -107,8 +110,10 @@ def run_sweep(
 ) -> SweepResult:
     """Runs a plan into the folder `out`, a path or an address, and sums it up there.
 
-    `count` (cases) and `seed` replace the plan's. `engine` is "spark" (on `master`, see
-    `spark_session`, with Spark's settings `spark`) or "process". `partitions` forces the number of
+    `count` (cases) and `seed` replace the plan's; where they are not given, `resume` takes those
+    of the folder. `engine` is "spark" (on `master`, see
+    `spark_session`, with Spark's settings `spark`) or "process"; None is Spark where it is here,
+    else processes, and `teller` is told why. `partitions` forces the number of
     blocks. `resume` continues what an interrupted sweep left, or lets a finished one grow to a
     larger `count`. `teller` says how far it is. `plan_file` is the plan's path as the user wrote
     it, for the report's command.
@@ -121,8 +126,14 @@ def run_sweep(
     be written any more.
     """
     out = place(out) if isinstance(out, str) else out
+    why_processes = None
+    if engine is None:
+        # What only Spark can do asks for it.
+        asked = isinstance(out, str) or master is not None or spark
+        why_processes = None if asked else _why_no_spark()
+        engine = "spark" if why_processes is None else "process"
     if engine not in get_args(EngineName):
-        raise BadInput(f"engine {engine!r}: one of {', '.join(get_args(EngineName))}")
+        raise BadInput(unknown_value(engine, get_args(EngineName), what="engine"))
     if master is not None and engine != "spark":
         raise BadInput(f"--master {master}: only Spark has masters: --engine spark")
     if partitions is not None and partitions < 1:
@@ -134,12 +145,18 @@ def run_sweep(
         folder_at(out, master=master, settings=spark) as folder,
         clear_errors(folder.label),
     ):
+        if resume:
+            cases_there, seed_there = drawn_there(folder, plan)
+            count = cases_there if count is None else count
+            seed = seed_there if seed is None else seed
         sweep = number_runs(plan, count=count, seed=seed)
         check_folder(folder, sweep, resume=True)  # whether it is there already is asked below
         stack.enter_context(folder.lock(this_process()))
         started = time.perf_counter()
         check_folder(folder, sweep, resume=resume)  # somebody may have swept here meanwhile
         work = Work(sweep, open_case, in_use())
+        if why_processes is not None:
+            teller.tell(f"simulating on processes: {why_processes}")
         with _engine(engine, work, folder, master=master, spark=spark) as chosen:
             write_plan(folder, sweep, plan_file=plan_file, tell=teller.tell)
             rate, cores = measure_rate(sweep, open_case=open_case), chosen.cores
@@ -172,6 +189,19 @@ def run_sweep(
         sweep=sweep,
         content=content,
     )
+
+
+def _why_no_spark() -> str | None:
+    """Why no sweep can run on Spark here, in a few words; None = one can."""
+    if find_spec("pyspark") is None:
+        return f"PySpark is not installed; it comes with {install('sweep')}"
+    from sim.sweeps.engines.session import find_java
+
+    try:
+        find_java()
+    except BadInput as error:
+        return str(error).partition(";")[0]
+    return None
 
 
 @contextmanager

@@ -4,12 +4,15 @@ import json
 import shutil
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
+from sim import extras
 from sim.check import Violation
 from sim.recorded import record
+from sim.sweeps import runner
 from tests.cli.conftest import PLAN
 from tests.commands import replog
 
@@ -19,6 +22,7 @@ ROOT = Path(__file__).resolve().parents[2]
 def test_a_sweep_on_spark_without_java_says_what_to_install_and_makes_nothing(here: Path) -> None:
     (here / "plan.yaml").write_text(PLAN)
     command = [sys.executable, "-m", "sim", "sweep", "plan.yaml", "--out", "o"]
+    command += ["--engine", "spark"]
     environment = {"PATH": str(here), "PYTHONPATH": str(ROOT)}
 
     ended = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
@@ -29,6 +33,50 @@ def test_a_sweep_on_spark_without_java_says_what_to_install_and_makes_nothing(he
     assert "openjdk-17-jre-headless" in line
     assert "--engine process needs no Java" in line
     assert [path.name for path in here.iterdir()] == ["plan.yaml"]
+
+
+def test_a_sweep_without_pyspark_runs_on_processes_and_says_so_in_one_line(
+    here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (here / "plan.yaml").write_text(PLAN)
+    monkeypatch.setattr(
+        runner, "find_spec", lambda name: None if name == "pyspark" else find_spec(name)
+    )
+
+    swept = replog("sweep", "plan.yaml", "--count", 1, "--out", "o")
+
+    assert swept.status == 0
+    assert swept.err.splitlines()[0].startswith(
+        "replog: simulating on processes: PySpark is not installed; it comes with pip install "
+    )
+    assert sum("PySpark" in line for line in swept.err.splitlines()) == 1
+    assert "2 runs of 1 seed" in swept.out
+
+
+def test_a_sweep_without_java_runs_on_processes_too(
+    here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (here / "plan.yaml").write_text(PLAN)
+    monkeypatch.setenv("JAVA_HOME", str(here))
+
+    swept = replog("sweep", "plan.yaml", "--count", 1, "--out", "o")
+
+    assert swept.status == 0
+    assert f"simulating on processes: JAVA_HOME is {here}, which has no bin/java" in swept.err
+
+
+@pytest.mark.parametrize("asked", [["--engine", "spark"], ["--master", "local[1]"]])
+def test_who_asks_for_spark_is_told_what_to_install(
+    here: Path, monkeypatch: pytest.MonkeyPatch, asked: list[str]
+) -> None:
+    (here / "plan.yaml").write_text(PLAN)
+    monkeypatch.setattr(extras, "find_spec", lambda _name: None)
+
+    swept = replog("sweep", "plan.yaml", "--count", 1, "--out", "o", *asked)
+
+    assert swept.status == 2
+    assert swept.complaint.startswith("sweeps on Spark need pyspark: pip install ")
+    assert not (here / "o").exists()
 
 
 def test_a_plan_alone_is_enough_to_run_one_of_its_runs(swept: Path, here: Path) -> None:
@@ -127,8 +175,9 @@ def test_a_sweep_goes_on_to_more_cases(swept: Path, here: Path) -> None:
     sweep = ("sweep", "plan.yaml", "--engine", "process", "--resume", "--out", "one", "--json")
 
     grown = replog(*sweep, "--count", 8).document
+    again = replog(*sweep).document  # with the folder's eight, not the six of the plan
 
-    assert (grown["cases"], grown["runs"]) == (8, 16)
+    assert (grown["cases"], grown["runs"]) == (again["cases"], again["runs"]) == (8, 16)
     assert replog("replay", "one", 15).out.rstrip().endswith("digest reproduced")
 
 

@@ -38,7 +38,9 @@ def seven(tmp_path_factory: pytest.TempPathFactory, in_process: None) -> Path:
     return swept(tmp_path_factory.mktemp("seven") / "o", count=10)
 
 
-def swept(out: Path, *, count: int, seed: int = 7, of: object = TWO, **more: object) -> Path:
+def swept(
+    out: Path, *, count: int | None, seed: int | None = 7, of: object = TWO, **more: object
+) -> Path:
     """A sweep in this process, of blocks of a few cases."""
     options = {"partitions": 2, "engine": "process", "open_case": drawn} | more
     run_sweep(of, out=out, count=count, seed=seed, **options)  # type: ignore[arg-type]
@@ -84,6 +86,21 @@ def test_more_cases_are_the_sweep_that_had_them_from_the_start(seven: Path, tmp_
 
     assert_same(larger, swept(tmp_path / "b", count=21))
     assert {name: (larger / "runs" / name).read_bytes() for name in blocks} == blocks
+
+
+def test_who_resumes_goes_on_with_the_count_and_the_seed_of_the_folder(tmp_path: Path) -> None:
+    with pytest.raises(KeyboardInterrupt):
+        swept(tmp_path / "a", count=20, seed=9, partitions=10, open_case=_interrupting)
+
+    resumed = swept(tmp_path / "a", count=None, seed=None, resume=True)
+
+    assert_same(resumed, swept(tmp_path / "b", count=20, seed=9))
+
+
+def test_a_plan_that_was_given_another_count_since_goes_before_the_folder(tmp_path: Path) -> None:
+    swept(tmp_path / "a", of=plan(count=3), count=None)
+
+    assert len(rows(swept(tmp_path / "a", of=plan(count=5), count=None, resume=True))[0]) == 15
 
 
 def test_growing_that_was_interrupted_is_resumed(seven: Path, tmp_path: Path) -> None:
