@@ -26,10 +26,11 @@ def check_extra(what: str, extra: str, *modules: str) -> None:
 
 def install(extra: str) -> str:
     """The command that adds an extra, from where this installation came (PEP 610)."""
-    return f"pip install {shell.quoted(_origin(extra))}"
+    return f"pip install {shell.quoted(origin(extra))}"
 
 
-def _origin(extra: str) -> str:
+def origin(extra: str) -> str:
+    """What pip is given to install Replog with an extra from where this installation came."""
     import json
     from importlib.metadata import PackageNotFoundError, distribution
     from urllib.parse import urlsplit

@@ -9,6 +9,7 @@ from typing import Annotated, NamedTuple
 from sim.cli.arguments import Argument, Output
 from sim.cli.output import tell
 from sim.errors import BadInput, did_you_mean
+from sim.extras import origin
 from sim.foreign import shell
 
 TEMPLATES = Path(__file__).with_name("templates")
@@ -50,6 +51,8 @@ def new(kind: Annotated[str, Argument(metavar="KIND")], *, output: Output = None
         raise BadInput(f"new {kind}: no such kind{did_you_mean(kind, KINDS)}; allowed: {allowed}")
     made = KINDS[kind]
     text = (TEMPLATES / made.template).read_text(encoding="utf-8")
+    if kind == "workflow":
+        text = _with_address(text)
     if output is None:
         print(text, end="")
         return 0
@@ -63,6 +66,14 @@ def new(kind: Annotated[str, Argument(metavar="KIND")], *, output: Output = None
     if made.has_schema:
         tell(f"for an editor, as its first line: {_modeline(output)}")
     return 0
+
+
+def _with_address(workflow: str) -> str:
+    """The workflow with what pip installs, where this installation came from an address."""
+    address = origin("report")
+    if "://" not in address or "file://" in address:
+        return workflow  # a folder of this machine, which GitHub does not have
+    return workflow.replace("{ vars.REPLOG }", f"{{ vars.REPLOG || '{address}' }}")
 
 
 def _modeline(output: Path) -> str:

@@ -1,18 +1,26 @@
 """The workflow for GitHub Actions is one that GitHub reads, and its commands do what it says."""
 
+import os
 import re
 import shlex
+import subprocess
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
+from sim.cli import new
 from sim.cli.new import TEMPLATES
+from tests.cli.conftest import PLAN
 from tests.commands import replog
 from tests.suite.red import STORY
 
+ROOT = Path(__file__).parents[2]
 WORKFLOW = TEMPLATES / "workflow.yml"
+IN_README = re.search(r"```yaml\n(on: .*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
 GREEN = STORY.partition("  - elect r2")[0]
 JOBS: dict[str, Any] = yaml.safe_load(WORKFLOW.read_text(encoding="utf-8"))["jobs"]
 COMMANDS = [
@@ -37,7 +45,7 @@ def on_github(here: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_it_is_a_workflow_and_lies_where_the_wheel_takes_it() -> None:
     workflow = yaml.safe_load(WORKFLOW.read_text(encoding="utf-8"))
 
-    assert WORKFLOW.is_relative_to(Path(__file__).parents[2] / "sim")
+    assert WORKFLOW.is_relative_to(ROOT / "sim")
     assert set(workflow[True]) == {"push", "pull_request", "workflow_dispatch"}  # `on`, in YAML 1.1
     assert workflow["permissions"] == {"contents": "read"}
     for job in JOBS.values():
@@ -45,6 +53,79 @@ def test_it_is_a_workflow_and_lies_where_the_wheel_takes_it() -> None:
         for step in job["steps"]:
             assert ("run" in step) != ("uses" in step)
             assert re.fullmatch(r"[\w-]+/[\w-]+@v\d+", step.get("uses", "a/b@v1"))
+
+
+def elsewhere(
+    folder: Path, workflow: str
+) -> Iterator[tuple[str, subprocess.CompletedProcess[str]]]:
+    """Does the `run:` steps as GitHub would, in a folder; the environment is this one already."""
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    environment = {**os.environ, "PATH": path, "PYTHONPATH": str(ROOT), "REPLOG": ""}
+    for job in yaml.safe_load(workflow)["jobs"].values():
+        for step in job["steps"]:
+            if "run" in step:
+                ended = subprocess.run(
+                    ["bash", "-e", "-c", step["run"]],
+                    cwd=folder,
+                    env=environment,
+                    capture_output=True,
+                    text=True,
+                    check=False,
+                )
+                yield step["run"], ended
+
+
+def repository(folder: Path) -> str:
+    """A repository of somebody else's: a workflow, and what `replog new story` writes."""
+    subprocess.run(["git", "init", "-q", folder], check=True)
+    assert replog("new", "workflow", "-o", folder / ".github/workflows/replog.yml").status == 0
+    assert replog("new", "story", "-o", folder / "scenarios/mine.yaml").status == 0
+    return (folder / ".github/workflows/replog.yml").read_text()
+
+
+@pytest.mark.parametrize("which", ["as it is written", "in the README"])
+def test_in_a_repository_that_is_not_this_one_its_steps_do_what_they_say(
+    here: Path, which: str
+) -> None:
+    workflow = repository(here)
+    if which == "in the README":
+        assert IN_README
+        workflow = IN_README[1]
+
+    (install, uninstalled), *steps = elsewhere(here, workflow)
+
+    assert install.startswith("pip install ")
+    assert uninstalled.returncode != 0  # nobody has said what to install, and pip does not guess
+    assert "REPLOG: " in uninstalled.stderr
+    assert [(ended.returncode, ended.stderr) for _, ended in steps] == [(0, "")] * len(steps)
+    assert (here / "replog.xml").exists()
+
+
+def test_it_fails_for_a_plan_whose_runs_do_not_keep_to_the_budget(here: Path) -> None:
+    workflow = repository(here)
+    (here / "sweeps").mkdir()
+    few = PLAN.replace("count: 6", "count: 1") + "about: [log divergence]\n"
+    (here / "sweeps/mine.yaml").write_text(few)
+
+    *_, (_, ended) = elsewhere(here, workflow)
+
+    assert ended.returncode == 3  # one run of a rule set is too few to tell
+    assert "undecided" in ended.stdout
+    assert (here / "swept/mine/tallies.json").exists()
+
+
+def test_what_is_written_says_where_pip_finds_it_where_it_came_from_an_address(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    address = "replog[report] @ git+https://git.example/r@872c"
+    monkeypatch.setattr(new, "origin", lambda _extra: address)
+
+    (step,) = [
+        step
+        for step in yaml.safe_load(replog("new", "workflow").out)["jobs"]["scenarios"]["steps"]
+        if "REPLOG" in step.get("env", {})
+    ]
+    assert step["env"]["REPLOG"] == f"${{{{ vars.REPLOG || '{address}' }}}}"
 
 
 def test_a_green_repository_passes(on_github: Path) -> None:
