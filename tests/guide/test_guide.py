@@ -4,11 +4,16 @@ The tutorial is `make tutorial`'s, in an environment of its own, which `.ci/run`
 """
 
 import os
+import re
 import sys
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
 
+from sim.scenario.model import Expect
+from sim.schemas.story import story_schema
+from sim.story.expect import CLAIMS
 from tests.guide.run_page import agrees, run_page, steps_of
 
 PAGES = Path(__file__).parents[2] / "notebooks/guide/pages"
@@ -26,6 +31,18 @@ def test_what_a_page_says_is_printed_is_printed(page: Path, tmp_path: Path) -> N
     environment = {**os.environ, "PATH": path, "PYTHONPATH": str(PAGES.parents[2])}
 
     assert run_page(page, tmp_path, environment) == []
+
+
+def test_every_field_that_a_file_may_expect_is_in_a_table() -> None:
+    page = (PAGES / "howto/suites.md").read_text("utf-8")
+    part = page.partition("## What a file expects")[2].partition("\n## ")[0]
+    cells = re.findall(r"^\|(.*?)\|", part, re.MULTILINE)
+
+    of_a_log = {"surviving_keys", "surviving_keys_must_not_include", "first_batch_last_offset"}
+    own = {field.name for field in fields(Expect)}
+    assert {name for cell in cells for name in re.findall(r"`(\w+)`", cell)} == (
+        {*story_schema()["$defs"]["expect"]["properties"], *CLAIMS, "note"} | own | of_a_log
+    )
 
 
 def test_a_page_that_is_wrong_is_told(tmp_path: Path) -> None:
