@@ -114,10 +114,15 @@ def validate(document: Document, model: type[M], *, told: Collection[str] = ()) 
         BadInput: One line per problem, `file:line: field: what is wrong, what is allowed`; none
             where it is all about fields in `told`.
     """
+    check_size(document)
+    return shaped(document.data, document.top, TypeAdapter(model), told=told)
+
+
+def check_size(document: Document) -> None:
+    """Refuse a document with more values than are checked one by one. Raises BadInput."""
     if _has_more_values(document.data, CHECKED_VALUES.most):
         hint = "what producers write may stand in a file of its own, workload.trace"
         document.top.fail(f"more than {CHECKED_VALUES.most:,} values; {hint}")
-    return shaped(document.data, document.top, TypeAdapter(model), told=told)
 
 
 def shaped(

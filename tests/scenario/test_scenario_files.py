@@ -1,5 +1,6 @@
 """Scenario files: what they may say, what it becomes, and how mistakes are told."""
 
+import re
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
@@ -270,9 +271,54 @@ def test_expectations_are_compared_with_what_is_known(load: Load) -> None:
 
     assert load(text, **known).expect == Expect(("a",), ("a", "b"), ("r",))
     assert complaints("expect: {violated: [c], checked: [a], reached: [s]}", **known) == [
+        '2: expect.violated[0]: unknown name "c"; allowed: a, b',
         '2: expect.reached[0]: unknown name "s"; allowed: r',
         "2: expect.violated[0]: c is not among `checked`",
-        '2: expect.violated[0]: unknown name "c"; allowed: a, b',
+    ]
+
+
+NINE_MISTAKES = """\
+titel: x
+seed: -1
+rules: {preset: kafka-4, strateg: header}
+topic: {delete.retention.mss: 500}
+workload: [{at: 100, kye: A, value: a}]
+faults: [{at: 400, crash: folower, for_ms: 300}]
+consumers: [{name: c, replica: leadr}]
+expect: {violated: [no-offset-reus], reached: [record-removd]}
+"""
+
+
+def test_a_file_is_told_all_its_mistakes_at_once_and_what_each_was_meant_to_be(load: Load) -> None:
+    known = {"known_invariants": ["no-offset-reuse"], "known_reached": ["record-removed"]}
+
+    told = complaints(NINE_MISTAKES, **known)
+
+    assert [re.sub("; (allowed:|there are) .*", "", line) for line in told] == [
+        "2: titel: unknown field (did you mean 'title'?)",
+        "3: seed: -1 is below the smallest allowed, 0",
+        "4: rules.preset: unknown preset \"kafka-4\" (did you mean 'kafka-4.1'?)",
+        "4: rules.strateg: unknown rule (did you mean 'strategy'?)",
+        "5: topic.delete.retention.mss: unknown field (did you mean 'delete.retention.ms'?)",
+        "6: workload[0].key: missing",
+        "6: workload[0].kye: unknown field (did you mean 'key'?)",
+        "7: faults[0].crash: there is no replica 'folower' (did you mean 'follower'?)",
+        "8: consumers[0].replica: there is no replica 'leadr'",
+        "9: expect.violated[0]: unknown name \"no-offset-reus\" (did you mean 'no-offset-reuse'?)",
+        "9: expect.reached[0]: unknown name \"record-removd\" (did you mean 'record-removed'?)",
+    ]
+
+
+def test_what_only_looks_wrong_beside_a_field_that_cannot_be_read_is_not_told(load: Load) -> None:
+    told = complaints(
+        "replicas: [r1, {nam: r9}]\nduration_ms: long\n"
+        "faults: [{at: 12000, crash: r9, for_ms: 1}]\nrules: {min_isr: 5}\n"
+    )
+
+    assert [line.split(": ")[1] for line in told] == [
+        "replicas[1].name",
+        "replicas[1].nam",
+        "duration_ms",
     ]
 
 

@@ -2,17 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+import json
+from collections.abc import Collection, Mapping
+from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
-from sim.files.document import Document, Location, told_together
+from pydantic import TypeAdapter, ValidationError
+
+from sim.files.document import Complaints, Document, Location
 from sim.files.fields import check_format
 from sim.files.formats import SCENARIO_FORMAT
-from sim.files.models import validate
+from sim.files.models import check_size, shaped
 from sim.files.reading import read_document
 from sim.scenario.file.build import build, check_expectations
 from sim.scenario.file.format import ScenarioFile
 from sim.scenario.model import Scenario
+
+_COMPARED_WITH = {
+    "asks": ("rules", "duration_ms"),
+    "broker": ("rules", "topic", "replicas"),
+    "changes": (
+        *("rules", "topic", "broker", "replicas", "consumers"),
+        *("workload", "faults", "duration_ms"),
+    ),
+    "consumers": ("replicas",),
+    "faults": ("replicas", "duration_ms"),
+    "last_rounds": ("rules", "topic"),
+    "network": ("replicas",),
+    "replicas": ("broker",),
+    "rules": ("replicas",),
+    "topic": ("rules", "broker", "replicas"),
+    "workload": ("rules", "topic", "broker", "duration_ms"),
+}
+"""By field of a file, the others that decide whether it is right."""
 
 
 def load_scenario(
@@ -52,14 +75,36 @@ def scenario_in(
     `path` names the scenario without an `id`, and what it names itself is looked for beside it.
     """
     check_format(document, (SCENARIO_FORMAT,))
-    file = validate(document, ScenarioFile)
-    found: list[tuple[int, str]] = []
+    check_size(document)
+    wrong, unread = Complaints(), set[str]()
+    file: ScenarioFile | None = None
+    with wrong:
+        file = shaped(document.data, document.top, TypeAdapter(ScenarioFile))
+    if file is None:
+        file, unread = _readable(document)
 
     def report(location: Location, text: str) -> None:
-        found.append((document.line_of(location) or 0, document.problem(location, text)))
+        if unread.isdisjoint(_COMPARED_WITH.get(str(location[0]), ())):
+            wrong.add(document.problem(location, text))
 
     scenario = build(file, path=path, seed=seed, report=report)
     check_expectations(file, report, known_invariants=known_invariants, known_reached=known_reached)
-    if found:
-        raise told_together(list(dict.fromkeys(line for _number, line in sorted(found))))
+    wrong.end(document)
     return scenario
+
+
+def _readable(document: Document) -> tuple[ScenarioFile, set[str]]:
+    """The scenario without the fields that are wrong by themselves, and the names of these.
+
+    What contradicts what in the rest is told beside what is wrong with them.
+    """
+    read: dict[str, Any] = {}
+    for name, value in document.data.items():
+        with suppress(ValidationError):
+            _read({name: value})
+            read[name] = value
+    return _read(read), document.data.keys() - read.keys()
+
+
+def _read(values: Mapping[str, Any]) -> ScenarioFile:
+    return ScenarioFile.model_validate_json(json.dumps({"format": SCENARIO_FORMAT, **values}))

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from sim.files.document import Report
+from sim.errors import did_you_mean
+from sim.files.document import Report, listed
 from sim.log.versions import MESSAGE_FORMAT, PROTOCOL, SOFTWARE, VERSION_SETTINGS, Versions
 from sim.scenario.file.configs import BrokerSettings
 from sim.scenario.file.format import ReplicaSettings, ScenarioFile
@@ -51,7 +52,8 @@ def build_replicas(file: ScenarioFile, report: Report) -> tuple[ReplicaSpec, ...
 
 def no_such_replica(name: str, names: Iterable[str]) -> str:
     """What to say about a replica that does not exist."""
-    return f"there is no replica {name!r}; there are {', '.join(names)}"
+    known = [*names]
+    return f"there is no replica {name!r}{did_you_mean(name, known)}; there are {listed(known)}"
 
 
 def _versions_of(own: ReplicaSettings | None, broker: BrokerSettings) -> Versions | None:
