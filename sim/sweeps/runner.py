@@ -10,9 +10,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
-from sim.errors import BadInput
+from sim.errors import BadInput, did_you_mean
 from sim.extras import check_extra, install
-from sim.files.document import unknown_value
 from sim.plugins import in_use
 from sim.sweeps.blocks import Work, blocks_of, not_in
 from sim.sweeps.engines.process import ProcessEngine
@@ -133,7 +132,9 @@ def run_sweep(
         why_processes = None if asked else _why_no_spark()
         engine = "spark" if why_processes is None else "process"
     if engine not in get_args(EngineName):
-        raise BadInput(unknown_value(engine, get_args(EngineName), what="engine"))
+        names = get_args(EngineName)
+        close = did_you_mean(engine, names)
+        raise BadInput(f"engine {engine!r}{close}: one of {', '.join(names)}")
     if master is not None and engine != "spark":
         raise BadInput(f"--master {master}: only Spark has masters: --engine spark")
     if partitions is not None and partitions < 1:

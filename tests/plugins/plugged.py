@@ -20,7 +20,7 @@ from tests.guide.run_page import Written, steps_of
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "notebooks/guide/pages/howto/extend.md"
-(EXAMPLE,) = (step.text for step in steps_of(PAGE.read_text()) if isinstance(step, Written))
+EXAMPLE, *_others = (step.text for step in steps_of(PAGE.read_text()) if isinstance(step, Written))
 OTHERS = """
 from sim.compaction import TombstoneRemoval
 from sim.compaction.fixes import Kept
