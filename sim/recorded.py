@@ -33,12 +33,14 @@ class Recorded(NamedTuple):
         labels: The name of each record by its uid; empty for a timed scenario.
         skews: How far each replica's clock is ahead of simulated time in ms; None = in steps.
         detail: What is told of this kind of run besides: of a story `replicas` and `leader`, of a
-            timed scenario `seed`, `rules`, `counters`, `reached`, `outside` and more.
+            timed scenario `seed`, `rules`, `counters`, `reached`, `settling`, `outside` and more.
         idle_steps: Numbers of the steps of a story that did nothing, and are not meant to.
         notes: What is no failure, and should be known, a line each.
         cut_off: Whether a bound ended it, so that it is looked at no further.
         settled: That there is no verdict is what the scenario expects: its run is to leave the
             durability contract.
+        over: How many events there were when a timed run was over and had not yet settled; None =
+            a story, or a run that was cut off before.
     """
 
     id: str
@@ -57,11 +59,27 @@ class Recorded(NamedTuple):
     notes: tuple[str, ...]
     cut_off: bool
     settled: bool
+    over: int | None = None
 
     @property
     def seen(self) -> tuple[Violation, ...]:
         """All violations, those of what is judged first."""
         return (*self.violations, *self.not_judged)
+
+    @property
+    def proper(self) -> Sequence[tuple[int, Event]]:
+        """The events of the run itself, without those that brought it to rest when it was over."""
+        return self.events if self.over is None else self.events[: self.over]
+
+    def at_rest(self, violation: Violation) -> bool:
+        """Whether it was found when the run was over."""
+        return self.over is not None and violation.position >= self.over
+
+    def when(self, violation: Violation) -> str:
+        """When it was judged, such as `step 3`, `1200 ms`, or `8800 ms, at rest`."""
+        if self.skews is None:
+            return f"step {violation.at}"
+        return f"{violation.at} ms{', at rest' if self.at_rest(violation) else ''}"
 
     @property
     def digest(self) -> str:
@@ -186,4 +204,5 @@ def _timed(scenario: Scenario, *, keep_events: bool) -> Recorded:
         notes=tuple(not_judged_note(run.not_judged)),
         cut_off=run.cut_off,
         settled=run.outside is not None and OUTSIDE in scenario.expect.reached,
+        over=None if run.settling is None else run.settling.position,
     )

@@ -10,7 +10,7 @@ import gc
 import hashlib
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import msgspec
 
@@ -22,7 +22,7 @@ from sim.check.coverage import SITUATIONS, Coverage
 from sim.check.durability import OUTSIDE
 from sim.check.facts import Asked
 from sim.check.judged import judged, not_as_expected
-from sim.cluster.context import SimulationResult
+from sim.cluster.context import SimulationResult, Spent
 from sim.cluster.simulation import Fork, simulate
 from sim.rules import Rules, Settings
 from sim.rules.upgrade import UpgradeOrders
@@ -42,6 +42,30 @@ _COLLECT_AFTER: Final = 100_000
 
 With Python's own 700 it looks through the logs again and again, which hold none: a fifth of a run.
 """
+
+
+class WhileSettling(NamedTuple):
+    """What brought a run to rest when it was over: no part of what the run did.
+
+    Faults end, every log is fetched to its end and cleaned; then the invariants that need rest are
+    judged.
+
+    Attributes:
+        from_ms: When the run was over: `duration_ms`, or later where a file of changes goes on.
+        position: How many events the run had until then.
+        counters: By how much each counter is another one at rest; those that are the same are left
+            out.
+        reached: Situations that occurred only then.
+    """
+
+    from_ms: int
+    position: int
+    counters: dict[str, int]
+    reached: tuple[str, ...]
+
+    def has(self, violation: Violation) -> bool:
+        """Whether a violation was found then, and not in the run."""
+        return violation.position >= self.position
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,8 +91,9 @@ class Run:
             each invariant and family. Empty where nobody worked it out, as here.
         since: Place among the violations -> since when it was so, in ms (`sim.explain.since`), of
             those that a sweep has rows of. Empty as `causes`.
-        counters: See `sim.check.counters.COUNTERS`.
-        reached: Situations that occurred.
+        counters: See `sim.check.counters.COUNTERS`; when the run was over, before it settled.
+        reached: Situations that had occurred by then.
+        settling: What came after that; None = it was cut off before.
         digest: Of every event with its time; 32 hex digits.
         environment: Digest of workload, faults, network and clocks; equal for all rule sets of a
             case. Published as `weather`, in JSON and in the rows of a sweep.
@@ -90,6 +115,15 @@ class Run:
     since: dict[int, int] = field(default_factory=dict)
     cut_off: bool = False
     not_judged: tuple[Violation, ...] = ()
+    settling: WhileSettling | None = None
+
+    @property
+    def at_rest(self) -> dict[str, int]:
+        """The counters with what settling did."""
+        if self.settling is None:
+            return self.counters
+        more = self.settling.counters
+        return {name: count + more.get(name, 0) for name, count in self.counters.items()}
 
     @property
     def settings(self) -> Settings:
@@ -171,10 +205,10 @@ def _run(
         asked=_asked(scenario),
         places=_places(scenario),
     )
-    recorder = _Recorder(checker, trace, faults_end_ms=scenario.duration_ms)
+    recorder = _Recorder(scenario, checker, trace)
     outcome: SimulationResult | None = None
     with bounded() as watch:
-        simulated = simulate(scenario, recorder.take, fork=fork)
+        simulated = simulate(scenario, recorder.take, fork=fork, settles=recorder.settles)
         recorder.flush()
         outcome = simulated
     if outcome is None:
@@ -187,6 +221,7 @@ def _run(
     if outside is not None:
         reason = LEFT_THE_CONTRACT
     unviolated = "holds" if reason is None else "inconclusive"
+    counters, reached, settling = recorder.counted(outcome)
     found = judged(
         checker.violations,
         expected=(*scenario.expect.violated, *also),
@@ -201,13 +236,14 @@ def _run(
         verdict="violated" if found.violations else unviolated,
         reason=reason,
         violations=found.violations,
-        counters=_counters(scenario, checker, recorder, outcome),
-        reached=recorder.coverage.names,
+        counters=counters,
+        reached=reached,
         digest=digest,
         environment=environment_digest(scenario),
         outside=outside,
         cut_off=outcome is None,
         not_judged=found.not_judged,
+        settling=settling,
     )
 
 
@@ -239,40 +275,22 @@ def _places(scenario: Scenario) -> dict[str, int]:
     return places if len(places) == len(values) else {}
 
 
-def _counters(
-    scenario: Scenario, checker: Checker, recorder: _Recorder, outcome: SimulationResult | None
-) -> dict[str, int]:
-    """What was counted; of a run that was cut off its events alone."""
-    if outcome is None:
-        return {**dict.fromkeys(COUNTERS, 0), "events": recorder.events}
-    return recorder.counters.values(
-        {
-            "events": recorder.events,
-            "simulator_events": outcome.simulator_events,
-            "messages": outcome.messages_sent,
-            "messages_lost": outcome.messages_lost,
-            "checks": outcome.counts.checks,
-            "check_wait_ms": outcome.counts.check_wait_ms,
-            "sends_withheld": outcome.counts.sends_withheld,
-            **exposure_of(scenario),
-            **checker.counters(),
-        },
-    )
-
-
 class _Recorder:
     """Takes every event once: to the checks, the counters, the claims, the digest, the trace."""
 
     def __init__(
-        self, checker: Checker, trace: list[tuple[int, Event]] | None, *, faults_end_ms: int
+        self, scenario: Scenario, checker: Checker, trace: list[tuple[int, Event]] | None
     ) -> None:
         self.checker = checker
-        self.counters = RunCounters(checker, faults_end_ms=faults_end_ms)
-        self.coverage = Coverage(checker, self.counters)
         self.events = 0
+        self._counters = RunCounters(checker, faults_end_ms=scenario.duration_ms)
+        self._coverage = Coverage(checker, self._counters)
+        self._exposure = exposure_of(scenario)
         self._trace = trace
         self._pending: list[Named] = []
         self._hash = hashlib.blake2b(digest_size=DIGEST_BYTES)
+        self._over: tuple[Spent, int] | None = None
+        self._proper: tuple[dict[str, int], tuple[str, ...]] | None = None
 
     def take(self, at_ms: int, events: Iterable[Event]) -> None:
         pending = self._pending
@@ -282,15 +300,59 @@ class _Recorder:
                 self.flush()
                 pending = self._pending
 
+    def settles(self, spent: Spent) -> None:
+        """What is taken from now on does not belong to the run."""
+        self._over = spent, self.events + len(self._pending)
+
     def flush(self) -> None:
         """Hand on what waits; the checks come last, since a bound may end them anywhere."""
         taken, self._pending = self._pending, []
+        before = self.events
         self.events += len(taken)
         if taken:
             self._hash.update(msgspec.msgpack.encode(taken))
         if self._trace is not None:
             self._trace += [(at, event) for at, _, event in taken]
+        if self._over is not None and self._proper is None:
+            spent, position = self._over
+            self.checker.on_all(taken[: position - before])
+            taken = taken[position - before :]
+            self._proper = self._values(spent, position), self._coverage.names
         self.checker.on_all(taken)
+
+    def counted(
+        self, outcome: SimulationResult | None
+    ) -> tuple[dict[str, int], tuple[str, ...], WhileSettling | None]:
+        """Counters and situations of the run, and what settling did; call it at the end.
+
+        A run that was cut off has events alone.
+        """
+        if outcome is None:
+            none = {**dict.fromkeys(COUNTERS, 0), "events": self.events}
+            return none, self._coverage.names, None
+        at_rest, seen = self._values(outcome.spent, self.events), self._coverage.names
+        if self._over is None or self._proper is None:
+            return at_rest, seen, None
+        (spent, position), (counters, reached) = self._over, self._proper
+        more = {name: at_rest[name] - count for name, count in counters.items()}
+        more = {name: count for name, count in more.items() if count}
+        only = tuple([name for name in seen if name not in reached])
+        return counters, reached, WhileSettling(spent.at_ms, position, more, only)
+
+    def _values(self, spent: Spent, events: int) -> dict[str, int]:
+        return self._counters.values(
+            {
+                "events": events,
+                "simulator_events": spent.simulator_events,
+                "messages": spent.messages_sent,
+                "messages_lost": spent.messages_lost,
+                "checks": spent.counts.checks,
+                "check_wait_ms": spent.counts.check_wait_ms,
+                "sends_withheld": spent.counts.sends_withheld,
+                **self._exposure,
+                **self.checker.counters(),
+            },
+        )
 
     def digest(self) -> str:
         """Of all that was handed on; its last chunk is never full, and may be empty."""
@@ -316,18 +378,35 @@ def differences(scenario: Scenario, run: Run) -> list[str]:
 
 def as_document(run: Run) -> dict[str, Any]:
     """A run as the commands print it with `--json`; times are in ms."""
+    settling = run.settling
     return {
         "id": run.id,
         "verdict": run.verdict,
         "reason": run.reason,
         "outside": run.outside,
         "violated": run.violated,
-        "violations": [v.as_row(when="at_ms") for v in run.violations],
-        "not_judged": [v.as_row(when="at_ms") for v in run.not_judged],
+        "violations": _rows(run, run.violations),
+        "not_judged": _rows(run, run.not_judged),
         "seed": run.seed,
         "rules": run.settings.as_dict(),
         "counters": run.counters,
         "reached": list(run.reached),
+        "settling": None
+        if settling is None
+        else {
+            "from_ms": settling.from_ms,
+            "counters": settling.counters,
+            "reached": list(settling.reached),
+        },
         "digest": run.digest,
         "weather": run.environment,
     }
+
+
+def _rows(run: Run, violations: Iterable[Violation]) -> list[dict[str, Any]]:
+    """Violations for JSON; `at_rest` says that one was found when the run was over."""
+    settling = run.settling
+    return [
+        found.as_row(when="at_ms") | {"at_rest": settling is not None and settling.has(found)}
+        for found in violations
+    ]

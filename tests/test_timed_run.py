@@ -10,6 +10,7 @@ import pytest
 from sim.check import Violation
 from sim.compaction import TOMBSTONE_MARKS
 from sim.log import Control, Record, control_batch, data_batch
+from sim.recorded import record
 from sim.rules import Rules, rules_from
 from sim.scenario.environment import environment_digest
 from sim.scenario.file.load import load_scenario
@@ -17,12 +18,13 @@ from sim.scenario.generate import generate
 from sim.scenario.generate.mix import Mix
 from sim.scenario.model import Expect, Limits, Scenario, Send, Workload
 from sim.timed_run import LEFT_THE_CONTRACT, Run, as_document, differences, run_scenario
-from sim.trace import Appended, Event, ReplicaCrashed
+from sim.trace import Appended, Cleaned, Consumed, Event, LeaderElected, ReplicaCrashed
 from sim.trace.digest import digest_of
 from sim.trace.written import as_row
 
 ROOT = Path(__file__).resolve().parent.parent
 LOST_TAIL = load_scenario(ROOT / "scenarios/kip280/timed_lost_tail.yaml")
+NOBODY_WRITES_ON = load_scenario(ROOT / "scenarios/kip534/timed_tombstone_nobody_writes_on.yaml")
 QUIET = Mix.model_validate("quiet")
 RULE_SETS = [
     rules_from({"preset": preset, "delete_retention_ms": 1000})
@@ -63,7 +65,7 @@ def test_the_same_scenario_twice_is_the_same_value() -> None:
         events: list[tuple[int, Event]] = []
         run = run_scenario(scenario)
         assert run_scenario(scenario, trace=events) == run
-        assert len(events) == run.counters["events"]
+        assert len(events) == run.at_rest["events"]
         assert digest_of(events) == run.digest
 
 
@@ -146,7 +148,7 @@ def test_what_was_violated_before_the_bound_was_hit_counts() -> None:
     events: list[tuple[int, Event]] = []
     whole = run_scenario(LOST_TAIL, trace=events)
     run = run_scenario(
-        replace(LOST_TAIL, limits=Limits(max_events=whole.counters["simulator_events"] - 5))
+        replace(LOST_TAIL, limits=Limits(max_events=whole.at_rest["simulator_events"] - 5))
     )
 
     assert (run.verdict, run.violations) == ("violated", whole.violations)
@@ -250,6 +252,63 @@ def test_a_run_as_a_document_is_plain_json(lost_tail: Run) -> None:
     assert document["digest"] == lost_tail.digest
     assert document["violations"][0]["at_ms"] == lost_tail.violations[0].at
     assert document["rules"] == lost_tail.settings.as_dict()
+
+
+def test_a_tombstone_that_only_settling_removes_is_not_removed_in_the_run() -> None:
+    """Kafka's cleaner takes a log with nothing dirty for nobody; the tombstone stays for ever."""
+    events: list[tuple[int, Event]] = []
+    run = run_scenario(NOBODY_WRITES_ON, trace=events)
+
+    assert run.settling is not None
+    assert (run.counters["tombstones_removed"], run.counters["tombstones_left"]) == (0, 1)
+    assert "tombstone-removed" not in run.reached
+    assert run.settling.from_ms == NOBODY_WRITES_ON.duration_ms
+    assert run.settling.counters["tombstones_removed"] == 1
+    assert run.settling.reached == ("tombstone-removed",)
+    assert (run.at_rest["tombstones_removed"], run.at_rest["tombstones_left"]) == (1, 0)
+    assert run.digest == digest_of(events)  # of all that was recorded
+
+
+def test_a_run_counts_what_its_events_before_the_end_say() -> None:
+    events: list[tuple[int, Event]] = []
+    for seed in range(8):
+        events.clear()
+        scenario = generate(seed, Mix())
+        run = run_scenario(scenario, trace=events)
+
+        assert run.settling is not None
+        proper = events[: run.settling.position]
+        assert all(at <= scenario.duration_ms for at, _ in proper)
+        assert all(at >= scenario.duration_ms for at, _ in events[run.settling.position :])
+        for name, count in (
+            ("cleanings", Cleaned),
+            ("reads", Consumed),
+            ("elections", LeaderElected),
+        ):
+            counted = sum(
+                len(getattr(e, "records", [0])) for _, e in proper if isinstance(e, count)
+            )
+            assert run.counters[name] == counted, name
+
+
+def test_a_run_that_is_cut_off_before_its_end_has_not_settled() -> None:
+    cut = run_scenario(replace(LOST_TAIL, limits=Limits(max_events=50)))
+
+    assert cut.settling is None
+    assert cut.at_rest == cut.counters
+    assert as_document(cut)["settling"] is None
+
+
+def test_a_violation_after_the_end_says_that_it_was_judged_at_rest() -> None:
+    seek = load_scenario(ROOT / "scenarios/transactions/timed_index_seek.yaml")
+    run = run_scenario(seek)
+    rest = {"materialized-state-equivalence", "no-resurrection"}
+
+    assert {row["invariant"] for row in as_document(run)["violations"] if row["at_rest"]} == rest
+    recorded = record(seek)
+    told = {found.invariant: recorded.when(found) for found in recorded.violations}
+    assert told["no-resurrection"] == "8000 ms, at rest"
+    assert told["clean-prefix"] == "1800 ms"
 
 
 def test_an_event_as_a_row_has_names_for_everything_in_it() -> None:

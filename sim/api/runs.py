@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import cached_property
 from itertools import product
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sim.api import tables
 from sim.api.answers import Comparison, Explanation, Shrunk, shrunk
@@ -137,8 +137,20 @@ class Run:
 
     @property
     def counters(self) -> dict[str, int]:
-        """What happened how often, by name (replog list columns); empty for a story."""
+        """What happened how often, by name (replog list columns); empty for a story.
+
+        Counted until a timed scenario was over (`duration_ms`); see `settling`.
+        """
         return dict(self.recorded.counters)
+
+    @property
+    def settling(self) -> dict[str, Any] | None:
+        """What brought a timed run to rest when it was over; None of a story.
+
+        `from_ms`, by how much `counters` then are others, and the situations `reached` only then.
+        """
+        found: dict[str, Any] | None = self.recorded.detail.get("settling")
+        return found
 
     @cached_property
     def events(self) -> pd.DataFrame:
@@ -152,12 +164,12 @@ class Run:
 
     @cached_property
     def replicas(self) -> pd.DataFrame:
-        """The replicas at the end, a row each. See `columns`."""
+        """The replicas at the end, a row each; of a timed run before it settled. See `columns`."""
         return tables.replicas_table(self.recorded)
 
     @cached_property
     def records(self) -> pd.DataFrame:
-        """What the logs hold at the end, a row per offset. See `columns`."""
+        """What the logs hold at the same time, a row per offset. See `columns`."""
         return tables.records_table(self.recorded)
 
     @property
@@ -228,7 +240,7 @@ class Run:
     ) -> Timeline:
         """A picture: what every replica holds when the invariant breaks, and what led there.
 
-        Of a run that violates nothing, it shows the end.
+        Of a run that violates nothing, it shows the end, of a timed one before it settled.
 
         Args:
             invariant: Without a name, the first one that is violated.

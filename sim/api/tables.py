@@ -151,7 +151,8 @@ VIOLATIONS: Final = (
 
 REPLICAS: Final = (
     Column("replica", "category", "its name", attrgetter("view.name")),
-    Column("up", "bool", "whether it is up at the end", attrgetter("view.up")),
+    Column("up", "bool", "whether it is up at the end, of a timed run before it settled",
+           attrgetter("view.up")),
     Column("leads", "bool", "whether it was elected in the newest epoch",
            lambda row: row.view.name == row.history.leader),
     Column("log_start_offset", "int64", "first offset of its log (inclusive)",
@@ -166,7 +167,7 @@ REPLICAS: Final = (
            lambda row: row.count("record", "tombstone")),
     Column("tombstones", "int64", "of those, deletes", lambda row: row.count("tombstone")),
 )  # fmt: skip
-"""The columns of `replicas`, one row per replica, as they are at the end."""
+"""The columns of `replicas`, one row each, as they are at the end, before a timed run settles."""
 
 RECORDS: Final = (
     Column("replica", "category", "whose log", attrgetter("view.name")),
@@ -187,7 +188,7 @@ RECORDS: Final = (
            lambda row: row.record is not None and row.record.key is not None
            and row.history.winners.get(row.record.key) == row.uid),
 )  # fmt: skip
-"""The columns of `records`, one row per replica and offset, as they are at the end."""
+"""The columns of `records`, one row per replica and offset, at the same time."""
 
 COLUMNS: Final = {
     "events": EVENTS,
@@ -290,11 +291,11 @@ def _slots(history: ClusterHistory, view: ReplicaView) -> Iterator[tuple[int, st
 
 
 def _history(recorded: Recorded) -> ClusterHistory:
-    """The facts at the end, by events alone."""
+    """The facts at the end, before a timed run settles, by events alone."""
     from sim.check.history import ClusterHistory
 
     history = ClusterHistory(recorded.rules)
-    for at, event in recorded.events:
+    for at, event in recorded.proper:
         history.at = at
         history.apply(event)
     return history

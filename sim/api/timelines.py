@@ -30,7 +30,7 @@ class Timeline:
         title: The scenario's.
         unit: What times count: `ms` or `step`.
         recorded: What happened.
-        violation: What it points at; None = it shows the end.
+        violation: What it points at; None = it shows the end, of a timed run before it settled.
         moments: When -> what to look at: shows the logs at these moments instead.
         everything: Whether all events are drawn, and not only those that led to the violation.
         against: The same case under other rules; `save("page.html")` shows it beside this one.
@@ -99,7 +99,9 @@ class Timeline:
         from sim.draw.scene import verdict_of
 
         found, verdict = self.recorded, verdict_of(self.recorded.violations)
-        what = (found.events, self.violation, found.rules, found.labels, self.name, verdict)
+        ends = self.violation is None and not self.moments
+        events = found.proper if ends else found.events
+        what = (events, self.violation, found.rules, found.labels, self.name, verdict)
         return Case(*what, found.seen, found.skews)
 
     def save(self, path: str | Path) -> Path:

@@ -1,4 +1,4 @@
-"""Counters of a run: what happened how often, and what it cost.
+"""Counters of a run: what happened how often until it was over, and what it cost.
 
 A counter stands in `COUNTER` with all there is to say about it. Events of one class are added up to
 it, or `RunCounters` counts it, or somebody reports it under its name: the simulated cluster, the
@@ -56,7 +56,9 @@ _RETURNS, _GUARD = "invariant no-transient-resurrection", "rule lag_guard"
 COUNTER: dict[str, Counter] = {
     "records": Counter("records", "Appended by leaders, markers included."),
     "committed": Counter("offsets", "Offsets that were committed."),
-    "events": Counter("events", "Events of the core, all of which are in the digest.", "sim.trace"),
+    "events": Counter(
+        "events", "Events of the core; in the digest are those at rest, too.", "sim.trace"
+    ),
     "elections": Counter("elections", "Leaders that were elected.").of(trace.LeaderElected),
     "isr_changes": Counter("changes", "Changes of the in-sync set.").of(trace.IsrChanged),
     "truncations": Counter("truncations", "Logs that were cut.").of(trace.Truncated),
@@ -80,7 +82,9 @@ COUNTER: dict[str, Counter] = {
         "batches", "Rebuilt by a cleaner to more bytes than max.message.bytes."
     ).of(trace.Cleaned, lambda event: len(event.oversized)),
     "stubs_kept": Counter(
-        "tombstones", "Removed ones that all cleaners remember at the end.", "rule late_versions"
+        "tombstones",
+        "Removed ones that all cleaners remember when the run is over.",
+        "rule late_versions",
     ),
     "sends_refused": Counter(
         "batches",
@@ -117,11 +121,12 @@ COUNTER: dict[str, Counter] = {
         "KIP-87",
     ).of(trace.Converted, lambda event: event.size_bytes),
     "bytes_retained": Counter(
-        "bytes", "In all logs at the end; one batch header for each record or empty batch."
+        "bytes",
+        "In all logs when the run is over; one batch header for each record or empty batch.",
     ),
-    "records_retained": Counter("records", "In all logs at the end."),
-    "empty_batches": Counter("batches", "Without records, in all logs at the end."),
-    "tombstones_left": Counter("records", "In all logs at the end."),
+    "records_retained": Counter("records", "In all logs when the run is over."),
+    "empty_batches": Counter("batches", "Without records, in all logs when the run is over."),
+    "tombstones_left": Counter("records", "In all logs when the run is over."),
     "tombstone_wait_ms": Counter("ms", "The longest that cleaners passed over a due tombstone."),
     "marker_wait_ms": Counter("ms", "The longest that cleaners passed over a due marker."),
     "tombstones_waiting": Counter(
@@ -206,7 +211,7 @@ COSTS: dict[str, str] = {
 
 
 class RunCounters:
-    """Counts what a checker is told; the rest is read off its history at the end.
+    """Counts what a checker is told; the rest is read off its history when asked.
 
     Attributes:
         counts: Name of each counter -> what was counted so far, in the order of every table.
@@ -234,7 +239,7 @@ class RunCounters:
         checker.listen(handlers_of(self._delays))
 
     def values(self, reported: Mapping[str, int]) -> dict[str, int]:
-        """All counters, when the run has ended.
+        """All counters, as of now.
 
         `reported` has those that others count: the simulated cluster, the invariants, who took the
         events, and what the scenario exposes it to.

@@ -1,4 +1,7 @@
-"""Situations a suite has to reach: where they never occur, a green result proves nothing."""
+"""Situations a suite has to reach: where they never occur, a green result proves nothing.
+
+What only brings a run to rest when it is over does not count.
+"""
 
 from __future__ import annotations
 

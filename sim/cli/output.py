@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from sim.api.answers import Explanation
     from sim.check import Violation
+    from sim.recorded import Recorded
 
 EXIT_FAILED = 1
 EXIT_BAD_INPUT = 2
@@ -213,18 +214,28 @@ def print_counters(counters: Mapping[str, int]) -> None:
     print("  " + (", ".join(shown) or "nothing happened"))
 
 
-def print_violations(violations: Iterable[Violation], *, unit: str) -> None:
-    """One sentence each; `unit` is what their `at` counts: `step` or `ms`."""
+def print_settling(settling: Mapping[str, Any]) -> None:
+    """By how much the counters are others at rest, and what was reached only then."""
+    changed = [f"{name} {count:+,}" for name, count in settling["counters"].items()]
+    seen = settling["reached"]
+    told = [*changed, *([f"reached: {', '.join(seen)}"] if seen else [])]
+    print(f"  while settling, after {settling['from_ms']:,} ms: {', '.join(told) or 'nothing'}")
+
+
+def print_violations(violations: Iterable[Violation], when: Callable[[Violation], str]) -> None:
+    """One sentence each, with when it was judged."""
     for violation in violations:
-        when = f"step {violation.at}" if unit == "step" else f"{violation.at} ms"
-        tell(f"  {violation.invariant} ({when}): {violation.sentence}")
+        tell(f"  {violation.invariant} ({when(violation)}): {violation.sentence}")
 
 
 def print_explanation(
-    explanation: Explanation, violations: Iterable[Violation], *, unit: str
+    explanation: Explanation, violations: Iterable[Violation], run: Recorded
 ) -> None:
     """Its lines, under a heading that names what else was violated."""
-    about, times = explanation.about, "ms" if unit == "ms" else "steps"
+    about = explanation.about
+    times = "ms" if run.unit == "ms" else "steps"
+    if any(run.at_rest(found) for found in run.seen if found.invariant == about):
+        times += f", settling from {run.detail['settling']['from_ms']} on"
     others = [name for name in dict.fromkeys(v.invariant for v in violations) if name != about]
     more = f"; --explain NAME tells of {', '.join(others)}" if others else ""
     print(f"  why {about} was violated (times in {times}, newest first){more}:")

@@ -29,6 +29,7 @@ from sim.cli.output import (
     print_counters,
     print_explanation,
     print_json,
+    print_settling,
     print_violations,
     tell,
 )
@@ -174,10 +175,10 @@ def _tell(
         return
     for line in head:
         tell(line)
-    print_violations(found.violations, unit=found.unit)
+    print_violations(found.violations, found.when)
     _show_detail(found)
     if reasons:
-        print_explanation(reasons, found.violations, unit=found.unit)
+        print_explanation(reasons, found.violations, found)
     for line in tail:
         tell(line)
     if saved is not None:
@@ -192,6 +193,8 @@ def _show_detail(found: Recorded) -> None:
         print_counters(found.counters)
         if detail["reached"]:
             print("  reached: " + ", ".join(detail["reached"]))
+        if detail["settling"]:
+            print_settling(detail["settling"])
         if detail["outside"]:
             print(f"  outside the durability contract: {detail['outside']}")
         print(f"  seed {detail['seed']}, digest {found.digest}")

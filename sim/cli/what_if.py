@@ -59,7 +59,7 @@ def explain(
     document: dict[str, Any] = {"id": found.id, **explanation_in_json(explanation)}
     if not as_json:
         tell(found.id)
-        print_explanation(explanation, found.seen, unit=found.unit)
+        print_explanation(explanation, found.seen, found)
     if what_if:
         from sim.what_if.heals import heals
 

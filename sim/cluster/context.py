@@ -13,7 +13,7 @@ Some things take no time here, and no message, though they would elsewhere. Each
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import blake2b
 from random import Random
 from typing import Any, Protocol
@@ -50,22 +50,35 @@ class Counts:
 
 
 @dataclass(frozen=True, slots=True)
-class SimulationResult:
-    """How a simulation ended.
+class Spent:
+    """What a simulation took until a moment.
 
     Attributes:
-        inconclusive: Why it could not be brought to rest; None when it was.
+        at_ms: The moment.
         simulator_events: Events the simulator went through.
         messages_sent: Messages between replicas, and between replicas and the controller.
         messages_lost: Those of them that did not arrive.
         counts: What happened to clients and faults.
     """
 
-    inconclusive: str | None
+    at_ms: int
     simulator_events: int
     messages_sent: int
     messages_lost: int
     counts: Counts
+
+
+@dataclass(frozen=True, slots=True)
+class SimulationResult:
+    """How a simulation ended.
+
+    Attributes:
+        inconclusive: Why it could not be brought to rest; None when it was.
+        spent: What it took, with what brought it to rest.
+    """
+
+    inconclusive: str | None
+    spent: Spent
 
 
 class Oracle(Protocol):
@@ -169,6 +182,12 @@ class Context:
     def _seed_for(self, purpose: str) -> int:
         text = f"{self._seed}:{purpose}".encode()
         return int.from_bytes(blake2b(text, digest_size=8).digest(), "big")
+
+    def spent(self, simulator_events: int) -> Spent:
+        """What the simulation took until now, in so many events of the simulator."""
+        network = self.network
+        counts = replace(self.counts)
+        return Spent(self.now_ms, simulator_events, network.sent, network.lost, counts)
 
     def take_uid(self) -> int:
         """An identity for one more appended record; they start at 1."""

@@ -15,7 +15,7 @@ from sim.cluster.audited import Audited
 from sim.cluster.cluster import Cluster
 from sim.cluster.config_changes import ConfigChanges
 from sim.cluster.consumer import Consumer
-from sim.cluster.context import SimulationResult
+from sim.cluster.context import SimulationResult, Spent
 from sim.cluster.faults import Faults
 from sim.cluster.settling import NoRest, Settling
 from sim.cluster.waiting import Before
@@ -37,6 +37,7 @@ def simulate(
     record: Callable[[int, Iterable[Event]], None],
     *,
     fork: Fork | None = None,
+    settles: Callable[[Spent], None] | None = None,
 ) -> SimulationResult:
     """Run a scenario to its end and bring the cluster to rest.
 
@@ -47,6 +48,8 @@ def simulate(
             audit finds (`sim.replication.audit`), which changes nothing. Nothing else leaves the
             simulation; the same scenario gives the same calls on every machine.
         fork: From when on chance is another one; None = never.
+        settles: Called once, when the scenario is over and the cluster is about to be brought to
+            rest: what is recorded from there on is not what happened in the run.
 
     Raises:
         BadInput: The rules need something that only stories can do, or a trace cannot be read.
@@ -63,16 +66,23 @@ def simulate(
     if fork is not None:
         moment, seed = Before(context.env, fork.at_ms), fork.seed
         moment.callbacks.append(lambda _: context.draw_anew(seed))
-    network = context.network
-    steps, inconclusive = step_to_the_end(cluster)
-    return SimulationResult(inconclusive, steps, network.sent, network.lost, context.counts)
+    steps, inconclusive = step_to_the_end(cluster, settles)
+    return SimulationResult(inconclusive, context.spent(steps))
 
 
-def step_to_the_end(cluster: Cluster) -> tuple[int, str | None]:
+def step_to_the_end(
+    cluster: Cluster, settles: Callable[[Spent], None] | None = None
+) -> tuple[int, str | None]:
     """Go through the events of a run; how many they were, and why it did not come to rest."""
     env, limit = cluster.context.env, cluster.context.scenario.limits.max_events
-    env.process(_run(cluster))
-    step, left = env.step, repeat(None, limit)
+    left = repeat(None, limit)
+
+    def over() -> None:
+        if settles is not None:
+            settles(cluster.context.spent(limit - length_hint(left)))
+
+    env.process(_run(cluster, over))
+    step = env.step
     try:
         for _ in left:
             step()
@@ -81,8 +91,8 @@ def step_to_the_end(cluster: Cluster) -> tuple[int, str | None]:
     return limit, f"limits.max_events: {limit} simulator events were used"
 
 
-def _run(cluster: Cluster) -> ProcessGenerator:
-    """Start everybody, let them live until the end of the scenario, and settle."""
+def _run(cluster: Cluster, over: Callable[[], None]) -> ProcessGenerator:
+    """Start everybody, let them live until the end of the scenario, say so, and settle."""
     context = cluster.context
     scenario = context.scenario
     cluster.start()
@@ -99,6 +109,7 @@ def _run(cluster: Cluster) -> ProcessGenerator:
     yield Before(context.env, max(1, scenario.duration_ms))
     while timetable.reads_file:
         yield Before(context.env, scenario.duration_ms)
+    over()
     settling = Settling(cluster, timetable=timetable, consumers=consumers, faults=faults)
     reason = None
     try:

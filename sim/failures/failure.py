@@ -58,8 +58,7 @@ class Failure(NamedTuple):
         if self.violation is None:
             reason = f"{self.run.verdict}: {self.run.reason}"
             return one_line(self.run.differences[0] if self.run.differences else reason)
-        at = self.violation.at
-        when = f"step {at}" if self.run.unit == "step" else f"{at} ms"
+        when = self.run.when(self.violation)
         return f"{self.violation.invariant} at {when}: {self.violation.sentence}"
 
     @property

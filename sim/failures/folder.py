@@ -90,7 +90,7 @@ def _pictures(failure: Failure, command: str) -> dict[str, str]:
     """The pictures by their file; the page only where there is what makes it."""
     run, title = failure.run, failure.title or failure.id
     case = Case(
-        run.events,
+        run.proper if failure.violation is None else run.events,
         failure.violation,
         run.rules,
         run.labels,

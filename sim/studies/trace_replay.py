@@ -27,10 +27,10 @@ class Replayed:
     Attributes:
         strategy: The strategy.
         records_in: Changes appended by the leader.
-        records_kept: Records left per replica, on average, with the active segment.
+        records_kept: Records left per replica at rest, on average, with the active segment.
         keys: Keys with a committed record.
         winners_differing: Keys whose winner is not their last record, as it would be by offset.
-        tombstones_left: Tombstones left per replica, on average.
+        tombstones_left: Tombstones left per replica at rest, on average.
         verdict: `holds`, `violated` or `inconclusive`.
         violated: Which invariants.
         seconds: How long the run took, in real time.
@@ -76,14 +76,14 @@ def replay_trace(path: Path, *, rules: Rules, strategies: Sequence[str]) -> Iter
         run = run_scenario(
             scenario.with_rules(rules.with_values({"strategy": strategy}, where="strategy"))
         )
-        replicas = len(scenario.replicas)
+        replicas, counted = len(scenario.replicas), run.at_rest
         yield Replayed(
             strategy=strategy,
-            records_in=run.counters["records"],
-            records_kept=run.counters["records_retained"] // replicas,
-            keys=run.counters["keys"],
-            winners_differing=run.counters["keys_won_earlier"],
-            tombstones_left=run.counters["tombstones_left"] // replicas,
+            records_in=counted["records"],
+            records_kept=counted["records_retained"] // replicas,
+            keys=counted["keys"],
+            winners_differing=counted["keys_won_earlier"],
+            tombstones_left=counted["tombstones_left"] // replicas,
             verdict=run.verdict,
             violated=tuple(run.violated),
             seconds=time.perf_counter() - started,

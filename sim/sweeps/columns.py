@@ -71,13 +71,17 @@ _HEAD = (
     _verdict(
         "first_invariant", "Which invariant was violated first.", "sim.check", counted="value"
     ),
-    _time("first_violation_ms", "When that was, in simulated time.", "sim.check"),
+    _time(
+        "first_violation_ms",
+        "When that was, in simulated time; at rest, where that is after the run.",
+        "sim.check",
+    ),
     _verdict("violation_count", "All of them.", "sim.check", "int64", "violations"),
 )
 _TAIL = (
     Column(
         "reached",
-        "Situations that occurred, sorted, joined by spaces.",
+        "Situations that occurred until the run was over, sorted, joined by spaces.",
         "replog list reached",
         group="situations",
         counted="words",
@@ -140,7 +144,13 @@ VIOLATION: Final = (
         "int64",
     ),
     _violation("invariant", "What was violated.", "replog list invariants"),
-    _violation("at_ms", "When it was judged, in simulated time.", "sim.check", "int64", "ms"),
+    _violation(
+        "at_ms",
+        "When it was judged, in simulated time; at rest, where that is after the run.",
+        "sim.check",
+        "int64",
+        "ms",
+    ),
     _violation("since_ms", _SINCE, "sim.explain.since", "int64", "ms"),
     _violation("replica", "Where, if at one replica.", "sim.check"),
     _violation("offset", "The offset it is about, if about one.", "sim.check", "int64"),

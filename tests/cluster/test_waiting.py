@@ -116,7 +116,7 @@ def test_every_event_of_a_run_is_a_step_of_an_unmodified_environment(
 
     monkeypatch.setattr(simpy.Environment, "step", counted)
     monkeypatch.setattr(simpy.Process, "__init__", started)
-    counts = [tell(case).outcome.simulator_events for case in lives(tmp_path)]
+    counts = [tell(case).outcome.spent.simulator_events for case in lives(tmp_path)]
 
     assert steps == sum(counts)
     assert min(counts) > 100

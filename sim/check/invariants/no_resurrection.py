@@ -72,8 +72,11 @@ class NoTransientResurrection(DeleteInvariant):
         self._count = self._longest_ms = 0
 
     def counters(self) -> dict[str, int]:
-        """How often a deleted key was shown, and the longest time in ms."""
-        return {"resurrections": self._count, "resurrection_ms": self._longest_ms}
+        """How often a deleted key was shown, and the longest time in ms, until now."""
+        now_ms = self.history.at
+        going_on = [now_ms - since for since, _uid, _tombstone in self._shown.values()]
+        longest_ms = max([self._longest_ms, *going_on])
+        return {"resurrections": self._count, "resurrection_ms": longest_ms}
 
     def on_high_watermark_moved(self, event: trace.HighWatermarkMoved) -> None:
         """It may be caught up now; and what a leader commits may win a key that was shown."""
@@ -90,8 +93,6 @@ class NoTransientResurrection(DeleteInvariant):
         """What is still shown is no transient."""
         for replica in list(self.replicas):
             self._look(replica)
-        for since, _uid, _tombstone in self._shown.values():
-            self._longest_ms = max(self._longest_ms, self.history.at - since)
 
     def _look(self, replica: str) -> None:
         """See whether what is shown ended anywhere, and what this replica shows, if it changed."""
