@@ -27,8 +27,9 @@ log once more, by code that shares nothing with what derived it. The log does no
 * Nothing above the log end is acknowledged, compacted (but where others are), or begun to be
   cleaned; batches lie in order in the segments (LogSegment), whose sizes are theirs.
 * A batch that a pass has rewritten has the largest timestamp of its records, unless their deltas
-  stay (`horizon_rebase`); one that it has emptied keeps its own, and no delete horizon
-  (MemoryRecords.filterTo, DefaultRecordBatch.writeEmptyHeader).
+  stay (`horizon_rebase`); one that it has emptied keeps its own, which is some time (a clock that
+  is slow may say one before 1970), and no delete horizon (MemoryRecords.filterTo,
+  DefaultRecordBatch.writeEmptyHeader).
 * The cleaner's checkpoint is not above the log end; where passes end with segments, not above the
   active one (LogCleanerManager.maybeTruncateCheckpoint). It is a file of its own: what a crash did
   to the log it learns when the cleaner looks, so a restart is no time to compare it.
@@ -66,6 +67,8 @@ LOOKED_AFTER: Final = frozenset(
 """Events after which somebody looks; all others change what is derived one batch at a time."""
 
 _NOTHING: Final = "nothing"
+_NO_TIME: Final = -1
+"""The timestamp of a batch that has none (RecordBatch.NO_TIMESTAMP)."""
 
 
 @dataclass(slots=True)
@@ -219,7 +222,9 @@ def rewritten_otherwise(pass_: trace.Cleaned, log: Log) -> list[trace.Event]:
     for offset in (*[base for base, _ in pass_.rewritten], *pass_.emptied):
         for batch in log.read(offset, max_batches=1):
             kept, horizon_ms, base = batch.timestamp_ms, batch.delete_horizon_ms, batch.base_offset
-            times = [record.timestamp_ms for record in batch.records] or [max(kept, 0)]
+            times = [record.timestamp_ms for record in batch.records] or [
+                0 if kept == _NO_TIME else kept
+            ]
             if base <= offset and kept != max(times):
                 told = ("largest timestamp", None, base, str(kept), str(max(times)))
                 found.append(trace.StateDiffers(pass_.replica, *told))

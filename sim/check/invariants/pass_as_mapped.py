@@ -8,6 +8,7 @@ from sim import trace
 from sim.check.facts import Written
 from sim.check.invariant import Invariant
 from sim.check.replica_view import EMPTY, ReplicaView
+from sim.log.record import Control
 
 _BEYOND = "{replica} removed {record} in a pass that mapped only what is below {upper_bound}."
 _BEATEN_BEYOND = (
@@ -60,8 +61,10 @@ class PassAsMapped(Invariant):
     a story may say so; keys of a full map in stories, where each step says how many fit; what
     follows from other rules (`ties`, `header_form`, `horizon_rebase`, `marker_lookup`,
     `late_versions: stub`, `map_reads_from: offset_index`, `horizon_stamp`, `tombstone_removal`);
-    transactions that committed history has not decided; a pass after which the log ends lower; and
-    replicas whose settings are their own or change.
+    transactions that committed history has not decided, or that the log decides otherwise, since a
+    marker went too early (`txn-marker-safety`); what a replica knew of a producer that it forgot,
+    and knows again as an older snapshot has it (UnifiedLog.rebuildProducerState); a pass after
+    which the log ends lower; and replicas whose settings are their own or change.
     """
 
     source = "Cleaner.buildOffsetMap, .cleanInto; MemoryRecords.filterTo"
@@ -82,11 +85,17 @@ class PassAsMapped(Invariant):
         self._fixed = cleaner.fix != "none"
         self._retention_ms = rules.topic.delete_retention_ms
         self._own: set[str] = set()
+        self._forgotten: dict[tuple[str, int], int] = {}
         self._keys: int | None = None
 
     def on_config_changed(self, event: trace.ConfigChanged) -> None:
         """It goes by settings of its own."""
         self._own.add(event.replica)
+
+    def on_producers_forgotten(self, event: trace.ProducersForgotten) -> None:
+        """What the log has of them by now, the replica need not know again."""
+        end = self.replicas[event.replica].log_end_offset
+        self._forgotten |= {(event.replica, producer): end for producer in event.producers}
 
     def on_cleaned(self, event: trace.Cleaned) -> None:
         """Compare what went and what stays."""
@@ -156,6 +165,7 @@ class PassAsMapped(Invariant):
         uids = [uid for uid in view.slots[first:end] if uid > 0]
         uids += [gone.uid for gone in event.removals if first <= gone.offset < end]
         winners: dict[str, int] = {}
+        verdicts: dict[int, bool] | None = None
         for uid in uids:
             known = written.get(uid)
             if known is None:
@@ -164,7 +174,8 @@ class PassAsMapped(Invariant):
                 continue
             if not known.plain and known.batch.transactional:
                 counts = history.status.get(uid)
-                if counts is None or self._by_index:
+                verdicts = self._verdicts(event, view) if verdicts is None else verdicts
+                if counts is None or self._by_index or verdicts.get(uid) is not counts:
                     return None
                 if not counts:
                     continue
@@ -172,6 +183,21 @@ class PassAsMapped(Invariant):
             if winner is None or known.version > written[winner].version:
                 winners[known.key] = uid
         return winners
+
+    def _verdicts(self, event: trace.Cleaned, view: ReplicaView) -> dict[int, bool]:
+        """Uid of transactional data -> whether it counts by the markers that the log had."""
+        written, first = self.written, event.first_dirty_offset
+        held = {offset: uid for offset, uid in enumerate(view.slots[first:], first) if uid > 0}
+        held |= {gone.offset: gone.uid for gone in event.removals if gone.offset >= first}
+        counts: dict[int, bool] = {}
+        found: dict[int, bool] = {}
+        for offset in sorted(held, reverse=True):
+            known = written.get(held[offset])
+            if known is not None and known.batch.control is not None:
+                counts[known.batch.producer_id] = known.batch.control is Control.COMMIT
+            elif known is not None and known.batch.producer_id in counts:
+                found[held[offset]] = counts[known.batch.producer_id]
+        return found
 
     def _judge_left(
         self, event: trace.Cleaned, view: ReplicaView, mapped: dict[str, int], end: int
@@ -212,9 +238,9 @@ class PassAsMapped(Invariant):
         for offset in emptied:
             known = self.written.get(view.lineage[offset])
             if known is not None and known.batch.producer_id >= 0:
-                later = self._later(view, known)
-                if later is not None:
-                    told = {"producer": known.batch.producer_id, "last_offset": later}
+                producer, later = known.batch.producer_id, self._later(view, known)
+                if later is not None and later >= self._forgotten.get((view.name, producer), 0):
+                    told = {"producer": producer, "last_offset": later}
                     self.violated(event.replica, offset, None, _NOT_LAST, **told)
 
     def _later(self, view: ReplicaView, known: Written) -> int | None:
