@@ -20,7 +20,7 @@ class AddReplica(Fault):
     weight = 1.0
     instant = True
     joins = True
-    by_role = False
+    roles = ()
 
     def strike(self, faults: Faults) -> None:
         """It joins, unless somebody has or had its name."""

@@ -52,8 +52,8 @@ class Fault:
     """Whether it keeps a replica from what its leader writes: it is away, or falls behind."""
     joins: ClassVar[bool] = False
     """Whether its target is new: a replica of that name is there from then on."""
-    by_role: ClassVar[bool] = True
-    """Whether the target may be `leader` or `follower`."""
+    roles: ClassVar[tuple[str, ...]] = ("leader", "follower")
+    """The roles that it can strike; a target is one of them, or the name of a replica."""
     draws_role: ClassVar[bool] = True
     """Whether random ones may have such a target."""
 

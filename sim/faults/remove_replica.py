@@ -21,7 +21,7 @@ class RemoveReplica(Fault):
     place = 11
     source = "KIP-455; KIP-853"
     instant = True
-    by_role = False
+    roles = ("follower",)
 
     def strike(self, faults: Faults) -> None:
         """It leaves, unless it led last, or the others need it."""

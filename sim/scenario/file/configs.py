@@ -50,6 +50,8 @@ class TopicSettings(Part):
         "snapshot",
         "compact,snapshot",
         "snapshot,compact",
+        "delete,snapshot",
+        "snapshot,delete",
     ] = Field("compact", alias="cleanup.policy")
     """`compact`: by key; `delete`: old segments go, by age and size; `snapshot`: as in KIP-630."""
     compaction_strategy: StrategyName | None = Field(None, alias="compaction.strategy")
@@ -208,20 +210,14 @@ def snapshots_of(broker: BrokerSettings, *, policy: str) -> SnapshotSettings:
     """How replicas take, keep and fetch snapshots.
 
     With `snapshot` in the topic's cleanup `policy`, what the broker does not say is Kafka's
-    default; otherwise none is taken that no setting asks for.
+    default; otherwise none is taken that no setting asks for. What it gives as null is not done for
+    that reason.
     """
-    asked = "snapshot" in policy
-    defaults: dict[str, int | None] = {
-        "record_bytes": RECORD_BYTES if asked else None,
-        "interval_ms": INTERVAL_MS if asked else None,
-        "retention_bytes": RETENTION_BYTES if asked else None,
-        "retention_ms": RETENTION_MS if asked else None,
-        "chunk_bytes": FETCH_SNAPSHOT_BYTES,
-    }
-    given: dict[str, int | None] = {
-        name: getattr(broker, setting) for setting, name in _AS_SNAPSHOTS.items()
-    }
-    values = {name: defaults[name] if value is None else value for name, value in given.items()}
+    values = _snapshot_defaults(policy)
+    for setting, name in _AS_SNAPSHOTS.items():
+        value = getattr(broker, setting)
+        if value is not None or (setting in broker.model_fields_set and name != "chunk_bytes"):
+            values[name] = value
     if values["interval_ms"] == 0:
         values["interval_ms"] = None
     for name in ("retention_bytes", "retention_ms"):
@@ -230,7 +226,19 @@ def snapshots_of(broker: BrokerSettings, *, policy: str) -> SnapshotSettings:
     return SnapshotSettings(**values)  # type: ignore[arg-type]
 
 
-def settings_of_topic(topic: Topic) -> tuple[dict[str, Any], dict[str, Any]]:
+def _snapshot_defaults(policy: str) -> dict[str, int | None]:
+    """What is not given, by field of `SnapshotSettings`, under a cleanup policy."""
+    asked = "snapshot" in policy
+    return {
+        "record_bytes": RECORD_BYTES if asked else None,
+        "interval_ms": INTERVAL_MS if asked else None,
+        "retention_bytes": RETENTION_BYTES if asked else None,
+        "retention_ms": RETENTION_MS if asked else None,
+        "chunk_bytes": FETCH_SNAPSHOT_BYTES,
+    }
+
+
+def settings_of_topic(topic: Topic, rules: Rules) -> tuple[dict[str, Any], dict[str, Any]]:
     """What of the topic differs from the defaults, by Kafka's names: in `topic`, and in `broker`.
 
     The latter are those that Kafka has for brokers alone. What is a rule, too, is left to `rules`.
@@ -239,6 +247,8 @@ def settings_of_topic(topic: Topic) -> tuple[dict[str, Any], dict[str, Any]]:
     of_topic: dict[str, Any] = {}
     of_broker: dict[str, Any] = {}
     policy = "compact,delete" if topic.compacts else "delete"
+    if topic.deletes and topic.compacts and rules.cleaner.cleanup == "snapshot":
+        policy = "delete,snapshot"
     if topic.deletes or not topic.compacts:
         of_topic["cleanup.policy"] = policy
     for name in _AS_TOPIC:
@@ -249,13 +259,13 @@ def settings_of_topic(topic: Topic) -> tuple[dict[str, Any], dict[str, Any]]:
     return of_topic, of_broker
 
 
-def settings_of_snapshots(snapshots: SnapshotSettings) -> dict[str, int]:
+def settings_of_snapshots(snapshots: SnapshotSettings, *, policy: str) -> dict[str, int | None]:
     """What of the settings of snapshots differs from the defaults, as `broker` has it."""
-    standard = SnapshotSettings()
-    found: dict[str, int] = {}
+    standard = _snapshot_defaults(policy)
+    found: dict[str, int | None] = {}
     for setting, name in _AS_SNAPSHOTS.items():
         value = getattr(snapshots, name)
-        if value is not None and value != getattr(standard, name):
+        if value != standard[name]:
             no_bound = value == NEVER_REACHED and name.startswith("retention")
             found[_kafka_name(setting)] = -1 if no_bound else value
     return found

@@ -82,8 +82,9 @@ def _check_target(
 ) -> None:
     """The target is there at the time, or a role that the kind can have."""
     if fault.target in ROLES:
-        if not fault.by_role:
-            text = f"name the replica, not its role {fault.target!r}"
+        if fault.target not in fault.roles:
+            allowed = ", ".join((*fault.roles, "the name of a replica"))
+            text = f"does nothing to the {fault.target}; allowed: {allowed}"
             report((*place, fault.kind), text)
     elif fault.target in joined and fault.target not in names:
         if fault.at_ms < joined[fault.target]:

@@ -26,6 +26,7 @@ from sim.rules.upgrade import UpgradeOrders
 from sim.scenario.file.build import build
 from sim.scenario.file.configs import settings_of_snapshots, settings_of_topic
 from sim.scenario.file.format import ScenarioFile
+from sim.scenario.file.replicas import ROLES
 from sim.scenario.file.yaml_lines import yaml_lines
 from sim.scenario.model import (
     Applications,
@@ -62,7 +63,8 @@ def scenario_text(scenario: Scenario, *, folder: Path = Path()) -> str:
 def as_said(scenario: Scenario) -> Scenario:
     """The same run as a file says it.
 
-    Sends, faults and changes are in order of time; an upgrade is the changes that its timetable
+    Sends, faults and changes are in order of time, without faults whose role their kind never
+    strikes, such as the removal of who leads; an upgrade is the changes that its timetable
     comes to, and its order, which then decides nothing, the default; a header in capitals has its
     name, a version in whose place other headers are sent is left out, and so are questions to a
     coordinator where there is none.
@@ -91,11 +93,16 @@ def as_said(scenario: Scenario) -> Scenario:
         ),
         applications=replace(applications, headers=tuple(sorted(headers))),
         asks=() if scenario.rules.coordinator.coordinator == "none" else scenario.asks,
-        faults=tuple(sorted(scenario.faults, key=lambda fault: fault.at_ms)),
+        faults=tuple(sorted(filter(_may_strike, scenario.faults), key=lambda fault: fault.at_ms)),
         changes=changes_of(scenario),
         rollout=None,
         flag_rollout=None,
     )
+
+
+def _may_strike(fault: Fault) -> bool:
+    """Whether its target is a replica, or a role that its kind can have."""
+    return fault.target not in ROLES or fault.target in fault.roles
 
 
 def _named(header: SentHeader, own: str) -> SentHeader:
@@ -134,10 +141,11 @@ def _with_real_path(workload: Workload) -> Workload:
 def _document(said: Scenario, folder: Path) -> dict[str, Any]:
     """The file as data, in the order of its format."""
     versions = _common_versions(said.replicas)
-    broker: dict[str, Any] = settings_of_snapshots(said.snapshots)
+    topic, of_broker = settings_of_topic(said.topic, said.rules)
+    policy = topic.get("cleanup.policy", "")
+    broker: dict[str, Any] = settings_of_snapshots(said.snapshots, policy=policy)
     if versions is not None:
         broker |= _of_versions(versions)
-    topic, of_broker = settings_of_topic(said.topic)
     parts: dict[str, Any] = {
         "format": SCENARIO_FORMAT,
         "id": said.id,
