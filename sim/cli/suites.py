@@ -83,9 +83,8 @@ def suite(
     results, interrupted = _run(chosen, jobs, stop_at_first=stop_at_first, show_rows=not as_json)
     complain(remember(results))
     notes = [*map(one_line, _same_ids(results)), *_not_run(found, chosen, len(results))]
-    red = sum(not result.expectation_met for result in results)
     seconds = time.perf_counter() - started
-    summary = f"{len(results) - red} as expected, {red} not; {seconds:.1f} s"
+    summary = f"{_counted(results)}; {seconds:.1f} s"
     saved = {} if failures is None else _save(results, failures)
     if as_json:
         rows = [{"path": str(result.path), **result.as_json()} for result in results]
@@ -119,17 +118,25 @@ def _run(
         with closing(run_suite(chosen, jobs=jobs)) as running, StatusLine() as line:
             for result in running:
                 results.append(result)
-                red += not result.expectation_met
                 if show_rows:
                     line.wipe()
                     _show_row(result)
+                red += not result.expectation_met and not result.open
                 told = f"{len(results)} of {len(chosen.files)}, {red} not as expected"
                 line.show(told, at_once=show_rows)
-                if stop_at_first and red:
+                if stop_at_first and not result.expectation_met:
                     break
     except KeyboardInterrupt:
         return results, True
     return results, False
+
+
+def _counted(results: Sequence[CaseResult]) -> str:
+    """How many are as expected, and how many not; what is inconclusive is neither."""
+    met = sum(result.expectation_met for result in results)
+    unknown = sum(result.open for result in results)
+    told = f"{met} as expected, {len(results) - met - unknown} not"
+    return f"{told}, {unknown} inconclusive" if unknown else told
 
 
 def _last_failed(found: Collected) -> Collected:
@@ -146,7 +153,8 @@ def _last_failed(found: Collected) -> Collected:
 
 def _show_row(result: CaseResult) -> None:
     """Its row; the notes of a failure are told with it."""
-    mark = "ok  " if result.expectation_met else "FAIL"
+    unmet = result.verdict if result.open else "FAIL"
+    mark = "ok  " if result.expectation_met else unmet
     print(one_line(f"{mark} {result.path}  {result.wall_ms} ms"), flush=True)
     for note in result.notes if result.expectation_met else ():
         tell(f"     note: {note}")

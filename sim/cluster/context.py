@@ -111,6 +111,7 @@ class Context:
         under_way: Ids of producers of whose newest transaction the coordinator knows no end.
         producer_epochs: Id of a transactional producer -> its newest epoch, if that is not 0.
         next_uid: Identity of the next record that is appended; they start at 1.
+        settling: What brings the run to rest now that it is over, in words; empty = it is not over.
         counts: See `Counts`.
         oracle: See `Oracle`.
         crash: Called with the name of a replica and a moment, when that moment has come and a fault
@@ -153,6 +154,7 @@ class Context:
         self.under_way: set[int] = set()
         self.producer_epochs: dict[int, int] = {}
         self.counts = Counts()
+        self.settling = ""
         self._record: Callable[[Any, Iterable[Event]], None] = record
         self.next_uid = 1
 

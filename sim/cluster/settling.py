@@ -16,6 +16,7 @@ from sim.cluster.faults import Faults
 from sim.cluster.node import Node
 from sim.cluster.waiting import Before
 from sim.cluster.workload import Timetable
+from sim.scenario.rest import round_wait
 from sim.trace import Quiesced, RoundsEnded
 
 SLICE_MS = 50
@@ -56,6 +57,7 @@ class Settling:
         Raises:
             NoRest: Something goes on for too long.
         """
+        self._context.settling = "while the healed cluster came to rest"
         self._faults.end()
         self._timetable.stop()
         yield from self._wait_for_rest()
@@ -72,13 +74,15 @@ class Settling:
     def _last_rounds(self) -> ProcessGenerator:
         """Clean again and again, the delete retention apart."""
         cluster, context = self._cluster, self._context
-        rounds, topic = context.scenario.last_rounds, context.scenario.topic
+        rounds = context.scenario.last_rounds
         if not rounds:
             return
-        interval_ms = (
-            max(context.rules.topic.delete_retention_ms, topic.min_compaction_lag_ms) + SLICE_MS
-        )
-        for _ in range(rounds):
+        wait = round_wait(context.rules, context.scenario.topic)
+        interval_ms = wait.ms + SLICE_MS
+        for number in range(1, rounds + 1):
+            context.settling = (
+                f"in last round {number} of {rounds}, which waits {wait.ms} ms ({wait.setting})"
+            )
             for node in cluster.nodes.values():
                 if node.replica.log.active.batches:
                     node.replica.log.roll(now_ms=node.now_ms)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from itertools import repeat
+from itertools import islice, repeat
 from operator import length_hint
 from typing import NamedTuple
 
@@ -15,8 +15,9 @@ from sim.cluster.audited import Audited
 from sim.cluster.cluster import Cluster
 from sim.cluster.config_changes import ConfigChanges
 from sim.cluster.consumer import Consumer
-from sim.cluster.context import SimulationResult, Spent
+from sim.cluster.context import Context, SimulationResult, Spent
 from sim.cluster.faults import Faults
+from sim.cluster.filled import WATCHED, Filled
 from sim.cluster.settling import NoRest, Settling
 from sim.cluster.waiting import Before
 from sim.cluster.workload import Timetable
@@ -82,13 +83,27 @@ def step_to_the_end(
             settles(cluster.context.spent(limit - length_hint(left)))
 
     env.process(_run(cluster, over))
-    step = env.step
+    step, filled = env.step, Filled()
     try:
+        for _ in islice(left, max(0, limit - WATCHED)):
+            step()
         for _ in left:
+            filled.note(env)
             step()
     except StopSimulation as stop:
         return limit - length_hint(left), stop.args[0]
-    return limit, f"limits.max_events: {limit} simulator events were used"
+    return limit, _used_up(cluster.context, filled.text)
+
+
+def _used_up(context: Context, mostly: str) -> str:
+    """Why the run did not come to its end: where it was, and what it was busy with."""
+    scenario = context.scenario
+    share = 100 * context.now_ms // max(1, scenario.duration_ms)
+    where = context.settling or f"when {share} % of duration_ms were over"
+    most = f"; mostly by {mostly}" if mostly else ""
+    return (
+        f"limits.max_events: {scenario.limits.max_events} simulator events were used {where}{most}"
+    )
 
 
 def _run(cluster: Cluster, over: Callable[[], None]) -> ProcessGenerator:

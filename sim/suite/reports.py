@@ -19,7 +19,7 @@ from sim.files.reading import read_document
 from sim.foreign import markdown
 from sim.foreign.lines import one_line
 from sim.suite.failure import failure_lines
-from sim.suite.result import BAD_INPUT, ERROR, CaseResult
+from sim.suite.result import BAD_INPUT, ERROR, INCONCLUSIVE, CaseResult
 from sim.suite.scenario_files import from_here
 
 _LINE = re.compile(r":(\d+):|\(line (\d+)\)")
@@ -135,7 +135,10 @@ def page(results: Sequence[CaseResult], notes: Sequence[str], summary: str) -> s
     """
     failed = [result for result in results if not result.expectation_met]
     lines = [f"### Replog: {summary}", ""]
-    lines += _table("not as expected", [(one, one.complaints[0]) for one in failed])
+    for heading, unknown in (("not as expected", False), (INCONCLUSIVE, True)):
+        lines += _table(
+            heading, [(one, one.complaints[0]) for one in failed if one.open is unknown]
+        )
     for one in failed:
         lines += [f"<details><summary>{markdown.in_html(_named(one))}</summary>", ""]
         lines += [markdown.block(failure_lines(one)), "", "</details>", ""]

@@ -64,6 +64,11 @@ class CaseResult(NamedTuple):
         return self.exit_code == 0
 
     @property
+    def open(self) -> bool:
+        """Nobody knows whether it is as expected: a bound was hit, and nothing else is wrong."""
+        return self.exit_code == 3
+
+    @property
     def exit_code(self) -> int:
         """0 expectation met, 1 not met, 2 bad input, 3 inconclusive."""
         if self.verdict == BAD_INPUT:

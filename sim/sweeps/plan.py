@@ -44,6 +44,10 @@ from sim.sweeps.plan_matrix import read_plan
 from sim.sweeps.wording import drawn
 
 PRESET = "preset"
+_CASES_ASKED, _CASES_DRAWN = 200, 3
+"""Of a plan with last rounds so many cases are asked for some, and of those that have, drawn."""
+_SHORT_MS = 10_000
+"""No case at rest has an event for each ms of the last rounds of such a retention."""
 FLAG_MARKS = ("magic", "flag")
 """Values of `tombstone_mark` with which a plan may have `flag_upgrade` or `mixed_clients`: by the
 format, and with cleaners that know the flag alone."""
@@ -225,7 +229,10 @@ def plan_in(document: Document) -> Plan:
 
     Raises BadInput as `load_plan` does.
     """
-    return read_plan(document, PLAN_FORMAT, Plan)
+    plan = read_plan(document, PLAN_FORMAT, Plan)
+    if problem := _never_at_rest(number_runs(plan)):
+        raise BadInput(document.problem(("generate", "last_rounds"), problem))
+    return plan
 
 
 @dataclass(frozen=True, slots=True)
@@ -315,6 +322,31 @@ def number_runs(plan: Plan, *, count: int | None = None, seed: int | None = None
         raise BadInput(f"seed {first}: a seed is between 0 and {SEED.most}")
     environments = environments_of(plan.generate, plan.environments)
     return Sweep(plan, first, cases, _rule_sets(plan), environments)
+
+
+def _never_at_rest(sweep: Sweep) -> str | None:
+    """That a case cannot come to its end, since its last rounds wait too long; None = none known.
+
+    By default a tombstone is retained for a day.
+    """
+    longest = [one for one in sweep.rule_sets if one.rules.topic.delete_retention_ms > _SHORT_MS]
+    if not longest or not any(one.mix.last_rounds for one in sweep.environments):
+        return None
+    from sim.scenario.generate.scenario import generate, last_rounds_of
+    from sim.scenario.rest import too_long_at_rest
+
+    cases = [
+        case_id
+        for case_id in range(min(sweep.count, _CASES_ASKED))
+        if last_rounds_of(sweep.case_seed(case_id), sweep.environment_of(case_id).mix)
+    ]
+    for case_id in cases[:_CASES_DRAWN]:
+        scenario = generate(sweep.case_seed(case_id), sweep.environment_of(case_id).mix)
+        for rule_set in longest:
+            problem = too_long_at_rest(scenario.with_rules(rule_set.settings))
+            if problem is not None:
+                return f"case {case_id}, rule set {rule_set.label}: {problem}"
+    return None
 
 
 def _rule_sets(plan: Plan) -> tuple[RuleSet, ...]:

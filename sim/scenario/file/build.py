@@ -8,7 +8,6 @@ from pathlib import Path
 from sim.files.document import Report, unknown_value
 from sim.files.rule_values import rule_problem
 from sim.foreign.lines import one_line
-from sim.limits import DURATION
 from sim.rules import PRESETS, Settings
 from sim.rules.rules import DEFAULTS
 from sim.scenario.file.changes import build_changes
@@ -28,6 +27,7 @@ from sim.scenario.file.strategies import with_known_strategies
 from sim.scenario.file.workload import build_applications, build_workload
 from sim.scenario.model import Ask, Consumer, Network, Scenario
 from sim.scenario.model.snapshots import SnapshotSettings
+from sim.scenario.rest import too_long_at_rest
 
 
 def build(file: ScenarioFile, *, path: Path, seed: int | None, report: Report) -> Scenario:
@@ -45,11 +45,7 @@ def build(file: ScenarioFile, *, path: Path, seed: int | None, report: Report) -
     if contradiction := lags_at_odds(file.topic, file.broker):
         report(*contradiction)
     _check_network(file.network, names, report)
-    round_ms = max(settings.rules.topic.delete_retention_ms, topic.min_compaction_lag_ms)
-    if file.last_rounds * round_ms > DURATION.most:
-        text = f"{file.last_rounds} rounds of {round_ms} ms are more than {DURATION.most} ms"
-        report(("last_rounds",), f"{text} ({DURATION.name})")
-    return Scenario(
+    scenario = Scenario(
         id=file.id or one_line(path.stem),
         title=file.title,
         source=file.source,
@@ -74,6 +70,9 @@ def build(file: ScenarioFile, *, path: Path, seed: int | None, report: Report) -
         limits=file.limits,
         preset=str(file.rules["preset"]) if "preset" in file.rules else None,
     )
+    if problem := too_long_at_rest(scenario):
+        report(("last_rounds",), problem)
+    return scenario
 
 
 def check_expectations(

@@ -78,11 +78,16 @@ def generate(seed: int, mix: Mix) -> Scenario:
         faults=draw_faults(seed, mix, replicas=names, idle=idle),
         rollout=strategy_upgrade(seed, mix, replicas=len(names), producers=shape.producers),
         snapshots=draw_snapshots(seed, mix),
-        last_rounds=_LAST_ROUNDS if Draws(seed, "last rounds").happens(mix.last_rounds) else 0,
+        last_rounds=last_rounds_of(seed, mix),
     )
     upgraded = with_flag_upgrade(seed, mix, scenario, producers=shape.producers)
     mixed = with_mixed_clients(seed, mix, upgraded, producers=shape.producers)
     return with_header_mistakes(seed, mix, mixed)
+
+
+def last_rounds_of(seed: int, mix: Mix) -> int:
+    """How many rounds of cleaning that scenario has at rest, beside those of every run."""
+    return _LAST_ROUNDS if Draws(seed, "last rounds").happens(mix.last_rounds) else 0
 
 
 def hunts_of(seed: int, mix: Mix) -> tuple[str, ...]:
