@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from sim.suite.result import CaseResult
 
 PATHS, PLUGINS = "replog_paths", "replog_plugins"
-FAILURES = "--replog-failures"
+FAILURES, STRICT = "--replog-failures", "--replog-strict"
 NOTE = "replog_note"
 """The property of a test that holds what should be known of a scenario, and is no failure."""
 _SUFFIXES = (".yaml", ".yml", ".json")
@@ -53,6 +53,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         metavar="DIR",
         help="Of a scenario that is not as it expects, write a folder with all there is about it "
         "below this folder.",
+    )
+    parser.getgroup("replog").addoption(
+        STRICT,
+        action="store_true",
+        help="Every note of a scenario is a failure: a step that did nothing, an invariant that is "
+        "violated and not judged.",
     )
     parser.addini(
         PLUGINS,
@@ -178,6 +184,8 @@ class ScenarioItem(FileItem):
             NotAsExpected: It did not end as it says.
         """
         result = self.case.run()
+        if self.config.getoption(STRICT):
+            result = result.strictly()
         self.user_properties += [(NOTE, line) for line in result.notes]
         if not result.expectation_met:
             from sim.api.saving import save_result

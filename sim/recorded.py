@@ -172,6 +172,7 @@ def _story(story: Story) -> Recorded:
         detail={
             "replicas": {name: view.as_json() for name, view in run.replicas.items()},
             "leader": run.leader,
+            "answers": [{"step": step, "answer": text} for step, text in run.answers],
         },
         idle_steps=tuple(step.number for step in idle),
         notes=(*not_judged_note(run.not_judged), *idle_notes(idle)),

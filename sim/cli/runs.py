@@ -187,6 +187,8 @@ def _tell(
 
 def _show_detail(found: Recorded) -> None:
     detail = found.detail
+    for row in detail.get("answers", ()):
+        tell(f"  step {row['step']}: {row['answer']}")
     for name, view in detail.get("replicas", {}).items():
         tell(_replica_line(name, view))
     if "counters" in detail:

@@ -30,6 +30,7 @@ def suite(
     chosen_by: Annotated[str | None, Argument(metavar="EXPR", flags=("-k",))] = None,
     last_failed: Annotated[bool, Argument(flags=("--lf", "--last-failed"))] = False,
     stop_at_first: Annotated[bool, Argument(flags=("-x",))] = False,
+    strict: bool = False,
     jobs: Annotated[int, Argument(Number(0, JOBS.most), "N", flags=("-j", "--jobs"))] = 1,
     skip: Annotated[list[str] | None, Argument(metavar="PATTERN")] = None,
     junit: Annotated[Path | None, Argument(metavar="FILE")] = None,
@@ -57,6 +58,8 @@ def suite(
             each has its kind, story, timed or log, and its folder as tags.
         last_failed: Only what failed when it was last run from this folder; all, if nothing did.
         stop_at_first: Stop at the first failure.
+        strict: Every note is a failure: a step that did nothing, an invariant that was violated and
+            is not judged.
         jobs: Number of processes; 0 = one for each core.
         skip: Leave out files so named, or with such a path; may be given more than once.
         junit: Also write JUnit XML to this file.
@@ -80,7 +83,9 @@ def suite(
     if last_failed:
         chosen = _last_failed(chosen)
     began, started = datetime.now(UTC), time.perf_counter()
-    results, interrupted = _run(chosen, jobs, stop_at_first=stop_at_first, show_rows=not as_json)
+    results, interrupted = _run(
+        chosen, jobs, strict=strict, stop_at_first=stop_at_first, show_rows=not as_json
+    )
     complain(remember(results))
     notes = [*map(one_line, _same_ids(results)), *_not_run(found, chosen, len(results))]
     seconds = time.perf_counter() - started
@@ -107,7 +112,7 @@ def suite(
 
 
 def _run(
-    chosen: Collected, jobs: int, *, stop_at_first: bool, show_rows: bool
+    chosen: Collected, jobs: int, *, strict: bool, stop_at_first: bool, show_rows: bool
 ) -> tuple[list[CaseResult], bool]:
     """The results, each told as it comes, and whether Ctrl-C came before the last."""
     from sim.suite import run_suite
@@ -116,7 +121,8 @@ def _run(
     red = 0
     try:
         with closing(run_suite(chosen, jobs=jobs)) as running, StatusLine() as line:
-            for result in running:
+            for found in running:
+                result = found.strictly() if strict else found
                 results.append(result)
                 if show_rows:
                     line.wipe()

@@ -205,6 +205,9 @@ class Driver(StoryDriver):
         self.happened += events
         self.joining.follow(events, self.replicas, self.now_ms)
 
+    def answered(self, text: str) -> None:
+        """Keep nothing: nobody reads what is said in a search."""
+
     def new_uid(self, label: str) -> int:
         """Name a record by what it is and where: no two appends of a schedule have all that alike.
 

@@ -27,6 +27,10 @@ class StoryConsumers:
         self._rules = rules
         self._positions: dict[str, Position] = {}
 
+    def positions(self) -> dict[str, tuple[int, int]]:
+        """Offset and epoch of everybody who has moved, by name; whom they asked last is no move."""
+        return {name: (p.offset, p.epoch) for name, p in self._positions.items() if p.offset > 0}
+
     def consume(
         self, consumer: str, replica: Replica, *, upto: int | None, committed: bool, now_ms: int
     ) -> list[Event]:

@@ -19,7 +19,7 @@ from sim.replication.messages import FetchResponse, FetchSnapshotResponse
 from sim.replication.replica import log_config
 from sim.story.consumers import StoryConsumers
 from sim.story.coordinators import StoryCoordinators
-from sim.story.idle import IdleStep, state_of
+from sim.story.idle import IdleStep, state_of, surely_tells
 from sim.story.joining import Joining
 from sim.story.op import OPS, Step
 from sim.story.result import ReplicaView, StoryRun, views_of
@@ -42,14 +42,18 @@ def run_story(story: Story) -> StoryRun:
 def idle_steps(run: StoryRun) -> tuple[IdleStep, ...]:
     """The steps that did nothing and are not marked so, in order.
 
-    To see them, those without an event are run once more; mostly there are none.
+    To see them, the story is run once more, and those are watched of which neither an event nor a
+    violation says that they did something.
     """
-    told = {number for number, _ in run.events}
-    silent = {step.number for step in run.story.steps if not step.does_nothing} - told
-    if not silent or run.reason is not None:
+    if run.reason is not None:
         return ()
-    again = StoryDriver(run.story, invariants=(), watched=silent).run()
-    return tuple(step for step in again.idle if step.number in silent)
+    did = {number for number, event in run.events if surely_tells(event)}
+    did |= {violation.at for violation in run.seen}
+    doubtful = {step.number for step in run.story.steps if not step.does_nothing} - did
+    if not doubtful:
+        return ()
+    again = StoryDriver(run.story, invariants=(), watched=doubtful).run()
+    return tuple(step for step in again.idle if step.number in doubtful)
 
 
 class StoryDriver:
@@ -66,9 +70,12 @@ class StoryDriver:
         checker: Judges what happens.
         events: (step, event) of everything that happened.
         step: The number of the present step.
+        answers: (step, text) of what was answered to fetches, reads and requests for votes.
         idle: The watched steps that did nothing.
         delayed: Responses on their way.
         moments: The replicas as they were at each moment that was noted.
+        in_vain: Whether the present step is void though it moved something beside the log: a pass
+            its checkpoint, the restart of a running replica what it had in memory.
     """
 
     def __init__(
@@ -87,7 +94,7 @@ class StoryDriver:
                 that are marked it is always known.
         """
         if invariants is None:
-            named = (*(story.expect.checked or ()), *story.expect.violated)
+            named = (*(story.expect.checked or ()), *story.expect.violated, *story.asserted)
             invariants = [*story_invariants(liveness=True), *named]
         self.story = story
         self.rules = story.rules
@@ -100,8 +107,12 @@ class StoryDriver:
         self.checker = Checker(story.rules, invariants, label=self.labels.get)
         self._audit = Audit(story.rules) if AUDITED in invariants else None
         self.events: list[tuple[int, Event]] = []
+        self.answers: list[tuple[int, str]] = []
         self.idle: list[IdleStep] = []
         self._watched = watched
+        self.in_vain = False
+        self._observed: set[tuple[str, str]] = set()
+        self._told = 0
         self._loses_power = any(step.get("power_loss") for step in story.steps)
         self.cleaner = Cleaner(story.rules)
         self.coordinator = RemovalCoordinator()
@@ -116,13 +127,20 @@ class StoryDriver:
 
     def take(self, step: Step) -> None:
         """Carry out one step."""
-        self.step = step.number
+        self.step, self.in_vain = step.number, False
         watched = step.does_nothing or step.number in self._watched
         before = self._state() if watched else None
         why = self._carried_out(step)
         self.joining.note_held(self.replicas, step.number)
         self.coordinators.follow(self.replicas)
-        if watched and self._state() == before:
+        did = not watched or (self._state() != before and not self.in_vain)
+        if did:
+            self._observed.clear()
+        if OPS[step.op].observes and why is None:
+            seen = (step.op, str(step.fields))
+            did, why = did or seen not in self._observed, "nothing has happened since the last one"
+            self._observed.add(seen)
+        if watched and not did:
             self.idle.append(IdleStep(step.number, step.line, why or NO_REASON))
 
     def _carried_out(self, step: Step) -> str | None:
@@ -136,7 +154,8 @@ class StoryDriver:
         return op.take(self, step)
 
     def _state(self) -> tuple[int, object]:
-        return len(self.events), state_of(self, loses_power=self._loses_power)
+        told = self._told + len(self.checker.violations)
+        return told, state_of(self, loses_power=self._loses_power)
 
     def run(self) -> StoryRun:
         """Take all steps, and look at what has come of them."""
@@ -148,7 +167,7 @@ class StoryDriver:
         expect = self.story.expect
         found = judged(
             self.checker.violations,
-            expected=expect.violated,
+            expected=(*expect.violated, *self.story.asserted),
             checked=expect.checked,
             by_default=story_invariants(liveness=False),
         )
@@ -163,16 +182,22 @@ class StoryDriver:
             self.moments,
             tuple(self.idle),
             watch.reached,
+            tuple(self.answers),
         )
 
     def emit(self, events: Sequence[Event]) -> None:
         """Note what happened, and let it be judged."""
         for event in events:
+            self._told += surely_tells(event)
             self.events.append((self.step, event))
             self.checker.on(self.step, event)
         self.joining.follow(events, self.replicas, self.now_ms)
         if self._audit is not None and (found := self._audit.after(events, self.replicas)):
             self.emit(found)
+
+    def answered(self, text: str) -> None:
+        """Note what somebody was answered in the present step, for those who look at the run."""
+        self.answers.append((self.step, text))
 
     def add(self, name: str) -> None:
         """A replica with an empty log is there from now on."""

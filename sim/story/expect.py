@@ -153,6 +153,8 @@ def _invariants(fields: Fields, part: str, wrong: Complaints) -> tuple[str, ...]
     names: list[str] = []
     with wrong:
         names = as_list(fields.values[part], fields.at(part))
+        if part == "checked" and not names:
+            fields.at(part).fail("no invariant would be judged; leave it out")
         for index, name in enumerate(names):
             if not isinstance(name, str) or name not in INVARIANTS:
                 place = fields.at(part).at(index)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from sim import limits
+from sim.errors import did_you_mean
 from sim.files.document import Place, shown
 from sim.limits import LONG, Limit
 from sim.replication.interrupting import MOMENTS
@@ -177,6 +178,8 @@ PRODUCER = _number(limits.PRODUCER_ID)
 EPOCH = _number(limits.LEADER_EPOCH, natural=True)
 SPAN = _number(limits.ADVANCE, natural=True)
 TEXT = FieldType("a text", _text, {"anyOf": _NAME})
+KEY = FieldType("a text", _text, {"anyOf": _NAME})
+LABEL = FieldType("a text", _text, {"anyOf": _NAME})
 OPTIONAL_TEXT = FieldType("a text or null", _optional_text, {"anyOf": [*_NAME, {"type": "null"}]})
 BOOLEAN = FieldType("true or false", _boolean, {"enum": [True, False, "true", "false"]})
 REPLICA = FieldType("a replica", _name, {"anyOf": _NAME})
@@ -202,6 +205,21 @@ MARKER = _one_of("commit", "abort")
 MOMENT = _one_of(*MOMENTS)
 ISOLATION = _one_of(*ISOLATIONS)
 WAY = _one_of(*WAYS)
+
+
+_OWN = re.compile(r"[CA]:-?[0-9]+|(LC|SN)[0-9]+", re.ASCII)
+"""Labels that no step gives: of markers, of leader changes, of snapshots in a log."""
+
+
+def unwritten(
+    kind: FieldType, value: Any, keys: Sequence[str], labels: Sequence[str]
+) -> str | None:
+    """Say what is wrong with a value that names a key or record which no step writes."""
+    if kind is KEY and value not in keys:
+        return f"no step writes a key {value!r}{did_you_mean(value, keys)}"
+    if kind is LABEL and value not in labels and not _OWN.fullmatch(value):
+        return f"no step writes a record {value!r}{did_you_mean(value, labels)}"
+    return None
 
 
 def check_names(kind: FieldType, value: Any, known: Sequence[str], place: Place) -> None:

@@ -18,7 +18,8 @@ from sim.rules import Rules
 from sim.story.expect import StoryExpect, expect_at
 from sim.story.fields import REPLICAS, check_names, names_in
 from sim.story.op import Scope, Step
-from sim.story.steps import step_at
+from sim.story.ops import OPS
+from sim.story.steps import check_all_written, check_marks, step_at
 
 STORY_DEFAULTS = Rules.of(
     commit="isr",
@@ -50,6 +51,12 @@ class Story:
     steps: tuple[Step, ...]
     expect: StoryExpect
     preset: str | None = None
+
+    @property
+    def asserted(self) -> tuple[str, ...]:
+        """The invariants that its steps claim to hold: they are judged whatever `expect` says."""
+        named = (OPS[step.op].asserts for step in self.steps)
+        return tuple(dict.fromkeys(name for name in named if name is not None))
 
 
 TOP = [
@@ -109,15 +116,23 @@ def _story(top: Fields, default_id: str, wrong: Complaints) -> Story:
     with wrong:
         tags_at(top.values.get("tags"), top.at("tags"))
     with wrong:
-        rules = rules_at(given, top.at("rules"), base=STORY_DEFAULTS)
+        rules = rules_at(given, top.at("rules"), base=_defaults(given))
     replicas = _replicas(top, wrong)
     scope = Scope(list(replicas), sure=bool(replicas))
     isr, voters = _subset(top, "isr", scope, wrong), _subset(top, "voters", scope, wrong)
     steps = _steps(top, scope, wrong)
+    check_marks(steps, rules.cleaner.tombstone_mark, top.at("steps"), wrong)
     with wrong:
         expect = expect_at(top.values.get("expect", {}), scope, top.at("expect"), wrong)
     preset = given.get("preset") if isinstance(given, dict) else None
     return Story(named, title, source, rules, replicas, isr, voters, steps, expect, preset)
+
+
+def _defaults(given: object) -> Rules:
+    """The rules that a story need not say: where it names a preset, a delete is what that says."""
+    if isinstance(given, dict) and "preset" in given:
+        return STORY_DEFAULTS.with_values({"tombstone_mark": Rules().cleaner.tombstone_mark})
+    return STORY_DEFAULTS
 
 
 def _steps(top: Fields, scope: Scope, wrong: Complaints) -> tuple[Step, ...]:
@@ -126,12 +141,15 @@ def _steps(top: Fields, scope: Scope, wrong: Complaints) -> tuple[Step, ...]:
     with wrong:
         listed = as_list(top.values.get("steps", []), place)
         place.check(limits.STEPS.too_many(len(listed), "steps"))
+        place.check(None if listed else "no steps; a story without any tells nothing")
         for number, raw in enumerate(listed, start=1):
             at = place.at(number - 1, label=f"step {number}")
             with wrong:
                 steps.append(step_at(raw, number, scope, at))
             if wrong.enough:
                 break
+        if len(steps) == len(listed):
+            check_all_written(steps, place, wrong)
     return tuple(steps)
 
 

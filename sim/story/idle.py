@@ -1,7 +1,9 @@
-"""Which steps of a story did nothing: no event, and all is as it was.
+"""Which steps of a story did nothing: all is as it was, and nobody was told anything.
 
 Much does nothing by the format: an election without a majority, an append to a replica that does
-not lead, a chunk of a snapshot that nobody offered. The author of a story wants to know.
+not lead, a chunk of a snapshot that nobody offered. So does much that is an event: a pass that
+finds nothing to clean, the crash of a replica that is down, a reader at the end. The author of a
+story wants to know.
 """
 
 from __future__ import annotations
@@ -9,7 +11,9 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable, Mapping
 from enum import Enum
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
+
+from sim import trace
 
 _ATOMS = (str, bytes, int, float, type(None), tuple, frozenset, Enum)
 """Compared as they are; tuples, with names or without, hold what never changes."""
@@ -17,6 +21,26 @@ _DECLARED = ("__slots__", "__mypyc_attrs__")
 """What names the attributes of an object without a `__dict__`; the second: of a compiled one."""
 _FETCHED_TO = "acknowledged_end"
 """A refused fetch moves it, too; only a loss of power makes a difference of it."""
+_CLEANED_AT = "last_cleaning"
+"""Any pass moves it; only `tombstone_removal: cleaning_checkpoint` reads it."""
+_RESTARTED_AT = "restarts"
+"""Any restart adds to it; it says where an index begins anew, for which stories are too short."""
+
+_SURE: Final = (
+    trace.ReplicaAdded,
+    trace.ReplicaRemoved,
+    trace.Appended,
+    trace.Copied,
+    trace.Pushed,
+    trace.HighWatermarkMoved,
+    trace.ConsumerReset,
+    trace.CoordinatorLoaded,
+    trace.SnapshotTaken,
+    trace.SnapshotInstalled,
+    trace.PrefixDeleted,
+    trace.AuditFailed,
+)
+"""Events that are never told of a step that does nothing."""
 
 
 class IdleStep(NamedTuple):
@@ -44,13 +68,32 @@ def idle_notes(steps: Iterable[IdleStep]) -> list[str]:
     ]
 
 
+def surely_tells(event: trace.Event) -> bool:
+    """Whether an event says by itself that its step did something; of others the state tells."""
+    if isinstance(event, trace.Consumed):
+        return bool(event.records)
+    if isinstance(event, trace.ReadingEnded):
+        return event.position < event.end
+    if isinstance(event, trace.Cleaned):
+        return bool(event.removals)
+    return isinstance(event, _SURE)
+
+
 def state_of(world: Any, *, loses_power: bool) -> object:
     """What a step may change of a driver, to compare with later.
 
     `loses_power` says whether a later step may take its power.
     """
-    ignored = () if loses_power else (_FETCHED_TO,)
-    parts = (world.replicas, world.delayed, world.coordinator, world.consumers, world.coordinators)
+    dated = world.rules.cleaner.tombstone_removal == "cleaning_checkpoint"
+    unread = {_FETCHED_TO: not loses_power, _CLEANED_AT: not dated, _RESTARTED_AT: True}
+    ignored = tuple(name for name, nobody_reads in unread.items() if nobody_reads)
+    parts = (
+        world.replicas,
+        world.delayed,
+        world.coordinator,
+        world.consumers.positions(),
+        world.coordinators,
+    )
     copies = [_plain(part, ignored) for part in parts]
     return world.now_ms, world.isr, world.leader, len(world.moments), copies
 

@@ -129,6 +129,8 @@ class Op:
         take: What it does.
         check: What its fields have to keep to beyond their types; None = nothing.
         note: What it does to the scope of the steps behind it; None = nothing.
+        asserts: The invariant that it claims to hold, which is judged whatever the story says is.
+        observes: Whether it looks at what there is: twice in a row it is no second look.
     """
 
     name: str
@@ -138,6 +140,8 @@ class Op:
     take: Take
     check: Check | None = None
     note: Note | None = None
+    asserts: str | None = None
+    observes: bool = False
 
     @property
     def required(self) -> dict[str, FieldType]:
@@ -164,7 +168,13 @@ OPS: dict[str, Op] = {}
 
 
 def op(
-    *, source: str, check: Check | None = None, note: Note | None = None, **fields: Field
+    *,
+    source: str,
+    check: Check | None = None,
+    note: Note | None = None,
+    asserts: str | None = None,
+    observes: bool = False,
+    **fields: Field,
 ) -> Callable[[Take], Take]:
     """Makes a function an op: its name is the op's, its docstring what the op means.
 
@@ -174,7 +184,7 @@ def op(
     def made(take: Take) -> Take:
         name = take.__name__.rstrip("_")
         means = " ".join((inspect.getdoc(take) or "").split())
-        OPS[name] = Op(name, means, source, fields, take, check, note)
+        OPS[name] = Op(name, means, source, fields, take, check, note, asserts, observes)
         return take
 
     return made

@@ -84,6 +84,7 @@ class StoryRun(NamedTuple):
         idle: The steps that did nothing, of those that are marked so.
         reason: Which bound cut it off (`sim.bounds`), so that it is looked at no further; None =
             none did.
+        answers: (step, text) of what was answered to fetches, reads and requests for votes.
     """
 
     story: Story
@@ -96,6 +97,7 @@ class StoryRun(NamedTuple):
     moments: Mapping[str, Mapping[str, ReplicaView]]
     idle: tuple[IdleStep, ...] = ()
     reason: str | None = None
+    answers: tuple[tuple[int, str], ...] = ()
 
     @property
     def verdict(self) -> str:

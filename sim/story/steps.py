@@ -7,13 +7,15 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from sim.errors import BadInput, did_you_mean
 from sim.files.document import Complaints, Place, listed, shown, unknown_field
 from sim.story.fields import (
+    KEY,
+    LABEL,
     NAMED,
     OPTIONAL_TEXT,
     REPLICA,
@@ -22,6 +24,7 @@ from sim.story.fields import (
     TEXT,
     FieldType,
     check_names,
+    unwritten,
 )
 from sim.story.op import Scope, Step
 from sim.story.ops import OPS
@@ -105,6 +108,48 @@ def _step(given: dict[str, Any], number: int, scope: Scope, place: Place) -> Ste
     return Step(number, op, fields, line_of(op, fields), does_nothing)
 
 
+def check_all_written(steps: Sequence[Step], place: Place, wrong: Complaints) -> None:
+    """Complain of every step at `place` that names a key or a record which none of them writes."""
+    written = [step.fields for step in steps if step.op == "append"]
+    keys = [fields["key"] for fields in written if fields.get("key") is not None]
+    labels = [fields["label"] for fields in written if "label" in fields]
+    for step in steps:
+        at = _named(place.at(step.number - 1, label=f"step {step.number}"), step.op)
+        for name, kind in OPS[step.op].fields().items():
+            if name in step.fields:
+                with wrong:
+                    at.at(name).check(unwritten(kind, step[name], keys, labels))
+
+
+_MARKED_BY = {
+    "explicit": ("tombstone",),
+    "null_value": ("null_value",),
+    "flag": ("flag", "null_value"),
+    "magic": ("flag", "null_value"),
+    "header": ("flag", "null_value"),
+}
+"""Which fields of an `append` each value of `tombstone_mark` reads."""
+
+
+def check_marks(steps: Sequence[Step], mark: str, place: Place, wrong: Complaints) -> None:
+    """Complain of every `append` at `place` that marks a delete in a way that the rules ignore.
+
+    One that gives the field they read as well is meant for several rules.
+    """
+    reads = _MARKED_BY[mark]
+    for step in steps:
+        given = [name for name in ("tombstone", "null_value", "flag") if step.get(name)]
+        if step.op == "append" and given and not step.fields.keys() & set(reads):
+            other = next(one for one, fields in _MARKED_BY.items() if given[0] in fields)
+            at = _named(place.at(step.number - 1, label=f"step {step.number}"), step.op)
+            wrong.add(
+                at.at(given[0]).problem(
+                    f"means nothing with tombstone_mark: {mark}, which reads {listed(reads)}; "
+                    f"tombstone_mark: {other} would read it"
+                )
+            )
+
+
 def _instead(given: Mapping[str, Any]) -> str:
     """What a mapping without `op` was meant to be, as far as its first field tells."""
     op = next(iter(given), "").partition(" ")[0]
@@ -169,7 +214,7 @@ def _takes(kind: FieldType | None, word: str, scope: Scope) -> bool:
     """Whether a word with a `=` in it may be a value of this type."""
     if kind is REPLICA or kind is REPLICAS:
         return not scope.sure or word.split(",", maxsplit=1)[0] in scope.known
-    return kind is TEXT or kind is OPTIONAL_TEXT or kind is NAMED
+    return kind in (TEXT, KEY, LABEL, OPTIONAL_TEXT, NAMED)
 
 
 def _quotes_hint(line: str) -> str:

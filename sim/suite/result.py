@@ -58,6 +58,12 @@ class CaseResult(NamedTuple):
     expected: tuple[str, ...] | None = None
     strip: str = ""
 
+    def strictly(self) -> CaseResult:
+        """The same with its notes as differences: what did nothing, or was not judged, is red."""
+        if not self.notes:
+            return self
+        return self._replace(differences=(*self.differences, *self.notes), notes=())
+
     @property
     def expectation_met(self) -> bool:
         """Everything as the file says, and no bound was hit on the way."""

@@ -181,7 +181,8 @@ def _of_others(event: trace.Event) -> str:
         case trace.IsrChanged(_, isr, joined):
             said = f"in sync: {_joined(isr)}" + (f" ({joined} joined)" if joined else "")
         case trace.Quiesced(_, synced):
-            said = "the cluster is at rest" + (" and in sync" if synced else "")
+            fetched = ", and every replica that is up has fetched to the end" if synced else ""
+            said = f"the cluster is at rest{fetched}"
     return said
 
 

@@ -156,7 +156,7 @@ def test_liveness_is_judged_where_it_is_asked_for() -> None:
 
     assert names == {"leo-convergence", "tombstone-eventually-removed"}
     probed = "elect 1 1\nappend 1 k=null K tombstone=true\n{}expect_tombstone_gone K"
-    (found,) = run_steps(probed.format(""), replicas=("1",)).not_judged
+    (found,) = run_steps(probed.format(""), replicas=("1",)).violations
     assert found.invariant == "tombstone-eventually-removed"
     assert run_steps(probed.format("crash 1\n"), replicas=("1",)).seen == ()
 

@@ -94,6 +94,8 @@ def check_expectations(
             if known and name not in known:
                 report(("expect", field, index), unknown_value(name, known, what="name"))
     if expect.checked is not None:
+        if not expect.checked:
+            report(("expect", "checked"), "no invariant would be judged; leave it out")
         for index, name in enumerate(expect.violated):
             if name not in expect.checked:
                 report(("expect", "violated", index), f"{name} is not among `checked`")

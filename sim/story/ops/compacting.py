@@ -11,6 +11,7 @@ from sim.replication.snapshots.take import take_snapshot
 from sim.story.driver import StoryDriver
 from sim.story.fields import MOMENT, NATURAL, REPLICAS, SEGMENTS, TIME
 from sim.story.op import ACTOR, Step, may, need, op
+from sim.trace import Cleaned
 
 
 @op(
@@ -46,6 +47,8 @@ def compact(world: StoryDriver, step: Step) -> str | None:
     if failed:
         return "a pass has failed before"
     held = world.joining.why_held(replica) if world.rules.replication.commit == "isr" else None
+    removed = any(isinstance(event, Cleaned) and event.removals for event in result.events)
+    world.in_vain = held is not None and not removed
     return "there is nothing to clean" + (f": {held}" if held else "")
 
 

@@ -39,17 +39,19 @@ def advance(world: StoryDriver, step: Step) -> str | None:
         EPOCH, "The newest epoch in the file of the epoch cache, whose last write was lost."
     ),
 )
-def crash(world: StoryDriver, step: Step) -> None:
+def crash(world: StoryDriver, step: Step) -> str | None:
     """The replica goes down, and what was not flushed may be lost."""
     name = step["replica"]
     world.delayed.drop_those_to(name)
     replica = world.replicas[name]
+    was_down = not replica.up
     end = durable_end(replica.log, rules=world.rules) if step.get("power_loss") else None
     old = OldFiles(*(step.get(name) for name in OldFiles._fields))
     lost = step.get("lose", 0)
     world.emit(
         crash_with_files(replica, rules=world.rules, lost_batches=lost, lost_from=end, old=old)
     )
+    return f"{name} is down already" if was_down else None
 
 
 @op(source="UnifiedLog.flush", replica=ACTOR)
@@ -75,15 +77,20 @@ def expire_producers(world: StoryDriver, step: Step) -> str | None:
 
 
 @op(source="LogLoader.load", replica=_TARGET)
-def restart(world: StoryDriver, step: Step) -> None:
+def restart(world: StoryDriver, step: Step) -> str | None:
     """The replica comes up with what its disk has."""
-    world.emit(recover(world.replicas[step["replica"]], rules=world.rules))
+    replica = world.replicas[step["replica"]]
+    was_up = world.in_vain = replica.up
+    world.emit(recover(replica, rules=world.rules))
+    return f"{replica.name} is up already" if was_up else None
 
 
 @op(source="KIP-858", replica=_TARGET)
-def wipe(world: StoryDriver, step: Step) -> None:
+def wipe(world: StoryDriver, step: Step) -> str | None:
     """The disk is replaced: the log is empty, and the replica up."""
-    world.emit(lose_disk(world.replicas[step["replica"]], reason="its disk was replaced"))
+    replica = world.replicas[step["replica"]]
+    world.emit(lose_disk(replica, reason="its disk was replaced"))
+    return f"{replica.name} is up, and has nothing on its disk"
 
 
 def _note_add(fields: Fields, scope: Scope, place: Place) -> None:

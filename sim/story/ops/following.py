@@ -18,7 +18,7 @@ from sim.replication.truncation import (
     start_following,
 )
 from sim.story.driver import Response, StoryDriver
-from sim.story.fields import BOOLEAN, NATURAL, REPLICA, TEXT
+from sim.story.fields import BOOLEAN, LABEL, NATURAL, REPLICA
 from sim.story.op import FOLLOWER, LEADER, Fields, Step, be_up, may, need, op
 from sim.trace import Event
 
@@ -83,6 +83,7 @@ def fetch(world: StoryDriver, step: Step) -> str | None:
         return pair
     fetcher, source = pair
     response = _answer(world, fetcher, source, step.get("max"))
+    world.answered(_said(fetcher, source, response))
     if step.get("delay_response", False):
         world.delayed.put(fetcher.name, source.name, response)
         return None
@@ -124,6 +125,19 @@ def until_stable(world: StoryDriver, fetcher: Replica, source: Replica) -> str |
         response = chunk or _answer(world, fetcher, source)
         _receive(world, fetcher, response)
     return _why_nothing_came(world, fetcher, source, response)
+
+
+def _said(fetcher: Replica, source: Replica, response: FetchResponse) -> str:
+    """What a fetch was answered, in a sentence."""
+    at = f"{source.name} answers {fetcher.name}'s fetch at {response.fetch_offset}"
+    if response.answer is Answer.RECORDS:
+        found = [str(record.offset) for batch in response.batches for record in batch.records]
+        what = f"records at {', '.join(found)}" if found else "no records"
+        return f"{at}: {what}, high watermark {response.high_watermark}"
+    if response.diverging is not None:
+        epoch, end = response.diverging
+        return f"{at}: diverging, epoch {epoch} ends at {end}"
+    return f"{at}: {response.answer}"
 
 
 def _why_nothing_came(
@@ -236,7 +250,7 @@ def fetch_snapshot(world: StoryDriver, step: Step) -> str | None:
     source="KIP-280, special case of the log end",
     follower=FOLLOWER,
     leader=need(REPLICA, "The replica that leads.", must=be_up),
-    label=need(TEXT, "What stories call the record: `label@offset` in a log."),
+    label=need(LABEL, "What stories call the record: `label@offset` in a log."),
 )
 def push(world: StoryDriver, step: Step) -> str | None:
     """The follower appends a copy of the record at its own log end offset.

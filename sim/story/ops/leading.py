@@ -53,9 +53,7 @@ def _check_append(fields: Fields, place: Place) -> None:
     pid=may(PRODUCER, "The producer of a transaction."),
     tombstone=may(BOOLEAN, "Whether it deletes its key, under `tombstone_mark: explicit`."),
     flag=may(BOOLEAN, "Whether the attribute, or the header, of a delete is set (KIP-87)."),
-    null_value=may(
-        BOOLEAN, "Whether the value is null, under `tombstone_mark: null_value` or `magic`."
-    ),
+    null_value=may(BOOLEAN, "Whether the value is null; not under `tombstone_mark: explicit`."),
     epoch=may(EPOCH, _EPOCH),
     marker=may(MARKER, "How the transaction of `pid` ends."),
 )
@@ -80,7 +78,7 @@ def append(world: StoryDriver, step: Step) -> str | None:
         producer_epoch=_producer_epoch(world, step),
     )
     world.emit(leading.append(writer, batch, rules=world.rules, now_ms=world.now_ms).events)
-    return None
+    return f"{writer.name} refuses it"
 
 
 def _producer_epoch(world: StoryDriver, step: Step) -> int:
@@ -159,15 +157,16 @@ def _headers(step: Step, rules: Rules) -> tuple[tuple[str, bytes], ...]:
 def _value_and_flag(step: Step, mark: str) -> tuple[str | None, bool | None]:
     """The value and the tombstone attribute of what an `append` writes under `tombstone_mark`.
 
-    Only the field that the mark names is looked at. With `magic` a step that gives `flag` writes a
-    record of magic 2, and any other one of a format without a flag, in which `null_value` decides.
-    With `header` the field `flag` becomes a header.
+    With `magic` a step that gives `flag` writes a record of magic 2, and any other one of a format
+    without a flag, in which `null_value` decides. With `header` the field `flag` becomes a header.
+    Where the flag decides, a null value is data (KIP-87, Proposed Changes).
     """
     label = step["label"]
+    value = None if step.get("null_value") else label
     if mark == "header":
-        return label, False
+        return value, False
     if mark == "flag" or (mark == "magic" and "flag" in step.fields):
-        return label, step.get("flag", False)
+        return value, step.get("flag", False)
     deleted = step.get("tombstone" if mark == "explicit" else "null_value", False)
     flagged = None if mark == "magic" else deleted and mark == "explicit"
     return None if deleted else label, flagged
@@ -192,7 +191,10 @@ def elect(world: StoryDriver, step: Step) -> str | None:
             candidate, asked, voter_count=len(voters), epoch=epoch, rules=world.rules
         )
         if granting is None:
+            world.answered(f"no majority votes for {candidate.name} in epoch {epoch}")
             return f"no majority votes for {candidate.name}"
+        names = ", ".join(voter.name for voter in granting) or "nobody else"
+        world.answered(f"{names} votes for {candidate.name} in epoch {epoch}")
         for voter in (candidate, *granting):
             elections.votes_for(voter, epoch, candidate.name)
     world.leader = candidate.name
@@ -208,7 +210,7 @@ def elect(world: StoryDriver, step: Step) -> str | None:
         )
     )
     world.coordinators.elected(candidate)
-    return None
+    return f"{candidate.name} leads epoch {epoch} already"
 
 
 @op(

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from sim.replication import leader
 from sim.replication.coordinator import COMPLETES, completion
 from sim.story.driver import StoryDriver
 from sim.story.fields import ISOLATION, NAMED, NATURAL, REPLICA, TEXT, WAY
 from sim.story.op import ACTOR, Step, be_up, may, need, op
+from sim.trace import Event
+from sim.trace.sentences import describe
 
 _CONSUMER = need(NAMED, "The name of a consumer; each has a position of its own.")
 _READ = need(REPLICA, "The replica that is read from.", must=be_up)
@@ -24,18 +28,31 @@ def _committed(step: Step) -> bool:
     upto=may(NATURAL, "An offset (exclusive) that is not passed."),
     isolation=_ISOLATION,
 )
-def consume(world: StoryDriver, step: Step) -> None:
+def consume(world: StoryDriver, step: Step) -> str | None:
     """The consumer reads from its position, and goes on from there the next time."""
     replica = world.replicas[step["replica"]]
-    world.emit(
+    _read(
+        world,
         world.consumers.consume(
             step["consumer"],
             replica,
             upto=step.get("upto"),
             committed=_committed(step),
             now_ms=world.now_ms,
-        )
+        ),
     )
+    return _nothing_read(step)
+
+
+def _read(world: StoryDriver, events: Sequence[Event]) -> None:
+    """Let a consumer's events out, and note what it was given."""
+    world.emit(events)
+    for event in events:
+        world.answered(describe(event, about=lambda _offset, _key: True))
+
+
+def _nothing_read(step: Step) -> str:
+    return f"{step['consumer']} has read all there is for it on {step['replica']}"
 
 
 @op(
@@ -45,18 +62,20 @@ def consume(world: StoryDriver, step: Step) -> None:
     until=may(WAY, "By what a reader tells that it is at the end."),
     isolation=_ISOLATION,
 )
-def read_to_end(world: StoryDriver, step: Step) -> None:
+def read_to_end(world: StoryDriver, step: Step) -> str | None:
     """The consumer asks for the end offset, and reads until it has reached it."""
     replica = world.replicas[step["replica"]]
-    world.emit(
+    _read(
+        world,
         world.consumers.read_to_end(
             step["consumer"],
             replica,
             until=step.get("until", "position"),
             committed=_committed(step),
             now_ms=world.now_ms,
-        )
+        ),
     )
+    return _nothing_read(step)
 
 
 @op(
@@ -90,11 +109,13 @@ def load(world: StoryDriver, step: Step) -> str | None:
 
 @op(
     source="OffsetFetch; KIP-848",
+    observes=True,
     replica=need(REPLICA, "The replica that is asked."),
     key=need(TEXT, "The key that is asked for."),
 )
 def ask(world: StoryDriver, step: Step) -> str | None:
     """A client asks the coordinator for the state of a key."""
     replica = world.replicas[step["replica"]]
-    world.emit(world.coordinators.ask(step["key"], replica))
-    return f"{replica.name} coordinates nothing"
+    events = world.coordinators.ask(step["key"], replica)
+    world.emit(events)
+    return None if events else f"{replica.name} coordinates nothing"

@@ -2,22 +2,32 @@
 
 from __future__ import annotations
 
+from sim.check.invariants.tombstone_eventually_removed import TombstoneEventuallyRemoved
+from sim.check.registry import name_of
 from sim.files.document import Place
 from sim.story.driver import StoryDriver
-from sim.story.fields import BOOLEAN, NAMED, TEXT
+from sim.story.fields import BOOLEAN, KEY, NAMED
 from sim.story.op import Fields, Scope, Step, may, need, op
 from sim.story.ops.following import until_stable
 from sim.story.result import views_of
 from sim.trace import Quiesced, TombstoneProbed
 
 
-@op(source="this project", key=need(TEXT, "The key."))
-def expect_tombstone_gone(world: StoryDriver, step: Step) -> None:
+@op(
+    source="this project",
+    asserts=name_of(TombstoneEventuallyRemoved),
+    observes=True,
+    key=need(KEY, "The key, which some step writes."),
+)
+def expect_tombstone_gone(world: StoryDriver, step: Step) -> str | None:
     """A probe: no live replica may hold a tombstone of the key any more."""
-    world.emit([TombstoneProbed(world.leader or "", step["key"])])
+    key, history = step["key"], world.checker.history
+    world.emit([TombstoneProbed(world.leader or "", key)])
+    written = any(history.written[uid].tombstone for uid in history.uids_of_key.get(key, ()))
+    return None if written else f"no tombstone of {key} was written"
 
 
-@op(source="this project", nosync=may(BOOLEAN, "Nobody is brought anywhere."))
+@op(source="this project", observes=True, nosync=may(BOOLEAN, "Nobody is brought anywhere."))
 def quiesce(world: StoryDriver, step: Step) -> None:
     """Everybody up is brought to the leader's end, then what has to hold at rest is judged."""
     synced = not step.get("nosync", False)
@@ -30,7 +40,7 @@ def quiesce(world: StoryDriver, step: Step) -> None:
     world.emit([Quiesced(world.leader, synced)])
 
 
-@op(source="this project")
+@op(source="this project", observes=True)
 def check(world: StoryDriver, step: Step) -> None:
     """What has to hold at rest is judged, and nothing is brought anywhere."""
     del step

@@ -1,0 +1,156 @@
+"""Nothing green is hollow: assertions are judged, void steps reported, fields mean something."""
+
+import random
+import re
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from sim.errors import BadInput
+from sim.story import run_story
+from sim.story.driver import StoryDriver, idle_steps
+from sim.story.format import Story, load_story, story_from
+from sim.story.op import Step
+from sim.suite import collect
+from sim.suite.scenario_files import format_of
+from tests.story.running import run_steps
+
+SCENARIOS = Path(__file__).parents[2] / "scenarios"
+SAMPLE = 40
+
+
+@cache
+def stories() -> tuple[Path, ...]:
+    found = collect([SCENARIOS]).files
+    return tuple(sorted(p for p in found if format_of(p) == "replog-story/1"))
+
+
+def void(op: str, line: str = "", **fields: object) -> Step:
+    return Step(0, op, fields, line or op)
+
+
+def void_steps(driver: StoryDriver) -> Iterator[Step]:
+    """Steps that can do nothing in the state a story is in."""
+    yield void("advance", ms=0)
+    for name, replica in driver.replicas.items():
+        if replica.up:
+            yield void("restart", replica=name)
+        else:
+            yield void("crash", replica=name)
+            yield void("compact", replica=name)
+        others = [one for one in driver.replicas if one != name]
+        if others and (not replica.up or replica.leadership is None):
+            yield void("fetch", follower=others[0], leader=name)
+            yield void("append", leader=name, label="void", key="void")
+
+
+def with_a_void_step(story: Story, draw: random.Random) -> tuple[Story, int]:
+    """The story with one step somewhere that can do nothing, and the number of that step."""
+    before = draw.randrange(len(story.steps) + 1)
+    driver = StoryDriver(story, invariants=())
+    for step in story.steps[:before]:
+        driver.take(step)
+    added = draw.choice([*void_steps(driver)])
+    steps = [*story.steps[:before], added, *story.steps[before:]]
+    numbered = tuple(replace(step, number=at) for at, step in enumerate(steps, start=1))
+    return replace(story, steps=numbered), before + 1
+
+
+@pytest.mark.parametrize("seed", range(SAMPLE))
+def test_a_void_step_anywhere_in_a_story_is_reported(seed: int) -> None:
+    draw = random.Random(seed)
+    story, number = with_a_void_step(load_story(draw.choice(stories())), draw)
+
+    reported = {step.number for step in idle_steps(run_story(story))}
+
+    assert number in reported, story.steps[number - 1]
+
+
+def test_an_assertion_step_is_judged_whatever_is_checked() -> None:
+    steps = ["elect r1 1", "append r1 v K", "append r1 d K tombstone=true"]
+    data = {
+        "format": "replog-story/1",
+        "replicas": ["r1"],
+        "steps": [*steps, "expect_tombstone_gone K"],
+        "expect": {"checked": ["log-matching"]},
+    }
+
+    run = run_story(story_from(data, where="test"))
+
+    assert run.violated == ["tombstone-eventually-removed"]
+    assert run.differences() != []
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({"steps": []}, "steps: no steps"),
+        ({"expect": {"checked": []}}, "expect.checked: no invariant would be judged"),
+        ({"steps": ["elect r1 1", "expect_tombstone_gone K"]}, "step 2 .*no step writes a key 'K'"),
+        ({"steps": ["elect r1 1", "push r1 r1 x"]}, "step 2 .*no step writes a record 'x'"),
+    ],
+)
+def test_a_story_that_tests_nothing_is_refused(changed: dict[str, object], said: str) -> None:
+    data = {"format": "replog-story/1", "replicas": ["r1"], "steps": ["elect r1 1"], **changed}
+
+    with pytest.raises(BadInput, match=said):
+        story_from(data, where="test")
+
+
+@pytest.mark.parametrize(
+    ("rules", "field", "said"),
+    [
+        ({"preset": "kafka-4.0"}, "tombstone", "null_value"),
+        ({}, "null_value", "explicit"),
+        ({"tombstone_mark": "flag"}, "tombstone", "flag"),
+    ],
+)
+def test_a_mark_that_the_rules_ignore_is_refused(
+    rules: dict[str, str], field: str, said: str
+) -> None:
+    with pytest.raises(BadInput, match=rf"{field}: means nothing with tombstone_mark: {said}"):
+        run_steps(f"elect 1 1\nappend 1 d K {field}=true", rules=rules)
+
+
+def test_under_a_preset_a_null_value_is_a_delete() -> None:
+    run = run_steps("elect 1 1\nappend 1 d K null_value=true", rules={"preset": "kafka-4.0"})
+
+    assert run.story.rules.cleaner.tombstone_mark == "null_value"
+
+
+def test_a_cluster_at_rest_is_not_said_to_be_in_sync_while_a_member_is_down() -> None:
+    from sim.trace.sentences import describe
+
+    run = run_steps("elect 1 1\nappend 1 a A\ncrash 2\nquiesce")
+
+    assert describe(run.events[-1][1]) == (
+        "the cluster is at rest, and every replica that is up has fetched to the end"
+    )
+
+
+def test_what_fetches_votes_and_reads_are_answered_is_kept() -> None:
+    run = run_steps(
+        "elect 1 1 votes=2\nappend 1 a A\nfetch 2 1\nfetch 2 1\nconsume c 1\nelect 2 2 votes=1"
+    )
+
+    assert run.answers == (
+        (1, "2 votes for 1 in epoch 1"),
+        (3, "1 answers 2's fetch at 0: records at 0, high watermark 0"),
+        (4, "1 answers 2's fetch at 1: no records, high watermark 1"),
+        (5, "c reads 1 from 0 to 1: A=a@0"),
+        (6, "1 votes for 2 in epoch 2"),
+    )
+
+
+def test_ids_of_shipped_files_are_unique() -> None:
+    ids = []
+    for path in collect([SCENARIOS]).files:
+        given = re.search(r'^ *"?id"?: *"?([\w.-]+)', path.read_text("utf-8"), re.MULTILINE)
+        ids.append(path.stem if given is None else given[1])
+
+    assert len(ids) > 600
+    assert [one for one, count in Counter(ids).items() if count > 1] == []
