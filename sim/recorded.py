@@ -184,6 +184,7 @@ def _story(story: Story) -> Recorded:
 def _timed(scenario: Scenario, *, keep_events: bool) -> Recorded:
     from sim.check.durability import OUTSIDE
     from sim.scenario.model.promises import promise_of
+    from sim.scenario.notes import setting_notes
     from sim.timed_run import as_document, differences, run_scenario
 
     events: list[tuple[int, Event]] = []
@@ -202,7 +203,7 @@ def _timed(scenario: Scenario, *, keep_events: bool) -> Recorded:
         skews=scenario.clock_skews,
         detail=as_document(run),
         idle_steps=(),
-        notes=tuple(not_judged_note(run.not_judged)),
+        notes=(*not_judged_note(run.not_judged), *setting_notes(scenario)),
         cut_off=run.cut_off,
         settled=run.outside is not None and OUTSIDE in scenario.expect.reached,
         over=None if run.settling is None else run.settling.position,

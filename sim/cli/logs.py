@@ -15,10 +15,10 @@ from sim.foreign.lines import one_line
 LogPath = Annotated[
     Path, Argument(shipped, help="A log file, replog-log/1, JSON or YAML; or a shipped one's id.")
 ]
-Check = Annotated[bool, Argument(help="Compare with the file's `expect`; exit 1 if it differs.")]
 _ROUNDS_SHOWN = 12
 
 if TYPE_CHECKING:
+    from sim.files.document import Document
     from sim.logfile.eligible import Selection
     from sim.logfile.explain import Explanation
     from sim.logfile.file import LogFile
@@ -27,47 +27,58 @@ if TYPE_CHECKING:
 def clean(
     logfile: LogPath,
     *,
-    check: Check = False,
     rule: GivenRules = None,
     explain: Annotated[str | None, Argument(metavar="KEY")] = None,
     as_json: Json = False,
 ) -> int:
     """Do the steps of a log file; show what the cleaner keeps, removes, and why.
 
+    What comes of it is compared with what the file expects.
+
     Args:
         explain: Why is this key's tombstone, or value, still here, or already gone?
     """
-    from sim.logfile.answer import answer_to
-    from sim.logfile.file import load_log_file
+    from sim.logfile.expect import differences_of_steps
+    from sim.logfile.file import log_file_in, read_log_document
 
-    loaded = load_log_file(logfile, rules=rule_values(rule))
+    read = read_log_document(logfile)
+    loaded = log_file_in(read, rules=rule_values(rule))
     explained = [] if explain is None else _explained(loaded, logfile, explain)
-    document = answer_to(loaded)
+    document, differences = differences_of_steps(loaded, read)
     show = partial(_show_steps, loaded, document)
     if explain is not None:
         told = ("offset", "kind", "fate", "sentence")
         rows = [{name: getattr(one, name) for name in told} for one in explained]
         document, show = document | {"explanation": rows}, partial(_show_explained, explained)
-    return _tell("clean", logfile, rule, document, show, check=check, as_json=as_json)
+    document |= {"notes": list(loaded.notes), "differences": differences}
+    return _tell("clean", logfile, rule, document, show, expects=_expects(read), as_json=as_json)
 
 
-def eligible(
-    logfile: LogPath, *, check: Check = False, rule: GivenRules = None, as_json: Json = False
-) -> int:
-    """Say which of the logs in a log file the cleaner would choose, and why."""
+def eligible(logfile: LogPath, *, rule: GivenRules = None, as_json: Json = False) -> int:
+    """Say which of the logs in a log file the cleaner would choose, and why.
+
+    What comes of it is compared with what the file expects.
+    """
     from sim.logfile.eligible import select_log
-    from sim.logfile.eligible_file import load_eligible_file
-    from sim.logfile.schedule import answer_about
+    from sim.logfile.eligible_file import eligible_file_in
+    from sim.logfile.expect import differences_of_choice
+    from sim.logfile.file import read_log_document
 
-    file = load_eligible_file(logfile, rules=rule_values(rule))
-    document = answer_about(file)
+    read = read_log_document(logfile)
+    file = eligible_file_in(read, rules=rule_values(rule))
+    document, differences = differences_of_choice(file, read)
+    document |= {"notes": list(file.notes), "differences": differences}
 
     def show() -> None:
         _show_selection(select_log(file))
         if "schedule" in document:
             _show_schedule(document["schedule"], logfile)
 
-    return _tell("eligible", logfile, rule, document, show, check=check, as_json=as_json)
+    return _tell("eligible", logfile, rule, document, show, expects=_expects(read), as_json=as_json)
+
+
+def _expects(read: Document) -> bool:
+    return read.data.get("expect") is not None
 
 
 def _explained(loaded: LogFile, file: Path, key: str) -> list[Explanation]:
@@ -87,25 +98,24 @@ def _tell(
     document: dict[str, Any],
     show: Callable[[], None],
     *,
-    check: bool,
+    expects: bool,
     as_json: bool,
 ) -> int:
-    """Prints what there is to tell, and with `check` where it is not what the file expects."""
-    if not check:
-        return print_answer(as_json, document, show)
-    from sim.logfile.expect import checked
-
-    differences = list(checked(file, rules=rule_values(rule)).differences)
+    """Prints what there is to tell, the notes, and where it is not what the file expects."""
+    differences = document["differences"]
     status = EXIT_FAILED if differences else 0
     if as_json:
-        return print_answer(as_json, document | {"differences": differences}, show, status=status)
+        return print_answer(as_json, document, show, status=status)
     show()
+    for line in document["notes"]:
+        tell(f"note: {line}")
     for line in differences:
         tell(f"not as expected: {line}")
-    print("expectation NOT met" if differences else "expectation met")
+    if expects:
+        print("expectation NOT met" if differences else "expectation met")
     if differences:
         options = [*(f"--rule={text}" for text in rule or []), *plugin_arguments()]
-        print(f"reproduce: replog {name} {shell.command([file, *options])} --check")
+        print(f"reproduce: replog {name} {shell.command([file, *options])}")
     return status
 
 
@@ -151,6 +161,8 @@ def _show_selection(selection: Selection) -> None:
     for log, judged in selection.logs.items():
         name = one_line(log)
         tell(f"{name}: {judged.why}")
+        if judged.outlook is not None:
+            tell(f"{name}: {judged.outlook}")
         if judged.dirty.force_update:
             print(
                 f"{name}: the checkpoint {judged.log.checkpoint} is no offset of the log, "

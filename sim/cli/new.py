@@ -32,7 +32,7 @@ class Kind(NamedTuple):
 KINDS = {
     "story": Kind("story.yaml", "replog run FILE"),
     "scenario": Kind("scenario.yaml", "replog run FILE"),
-    "log": Kind("log.yaml", "replog clean FILE --check"),
+    "log": Kind("log.yaml", "replog clean FILE"),
     "plan": Kind("plan.yaml", "replog sweep FILE --out DIR"),
     "workflow": Kind("workflow.yml", "git add FILE", has_schema=False),
 }

@@ -14,6 +14,7 @@ from sim.files.document import (
     unknown_field,
     unknown_value,
 )
+from sim.files.formats import kind_of
 
 
 def as_text(value: object, place: Place) -> str:
@@ -44,6 +45,8 @@ def check_format(document: Document, formats: Collection[str]) -> str:
         place = document.top.at("format")
         if given is None:
             place.fail(f"missing; allowed: {listed(formats)}")
+        if (kind := kind_of(document.data)) is not None:
+            place.fail(f"{given}: a {kind.name}; run it with: replog {kind.command}")
         place.fail(unknown_value(given, formats, what="format"))
     return given
 

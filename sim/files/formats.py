@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
 STORY_FORMAT = "replog-story/1"
 SCENARIO_FORMAT = "replog-scenario/1"
 LOG_FORMAT = "replog-log/1"
@@ -9,6 +12,36 @@ PLAN_FORMAT = "replog-sweep/1"
 EXPLORE_FORMAT = "replog-explore/1"
 TRACE_FORMAT = "replog-trace/1"
 PROVEN_FORMAT = "replog-proven/1"
+
+
+class Kind(NamedTuple):
+    """A kind of file.
+
+    Attributes:
+        name: What it is.
+        command: Which command takes it.
+    """
+
+    name: str
+    command: str
+
+
+NOT_RUN = {
+    PLAN_FORMAT: Kind("sweep plan", "sweep"),
+    EXPLORE_FORMAT: Kind("search plan", "explore"),
+    TRACE_FORMAT: Kind("trace", "certify"),
+}
+"""Kinds of files that may lie beside scenarios."""
+_SCENARIOS = {STORY_FORMAT: Kind("story", "run"), SCENARIO_FORMAT: Kind("timed scenario", "run")}
+
+
+def kind_of(top: Mapping[str, Any]) -> Kind | None:
+    """What a file is whose fields are these; None = no file that people write, or of no kind."""
+    found = str(top.get("format"))
+    if found == LOG_FORMAT:
+        return Kind("log file", "eligible" if "logs" in top else "clean")
+    return NOT_RUN.get(found, _SCENARIOS.get(found))
+
 
 WRITTEN = (
     "replog-explored/1",

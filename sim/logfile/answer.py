@@ -124,7 +124,12 @@ def pass_answer(result: PassResult) -> Answer:
         }
     asked: Answer = {}
     if (decision := result.decision) is not None:
-        asked = {"selected": decision.selected, **numbers_of(decision.dirty, decision.found)}
+        asked = {
+            "selected": decision.eligible,
+            **numbers_of(decision.dirty, decision.found),
+            "why": decision.why,
+            "outlook": decision.outlook,
+        }
     return {
         "effective_upper_bound": result.plan.upper_bound,
         "next_dirty_offset": cleaning.next_dirty_offset,

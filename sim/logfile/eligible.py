@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sim.compaction.eligibility import (
     Eligibility,
@@ -18,7 +18,11 @@ from sim.compaction.eligibility import (
     max_compaction_delay_secs,
     select,
 )
-from sim.logfile.eligible_file import DescribedLog, EligibleFile
+from sim.logfile.described import DescribedLog
+from sim.logfile.outlook import Outlook
+
+if TYPE_CHECKING:
+    from sim.logfile.eligible_file import EligibleFile
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +33,8 @@ class LogEligibility:
         log: The log.
         now_ms: When it looks.
         dirty: Where the dirty section begins.
-        found: The numbers; `eligible` says nothing of `in_progress` and `uncleanable` yet.
+        found: The numbers; `eligible` says nothing yet of the policy, `in_progress` and
+            `uncleanable`.
     """
 
     log: DescribedLog
@@ -39,8 +44,8 @@ class LogEligibility:
 
     @property
     def considered(self) -> bool:
-        """Nobody cleans it at present, and no pass over it ended in an unexpected error."""
-        return not (self.log.in_progress or self.log.uncleanable)
+        """It is compacted, nobody cleans it now, and no pass over it ended in an error."""
+        return self.log.compacts and not (self.log.in_progress or self.log.uncleanable)
 
     @property
     def eligible(self) -> bool:
@@ -58,8 +63,15 @@ class LogEligibility:
         """The first condition that is not met, or the one that made it eligible; then the bound."""
         return f"{self._verdict()}; {self._bound()}"
 
+    @property
+    def outlook(self) -> str | None:
+        """When it will be eligible, and what makes it so now; None = it is, or nothing will."""
+        return None if self.eligible or not self.considered else Outlook(self).told
+
     def _verdict(self) -> str:
         found = self.found
+        if not self.log.compacts:
+            return "not eligible: its cleanup.policy is delete, it is never compacted"
         if self.log.in_progress:
             return "not eligible: it is in progress, being cleaned or paused already"
         if self.log.uncleanable:
@@ -100,13 +112,14 @@ class LogEligibility:
 
     def _bound(self) -> str:
         """Where cleaning would stop, and what keeps it from going further."""
-        bound, text = self.found.bound, self._limit()
+        bound, text = self.found.bound, self.limit
         if bound.limited_to < bound.offset:
             text = f"the first dirty offset {bound.offset} is past all that may be cleaned: {text}"
         rounded = f" (rounded down to a segment from {bound.offset})"
         return f"bound {bound.effective}{rounded * (bound.effective != bound.offset)}: {text}"
 
-    def _limit(self) -> str:
+    @property
+    def limit(self) -> str:
         """What keeps cleaning from going further."""
         log, to, limit = self.log, self.found.bound.limited_to, self.found.bound.limit
         if limit is Limit.ACTIVE_SEGMENT:
@@ -175,7 +188,8 @@ def eligible_answer(selection: Selection) -> dict[str, Any]:
     return {
         "selected": selection.selected,
         "logs": {
-            name: numbers_of(one.dirty, one.found) | {"eligible": one.eligible, "why": one.why}
+            name: numbers_of(one.dirty, one.found)
+            | {"eligible": one.eligible, "why": one.why, "outlook": one.outlook}
             for name, one in selection.logs.items()
         },
     }

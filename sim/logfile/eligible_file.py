@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -16,18 +16,20 @@ from sim.files.fields import as_object, check_format
 from sim.files.formats import LOG_FORMAT
 from sim.files.models import Part, shaped
 from sim.files.rule_values import rule_problem
-from sim.limits import GROWN_SEGMENTS
+from sim.limits import GROWN_SEGMENTS, LONG
 from sim.log import Segment
 from sim.logfile.batches import Natural, OrNone, Positive
-from sim.logfile.eligible_settings import (
-    OF_THREADS,
-    BrokerLines,
-    TopicLines,
-    config_of,
-    dotted,
-    level_of,
-)
+from sim.logfile.described import DescribedLog
 from sim.logfile.file import read_log_document
+from sim.logfile.settings import (
+    OF_THREADS,
+    Level,
+    broker_at,
+    compacts,
+    config_of,
+    notes_of_choice,
+    topic_at,
+)
 from sim.logfile.steps import Note
 from sim.rules import Rules
 
@@ -60,7 +62,7 @@ class LogLine(Part):
     checkpoint: Natural | None = None
     in_progress: bool | None = None
     uncleanable: bool | None = None
-    topic: TopicLines | None = None
+    topic: Any = None
     segment_every_ms: Positive | None = None
     survives: Share | None = None
 
@@ -86,8 +88,8 @@ class EligibleFileLines(Part):
     now_ms: Natural
     """The cleaner's clock, in ms."""
     rules: Any = None
-    broker: BrokerLines | None = None
-    topic: TopicLines | None = None
+    broker: Any = None
+    topic: Any = None
     schedule: ScheduleLine | None = None
     logs: dict[str, LogLine]
     note: Note = None
@@ -95,30 +97,6 @@ class EligibleFileLines(Part):
 
 
 _FILE: TypeAdapter[EligibleFileLines] = TypeAdapter(EligibleFileLines)
-
-
-@dataclass(frozen=True, slots=True)
-class DescribedLog:
-    """A log as the file describes it; offsets are exclusive ends but for the start.
-
-    Attributes:
-        config: When it is cleaned.
-        segment_every_ms: In a schedule, so often the active segment is closed and the next one
-            begins, of the size of the active one; None = nothing is written.
-        survives: Share of the bytes that a pass leaves of what it reads.
-    """
-
-    config: EligibilityConfig
-    segments: tuple[Segment, ...]
-    log_start_offset: int
-    log_end_offset: int
-    high_watermark: int
-    last_stable_offset: int
-    checkpoint: int | None
-    in_progress: bool
-    uncleanable: bool
-    segment_every_ms: int | None = None
-    survives: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,12 +128,14 @@ class EligibleFile:
         logs: By name.
         rules: Of them `lag_estimate` has a meaning here.
         schedule: Until when to go on, and with which threads; None = one look.
+        notes: What is no failure, and should be known: settings that change nothing.
     """
 
     now_ms: int
     logs: dict[str, DescribedLog]
     rules: Rules
     schedule: ScheduleSettings | None = None
+    notes: tuple[str, ...] = ()
 
 
 def load_eligible_file(path: Path, *, rules: Mapping[str, object] | None = None) -> EligibleFile:
@@ -200,26 +180,34 @@ def _built(file: EligibleFileLines, rules: Rules, top: Place) -> EligibleFile:
     """The file, every part of which can be read. Raises BadInput where they do not go together."""
     wrong = Complaints()
     logs, estimate = {}, rules.cleaner.lag_estimate
-    broker, schedule = file.broker or BrokerLines(), None
-    levels = [level_of(file.topic, top.at("topic")), level_of(broker, top.at("broker"))]
+    topic, broker = topic_at(None, top.at("topic")), broker_at(None, top.at("broker"))
+    schedule, own = None, list[Level]()
     with wrong:
-        config_of(levels, estimate)
+        topic = topic_at(file.topic, top.at("topic"))
+    with wrong:
+        broker = broker_at(file.broker, top.at("broker"))
+    with wrong:
+        config_of([topic, broker], estimate)
     with wrong:
         schedule = _schedule(file.schedule, broker, top, now_ms=file.now_ms)
     for name, line in file.logs.items():
         with wrong:
             at = top.at("logs").at(name)
-            config = config_of([level_of(line.topic, at.at("topic")), *levels], estimate)
-            logs[name] = _log(line, at, config, in_schedule=file.schedule is not None)
+            own.append(topic_at(line.topic, at.at("topic")))
+            levels = [own[-1], topic, broker]
+            config = config_of(levels, estimate)
+            log = _log(line, at, config, in_schedule=file.schedule is not None)
+            logs[name] = replace(log, compacts=compacts(levels))
     with wrong:
         if schedule is not None:
             _check_growth(logs.values(), top.at("logs"), lasts_ms=schedule.until_ms - file.now_ms)
     wrong.end()
-    return EligibleFile(file.now_ms, logs, rules, schedule)
+    notes = notes_of_choice([topic, broker, *own], estimate)
+    return EligibleFile(file.now_ms, logs, rules, schedule, notes)
 
 
 def _schedule(
-    line: ScheduleLine | None, broker: BrokerLines, place: Place, *, now_ms: int
+    line: ScheduleLine | None, broker: Level, place: Place, *, now_ms: int
 ) -> ScheduleSettings | None:
     """What the file at `place` asks for, with the threads of its broker; None = no schedule.
 
@@ -228,18 +216,24 @@ def _schedule(
     """
     if line is None:
         for name in OF_THREADS:
-            if getattr(broker, name) is not None:
-                place.at("broker").at(dotted(name)).fail(_IN_A_SCHEDULE)
+            if getattr(broker.settings, name, None) is not None:
+                broker.name(name).fail(_IN_A_SCHEDULE)
         return None
     if line.until_ms < now_ms:
         text = f"{line.until_ms} is before now_ms, {now_ms}"
         place.at("schedule").at("until_ms").fail(text)
+    threads, bytes_per_second, backoff_ms = (
+        getattr(broker.settings, name, None) for name in OF_THREADS
+    )
+    if bytes_per_second is not None:
+        # Kafka's default is the largest number there is: no limit.
+        bytes_per_second = None if bytes_per_second > LONG else max(1, int(bytes_per_second))
     return ScheduleSettings(
         line.until_ms,
         line.order or "highest_ratio",
-        broker.log_cleaner_threads or 1,
-        broker.log_cleaner_io_max_bytes_per_second,
-        broker.log_cleaner_backoff_ms or 15_000,
+        threads or 1,
+        bytes_per_second,
+        backoff_ms or 15_000,
     )
 
 

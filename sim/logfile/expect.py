@@ -12,13 +12,15 @@ from sim.files.document import Document, Place, listed, shown
 from sim.files.fields import as_list, as_object
 from sim.foreign.lines import one_line
 from sim.log import Log
-from sim.logfile.answer import step_answer
+from sim.logfile.answer import answer_to, step_answer
 from sim.logfile.doubts import explained_doubts
-from sim.logfile.eligible_file import eligible_file_in, is_eligible_document
+from sim.logfile.eligible_file import EligibleFile, eligible_file_in, is_eligible_document
 from sim.logfile.file import LogFile, log_file_in, read_log_document
 from sim.logfile.run import run_steps
 from sim.logfile.schedule import answer_about
 
+_ASKED = ("surviving_keys", "first_batch_last_offset")
+"""What only an expectation asks for, and no answer says."""
 MUST_NOT_INCLUDE = "surviving_keys_must_not_include"
 NOTE = "note"
 
@@ -34,6 +36,7 @@ class Checked:
         differences: Where the answer is not what its `expect` says, a line each; empty = met. A
             file without `expect` expects to be answered at all.
         why: What became of the records that they are about, a sentence each.
+        notes: What is no failure, and should be known.
     """
 
     id: str
@@ -41,6 +44,7 @@ class Checked:
     command: str
     differences: tuple[str, ...]
     why: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
 
 def checked(path: Path, *, rules: Mapping[str, object] | None = None) -> Checked:
@@ -50,15 +54,18 @@ def checked(path: Path, *, rules: Mapping[str, object] | None = None) -> Checked
         BadInput: `file: path: what is wrong (line 7)`; the expectation may be what is wrong.
     """
     document = read_log_document(path)
-    found = differences(document, rules=rules)
-    eligible, why = is_eligible_document(document), list[str]()
-    if found and not eligible:
-        file = log_file_in(document, rules=rules)
-        why = explained_doubts(file, _facts(file), document.data["expect"])
-    title, command = document.data.get("title") or "", "eligible" if eligible else "clean"
-    return Checked(
-        _id_of(document, path), str(title), f"replog {command}", tuple(found), tuple(why)
-    )
+    why, notes, found = list[str](), tuple[str, ...](), list[str]()
+    if is_eligible_document(document):
+        command, choice = "eligible", eligible_file_in(document, rules=rules)
+        notes, found = choice.notes, differences_of_choice(choice, document)[1]
+    else:
+        command, file = "clean", log_file_in(document, rules=rules)
+        notes, found = file.notes, differences_of_steps(file, document)[1]
+        if found:
+            why = explained_doubts(file, _facts(file), document.data["expect"])
+    title = str(document.data.get("title") or "")
+    name = _id_of(document, path)
+    return Checked(name, title, f"replog {command}", tuple(found), tuple(why), notes)
 
 
 def read_and_check(path: Path) -> str:
@@ -79,28 +86,39 @@ def _id_of(document: Document, path: Path) -> str:
     return str(document.data.get("id") or one_line(path.stem))
 
 
-def differences(document: Document, *, rules: Mapping[str, object] | None = None) -> list[str]:
-    """Where the answer is not what `expect` says, a line each: `steps[0].x is 1, expected 2`.
+def differences_of_choice(
+    file: EligibleFile, document: Document
+) -> tuple[dict[str, Any], list[str]]:
+    """What is answered about logs to choose from, and where it is not what `expect` says.
 
     Raises:
-        BadInput: `file: path: what is wrong (line 7)`.
+        BadInput: `file: path: what is wrong (line 7)`, of the expectation.
     """
-    place = document.top.at("expect")
-    if is_eligible_document(document):
-        answer: Any = answer_about(eligible_file_in(document, rules=rules))
-        expected = document.data.get("expect")
-        return [] if expected is None else list(_differ(answer, expected, "", place))
-    file = log_file_in(document, rules=rules)
-    facts = _facts(file)
-    expected = document.data.get("expect")
+    answer, expected = answer_about(file), document.data.get("expect")
     if expected is None:
-        return []
+        return answer, []
+    return answer, list(_differ(answer, expected, "", document.top.at("expect")))
+
+
+def differences_of_steps(file: LogFile, document: Document) -> tuple[dict[str, Any], list[str]]:
+    """What is answered to the steps of a log file, and where it is not what `expect` says.
+
+    A line is such as `steps[0].x is 1, expected 2`.
+
+    Raises:
+        BadInput: `file: path: what is wrong (line 7)`, of the expectation.
+    """
+    expected, place = document.data.get("expect"), document.top.at("expect")
+    if expected is None:
+        return answer_to(file), []
+    facts = _facts(file)
+    answer = {"steps": [{n: v for n, v in fact.items() if n not in _ASKED} for fact in facts]}
     if not isinstance(expected, list) or len(expected) != len(facts):
         place.fail(f"expected a list of {len(facts)} objects, one for each step")
     found: list[str] = []
     for number, (fact, claims) in enumerate(zip(facts, expected, strict=True)):
         found += _differ_in_step(fact, claims, f"steps[{number}]", place.at(number))
-    return found
+    return answer, found
 
 
 def _facts(file: LogFile) -> list[dict[str, Any]]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from sim.compaction.eligibility import Limit
 from sim.errors import BadInput
 from sim.log.old_formats import OldBatch
 from sim.logfile.answer import REASONS
@@ -321,9 +322,18 @@ def _unreached(history: KeyHistory, tracked: TrackedRecord, subject: str = "it")
 
 def _missed(one: PassResult, tracked: TrackedRecord, subject: str = "it") -> str:
     """Why one pass did not decide about a record."""
-    bound = one.plan.upper_bound
+    bound, decision = one.plan.upper_bound, one.decision
+    if one.did_nothing and one.failed is not None:
+        return f"no pass was run to its end in step {one.number}: {one.failed}"
+    if decision is not None and not decision.eligible:
+        outlook = f" ({decision.outlook})" if decision.outlook else ""
+        return f"no pass was run in step {one.number}: the log was {decision.why}{outlook}"
     if tracked.offset >= bound:
-        return f"{subject} lies at or above the upper bound {bound} of step {one.number}"
+        held = decision is not None and decision.found.bound.limit is not Limit.ACTIVE_SEGMENT
+        by = f" ({decision.limit})" if decision is not None and held else ""
+        return f"{subject} lies at or above the upper bound {bound} of step {one.number}{by}"
+    if one.did_nothing and one.plan.map_capacity == 0:
+        return f"the offset map of step {one.number} holds no key"
     if one.did_nothing:
         return f"nothing was dirty below the upper bound {bound} in step {one.number}"
     if not one.mapped(tracked.offset):

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field, TypeAdapter
 
@@ -18,9 +18,11 @@ from sim.files.models import Part, shaped
 from sim.files.reading import read_document, read_json
 from sim.log import Batch
 from sim.logfile.batches import BatchLine, Natural, batch_of, check_follows, check_markers
-from sim.logfile.eligible_settings import TopicLines, config_of, level_of
 from sim.logfile.rules import LogRules, rules_at
-from sim.logfile.steps import Note, Step, StepLine
+from sim.logfile.steps import Append, Clean, Note, Step, StepLine
+
+if TYPE_CHECKING:
+    from sim.logfile.settings import Level
 
 
 class SegmentLine(Part):
@@ -41,7 +43,7 @@ class LogFileLines(Part):
     tags: Tags | None = None
     """Words to select files by."""
     rules: Any = None
-    topic: TopicLines | None = None
+    topic: Any = None
     segments: Annotated[tuple[SegmentLine, ...], Field(json_schema_extra={"minItems": 1})]
     """In order; the last one is active, and may be empty."""
     steps: tuple[StepLine, ...]
@@ -71,6 +73,24 @@ class WrittenSegment:
 
 
 @dataclass(frozen=True, slots=True)
+class TopicOfLog:
+    """What the settings of a log file's topic decide, beside the rules of the cleaner.
+
+    Attributes:
+        config: When the log is cleaned, where the cleaner's manager is asked.
+        compacts: Whether it ever is.
+        roll_ms: An append rolls the log when the first record is older, by timestamps; None = none
+            does.
+        roll_bytes: An append rolls the log that would grow beyond so many bytes; None = none does.
+    """
+
+    config: EligibilityConfig = field(default_factory=EligibilityConfig)
+    compacts: bool = True
+    roll_ms: int | None = None
+    roll_bytes: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class LogFile:
     """A log file as it was read.
 
@@ -78,18 +98,17 @@ class LogFile:
         rules: The rules of the cleaner.
         segments: In order; the last one is active.
         steps: What is done to it.
-        topic: What decides when it is cleaned, where the cleaner's manager is asked.
-        roll_ms: An append rolls the log when the first record is older, by timestamps; None = none
-            does.
+        topic: What its settings decide.
         place: Where the steps stand.
+        notes: What is no failure, and should be known: settings that change nothing.
     """
 
     rules: LogRules
     segments: tuple[WrittenSegment, ...]
     steps: tuple[Step, ...]
-    topic: EligibilityConfig
-    roll_ms: int | None
+    topic: TopicOfLog
     place: Place
+    notes: tuple[str, ...] = ()
 
 
 class LogDocument(Document):
@@ -143,17 +162,22 @@ def log_file_in(document: Document, *, rules: Mapping[str, object] | None = None
         text = "has logs to choose from, not steps; ask it with: replog eligible"
         top.at("logs").fail(text)
     wrong = Complaints()
-    works_by = rules_at(None, top)
+    works_by, level = rules_at(None, top), None
     with wrong:
         file = shaped(_with_segments(data, top.at("segments"), wrong), top, _FILE)
     with wrong:
         works_by = rules_at(data.get("rules"), top.at("rules"))
+    if data.get("topic") is not None:
+        with wrong:
+            level = _topic_at(data["topic"], top.at("topic"))
+            works_by = _under(works_by, level)
+    with wrong:
         if rules:
             works_by = works_by.with_values(rules, CommandLine("--rule", rules).top)
     wrong.end()
-    topic, steps, at = EligibilityConfig(), list[Step](), top.at("steps")
+    topic, steps, at = TopicOfLog(), list[Step](), top.at("steps")
     with wrong:
-        topic = config_of([level_of(file.topic, top.at("topic"))], topic.lag_estimate)
+        topic = _topic_of(level)
     placed: list[tuple[Batch, Place]] = []
     segments = _segments(
         file.segments, data["segments"], top.at("segments"), works_by, placed, wrong
@@ -165,7 +189,8 @@ def log_file_in(document: Document, *, rules: Mapping[str, object] | None = None
             placed += [(one, at.at(index).at("batches").at(n)) for n, one in appended]
     wrong.end()
     check_markers(placed)
-    return LogFile(works_by, segments, tuple(steps), topic, _roll_ms(file.topic, topic), at)
+    notes = _check_steps(steps, at, level, topic, works_by.rules.cleaner.strategy)
+    return LogFile(works_by, segments, tuple(steps), topic, at, notes)
 
 
 def _with_segments(data: dict[str, Any], place: Place, wrong: Complaints) -> dict[str, Any]:
@@ -186,14 +211,65 @@ def _with_segments(data: dict[str, Any], place: Place, wrong: Complaints) -> dic
     return {**data, "segments": objects}
 
 
-def _roll_ms(lines: TopicLines | None, config: EligibilityConfig) -> int | None:
-    """What makes an append roll the log (LogConfig.maxSegmentMs).
+def _topic_at(value: object, place: Place) -> Level:
+    """The settings at `place`; what reads them takes a while to import, and few files have any."""
+    from sim.logfile.settings import topic_at
 
-    Only settings that are given count: files without them have said nothing of timestamps.
+    return topic_at(value, place)
+
+
+def _under(rules: LogRules, topic: Level) -> LogRules:
+    """The rules with those that a topic's settings give; a line for each contradiction."""
+    from sim.logfile.settings import rules_by
+
+    said = rules_by(topic, rules.given)
+    values = {"preset": rules.preset, **said, **rules.given}
+    return rules_at(values, topic.place)
+
+
+def _topic_of(level: Level | None) -> TopicOfLog:
+    """What the settings decide beside the rules.
+
+    Of what makes an append roll the log (LogConfig.maxSegmentMs, LogSegment.shouldRoll) only
+    settings that are given count: files without them have said nothing of it.
     """
-    segment_ms = None if lines is None else lines.segment_ms
-    limits = [ms for ms in (segment_ms, config.max_compaction_lag_ms) if ms is not None]
-    return min(limits, default=None)
+    if level is None:
+        return TopicOfLog()
+    from sim.logfile.settings import compacts, config_of
+
+    config, given = config_of([level], "first_timestamp"), level.settings
+    limits = [getattr(given, name, None) for name in ("segment_ms", "max_compaction_lag_ms")]
+    return TopicOfLog(
+        config,
+        compacts([level]),
+        min([ms for ms in limits if ms is not None], default=None),
+        getattr(given, "segment_bytes", None),
+    )
+
+
+def _check_steps(
+    steps: Sequence[Step], place: Place, level: Level | None, topic: TopicOfLog, strategy: str
+) -> tuple[str, ...]:
+    """What the settings say in vain, given these steps.
+
+    Raises:
+        BadInput: A step is a pass over a log that is never compacted.
+    """
+    if level is None:
+        return ()
+    from sim.logfile.settings import notes_of_log
+
+    passes = [one for one in steps if isinstance(one, Clean)]
+    for number, one in enumerate(steps):
+        if not topic.compacts and isinstance(one, Clean) and one.upper_bound is not None:
+            text = "a pass over a log whose cleanup.policy is delete; allowed: compact in it"
+            place.at(number).at("upper_bound").fail(text)
+    return notes_of_log(
+        level,
+        strategy,
+        asks_manager=any(one.upper_bound is None for one in passes),
+        appends=any(isinstance(one, Append) for one in steps),
+    )
 
 
 def _segments(

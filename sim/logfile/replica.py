@@ -2,33 +2,12 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
-from sim.compaction.eligibility import (
-    Eligibility,
-    EligibilityConfig,
-    FirstDirty,
-    eligibility,
-    first_dirty,
-    select,
-)
+from sim.compaction.eligibility import EligibilityConfig, eligibility, first_dirty
 from sim.compaction.failures import PassFailed
-from sim.log import Batch, Log
+from sim.log import Batch, Log, Segment
 from sim.log.old_formats import OldBatch
-
-
-class Decision(NamedTuple):
-    """What the cleaner's manager makes of the log.
-
-    Attributes:
-        dirty: Where its dirty section begins.
-        found: The numbers, and how far a pass would go.
-        selected: Whether a pass is run.
-    """
-
-    dirty: FirstDirty
-    found: Eligibility
-    selected: bool
+from sim.logfile.described import DescribedLog
+from sim.logfile.eligible import LogEligibility
 
 
 class LogReplica:
@@ -93,7 +72,7 @@ class LogReplica:
             return log.log_end_offset
         return inside if self.legacy else there[0].base_offset
 
-    def decide(self, config: EligibilityConfig, *, now_ms: int) -> Decision:
+    def decide(self, config: EligibilityConfig, *, compacts: bool, now_ms: int) -> LogEligibility:
         """Would the log be cleaned now, from where, and how far?
 
         An invalid checkpoint is replaced. A log over which a pass failed is left as it is.
@@ -115,8 +94,33 @@ class LogReplica:
             stable_offset=self._cleanable_end(),
             now_ms=now_ms,
         )
-        selected = found.dirty_ratio is not None and select({"": found}) is not None
-        return Decision(dirty, found, selected and self.failed is None)
+        return LogEligibility(self._described(config, compacts=compacts), now_ms, dirty, found)
+
+    def _described(self, config: EligibilityConfig, *, compacts: bool) -> DescribedLog:
+        """What the manager looks at, apart from the log: to look twice changes nothing."""
+        log = self.log
+        segments = (
+            Segment(
+                one.base_offset,
+                one.last_modified_ms,
+                size_bytes=one.size_bytes,
+                first_timestamp_ms=one.first_timestamp_ms,
+                largest_ms=one.largest_ms,
+            )
+            for one in log.segments
+        )
+        return DescribedLog(
+            config,
+            tuple(segments),
+            log.log_start_offset,
+            log.log_end_offset,
+            log.log_end_offset if self.legacy else log.high_watermark,
+            self._cleanable_end(),
+            self.checkpoint,
+            in_progress=False,
+            uncleanable=self.failed is not None,
+            compacts=compacts,
+        )
 
     def _cleanable_end(self) -> int:
         if not self.legacy:

@@ -9,8 +9,9 @@ from sim.compaction import Cleaning, CleaningPass, OffsetMap, PassFailed, clean
 from sim.log import Log, LogConfig, Record, Segment
 from sim.log.old_formats import OldBatch
 from sim.log.producers import SentBatch
+from sim.logfile.eligible import LogEligibility
 from sim.logfile.file import LogFile
-from sim.logfile.replica import Decision, LogReplica
+from sim.logfile.replica import LogReplica
 from sim.logfile.steps import Clean, ProduceDuplicate, Step
 from sim.rules.policy import cleaner_policy
 
@@ -34,7 +35,7 @@ class PassResult:
     cleaning: Cleaning
     modified: tuple[tuple[int, int], ...]
     failed: PassFailed | None = None
-    decision: Decision | None = None
+    decision: LogEligibility | None = None
 
     @property
     def did_nothing(self) -> bool:
@@ -99,7 +100,14 @@ def run_steps(file: LogFile) -> Iterator[StepResult]:
 def log_of(file: LogFile) -> Log:
     """The log before the first step, producers and aborted transactions derived from it."""
     interval_bytes = file.rules.rules.topic.index_interval_bytes
-    log = Log(LogConfig(segment_ms=file.roll_ms, time_index_bytes=interval_bytes))
+    rolls = file.topic
+    log = Log(
+        LogConfig(
+            segment_bytes=rolls.roll_bytes,
+            segment_ms=rolls.roll_ms,
+            time_index_bytes=interval_bytes,
+        )
+    )
     log.segments = []
     for written in file.segments:
         segment = Segment(written.base_offset)
@@ -169,7 +177,9 @@ class _Cleaner:
         modified = tuple((each.base_offset, each.last_modified_ms) for each in log.segments)
         decision = None
         if step.first_dirty_offset is None or step.upper_bound is None:
-            decision = replica.decide(self._file.topic, now_ms=step.now_ms)
+            decision = replica.decide(
+                self._file.topic.config, compacts=self._file.topic.compacts, now_ms=step.now_ms
+            )
             first_dirty, bound = decision.dirty.offset, decision.found.bound.effective
         else:
             first_dirty, bound = step.first_dirty_offset, step.upper_bound
@@ -177,7 +187,7 @@ class _Cleaner:
         result = PassResult(
             number, plan, Cleaning([], 0, first_dirty), modified, replica.failed, decision
         )
-        if replica.failed is not None or (decision is not None and not decision.selected):
+        if replica.failed is not None or (decision is not None and not decision.eligible):
             return result
         if any(segment.base_offset < plan.upper_bound for segment in log.segments):
             cleaning = clean(log.segments, plan)

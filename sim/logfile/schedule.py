@@ -16,6 +16,7 @@ from typing import Any
 
 from sim.compaction.eligibility import age_from_ms, earliest_dirty_ms, select
 from sim.log import Segment
+from sim.logfile.described import DescribedLog
 from sim.logfile.eligible import (
     LogEligibility,
     eligible_answer,
@@ -23,11 +24,7 @@ from sim.logfile.eligible import (
     look_at,
     select_log,
 )
-from sim.logfile.eligible_file import (
-    DescribedLog,
-    EligibleFile,
-    ScheduleSettings,
-)
+from sim.logfile.eligible_file import EligibleFile, ScheduleSettings
 
 
 @dataclass(frozen=True, slots=True)

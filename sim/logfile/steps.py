@@ -130,9 +130,17 @@ class Append:
     roll_after: bool
 
     def do(self, replica: LogReplica, place: Place) -> None:
-        """Add the batches, and close the segment perhaps. Raises BadInput unless they follow."""
+        """Add the batches, and close the segment perhaps.
+
+        Raises:
+            BadInput: They do not follow, or one fits no segment (RecordBatchTooLargeException).
+        """
         for number, batch in enumerate(self.batches):
-            check_follows(batch, replica.log.log_end_offset, place.at("batches").at(number))
+            at = place.at("batches").at(number)
+            check_follows(batch, replica.log.log_end_offset, at)
+            most = replica.log.config.segment_bytes
+            if most is not None and batch.size_bytes > most:
+                at.fail(f"{batch.size_bytes} bytes are more than segment.bytes, {most}")
             replica.append(batch)
         if self.roll_after:
             replica.roll()

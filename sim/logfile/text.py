@@ -23,7 +23,7 @@ def log_lines(number: int, step: Step, answer: dict[str, Any]) -> Iterator[str]:
     yield f"step {number}: {step.told()}"
     if isinstance(step, Clean):
         if step.upper_bound is None:
-            yield f"  {_decision(answer)}"
+            yield from (f"  {line}" for line in _decision(answer))
         elif answer["effective_upper_bound"] != step.upper_bound:
             yield (
                 f"  upper bound {step.upper_bound} is no segment's base: rounded down to "
@@ -51,15 +51,19 @@ def log_lines(number: int, step: Step, answer: dict[str, Any]) -> Iterator[str]:
     yield f"  log end offset {answer['log_end_offset']}{_state(answer)}"
 
 
-def _decision(answer: dict[str, Any]) -> str:
-    """What the cleaner's manager decided, with its numbers."""
+def _decision(answer: dict[str, Any]) -> Iterator[str]:
+    """What the cleaner's manager decided, with its numbers; of what is not due, why, and when."""
     span = f"[{answer['first_dirty_offset']}, {answer['effective_upper_bound']})"
     total = answer["clean_bytes"] + answer["cleanable_bytes"]
     numbers = f"{answer['cleanable_bytes']} of {total} bytes cleanable"
     if answer["compaction_delay_ms"]:
         numbers += f", {answer['compaction_delay_ms']} ms overdue"
     verdict = f"due: {span}" if answer["selected"] else f"not due: {span} would be cleaned"
-    return f"{verdict}; {numbers}"
+    yield f"{verdict}; {numbers}"
+    if not answer["selected"]:
+        yield answer["why"]
+        if answer["outlook"] is not None:
+            yield answer["outlook"]
 
 
 def _by_reason(removed: dict[str, str]) -> dict[str, list[str]]:

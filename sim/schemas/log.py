@@ -11,8 +11,21 @@ from sim.files.models import Described, Part
 from sim.logfile import eligible_file
 from sim.logfile import rules as log_rules
 from sim.logfile.file import LogFileLines
+from sim.scenario.file.configs import BrokerSettings, TopicSettings
 from sim.scenario.file.schema import preset_schema, rule_schema, without_titles
 from sim.schemas.parts import DRAFT, Schema, at_least, described, nullable, strict
+
+_SETTINGS: dict[str, type[Part]] = {"topic": TopicSettings, "broker": BrokerSettings}
+"""Kafka's settings, as timed scenarios have them; log files read them when they are given."""
+
+
+def _settings() -> dict[str, Schema]:
+    """Their schemas, by name."""
+    models = _SETTINGS.values()
+    return {
+        model.__name__: without_titles(model.model_json_schema(schema_generator=Described))
+        for model in models
+    }
 
 
 def _rules() -> Schema:
@@ -34,6 +47,10 @@ def _file(model: type[Part], rules: Schema, parts: Schema) -> Schema:
     schema: Schema = without_titles(model.model_json_schema(schema_generator=Described))
     parts |= schema.pop("$defs")
     schema["properties"]["rules"] = rules
+    for fields in (schema["properties"], parts.get("LogLine", {}).get("properties", {})):
+        for name in _SETTINGS.keys() & fields.keys():
+            said = {"$ref": f"#/$defs/{_SETTINGS[name].__name__}"}
+            fields[name] = {"anyOf": [said, {"type": "null"}]}
     if model is LogFileLines:
         segments = schema["properties"]["segments"]
         batches = parts["SegmentLine"]["properties"]["batches"]
@@ -67,7 +84,7 @@ def _by_its_tag(part: Any) -> Any:
 
 def log_schema() -> Schema:
     """The schema of a log file of either kind: with `steps`, or with `logs`."""
-    parts: Schema = {"rules": _rules()}
+    parts: Schema = {"rules": _rules(), **_settings()}
     (estimate,) = eligible_file.RULES
     one_rule = nullable(strict({estimate: nullable(rule_schema(estimate))}))
     return {

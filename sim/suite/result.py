@@ -106,7 +106,7 @@ class CaseResult(NamedTuple):
     @property
     def command(self) -> str:
         """What reproduces it, with the plugins that were named."""
-        words: list[object] = [self.path, *["--check"] * self.is_log, *as_options()]
+        words: list[object] = [self.path, *as_options()]
         return f"{self.run_with} {shell.command(words)}"
 
     def as_json(self) -> dict[str, Any]:

@@ -111,6 +111,7 @@ def log_result(path: Path) -> CaseResult:
         verdict="holds",
         differences=found.differences,
         why=found.why,
+        notes=found.notes,
         run_with=found.command,
         wall_ms=since(started),
     )

@@ -20,13 +20,12 @@ from sim.errors import BadInput
 from sim.files.document import Complaints, Document
 from sim.files.fields import check_format
 from sim.files.formats import (
-    EXPLORE_FORMAT,
     LOG_FORMAT,
-    PLAN_FORMAT,
+    NOT_RUN,
     SCENARIO_FORMAT,
     STORY_FORMAT,
-    TRACE_FORMAT,
     WRITTEN,
+    kind_of,
 )
 from sim.files.opening import is_pipe, read_text
 from sim.files.reading import document_in, read_document
@@ -37,23 +36,6 @@ IN_A_SUITE = (STORY_FORMAT, SCENARIO_FORMAT, LOG_FORMAT)
 """What a suite runs."""
 
 
-class Elsewhere(NamedTuple):
-    """A kind of file that may lie beside scenarios.
-
-    Attributes:
-        name: What it is.
-        command: Which command takes it.
-    """
-
-    name: str
-    command: str
-
-
-NOT_RUN = {
-    PLAN_FORMAT: Elsewhere("sweep plan", "sweep"),
-    EXPLORE_FORMAT: Elsewhere("search plan", "explore"),
-    TRACE_FORMAT: Elsewhere("trace", "certify"),
-}
 SCHEMA, LEFT_OUT = "JSON Schema", "left out by --skip"
 OUTPUT = "file that a command wrote"
 HIDDEN, LINK = "hidden file or folder", "link to a folder"
@@ -164,10 +146,7 @@ def format_complaints(document: Document, path: Path, formats: Sequence[str]) ->
 def elsewhere(document: Document, path: Path | None) -> str | None:
     """Which command takes a file that is no scenario; None = it lies nowhere, or is of no kind."""
     top = _top_of(document)
-    found = str(top.get("format"))
-    kind = NOT_RUN.get(found)
-    if found == LOG_FORMAT:
-        kind = Elsewhere("log file", "eligible" if "logs" in top else "clean")
+    found, kind = top.get("format"), kind_of(top)
     if path is None or kind is None:
         return None
     command = shell.command(["replog", kind.command, path])

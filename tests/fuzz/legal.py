@@ -51,7 +51,6 @@ def commands(draw: st.DrawFn) -> Case:
     file = st.sampled_from(SCENARIOS).map(_name)
     many = st.one_of(file, file, st.sampled_from(FOLDERS))
     of_log, of_eligible = (_of(kind, f"{kind}_*.json") for kind in ("log", "eligible"))
-    check = st.just(("--check",))
     argv = draw(
         st.one_of(
             _with("run", file, _some(json, seed, a_rule, explain, trace, failures)),
@@ -61,8 +60,8 @@ def commands(draw: st.DrawFn) -> Case:
             _with("suite", many, _some(json, junit, failures, st.just(("-k", "not timed")))),
             _with("matrix", many, chosen.map(lambda word: ("--vary", word)),
                   _some(json, under, a_rule, page)),
-            _with("clean", of_log, _some(json, a_rule, check)),
-            _with("eligible", of_eligible, _some(json, a_rule, check)),
+            _with("clean", of_log, _some(json, a_rule)),
+            _with("eligible", of_eligible, _some(json, a_rule)),
             _with("list", st.sampled_from(("rules", "ops", "mixes", "columns")), _some(json)),
             _with("new", st.sampled_from(("story", "scenario", "log", "plan", "workflow"))),
             _with("capacity", st.integers(100, 10**15).map(lambda n: f"--buffer={n}"), _some(json)),

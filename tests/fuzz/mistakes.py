@@ -142,8 +142,8 @@ STORY = (
     ("suite", "x.yaml", "--junit", "out.xml", "--markdown", "out.md", "--json"),
     ("run", "x.yaml", "--trace", "out.ndjson"), ("matrix", "x.yaml", "--vary", "fix"),
 )  # fmt: skip
-LOG = (("clean", "x.yaml"), ("clean", "x.yaml", "--check", "--json"), ("suite", "x.yaml"))
-ELIGIBLE = (("eligible", "x.yaml"), ("eligible", "x.yaml", "--check", "--json"))
+LOG = (("clean", "x.yaml"), ("clean", "x.yaml", "--json"), ("suite", "x.yaml"))
+ELIGIBLE = (("eligible", "x.yaml"), ("eligible", "x.yaml", "--json"))
 PLAN = (("sweep", "x.yaml", "--out", "out", "--engine", "process", "--count", "1"),)
 ANY_FILE = (
     *((name, "x") for name in ("run", "clean", "eligible", "certify", "suite", "report", "gate")),

@@ -4,7 +4,9 @@ from typing import Any
 
 from sim.files.document import Document
 from sim.logfile.eligible import eligible_answer, select_log
-from sim.logfile.eligible_file import eligible_file_in
+from sim.logfile.eligible_file import eligible_file_in, is_eligible_document
+from sim.logfile.expect import differences_of_choice, differences_of_steps
+from sim.logfile.file import log_file_in
 
 Json = dict[str, Any]
 
@@ -35,6 +37,13 @@ def log(*bases: int, end: int, **fields: Any) -> Json:
 
 def document(*, now: int = NOW, topic: Json | None = None, **logs: Json) -> Json:
     return {"format": "replog-log/1", "now_ms": now, "topic": topic or {}, "logs": logs}
+
+
+def differences(of: Document) -> list[str]:
+    """Where the answer to a log file of either kind is not what it expects."""
+    if is_eligible_document(of):
+        return differences_of_choice(eligible_file_in(of), of)[1]
+    return differences_of_steps(log_file_in(of), of)[1]
 
 
 def asked(*, now: int = NOW, topic: Json | None = None, **logs: Json) -> Json:

@@ -11,9 +11,9 @@ from sim.errors import BadInput
 from sim.files.document import Document
 from sim.files.yaml_text import parse_yaml
 from sim.logfile.answer import answer
-from sim.logfile.expect import checked, differences
+from sim.logfile.expect import checked
 from tests.conformance.random_logs import documents
-from tests.logfile.many_logs import asked, document, log
+from tests.logfile.many_logs import asked, differences, document, log
 from tests.logfile.writer import Json, Writer
 
 _FILE = Path(__file__).with_name("expectations.yaml")

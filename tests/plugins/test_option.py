@@ -27,7 +27,7 @@ def test_a_failing_suite_names_the_plugin_in_what_reproduces_it(folder: Path) ->
 
     told = [line.strip() for line in ran.out.splitlines() if "reproduce" in line]
     commands = [
-        "replog clean suite/log.json --check --plugin=longest",
+        "replog clean suite/log.json --plugin=longest",
         "replog run suite/longest.yaml --plugin=longest",
     ]
     assert ran.status == 1
@@ -41,12 +41,12 @@ def test_a_failing_suite_names_the_plugin_in_what_reproduces_it(folder: Path) ->
 
 def test_a_log_file_goes_by_a_plugins_strategy_and_is_reproduced_with_it(folder: Path) -> None:
     (folder / "log.json").write_text(LOG)
-    ran = replog(folder, "clean", "log.json", "--check", "--plugin", "longest")
+    ran = replog(folder, "clean", "log.json", "--plugin", "longest")
 
     assert (ran.status, ran.err) == (1, "")
     assert "surviving_offsets is [0], expected [1]" in ran.out
-    assert ran.out.endswith("reproduce: replog clean log.json --plugin=longest --check\n")
-    assert replog(folder, "clean", "log.json", "--check").status == 2
+    assert ran.out.endswith("reproduce: replog clean log.json --plugin=longest\n")
+    assert replog(folder, "clean", "log.json").status == 2
 
 
 def test_a_trace_is_replayed_by_a_plugins_strategy(folder: Path) -> None:

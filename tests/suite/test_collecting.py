@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from sim.errors import BadInput
-from sim.files.formats import WRITTEN
+from sim.files.formats import NOT_RUN, WRITTEN
 from sim.suite import collect, format_of
-from sim.suite.scenario_files import IN_A_SUITE, NOT_RUN, Collected
+from sim.suite.scenario_files import IN_A_SUITE, Collected
 from tests.suite.conftest import GOOD, Fill
 
 ROOT = Path(__file__).parents[2]

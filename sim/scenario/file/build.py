@@ -19,6 +19,7 @@ from sim.scenario.file.configs import (
     snapshots_of,
     takes_no_snapshots,
     topic_of,
+    unread,
 )
 from sim.scenario.file.faults import build_faults
 from sim.scenario.file.format import ScenarioFile
@@ -69,6 +70,10 @@ def build(file: ScenarioFile, *, path: Path, seed: int | None, report: Report) -
         expect=file.expect,
         limits=file.limits,
         preset=str(file.rules["preset"]) if "preset" in file.rules else None,
+        unread=(
+            *(f"topic.{name}" for name in unread(file.topic)),
+            *(f"broker.{name}" for name in unread(file.broker)),
+        ),
     )
     if problem := too_long_at_rest(scenario):
         report(("last_rounds",), problem)
@@ -128,7 +133,8 @@ def _settings(file: ScenarioFile, replicas: int, report: Report) -> Settings:
     settings = Settings().with_values({n: values[n] for n in values if n in DEFAULTS})
     rules = settings.rules
     if rules.replication.commit == "isr" and rules.topic.min_isr > replicas:
-        place = ("rules", "min_isr") if "min_isr" in given else ("topic", "min.insync.replicas")
+        section = "topic" if "min_insync_replicas" in file.topic.model_fields_set else "broker"
+        place = ("rules", "min_isr") if "min_isr" in given else (section, "min.insync.replicas")
         report(place, f"{rules.topic.min_isr} replicas must be in sync, but there are {replicas}")
     return settings
 

@@ -11,10 +11,11 @@ from pydantic import Field, WithJsonSchema, create_model
 from sim.compaction import STRATEGIES
 from sim.files.attribute_docs import attribute_docs
 from sim.files.bounds import Count, Name, Period, Setting, Size
-from sim.files.models import Part
 from sim.limits import LONG
 from sim.rules import Rules
 from sim.rules.rules import RuleValue
+from sim.scenario.file import as_printed
+from sim.scenario.file.as_printed import AsPrinted
 from sim.scenario.model import Topic
 from sim.scenario.model.snapshots import (
     FETCH_SNAPSHOT_BYTES,
@@ -39,8 +40,12 @@ StrategyName = Annotated[
 """Looked up by `sim.scenario.file.strategies`: plugins may have added some."""
 
 
-class TopicSettings(Part):
-    """A scenario file's `topic`. What is not given comes from `broker`, then from the defaults."""
+class TopicSettings(AsPrinted):
+    """A file's `topic`. What is not given comes from `broker`, then from the defaults.
+
+    Kafka's settings have one reader, here, for timed scenarios and for log files; who makes
+    something of which of them is the business of each kind of file.
+    """
 
     cleanup_policy: Literal[
         "compact",
@@ -71,8 +76,8 @@ class TopicSettings(Part):
     """Whether any live replica may lead when none may cleanly; `rules.unclean_election`."""
 
 
-class BrokerSettings(Part):
-    """A scenario file's `broker`: defaults for what `topic` does not say."""
+class BrokerSettings(AsPrinted):
+    """A file's `broker`: defaults for what `topic` does not say."""
 
     start_offset_lag_ms: Setting | None = Field(None, alias="metadata.start.offset.lag.time.max.ms")
     """`prefix_gate: all_live_or_timeout`: so long deletion waits for replicas (KIP-630, drafts)."""
@@ -92,6 +97,8 @@ class BrokerSettings(Part):
     )
     delete_retention_ms: Setting | None = Field(None, alias="log.cleaner.delete.retention.ms")
     index_interval_bytes: Count | None = Field(None, alias="log.index.interval.bytes")
+    min_insync_replicas: Size | None = Field(None, alias="min.insync.replicas")
+    unclean_leader_election: bool | None = Field(None, alias="unclean.leader.election.enable")
 
 
 _AS_RULES = {
@@ -145,6 +152,7 @@ if not TYPE_CHECKING:
         __base__=TopicSettings,
         __doc__=TopicSettings.__doc__,
         **_given_in("topic", Topic),
+        **as_printed.fields_of(as_printed.OF_TOPICS),
     )
     BrokerSettings = create_model(
         "BrokerSettings",
@@ -152,7 +160,16 @@ if not TYPE_CHECKING:
         __doc__=BrokerSettings.__doc__,
         **_given_in("broker", SnapshotSettings, "snapshot_"),
         **_given_in("broker", Topic),
+        **as_printed.fields_of(as_printed.OF_BROKERS),
     )
+
+
+def unread(settings: TopicSettings | BrokerSettings) -> list[str]:
+    """Kafka's names of what is given, and no timed scenario makes anything of."""
+    idle = as_printed.OF_TOPICS if isinstance(settings, TopicSettings) else as_printed.OF_BROKERS
+    names = (alias_of(settings, name) for name in type(settings).model_fields)
+    given = {alias_of(settings, name) for name in settings.model_fields_set}
+    return [name for name in names if name in given and name in idle]
 
 
 def settings_as_rules(settings: TopicSettings | BrokerSettings) -> dict[str, str | int]:
@@ -312,13 +329,31 @@ def _kafka_name(name: str) -> str:
     return (of_topic if name in of_topic else BrokerSettings.model_fields)[name].alias or name
 
 
+def at_odds(
+    rules: Mapping[str, object],
+    topic: TopicSettings,
+    given: Mapping[str, object],
+    names: Mapping[str, str],
+) -> list[tuple[str, str]]:
+    """(setting, what is wrong) for each thing given in `rules` and in `topic` with two values.
+
+    Args:
+        rules: What the file's `rules` say.
+        topic: What its `topic` says.
+        given: The same by name of the rule.
+        names: Field of the settings -> name of the rule.
+    """
+    return [
+        (alias_of(topic, name), f"{given[rule]} here, but rules.{rule} is {rules[rule]}")
+        for name, rule in names.items()
+        if rule in rules and rule in given and str(rules[rule]) != str(given[rule])
+    ]
+
+
 def conflicts(rules: Mapping[str, object], topic: TopicSettings) -> list[tuple[str, str]]:
     """(setting, what is wrong) for each thing given in `rules` and in `topic` with two values."""
-    found, given = [], settings_as_rules(topic)
-    for name, rule in {**_AS_RULES, "cleanup_policy": "cleanup"}.items():
-        if rule in rules and rule in given and str(rules[rule]) != str(given[rule]):
-            text = f"{given[rule]} here, but rules.{rule} is {rules[rule]}"
-            found.append((alias_of(topic, name), text))
+    names = {**_AS_RULES, "cleanup_policy": "cleanup"}
+    found = at_odds(rules, topic, settings_as_rules(topic), names)
     if rules.get("cleanup") == "snapshot" and takes_no_snapshots(topic):
         text = f"{topic.cleanup_policy} here, but rules.cleanup is snapshot"
         found.append(("cleanup.policy", text))

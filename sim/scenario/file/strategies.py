@@ -28,14 +28,14 @@ def with_known_strategies(file: ScenarioFile, report: Report) -> ScenarioFile:
     strategy, and the key of its header.
     """
     by_key = file.broker.strategy_names == "header_keys"
-    topic = _resolved(file.topic, "topic", by_key=by_key, report=report)
-    broker = _resolved(file.broker, "broker", by_key=by_key, report=report)
+    topic = with_known_strategy(file.topic, "topic", by_key=by_key, report=report)
+    broker = with_known_strategy(file.broker, "broker", by_key=by_key, report=report)
     if topic is file.topic and broker is file.broker:
         return file
     return file.model_copy(update={"topic": topic, "broker": broker})
 
 
-def _resolved(settings: S, section: str, *, by_key: bool, report: Report) -> S:
+def with_known_strategy(settings: S, section: str, *, by_key: bool, report: Report) -> S:
     """The settings of one section, with its strategy by a name that exists."""
     given = settings.compaction_strategy
     if given is None:

@@ -31,7 +31,8 @@ class Scenario:
     `upgrade` is the order of the phases that `rollout` and `flag_rollout` give times of.
     `last_rounds`: so often, when the cluster is at rest, every log is rolled and cleaned and the
     delete retention passes, before the end is judged. `preset` is what the rules were named by,
-    None = nothing; `rules` have all its values.
+    None = nothing; `rules` have all its values. `unread` names settings of Kafka's that its file
+    gives, and nothing reads.
     """
 
     id: str
@@ -59,6 +60,7 @@ class Scenario:
     expect: Expect = field(default_factory=Expect)
     limits: Limits = field(default_factory=Limits)
     preset: str | None = None
+    unread: tuple[str, ...] = field(default=(), compare=False)
 
     @property
     def settings(self) -> Settings:

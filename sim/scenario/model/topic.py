@@ -31,9 +31,9 @@ class Topic:
     any other.
     """
 
-    segment_bytes: Size = 2048
+    segment_bytes: Annotated[Size, InKafka("log.segment.bytes")] = 2048
     """A segment is closed before it grows beyond so many bytes."""
-    segment_ms: SettingFromOne | None = 1000
+    segment_ms: Annotated[SettingFromOne | None, InKafka("log.roll.ms")] = 1000
     """A segment is closed by the first append so many ms after its first record."""
     min_cleanable_dirty_ratio: Annotated[Share, InKafka("log.cleaner.min.cleanable.ratio")] = 0.3
     """Share of dirty bytes above which a log is cleaned."""
@@ -54,16 +54,19 @@ class Topic:
     ] = None
     """A producer that is silent for so many ms is forgotten, and its last batch may go."""
     timestamp_difference_max_ms: Annotated[
-        Setting | None, InKafka(topic="message.timestamp.difference.max.ms")
+        Setting | None,
+        InKafka(
+            "log.message.timestamp.difference.max.ms", topic="message.timestamp.difference.max.ms"
+        ),
     ] = None
     """A record whose timestamp is farther from the leader's clock is refused."""
-    max_message_bytes: Size | None = None
+    max_message_bytes: Annotated[Size | None, InKafka("message.max.bytes")] = None
     """Batches that a delete horizon makes larger than this are counted (KIP-534)."""
     deletes: Annotated[bool, InKafka(topic="")] = False
     compacts: Annotated[bool, InKafka(topic="")] = True
-    retention_ms: Annotated[Setting | None, InKafka(takes=NoBound)] = None
+    retention_ms: Annotated[Setting | None, InKafka("log.retention.ms", takes=NoBound)] = None
     """With `delete`: a closed segment goes when its newest record is older (ms); -1: never."""
-    retention_bytes: Annotated[Setting | None, InKafka(takes=NoBound)] = None
+    retention_bytes: Annotated[Setting | None, InKafka("log.retention.bytes", takes=NoBound)] = None
     """With `delete`: the oldest segments go while the log, without them, is larger; -1: never."""
     replica_fetch_max_bytes: Annotated[Size | None, InKafka("replica.fetch.max.bytes", "")] = None
     """Most bytes a follower copies at once, its first batch whatever its size."""

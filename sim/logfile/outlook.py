@@ -1,0 +1,112 @@
+"""A log that is not eligible: what stands in the way, when it is due, and which setting cures it.
+
+All of it if nothing more is written: what is appended rolls segments, and makes a log dirtier.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from math import ceil
+from typing import TYPE_CHECKING
+
+from sim.compaction.eligibility import (
+    Eligibility,
+    Limit,
+    age_from_ms,
+    earliest_dirty_ms,
+    eligibility,
+    from_offset,
+)
+from sim.log import Segment
+
+if TYPE_CHECKING:
+    from sim.logfile.eligible import LogEligibility
+
+
+_CLOSED = (
+    "the active segment closed, which only the next append does, as segment.ms and segment.bytes "
+    "say"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Outlook:
+    """What is to be said of a log that is not eligible."""
+
+    look: LogEligibility
+
+    def at(self, now_ms: int, *, committed: bool = False, **settings: int) -> Eligibility:
+        """The same at another time, under other settings, or if all of it were committed."""
+        log = self.look.log
+        return eligibility(
+            log.segments,
+            replace(log.config, **settings),  # type: ignore[arg-type]
+            first_dirty_offset=self.look.dirty.offset,
+            stable_offset=log.log_end_offset if committed else log.last_stable_offset,
+            now_ms=now_ms,
+        )
+
+    @property
+    def due_ms(self) -> int | None:
+        """From when on it is eligible; None = never.
+
+        Segments only grow older, so what is eligible once is so from then on.
+        """
+        times = sorted({at_ms for at_ms in self._changes() if at_ms > self.look.now_ms})
+        first = bisect_left(times, x=True, key=lambda at_ms: self.at(at_ms).eligible)
+        return times[first] if first < len(times) else None
+
+    def _changes(self) -> Iterator[int]:
+        """When a lag of a dirty segment passes."""
+        log, first = self.look.log, self.look.dirty.offset
+        config, closed = log.config, log.segments[from_offset(log.segments, first) : -1]
+        if config.min_compaction_lag_ms > 0:
+            yield from (age_from_ms(one) + config.min_compaction_lag_ms for one in closed)
+        most = config.max_compaction_lag_ms
+        earliest = earliest_dirty_ms(log.segments, config, first_dirty_offset=first)
+        if most is not None and earliest is not None:
+            yield earliest + most + 1
+
+    @property
+    def told(self) -> str:
+        """When it is due, then what would make it so now."""
+        due_ms, cures = self.due_ms, list(self._cures())
+        when = "it is never due" if due_ms is None else f"it is due at {due_ms} ms at the earliest"
+        cured = f"; what would make it due now: {', or '.join(cures)}" if cures else ""
+        return f"if nothing more is written {when}{cured}"
+
+    def _cures(self) -> Iterator[str]:
+        """What makes it due now, one change each."""
+        look, found = self.look, self.look.found
+        if found.cleanable_bytes:
+            yield f"min.cleanable.dirty.ratio {_below(found)} or lower"
+            earliest = look.earliest_ms
+            lag_ms = -1 if earliest is None else look.now_ms - earliest - 1
+            if lag_ms >= max(1, look.log.config.min_compaction_lag_ms):
+                yield f"max.compaction.lag.ms {lag_ms} or lower"
+        relief, relieved = self._relief()
+        if relieved.eligible:
+            yield relief
+        elif relieved.cleanable_bytes > 0 == found.cleanable_bytes:
+            yield f"{relief}, with min.cleanable.dirty.ratio {_below(relieved)} or lower"
+
+    def _relief(self) -> tuple[str, Eligibility]:
+        """What moves the bound that is the lowest now, and what came of it."""
+        log, bound, now_ms = self.look.log, self.look.found.bound, self.look.now_ms
+        if bound.limit is Limit.MIN_LAG:
+            return "min.compaction.lag.ms 0", self.at(now_ms, min_compaction_lag_ms=0)
+        if bound.limit is Limit.STABLE_OFFSET:
+            committed = self.at(now_ms, committed=True)
+            if bound.limited_to < log.high_watermark:
+                return "the end of that transaction", committed
+            return f"a high watermark of {log.log_end_offset}", committed
+        rolled = replace(log, segments=(*log.segments, Segment(log.log_end_offset)))
+        return _CLOSED, Outlook(replace(self.look, log=rolled)).at(now_ms)
+
+
+def _below(found: Eligibility) -> str:
+    """A ratio that is exceeded."""
+    assert found.dirty_ratio is not None  # there are bytes
+    return f"{max(0, ceil(found.dirty_ratio * 1000) - 1) / 1000:g}"
