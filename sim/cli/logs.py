@@ -70,7 +70,7 @@ def eligible(logfile: LogPath, *, rule: GivenRules = None, as_json: Json = False
     document |= {"notes": list(file.notes), "differences": differences}
 
     def show() -> None:
-        _show_selection(select_log(file))
+        _show_selection(select_log(file.logs, now_ms=file.now_ms))
         if "schedule" in document:
             _show_schedule(document["schedule"], logfile)
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sim.compaction.eligibility import (
     Eligibility,
@@ -20,9 +21,6 @@ from sim.compaction.eligibility import (
 )
 from sim.logfile.described import DescribedLog
 from sim.logfile.outlook import Outlook
-
-if TYPE_CHECKING:
-    from sim.logfile.eligible_file import EligibleFile
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +64,9 @@ class LogEligibility:
     @property
     def outlook(self) -> str | None:
         """When it will be eligible, and what makes it so now; None = it is, or nothing will."""
-        return None if self.eligible or not self.considered else Outlook(self).told
+        if self.eligible or not self.considered:
+            return None
+        return Outlook(self.log, self.now_ms, self.dirty.offset, self.found).told
 
     def _verdict(self) -> str:
         found = self.found
@@ -154,9 +154,9 @@ class Selection:
     delay_secs: int
 
 
-def select_log(file: EligibleFile) -> Selection:
+def select_log(described: Mapping[str, DescribedLog], *, now_ms: int) -> Selection:
     """Look at every log and select the one to clean."""
-    logs = {name: look_at(log, now_ms=file.now_ms) for name, log in file.logs.items()}
+    logs = {name: look_at(log, now_ms=now_ms) for name, log in described.items()}
     selected = select({name: one.found for name, one in logs.items() if one.eligible})
     delays = tuple(one.found.compaction_delay_ms for one in logs.values() if one.considered)
     scan = Scan(0, delays, cleaned=selected is not None)

@@ -9,7 +9,6 @@ from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from math import ceil
-from typing import TYPE_CHECKING
 
 from sim.compaction.eligibility import (
     Eligibility,
@@ -20,10 +19,7 @@ from sim.compaction.eligibility import (
     from_offset,
 )
 from sim.log import Segment
-
-if TYPE_CHECKING:
-    from sim.logfile.eligible import LogEligibility
-
+from sim.logfile.described import DescribedLog
 
 _CLOSED = (
     "the active segment closed, which only the next append does, as segment.ms and segment.bytes "
@@ -33,17 +29,27 @@ _CLOSED = (
 
 @dataclass(frozen=True, slots=True)
 class Outlook:
-    """What is to be said of a log that is not eligible."""
+    """What is to be said of a log that is not eligible.
 
-    look: LogEligibility
+    Attributes:
+        log: The log.
+        now_ms: When the cleaner's manager looks.
+        first_dirty_offset: Where its dirty section begins.
+        found: What the manager finds.
+    """
+
+    log: DescribedLog
+    now_ms: int
+    first_dirty_offset: int
+    found: Eligibility
 
     def at(self, now_ms: int, *, committed: bool = False, **settings: int) -> Eligibility:
         """The same at another time, under other settings, or if all of it were committed."""
-        log = self.look.log
+        log = self.log
         return eligibility(
             log.segments,
             replace(log.config, **settings),  # type: ignore[arg-type]
-            first_dirty_offset=self.look.dirty.offset,
+            first_dirty_offset=self.first_dirty_offset,
             stable_offset=log.log_end_offset if committed else log.last_stable_offset,
             now_ms=now_ms,
         )
@@ -54,20 +60,27 @@ class Outlook:
 
         Segments only grow older, so what is eligible once is so from then on.
         """
-        times = sorted({at_ms for at_ms in self._changes() if at_ms > self.look.now_ms})
+        times = sorted({at_ms for at_ms in self._changes() if at_ms > self.now_ms})
         first = bisect_left(times, x=True, key=lambda at_ms: self.at(at_ms).eligible)
         return times[first] if first < len(times) else None
 
     def _changes(self) -> Iterator[int]:
         """When a lag of a dirty segment passes."""
-        log, first = self.look.log, self.look.dirty.offset
-        config, closed = log.config, log.segments[from_offset(log.segments, first) : -1]
+        log, config = self.log, self.log.config
+        closed = log.segments[from_offset(log.segments, self.first_dirty_offset) : -1]
         if config.min_compaction_lag_ms > 0:
             yield from (age_from_ms(one) + config.min_compaction_lag_ms for one in closed)
-        most = config.max_compaction_lag_ms
-        earliest = earliest_dirty_ms(log.segments, config, first_dirty_offset=first)
+        most, earliest = config.max_compaction_lag_ms, self._earliest_ms
         if most is not None and earliest is not None:
             yield earliest + most + 1
+
+    @property
+    def _earliest_ms(self) -> int | None:
+        """From when the maximum lag counts; None = no dirty segment says."""
+        log = self.log
+        return earliest_dirty_ms(
+            log.segments, log.config, first_dirty_offset=self.first_dirty_offset
+        )
 
     @property
     def told(self) -> str:
@@ -79,12 +92,11 @@ class Outlook:
 
     def _cures(self) -> Iterator[str]:
         """What makes it due now, one change each."""
-        look, found = self.look, self.look.found
+        found, earliest = self.found, self._earliest_ms
         if found.cleanable_bytes:
             yield f"min.cleanable.dirty.ratio {_below(found)} or lower"
-            earliest = look.earliest_ms
-            lag_ms = -1 if earliest is None else look.now_ms - earliest - 1
-            if lag_ms >= max(1, look.log.config.min_compaction_lag_ms):
+            lag_ms = -1 if earliest is None else self.now_ms - earliest - 1
+            if lag_ms >= max(1, self.log.config.min_compaction_lag_ms):
                 yield f"max.compaction.lag.ms {lag_ms} or lower"
         relief, relieved = self._relief()
         if relieved.eligible:
@@ -94,7 +106,7 @@ class Outlook:
 
     def _relief(self) -> tuple[str, Eligibility]:
         """What moves the bound that is the lowest now, and what came of it."""
-        log, bound, now_ms = self.look.log, self.look.found.bound, self.look.now_ms
+        log, bound, now_ms = self.log, self.found.bound, self.now_ms
         if bound.limit is Limit.MIN_LAG:
             return "min.compaction.lag.ms 0", self.at(now_ms, min_compaction_lag_ms=0)
         if bound.limit is Limit.STABLE_OFFSET:
@@ -103,7 +115,7 @@ class Outlook:
                 return "the end of that transaction", committed
             return f"a high watermark of {log.log_end_offset}", committed
         rolled = replace(log, segments=(*log.segments, Segment(log.log_end_offset)))
-        return _CLOSED, Outlook(replace(self.look, log=rolled)).at(now_ms)
+        return _CLOSED, replace(self, log=rolled).at(now_ms)
 
 
 def _below(found: Eligibility) -> str:

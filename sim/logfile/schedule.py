@@ -227,7 +227,7 @@ def _cleaned(log: DescribedLog, look: LogEligibility) -> DescribedLog:
 def answer_about(file: EligibleFile) -> dict[str, Any]:
     """What `replog eligible --json` answers: one look, and the schedule if the file asks for it."""
     schedule = schedule_of(file)
-    answer = eligible_answer(select_log(file))
+    answer = eligible_answer(select_log(file.logs, now_ms=file.now_ms))
     return answer if schedule is None else {**answer, "schedule": schedule_answer(schedule)}
 
 

@@ -18,7 +18,8 @@ PoolAnswerer = Callable[[Json], PoolAnswer]
 
 def replog_choice(document: Json) -> Json:
     """What `replog eligible --json` answers, as far as Kafka answers it, too."""
-    whole = eligible_answer(select_log(eligible_file_in(Document("", document))))
+    file = eligible_file_in(Document("", document))
+    whole = eligible_answer(select_log(file.logs, now_ms=file.now_ms))
     logs = {
         name: {number: log[number] for number in DECIDED} for name, log in whole["logs"].items()
     }

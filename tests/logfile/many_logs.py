@@ -49,6 +49,5 @@ def differences(of: Document) -> list[str]:
 def asked(*, now: int = NOW, topic: Json | None = None, **logs: Json) -> Json:
     """The answer; a ratio of 0.05 makes nearly everything eligible, as in Kafka's own tests."""
     settings = {RATIO: 0.05} | (topic or {})
-    return eligible_answer(
-        select_log(eligible_file_in(Document("", document(now=now, topic=settings, **logs))))
-    )
+    file = eligible_file_in(Document("", document(now=now, topic=settings, **logs)))
+    return eligible_answer(select_log(file.logs, now_ms=file.now_ms))
