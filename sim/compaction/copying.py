@@ -11,7 +11,7 @@ from enum import Enum
 from typing import Final
 
 from sim.compaction.buffers import BUFFER_BYTES, calls_written, grown
-from sim.compaction.failures import NoEmptyOldBatch
+from sim.compaction.failures import NoEmptyOldBatch, NoSuchProducerState
 from sim.compaction.fixes import Tail
 from sim.compaction.plan import Cleaning, CleaningPass, OffsetMap
 from sim.compaction.tombstones import (
@@ -414,11 +414,21 @@ class Copier:
 
         A horizon can make it so (KIP-534).
         """
+        if source.producer_id >= 0 and self.policy.checks_producers:
+            check_producer_state(source)
         self.result.rewritten.append((rebuilt.base_offset, rebuilt.size_bytes))
         limit = self.plan.max_message_bytes
         if limit is not None and rebuilt.size_bytes > max(limit, source.size_bytes):
             self.result.oversized.append((rebuilt.base_offset, rebuilt.size_bytes))
         return rebuilt
+
+
+def check_producer_state(batch: Batch) -> None:
+    """Raise PassFailed where a producer's batch says too little of it to be written anew."""
+    if batch.producer_epoch < 0:
+        raise NoSuchProducerState(batch.base_offset, "producer epoch")
+    if batch.base_sequence < 0 and batch.control is None:
+        raise NoSuchProducerState(batch.base_offset, "sequence number")
 
 
 def _time_of(offset: int, ranges: Sequence[tuple[int, int, int]]) -> int | None:

@@ -41,6 +41,22 @@ class NoEmptyOldBatch(PassFailed):
         )
 
 
+class NoSuchProducerState(PassFailed):
+    """A batch of a producer without a sequence, or without an epoch, that is to be written anew.
+
+    Nobody is let append one, but a log may have it, and a header that stays empty is not checked.
+    Source: MemoryRecordsBuilder.validateProducerState, IllegalArgumentException.
+    """
+
+    def __init__(self, offset: int, lacks: str) -> None:
+        """The batch begins at `offset`; `lacks` is what Kafka calls the number that is missing."""
+        super().__init__(
+            offset,
+            f"the batch at offset {offset} has a producer and a negative {lacks}, so it cannot be "
+            "written anew",
+        )
+
+
 class IndexOutOfOrder(PassFailed):
     """The index of aborted transactions of a cleaned segment would not be in order any more.
 

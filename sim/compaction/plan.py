@@ -45,6 +45,8 @@ class CleanerPolicy:
             offsets (KAFKA-12889).
         unstamped_by_segment: True = a tombstone without a horizon goes by its segment's time.
         converts_old: True = batches of magic 0 and 1 are written anew as magic 2 (KAFKA-13093).
+        checks_producers: True = a producer's batch without a sequence or an epoch stops the pass
+            that would write it anew; false where producers have none, as in stories.
         unmapped_version: A record whose key is not in the map goes when its version is below, and
             every version is read, whether or not there is another to compare; None = neither.
     """
@@ -65,6 +67,7 @@ class CleanerPolicy:
     group_empty_segments: bool = True
     unstamped_by_segment: bool = False
     converts_old: bool = False
+    checks_producers: bool = False
     unmapped_version: Version | None = None
 
 

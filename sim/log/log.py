@@ -276,8 +276,15 @@ class Log:
         keep = bisect_left(active.batches, offset, key=_last_offset)
         if keep < len(active.batches):
             lowest = min(lowest, active.batches[keep].base_offset)
-        active.truncate(keep, offset, interval_bytes=self.config.time_index_bytes)
+        interval_bytes, left = self.config.time_index_bytes, None
+        if interval_bytes is not None and active.index.calls:
+            left = active.index.left_by_cut(
+                active.batches, keep, offset, interval_bytes=interval_bytes
+            )
+        active.truncate(keep, offset, interval_bytes=interval_bytes)
         active.index.truncate(lowest)
+        if left is not None:
+            active.index.dangling = left, active.size_bytes
         active.aborted = [entry for entry in active.aborted if entry.last_offset < lowest]
         self.aborted_ever = [entry for entry in self.aborted_ever if entry.last_offset < lowest]
         self.log_end_offset = offset

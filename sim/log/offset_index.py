@@ -47,11 +47,15 @@ class OffsetIndex:
         calls: What was written in one call, in order; any other batch was a call of its own.
         below_start: (base offset, last offset, bytes) of batches below the log start: they are
             still in the file, in front of all others.
+        dangling: (offset of the last entry, bytes of the segment) where that entry was left by a
+            truncation that took the batch it stands for; None = none was. What is appended takes
+            the place of that batch, and the entry stands for it.
     """
 
     restarts: list[int] = field(default_factory=list)
     calls: list[Call] = field(default_factory=list)
     below_start: list[tuple[int, int, int]] = field(default_factory=list)
+    dangling: tuple[int, int] | None = None
 
     def restart(self, offset: int) -> None:
         """The segment was opened to append to it, and ends at `offset`."""
@@ -59,6 +63,8 @@ class OffsetIndex:
 
     def truncate(self, offset: int) -> None:
         """Entries from `offset` on go, and counting starts anew (LogSegment.truncateTo)."""
+        if self.dangling is not None and self.dangling[0] >= offset:
+            self.dangling = None
         self.restarts = [restart for restart in self.restarts if restart < offset]
         self.calls = [call for call in self.calls if call.first_offset < offset]
         if self.calls and self.calls[-1].last_offset >= offset:
@@ -67,7 +73,28 @@ class OffsetIndex:
 
     def rebuild(self) -> None:
         """The index is written anew, batch by batch (LogSegment.recover)."""
-        self.restarts, self.calls = [], []
+        self.restarts, self.calls, self.dangling = [], [], None
+
+    def left_by_cut(
+        self, batches: Sequence[Batch], keep: int, offset: int, *, interval_bytes: int
+    ) -> int | None:
+        """Offset of an entry that a cut in the middle of a batch leaves; None = it leaves none.
+
+        The batch goes whole. Its entry goes if it is not below the cut, and one that was made for
+        a call of a cleaner has the last offset that was kept (OffsetIndex.truncateTo).
+
+        Args:
+            batches: All batches of the segment, before the cut.
+            keep: How many of them stay.
+            offset: Where the log is cut.
+            interval_bytes: `index.interval.bytes`.
+        """
+        if not self.calls or keep == len(batches) or batches[keep].base_offset >= offset:
+            return None
+        for position, entry, _ in self._entries(self._written(batches), interval_bytes):
+            if position == keep + len(self.below_start) and entry is not None and entry < offset:
+                return entry
+        return None
 
     def read_from(self, batches: Sequence[Batch], offset: int, *, interval_bytes: int) -> int:
         """Position in `batches` of the first one that is read by who looks for `offset`.
@@ -92,11 +119,12 @@ class OffsetIndex:
 
     def entry_ends(self, batches: Sequence[Batch], *, interval_bytes: int) -> list[int]:
         """Last offset (inclusive) of what was written up to each entry, in order."""
-        written = [
-            *self.below_start,
-            *((b.base_offset, b.last_offset, b.size_bytes) for b in batches),
-        ]
-        return [end for _, _, end in self._entries(written, interval_bytes)]
+        return [end for _, _, end in self._entries(self._written(batches), interval_bytes)]
+
+    def _written(self, batches: Sequence[Batch]) -> list[tuple[int, int, int]]:
+        """(base offset, last offset, bytes) of all that is in the file."""
+        there = ((b.base_offset, b.last_offset, b.size_bytes) for b in batches)
+        return [*self.below_start, *there]
 
     def _entries(
         self, written: Sequence[tuple[int, int, int]], interval_bytes: int

@@ -124,6 +124,18 @@ class Segment:
         if not known:
             self.largest_ms = -1
 
+    @property
+    def next_offset(self) -> int:
+        """Where the log ends if this is its last segment, as a restart reads it.
+
+        It is read from the last entry of the offset index on; where that points behind the last
+        batch nothing is read (LogSegment.readNextOffset).
+        """
+        dangling = self.index.dangling
+        if not self.batches or (dangling is not None and dangling[1] == self.size_bytes):
+            return self.base_offset
+        return self.batches[-1].last_offset + 1
+
     def close(self) -> None:
         """Write the last entry of the time index, and forget what is in memory alone."""
         if self.largest_in_memory:

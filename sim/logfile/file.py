@@ -17,6 +17,7 @@ from sim.files.formats import LOG_FORMAT
 from sim.files.models import Part, shaped
 from sim.files.reading import read_document, read_json
 from sim.log import Batch
+from sim.log.log import MAX_RELATIVE_OFFSET
 from sim.logfile.batches import BatchLine, Natural, batch_of, check_follows, check_markers
 from sim.logfile.rules import LogRules, rules_at
 from sim.logfile.steps import Append, Clean, Note, Step, StepLine
@@ -301,6 +302,10 @@ def _segments(
             batches = tuple(batch for batch, _ in placed[before:])
             if line.base_offset is None and batches:
                 base = batches[0].base_offset
+            farthest = batches[-1].last_offset - base if batches else 0
+            if farthest > MAX_RELATIVE_OFFSET:
+                text = f"ends {farthest} offsets behind its base, {base}"
+                at.fail(f"{text}; no segment can: allowed: {MAX_RELATIVE_OFFSET} at most")
             if found and not wrong.told and base <= found[-1].base_offset:
                 at.fail(f"starts at {base}, where segments[{index - 1}] starts")
             found.append(WrittenSegment(base, batches, line.last_modified_ms))

@@ -183,13 +183,14 @@ class LogReplica:
     def reload(self) -> None:
         """Read the log from disk, without a snapshot of its producers.
 
-        It ends where its active segment does. One that would end below its start begins anew
-        there. Source: LogLoader.recoverLog, .deleteSegmentsIfLogStartGreaterThanLogEnd.
+        It ends where its active segment does, by that one's offset index. One that would end below
+        its start begins anew there.
+
+        Source: LogLoader.recoverLog, .deleteSegmentsIfLogStartGreaterThanLogEnd.
         """
         self.failed = None
         log = self.log
-        batches = log.active.batches
-        end = batches[-1].last_offset + 1 if batches else log.active.base_offset
+        end = log.active.next_offset
         if end < log.log_start_offset:
             self._begin_anew(log.log_start_offset)
             return

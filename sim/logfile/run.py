@@ -210,7 +210,7 @@ class _Cleaner:
         log, rules = self._replica.log, self._file.rules
         values = rules.rules
         return CleaningPass(
-            policy=cleaner_policy(values),
+            policy=replace(cleaner_policy(values), checks_producers=True),
             first_dirty_offset=first_dirty_offset,
             upper_bound=effective_bound(log.segments, upper_bound),
             now_ms=step.now_ms,

@@ -135,6 +135,11 @@ class Append:
         Raises:
             BadInput: They do not follow, or one fits no segment (RecordBatchTooLargeException).
         """
+        log = replica.log
+        there = log.active.batches
+        if self.batches and there and there[-1].last_offset >= log.log_end_offset:
+            text = f"the log ends at {log.log_end_offset}, below what its active segment holds"
+            place.at("batches").fail(f"{text}; what is written there is no possible log")
         for number, batch in enumerate(self.batches):
             at = place.at("batches").at(number)
             check_follows(batch, replica.log.log_end_offset, at)
