@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -20,7 +20,7 @@ _ROUNDS_SHOWN = 12
 if TYPE_CHECKING:
     from sim.files.document import Document
     from sim.logfile.eligible import Selection
-    from sim.logfile.explain import Explanation
+    from sim.logfile.explain import KeyExplanation
     from sim.logfile.file import LogFile
 
 
@@ -43,13 +43,14 @@ def clean(
 
     read = read_log_document(logfile)
     loaded = log_file_in(read, rules=rule_values(rule))
-    explained = [] if explain is None else _explained(loaded, logfile, explain)
+    explained = None if explain is None else _explained(loaded, logfile, explain)
     document, differences = differences_of_steps(loaded, read)
     show = partial(_show_steps, loaded, document)
-    if explain is not None:
+    if explained is not None:
         told = ("offset", "kind", "fate", "sentence")
-        rows = [{name: getattr(one, name) for name in told} for one in explained]
-        document, show = document | {"explanation": rows}, partial(_show_explained, explained)
+        rows = [{name: getattr(one, name) for name in told} for one in explained.records]
+        document |= {"explanation": rows, "explanation_left_out": explained.left_out}
+        show = partial(_show_explained, explained)
     document |= {"notes": list(loaded.notes), "differences": differences}
     return _tell("clean", logfile, rule, document, show, expects=_expects(read), as_json=as_json)
 
@@ -81,7 +82,7 @@ def _expects(read: Document) -> bool:
     return read.data.get("expect") is not None
 
 
-def _explained(loaded: LogFile, file: Path, key: str) -> list[Explanation]:
+def _explained(loaded: LogFile, file: Path, key: str) -> KeyExplanation:
     from sim.errors import BadInput
     from sim.logfile.explain import explain_key
 
@@ -119,9 +120,11 @@ def _tell(
     return status
 
 
-def _show_explained(explained: Iterable[Explanation]) -> None:
-    for one in explained:
+def _show_explained(explained: KeyExplanation) -> None:
+    for one in explained.records:
         tell(one.sentence)
+    if explained.left_out:
+        tell(f"and {explained.left_out:,} records more of the key")
 
 
 def _show_steps(file: LogFile, answer: dict[str, Any]) -> None:

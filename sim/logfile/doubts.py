@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from sim.logfile.explain import explain_key
+from sim.logfile.explain import RECORDS_SHOWN, explain_key
 from sim.logfile.file import LogFile
 from sim.logfile.key_history import records_of
 
@@ -27,14 +27,14 @@ def explained_doubts(
     for fact, claims in zip(facts, expected, strict=True):
         doubtful.update(one for one in _in_doubt(fact, claims) if isinstance(one, int | str))
     records = list(records_of(file))
-    keys = (r.key for r in records if r.key in doubtful or r.offset in doubtful)
-    return [
-        one.sentence
-        for key in dict.fromkeys(keys)
-        if key is not None
-        for one in explain_key(file, key)
-        if one.offset in doubtful or key in doubtful
-    ]
+    offsets = {one for one in doubtful if isinstance(one, int)}
+    found = (r.key for r in records if r.key in doubtful or r.offset in doubtful)
+    keys = [key for key in dict.fromkeys(found) if key is not None]
+    told: list[str] = []
+    for key in keys[:RECORDS_SHOWN]:
+        explained = explain_key(file, key, about=None if key in doubtful else offsets)
+        told += [one.sentence for one in explained.records]
+    return told[:RECORDS_SHOWN]
 
 
 def _in_doubt(fact: Mapping[str, Any], claims: Mapping[str, Any]) -> Iterator[Any]:

@@ -5,7 +5,9 @@ What is still there waits for the first condition that is not met.
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from sim.compaction.eligibility import Limit
 from sim.errors import BadInput
@@ -17,6 +19,8 @@ from sim.logfile.key_history import KeyHistory, TrackedRecord, key_history, keys
 from sim.logfile.run import PassResult
 
 _KEYS_SHOWN = 20
+RECORDS_SHOWN = 20
+"""Of a key with more records some are left out."""
 _WITHOUT_HORIZON = ("immediate", "cleaning_checkpoint", "never")
 """Removal rules that look at no horizon, whatever the format."""
 
@@ -38,8 +42,26 @@ class Explanation:
     sentence: str
 
 
-def explain_key(file: LogFile, key: str) -> list[Explanation]:
-    """What became of each record of `key` when the steps are done, in offset order.
+class KeyExplanation(NamedTuple):
+    """What became of a key.
+
+    Attributes:
+        records: What became of each of its records, in offset order; of many the first, the last
+            and those that decided about others.
+        left_out: How many are not among them.
+    """
+
+    records: list[Explanation]
+    left_out: int = 0
+
+
+def explain_key(file: LogFile, key: str, *, about: Collection[int] | None = None) -> KeyExplanation:
+    """What became of the records of `key` when the steps are done.
+
+    Args:
+        file: The log file.
+        key: The key.
+        about: Offsets of the records that are asked about; None = all of them.
 
     Raises:
         BadInput: No record has that key; the message says which keys there are.
@@ -52,7 +74,30 @@ def explain_key(file: LogFile, key: str) -> list[Explanation]:
             f"--explain {readable(key)}: no record has this key; there are: {names}{more}"
         )
     history = key_history(file, key)
-    return [_explained(history, tracked) for _, tracked in sorted(history.records.items())]
+    asked = sorted(history.records if about is None else history.records.keys() & set(about))
+    shown = asked if len(asked) <= RECORDS_SHOWN else _decisive(history, asked)
+    explained = [_explained(history, history.records[offset]) for offset in shown]
+    return KeyExplanation(explained, len(asked) - len(shown))
+
+
+def _decisive(history: KeyHistory, asked: Sequence[int]) -> list[int]:
+    """Of many records the first, the last, and those that decided about others; the newest first.
+
+    A record decides that wins, beat another one in a pass, or deleted the key and is gone.
+    """
+    records, winner = history.records, history.winner()
+    beat: dict[int, None] = {} if winner is None else {winner.offset: None}
+    for tracked in reversed(records.values()):
+        removal = tracked.removal
+        if removal is None:
+            continue
+        if removal.reason == "tombstone":
+            beat[tracked.offset] = None
+        elif removal.winner_offset is not None:
+            beat[removal.winner_offset] = None
+    known = set(asked)
+    found = [asked[0], asked[-1], *(offset for offset in beat if offset in known)]
+    return sorted(list(dict.fromkeys(found))[:RECORDS_SHOWN])
 
 
 def _explained(history: KeyHistory, tracked: TrackedRecord) -> Explanation:

@@ -50,7 +50,7 @@ def test_the_cure_that_is_told_cures_it() -> None:
 
 
 def test_an_explanation_does_not_take_not_due_for_not_dirty() -> None:
-    value, tombstone = explain_key(log_file_from(changelog()), "k1")
+    value, tombstone = explain_key(log_file_from(changelog()), "k1").records
 
     for one in (value, tombstone):
         assert "no pass was run in step 3: the log was not eligible: no delay" in one.sentence
@@ -119,6 +119,6 @@ def test_when_it_is_due_it_is_eligible_and_not_a_moment_before() -> None:
 def test_a_pass_that_is_held_back_says_by_what() -> None:
     held = changelog(topic={"min.compaction.lag.ms": 15_000, "min.cleanable.dirty.ratio": 0})
     held["steps"][0]["now_ms"] = 30_000
-    *_, tombstone = explain_key(log_file_from(held), "k1")
+    *_, tombstone = explain_key(log_file_from(held), "k1").records
 
     assert "min.compaction.lag.ms 15000 keeps the segment at 3" in tombstone.sentence
