@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field, TypeAdapter
 
@@ -21,17 +21,11 @@ from sim.log import Segment
 from sim.logfile.batches import Natural, OrNone, Positive
 from sim.logfile.described import DescribedLog
 from sim.logfile.file import read_log_document
-from sim.logfile.settings import (
-    OF_THREADS,
-    Level,
-    broker_at,
-    compacts,
-    config_of,
-    notes_of_choice,
-    topic_at,
-)
 from sim.logfile.steps import Note
 from sim.rules import Rules
+
+if TYPE_CHECKING:
+    from sim.logfile.settings import Level
 
 RULES = ("lag_estimate",)
 """Rules that may stand in a file with logs to choose from."""
@@ -178,6 +172,9 @@ def eligible_file_in(
 
 def _built(file: EligibleFileLines, rules: Rules, top: Place) -> EligibleFile:
     """The file, every part of which can be read. Raises BadInput where they do not go together."""
+    # What reads settings takes a while to import, and comparing a log file with steps needs none.
+    from sim.logfile.settings import broker_at, compacts, config_of, notes_of_choice, topic_at
+
     wrong = Complaints()
     logs, estimate = {}, rules.cleaner.lag_estimate
     topic, broker = topic_at(None, top.at("topic")), broker_at(None, top.at("broker"))
@@ -214,6 +211,8 @@ def _schedule(
     Raises:
         BadInput: It ends before it begins, or threads have nothing to do.
     """
+    from sim.logfile.settings import OF_THREADS
+
     if line is None:
         for name in OF_THREADS:
             if getattr(broker.settings, name, None) is not None:
