@@ -181,7 +181,7 @@ def test_without_its_end_a_command_has_no_answer(
     (tmp_path / "x.yaml").write_text(ENDLESS)
     (tmp_path / "x.json").write_text("{}")
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("sim.logfile.file.load_log_file", lambda *_, **__: spin())
+    monkeypatch.setattr("sim.logfile.file.log_file_in", lambda *_, **__: spin())
 
     answer = replog(*words, "--max-seconds", "0.1")
 

@@ -178,7 +178,8 @@ def _built(file: EligibleFileLines, rules: Rules, top: Place) -> EligibleFile:
     wrong = Complaints()
     logs, estimate = {}, rules.cleaner.lag_estimate
     topic, broker = topic_at(None, top.at("topic")), broker_at(None, top.at("broker"))
-    schedule, own = None, list[Level]()
+    schedule: ScheduleSettings | None = None
+    own: list[Level] = []
     with wrong:
         topic = topic_at(file.topic, top.at("topic"))
     with wrong:

@@ -74,6 +74,8 @@ def _value(value: Any, kind: type | None) -> Any:
     return float(value) if kind is float and _NUMBER.fullmatch(value) else value
 
 
+MOST = 1.7976931348623157e308
+"""The largest number of 64 bits with a point: Kafka's default where it means no limit."""
 _Text = Annotated[str, Within(TEXT)]
 _Number = Annotated[int, Le(INT_SETTING.most), Ge(-INT_SETTING.most)]
 _Local = Annotated[int, Ge(-2), Le(2**63 - 1)]
@@ -111,7 +113,7 @@ OF_TOPICS: dict[str, Any] = {
 OF_BROKERS: dict[str, Any] = {
     "log.cleaner.enable": _IsOn,
     "log.cleaner.io.buffer.size": Count,
-    "log.cleaner.io.max.bytes.per.second": Annotated[float, Ge(1)],
+    "log.cleaner.io.max.bytes.per.second": Annotated[float, Ge(1), Le(MOST)],
     "log.cleaner.threads": Annotated[int, Ge(1), Within(CLEANER_THREADS)],
     "log.flush.offset.checkpoint.interval.ms": Count,
     "log.flush.scheduler.interval.ms": Setting,
