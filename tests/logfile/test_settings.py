@@ -15,6 +15,7 @@ from sim.logfile.eligible_file import eligible_file_in
 from sim.logfile.file import log_file_from
 from sim.logfile.schedule import answer_about
 from sim.scenario.file.configs import BrokerSettings, TopicSettings
+from tests.commands import replog
 from tests.logfile.many_logs import NOW, document, log
 
 Json = dict[str, Any]
@@ -203,3 +204,13 @@ def test_what_only_the_manager_asks_for_is_named_where_nobody_asks_it() -> None:
     because = "only a `clean` without bounds asks for it, and no step is one"
     told = f"min.cleanable.dirty.ratio changes nothing: {because}"
     assert log_file_from(given).notes == (told,)
+
+
+def test_a_note_is_printed_and_is_no_failure(tmp_path: Path) -> None:
+    path = tmp_path / "pasted.json"
+    path.write_text(json.dumps(file(**{"retention.ms": "604800000"})))
+    told = "topic.retention.ms changes nothing here"
+
+    assert f"\nnote: {told}\n" in replog("clean", path).out
+    assert replog("clean", path, "--json").document["notes"] == [told]
+    assert replog("clean", path).status == 0
