@@ -22,7 +22,7 @@ def list_(
 
     Args:
         what: rules, presets, invariants, reached, mixes, ops (steps of stories), faults, columns
-            (of a sweep's tables), canaries, limits, scenarios or topics.
+            (of a sweep's tables), limits, scenarios or topics.
         folder: Where to look for scenarios (default: ./scenarios, else the shipped ones).
     """
     from sim.cli import listing

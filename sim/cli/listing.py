@@ -206,24 +206,6 @@ def columns() -> Rows:
     )
 
 
-def canaries() -> Rows:
-    """Every defect that a sweep can plant, and how many clean cases of shipped plans show it."""
-    from sim.sweeps.canaries import CANARIES, shares
-
-    def measured(one: Any) -> str:
-        known = [share for share in shares() if share.canary == one.name]
-        return ", ".join(f"{each.environment} {each.shown}/{each.cases}" for each in known)
-
-    return _rows(
-        CANARIES.values(),
-        canary="name",
-        means="means",
-        rules=lambda one: ", ".join(f"{name}={value}" for name, value in one.rules.items()),
-        shown=measured,
-        source="source",
-    )
-
-
 def limits() -> Rows:
     """Every limit of a number or a text in files and options, with its reason."""
     ends: dict[str, Callable[[Any], object]] = {
@@ -242,7 +224,6 @@ TABLES: dict[str, Callable[[], Rows]] = {
     "ops": ops,
     "faults": faults,
     "columns": columns,
-    "canaries": canaries,
     "limits": limits,
 }
 """What `replog list` can show without looking at any file."""

@@ -48,7 +48,6 @@ from sim.limits import CASES, PARTITIONS, SEED
 
 if TYPE_CHECKING:
     from sim.gates import Verdict
-    from sim.sweeps.canaries import Found
     from sim.sweeps.plan import Plan
     from sim.sweeps.runner import SweepResult
     from sim.sweeps.table import State
@@ -80,7 +79,6 @@ def sweep(
     confirm: bool = False,
     on: Engine,
     resume: bool = False,
-    canary: Annotated[str | None, Argument(metavar="NAME")] = None,
     options: GateOptions,
     failures: FailuresIn = None,
     as_json: Json = False,
@@ -93,10 +91,6 @@ def sweep(
     unless it left the durability contract, like a gate that so few runs cannot decide.
     `replog sweep check DIR` compares a folder with what was written there.
 
-    What clean cases are worth is said for plans for which it was measured: with what probability
-    they would have met a known defect (`replog list canaries`). With --canary such a defect is
-    planted: each rule set gets a twin with it, and status 1 says that no case showed it.
-
     Args:
         plan: A sweep plan, YAML; or a shipped one's id.
         out: Folder for the tables; new or, to resume, old. Or an address: hdfs://…, s3a://…
@@ -104,10 +98,8 @@ def sweep(
         seed: Seed (default: the plan's, with --resume the folder's).
         confirm: With the plan's confirmation seed instead.
         resume: Go on with what is there; with a larger --count also with a finished sweep.
-        canary: Plant this defect beside each rule set, and see whether it is found.
     """
     from sim.sweeps.arrow import without_pandas
-    from sim.sweeps.canaries import found_in, with_canary
     from sim.sweeps.plan import load_plan
     from sim.sweeps.runner import run_sweep
     from sim.sweeps.storage import require_here, spark_settings
@@ -115,15 +107,13 @@ def sweep(
     without_pandas()
     loaded = load_plan(plan)
     gates = gates_from(options)
-    if gates is not None and canary is not None:
-        raise BadInput("--canary and a gate: runs with a planted defect say nothing of a share")
     if gates is not None:
         check_gates(gates, loaded, out=require_here(out, what="a gate"))
     if failures is not None:
         require_here(out, what="--failures")
     with StatusLine(lines_every_s=LINE_EVERY_S) as line:
         result = run_sweep(
-            with_canary(loaded, canary) if canary else loaded,
+            loaded,
             out=out,
             count=count,
             seed=_confirmation_seed(plan, loaded, seed) if confirm else seed,
@@ -133,13 +123,12 @@ def sweep(
             partitions=on.partitions,
             resume=resume,
             teller=line,
-            plan_file=None if canary else str(plan),
+            plan_file=str(plan),
         )
-    found = found_in(result.sweep, result.content, canary) if canary else None
     verdict = None
     if gates is not None:
         verdict = verdict_of(Path(result.out), gates)
-    _show_sweep(result, verdict, found, as_json=as_json)
+    _show_sweep(result, verdict, as_json=as_json)
     if verdict is not None:
         hand_over_verdict(verdict, options, as_json=as_json)
     if failures is not None:
@@ -148,8 +137,6 @@ def sweep(
     if missing.first_run is not None:
         told = complain if as_json else print
         told(not_green(missing, runs=result.runs, out=result.out))
-    if found is not None and not found.cases:
-        return EXIT_FAILED
     return worst(STATUS[verdict.outcome] if verdict else 0, missing.errors, missing.unfinished)
 
 
@@ -168,12 +155,7 @@ def _confirmation_seed(path: Path, plan: Plan, seed: int | None) -> int:
     return plan.confirmation_seed
 
 
-def _show_sweep(
-    result: SweepResult, verdict: Verdict | None, canary: Found | None, *, as_json: bool
-) -> None:
-    from sim.sweeps.canaries import shares, worth
-
-    worths = worth(result.sweep, result.content, shares())
+def _show_sweep(result: SweepResult, verdict: Verdict | None, *, as_json: bool) -> None:
     if as_json:
         from sim.gates.page import as_document
 
@@ -190,8 +172,6 @@ def _show_sweep(
                 "errors": result.unjudged.errors,
                 "unfinished": result.unjudged.unfinished,
                 "runs_per_second": round(result.rate, 1),
-                "worth": [one._asdict() for one in worths],
-                **({"canary": canary._asdict()} if canary else {}),
                 **(as_document(verdict) if verdict else {}),
             }
         )
@@ -201,20 +181,8 @@ def _show_sweep(
         f"{result.out}: {result.runs:,} runs of {result.sweep.drawn}, "
         f"{result.rate:,.0f} runs/s; next: " + _next(result.out)
     )
-    for one in worths[:1]:
-        tell(str(one))
-    if canary is not None:
-        tell(_became_of(canary))
     if verdict is not None:
         show_verdict(verdict)
-
-
-def _became_of(canary: Found) -> str:
-    """What became of a planted canary, in a line."""
-    name, cases, compared = canary
-    if not cases:
-        return f"not green: canary {name}: not found in {compared:,} cases"
-    return f"canary {name}: found in {cases:,} of {compared:,} cases"
 
 
 def _show_verdicts(verdicts: Mapping[str, Mapping[str, int]]) -> None:

@@ -283,7 +283,6 @@ def _count_sums(found: Facts, runs: _Runs) -> None:
     environments = runs.grid(runs.environments)[:, 0]
     for environment in np.unique(environments).tolist():
         here = environments == environment
-        found.sums[environment, "clean"] += int((verdicts[here] == JUDGED[0]).all(axis=1).sum())
         for place in range(runs.size):
             those = here & ended[:, place]
             found.sums[environment, "ended", place] += int(those.sum())
@@ -356,10 +355,9 @@ def tallies(sweep: Sweep, facts: Facts) -> dict[str, Any]:
 
 
 def _table(sweep: Sweep, facts: Facts, cases: int) -> dict[str, Any]:
-    """What is told of the sweep, or of an environment; `clean` are cases whose runs all hold."""
+    """What is told of the sweep, or of an environment."""
     pairs = combinations(range(len(sweep.rule_sets)), 2)
     return {
-        "clean": facts.sums[("clean",)],
         "rule_sets": [
             {"index": one.index, "label": one.label, "runs": cases, **_rule_set(facts, one.index)}
             for one in sweep.rule_sets
