@@ -91,7 +91,6 @@ reports: $(STAMP)  ## all reports in reports/, each under two seeds: see reports
 	  --under truncation=epoch_diverging,epoch_kip101,high_watermark --under strategy \
 	  $(foreach name,$(LOG_END),--sweep reports/$(name) $(if $(ARGS),,--sweep reports/$(name)_confirmation)) \
 	  -o reports/log_end.md >/dev/null; \
-	$(if $(ARGS),,echo "$$(date +%T) reports/phases.md" >&2; $$replog phases --out reports >/dev/null;) \
 	echo "$$(date +%T) done" >&2
 
 # Two searches at a time; what is done stays done, so that it goes on where it was stopped.

@@ -221,15 +221,10 @@ PARTITIONS: Final = Limit(
     "blocks",
     "the cases of a sweep are cut into them; a task costs 50 ms",
 )
-ANSWERS: Final = Limit(
-    "answers of a catch-up", 1_000_000, "answers", "minutes of real time for each of three policies"
-)
 COMBINATIONS: Final = Limit(
     "combinations", 10_000, "combinations", "of rules, each run with every scenario of a matrix"
 )
-COUNT: Final = Limit(
-    "count", 10**15, "keys, partitions or brokers", "in arithmetic alone; more than there will be"
-)
+
 
 # Files, whatever is in them.
 

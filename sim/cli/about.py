@@ -1,4 +1,4 @@
-"""`replog list`, `capacity` and `doctor`: what there is, what fits, what this machine can run."""
+"""`replog list` and `doctor`: what there is, and what this machine can run."""
 
 from __future__ import annotations
 
@@ -6,10 +6,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
-from sim.cli.arguments import Argument, Json, Number, told
+from sim.cli.arguments import Argument, Json, told
 from sim.cli.output import EXIT_FAILED, print_answer, print_table
 from sim.errors import BadInput
-from sim.limits import COUNT, SETTING
 
 
 def list_(
@@ -65,44 +64,6 @@ def _rule_rows(rows: list[dict[str, Any]]) -> Iterator[dict[str, str]]:
                 "source": f"{value['source']}{plugin}",
                 "example": Path(value["example"]).stem,  # which `replog run` takes as well
             }
-
-
-def capacity(
-    *,
-    buffer_bytes: Annotated[
-        int, Argument(Number(1, limit=SETTING), "BYTES", flags=("--buffer",))
-    ] = 128 * 1024 * 1024,
-    load_factor: Annotated[float, Argument(Number(0, 1, whole=False), "F")] = 0.9,
-    keys: Annotated[int | None, Argument(Number(1, limit=COUNT), "N")] = None,
-    as_json: Json = False,
-) -> int:
-    """Say how many keys the offset map of one cleaner holds, and how many rounds N keys take.
-
-    A strategy that compares versions keeps one beside each offset: 8 more bytes a key (KIP-280).
-
-    Args:
-        buffer_bytes: log.cleaner.dedupe.buffer.size.
-        load_factor: log.cleaner.io.buffer.load.factor.
-        keys: Distinct dirty keys to be cleaned.
-    """
-    from sim.compaction import STRATEGIES, entry_bytes, map_capacity, rounds_needed
-
-    rows: list[dict[str, object]] = []
-    for name, strategy in STRATEGIES.items():
-        fitting = map_capacity(buffer_bytes, load_factor, strategy)
-        if fitting < 1:
-            raise BadInput(
-                f"--buffer {buffer_bytes}: no key fits at load factor {load_factor:g}; strategy "
-                f"{name} takes {entry_bytes(strategy)} bytes a key"
-            )
-        row: dict[str, object] = {
-            "strategy": name,
-            "bytes a key": entry_bytes(strategy),
-            "keys": fitting,
-        }
-        rows.append(row if keys is None else row | {"rounds": rounds_needed(keys, fitting)})
-    document = [{name.replace(" ", "_"): cell for name, cell in row.items()} for row in rows]
-    return print_answer(as_json, document, lambda: print_table(rows))
 
 
 def doctor(*, as_json: Json = False) -> int:

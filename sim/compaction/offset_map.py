@@ -32,19 +32,6 @@ def map_capacity(buffer_bytes: int, load_factor: float, strategy: Strategy) -> i
     return int(buffer_bytes // entry_bytes(strategy) * load_factor)
 
 
-def rounds_needed(keys: int, capacity: int) -> int:
-    """How many rounds `keys` distinct dirty keys take at least; a round maps `capacity` at most.
-
-    A key whose records lie in the parts of two rounds takes room in both.
-
-    Raises:
-        ValueError: The capacity is below 1: no round gets anywhere.
-    """
-    if capacity < 1:
-        raise ValueError("a map without room for a key maps nothing")
-    return -(-keys // capacity)
-
-
 _BEYOND_ALL: Final = 1 << 62
 """As the start of a range: nothing counts as inside, so that versions alone decide."""
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from sim.compaction import STRATEGIES, UnreadableVersion, entry_bytes, map_capacity, rounds_needed
+from sim.compaction import STRATEGIES, UnreadableVersion, entry_bytes, map_capacity
 from sim.compaction.strategies import encode_varint, encode_version, strategy_for, unmapped_version
 from sim.errors import BadInput
 from sim.log import Record
@@ -31,14 +31,6 @@ def test_a_version_costs_eight_more_bytes_an_entry_of_the_offset_map() -> None:
     assert {entry_bytes(strategy_for("header", header_form=form)) for form in FORMS.values()} == {
         32
     }
-
-
-@pytest.mark.parametrize(("keys", "rounds"), [(0, 0), (1, 1), (100, 1), (101, 2), (200, 2)])
-def test_so_many_keys_take_so_many_rounds(keys: int, rounds: int) -> None:
-    """Proposed Changes, memory: fewer keys fit, hence more rounds."""
-    assert rounds_needed(keys, 100) == rounds
-    with pytest.raises(ValueError, match="without room"):
-        rounds_needed(keys, 0)
 
 
 STRATEGY, HEADER = "compaction.strategy", "compaction.strategy.header"

@@ -64,14 +64,12 @@ def commands(draw: st.DrawFn) -> Case:
             _with("eligible", of_eligible, _some(json, a_rule)),
             _with("list", st.sampled_from(("rules", "ops", "mixes", "columns")), _some(json)),
             _with("new", st.sampled_from(("story", "scenario", "log", "plan", "workflow"))),
-            _with("capacity", st.integers(100, 10**15).map(lambda n: f"--buffer={n}"), _some(json)),
-            _with("traffic", st.integers(1, 10**15).map(lambda n: f"--brokers={n}"), _some(json)),
         )
     )  # fmt: skip
     outputs = tuple(word for word in argv if word.partition(".")[0] == "out")
     outputs += ("out_near_miss.yaml",) if argv[0] == "shrink" else ()
     within = ("--within", "1") if argv[0] == "shrink" else ()
-    bounds = () if argv[0] in ("list", "new", "capacity", "traffic") else BOUNDS
+    bounds = () if argv[0] in ("list", "new") else BOUNDS
     return Case((*argv, *within, *bounds), {}, outputs)
 
 
