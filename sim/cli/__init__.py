@@ -59,7 +59,6 @@ COMMANDS = {
     "new": Command("new.new", has_bounds=False, has_plugins=False),
     "list": Command("about.list_", has_bounds=False),
     "doctor": Command("about.doctor", has_bounds=False),
-    "completion": Command("completion.completion", has_bounds=False, has_plugins=False),
     "trace replay": Command("traces.trace_replay"),
 }
 """Commands in order of the help.
