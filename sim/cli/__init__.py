@@ -58,7 +58,6 @@ COMMANDS = {
     "gate": Command("gates.gate", has_bounds=False),
     "new": Command("new.new", has_bounds=False, has_plugins=False),
     "list": Command("about.list_", has_bounds=False),
-    "doctor": Command("about.doctor", has_bounds=False),
     "trace replay": Command("traces.trace_replay"),
 }
 """Commands in order of the help.

@@ -1,4 +1,4 @@
-"""`replog list` and `doctor`: what there is, and what this machine can run."""
+"""`replog list`: what there is, each with its source."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from sim.cli.arguments import Argument, Json, told
-from sim.cli.output import EXIT_FAILED, print_answer, print_table
+from sim.cli.output import print_answer, print_table
 from sim.errors import BadInput
 
 
@@ -64,17 +64,3 @@ def _rule_rows(rows: list[dict[str, Any]]) -> Iterator[dict[str, str]]:
                 "source": f"{value['source']}{plugin}",
                 "example": Path(value["example"]).stem,  # which `replog run` takes as well
             }
-
-
-def doctor(*, as_json: Json = False) -> int:
-    """Say what this machine can run, and what is missing for the rest."""
-    from sim.cli.listing import capabilities
-
-    found = capabilities()
-
-    def show() -> None:
-        for one in found:
-            print(f"{'ok     ' if one.ready else 'missing'} {one.name}: {one.detail}")
-
-    status = 0 if all(one.ready for one in found) else EXIT_FAILED
-    return print_answer(as_json, [one._asdict() for one in found], show, status=status)

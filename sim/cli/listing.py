@@ -1,22 +1,18 @@
-"""Tables for `replog list` and `replog doctor`, read from the code so that they cannot drift."""
+"""Tables for `replog list`, read from the code so that they cannot drift."""
 
 from __future__ import annotations
 
-import platform
 from collections.abc import Callable, Iterable
-from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from sim.check.checker import known_invariants
 from sim.check.coverage import SITUATIONS
 from sim.check.registry import INVARIANTS, declared_family
 from sim.compaction.extending import REGISTERED
 from sim.errors import BadInput
-from sim.extras import install
 from sim.files.formats import LOG_FORMAT, SCENARIO_FORMAT, STORY_FORMAT
 from sim.limits import LIMITS, TITLE
-from sim.plugins import in_use, invariants_by, registered_by
 from sim.rules import DEFAULTS, PRESETS, RULES
 from sim.rules.rules import shown
 from sim.rules.spec import RuleSpec
@@ -283,48 +279,3 @@ def topics(folder: Path) -> Rows:
 
 FILE_TABLES: dict[str, Callable[[Path], Rows]] = {"scenarios": scenarios, "topics": topics}
 """What `replog list` reads from files."""
-
-
-class Capability(NamedTuple):
-    """Something that this machine can do, or not.
-
-    Attributes:
-        name: What it is.
-        ready: Whether all is there for it.
-        detail: Its version, or what to install.
-    """
-
-    name: str
-    ready: bool
-    detail: str
-
-
-def capabilities() -> list[Capability]:
-    """What this machine can do."""
-    from sim.timed_run import COMPILED
-
-    found = [
-        Capability("Python", True, platform.python_version()),
-        Capability("simulator", True, "compiled" if COMPILED else "pure Python"),
-    ]
-    for name, modules, extra in (
-        ("sweeps on processes", ("pyarrow",), "report"),
-        ("sweeps on Spark", ("pyspark", "pyarrow"), "sweep"),
-        ("reports", ("matplotlib", "scipy", "jinja2", "pandas"), "report"),
-        ("traces", ("pyarrow",), "trace"),
-    ):
-        missing = [module for module in modules if find_spec(module) is None]
-        advice = install(extra) if missing else "installed"
-        found.append(Capability(name, not missing, advice))
-    if all(find_spec(module) for module in ("pyspark", "pyarrow")):
-        from sim.sweeps.engines.session import find_java
-
-        try:
-            found.append(Capability("Java", True, str(find_java())))
-        except BadInput as error:
-            found.append(Capability("Java", False, str(error)))
-    for module in in_use().modules:
-        values = [f"{one.rule}={one.name}" for one in registered_by(module)]
-        values += [f"invariant {name}" for name in invariants_by(module)]
-        found.append(Capability(f"plugin {module}", True, ", ".join(values)))
-    return found

@@ -1,14 +1,11 @@
-"""`replog list`, `replog doctor`, --help and --version."""
+"""`replog list`, --help and --version."""
 
-import shutil
-from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
 from sim.check.coverage import SITUATIONS
 from sim.check.registry import INVARIANTS
-from sim.extras import install
 from sim.rules import DEFAULTS, PRESETS, RULES
 from tests.commands import replog
 
@@ -22,7 +19,6 @@ COMMANDS = [
     ("report",),
     ("draw",),
     ("list",),
-    ("doctor",),
     ("trace",),
     ("trace", "replay"),
 ]
@@ -120,42 +116,6 @@ def test_every_scenario_of_the_project_is_listed_with_its_whole_path(
 
     assert "scenarios/kip280/timed_lost_tail.yaml" in paths
     assert [path for path in paths if path not in lines] == []
-
-
-def test_the_doctor_finds_everything_that_is_installed() -> None:
-    answer = replog("doctor")
-
-    assert answer.status == 0
-    lines = answer.out.splitlines()
-    assert [line.split()[0] for line in lines] == ["ok"] * 7
-    assert lines[0].startswith("ok      Python: 3.")
-    assert lines[1] == "ok      simulator: pure Python"
-
-
-def test_the_doctor_says_what_to_do_about_a_missing_java(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("JAVA_HOME", raising=False)
-    monkeypatch.setattr(shutil, "which", lambda *_, **__: None)
-
-    answer = replog("doctor")
-
-    assert answer.status == 1
-    assert "missing Java: no Java found" in answer.out
-    assert "openjdk-17-jre-headless" in answer.out
-
-
-def test_the_doctor_needs_none_of_the_extras_itself(monkeypatch: pytest.MonkeyPatch) -> None:
-    missing = {"pyspark", "matplotlib"}
-    monkeypatch.setattr(
-        "sim.cli.listing.find_spec", lambda name: None if name in missing else find_spec(name)
-    )
-
-    rows = {row["name"]: row for row in replog("doctor", "--json").document}
-
-    assert not rows["sweeps on Spark"]["ready"]
-    assert rows["sweeps on Spark"]["detail"] == install("sweep")
-    assert rows["reports"]["detail"] == install("report")
-    assert rows["sweeps on processes"]["ready"]
-    assert "Java" not in rows
 
 
 def test_the_shipped_scenarios_are_listed_from_anywhere(here: Path) -> None:
