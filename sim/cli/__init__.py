@@ -51,7 +51,6 @@ COMMANDS = {
     "eligible": Command("logs.eligible", is_one_run=True),
     "certify": Command("traces.certify", is_one_run=True, has_plugins=False),
     "sweep": Command("sweeps.sweep", has_bounds=False),
-    "sweep check": Command("sweeps.check", has_bounds=False, has_plugins=False),
     "replay": Command("runs.replay", is_one_run=True),
     "report": Command("sweeps.report", has_bounds=False),
     "causes": Command("causes.causes", has_bounds=False),
@@ -60,9 +59,7 @@ COMMANDS = {
     "list": Command("about.list_", has_bounds=False),
     "trace replay": Command("traces.trace_replay"),
 }
-"""Commands in order of the help.
-
-Where a first word is a command, too, the second word decides: a file of that name is `./check`."""
+"""Commands in order of the help."""
 
 
 def main() -> None:
@@ -143,7 +140,7 @@ def _run(words: Sequence[str]) -> int:
         return 0
     keep_pipes()
     name = words[0] if words else ""
-    if len(words) > 1 and (name in GROUPS or f"{name} {words[1]}" in COMMANDS):
+    if len(words) > 1 and name in GROUPS:
         name = f"{name} {words[1]}"
     group, _, last = name.rpartition(" ")
     if last == "--help" or not name or name in GROUPS:

@@ -132,13 +132,6 @@ class State:
     damage: tuple[Damage, ...]
 
     @property
-    def runs_there(self) -> int:
-        """How many runs are in whole blocks."""
-        return sum(map(len, (cases for one in self.blocks for cases in one.cases))) * (
-            self.shape.rule_sets
-        )
-
-    @property
     def missing(self) -> tuple[range, ...]:
         """The cases that are in no block."""
         there = (cases for one in self.blocks for cases in one.cases)
@@ -270,7 +263,7 @@ def rows_in(
 
 def damaged(out: Path | str, found: Damage, others: int = 0) -> BadInput:
     """The line for something in a sweep's folder that is not as it should be."""
-    more = f" (and {others} more, see replog sweep check)" if others else ""
+    more = f" (and {others} more)" if others else ""
     return BadInput(f"{out}/{found.name}: {found.what}{more}; --resume of the sweep mends it")
 
 

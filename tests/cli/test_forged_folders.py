@@ -22,7 +22,6 @@ READ = [
     ("draw", "DIR", 1),
     ("shrink", "DIR", 1, "-o", "small.yaml"),
     ("explain", "DIR", 1),
-    ("sweep", "check", "DIR"),
 ]
 """Every command that takes a folder; GOOD is another one, to which nothing was done."""
 READERS = {

@@ -181,22 +181,15 @@ def test_a_sweep_goes_on_to_more_cases(swept: Path, here: Path) -> None:
     assert replog("replay", "one", 15).out.rstrip().endswith("digest reproduced")
 
 
-def test_check_says_what_is_whole_and_what_is_not(swept: Path, here: Path) -> None:
+def test_every_command_says_that_a_folder_is_damaged(swept: Path, here: Path) -> None:
     out = Path(shutil.copytree(swept, here / "out"))
-
-    whole = replog("sweep", "check", out)
-    assert (whole.status, whole.err) == (0, "")
-    assert whole.out.startswith(f"{out}: whole, 12 of 12 runs in ")
-
     first, *_ = sorted(out.glob("runs/*.parquet"))
     first.rename(out / "runs" / "mine")
     (out / "runs" / "yours").write_text("no table")
-    damaged = replog("sweep", "check", out, "--json")
-    assert damaged.status == 1
-    assert [one["name"] for one in damaged.document["damage"]] == ["runs/yours"]
     for words in (["report", out], ["replay", out, 3], ["causes", out]):
         answer = replog(*words)
         assert answer.status == 2
+        assert "runs/yours: cannot be read as Parquet" in answer.complaint
         assert "--resume of the sweep mends it" in answer.complaint
 
     again = replog(
@@ -204,21 +197,4 @@ def test_check_says_what_is_whole_and_what_is_not(swept: Path, here: Path) -> No
     )
     assert again.status == 0
     assert f"{out}/runs/yours: cannot be read as Parquet" in again.err
-    assert replog("sweep", "check", out).status == 0
-
-
-def test_check_of_what_cannot_be_checked(swept: Path, here: Path) -> None:
-    assert replog("sweep", "check", here).complaint.endswith("give the folder of a sweep (--out)")
-    (here / "plan.json").write_text((swept / "plan.json").read_text())
-    assert replog("sweep", "check", here).status == 2
-    (here / "tallies.json").write_text((swept / "tallies.json").read_text())
-    answer = replog("sweep", "check", here)
-    assert answer.status == 3
-    assert answer.complaint.endswith("there are the documents of a sweep, and no table")
-
-
-def test_a_plan_may_be_called_as_a_second_word_of_sweep(here: Path) -> None:
-    Path("check").write_text("nothing")
-
-    assert "check" in replog("sweep", "./check", "--out", "o").complaint
-    assert "Usage: replog sweep check" in replog("sweep", "check", "--help").out
+    assert replog("report", out, "--no-shrink").status == 0

@@ -201,7 +201,6 @@ def _folders(draw: st.DrawFn, swept: Mapping[str, bytes]) -> Case:
     words = draw(
         st.sampled_from(
             (
-                ("sweep", "check"),
                 ("report", "--no-shrink"),
                 ("causes", "--json"),
                 ("gate", "--fail-on", "any"),
@@ -210,8 +209,7 @@ def _folders(draw: st.DrawFn, swept: Mapping[str, bytes]) -> Case:
             )
         )
     )
-    place = 2 if words[0] == "sweep" else 1
-    argv = (*words[:place], "swept", *words[place:])
+    argv = (words[0], "swept", *words[1:])
     outputs = ("swept",) if words[0] in ("report", "causes") else ()
     return Case(argv, {**files, f"swept/{name}": draw(st.one_of(contents))}, outputs)
 
