@@ -410,7 +410,7 @@ class Run:
         if not self.row.lasting:
             return None
         words: list[object] = [self.row.folder, self.row.run_id, *as_options()]
-        return f"replog replay {shell.command(words)}"
+        return f"replog run {shell.command(words)}"
 
     def __repr__(self) -> str:
         """One line for people."""

@@ -51,7 +51,6 @@ COMMANDS = {
     "eligible": Command("logs.eligible", is_one_run=True),
     "certify": Command("traces.certify", is_one_run=True, has_plugins=False),
     "sweep": Command("sweeps.sweep", has_bounds=False),
-    "replay": Command("runs.replay", is_one_run=True),
     "report": Command("sweeps.report", has_bounds=False),
     "causes": Command("causes.causes", has_bounds=False),
     "gate": Command("gates.gate", has_bounds=False),

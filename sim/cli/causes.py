@@ -78,7 +78,7 @@ def _facts(found: Causes, cause: Cause) -> Iterator[str]:
     example, story, witness = cause.example, cause.story, cause.witness
     words = shell.command([found.folder, str(example.run_id), *plugin_arguments()])
     yield from _wrapped(f"earliest: after {example.at_ms:,} ms: {example.sentence}")
-    yield f"     replog replay {words}"
+    yield f"     replog run {words}"
     if story is None:
         yield f"   {NOT_KNOWN}"
     else:

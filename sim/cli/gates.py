@@ -164,7 +164,7 @@ def not_green(missing: Unjudged, *, runs: int, out: Path | str) -> str:
     here = out if isinstance(out, Path) else "DIR"
     words = shell.command([here, missing.first_run, *plugin_arguments()])
     told = f"{missing.in_words(runs)}; see the columns error and reason of {out}/runs"
-    return f"{told}\nreproduce: replog replay {words}"
+    return f"{told}\nreproduce: replog run {words}"
 
 
 def worst(status: int, errors: int, unfinished: int) -> int:

@@ -1,4 +1,4 @@
-"""`replog run`, `replog replay`: one scenario file, and one row of a sweep once more."""
+"""`replog run`: one scenario file, or one row of a sweep once more."""
 
 from __future__ import annotations
 
@@ -13,10 +13,9 @@ from sim.cli.arguments import (
     Argument,
     Explain,
     FailuresIn,
-    Folder,
     GivenRules,
     Json,
-    Number,
+    RunId,
     SeedOf,
     TraceOut,
     shipped,
@@ -35,7 +34,6 @@ from sim.cli.output import (
 )
 from sim.errors import BadInput
 from sim.foreign import shell
-from sim.limits import RUN
 
 if TYPE_CHECKING:
     from sim.api.runs import Run
@@ -53,26 +51,32 @@ class Wanted:
 
 
 def run(
-    file: Annotated[Path, Argument(shipped)],
+    file: Annotated[Path, Argument(shipped, "FILE|DIR")],
+    run_id: RunId = None,
     *,
     seed: SeedOf = None,
     rule: GivenRules = None,
     wanted: Wanted,
 ) -> int:
-    """Run one scenario or story and compare it with what it expects.
+    """Run one scenario or story and compare it with what it expects; or a run of a sweep again.
 
     With --json each violation tells when it was judged, `at_ms` or `step`, and `since` when it was
-    so, in the same unit.
+    so, in the same unit. The digest of a run of a sweep is compared with that in its row; a folder
+    with `plan.json` alone is enough to run it, and then there is nothing to compare with.
 
     Args:
-        file: A story or a timed scenario, YAML or JSON; or the id of a shipped one.
+        file: A story or a timed scenario, YAML or JSON; the id of a shipped one; or the folder of
+            a sweep.
+        run_id: Of a sweep: the run's number.
     """
-    if file.is_dir():
+    if run_id is None and file.is_dir():
         command = shell.command(["replog", "suite", file])
         raise BadInput(f"{file}: is a folder; run what is in it with: {command}")
-    _check_trace(wanted, read=[file])
+    _check_trace(wanted, read=[file] if run_id is None else ())
     started = time.perf_counter()
-    made = run_at(file, seed=seed, rule=rule)
+    made = run_at(file, run_id, seed=seed, rule=rule)
+    if run_id is not None:
+        return _again(made, file, run_id, wanted)
     found = made.recorded
     took_ms = round((time.perf_counter() - started) * 1000)
     scenario = made.scenario
@@ -92,37 +96,24 @@ def run(
     return found.exit_code
 
 
-def replay(
-    folder: Folder,
-    run_id: Annotated[int, Argument(Number(0, limit=RUN), "RUN_ID")],
-    *,
-    wanted: Wanted,
-) -> int:
-    """Run one row of a sweep again, in full, and compare its digest with the row's.
-
-    A folder with `plan.json` alone is enough to run it; then there is nothing to compare with.
-
-    Args:
-        run_id: The run's number in the table.
-    """
+def _again(there: Run, folder: Path, run_id: int, wanted: Wanted) -> int:
+    """Runs one row of a sweep again, in full, and compares its digest with the row's."""
     from sim.api.runs import Run
     from sim.rules.rules import shown
     from sim.sweeps.table import has_table, open_table
 
-    if not folder.is_dir():
-        raise BadInput(f"{folder}: no such folder")
-    _check_trace(wanted)
-    there = run_at(folder, run_id)
     if has_table(folder) and not open_table(folder).finished:
         tell(f"replog: {folder}: the sweep is not finished; --resume finishes it", sys.stderr)
-    assert there.row is not None
-    made = Run(there.scenario, row=there.row._replace(digest=None))
-    found, digest = made.recorded, there.row.digest
-    same = None if found.cut_off or not has_table(folder) else digest == found.digest
-    compared = {
+    row = there.row
+    made = there if row is None else Run(there.scenario, row=row._replace(digest=None))
+    found = made.recorded
+    nothing = "no table of runs here" if row else "the run in the table has other rules"
+    compared = row is not None and has_table(folder) and not found.cut_off
+    same = row.digest == found.digest if row and compared else None
+    told = {
         True: "reproduced",
         False: "DIFFERS from the row",
-        None: "compared with nothing: no table of runs here",
+        None: f"compared with nothing: {nothing}",
     }
     changed = made.scenario.changed_rules.items()
     _tell(
@@ -135,7 +126,7 @@ def replay(
             f"  rules: {', '.join(f'{name}={shown(value)}' for name, value in changed) or '-'}",
         ],
         tail=[
-            f"{_verdict(found)}; digest {compared[same]}",
+            f"{_verdict(found)}; digest {told[same]}",
             *([f"reproduce: {made.command}"] if same is False else []),
         ],
     )

@@ -77,7 +77,7 @@ class Finding:
         pairs: Of a baseline with the same cases: how they changed.
         runs_needed: Of an undecided budget: about how many judged runs would do at this rate.
         fails_from: Of a baseline without pairs: how many violating runs would have failed it.
-        shows: A run that shows it, for `replog replay`.
+        shows: A run that shows it, for `replog run`.
     """
 
     gate: Kind

@@ -74,7 +74,7 @@ class SweepFolder:
 
     def replay_command(self, run_id: int) -> str:
         """What does one of its runs again."""
-        return f"replog replay {self._named(str(run_id))}"
+        return f"replog run {self._named(str(run_id))}"
 
     def _named(self, *more: str) -> str:
         """The folder, and the plugins that the sweep was made with."""

@@ -2,7 +2,7 @@
 
 Two processes with the same digest and the same build make the same rows. The digest says more than
 the version, which stays while somebody works on the code. The worker of an executor that joined
-later, or one whose image has another version, would fill the table with rows that `replog replay`
+later, or one whose image has another version, would fill the table with rows that `replog run`
 cannot make again: both are compared before each block.
 """
 

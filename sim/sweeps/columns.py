@@ -56,7 +56,7 @@ _number = partial(Column, source="sim.sweeps.plan", kind="int64")
 _verdict = partial(Column, group="verdict")
 _time = partial(_verdict, kind="int64", unit="ms")
 _HEAD = (
-    _number("run_id", "Number of the run: what `replog replay` takes."),
+    _number("run_id", "Number of the run: what `replog run` takes."),
     _number("case_id", "Number of the case: the same random scenario under every rule set."),
     _number("seed", "Of the case; draws the scenario in its environment."),
     _number("rule_set", "Place of the rule set in the plan, from 0."),

@@ -100,7 +100,7 @@ def test_a_failure_is_run_again_as_its_row_says(swept: sim.Sweep, reused: sim.Ru
     assert reused.digest == row.digest
     assert reused.verdict == "violated"
     assert len(reused.recorded.proper) == reused.counters["events"] == row.events
-    assert reused.command == f"replog replay {swept.folder} {reused.row.run_id}"
+    assert reused.command == f"replog run {swept.folder} {reused.row.run_id}"
 
 
 def test_questions_about_a_narrowed_failure_are_about_what_it_was_narrowed_to(
@@ -162,10 +162,10 @@ def test_a_failure_of_a_sweep_is_saved_and_run_again_without_the_sweep(
     assert reused.row is not None
     assert folder.name == f"run-{reused.row.run_id}-no-offset-reuse"
     assert sim.run(folder / "scenario.yaml").digest == reused.digest
-    assert f"replog replay {swept.folder} {reused.row.run_id}" in (folder / "README.md").read_text()
+    assert f"replog run {swept.folder} {reused.row.run_id}" in (folder / "README.md").read_text()
 
 
-def test_replay_writes_the_folder_of_a_run_that_violates(
+def test_a_row_run_again_writes_the_folder_of_a_run_that_violates(
     swept: sim.Sweep,
     reused: sim.Run,
     tmp_path: Path,
@@ -173,7 +173,7 @@ def test_replay_writes_the_folder_of_a_run_that_violates(
     assert reused.row is not None
     holding = int(swept.runs[swept.runs.verdict == "holds"].run_id.iloc[0])
     for run_id, folders in ((holding, 0), (reused.row.run_id, 1)):
-        ended = replog("replay", swept.folder, run_id, "--failures", tmp_path / "them")
+        ended = replog("run", swept.folder, run_id, "--failures", tmp_path / "them")
         assert (ended.status, ended.out.count("failure: ")) == (0, folders)
         assert (tmp_path / "them").exists() == bool(folders)
 

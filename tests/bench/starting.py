@@ -29,7 +29,7 @@ def start_up(trees: list[Tree], folder: Path) -> dict[str, Any]:
     """Median processor seconds, those of child processes included, and the ratio to before."""
     commands: dict[str, dict[str, list[str]]] = {
         "replog run STORY": {tree.name: ["run", STORY] for tree in trees},
-        "replog replay DIR RUN_ID": {tree.name: _replay(tree, folder) for tree in trees},
+        "replog run DIR RUN_ID": {tree.name: _replay(tree, folder) for tree in trees},
     }
     answer: dict[str, Any] = {}
     for title, per_tree in commands.items():
@@ -57,7 +57,8 @@ def _replay(tree: Tree, folder: Path) -> list[str]:
     plan.write_text(PLAN, encoding="utf-8")
     made = ["sweep", str(plan), "--out", str(out), "--engine", "process"]
     _replog(tree, made)
-    return ["replay", str(out), "1"]
+    # The commit before has a command of its own for it.
+    return ["replay" if tree.name == "before" else "run", str(out), "1"]
 
 
 def _spent(tree: Tree, arguments: list[str]) -> float:

@@ -15,7 +15,6 @@ COMMANDS = [
     ("run",),
     ("suite",),
     ("sweep",),
-    ("replay",),
     ("report",),
     ("draw",),
     ("list",),

@@ -14,7 +14,7 @@ from tests.commands import replog
 
 READ = [
     ("report", "DIR", "--no-shrink"),
-    ("replay", "DIR", 1),
+    ("run", "DIR", 1),
     ("causes", "DIR"),
     ("gate", "DIR", "--fail-on", "any"),
     ("gate", "GOOD", "--baseline", "DIR"),

@@ -72,4 +72,4 @@ def test_runs_that_failed_fail_the_gate(swept: Path, here: Path) -> None:
 
     assert answer.status == 1
     assert "of 12 runs 1 ended in an exception" in answer.err
-    assert "reproduce: replog replay o 4" in answer.err
+    assert "reproduce: replog run o 4" in answer.err

@@ -68,7 +68,7 @@ def test_an_exception_inside_a_run_makes_a_sweep_end_with_1_and_say_how_to_see_i
         r"not green: of 6 runs (\d) ended in an exception; see the columns .* out/runs", why
     )
     assert said is not None
-    assert re.fullmatch(r"reproduce: replog replay out [135] --plugin=raises", reproduce)
+    assert re.fullmatch(r"reproduce: replog run out [135] --plugin=raises", reproduce)
     again = replog(folder, *reproduce.split()[2:])
     assert (again.status, again.out) == (2, "")
     assert again.err.startswith("replog: plugin raises: tombstone removal raises: raises Run")
@@ -91,7 +91,7 @@ def test_a_run_that_hits_a_bound_makes_a_sweep_end_with_3(
     found = sum(verdicts["inconclusive"] for verdicts in document["verdicts"].values())
     assert (document["errors"], document["unfinished"]) == (0, found)
     assert why.startswith(f"replog: not green: of 6 runs {found} hit a bound; see the columns ")
-    assert re.fullmatch(r"replog: reproduce: replog replay out \d", reproduce)
+    assert re.fullmatch(r"replog: reproduce: replog run out \d", reproduce)
 
 
 def test_runs_that_leave_the_durability_contract_leave_a_sweep_green(folder: Path) -> None:

@@ -29,7 +29,7 @@ def python(*arguments: object, **changes: str) -> subprocess.CompletedProcess[st
 
 
 def test_a_replay_does_not_load_what_runs_sweeps(swept: Path) -> None:
-    modules = loaded(COMMAND, "replay", swept, "3")
+    modules = loaded(COMMAND, "run", swept, "3")
 
     assert "sim.sweeps.one_run" in modules
     others = HEAVY - {"pandas", "pyarrow", "numpy"} | {"rich", "sim.sweeps.runner"}

@@ -1,4 +1,4 @@
-"""`replog sweep`, `replog replay`, `replog report`: no Java is needed."""
+"""`replog sweep`, `replog run DIR RUN_ID`, `replog report`: no Java is needed."""
 
 import json
 import shutil
@@ -83,28 +83,28 @@ def test_a_plan_alone_is_enough_to_run_one_of_its_runs(swept: Path, here: Path) 
     (here / "alone").mkdir()
     shutil.copy(swept / "plan.json", here / "alone")
 
-    answer = replog("replay", "alone", 1)
+    answer = replog("run", "alone", 1)
 
     assert answer.status == 0
-    told = replog("replay", swept, 1).out.splitlines()
+    told = replog("run", swept, 1).out.splitlines()
     assert answer.out.splitlines()[:-1] == told[:-1]
     assert answer.out.rstrip().endswith("compared with nothing: no table of runs here")
-    assert replog("replay", "alone", 1, "--json").document["digest_reproduced"] is None
+    assert replog("run", "alone", 1, "--json").document["digest_reproduced"] is None
 
 
 def test_a_replay_says_that_the_sweep_is_not_finished(swept: Path, here: Path) -> None:
     shutil.copytree(swept, here / "cut off")
     (here / "cut off/tallies.json").unlink()
 
-    answer = replog("replay", "cut off", 1)
+    answer = replog("run", "cut off", 1)
 
     assert answer.status == 0
     assert answer.err == "replog: cut off: the sweep is not finished; --resume finishes it\n"
-    assert replog("replay", swept, 1).err == ""
+    assert replog("run", swept, 1).err == ""
 
 
 def test_a_replay_can_save_the_events(swept: Path, here: Path) -> None:
-    told = replog("replay", swept, 1, "--json", "--trace", "events.ndjson").document
+    told = replog("run", swept, 1, "--json", "--trace", "events.ndjson").document
 
     header, *rows, verdict = [
         json.loads(line) for line in (here / "events.ndjson").read_text().splitlines()
@@ -123,7 +123,7 @@ def test_a_replay_can_explain_the_first_violation(
         "sim.api.runs.record", lambda content: record(content)._replace(violations=(violation,))
     )
 
-    answer = replog("replay", swept, 0, "--explain")
+    answer = replog("run", swept, 0, "--explain")
 
     assert "why no-offset-reuse was violated (times in ms, newest first):" in answer.out
     assert "leads epoch 1 from 0" in answer.out
@@ -134,11 +134,11 @@ def test_a_row_that_says_otherwise_is_exit_status_1_and_a_command(
 ) -> None:
     monkeypatch.setattr("sim.sweeps.one_run.digest_of_run", lambda *_: "another")
 
-    answer = replog("replay", swept, 0)
+    answer = replog("run", swept, 0)
 
     assert answer.status == 1
     assert "digest DIFFERS from the row" in answer.out
-    assert answer.out.splitlines()[-1] == f"reproduce: replog replay {swept} 0"
+    assert answer.out.splitlines()[-1] == f"reproduce: replog run {swept} 0"
 
 
 def test_a_report_prints_the_comparison_and_where_the_page_is(swept: Path, here: Path) -> None:
@@ -178,7 +178,7 @@ def test_a_sweep_goes_on_to_more_cases(swept: Path, here: Path) -> None:
     again = replog(*sweep).document  # with the folder's eight, not the six of the plan
 
     assert (grown["cases"], grown["runs"]) == (again["cases"], again["runs"]) == (8, 16)
-    assert replog("replay", "one", 15).out.rstrip().endswith("digest reproduced")
+    assert replog("run", "one", 15).out.rstrip().endswith("digest reproduced")
 
 
 def test_every_command_says_that_a_folder_is_damaged(swept: Path, here: Path) -> None:
@@ -186,7 +186,7 @@ def test_every_command_says_that_a_folder_is_damaged(swept: Path, here: Path) ->
     first, *_ = sorted(out.glob("runs/*.parquet"))
     first.rename(out / "runs" / "mine")
     (out / "runs" / "yours").write_text("no table")
-    for words in (["report", out], ["replay", out, 3], ["causes", out]):
+    for words in (["report", out], ["run", out, 3], ["causes", out]):
         answer = replog(*words)
         assert answer.status == 2
         assert "runs/yours: cannot be read as Parquet" in answer.complaint

@@ -147,7 +147,7 @@ ELIGIBLE = (("eligible", "x.yaml"), ("eligible", "x.yaml", "--json"))
 PLAN = (("sweep", "x.yaml", "--out", "out", "--engine", "process", "--count", "1"),)
 ANY_FILE = (
     *((name, "x") for name in ("run", "clean", "eligible", "certify", "suite", "report", "gate")),
-    ("trace", "replay", "x"), ("replay", "x", "0"),
+    ("trace", "replay", "x"), ("run", "x", "0"),
 )  # fmt: skip
 
 
@@ -161,7 +161,7 @@ def _documents(contents: Sequence[bytes], commands: Sequence[tuple[str, ...]]) -
 
 def _case(argv: tuple[str, ...], content: Content, name: str = "x.yaml") -> Case:
     outputs = tuple(word for word in argv if word.partition(".")[0] == "out")
-    bounded = argv[0] not in ("sweep", "trace", "report", "gate", "replay")
+    bounded = argv[0] not in ("sweep", "trace", "report", "gate")
     return Case((*argv, *(BOUNDS if bounded else ())), {name: content}, outputs)
 
 
@@ -204,7 +204,7 @@ def _folders(draw: st.DrawFn, swept: Mapping[str, bytes]) -> Case:
                 ("report", "--no-shrink"),
                 ("causes", "--json"),
                 ("gate", "--fail-on", "any"),
-                ("replay", "0"),
+                ("run", "0"),
                 ("explain", "3"),
             )
         )

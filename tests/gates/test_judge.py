@@ -22,7 +22,7 @@ def test_one_run_is_enough_to_fail_a_gate_on_none_and_it_is_the_one_to_replay() 
 
     assert [one.outcome for one in verdict.findings] == ["failed", "passed"]
     assert verdict.outcome == "failed"
-    assert verdict.reproduce == "replog replay nowhere 4"
+    assert verdict.reproduce == "replog run nowhere 4"
     *_, passed, failed, summary = lines(verdict, passed=9)
     assert failed == ("FAILED    fail-on readers [none]: 1 of 1,000 runs (0.10 %); first in run 4")
     assert passed == (
@@ -40,7 +40,7 @@ def test_each_annotation_shows_a_run_of_its_own() -> None:
 
     annotations = list(error_commands(replace(verdict, findings=shown)))
 
-    assert [line.rpartition("replog replay ")[2] for line in annotations] == [
+    assert [line.rpartition("replog run ")[2] for line in annotations] == [
         "nowhere 4",
         "nowhere 5",
     ]
@@ -101,7 +101,7 @@ def test_the_verdict_as_json_and_as_markdown() -> None:
     document = json.loads(json.dumps(as_document(verdict)))
     page = as_markdown(verdict)
 
-    assert (document["gates"], document["reproduce"]) == ("failed", "replog replay nowhere 4")
+    assert (document["gates"], document["reproduce"]) == ("failed", "replog run nowhere 4")
     first, second = document["findings"]
     assert first["seen"] == {"violated": 3, "judged": 100, "first_run": 4}
     assert (second["gate"], second["limit"], second["rule_set"]) == ("budget", 0.005, "a|b")
@@ -111,7 +111,7 @@ def test_the_verdict_as_json_and_as_markdown() -> None:
     assert (
         "| **failed** | fail-on readers | a\\|b | 3 of 100 runs (3.00 %); first in run 4 |" in page
     )
-    assert "Reproduce: `replog replay nowhere 4`" in page
+    assert "Reproduce: `replog run nowhere 4`" in page
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ __all__ = ["folder"]
 
 
 def test_every_command_that_may_meet_a_plugins_value_takes_plugins(folder: Path) -> None:
-    commands = ["run", "suite", "matrix", "draw", "clean", "eligible", "sweep", "replay", "report"]
+    commands = ["run", "suite", "matrix", "draw", "clean", "eligible", "sweep", "report"]
     for command in (*commands, "trace replay", "list"):
         ran = replog(folder, *command.split(), "--plugin", "nowhere")
 

@@ -65,7 +65,7 @@ NOT_IMPORTED = (
     "(in Python: plugins=['longest'])\n"
 )
 READERS = [
-    *("replay out 1", "causes out", "shrink out 1", "explain out 1", "draw out 1 -o s.svg"),
+    *("run out 1", "causes out", "shrink out 1", "explain out 1", "draw out 1 -o s.svg"),
     *("report out", "sweep plan.yaml --out out --resume", "sweep named.yaml --out new"),
     "sweep matrix.yaml --out new",
 ]
@@ -99,7 +99,7 @@ def test_a_folder_that_hides_its_plugin_in_the_plan_has_nothing_imported(foreign
     plan = json.loads((foreign / "out/plan.json").read_text())
     plan["plan"]["plugins"], plan["plugins"] = plan["plugins"], []
     (foreign / "out/plan.json").write_text(json.dumps(plan))
-    ran = replog(foreign, "replay", "out", 1)
+    ran = replog(foreign, "run", "out", 1)
 
     assert (ran.status, ran.out) == (2, "")
     assert not (foreign / "imported").exists()
@@ -126,13 +126,13 @@ def test_a_variable_of_the_user_says_whom_to_trust(
 ) -> None:
     monkeypatch.setenv("REPLOG_TRUSTED_PLUGINS", trusted)
 
-    assert replog(foreign, "replay", "out", 1).status == status
+    assert replog(foreign, "run", "out", 1).status == status
     assert (foreign / "imported").exists() is (status == 0)
 
 
 def test_a_sweep_with_a_plugin_is_replayed_with_it_and_not_without(swept: Path) -> None:
-    assert replog(swept, "replay", "out", 1, *PLUGIN).status == 0
-    without = replog(swept, "replay", "out", 1)
+    assert replog(swept, "run", "out", 1, *PLUGIN).status == 0
+    without = replog(swept, "run", "out", 1)
     assert (without.status, without.out) == (2, "")
     assert without.err == f"replog: out: made with a plugin: {NOT_IMPORTED}"
 
@@ -151,6 +151,6 @@ def test_a_sweep_and_its_report_name_the_plugin_in_every_command(swept: Path) ->
     assert [command for command in again if not command.endswith(" --plugin=longest")] == []
     for page in ("report.html", "report.md"):
         text = (swept / "out" / page).read_text()
-        commands = re.findall(r"replog (?:sweep|replay|report) [^`<\n]*", text)
+        commands = re.findall(r"replog (?:sweep|run|report) [^`<\n]*", text)
         assert len(commands) >= 2
         assert [one for one in commands if not one.endswith(" --plugin=longest")] == []

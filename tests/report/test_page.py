@@ -90,10 +90,10 @@ def test_the_same_sweep_gives_the_same_bytes(out: Path) -> None:
 PAGES = ("report.html", "report.md")
 TOLD = (
     "r1 gave offset 3 to k1=<d>, committed as k1=e",
-    "replog replay 'a sweep' 33",  # the earliest run of all
+    "replog run 'a sweep' 33",  # the earliest run of all
     "1,234",
     "so early",
-    "replog replay 'a sweep' 36",  # the earliest of an invariant
+    "replog run 'a sweep' 36",  # the earliest of an invariant
     "leo_retention and empty_batch, invariant by invariant",
     "log-matching",
     "max_events: 100000",
@@ -131,7 +131,7 @@ def test_the_json_has_every_number_of_the_pages(out: Path) -> None:
     assert [one["run_id"] for one in shortest["runs"]] == [33]
     [earliest] = shortest["invariants"]
     assert earliest["invariant"] == "no-offset-reuse"
-    assert earliest["command"] == "replog replay 'a sweep' 36"
+    assert earliest["command"] == "replog run 'a sweep' 36"
     row = next(one for one in content["invariants"] if one["name"] == "no-offset-reuse")
     assert [rate["violated"] for rate in row["rates"]] == row["runs"] == [120, 0, 7]
     for rate, runs in zip(row["rates"], (998, 998, 1_000), strict=True):
@@ -172,7 +172,7 @@ def test_folders_are_named_as_the_user_did(
 
     text = (tmp_path / "reports" / "mine" / "report.md").read_text()
 
-    assert "`replog replay reports/mine 33`" in text
+    assert "`replog run reports/mine 33`" in text
     assert "Commands are given from where `reports/mine` is the folder" in text
     assert not any(str(out.parent) in (out / name).read_text() for name in FILES)
 
