@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -18,8 +17,6 @@ if TYPE_CHECKING:
     from sim.sweeps.plan import Plan
     from sim.sweeps.unjudged import Unjudged
 
-PASSED_SHOWN = 20
-"""Lines about what passed; the others are counted."""
 STATUS = {"passed": 0, "failed": EXIT_FAILED, "undecided": EXIT_INCONCLUSIVE}
 """Exit statuses by outcome."""
 
@@ -33,14 +30,12 @@ class GateOptions:
             plan is `about`; may be given more than once.
         budget: Fail if the runs show that more than this share of them violates it; may be given
             more than once.
-        baseline: Fail if a test shows that something is more frequent than in this earlier sweep.
         rule_set: Judge this rule set alone; may be given more than once.
         markdown: Also write a table of the gates to this file.
     """
 
     fail_on: Annotated[list[str] | None, Argument(metavar="NAME[,NAME]")] = None
     budget: Annotated[list[str] | None, Argument(metavar="NAME=SHARE%")] = None
-    baseline: Annotated[Path | None, Argument(metavar="DIR")] = None
     rule_set: Annotated[list[str] | None, Argument(metavar="LABEL")] = None
     markdown: Annotated[Path | None, Argument(metavar="FILE")] = None
 
@@ -51,11 +46,11 @@ def gates_from(given: GateOptions) -> Gates | None:
     Raises:
         BadInput: One cannot be read, or an option is about gates and there is none.
     """
-    if not (given.fail_on or given.budget or given.baseline):
+    if not (given.fail_on or given.budget):
         for name in ("rule_set", "markdown"):
             if getattr(given, name):
                 option = f"--{name.replace('_', '-')}"
-                raise BadInput(f"{option}: needs --fail-on, --budget or --baseline")
+                raise BadInput(f"{option}: needs --fail-on or --budget")
         return None
     from sim.files.atomic import check_writable
     from sim.gates import Gates, budget_in, names_in
@@ -65,32 +60,21 @@ def gates_from(given: GateOptions) -> Gates | None:
     return Gates(
         fail_on=tuple(name for text in given.fail_on or () for name in names_in(text)),
         budgets=tuple(map(budget_in, given.budget or ())),
-        baseline=given.baseline,
         rule_sets=tuple(given.rule_set or ()),
     )
 
 
-def check_gates(gates: Gates, plan: Plan, *, out: Path) -> None:
+def check_gates(gates: Gates, plan: Plan) -> None:
     """Refuse, before anything runs, what could not be judged afterwards.
 
     Raises:
-        BadInput: Gates name what there is not, or the baseline is no other finished sweep.
+        BadInput: Gates name what there is not.
     """
     from sim.gates.wanted import check_names, check_rule_sets
-    from sim.report import read_folder
     from sim.sweeps.plan import number_runs
 
     check_names(gates, about=plan.about)
     check_rule_sets(gates, [rule_set.label for rule_set in number_runs(plan).rule_sets])
-    if gates.baseline is not None:
-        check_other(gates.baseline, out)
-        read_folder(gates.baseline)
-
-
-def check_other(baseline: Path, folder: Path) -> None:
-    """Refuse to compare a sweep with itself, which finds nothing whatever happened."""
-    if os.path.realpath(baseline) == os.path.realpath(folder):
-        raise BadInput(f"--baseline {baseline}: the folder that is judged; give an earlier sweep's")
 
 
 def verdict_of(folder: Path, gates: Gates) -> Verdict:
@@ -120,7 +104,7 @@ def show_verdict(verdict: Verdict) -> None:
     """One line for each comparison, what failed last, and the command that shows it."""
     from sim.gates.page import lines
 
-    for line in lines(verdict, passed=PASSED_SHOWN):
+    for line in lines(verdict):
         tell(line)
     if verdict.reproduce is not None:
         print(f"reproduce: {verdict.reproduce}")
@@ -132,8 +116,8 @@ def gate(
     """Judge a finished sweep by gates, without running anything.
 
     Status 0: every gate passed. 1: one failed, or a run ended in an exception. 3: the runs are too
-    few to decide, or one hit a bound. Tests are exact and one-sided; budgets together, and all that
-    is compared with a baseline, are corrected for being many (Holm).
+    few to decide, or one hit a bound. The test of a budget is exact and one-sided; budgets together
+    are corrected for being many (Holm).
 
     Args:
         folder: A finished sweep's folder.
@@ -143,9 +127,7 @@ def gate(
 
     gates = gates_from(options)
     if gates is None:
-        raise BadInput(f"{folder}: no gate; give --fail-on, --budget or --baseline")
-    if gates.baseline is not None:
-        check_other(gates.baseline, folder)
+        raise BadInput(f"{folder}: no gate; give --fail-on or --budget")
     verdict = verdict_of(folder, gates)
     missing = unjudged(verdict.folder.tallies)
     if as_json:

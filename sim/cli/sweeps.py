@@ -81,8 +81,8 @@ def sweep(
 ) -> int:
     """Run a plan's random scenarios under each of its rule sets, in parallel.
 
-    Violations are what a sweep counts, and no failure without a gate (--fail-on, --budget,
-    --baseline; `replog gate` judges a finished sweep by the same). An exception inside a run is a
+    Violations are what a sweep counts, and no failure without a gate (--fail-on,
+    --budget; `replog gate` judges a finished sweep by the same). An exception inside a run is a
     failure, status 1, like a gate that failed; a run that hit a bound has no verdict, status 3,
     unless it left the durability contract, like a gate that so few runs cannot decide.
 
@@ -103,7 +103,8 @@ def sweep(
     loaded = load_plan(plan)
     gates = gates_from(options)
     if gates is not None:
-        check_gates(gates, loaded, out=require_here(out, what="a gate"))
+        require_here(out, what="a gate")
+        check_gates(gates, loaded)
     if failures is not None:
         require_here(out, what="--failures")
     with StatusLine(lines_every_s=LINE_EVERY_S) as line:

@@ -7,13 +7,10 @@ them. A gate says which rate is too much, and is judged by what the runs can tel
 * `budgets`: no more than this share of runs violates this. A gate fails when the runs show that the
   rate is above (an exact binomial test), passes when they show that it is not (the upper limit of
   its exact interval), and is undecided with too few runs for either.
-* `baseline`: nothing is more frequent than in an earlier sweep. Where both have the same cases in
-  the same weather, case by case (McNemar's test), else as two samples (Fisher's test).
 
-Every test is one-sided and exact. What a sweep is asked about many times, by its budgets or against
-its baseline, is corrected (Holm 1979): the chance that a sound sweep fails anywhere is at most 5 %,
-for the budgets together and for the baseline. Each environment is judged by itself, since
-its cases are drawn again in the others.
+The test is one-sided and exact. Budgets are corrected for being asked many times (Holm 1979): the
+chance that a sound sweep fails any of them is at most 5 %. Each environment is judged by itself,
+since its cases are drawn again in the others.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ from typing import Any, Literal
 from sim.sweeps import wording
 from sim.sweeps.stats import Interval
 
-Kind = Literal["fail-on", "budget", "baseline"]
+Kind = Literal["fail-on", "budget"]
 Outcome = Literal["passed", "failed", "undecided"]
 
 
@@ -49,17 +49,6 @@ class Seen:
 
 
 @dataclass(frozen=True, slots=True)
-class Pairs:
-    """Cases that both sweeps judged, in the same weather."""
-
-    cases: int
-    only_now: int
-    only_earlier: int
-    difference: Interval
-    """Share now - share earlier, two-sided, 95 %."""
-
-
-@dataclass(frozen=True, slots=True)
 class Finding:
     """One comparison of one gate.
 
@@ -73,10 +62,7 @@ class Finding:
         bounds: Of the rate: two one-sided exact limits, each at the level of the gates.
         p: Of the test whose rejection makes the gate fail.
         adjusted_p: The same, corrected for all comparisons of this kind (Holm).
-        earlier: Of a baseline: what the earlier sweep counted.
-        pairs: Of a baseline with the same cases: how they changed.
         runs_needed: Of an undecided budget: about how many judged runs would do at this rate.
-        fails_from: Of a baseline without pairs: how many violating runs would have failed it.
         shows: A run that shows it, for `replog run`.
     """
 
@@ -89,10 +75,7 @@ class Finding:
     bounds: Interval | None = None
     p: float | None = None
     adjusted_p: float | None = None
-    earlier: Seen | None = None
-    pairs: Pairs | None = None
     runs_needed: int | None = None
-    fails_from: int | None = None
     shows: int | None = None
 
     @property
@@ -109,8 +92,6 @@ class Finding:
     @property
     def numbers(self) -> str:
         """What was counted, and what follows from it."""
-        if self.gate == "baseline":
-            return self._against_earlier()
         if self.bounds is None:
             return f"{self.seen.text}: nothing is decided"
         if self.gate == "fail-on":
@@ -133,24 +114,6 @@ class Finding:
             "not decided with so few runs; "
             f"at this rate about {wording.count(self.runs_needed)} would do"
         )
-
-    def _against_earlier(self) -> str:
-        assert self.earlier is not None
-        told = f"{self.seen.text}, earlier {self.earlier.text}"
-        if self.pairs is not None:
-            told += (
-                f"; on {wording.counted(self.pairs.cases, 'common case')} only now "
-                f"{wording.count(self.pairs.only_now)}, only earlier "
-                f"{wording.count(self.pairs.only_earlier)} "
-                f"({wording.interval_points(self.pairs.difference)})"
-            )
-        if self.adjusted_p is None or self.outcome == "undecided":
-            return f"{told}: not decided, no result of so few runs could fail this gate"
-        verdict = "more frequent" if self.outcome == "failed" else "no growth shown"
-        enough = ""
-        if self.fails_from is not None:
-            enough = f"; {wording.count(self.fails_from)} would have shown it"
-        return f"{told}: {verdict} ({wording.p_value(self.adjusted_p)}{enough})"
 
     def as_document(self) -> dict[str, Any]:
         """For JSON; what a kind of gate does not have is left out."""

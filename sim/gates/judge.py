@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from sim.check.families import FAMILIES
-from sim.gates.baseline import Comparison, compare_with
 from sim.gates.cells import Cell, cells_of
 from sim.gates.finding import Finding, Kind, Outcome
 from sim.gates.wanted import LEVEL, Gates, check_names, check_rule_sets
 from sim.report import one_sided
-from sim.report.sweep_folder import SweepFolder, read_folder
+from sim.report.sweep_folder import SweepFolder
 from sim.sweeps.stats import Interval, holm
 
 
@@ -22,12 +20,10 @@ class Verdict:
     Attributes:
         folder: The sweep.
         findings: Every comparison, in order of the gates.
-        notes: What was not compared, or differs otherwise, a sentence each.
     """
 
     folder: SweepFolder
     findings: tuple[Finding, ...]
-    notes: tuple[str, ...]
 
     @property
     def outcome(self) -> Outcome:
@@ -56,8 +52,7 @@ def judge(folder: SweepFolder, gates: Gates) -> Verdict:
     """Every gate on a finished sweep.
 
     Raises:
-        BadInput: Gates name what there is not; the baseline is no finished sweep, has no rule set
-            in common with this one, or other weather.
+        BadInput: Gates name what there is not.
     """
     entries = folder.tallies["rule_sets"]
     seen = {name for entry in entries for name in entry["counts"]["invariant"]}
@@ -68,13 +63,7 @@ def judge(folder: SweepFolder, gates: Gates) -> Verdict:
         cell for cell in cells_of(folder) if cell.place.rule_set in (gates.rule_sets or labels)
     ]
     findings = [_none_at_all(name, cell) for name in gates.fail_on for cell in cells]
-    findings += _budgets(cells, gates)
-    notes: list[str] = []
-    if gates.baseline is not None:
-        earlier = read_folder(gates.baseline)
-        compared, notes = compare_with(cells, folder, earlier, tuple(FAMILIES))
-        findings += corrected(compared)
-    return Verdict(folder, tuple(findings), tuple(notes))
+    return Verdict(folder, (*findings, *_budgets(cells, gates)))
 
 
 def _asked(gate: Kind, name: str, cell: Cell, limit: float | None = None) -> Finding:
@@ -125,28 +114,3 @@ def _decided(one: Finding, p: float, adjusted_p: float, comparisons: int) -> Fin
         return replace(found, outcome="failed" if adjusted_p < LEVEL else "passed")
     needed = one_sided.runs_to_decide(*_counted(one), one.limit, LEVEL, comparisons=comparisons)
     return replace(found, runs_needed=needed)
-
-
-def corrected(compared: Sequence[Comparison]) -> list[Finding]:
-    """Findings with their outcomes.
-
-    Corrected is for those that could have failed, given how many violations there are in both
-    sweeps together (Tarone 1990): a family that neither sweep saw asks nothing.
-    """
-    tested = [one for one in compared if one.lowest < LEVEL]
-    adjusted = iter(holm([one.finding.p or 0.0 for one in tested]))
-    strictest = LEVEL / max(1, len(tested))
-    findings = []
-    for one in compared:
-        adjusted_p = next(adjusted) if one.lowest < LEVEL else 1.0
-        outcome: Outcome = "failed" if adjusted_p < LEVEL else "passed"
-        if one.lowest_of_all >= strictest:
-            outcome = "undecided"
-        found = replace(one.finding, outcome=outcome, adjusted_p=adjusted_p)
-        if outcome == "passed" and found.pairs is None and found.earlier is not None:
-            # Beside two samples, how many violations would have shown growth; pairs have limits.
-            runs, earlier = found.seen.judged, found.earlier
-            enough = one_sided.grown_from(runs, earlier.violated, earlier.judged, strictest)
-            found = replace(found, fails_from=enough)
-        findings.append(found)
-    return findings

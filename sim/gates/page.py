@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from sim.foreign import markdown
-from sim.gates.finding import Finding, Outcome
+from sim.gates.finding import Outcome
 from sim.gates.judge import Verdict
 from sim.gates.wanted import LEVEL
 from sim.suite.reports import error_command
@@ -17,39 +17,13 @@ ORDER: tuple[Outcome, ...] = ("passed", "undecided", "failed")
 _WORDS = {"passed": "passed   ", "undecided": "undecided", "failed": "FAILED   "}
 
 
-def lines(verdict: Verdict, *, passed: int) -> Iterator[str]:
-    """One line for each finding; of those that passed no more than `passed`, then their number."""
-    by_outcome = {
-        outcome: [one for one in verdict.findings if one.outcome == outcome] for outcome in ORDER
-    }
-    for note in verdict.notes:
-        yield f"note: {note}"
-    telling = [one for one in by_outcome["passed"] if _says_something(one)]
-    shown = sorted(telling, key=_interest)[:passed]
-    for one in by_outcome["passed"]:
-        if one in shown:
-            yield f"{_WORDS['passed']} {one.text}"
-    folded = {
-        "more": len(telling) - len(shown),
-        "seen in neither sweep": len(by_outcome["passed"]) - len(telling),
-    }
-    for what, count in folded.items():
-        if count:
-            yield f"{_WORDS['passed']} {count} {what}; --json has them all"
-    for outcome in ORDER[1:]:
-        for one in by_outcome[outcome]:
-            yield f"{_WORDS[outcome]} {one.text}"
+def lines(verdict: Verdict) -> Iterator[str]:
+    """One line for each finding, and one for all of them."""
+    for outcome in ORDER:
+        for one in verdict.findings:
+            if one.outcome == outcome:
+                yield f"{_WORDS[outcome]} {one.text}"
     yield summary(verdict)
-
-
-def _says_something(one: Finding) -> bool:
-    """Whether there is more to tell than that nothing was ever seen in either of two sweeps."""
-    return one.earlier is None or bool(one.seen.violated or one.earlier.violated)
-
-
-def _interest(one: Finding) -> tuple[int, float]:
-    """What was violated comes first, and of it what came near to failing."""
-    return (0 if one.seen.violated else 1, 1.0 if one.p is None else one.p)
 
 
 def summary(verdict: Verdict) -> str:
@@ -67,7 +41,6 @@ def as_document(verdict: Verdict) -> dict[str, Any]:
     return {
         "gates": verdict.outcome,
         "level": LEVEL,
-        "notes": list(verdict.notes),
         "findings": [one.as_document() for one in verdict.findings],
         "reproduce": verdict.reproduce,
     }
@@ -82,13 +55,11 @@ def as_markdown(verdict: Verdict) -> str:
         for one in verdict.findings
         if one.outcome == outcome
     ]
-    notes = [f"- {markdown.text(note)}" for note in verdict.notes]
     reproduce = [f"Reproduce: {markdown.code(verdict.reproduce)}", ""] if verdict.reproduce else []
     return "\n".join(
         [
             f"### {summary(verdict)}",
             "",
-            *([*notes, ""] if notes else []),
             "| | gate | runs | what was counted |",
             "|---|---|---|---|",
             *rows,

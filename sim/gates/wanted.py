@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
-from pathlib import Path
 
 from sim.check.checker import known_invariants
 from sim.check.families import FAMILIES
@@ -15,7 +14,7 @@ ANY = "any"
 ABOUT = "about"
 """The name for what the plan is about."""
 LEVEL = 0.05
-"""How often a sound sweep may fail, for the budgets together and for the baseline."""
+"""How often a sound sweep may fail, for all budgets together."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,18 +37,16 @@ class Gates:
     Attributes:
         fail_on: Names that no judged run may violate.
         budgets: Names that few runs may violate.
-        baseline: The folder of an earlier sweep, than which nothing may be more frequent.
         rule_sets: Labels of the rule sets that are judged; none = all.
     """
 
     fail_on: tuple[str, ...] = ()
     budgets: tuple[Budget, ...] = ()
-    baseline: Path | None = None
     rule_sets: tuple[str, ...] = ()
 
     def __bool__(self) -> bool:
         """Whether there is any gate."""
-        return bool(self.fail_on or self.budgets or self.baseline)
+        return bool(self.fail_on or self.budgets)
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -17,7 +17,6 @@ READ = [
     ("run", "DIR", 1),
     ("causes", "DIR"),
     ("gate", "DIR", "--fail-on", "any"),
-    ("gate", "GOOD", "--baseline", "DIR"),
     ("report", "GOOD", "--no-shrink", "--confirmed-by", "DIR"),
     ("draw", "DIR", 1),
     ("shrink", "DIR", 1, "-o", "small.yaml"),
@@ -26,9 +25,9 @@ READ = [
 """Every command that takes a folder; GOOD is another one, to which nothing was done."""
 READERS = {
     "plan.json": READ,
-    "the plan in plan.json": [READ[0], READ[1], READ[2], *READ[6:9]],
-    "tallies.json": [READ[0], *READ[3:6]],
-    "runs": [READ[1], READ[2], READ[4]],
+    "the plan in plan.json": [READ[0], READ[1], READ[2], *READ[5:8]],
+    "tallies.json": [READ[0], *READ[3:5]],
+    "runs": [READ[1], READ[2]],
 }
 """Who looks at what."""
 

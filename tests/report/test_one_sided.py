@@ -37,36 +37,6 @@ def test_a_rate_is_above_a_limit_where_its_lower_limit_is(
         assert (p < 0.05) == (one_sided.least(*counts, 0.05) > limit)
 
 
-@given(now=COUNTS, earlier=COUNTS)
-def test_growth_of_two_samples_is_fishers_test(
-    now: tuple[int, int], earlier: tuple[int, int]
-) -> None:
-    table = [[now[0], now[1] - now[0]], [earlier[0], earlier[1] - earlier[0]]]
-
-    p = one_sided.grown(*now, *earlier)
-
-    assert p == pytest.approx(stats.fisher_exact(table, alternative="greater").pvalue, abs=1e-9)
-    assert one_sided.grown_at_most(now[0] + earlier[0], now[1], earlier[1]) <= p
-
-
-def test_it_is_known_how_many_events_would_show_growth() -> None:
-    enough = one_sided.grown_from(200, 5, 200, 0.05)
-
-    assert enough is not None
-    assert one_sided.grown(enough, 200, 5, 200) < 0.05 <= one_sided.grown(enough - 1, 200, 5, 200)
-    assert one_sided.grown_from(2, 0, 2, 0.05) is None
-
-
-@given(only_now=st.integers(0, 300), only_earlier=st.integers(0, 300))
-def test_growth_in_pairs_is_the_sign_test_of_those_that_changed(
-    only_now: int, only_earlier: int
-) -> None:
-    changed = only_now + only_earlier
-    told = stats.binomtest(only_now, changed, alternative="greater").pvalue if changed else 1.0
-
-    assert one_sided.grown_in_pairs(only_now, only_earlier) == pytest.approx(told)
-
-
 @pytest.mark.parametrize(
     ("events", "runs", "limit", "needed"),
     [
