@@ -257,7 +257,7 @@ def _asked(scenario: Scenario) -> dict[str, Asked]:
     """In which transactions values are sent; empty where a value is sent twice, or perhaps not."""
     workload = scenario.workload
     changed = any(one.versions is not None for one in scenario.replicas)
-    if not workload.ends or changed or scenario.applications.check_before_send:
+    if not workload.ends or changed:
         return {}
     commits = {(end.producer, end.transaction) for end in workload.ends if end.commit}
     sends = [one for one in workload.sends if one.transaction and one.value is not None]
@@ -346,9 +346,6 @@ class _Recorder:
                 "simulator_events": spent.simulator_events,
                 "messages": spent.messages_sent,
                 "messages_lost": spent.messages_lost,
-                "checks": spent.counts.checks,
-                "check_wait_ms": spent.counts.check_wait_ms,
-                "sends_withheld": spent.counts.sends_withheld,
                 **self._exposure,
                 **self.checker.counters(),
             },

@@ -50,7 +50,7 @@ class Counter(NamedTuple):
 
 
 _EXPOSURE, _WORLD = "sim.scenario.exposure", "sim.cluster"
-_CHECKS, _LOADS = "workload.check_before_send", "rule coordinator_loads"
+_LOADS = "rule coordinator_loads"
 _RETURNS, _GUARD = "invariant no-transient-resurrection", "rule lag_guard"
 
 COUNTER: dict[str, Counter] = {
@@ -168,9 +168,6 @@ COUNTER: dict[str, Counter] = {
         "faults", "Of those, longer than a tombstone lives (delete_retention_ms).", _EXPOSURE
     ),
     "rolls": Counter("faults", "That make a replica start a new segment.", _EXPOSURE),
-    "checks": Counter("fetches", "Of applications that read before they send.", _CHECKS),
-    "check_wait_ms": Counter("ms", "The longest that a send waited for that.", _CHECKS),
-    "sends_withheld": Counter("sends", "Left out for what was found.", _CHECKS),
     "logs_loaded": Counter(
         "logs", "That a new coordinator has read to the end.", "rule coordinator"
     ).of(trace.CoordinatorLoaded),
@@ -201,9 +198,6 @@ COSTS: dict[str, str] = {
     "bytes_rebuilt": "bytes fetched again for them",
     "snapshots_fetched": "snapshots installed",
     "stale_reads_last": "stale records a consumer reads last",
-    "checks": "fetches to check before a send",
-    "check_wait_ms": "longest wait of a send for its check, ms",
-    "sends_withheld": "sends left out after a check",
     "coordinator_load_ms": "longest load of a coordinator, ms",
     "unmeant_keys": "keys that end on what their producer did not mean",
 }

@@ -29,7 +29,6 @@ own is a process:
 | `_deliver` | a request of another producer | a decision | a response; a pause | |
 | `_poll_from` | a consumer | the run | an answer; a pause | a roll-out |
 | `_poll` | a consumer | a roll-out | an answer; a pause | the next roll-out |
-| `_check` | an application that checks | the run | a decision; an answer | the end |
 | `_ask_again` | a client of a coordinator | the run | its time; a pause | an answer |
 
 An interrupt takes a process out of what it waits for, so nobody has to know old timers from new

@@ -37,16 +37,10 @@ class Counts:
         sends_given_up: Batches whose producer ran out of retries (they may be in the log), or that
             were never sent before the end.
         repeats_recognised: Retries of idempotent producers that were not appended again.
-        checks: Fetches of applications that read before they send.
-        check_wait_ms: The longest that a send has waited for its check.
-        sends_withheld: Sends that such an application left out.
     """
 
     sends_given_up: int = 0
     repeats_recognised: int = 0
-    checks: int = 0
-    check_wait_ms: int = 0
-    sends_withheld: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,6 @@ from pathlib import Path
 from simpy import Process
 from simpy.events import ProcessGenerator
 
-from sim.cluster.checking import CheckingApplication
 from sim.cluster.context import Context
 from sim.cluster.producer import Decision, Producer
 from sim.files.changes import read_changes
@@ -30,21 +29,15 @@ class Timetable:
         transactional = {send.producer for send in workload.sends if send.transaction}
         transactional |= {end.producer for end in workload.ends}
         numbers = {send.producer for send in workload.sends} | transactional
-        applications = context.scenario.applications
         self._producers = {
             number: Producer(
                 context, number, idempotent=workload.idempotent or number in transactional
             )
             for number in sorted(numbers)
         }
-        self._checking = {
-            number: CheckingApplication(context, producer)
-            for number, producer in self._producers.items()
-            if applications.check_before_send
-        }
         self._transactional = sorted(transactional)
         # Of what is decided at one moment, the ends of transactions come last.
-        headers = dict(applications.headers)
+        headers = dict(context.scenario.applications.headers)
         steps: list[tuple[Send | EndTransaction, tuple[SentHeader, ...]]] = [
             (send, headers.get(index, ())) for index, send in enumerate(workload.sends)
         ]
@@ -83,9 +76,7 @@ class Timetable:
         for at_ms, steps in groupby(self._steps, key=_when):
             yield context.env.timeout(max(0, at_ms - context.now_ms))
             for step, headers in steps:
-                if self._checking:
-                    self._checking[step.producer].decide(step)
-                elif isinstance(step, EndTransaction):
+                if isinstance(step, EndTransaction):
                     self._producers[step.producer].decide((), step)
                 else:
                     self._producers[step.producer].decide_one(step, headers)
@@ -111,14 +102,10 @@ class Timetable:
         """Everything was decided, and answered or given up."""
         if self.reads_file or (self._deciding is not None and self._deciding.is_alive):
             return False
-        if not all(application.idle for application in self._checking.values()):
-            return False
         return all(producer.idle for producer in self._producers.values())
 
     def stop(self) -> None:
         """Nothing more is sent; transactions that are still open end as their coordinator wants."""
-        for application in self._checking.values():
-            application.stop()
         for producer in self._producers.values():
             producer.stop()
         for number in self._transactional:

@@ -13,7 +13,7 @@ from msgspec import Meta, Struct
 
 from sim.errors import BadInput
 
-SCHEMA_VERSION = 6
+SCHEMA_VERSION = 7
 """Of the columns of the tables (see `sim.sweeps.columns`)."""
 FOLDER_FORMAT = "replog-sweep-output/3"
 TALLIES_FORMAT = "replog-tallies/2"

@@ -127,7 +127,6 @@ SCENARIOS = Path(__file__).resolve().parents[2] / "scenarios"
 LIVES = (
     "bootstrap/timed_epoch_cache_copied",
     "durability/timed_swap_finished",
-    "kip280/timed_check_before_send_finds_the_newer_write",
     "kip630/timed_coordinator_loads_a_snapshot",
     "kip87/timed_upgrade_01_recommended_order",
     "raft/timed_back_with_a_shorter_log_backs_off",

@@ -140,8 +140,6 @@ class SendsWorkload(Part):
     """A producer is told when its batch is committed, or as soon as the leader has it."""
     instances: Annotated[tuple[InstanceLine, ...], Many] = ()
     """Transactional producers that are the next instances of others."""
-    check_before_send: bool = False
-    """Applications read the topic before each send, and leave out what is not newer (KIP-280)."""
 
 
 class TraceWorkload(Part):

@@ -92,10 +92,7 @@ def build_applications(file: ScenarioFile, report: Report) -> Applications:
             if line.producer == other or line.after == before:
                 report(place, f"producer {other} is the instance after {before} already")
         found.append((line.producer, line.after))
-    if headers and workload.check_before_send:
-        place = ("workload", "check_before_send")
-        report(place, "who checks goes by `version`; give no `headers` beside it")
-    return Applications(workload.check_before_send, tuple(found), headers)
+    return Applications(tuple(found), headers)
 
 
 def _odd_headers(

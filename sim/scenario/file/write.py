@@ -246,8 +246,6 @@ def _workload(workload: Workload, applications: Applications, folder: Path) -> A
         settings["instances"] = [
             {"producer": later, "after": before} for later, before in applications.instances
         ]
-    if applications.check_before_send:
-        settings["check_before_send"] = True
     return {**settings, "sends": lines} if settings else lines
 
 

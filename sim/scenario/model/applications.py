@@ -1,4 +1,4 @@
-"""What stands behind the producers: who checks before it sends, and whose next instance is who."""
+"""What stands behind the producers: whose next instance is who, and which headers they send."""
 
 from __future__ import annotations
 
@@ -21,17 +21,15 @@ class SentHeader(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Applications:
-    """What applications do beside sending, both rejected by KIP-280 in favour of versions.
+    """What applications do beside sending.
 
-    `check_before_send`: each reads the topic to its end before it sends a record, and leaves out
-    what has no higher version than the record of its key that it finds. `instances`: pairs of
-    producers (the later one, the one before it) with the same `transactional.id`: the later one has
-    the next epoch of the same producer id, and fences the other (KIP-98). `headers`: of some sends,
-    by their index in the workload, the headers in the place of the version header; a producer that
-    sends no versions leaves them out, too.
+    `instances`: pairs of producers (the later one, the one before it) with the same
+    `transactional.id`: the later one has the next epoch of the same producer id, and fences the
+    other (KIP-98), which KIP-280 rejected in favour of versions. `headers`: of some sends, by their
+    index in the workload, the headers in the place of the version header; a producer that sends no
+    versions leaves them out, too.
     """
 
-    check_before_send: bool = False
     instances: tuple[tuple[int, int], ...] = ()
     headers: tuple[tuple[int, tuple[SentHeader, ...]], ...] = ()
 
