@@ -166,7 +166,6 @@ TRANSACTIONS: Final = Limit(
     "each has a record, so there are not more of them than sends",
 )
 FAULTS: Final = Limit("faults", 10_000, "faults", "random runs of reports have at most 40")
-ASKS: Final = Limit("asks", 10_000, "questions", "plans have at most 40 in a run")
 PHASES: Final = Limit("phases", 10_000, "phases", "idle phases and pauses; runs have a few")
 ROUNDS: Final = Limit("last rounds", 10_000, "rounds", "each cleans every log of the cluster")
 DURATION: Final = Limit(

@@ -50,7 +50,6 @@ class Counter(NamedTuple):
 
 
 _EXPOSURE, _WORLD = "sim.scenario.exposure", "sim.cluster"
-_LOADS = "rule coordinator_loads"
 _RETURNS, _GUARD = "invariant no-transient-resurrection", "rule lag_guard"
 
 COUNTER: dict[str, Counter] = {
@@ -168,13 +167,6 @@ COUNTER: dict[str, Counter] = {
         "faults", "Of those, longer than a tombstone lives (delete_retention_ms).", _EXPOSURE
     ),
     "rolls": Counter("faults", "That make a replica start a new segment.", _EXPOSURE),
-    "logs_loaded": Counter(
-        "logs", "That a new coordinator has read to the end.", "rule coordinator"
-    ).of(trace.CoordinatorLoaded),
-    "coordinator_load_ms": Counter("ms", "The longest that took.", _LOADS),
-    "asks_refused": Counter(
-        "answers", "COORDINATOR_LOAD_IN_PROGRESS to who asked for a key.", _LOADS
-    ).of(trace.CoordinatorAnswered, lambda event: event.error != "NONE"),
 }
 """Every counter by name, in the order of every table, which is published: a new one is the last."""
 
@@ -198,7 +190,6 @@ COSTS: dict[str, str] = {
     "bytes_rebuilt": "bytes fetched again for them",
     "snapshots_fetched": "snapshots installed",
     "stale_reads_last": "stale records a consumer reads last",
-    "coordinator_load_ms": "longest load of a coordinator, ms",
     "unmeant_keys": "keys that end on what their producer did not mean",
 }
 """The counters that say what rules cost, with what reports call them."""
@@ -257,11 +248,6 @@ class RunCounters:
     def on_cleaned(self, event: trace.Cleaned) -> None:
         """What its cleaner remembers now."""
         self._stubs[event.replica] = event.stubs
-
-    def on_coordinator_loaded(self, event: trace.CoordinatorLoaded) -> None:
-        """Keep the longest time."""
-        counts = self.counts
-        counts["coordinator_load_ms"] = max(counts["coordinator_load_ms"], event.took_ms)
 
     def on_leader_elected(self, event: trace.LeaderElected) -> None:
         """Compare with the leader before."""

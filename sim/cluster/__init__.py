@@ -16,7 +16,7 @@ own is a process:
 | `_happen` | a fault | the run | its time, then its end | the end |
 | `_last` | a crash that waited | a pass, an install | the end of the fault | the end |
 | `_replicate` | a follower | word of a leader | an answer; a pause | a crash, another leader |
-| `_load` | a state machine | restart, install, election | the time it takes | a crash |
+| `_load` | a state machine | restart, install | the time it takes | a crash |
 | `regularly` | cleaner, flushes, snapshots, removal | joining | its interval | leaving |
 | `_age` | snapshots by age | something committed | its age | leaving |
 | `_look_for_laggards` | a leader (isr) | its election | half the longest lag | resigning |
@@ -29,7 +29,6 @@ own is a process:
 | `_deliver` | a request of another producer | a decision | a response; a pause | |
 | `_poll_from` | a consumer | the run | an answer; a pause | a roll-out |
 | `_poll` | a consumer | a roll-out | an answer; a pause | the next roll-out |
-| `_ask_again` | a client of a coordinator | the run | its time; a pause | an answer |
 
 An interrupt takes a process out of what it waits for, so nobody has to know old timers from new
 ones. Who waits for an answer goes on within the event that brings it (`sim.cluster.waiting`).

@@ -18,8 +18,7 @@ and after a restart. It shares no code with those who decide.
 * Tombstones go below a bound only where each replica has compacted its disk, the one it has now, up
   to there (Redpanda's PR 28087).
 * Markers go below a bound only where no log has data of transactions there (Redpanda's PR 29043).
-* A coordinator answers in the epoch that it leads. No pass comes after one that failed
-  (LogCleanerManager.markPartitionUncleanable).
+* No pass comes after one that failed (LogCleanerManager.markPartitionUncleanable).
 * A restart finds what is on disk as the crash left it, and nothing of what memory had
   (QuorumState.initialize, KafkaMetadataLog.recoverSnapshots, LogCleanerManager).
 """
@@ -81,7 +80,6 @@ class Decisions:
             trace.SnapshotInstalled: self._installed,
             trace.SnapshotTaken: self._taken,
             trace.RemovalBoundMoved: self._bound_moved,
-            trace.CoordinatorAnswered: self._answered,
             trace.CleaningFailed: self._pass_failed,
             trace.Cleaned: self._cleaned,
         }
@@ -333,12 +331,6 @@ class Decisions:
         replica = self._nodes[name].replica
         disk, compacted = (name, replica.disk), replica.cleanly_compacted_offset
         self._compacted[disk] = max(compacted, self._compacted.get(disk, 0))
-
-    def _answered(self, event: trace.CoordinatorAnswered) -> None:
-        leadership = self._nodes[event.replica].replica.leadership
-        leads = None if leadership is None else leadership.epoch
-        if leads != event.epoch:
-            self._failed(event.replica, "coordinates", f"epoch {event.epoch}", f"it leads {leads}")
 
     def _pass_failed(self, event: trace.CleaningFailed) -> None:
         self._cleaned(event)

@@ -1,8 +1,7 @@
 """The time a state machine takes to load: after a restart, and after a snapshot was installed.
 
 Log and quorum do not wait for it; but a leader whose state machine is not loaded takes no writes
-(QuorumController becomes active when it has read its log), and a replica takes no snapshots. A
-coordinator's state machine is the leader's alone: see `sim.cluster.coordinating`.
+(QuorumController becomes active when it has read its log), and a replica takes no snapshots.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ class StateLoader:
     def begin(self) -> None:
         """Load the snapshot that the log continues, and the log below the high watermark."""
         broker = self._broker
-        if self._us_per_record == 0 or broker.rules.coordinator.coordinator != "none":
+        if self._us_per_record == 0:
             return
         replica = broker.replica
         base, end = replica.base_snapshot(), replica.log.high_watermark

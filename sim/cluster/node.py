@@ -10,19 +10,17 @@ from sim.cluster.background import BackgroundTasks
 from sim.cluster.broker import Broker
 from sim.cluster.consumer_fetch import ConsumerFetches
 from sim.cluster.context import Context
-from sim.cluster.coordinating import Coordinating
 from sim.cluster.fetcher import Fetcher
 from sim.cluster.leader import LeaderState
 from sim.cluster.loading import StateLoader
 from sim.cluster.overdue import Overdue
-from sim.cluster.produce import receive_marker, receive_produce, refuse_while_loading
+from sim.cluster.produce import receive_marker, receive_produce
 from sim.cluster.snapshot_tasks import SnapshotTasks
 from sim.replication.converting import speaks
 from sim.replication.elections import become_leader
 from sim.replication.leader import answer_fetch
 from sim.replication.messages import (
     ConsumerFetchRequest,
-    CoordinatorRequest,
     FetchRequest,
     FetchResponse,
     FetchSnapshotRequest,
@@ -72,7 +70,6 @@ class Node(Broker):
         fetcher: What it does as a follower.
         consumers: Fetches of consumers.
         background: Its cleaner.
-        coordinating: Its coordinator.
         snapshots: Its snapshots.
         loader: The loading of its state machine.
         membership: Its part in elections.
@@ -89,7 +86,6 @@ class Node(Broker):
         self.fetcher = Fetcher(self, self.loader)
         self.consumers = ConsumerFetches(self)
         self.background = BackgroundTasks(self)
-        self.coordinating = Coordinating(self)
         self.snapshots = SnapshotTasks(self, self.loader)
         self.handlers: dict[type, Callable[[Any], None]] = {
             FetchRequest: self._fetch,
@@ -101,7 +97,6 @@ class Node(Broker):
             ProduceRequest: self._produce,
             WriteTxnMarkersRequest: self._write_marker,
             ConsumerFetchRequest: self.consumers.receive,
-            CoordinatorRequest: self.coordinating.receive,
             Overdue: self._overdue,
         }
 
@@ -150,9 +145,7 @@ class Node(Broker):
         self.send(request.replica, response)
 
     def _produce(self, request: ProduceRequest) -> None:
-        if self.coordinating.keeps_waiting:
-            refuse_while_loading(self, request)
-        elif not self.loader.loading:
+        if not self.loader.loading:
             self.membership.before_commit()
             receive_produce(self, self.leader, request)
 
@@ -174,7 +167,6 @@ class Node(Broker):
         """Consumers who wait may be answered, and a snapshot may be due."""
         if self.consumers.waiting:
             self.consumers.wake()
-        self.coordinating.committed()
         if self.snapshots.watches:
             self.snapshots.high_watermark_moved()
 
@@ -198,7 +190,6 @@ class Node(Broker):
         )
         state = self.resume_leading(epoch)
         state.react(events)
-        self.coordinating.begin()
         return state
 
     def resume_leading(self, epoch: int) -> LeaderState:
@@ -216,7 +207,6 @@ class Node(Broker):
 
     def _stop_leading(self) -> LeaderState | None:
         state, self.leader = self.leader, None
-        self.coordinating.stop()
         if state is not None:
             state.end()
         return state

@@ -44,12 +44,6 @@ def receive_produce(broker: Broker, state: LeaderState | None, request: ProduceR
     _finish(broker, state, request, result, told)
 
 
-def refuse_while_loading(broker: Broker, request: ProduceRequest) -> None:
-    """A coordinator that loads writes nothing yet; the client is to come back."""
-    error = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
-    broker.send(request.client_id, ProduceResponse(error, request.correlation_id))
-
-
 def receive_marker(
     broker: Broker, state: LeaderState | None, request: WriteTxnMarkersRequest
 ) -> None:

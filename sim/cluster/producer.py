@@ -37,7 +37,7 @@ BACKOFF_MS, BACKOFF_MAX_MS = 100, 1_000
 """Pause of a producer that was told to try again, doubled each time up to the second (KIP-580:
 retry.backoff.ms, retry.backoff.max.ms, without their jitter)."""
 
-RETRIED: Final = (ErrorCode.NOT_ENOUGH_REPLICAS, ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
+RETRIED: Final = (ErrorCode.NOT_ENOUGH_REPLICAS,)
 """Nothing was written, and whoever was asked is the right one: the same is sent after a pause."""
 
 Headers = tuple[tuple[str, bytes], ...]

@@ -124,7 +124,6 @@ class QuorumMembership(Membership):
         leadership = node.replica.leadership
         if leadership is not None:
             self._announce_all(node.resume_leading(leadership.epoch))
-            node.coordinating.begin()
         self._wait_for_leader()
         node.fetcher.resume()
 

@@ -10,7 +10,6 @@ from typing import NamedTuple
 from simpy.core import StopSimulation
 from simpy.events import ProcessGenerator
 
-from sim.cluster.asking import AskingClient
 from sim.cluster.audited import Audited
 from sim.cluster.cluster import Cluster
 from sim.cluster.config_changes import ConfigChanges
@@ -118,8 +117,6 @@ def _run(cluster: Cluster, over: Callable[[], None]) -> ProcessGenerator:
     timetable.start()
     for index, consumer in enumerate(consumers):
         consumer.start(index)
-    for number, ask in enumerate(scenario.asks, start=1):
-        AskingClient(context, number, ask)
     faults.start()
     yield Before(context.env, max(1, scenario.duration_ms))
     while timetable.reads_file:

@@ -60,7 +60,6 @@ _MESSAGES: Final[dict[type[trace.Event], tuple[str, str, str]]] = {
     trace.PositionRecorded: ("follower", "replica", "answer"),
     trace.Consumed: ("replica", "consumer", "message"),
     trace.ConsumerReset: ("replica", "consumer", "message"),
-    trace.CoordinatorAnswered: ("replica", "client", "message"),
     trace.Acknowledged: ("replica", "other", "message"),
     trace.UncleanElection: ("other", "replica", "answer"),
 }

@@ -117,8 +117,6 @@ _DECIDED_BY: Final[dict[type, tuple[Earlier, ...]]] = {
     **dict.fromkeys((*_STATES, trace.SegmentsLost), (_STATE, _FAULT)),
     **dict.fromkeys((trace.LeaderResigned, trace.FaultEnded), (_FAULT,)),
     **dict.fromkeys((*_READS, trace.ReadingEnded, trace.Understood), (_READ,)),
-    trace.CoordinatorLoaded: (_LEADS,),
-    trace.CoordinatorAnswered: (_latest(trace.CoordinatorLoaded),),
     **dict.fromkeys(_FETCHES, (_TAKEN, _SNAPSHOT)),
     trace.SnapshotTaken: (_MARK,),
     trace.LogEmptied: (_SNAPSHOT,),

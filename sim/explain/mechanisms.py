@@ -250,10 +250,6 @@ LATE: Final = (CAME_LATE, KEPT_AS_END, NOT_MAPPED)
 
 # Readers.
 
-READ_WHILE_LOADING = _known("served while loading", "coord_02", "coordinator_loads")
-"""A coordinator answered before it had read its log."""
-READ_BELOW_MARK = _known("served by a high watermark that lags", "coord_04", "coordinator_reads")
-"""A new leader answered by a high watermark that it had yet to learn."""
 OTHER_REPLICA = _known("reader changed replicas", "kip534_06")
 """A reader went on at a replica that had removed it."""
 NO_RECORD_LEFT = _known("nothing left before the end", "readers_12", "fix")

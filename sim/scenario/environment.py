@@ -33,7 +33,6 @@ def environment_digest(scenario: Scenario) -> str:
         scenario.consumers,
         [(fault.kind, fault) for fault in scenario.faults],
         *((scenario.applications,) if scenario.applications != Applications() else ()),
-        *((scenario.asks,) if scenario.asks else ()),
         *((scenario.changes,) if scenario.changes else ()),
         *((scenario.rollout,) if scenario.rollout else ()),
         *((scenario.flag_rollout,) if scenario.flag_rollout else ()),

@@ -195,8 +195,6 @@ def _label(values: dict[str, Any]) -> str:
 def beyond(rules: Rules) -> list[str]:
     """What a search does not follow: states of which no move of it makes a value."""
     found = []
-    if rules.coordinator.coordinator != "none":
-        found.append("coordinator: a search has none; allowed: none")
     if rules.replication.offset_assignment != "leader_assigned":
         found.append("offset_assignment: a search knows leader_assigned alone")
     return found

@@ -125,8 +125,6 @@ _SAME: Final[dict[type, tuple[str, dict[str, str]]]] = {
         "read_to_end",
         {"consumer": "consumer", "replica": "replica", "until": "until"},
     ),
-    trace.CoordinatorLoaded: ("load", {"replica": "replica"}),
-    trace.CoordinatorAnswered: ("ask", {"replica": "replica", "key": "key"}),
 }
 """Class of event -> the step that is all it needs: its op, and field -> what the event calls it."""
 

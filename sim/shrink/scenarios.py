@@ -18,7 +18,6 @@ from sim.faults.partition import Partition
 from sim.rules import Rules
 from sim.rules.upgrade import UpgradeOrders
 from sim.scenario.model import (
-    Ask,
     Change,
     Consumer,
     EndTransaction,
@@ -38,7 +37,7 @@ from sim.shrink.engine import Kind, Pass, Shown, chunks, plainer, put_at, withou
 
 ROLES = ("leader", "follower")
 
-Value: TypeAlias = Send | EndTransaction | Fault | Change | Ask | Consumer
+Value: TypeAlias = Send | EndTransaction | Fault | Change | Consumer
 
 
 class Part(NamedTuple):
@@ -76,7 +75,7 @@ def parts_of(scenario: Scenario) -> list[Part]:
     """All parts in order of time, consumers first."""
     headers = dict(scenario.applications.headers)
     sends = [Part(s, headers.get(i, ())) for i, s in enumerate(scenario.workload.sends)]
-    lists = (scenario.workload.ends, scenario.asks, scenario.faults, scenario.changes)
+    lists = (scenario.workload.ends, scenario.faults, scenario.changes)
     others = [Part(value) for values in lists for value in values]
     timed = sorted(sends + others, key=lambda part: part.at_ms)
     return [Part(consumer) for consumer in scenario.consumers] + timed
@@ -96,7 +95,6 @@ def with_parts(scenario: Scenario, parts: Iterable[Part]) -> Scenario:
         scenario,
         workload=replace(scenario.workload, sends=of(Send), ends=of(EndTransaction)),
         applications=replace(scenario.applications, headers=headers),
-        asks=of(Ask),
         consumers=of(Consumer),
         faults=of(Fault),
         changes=of(Change),

@@ -18,7 +18,6 @@ from sim.replication.coordination import RemovalCoordinator
 from sim.replication.messages import FetchResponse, FetchSnapshotResponse
 from sim.replication.replica import log_config
 from sim.story.consumers import StoryConsumers
-from sim.story.coordinators import StoryCoordinators
 from sim.story.idle import IdleStep, state_of, surely_tells
 from sim.story.joining import Joining
 from sim.story.op import OPS, Step
@@ -119,7 +118,6 @@ class StoryDriver:
         self.delayed = DelayedResponses()
         self.joining = Joining(story.rules)
         self.consumers = StoryConsumers(story.rules)
-        self.coordinators = StoryCoordinators(story.rules)
         self.moments: dict[str, dict[str, ReplicaView]] = {}
         self.replicas: dict[str, Replica] = {}
         for name in story.replicas:
@@ -132,7 +130,6 @@ class StoryDriver:
         before = self._state() if watched else None
         why = self._carried_out(step)
         self.joining.note_held(self.replicas, step.number)
-        self.coordinators.follow(self.replicas)
         did = not watched or (self._state() != before and not self.in_vain)
         if did:
             self._observed.clear()

@@ -34,7 +34,6 @@ _SURE: Final = (
     trace.Pushed,
     trace.HighWatermarkMoved,
     trace.ConsumerReset,
-    trace.CoordinatorLoaded,
     trace.SnapshotTaken,
     trace.SnapshotInstalled,
     trace.PrefixDeleted,
@@ -92,7 +91,6 @@ def state_of(world: Any, *, loses_power: bool) -> object:
         world.delayed,
         world.coordinator,
         world.consumers.positions(),
-        world.coordinators,
     )
     copies = [_plain(part, ignored) for part in parts]
     return world.now_ms, world.isr, world.leader, len(world.moments), copies

@@ -10,7 +10,6 @@ from typing import Final, get_args
 
 from sim.trace.cleaning import *
 from sim.trace.cluster import *
-from sim.trace.coordinators import *
 from sim.trace.logs import *
 from sim.trace.snapshots import *
 
@@ -54,8 +53,6 @@ Event = (
     | SnapshotFetched
     | LogEmptied
     | StateLoaded
-    | CoordinatorLoaded
-    | CoordinatorAnswered
     | SnapshotInstalled
     | RemovalBoundMoved
     | RoundsEnded

@@ -153,7 +153,7 @@ def _of_a_log(event: trace.Event, about: About | None) -> str:
 
 
 def _of_others(event: trace.Event) -> str:
-    """The same of clients, coordinators, settings and the cluster."""
+    """The same of clients, settings and the cluster."""
     name, said = event.replica, ""
     match event:
         case trace.Acknowledged(_, producer, sequence, first, last, _, acks):
@@ -167,14 +167,6 @@ def _of_others(event: trace.Event) -> str:
             said = f"{consumer} takes {len(values)} records for values, {len(deletes)} for deletes"
         case trace.ConsumerReset(_, consumer, position, cause):
             said = f"{consumer} goes on at {position} of {name}: {_RESET[cause]}"
-        case trace.CoordinatorLoaded(_, epoch, end, records, more, took_ms, pending):
-            source = f"{records} records of a snapshot, {more} of its log, {took_ms} ms"
-            then = f", and completes {_joined(map(_record, pending))}" if pending else ""
-            said = f"{name}, coordinator of epoch {epoch}, has loaded below {end} ({source}){then}"
-        case trace.CoordinatorAnswered(_, epoch, client, key, records, below, error):
-            known = _joined(map(_record, records)) or f"nothing of {key}"
-            told = f"{known}, by its log below {below}" if error == "NONE" else error
-            said = f"{name}, coordinator of epoch {epoch}, tells {client} {told}"
         case trace.ConfigChanged(_, settings, initial):
             has = "starts with settings of its own" if initial else "has new settings"
             said = f"{name} {has}: {_joined(f'{key} {value}' for key, value in settings)}"

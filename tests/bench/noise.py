@@ -86,7 +86,6 @@ class Noise:
             self._late_answer: 2,
             self._copy_of_a_snapshot: 2,
             self._stranger: 2,
-            self._ask: 1,
             self._flush: 1,
             self._at_rest: 1,
         }
@@ -247,11 +246,6 @@ class Noise:
             step_of("fetch", pair),
             step_of("remove_replica", name),
         ]
-
-    def _ask(self, setting: Setting) -> list[Step]:
-        replica = self._anybody(setting)
-        asked = step_of("ask", {"replica": replica, "key": self._rng.choice(KEYS)})
-        return [step_of("load", {"replica": replica}), asked]
 
     def _flush(self, setting: Setting) -> list[Step]:
         return [step_of("flush", {"replica": self._anybody(setting)})]

@@ -36,7 +36,6 @@ PLANS = (
     "rollback",
     "upgrade_flag",
     "headers",
-    "coordinators",
     "log_end",
 )
 RUNS = 60

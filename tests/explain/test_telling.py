@@ -46,9 +46,6 @@ BOTH = trace.Cleaned("r1", 0, 4, REMOVALS, (3,), (), (), None, 4, 4, (0, 0))
         (trace.IsrChanged("r1", ("r1", "r3"), "r3"), "r1, r3 (r3 joined)"),
         (trace.SnapshotChunkFetched("r3", "r1", 7, 1, 0, 2, 64), "r3 keys 0 to 2 (7, 1) r1"),
         (trace.SnapshotChunkFetched("r3", "r1", 7, 1, 40, 2, 64, True), "bytes 40 to 104"),
-        (trace.CoordinatorLoaded("r3", 4, 9, 4, 2, 6), "epoch 4 below 9 4 records 2 6 ms"),
-        (trace.CoordinatorAnswered("r3", 4, "c", "k", (), 9), "tells c nothing of k below 9"),
-        (trace.CoordinatorAnswered("r3", 4, "c", "k", (), 9, "LOADING"), "tells c LOADING"),
         (trace.AppendRefused("r1", None, "not_enough_replicas"), "a batch min.insync.replicas"),
         (trace.Converted("r1", "r2", 80, (3,)), "r1 r2 values at 3"),
         (trace.EpochCacheChanged("r2", (EpochEntry(1, 0), EpochEntry(3, 2))), "1 from 0 3 from 2"),
@@ -201,7 +198,7 @@ def test_copies_and_positions_of_one_stretch_are_one_line() -> None:
 
 
 def test_what_retention_took_is_told_with_the_clock_it_went_by() -> None:
-    scenario = load_scenario(ROOT / "scenarios/kip630/timed_coordinator_of_a_deleted_log.yaml")
+    scenario = load_scenario(ROOT / "scenarios/kip630/timed_delete_policy_loses_state.yaml")
     first, *others = scenario.replicas
     ahead = replace(scenario, replicas=(replace(first, clock_skew_ms=40), *others))
 

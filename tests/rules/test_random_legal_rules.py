@@ -134,7 +134,6 @@ def _mix(rng: random.Random) -> Mix:
         lateness_ms=(1, rng.choice((1, 4_000, 1_000_000))),
         duration_ms=rng.randint(1_000, 5_000),
         sends=(10, rng.randint(10, 150)),
-        asks=(0, rng.randint(0, 5)),
         slow_link=0.0,
         late_messages=rng.choice((0.0, 0.0, 0.1, 0.5)),
         **shares,

@@ -75,7 +75,6 @@ CHANGED_BY = {
         "changes",
     },
     "header_mistakes": {"applications.headers"},
-    "asks": {"asks", "timers.load_us_per_record"},
     "consumers": {"consumers"},
 }
 """What of a scenario may differ when a part of the mix is there or is left out."""
@@ -150,7 +149,7 @@ def test_without_a_kind_of_fault_only_its_own_and_what_follows_them_is_missing(k
 @pytest.mark.parametrize("part", CHANGED_BY)
 def test_a_part_of_a_mix_changes_its_own_part_of_a_scenario(part: str) -> None:
     """Faults, idle phases and transactions stay where they are when a link is slow, and so on."""
-    ranges = ("idle_phases", "consumers", "asks")
+    ranges = ("idle_phases", "consumers")
     there, absent = (1.0, 0.0) if part not in ranges else ((2, 3), (0, 0))
     given = {"snapshots": 1.0, "faults": (2, 12), "transactional": 1.0, "cleaning_crashes": 0.5}
     if part == "retention":

@@ -335,15 +335,3 @@ def test_a_mistake_is_told_with_its_place(load: Load, text: str, complaint: str)
     told = [line.split(": ", 1)[1] for line in complaints(text)]
 
     assert any(line.startswith(complaint) for line in told)
-
-
-def test_who_asks_needs_a_coordinator_and_asks_within_the_run(load: Load) -> None:
-    asks = "asks: [{at: 10, key: a}, {at: 20, key: b}]\n"
-
-    for kind in ("group", "transaction"):
-        found = load(f"rules: {{coordinator: {kind}}}\n{asks}").asks
-        assert [(ask.at_ms, ask.key) for ask in found] == [(10, "a"), (20, "b")]
-    [nobody] = complaints(asks)
-    assert nobody.startswith("2: asks: nobody answers without a coordinator; allowed: ")
-    late = "rules: {coordinator: group}\nduration_ms: 15\n"
-    assert complaints(late + asks) == ["4: asks[1].at: 20 is after the run, 15 ms"]

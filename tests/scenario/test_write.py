@@ -38,7 +38,6 @@ MIXES = {
     "upgrade": Mix(upgrade=1.0),
     "flag_upgrade": Mix(flag_upgrade=1.0),
     "mixed_clients": Mix(mixed_clients=1.0),
-    "asks": Mix(asks=(1, 3), lossy_network=1.0, slow_link=1.0),
     **{f"far/{each.name}": each.mix for each in FAR.environments},
 }
 """The built-in ones, and some for what these leave out."""
@@ -53,9 +52,7 @@ def read(text: str, folder: Path) -> Scenario:
 @pytest.mark.parametrize("mix", MIXES.values(), ids=list(MIXES))
 def test_a_random_scenario_that_was_written_is_the_same_run(mix: Mix, tmp_path: Path) -> None:
     for seed in range(2):
-        drawn = generate(seed, mix)
-        coordinator = "group" if drawn.asks else "none"
-        scenario = drawn.with_rules(Rules.of(coordinator=coordinator, delete_retention_ms=1000))
+        scenario = generate(seed, mix).with_rules(Rules.of(delete_retention_ms=1000))
         again = read(scenario_text(scenario), tmp_path)
 
         assert again == as_said(scenario)

@@ -119,7 +119,6 @@ def test_what_the_oracle_of_traces_does_not_find_is_told_as_disputed(
         ({"invariants": ["election-safety"]}, "unknown invariant of a search"),
         ({"invariants": []}, "invariants: expected at least 1"),
         ({"world": {"replicas": 2, "versions": [2**70]}}, "world.versions[0]:"),
-        ({"rules": {"coordinator": "eager"}}, "coordinator"),
         ({"worlds": {}}, "worlds: unknown field"),
     ],
 )

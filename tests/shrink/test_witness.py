@@ -62,8 +62,6 @@ def test_a_near_miss_heals_what_was_shrunk_or_says_that_it_does_not(
     [
         # Judged although the format does not judge it unless a story asks for it.
         ("raft_21", "epoch-monotonic", "epoch_storage: disk"),
-        # `coordinator: none` comes before it and heals as well, but then nobody answers.
-        ("coord_02", "coordinator-serves-loaded", "coordinator_loads: before_serving"),
         ("snap_16", "snapshot-install-atomic", "snapshot_install: atomic"),
         ("kip101_04", "leader-completeness", None),
     ],

@@ -26,7 +26,6 @@ PLANS = (
     "replication",
     "cures",
     "leo_fixes",
-    "coordinators",
     "upgrade_flag",
     "smoke",
 )

@@ -24,7 +24,6 @@ class DecisionJustified(Invariant):
         a pass failed                     => no other one before a restart
         a snapshot is installed           => log start = log end = high watermark = its end
         markers may go below b            => no log has data of a transaction below b
-        a coordinator answers in epoch e  => it leads e
 
     Judged: at these events, by what is on the disks and in the messages of everybody
     (`sim.cluster.decisions`); an event tells what is wrong.

@@ -8,10 +8,10 @@ from sim.trace import LogStartedAfresh, LogStartMoved, ReplicaWiped
 class StateKept(Invariant):
     """Retention takes no record that alone says what the state of a key is.
 
-    With `log_holds: state`, or a coordinator, for a log of r whose old segments were deleted up to
-    s, and keys k with winner(k) below s: winner(k) is in the newest snapshot of r, or is a
-    tombstone of a key that the snapshot has not. Where records are deltas: r has a snapshot with an
-    end at or above all of k that went.
+    With `log_holds: state`, for a log of r whose old segments were deleted up to s, and keys k with
+    winner(k) below s: winner(k) is in the newest snapshot of r, or is a tombstone of a key that the
+    snapshot has not. Where records are deltas: r has a snapshot with an end at or above all of k
+    that went.
     Judged: when the log start moves by retention. Excused: logs that hold events, whose old ones
     are meant to go; prefixes that go for a snapshot, see `prefix-deletion-safety`.
     """
@@ -27,8 +27,7 @@ class StateKept(Invariant):
 
     def on_log_start_moved(self, event: LogStartMoved) -> None:
         """Look for keys whose state was below the new start, and nowhere else."""
-        rules = self.history.rules
-        if rules.snapshots.log_holds != "state" and rules.coordinator.coordinator == "none":
+        if self.history.rules.snapshots.log_holds != "state":
             return
         start, view = event.log_start_offset, self.replicas[event.replica]
         lost = lost_keys(self.history, view, self._starts.get(event.replica, 0))

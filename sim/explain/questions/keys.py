@@ -264,33 +264,3 @@ def transaction(case: Case, replica: str, offset: int) -> Facts:
     """Data of a transaction counts otherwise in a log than in committed history."""
     uid = case.uid_at(replica, offset) or case.committed_at(offset)
     return deleted.undecided(case, replica, uid)
-
-
-def coordinator(case: Case) -> Facts:
-    """A coordinator answered by a state that lacks what was committed."""
-    event, offset = case.shown_by, case.offset
-    name, committed = event.replica, case.committed_at(offset)
-    loaded = case.last(trace.CoordinatorLoaded, replica=name)
-    end = None if loaded is None else case.event(loaded).end_offset
-    below = event.below if isinstance(event, trace.CoordinatorAnswered) else end
-    facts: Facts = []
-    mechanisms: tuple[str, ...] = ()
-    if case.uid_at(name, offset) != committed:
-        facts = _gone_from(case, name, committed)
-    else:
-        led = case.last(trace.LeaderElected, replica=name) or 0
-        early = loaded is None or loaded < led or (below is not None and below > offset)
-        mechanisms = (of.READ_WHILE_LOADING if early else of.READ_BELOW_MARK,)
-    at = case.judged
-    text = f"{name} answers for {case.key} by its log below {below}"
-    text += "" if loaded is None else f", which it had loaded below {end} {case.when(loaded)}"
-    text += f"; {case.name(committed)} was committed; its high watermark was "
-    text += f"{case.high_watermark(name, at)}, its log end offset {case.log_end(name, at)}"
-    return [*facts, Fact("position", text, at, mechanisms)]
-
-
-def _gone_from(case: Case, name: str, committed: int) -> Facts:
-    values = [uid for uid in case.held(name, case.key) if case.history.beats(committed, uid)]
-    if case.tombstone(committed) and values:
-        return deleted.undeleted(case, name, values[-1], committed)
-    return lost.lacks(case, name, case.history.written[committed].offset, committed)

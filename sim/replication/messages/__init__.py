@@ -6,7 +6,6 @@ no more of its sender than it says.
 
 from sim.replication.messages.consume import *
 from sim.replication.messages.controller import *
-from sim.replication.messages.coordinate import *
 from sim.replication.messages.errors import *
 from sim.replication.messages.fetch import *
 from sim.replication.messages.produce import *

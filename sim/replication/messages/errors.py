@@ -10,8 +10,6 @@ class ErrorCode(StrEnum):
     """What a response says of its request; `NONE` = it was done."""
 
     NONE = "NONE"
-    COORDINATOR_LOAD_IN_PROGRESS = "COORDINATOR_LOAD_IN_PROGRESS"
-    """The coordinator has yet to read its log to the end."""
     FENCED_LEADER_EPOCH = "FENCED_LEADER_EPOCH"
     """The request's leader epoch is below that of the replica asked."""
     INVALID_PRODUCER_EPOCH = "INVALID_PRODUCER_EPOCH"
@@ -20,8 +18,6 @@ class ErrorCode(StrEnum):
     """A record is not allowed in its format, or its version comes too late."""
     INVALID_TIMESTAMP = "INVALID_TIMESTAMP"
     """A timestamp is too far from the leader's clock."""
-    NOT_COORDINATOR = "NOT_COORDINATOR"
-    """The replica asked does not lead the partition that the coordinator's state is in."""
     NOT_ENOUGH_REPLICAS = "NOT_ENOUGH_REPLICAS"
     """Fewer than `min.insync.replicas` are in sync; nothing was written."""
     NOT_LEADER_OR_FOLLOWER = "NOT_LEADER_OR_FOLLOWER"

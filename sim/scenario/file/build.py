@@ -26,7 +26,7 @@ from sim.scenario.file.format import ScenarioFile
 from sim.scenario.file.replicas import build_replicas, no_such_replica
 from sim.scenario.file.strategies import with_known_strategies
 from sim.scenario.file.workload import build_applications, build_workload
-from sim.scenario.model import Ask, Consumer, Network, Scenario
+from sim.scenario.model import Consumer, Network, Scenario
 from sim.scenario.model.snapshots import SnapshotSettings
 from sim.scenario.rest import too_long_at_rest
 
@@ -62,7 +62,6 @@ def build(file: ScenarioFile, *, path: Path, seed: int | None, report: Report) -
         workload=build_workload(file, path=path, seed=chosen_seed, report=report),
         applications=build_applications(file, report),
         consumers=_consumers(file, names, report),
-        asks=_asks(file, settings, report),
         faults=build_faults(file, names, report),
         changes=build_changes(file, replicas, report),
         snapshots=_snapshots(file, report),
@@ -158,17 +157,6 @@ def _check_network(network: Network, names: list[str], report: Report) -> None:
                 report((*place, field), no_such_replica(name, names))
         if link.source == link.target:
             report(place, "a link leads from one replica to another one")
-
-
-def _asks(file: ScenarioFile, settings: Settings, report: Report) -> tuple[Ask, ...]:
-    """Questions to the coordinator, which there has to be."""
-    if file.asks and settings.rules.coordinator.coordinator == "none":
-        text = "nobody answers without a coordinator; allowed: with rules.coordinator group"
-        report(("asks",), f"{text} or transaction")
-    for index, ask in enumerate(file.asks):
-        if ask.at > file.duration_ms:
-            report(("asks", index, "at"), f"{ask.at} is after the run, {file.duration_ms} ms")
-    return tuple(Ask(ask.at, ask.key) for ask in file.asks)
 
 
 def _consumers(file: ScenarioFile, names: list[str], report: Report) -> tuple[Consumer, ...]:

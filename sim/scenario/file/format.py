@@ -34,7 +34,6 @@ from sim.files.bounds import (
 )
 from sim.files.models import Part
 from sim.limits import (
-    ASKS,
     CONSUMERS,
     HEADERS,
     PHASES,
@@ -87,15 +86,6 @@ class SendLine(Part):
     ] = 0
     flag: bool | None = None
     """The tombstone attribute of KIP-87 (`tombstone_mark: flag`); default: set if value is null."""
-
-
-class AskLine(Part):
-    """A client's question to the coordinator: `{at: 900, key: payments}`."""
-
-    at: Milliseconds
-    """When it asks first, in ms; every `retry_ms` of the workload again until it is told."""
-    key: Key
-    """Of which key it wants to know the state."""
 
 
 class EndLine(Part):
@@ -313,8 +303,6 @@ class ScenarioFile(Part):
     workload: AnyWorkload = ()
     consumers: AnyConsumers = 1
     """How many, or their names, or their settings."""
-    asks: Annotated[tuple[AskLine, ...], Within(ASKS)] = ()
-    """What clients ask the coordinator; the rule `coordinator` says of what kind it is."""
     faults: Annotated[tuple[FaultLine, ...], Within(MOST_FAULTS)] = ()
     changes: Annotated[tuple[ChangeLine, ...], Within(PHASES)] = ()
     """Settings that change during the run, and reach replicas and producers one by one."""

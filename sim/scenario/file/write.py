@@ -66,8 +66,7 @@ def as_said(scenario: Scenario) -> Scenario:
     Sends, faults and changes are in order of time, without faults whose role their kind never
     strikes, such as the removal of who leads; an upgrade is the changes that its timetable
     comes to, and its order, which then decides nothing, the default; a header in capitals has its
-    name, a version in whose place other headers are sent is left out, and so are questions to a
-    coordinator where there is none.
+    name, and a version in whose place other headers are sent is left out.
     """
     applications, workload = scenario.applications, scenario.workload
     own = scenario.rules.topic.strategy_header
@@ -92,7 +91,6 @@ def as_said(scenario: Scenario) -> Scenario:
             ends=tuple(sorted(workload.ends, key=lambda end: end.at_ms)),
         ),
         applications=replace(applications, headers=tuple(sorted(headers))),
-        asks=() if scenario.rules.coordinator.coordinator == "none" else scenario.asks,
         faults=tuple(sorted(filter(_may_strike, scenario.faults), key=lambda fault: fault.at_ms)),
         changes=changes_of(scenario),
         rollout=None,
@@ -164,7 +162,6 @@ def _document(said: Scenario, folder: Path) -> dict[str, Any]:
         "timers": _plain(said.timers),
         "workload": _workload(said.workload, said.applications, folder),
         "consumers": _counted([_plain(consumer) for consumer in said.consumers], "c"),
-        "asks": [{"at": ask.at_ms, "key": ask.key} for ask in said.asks],
         "faults": [_fault(fault) for fault in said.faults],
         "changes": [_change(change) for change in said.changes],
         "last_rounds": said.last_rounds,

@@ -8,7 +8,7 @@ from sim.scenario.generate.mix import Mix
 from sim.scenario.generate.settings import perhaps
 from sim.scenario.generate.shape import Span, WorkloadShape
 from sim.scenario.generate.streams import Draws, between, log_between, share_between
-from sim.scenario.model import Ask, Consumer, Send
+from sim.scenario.model import Consumer
 
 _POLL_MS = (50, 100, 300)
 _BURSTS_MS = (50, 1_000)
@@ -100,13 +100,6 @@ def draw_consumers(seed: int, mix: Mix, replicas: Sequence[str]) -> tuple[Consum
             )
         )
     return tuple(consumers)
-
-
-def draw_asks(seed: int, mix: Mix, sends: Sequence[Send]) -> tuple[Ask, ...]:
-    """Who asks the coordinator when, and for which of the keys that are written."""
-    draws, keys = Draws(seed, "asks"), sorted({send.key for send in sends})
-    times = sorted(draws.below(mix.duration_ms) for _ in range(between(draws, mix.asks)))
-    return tuple(Ask(at_ms, draws.choice(keys)) for at_ms in times) if keys else ()
 
 
 def _pauses(mix: Mix, draws: Draws) -> tuple[Span, ...]:

@@ -19,7 +19,6 @@ from sim.files.bounds import Loss, Milliseconds, Period, Share, Within
 from sim.files.document import unknown_value
 from sim.files.models import refused
 from sim.limits import (
-    ASKS,
     CONSUMERS,
     KEYS,
     PHASES,
@@ -39,7 +38,6 @@ _Producers = Annotated[int, Ge(1), Within(PRODUCERS)]
 _Consumers = Annotated[int, Ge(0), Within(CONSUMERS)]
 _Faults = Annotated[int, Ge(0), Within(MOST_FAULTS)]
 _Phases = Annotated[int, Ge(0), Within(PHASES)]
-_Asks = Annotated[int, Ge(0), Within(ASKS)]
 Shares = tuple[Share, Share]
 Times = tuple[Milliseconds, Milliseconds]
 
@@ -211,9 +209,6 @@ class Mix(BaseModel):
     """Chance that brokers, producers and consumers are upgraded to KIP-87 during the run, and that
     deletes of new producers say something; the rules need `tombstone_mark: magic` for it, or `flag`
     for cleaners that know nothing else."""
-    asks: tuple[_Asks, _Asks] = (0, 0)
-    """How many clients ask the coordinator for a key, each at some moment of the run; for the rule
-    `coordinator`. Half of the coordinators then take time to load."""
     mixed_clients: Share = 0.0
     """Chance that all brokers know the flag of KIP-87 while clients of both versions write and read
     for the whole run; for deletes and rules see `flag_upgrade`, which goes before."""

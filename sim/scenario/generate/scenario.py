@@ -9,7 +9,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 from sim.scenario.generate.clients import (
-    draw_asks,
     draw_consumers,
     draw_idle_phases,
     draw_shape,
@@ -74,7 +73,6 @@ def generate(seed: int, mix: Mix) -> Scenario:
         workload=workload,
         applications=Applications(instances=instances),
         consumers=draw_consumers(seed, mix, names),
-        asks=draw_asks(seed, mix, workload.sends),
         faults=draw_faults(seed, mix, replicas=names, idle=idle),
         rollout=strategy_upgrade(seed, mix, replicas=len(names), producers=shape.producers),
         snapshots=draw_snapshots(seed, mix),

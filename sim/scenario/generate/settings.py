@@ -95,12 +95,12 @@ def _retention(seed: int, mix: Mix) -> dict[str, Any]:
 
 
 def draw_timers(seed: int, mix: Mix) -> Timers:
-    """Timers; where there are snapshots or asks, half of the state machines take time to load.
+    """Timers; where there are snapshots, half of the state machines take time to load.
 
     That keeps leaders busy at the beginning of their epoch.
     """
     draws = Draws(seed, "timers")
-    loading = 0.5 if mix.snapshots > 0 or mix.asks[1] > 0 else 0.0
+    loading = 0.5 if mix.snapshots > 0 else 0.0
     return Timers(
         replica_lag_max_ms=draws.choice(_LAG_MAX_MS),
         fetch_wait_ms=draws.choice((100, 300, 500)),

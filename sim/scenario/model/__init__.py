@@ -7,7 +7,6 @@ from sim.scenario.model.expectations import Expect, Limits
 from sim.scenario.model.scenario import Scenario
 from sim.scenario.model.topic import Topic
 from sim.scenario.model.workload import (
-    Ask,
     Consumer,
     EndTransaction,
     Send,

@@ -21,7 +21,7 @@ from sim.scenario.model.expectations import Expect, Limits
 from sim.scenario.model.rollouts import FlagRollout, Rollout
 from sim.scenario.model.snapshots import SnapshotSettings
 from sim.scenario.model.topic import Topic
-from sim.scenario.model.workload import Ask, Consumer, Workload
+from sim.scenario.model.workload import Consumer, Workload
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,6 @@ class Scenario:
     workload: Workload = field(default_factory=Workload)
     applications: Applications = field(default_factory=Applications)
     consumers: tuple[Consumer, ...] = (Consumer("c1"),)
-    asks: tuple[Ask, ...] = ()
     faults: tuple[Fault, ...] = ()
     changes: tuple[Change, ...] = ()
     rollout: Rollout | None = None

@@ -9,7 +9,6 @@ from sim.files.bounds import (
     BatchRecords,
     Changes,
     Count,
-    Key,
     Milliseconds,
     Name,
     Period,
@@ -37,14 +36,6 @@ class Send(NamedTuple):
     version: int | None = None
     transaction: int = 0
     flag: bool | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Ask:
-    """A client asks the coordinator for the state of a key, again and again until it is told."""
-
-    at_ms: Milliseconds
-    key: Key
 
 
 @dataclass(frozen=True, slots=True)

@@ -209,7 +209,6 @@ def elect(world: StoryDriver, step: Step) -> str | None:
             leader_change_uid=world.new_uid(f"LC{epoch}"),
         )
     )
-    world.coordinators.elected(candidate)
     return f"{candidate.name} leads epoch {epoch} already"
 
 

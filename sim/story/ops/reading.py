@@ -1,14 +1,12 @@
-"""Who reads: consumers, and the coordinators that keep their state in a log."""
+"""Consumers of a story read."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sim.replication import leader
-from sim.replication.coordinator import COMPLETES, completion
 from sim.story.driver import StoryDriver
-from sim.story.fields import ISOLATION, NAMED, NATURAL, REPLICA, TEXT, WAY
-from sim.story.op import ACTOR, Step, be_up, may, need, op
+from sim.story.fields import ISOLATION, NAMED, NATURAL, REPLICA, WAY
+from sim.story.op import Step, be_up, may, need, op
 from sim.trace import Event
 from sim.trace.sentences import describe
 
@@ -76,46 +74,3 @@ def read_to_end(world: StoryDriver, step: Step) -> str | None:
         ),
     )
     return _nothing_read(step)
-
-
-@op(
-    source="CoordinatorLoaderImpl",
-    replica=ACTOR,
-    records=may(NATURAL, "How many records it has read in all; the whole log when not given."),
-)
-def load(world: StoryDriver, step: Step) -> str | None:
-    """A new coordinator reads its log into memory, before it answers as the rule says."""
-    replica = world.replicas[step["replica"]]
-    running = world.coordinators.current(replica)
-    if running is None:
-        return f"{replica.name} coordinates nothing"
-    if running.active:
-        return f"{replica.name} has loaded its log already"
-    loaded = world.coordinators.load(running, replica, records=step.get("records"))
-    if loaded is None or replica.leadership is None:
-        return "it has read as many records already"
-    world.emit(loaded.events)
-    for record in loaded.pending:  # what was decided before is completed
-        batch = completion(
-            record,
-            offset=replica.log.log_end_offset,
-            epoch=replica.leadership.epoch,
-            uid=world.new_uid(COMPLETES[record.value or ""]),
-            now_ms=world.now_ms,
-        )
-        world.emit(leader.append(replica, batch, rules=world.rules, now_ms=world.now_ms).events)
-    return None
-
-
-@op(
-    source="OffsetFetch; KIP-848",
-    observes=True,
-    replica=need(REPLICA, "The replica that is asked."),
-    key=need(TEXT, "The key that is asked for."),
-)
-def ask(world: StoryDriver, step: Step) -> str | None:
-    """A client asks the coordinator for the state of a key."""
-    replica = world.replicas[step["replica"]]
-    events = world.coordinators.ask(step["key"], replica)
-    world.emit(events)
-    return None if events else f"{replica.name} coordinates nothing"
