@@ -28,7 +28,7 @@ unexport PYTHONDONTWRITEBYTECODE
 ARGS ?=
 
 # The sweeps whose report is reports/NAME.md, and those that reports/log_end.md is made of.
-REPORTS := leo_fixes cures replication upgrade rollback upgrade_flag
+REPORTS := leo_fixes cures replication
 LOG_END := log_end log_end_unclean
 
 DEMO := reports/demo

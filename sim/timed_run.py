@@ -24,8 +24,7 @@ from sim.check.facts import Asked
 from sim.check.judged import judged, not_as_expected
 from sim.cluster.context import SimulationResult, Spent
 from sim.cluster.simulation import Fork, simulate
-from sim.rules import Rules, Settings
-from sim.rules.upgrade import UpgradeOrders
+from sim.rules import Rules
 from sim.scenario.environment import environment_digest
 from sim.scenario.exposure import exposure_of
 from sim.scenario.model import Scenario
@@ -76,7 +75,6 @@ class Run:
         id: The scenario's.
         seed: The scenario's.
         rules: Under which rules.
-        upgrade: In which order its upgrade went on, if there was one.
         verdict: `violated` with a violation, whatever came after; else `inconclusive` (a bound was
             hit, or the run left the durability contract, see `sim.check.durability`) or `holds`.
         reason: Why it is inconclusive, or what cut a violated run off; else None. A run that took
@@ -110,7 +108,6 @@ class Run:
     digest: str
     environment: str
     outside: str | None = None
-    upgrade: UpgradeOrders = field(default_factory=UpgradeOrders)
     causes: dict[int, str] = field(default_factory=dict)
     since: dict[int, int] = field(default_factory=dict)
     cut_off: bool = False
@@ -124,11 +121,6 @@ class Run:
             return self.counters
         more = self.settling.counters
         return {name: count + more.get(name, 0) for name, count in self.counters.items()}
-
-    @property
-    def settings(self) -> Settings:
-        """The rules and the order of the upgrade: what a sweep varies."""
-        return Settings(self.rules, self.upgrade)
 
     @property
     def seen(self) -> tuple[Violation, ...]:
@@ -232,7 +224,6 @@ def _run(
         id=scenario.id,
         seed=scenario.seed,
         rules=scenario.rules,
-        upgrade=scenario.upgrade,
         verdict="violated" if found.violations else unviolated,
         reason=reason,
         violations=found.violations,
@@ -385,7 +376,7 @@ def as_document(run: Run) -> dict[str, Any]:
         "violations": _rows(run, run.violations),
         "not_judged": _rows(run, run.not_judged),
         "seed": run.seed,
-        "rules": run.settings.as_dict(),
+        "rules": run.rules.as_dict(),
         "counters": run.counters,
         "reached": list(run.reached),
         "settling": None

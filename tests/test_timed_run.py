@@ -252,7 +252,7 @@ def test_a_run_as_a_document_is_plain_json(lost_tail: Run) -> None:
 
     assert document["digest"] == lost_tail.digest
     assert document["violations"][0]["at_ms"] == lost_tail.violations[0].at
-    assert document["rules"] == lost_tail.settings.as_dict()
+    assert document["rules"] == lost_tail.rules.as_dict()
 
 
 def test_a_tombstone_that_only_settling_removes_is_not_removed_in_the_run() -> None:

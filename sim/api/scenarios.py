@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -16,7 +15,7 @@ from sim.plugins import as_options
 
 if TYPE_CHECKING:
     from sim.files.document import Document
-    from sim.rules import Settings
+    from sim.rules import Rules
     from sim.scenario.generate import Mix
     from sim.scenario.model import Scenario as TimedScenario
     from sim.story.format import Story
@@ -94,25 +93,24 @@ class Scenario:
     @property
     def rules(self) -> dict[str, Value]:
         """All rules by name."""
-        return self._settings.as_dict()
+        return self._rules.as_dict()
 
     @property
     def changed_rules(self) -> dict[str, Value]:
         """The rules that are not what they are for a scenario of its kind that names none."""
-        from sim.rules import Settings
+        from sim.rules import Rules
 
         if self.kind == "timed":
-            return self._settings.differing_from(Settings())
+            return self._rules.differing_from(Rules())
         from sim.story.format import STORY_DEFAULTS
 
-        return self._settings.differing_from(Settings(STORY_DEFAULTS))
+        return self._rules.differing_from(STORY_DEFAULTS)
 
-    @cached_property
-    def _settings(self) -> Settings:
-        from sim.rules import Settings
-
+    @property
+    def _rules(self) -> Rules:
         content: Any = self.content
-        return Settings(content.rules) if self.kind == "story" else content.settings
+        rules: Rules = content.rules
+        return rules
 
     def with_rules(self, **rules: Value) -> Scenario:
         """The same scenario under other rules; `preset` names several at once.

@@ -11,7 +11,7 @@ import msgspec
 from sim.compaction import TOMBSTONE_MARKS
 from sim.files.atomic import replacing
 from sim.files.formats import TRACE_FORMAT
-from sim.rules import Rules, Settings
+from sim.rules import Rules
 from sim.rules.rules import RuleValue
 from sim.trace import Event
 from sim.trace.written import as_row
@@ -60,9 +60,9 @@ class TraceHeader(NamedTuple):
 
 
 def header_under(
-    settings: Settings, judged_by: Rules, *, topic: Mapping[str, Any], **told: Any
+    rules: Rules, judged_by: Rules, *, topic: Mapping[str, Any], **told: Any
 ) -> TraceHeader:
-    """The header of a run whose replicas start with `settings`, and that is judged by `judged_by`.
+    """The header of a run whose replicas start with `rules`, and that is judged by `judged_by`.
 
     These are the newest rules of the run. `told` is what else a header says, by name.
     """
@@ -71,7 +71,7 @@ def header_under(
     return TraceHeader(
         format=TRACE_FORMAT,
         version=__version__,
-        rules=settings.as_dict(),
+        rules=rules.as_dict(),
         topic=topic,
         strategy=StrategyRow(*strategy),
         tombstone_mark=cleaner.tombstone_mark,

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from sim.errors import BadInput, did_you_mean
-from sim.rules.rules import Rules, RuleValue, Settings, listed, place_of
+from sim.rules.rules import Rules, RuleValue, listed, place_of
 
 
 class Preset(NamedTuple):
@@ -139,15 +139,15 @@ PRESETS: dict[str, Preset] = {
 """Every preset by name."""
 
 
-def settings_from(
-    values: Mapping[str, object], *, base: Settings | None = None, where: str = "rules"
-) -> Settings:
-    """Settings out of a mapping that may name a `preset`, over `base` (default: `Settings()`).
+def rules_from(
+    values: Mapping[str, object], *, base: Rules | None = None, where: str = "rules"
+) -> Rules:
+    """Rules out of a mapping that may name a `preset`, over `base` (default: `Rules()`).
 
     Raises:
         BadInput: Unknown preset, rule or value.
     """
-    settings = base or Settings()
+    rules = base or Rules()
     rest = dict(values)
     preset = rest.pop("preset", None)
     if preset is not None:
@@ -157,16 +157,5 @@ def settings_from(
                 f"{place_of('preset', where)}: unknown preset {preset!r}{close}; "
                 f"allowed: {listed(PRESETS)}"
             )
-        settings = settings.with_values(PRESETS[preset].values, where=where)
-    return settings.with_values(rest, where=where)
-
-
-def rules_from(
-    values: Mapping[str, object], *, base: Rules | None = None, where: str = "rules"
-) -> Rules:
-    """The rules alone out of such a mapping: where nothing is upgraded, its order says nothing.
-
-    Raises:
-        BadInput: Unknown preset, rule or value.
-    """
-    return settings_from(values, base=None if base is None else Settings(base), where=where).rules
+        rules = rules.with_values(PRESETS[preset].values, where=where)
+    return rules.with_values(rest, where=where)

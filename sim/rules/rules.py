@@ -22,9 +22,8 @@ from sim.rules.snapshots import SnapshotRules
 from sim.rules.spec import RuleSpec, RuleValue, rules_of, shown
 from sim.rules.storage import StorageRules
 from sim.rules.topic import TopicSettings
-from sim.rules.upgrade import UpgradeOrders
 
-__all__ = ["RULES", "RuleSpec", "RuleValue", "Rules", "Settings", "check_value", "listed", "shown"]
+__all__ = ["RULES", "RuleSpec", "RuleValue", "Rules", "check_value", "listed", "shown"]
 
 
 class Rules(NamedTuple):
@@ -55,9 +54,6 @@ class Rules(NamedTuple):
             BadInput: A rule or a value does not exist; the message lists what is allowed.
         """
         checked = {name: check_value(name, value, where=where) for name, value in values.items()}
-        for name in checked:
-            if name not in GROUP_OF:
-                raise BadInput(f"{place_of(name, where)}: is for a scenario")
         return Rules(*(_with(group, checked) for group in self))
 
     def as_dict(self) -> dict[str, RuleValue]:
@@ -68,42 +64,6 @@ class Rules(NamedTuple):
         """The rules whose value here is not the one in `other`."""
         if self == other:
             return {}
-        return Settings(self).differing_from(Settings(other))
-
-
-class Settings(NamedTuple):
-    """All that files, plans and the command line give by name under `rules`.
-
-    Attributes:
-        rules: What the replicas and the clients of a cluster go by.
-        upgrade: In which order a random upgrade goes on; a scenario has it beside the rules.
-    """
-
-    rules: Rules = Rules()
-    upgrade: UpgradeOrders = UpgradeOrders()
-
-    def with_values(self, values: Mapping[str, object], *, where: str = "rules") -> Settings:
-        """These settings with some values changed, given by name.
-
-        Raises:
-            BadInput: A rule or a value does not exist; the message lists what is allowed.
-        """
-        of_rules = {
-            name: value for name, value in values.items() if name not in UpgradeOrders._fields
-        }
-        orders = {
-            name: check_value(name, value, where=where)
-            for name, value in values.items()
-            if name not in of_rules
-        }
-        return Settings(self.rules.with_values(of_rules, where=where), _with(self.upgrade, orders))
-
-    def as_dict(self) -> dict[str, RuleValue]:
-        """All values by name: those of the rules in their order, then the orders of upgrades."""
-        return self.rules.as_dict() | self.upgrade._asdict()
-
-    def differing_from(self, other: Settings) -> dict[str, RuleValue]:
-        """What has another value here than in `other`."""
         theirs = other.as_dict()
         return {name: value for name, value in self.as_dict().items() if theirs[name] != value}
 
@@ -113,13 +73,13 @@ GROUP_OF: dict[str, str] = {
 }
 """The group of every rule by its name, in the order of `Rules`; no two rules have one name."""
 
-DEFAULTS: dict[str, RuleValue] = Settings().as_dict()
-"""The default of every rule, those of upgrades last."""
+DEFAULTS: dict[str, RuleValue] = Rules().as_dict()
+"""The default of every rule."""
 
 RULES: dict[str, RuleSpec] = {
-    name: spec for group in (*Rules(), UpgradeOrders()) for name, spec in rules_of(group).items()
+    name: spec for group in Rules() for name, spec in rules_of(group).items()
 }
-"""Every rule by name, in the order of `Settings`."""
+"""Every rule by name, in the order of `Rules`."""
 
 
 def _with(group: Any, values: Mapping[str, object]) -> Any:

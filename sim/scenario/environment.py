@@ -34,8 +34,6 @@ def environment_digest(scenario: Scenario) -> str:
         [(fault.kind, fault) for fault in scenario.faults],
         *((scenario.applications,) if scenario.applications != Applications() else ()),
         *((scenario.changes,) if scenario.changes else ()),
-        *((scenario.rollout,) if scenario.rollout else ()),
-        *((scenario.flag_rollout,) if scenario.flag_rollout else ()),
         *((scenario.last_rounds,) if scenario.last_rounds else ()),
         *((scenario.late_messages,) if scenario.late_messages != LateMessages() else ()),
         *((scenario.snapshots,) if scenario.snapshots != SnapshotSettings() else ()),

@@ -17,7 +17,7 @@ def header_of(scenario: Scenario, *, mix: Mix | None = None) -> TraceHeader:
     asked = (snapshots.record_bytes, snapshots.interval_ms, scenario.timers.snapshot_interval_ms)
     takes = any(value is not None for value in asked)
     return header_under(
-        scenario.settings,
+        scenario.rules,
         promise_of(scenario).rules,
         id=scenario.id,
         seed=scenario.seed,

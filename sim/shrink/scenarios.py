@@ -16,7 +16,6 @@ from typing import Any, NamedTuple, TypeAlias
 from sim.faults import Fault
 from sim.faults.partition import Partition
 from sim.rules import Rules
-from sim.rules.upgrade import UpgradeOrders
 from sim.scenario.model import (
     Change,
     Consumer,
@@ -151,7 +150,6 @@ def usual(scenario: Scenario) -> Scenario:
         last_rounds=0,
         preset=None,
         rules=Rules(),
-        upgrade=UpgradeOrders(),
         topic=Topic(),
         replicas=tuple(ReplicaSpec(replica.name) for replica in scenario.replicas),
         network=Network(),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from sim.files.trace_file import TraceHeader, header_under
-from sim.rules import Settings
 from sim.scenario.file.configs import kafka_settings
 from sim.story.format import Story
 
@@ -12,7 +11,7 @@ def header_of(story: Story) -> TraceHeader:
     """The header of the trace of a story: nothing is left to chance, and all of it is judged."""
     takes = any(step.op == "snapshot" for step in story.steps)
     return header_under(
-        Settings(story.rules),
+        story.rules,
         story.rules,
         id=story.id,
         seed=None,

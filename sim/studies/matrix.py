@@ -20,7 +20,7 @@ from sim.check.counters import RunCounters
 from sim.errors import BadInput, did_you_mean
 from sim.files.formats import SCENARIO_FORMAT, STORY_FORMAT
 from sim.limits import COMBINATIONS
-from sim.rules import RULES, Settings
+from sim.rules import RULES, Rules
 from sim.rules.rules import RuleValue, check_value, listed, shown
 from sim.scenario.model import Scenario
 from sim.story import Story, run_story
@@ -222,10 +222,6 @@ def _files(paths: Iterable[Path], skip: Sequence[str]) -> list[Path]:
     return kept
 
 
-def _settings(case: Story | Scenario) -> Settings:
-    return case.settings if isinstance(case, Scenario) else Settings(case.rules)
-
-
 def _what_counts(case: Story | Scenario) -> str:
     """All of a scenario but what it says about itself."""
     said = ("id", "title", "source", "expect")
@@ -237,13 +233,13 @@ def _outcomes(
     case: Story | Scenario, grid: Sequence[Sequence[Mapping[str, RuleValue]]]
 ) -> tuple[tuple[MatrixCell, ...], ...]:
     @cache
-    def outcome(settings: Settings) -> MatrixCell:
-        """The same case under other rules; nothing is upgraded in a story."""
+    def outcome(rules: Rules) -> MatrixCell:
+        """The same case under other rules."""
         if isinstance(case, Scenario):
-            return _simulate(case.with_rules(settings))
-        return _run_story(replace(case, rules=settings.rules))
+            return _simulate(case.with_rules(rules))
+        return _run_story(replace(case, rules=rules))
 
-    base = _settings(case)
+    base = case.rules
     return tuple(tuple(outcome(base.with_values(values)) for values in row) for row in grid)
 
 

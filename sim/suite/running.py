@@ -60,15 +60,12 @@ def under(
     """The same under other rules; `where` is what messages call them. Raises BadInput."""
     if not rules:
         return content
-    from sim.rules import rules_from, settings_from
+    from sim.rules import rules_from
 
     told: Any = content
     preset = rules.get("preset", told.preset)
-    if hasattr(content, "steps"):
-        changed = replace(told, rules=rules_from(rules, base=told.rules, where=where))
-    else:
-        changed = told.with_rules(settings_from(rules, base=told.settings, where=where))
-    found: Story | Scenario = replace(changed, preset=preset)
+    changed = rules_from(rules, base=told.rules, where=where)
+    found: Story | Scenario = replace(told, rules=changed, preset=preset)
     return found
 
 

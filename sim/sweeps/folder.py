@@ -68,7 +68,7 @@ def describe(sweep: Sweep, *, plan_file: str | None = None) -> dict[str, Any]:
                 "index": rule_set.index,
                 "label": rule_set.label,
                 "swept": rule_set.values,
-                "rules": rule_set.settings.as_dict(),
+                "rules": rule_set.rules.as_dict(),
             }
             for rule_set in sweep.rule_sets
         ],

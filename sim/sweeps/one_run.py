@@ -47,4 +47,4 @@ def scenario_of_run(out: Path | str, run_id: int) -> Scenario:
     sweep = read_sweep(Path(out))
     case_id, rule_set = sweep.place_of(run_id)
     scenario = generate(sweep.case_seed(case_id), sweep.environment_of(case_id).mix)
-    return replace(scenario.with_rules(rule_set.settings), preset=rule_set.preset)
+    return replace(scenario.with_rules(rule_set.rules), preset=rule_set.preset)

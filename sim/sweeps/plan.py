@@ -36,8 +36,8 @@ from sim.files.reading import read_document
 from sim.files.rule_values import rule_problem
 from sim.limits import CASES, CELLS, ENVIRONMENTS, RULE_SETS, SEED, TITLE
 from sim.plugins import require_plugins
-from sim.rules import settings_from
-from sim.rules.rules import DEFAULTS, Rules, RuleValue, Settings, shown
+from sim.rules import rules_from
+from sim.rules.rules import DEFAULTS, Rules, RuleValue, shown
 from sim.scenario.generate.mix import BUILT_IN_MIXES, Mix, Weights
 from sim.sweeps.environments import Environment, case_seed, changed, environments_of
 from sim.sweeps.plan_matrix import read_plan
@@ -49,8 +49,8 @@ _CASES_ASKED, _CASES_DRAWN = 200, 3
 _SHORT_MS = 10_000
 """No case at rest has an event for each ms of the last rounds of such a retention."""
 FLAG_MARKS = ("magic", "flag")
-"""Values of `tombstone_mark` with which a plan may have `flag_upgrade` or `mixed_clients`: by the
-format, and with cleaners that know the flag alone."""
+"""Values of `tombstone_mark` with which a plan may have `mixed_clients`: by the format, and with
+cleaners that know the flag alone."""
 
 Count = Annotated[int, Field(ge=1), Within(CASES)]
 Text = Annotated[str, Field(min_length=1), Within(TITLE)]
@@ -151,10 +151,10 @@ class Plan(BaseModel):
     def _all_different(cls, rule_sets: list[RuleMap], info: ValidationInfo) -> list[RuleMap]:
         if "rules" not in info.data:
             return rule_sets
-        base = settings_from(info.data["rules"])
-        seen: dict[Settings, int] = {}
+        base = rules_from(info.data["rules"])
+        seen: dict[Rules, int] = {}
         for index, values in enumerate(rule_sets):
-            same = seen.setdefault(settings_from(values, base=base), index)
+            same = seen.setdefault(rules_from(values, base=base), index)
             if same != index:  # one of them tells why; with a matrix there are many
                 raise ValueError(f"entries {same} and {index} (from 0) are the same rules")
         return rule_sets
@@ -162,20 +162,20 @@ class Plan(BaseModel):
     @field_validator("rule_sets")
     @classmethod
     def _know_the_flag(cls, rule_sets: list[RuleMap], info: ValidationInfo) -> list[RuleMap]:
-        """An upgrade to KIP-87 leads to the flag: by null values alone its deletes are values."""
+        """Deletes of new clients have the flag: by null values alone they are values."""
         mix = info.data.get("generate")
         if mix is None or "rules" not in info.data:
             return rule_sets
-        part, base = "flag_upgrade" if mix.flag_upgrade else "mixed_clients", info.data["rules"]
+        base = info.data["rules"]
         marks = [
-            settings_from(values, base=settings_from(base)).rules.cleaner.tombstone_mark
-            for values in (rule_sets if getattr(mix, part) else ())
+            rules_from(values, base=rules_from(base)).cleaner.tombstone_mark
+            for values in (rule_sets if mix.mixed_clients else ())
         ]
         allowed = f"allowed: {listed(FLAG_MARKS)}"
         refused(
             (
                 (at,),
-                f"entry {at} (from 0): generate.{part}, but tombstone_mark is {mark}; {allowed}",
+                f"entry {at} (from 0): generate.mixed_clients, but tombstone_mark is {mark}; {allowed}",
             )
             for at, mark in enumerate(marks)
             if mark not in FLAG_MARKS
@@ -244,15 +244,10 @@ class RuleSet:
     """The plan's, else the swept values: one alone, several as `rule=value` joined by spaces."""
     values: dict[str, RuleValue]
     """One entry per swept rule of the plan, whether this rule set names it or not."""
-    settings: Settings
-    """All values by name, those that are the same in every rule set included."""
+    rules: Rules
+    """All rules, those that are the same in every rule set included."""
     preset: str | None = None
     """What the rules were named by; None = nothing."""
-
-    @property
-    def rules(self) -> Rules:
-        """The rules among the settings."""
-        return self.settings.rules
 
 
 @dataclass(frozen=True, slots=True)
@@ -343,7 +338,7 @@ def _never_at_rest(sweep: Sweep) -> str | None:
     for case_id in cases[:_CASES_DRAWN]:
         scenario = generate(sweep.case_seed(case_id), sweep.environment_of(case_id).mix)
         for rule_set in longest:
-            problem = too_long_at_rest(scenario.with_rules(rule_set.settings))
+            problem = too_long_at_rest(scenario.with_rules(rule_set.rules))
             if problem is not None:
                 return f"case {case_id}, rule set {rule_set.label}: {problem}"
     return None
@@ -351,22 +346,22 @@ def _never_at_rest(sweep: Sweep) -> str | None:
 
 def _rule_sets(plan: Plan) -> tuple[RuleSet, ...]:
     swept = list(dict.fromkeys(name for values in plan.rule_sets for name in values))
-    base = settings_from(plan.rules)
+    base = rules_from(plan.rules)
     found = []
     for index, given in enumerate(plan.rule_sets):
-        settings = settings_from(given, base=base)
-        values = {name: _value(plan, given, settings, name) for name in swept}
+        rules = rules_from(given, base=base)
+        values = {name: _value(plan, given, rules, name) for name in swept}
         label = plan.labels[index] if plan.labels else _label(values, index)
         named = given.get(PRESET, plan.rules.get(PRESET))
         preset = None if named is None else str(named)
-        found.append(RuleSet(index, label, values, settings, preset))
+        found.append(RuleSet(index, label, values, rules, preset))
     return tuple(found)
 
 
-def _value(plan: Plan, given: Mapping[str, RuleValue], settings: Settings, name: str) -> RuleValue:
+def _value(plan: Plan, given: Mapping[str, RuleValue], rules: Rules, name: str) -> RuleValue:
     if name == PRESET:
         return given.get(PRESET, plan.rules.get(PRESET, ""))
-    return settings.as_dict()[name]
+    return rules.as_dict()[name]
 
 
 def _label(values: Mapping[str, RuleValue], index: int) -> str:

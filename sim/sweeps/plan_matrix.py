@@ -33,7 +33,7 @@ from sim.files.models import validate
 from sim.files.rule_values import check_rule
 from sim.limits import RULE_SETS
 from sim.plugins import require_plugins
-from sim.rules import RULES, settings_from
+from sim.rules import RULES, rules_from
 from sim.rules.rules import RuleValue
 from sim.rules.rules import shown as rule_shown
 
@@ -272,12 +272,12 @@ def _labels(rule_sets: list[Values], common: object, text: str, swept: list[str]
     """The label of each rule set, out of a text such as `{strategy}: {fix}`."""
     common = common if isinstance(common, dict) else {}
     try:
-        base = settings_from(common)
+        base = rules_from(common)
     except BadInput:
         return []  # the plan itself says so, with its line
     labels = []
     for rule_set in rule_sets:
-        values = {**settings_from(rule_set, base=base).as_dict(), "preset": common.get("preset")}
+        values = {**rules_from(rule_set, base=base).as_dict(), "preset": common.get("preset")}
         values |= rule_set
         labels.append(text.format_map({name: rule_shown(values[name]) for name in swept}))
     return labels

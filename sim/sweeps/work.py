@@ -20,7 +20,7 @@ import pyarrow as pa
 from sim.bounds import NO_BOUNDS, Bounds, bounded, each_run_within
 from sim.explain.signature import first_signatures
 from sim.explain.since import kept_pasts, so_since
-from sim.rules.rules import Settings
+from sim.rules.rules import Rules
 from sim.scenario.generate import generate
 from sim.scenario.model import Scenario
 from sim.scenario.model.promises import promise_of
@@ -37,7 +37,7 @@ CASES_PER_FULL_COLLECTION = 128
 RATE_CASES_MAX = 500
 """Cases on which the rate is measured, at most."""
 
-RunCase = Callable[[Settings], Run]
+RunCase = Callable[[Rules], Run]
 OpenCase = Callable[[Sweep, int], RunCase]
 """(sweep, case) -> a function that runs that case under given rules."""
 
@@ -97,7 +97,7 @@ def _rows_of_case(
             # How far a run came that was cut off differs from machine to machine: no row has it.
             with each_run_within(NO_BOUNDS), bounded(bounds) as watch:
                 run_case = run_case or open_case(sweep, case_id)
-                run = run_case(rule_set.settings)
+                run = run_case(rule_set.rules)
             elapsed_ms = _elapsed_ms(started)
             if run is None:
                 reason = watch.reached

@@ -22,7 +22,7 @@ from sim.certify import Certificate, Refused, certify
 from sim.files.formats import LOG_FORMAT
 from sim.files.trace_file import TraceVerdict, trace_lines
 from sim.rules import PRESETS
-from sim.rules.presets import settings_from
+from sim.rules.presets import rules_from
 from sim.scenario.generate import generate
 from sim.scenario.generate.mix import BUILT_IN_MIXES, Mix
 from sim.scenario.trace_header import header_of
@@ -73,7 +73,7 @@ def random_runs(count: int, seed: int, *, small: bool = False) -> Iterator[Certi
         rules = {"preset": preset, "delete_retention_ms": "500" if small else "1000"}
         rules |= {"flush": "interval"} if harder else {}
         scenario = generate(case, Mix.model_validate({"mix": mix, **given}))
-        settings = settings_from(rules, base=scenario.settings, where="a random run")
+        settings = rules_from(rules, base=scenario.rules, where="a random run")
         scenario = replace(scenario.with_rules(settings), preset=preset)
         events: list[tuple[int, Event]] = []
         run = run_scenario(scenario, trace=events)

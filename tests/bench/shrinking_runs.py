@@ -31,10 +31,7 @@ PLANS = (
     "demo",
     "cures",
     "replication",
-    "upgrade",
     "log_end_unclean",
-    "rollback",
-    "upgrade_flag",
     "headers",
     "log_end",
 )
@@ -114,7 +111,7 @@ def _rows_of_plan(plan: str, runs: int, tries: int) -> list[Row]:
 def _scenario(sweep: Sweep, case: int, rule_set: int) -> Scenario:
     chosen = sweep.rule_sets[rule_set]
     drawn = generate(sweep.case_seed(case), sweep.environment_of(case).mix)
-    return replace(drawn.with_rules(chosen.settings), preset=chosen.preset)
+    return replace(drawn.with_rules(chosen.rules), preset=chosen.preset)
 
 
 def shortest_known(folder: Path = SCENARIOS) -> dict[str, int]:

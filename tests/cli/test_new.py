@@ -26,7 +26,7 @@ def test_a_new_plan_runs_its_factorial(here: Path) -> None:
         "header: empty_batch",
         "offset: none",
     ]
-    assert {run(rule_set.settings).verdict for rule_set in sweep.rule_sets} <= {"holds", "violated"}
+    assert {run(rule_set.rules).verdict for rule_set in sweep.rule_sets} <= {"holds", "violated"}
 
 
 @pytest.mark.parametrize("kind", ["story", "scenario", "log", "plan"])

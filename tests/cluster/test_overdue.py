@@ -9,7 +9,7 @@ from sim.cluster.overdue import Overdue, OverdueNetwork
 from sim.replication.messages import BrokerHeartbeatRequest, FetchRequest, VoteRequest
 from sim.replication.overdue import is_of_an_older_session, is_refused
 from sim.replication.replica import Leadership, Replica
-from sim.rules import Rules, settings_from
+from sim.rules import Rules, rules_from
 from sim.scenario.generate import BUILT_IN_MIXES, generate
 from sim.scenario.model import LateMessages, Network
 from sim.timed_run import run_scenario
@@ -95,7 +95,7 @@ def test_a_follower_goes_on_when_every_message_comes_twice() -> None:
 def test_a_drawn_case_with_late_messages_comes_to_rest_and_is_another_run(preset: str) -> None:
     mix = BUILT_IN_MIXES["kraft" if preset == "kraft" else "reference"]
     late = mix.model_copy(update={"late_messages": 0.05, "repeated_messages": 0.05})
-    settings = settings_from({"preset": preset})
+    settings = rules_from({"preset": preset})
     for seed in range(6):
         run = run_scenario(generate(seed, late).with_rules(settings))
 

@@ -5,7 +5,7 @@ from functools import cache
 from pathlib import Path
 
 from sim.draw import Case
-from sim.rules import Rules, settings_from
+from sim.rules import Rules, rules_from
 from sim.scenario.generate import generate
 from sim.scenario.generate.mix import Mix
 from sim.story import StoryRun, load_story, run_story
@@ -57,7 +57,7 @@ def holding(key: str, value: str) -> Case:
 def big_run() -> Case:
     """A random run of more than 3,000 events, as a sweep has them, with violations at its end."""
     values = {"preset": "kafka-4.0", "strategy": "header", "delete_retention_ms": "500"}
-    rules: Rules = settings_from(values | {"fix": "none", "map_range": "full"}, where="test")
+    rules: Rules = rules_from(values | {"fix": "none", "map_range": "full"}, where="test")
     mix = Mix(duration_ms=25_000, sends=(260, 310), replicas=(4, 4), keys=(10, 20), tail_hunts=1.0)
     scenario = generate(59, mix).with_rules(rules)
     events: list[tuple[int, Event]] = []

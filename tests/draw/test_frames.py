@@ -9,7 +9,7 @@ from sim.compaction import TOMBSTONE_MARKS
 from sim.draw.cells import Cells
 from sim.draw.frames import Lane, Replay
 from sim.draw.spots import Kind
-from sim.rules import settings_from
+from sim.rules import rules_from
 from sim.scenario.generate import generate
 from sim.scenario.generate.mix import Mix
 from sim.scenario.trace_header import header_of
@@ -51,7 +51,7 @@ def test_frames_of_random_runs_are_what_their_traces_say(seed: int, preset: str)
     often = dict.fromkeys(("power_losses", "cleaning_crashes", "install_crashes"), 0.5)
     snapshots = float(preset == "kraft")
     mix = Mix(duration_ms=3_000, sends=(60, 90), transactional=1.0, snapshots=snapshots, **often)
-    scenario = generate(seed, mix).with_rules(settings_from({"preset": preset}, where="test"))
+    scenario = generate(seed, mix).with_rules(rules_from({"preset": preset}, where="test"))
     events: list[tuple[int, Event]] = []
     run_scenario(scenario, trace=events)
     header = header_of(scenario)

@@ -12,7 +12,7 @@ import pytest
 
 from sim.bounds import Bounds, each_run_within
 from sim.limits import SKEW
-from sim.rules import DEFAULTS, PRESETS, RULES, settings_from
+from sim.rules import DEFAULTS, PRESETS, RULES, rules_from
 from sim.rules.spec import RuleSpec, RuleValue
 from sim.scenario.generate import BUILT_IN_MIXES, Mix, generate
 from sim.scenario.model import Scenario
@@ -99,8 +99,8 @@ def drawn(seed: int) -> Scenario:
     """A random scenario of a random mix under random rules."""
     rng = random.Random(seed)
     mix = _mix(rng)
-    settings = settings_from({"preset": rng.choice(list(PRESETS))})
-    few = {"min_isr": min(settings.rules.topic.min_isr, mix.replicas[0])}
+    settings = rules_from({"preset": rng.choice(list(PRESETS))})
+    few = {"min_isr": min(settings.topic.min_isr, mix.replicas[0])}
     rules = few | _rules(rng, mix.replicas[0])
     return generate(seed, mix).with_rules(settings.with_values(rules))
 
@@ -166,7 +166,7 @@ def _is_known(scenario: Scenario) -> bool:
     """Whether a run that does not rest shows what a story shows under these rules."""
     trace: Trace = []
     run_scenario(scenario, trace=trace)
-    values = scenario.settings.as_dict().items()
+    values = scenario.rules.as_dict().items()
     return any(rules.items() <= values and shows(trace) for rules, shows in RESTLESS.values())
 
 

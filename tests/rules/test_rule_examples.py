@@ -12,14 +12,13 @@ from sim.logfile.answer import answer_to
 from sim.logfile.eligible_file import EligibleFile, is_eligible_document, load_eligible_file
 from sim.logfile.file import LogFile, load_log_file, read_log_document
 from sim.logfile.schedule import answer_about
-from sim.rules import RULES, Settings
+from sim.rules import RULES, Rules
 from sim.rules.spec import Value
 from sim.scenario.file.load import load_scenario
-from sim.scenario.generate import generate
 from sim.scenario.model import Scenario
 from sim.story import Story, load_story, run_story
 from sim.suite import format_of
-from sim.sweeps.plan import load_plan, number_runs
+from sim.sweeps.plan import load_plan
 from sim.timed_run import run_scenario
 
 FOLDER = Path(__file__).parents[2] / "scenarios"
@@ -31,29 +30,25 @@ VALUES = [(name, value) for name, spec in RULES.items() for value in spec.descri
 
 @cache
 def loaded(example: str) -> tuple[str, Any]:
-    """The format of a file, and what is in it; of a sweep plan, its first scenario."""
+    """The format of a file, and what is in it."""
     path = FOLDER / example
     kind = format_of(path)
     if kind == STORY_FORMAT:
         return kind, load_story(path)
     if kind == SCENARIO_FORMAT:
         return kind, load_scenario(path)
-    if kind == PLAN_FORMAT:
-        sweep = number_runs(load_plan(path))
-        scenario = generate(sweep.case_seed(0), sweep.environment_of(0).mix)
-        return kind, scenario.with_rules(sweep.rule_sets[0].settings)
     assert kind == LOG_FORMAT
     if is_eligible_document(read_log_document(path)):
         return kind, load_eligible_file(path)
     return kind, load_log_file(path)
 
 
-def settings_of(example: str) -> Settings:
+def settings_of(example: str) -> Rules:
     """What the file itself goes by."""
     _, content = loaded(example)
     if isinstance(content, Scenario):
-        return content.settings
-    return Settings(content.rules.rules if isinstance(content, LogFile) else content.rules)
+        return content.rules
+    return content.rules.rules if isinstance(content, LogFile) else content.rules
 
 
 @cache
@@ -69,7 +64,7 @@ def outcome(example: str, rule: str, value: object) -> object:
         told = run_story(replace(content, rules=content.rules.with_values({rule: value})))
         return sorted(told.violated), told.replicas, told.leader
     assert isinstance(content, Scenario)
-    run = run_scenario(content.with_rules(content.settings.with_values({rule: value})))
+    run = run_scenario(content.with_rules(content.rules.with_values({rule: value})))
     return run.verdict, run.violations, run.counters
 
 

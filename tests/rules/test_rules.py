@@ -7,16 +7,15 @@ from pathlib import Path
 import pytest
 
 from sim.errors import BadInput
-from sim.rules import Rules, Settings, rules_from, settings_from
+from sim.rules import Rules, rules_from
 from sim.rules.presets import PRESETS
 from sim.rules.rules import DEFAULTS, RULES
-from sim.rules.upgrade import UpgradeOrders
 
 ROOT = Path(__file__).parents[2]
 
 
 def test_every_rule_is_described_once_with_its_default_first() -> None:
-    assert list(RULES) == list(Settings().as_dict())
+    assert list(RULES) == list(Rules().as_dict())
     for name, spec in RULES.items():
         assert spec.name == name
         assert spec.decides
@@ -68,25 +67,13 @@ def test_rules_change_by_value_and_tell_how_they_differ() -> None:
     assert Rules().with_values(changed.as_dict()) == changed
 
 
-def test_the_order_of_an_upgrade_is_given_like_a_rule_and_is_none() -> None:
-    given = settings_from({"preset": "kip-280", "rollout": "producers_first", "fencing": "false"})
+def test_rules_travel_to_another_process_whatever_plugins_it_has() -> None:
+    given = rules_from({"preset": "redpanda-25.3", "min_isr": 2})
+    rules = given._replace(cleaner=given.cleaner._replace(strategy="of a plugin"))
 
-    assert given.upgrade == UpgradeOrders(rollout="producers_first")
-    assert given.rules == rules_from({"preset": "kip-280", "fencing": False})
-    assert given.differing_from(Settings(given.rules)) == {"rollout": "producers_first"}
-    assert Settings().with_values(given.as_dict()) == given
-    with pytest.raises(BadInput, match=r"rules\.rollout: is for a scenario"):
-        Rules.of(rollout="producers_first")
+    travelled = pickle.loads(pickle.dumps(rules))  # noqa: S301 - written just now
 
-
-def test_settings_travel_to_another_process_whatever_plugins_it_has() -> None:
-    given = settings_from({"preset": "redpanda-25.3", "rollout": "rolled_back", "min_isr": 2})
-    foreign = given.rules.cleaner._replace(strategy="of a plugin")
-    settings = given._replace(rules=given.rules._replace(cleaner=foreign))
-
-    travelled = pickle.loads(pickle.dumps(settings))  # noqa: S301 - written just now
-
-    assert travelled == settings
+    assert travelled == rules
 
 
 @pytest.mark.parametrize("name", PRESETS)

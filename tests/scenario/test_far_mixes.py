@@ -16,7 +16,7 @@ FAR = number_runs(load_plan(Path(__file__).parents[2] / "scenarios/sweeps/far.ya
 def events_of(mix: Mix, seeds: range) -> list[Event]:
     trace: list[tuple[int, Event]] = []
     for seed in seeds:
-        scenario = generate(seed, mix).with_rules(FAR.rule_sets[0].settings)
+        scenario = generate(seed, mix).with_rules(FAR.rule_sets[0].rules)
         assert run_scenario(scenario, trace=trace).verdict in {"holds", "violated", "inconclusive"}
     return [event for _, event in trace]
 

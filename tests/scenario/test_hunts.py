@@ -5,7 +5,7 @@ from collections import Counter
 import pytest
 
 from sim.faults import FaultKind
-from sim.rules import settings_from
+from sim.rules import rules_from
 from sim.scenario.generate import Mix, generate
 from sim.scenario.generate.scenario import hunts_of
 from sim.timed_run import run_scenario
@@ -18,7 +18,7 @@ SEEDS = range(60)
 
 
 def events_of(mix: Mix, seed: int, preset: str) -> list[tuple[int, Event]]:
-    settings, trace = settings_from({"preset": preset}), list[tuple[int, Event]]()
+    settings, trace = rules_from({"preset": preset}), list[tuple[int, Event]]()
     run = run_scenario(generate(seed, mix).with_rules(settings), trace=trace)
     assert run.verdict in {"holds", "violated"}
     return trace

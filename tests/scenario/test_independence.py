@@ -58,15 +58,6 @@ CHANGED_BY = {
     "power_failures": {"faults"},
     "cleaning_crashes": {"faults.during"},
     "install_crashes": {"faults"},
-    "upgrade": {"rollout"},
-    "flag_upgrade": {
-        "flag_rollout",
-        "replicas.versions",
-        "workload.sends.value",
-        "workload.sends.flag",
-        "consumers.format",
-        "consumers.starts_ms",
-    },
     "mixed_clients": {
         "replicas.versions",
         "workload.sends.value",

@@ -3,12 +3,12 @@
 from itertools import pairwise
 
 from sim.log.versions import NEW, Versions
-from sim.rules import settings_from
+from sim.rules import rules_from
 from sim.scenario.generate import Mix, generate
 from sim.scenario.model import Scenario
 from sim.timed_run import run_scenario
 
-RULES = settings_from({"preset": "kafka-4.0", "tombstone_mark": "magic"})
+RULES = rules_from({"preset": "kafka-4.0", "tombstone_mark": "magic"})
 
 
 def drawn(seed: int, *, producers: float, consumers: float, **more: float) -> Scenario:

@@ -9,7 +9,7 @@ from sim.errors import BadInput
 from sim.faults.crash import Crash
 from sim.faults.migrate import Migrate
 from sim.faults.partition import Partition
-from sim.rules import PRESETS, Rules, Settings
+from sim.rules import PRESETS, Rules
 from sim.scenario.file.load import load_scenario
 from sim.scenario.file.write import as_said, scenario_text
 from sim.scenario.generate import BUILT_IN_MIXES, Mix, generate
@@ -35,8 +35,6 @@ FAR = number_runs(load_plan(SCENARIOS / "sweeps/far.yaml"))
 MIXES = {
     **BUILT_IN_MIXES,
     "headers": Mix(header_mistakes=1.0, transactional=0.5),
-    "upgrade": Mix(upgrade=1.0),
-    "flag_upgrade": Mix(flag_upgrade=1.0),
     "mixed_clients": Mix(mixed_clients=1.0),
     **{f"far/{each.name}": each.mix for each in FAR.environments},
 }
@@ -58,16 +56,6 @@ def test_a_random_scenario_that_was_written_is_the_same_run(mix: Mix, tmp_path: 
         assert again == as_said(scenario)
         if seed == 0:
             assert run_scenario(again).digest == run_scenario(scenario).digest
-
-
-def test_an_upgrade_is_written_as_its_changes(tmp_path: Path) -> None:
-    order = Settings().with_values({"strategy": "header", "rollout": "producers_back_first"})
-    scenario = generate(3, Mix(upgrade=1.0)).with_rules(order)
-    again = read(scenario_text(scenario), tmp_path)
-
-    assert again.changes
-    assert again.rollout is None
-    assert run_scenario(again).digest == run_scenario(scenario).digest
 
 
 def test_a_scenario_file_that_was_written_again_says_the_same(tmp_path: Path) -> None:

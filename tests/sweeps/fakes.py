@@ -16,7 +16,7 @@ from unittest.mock import patch
 from sim.check.counters import COUNTERS
 from sim.check.families import NO_FAMILY, READERS
 from sim.check.violation import Violation
-from sim.rules.rules import Settings
+from sim.rules.rules import Rules
 from sim.sweeps.blocks import Work, write_block
 from sim.sweeps.engines.process import LocalTable
 from sim.sweeps.plan import Plan, Sweep
@@ -56,8 +56,7 @@ def quick(sweep: Sweep, case_id: int) -> RunCase:
     """Some runs violate, some are inconclusive, violated or not, some fail; the seed says which."""
     seed = sweep.case_seed(case_id)
 
-    def run(settings: Settings) -> Run:
-        rules = settings.rules
+    def run(rules: Rules) -> Run:
         rng = random.Random(f"{seed}/{rules.cleaner.fix}")
         chance = {"none": 0.5, "leo_retention": 0.2, "empty_batch": 0.0}[rules.cleaner.fix]
         if rng.random() < 0.1:

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from sim.errors import BadInput
-from sim.rules.rules import Settings
+from sim.rules.rules import Rules
 from sim.sweeps.folder import read_sweep, write_json, write_plan
 from sim.sweeps.plan import Sweep, number_runs
 from sim.sweeps.runner import run_sweep
@@ -51,7 +51,7 @@ def drawn(sweep: Sweep, case_id: int) -> RunCase:
     """A run that depends on the seed of its case alone."""
     run, events = quick(sweep, case_id), sweep.case_seed(case_id) % 100
 
-    def with_events(settings: Settings) -> Run:
+    def with_events(settings: Rules) -> Run:
         found = run(settings)
         return replace(found, counters=found.counters | {"events": events})
 

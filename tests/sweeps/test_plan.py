@@ -105,16 +105,16 @@ def test_last_rounds_that_wait_for_a_day_are_refused_before_a_case_runs() -> Non
     assert plan_in(parse_yaml(text.replace("last_rounds: 0.5", "last_rounds: 0.0"), "p.yaml"))
 
 
-def test_an_upgrade_to_the_flag_needs_rules_that_know_it() -> None:
-    upgrade = {"mix": "reference", "flag_upgrade": 0.5}
+def test_clients_of_two_versions_need_rules_that_know_the_flag() -> None:
+    mixed = {"mix": "reference", "mixed_clients": 0.5}
     known = [{"tombstone_mark": "magic"}, {"tombstone_mark": "flag"}]
 
-    assert plan(generate=upgrade, rules={}, rule_sets=known).rule_sets == known
+    assert plan(generate=mixed, rules={}, rule_sets=known).rule_sets == known
     assert plan(rule_sets=[{"tombstone_mark": "null_value"}])
     with pytest.raises(ValidationError, match=r"entry 1 .* tombstone_mark is null_value; allowed"):
-        plan(generate=upgrade, rules={}, rule_sets=[known[0], {"tombstone_mark": "null_value"}])
+        plan(generate=mixed, rules={}, rule_sets=[known[0], {"tombstone_mark": "null_value"}])
     with pytest.raises(ValidationError, match=r"entry 0 .*mixed_clients.* allowed: magic, flag"):
-        plan(generate={"mix": "reference", "mixed_clients": 0.5})
+        plan(generate=mixed)
 
 
 def test_a_factorial_is_written_out_with_its_first_rule_changing_fastest(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from sim.bounds import Bounds
 from sim.check.violation import Violation
-from sim.rules.rules import Settings
+from sim.rules.rules import Rules
 from sim.sweeps.plan import Sweep, number_runs
 from sim.sweeps.row import VIOLATIONS_PER_RUN_MAX, reported
 from sim.sweeps.work import RunCase, measure_rate, rows_of_cases
@@ -34,8 +34,8 @@ def test_the_scenario_of_a_case_is_drawn_once_for_all_rule_sets() -> None:
 
 def test_an_exception_in_a_run_is_a_row_with_its_traceback() -> None:
     def open_case(_sweep: Sweep, _case_id: int) -> RunCase:
-        def run(settings: Settings) -> Run:
-            raise KeyError(settings.rules.cleaner.fix)
+        def run(settings: Rules) -> Run:
+            raise KeyError(settings.cleaner.fix)
 
         return run
 
@@ -48,7 +48,7 @@ def test_an_exception_in_a_run_is_a_row_with_its_traceback() -> None:
 
 def test_a_run_without_end_is_inconclusive_and_names_the_bound() -> None:
     def open_case(_sweep: Sweep, _case_id: int) -> RunCase:
-        def run(_settings: Settings) -> Run:
+        def run(_settings: Rules) -> Run:
             while True:
                 with contextlib.suppress(Exception):  # no handler may swallow the bound
                     time.sleep(10)
@@ -63,7 +63,7 @@ def test_a_run_without_end_is_inconclusive_and_names_the_bound() -> None:
 
 def test_a_run_that_wants_too_much_memory_is_inconclusive_and_costs_no_other_run() -> None:
     def open_case(sweep: Sweep, case_id: int) -> RunCase:
-        def run(settings: Settings) -> Run:
+        def run(settings: Rules) -> Run:
             if case_id == 0:
                 raise MemoryError
             return quick(sweep, case_id)(settings)

@@ -13,7 +13,7 @@ from jsonschema import Draft202012Validator
 
 from sim.files.formats import STORY_FORMAT
 from sim.files.trace_file import TraceHeader, TraceVerdict, trace_lines
-from sim.rules import PRESETS, settings_from
+from sim.rules import PRESETS, rules_from
 from sim.scenario.generate import generate
 from sim.scenario.generate.mix import Mix
 from sim.scenario.trace_header import header_of
@@ -86,7 +86,7 @@ def test_every_line_of_a_random_runs_trace_is_as_the_schema_says(number: int) ->
     built_in = "kraft" if preset == "kraft" else ("reference", "storm", "quiet")[number % 3]
     mix = Mix(mix=built_in, duration_ms=1_500, small_fetches=0.5)
     scenario = generate(number, mix)
-    scenario = scenario.with_rules(settings_from({"preset": preset}, base=scenario.settings))
+    scenario = scenario.with_rules(rules_from({"preset": preset}, base=scenario.rules))
     events: list[tuple[int, Event]] = []
     run = run_scenario(scenario, trace=events)
 

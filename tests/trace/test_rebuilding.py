@@ -14,7 +14,7 @@ from sim.compaction import TOMBSTONE_MARKS
 from sim.files.formats import STORY_FORMAT
 from sim.files.trace_file import TraceHeader
 from sim.replication import Replica
-from sim.rules import PRESETS, settings_from
+from sim.rules import PRESETS, rules_from
 from sim.scenario.generate import generate
 from sim.scenario.generate.mix import Mix
 from sim.scenario.trace_header import header_of
@@ -97,7 +97,7 @@ def test_the_logs_of_random_runs_can_be_rebuilt_at_every_moment(number: int, pre
     built_in = "kraft" if preset == "kraft" else ("reference", "storm")[number % 2]
     scenario = generate(number, Mix(mix=built_in, **HARSH))  # type: ignore[arg-type]
     values = {"preset": preset, "segment_swap": ("swap_files", "old_first")[number // 2 % 2]}
-    scenario = scenario.with_rules(settings_from(values, base=scenario.settings))
+    scenario = scenario.with_rules(rules_from(values, base=scenario.rules))
     follower = Follower(header_of(scenario))
     kinds = set()
 

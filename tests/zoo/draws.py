@@ -26,7 +26,6 @@ PLANS = (
     "replication",
     "cures",
     "leo_fixes",
-    "upgrade_flag",
     "smoke",
 )
 """Those whose environments differ; the others draw from the same with other rules."""
@@ -75,7 +74,7 @@ class Draw:
         sweep = sweep_of(self.environment.plan)
         mix = sweep.environment_of(self.case).mix
         drawn = generate(sweep.case_seed(self.case), mix)
-        return drawn.with_rules(sweep.rule_sets[self.rule_set].settings)
+        return drawn.with_rules(sweep.rule_sets[self.rule_set].rules)
 
 
 @cache

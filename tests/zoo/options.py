@@ -104,7 +104,7 @@ def _run(draw: Draw, without: str) -> Run:
     if without:
         mix = mix.model_copy(update={without: 0.0})
     scenario = generate(sweep.case_seed(draw.case), mix)
-    return run_scenario(scenario.with_rules(sweep.rule_sets[draw.rule_set].settings))
+    return run_scenario(scenario.with_rules(sweep.rule_sets[draw.rule_set].rules))
 
 
 def _most(with_it: Counter[str], without: Counter[str]) -> str:

@@ -8,7 +8,7 @@ from pathlib import Path
 from sim.files.document import Report, unknown_value
 from sim.files.rule_values import rule_problem
 from sim.foreign.lines import one_line
-from sim.rules import PRESETS, Settings
+from sim.rules import PRESETS, Rules
 from sim.rules.rules import DEFAULTS
 from sim.scenario.file.changes import build_changes
 from sim.scenario.file.configs import (
@@ -41,7 +41,7 @@ def build(file: ScenarioFile, *, path: Path, seed: int | None, report: Report) -
     replicas = build_replicas(file, report)
     names = [replica.name for replica in replicas]
     chosen_seed = file.seed if seed is None else seed
-    settings = _settings(file, len(replicas), report)
+    rules = _rules(file, len(replicas), report)
     topic = topic_of(file.topic, file.broker)
     if contradiction := lags_at_odds(file.topic, file.broker):
         report(*contradiction)
@@ -52,8 +52,7 @@ def build(file: ScenarioFile, *, path: Path, seed: int | None, report: Report) -
         source=file.source,
         seed=chosen_seed,
         duration_ms=file.duration_ms,
-        rules=settings.rules,
-        upgrade=settings.upgrade,
+        rules=rules,
         topic=topic,
         replicas=replicas,
         network=file.network,
@@ -105,7 +104,7 @@ def check_expectations(
                 report(("expect", "violated", index), f"{name} is not among `checked`")
 
 
-def _settings(file: ScenarioFile, replicas: int, report: Report) -> Settings:
+def _rules(file: ScenarioFile, replicas: int, report: Report) -> Rules:
     """Defaults, then the preset, the broker's settings, the topic's settings, the named rules."""
     given = dict(file.rules)
     preset = given.pop("preset", None)
@@ -129,13 +128,12 @@ def _settings(file: ScenarioFile, replicas: int, report: Report) -> Settings:
         report(("topic", setting), text)
     for place, text in nameless_header(file.rules, file.topic, file.broker):
         report(place, text)
-    settings = Settings().with_values({n: values[n] for n in values if n in DEFAULTS})
-    rules = settings.rules
+    rules = Rules().with_values({n: values[n] for n in values if n in DEFAULTS})
     if rules.replication.commit == "isr" and rules.topic.min_isr > replicas:
         section = "topic" if "min_insync_replicas" in file.topic.model_fields_set else "broker"
         place = ("rules", "min_isr") if "min_isr" in given else (section, "min.insync.replicas")
         report(place, f"{rules.topic.min_isr} replicas must be in sync, but there are {replicas}")
-    return settings
+    return rules
 
 
 def _snapshots(file: ScenarioFile, report: Report) -> SnapshotSettings:

@@ -1,7 +1,7 @@
 """From a `Scenario` to the text of a scenario file that loads to the same run.
 
 Only what differs from the defaults is written: rules as differences from the preset that named
-them, sends and faults in one line each. The timetables of random upgrades are written as the
+them, sends and faults in one line each. The
 changes they come to, so that a reader sees what happens when. Before a text is returned it is read
 again: it gives the same value, or `BadInput` names what the format has no words for.
 """
@@ -21,8 +21,7 @@ from sim.files.formats import SCENARIO_FORMAT
 from sim.files.models import validate
 from sim.files.yaml_text import parse_yaml
 from sim.log.versions import VERSION_SETTINGS, Versions
-from sim.rules import PRESETS, Settings
-from sim.rules.upgrade import UpgradeOrders
+from sim.rules import PRESETS, Rules
 from sim.scenario.file.build import build
 from sim.scenario.file.configs import settings_of_snapshots, settings_of_topic
 from sim.scenario.file.format import ScenarioFile
@@ -64,9 +63,8 @@ def as_said(scenario: Scenario) -> Scenario:
     """The same run as a file says it.
 
     Sends, faults and changes are in order of time, without faults whose role their kind never
-    strikes, such as the removal of who leads; an upgrade is the changes that its timetable
-    comes to, and its order, which then decides nothing, the default; a header in capitals has its
-    name, and a version in whose place other headers are sent is left out.
+    strikes, such as the removal of who leads; a header in capitals has its name, and a version in
+    whose place other headers are sent is left out.
     """
     applications, workload = scenario.applications, scenario.workload
     own = scenario.rules.topic.strategy_header
@@ -79,7 +77,6 @@ def as_said(scenario: Scenario) -> Scenario:
     ]
     return replace(
         scenario,
-        upgrade=UpgradeOrders(),
         workload=replace(
             workload,
             sends=tuple(
@@ -93,8 +90,6 @@ def as_said(scenario: Scenario) -> Scenario:
         applications=replace(applications, headers=tuple(sorted(headers))),
         faults=tuple(sorted(filter(_may_strike, scenario.faults), key=lambda fault: fault.at_ms)),
         changes=changes_of(scenario),
-        rollout=None,
-        flag_rollout=None,
     )
 
 
@@ -189,11 +184,11 @@ def _plain(value: Any) -> Any:
 def _rules(said: Scenario) -> dict[str, Any]:
     """The preset that named the rules, and what differs from it."""
     if said.preset is None:
-        return dict(said.settings.differing_from(Settings()))
+        return dict(said.rules.differing_from(Rules()))
     if said.preset not in PRESETS:
         raise BadInput(f"{_NAME}: rules.preset: there is no preset {said.preset!r}")
-    base = Settings().with_values(PRESETS[said.preset].values)
-    return {"preset": said.preset, **said.settings.differing_from(base)}
+    base = Rules().with_values(PRESETS[said.preset].values)
+    return {"preset": said.preset, **said.rules.differing_from(base)}
 
 
 def _common_versions(replicas: Sequence[ReplicaSpec]) -> Versions | None:

@@ -203,15 +203,10 @@ class Mix(BaseModel):
     fetches after that: the snapshot has its name, the log is as it was."""
     flush_settings: Share = 0.0
     """Chance of `flush.messages`, and of `flush.ms`, for the rule `flush: interval`."""
-    upgrade: Share = 0.0
-    """Chance that brokers, producers and the topic are upgraded to the strategy during the run."""
-    flag_upgrade: Share = 0.0
-    """Chance that brokers, producers and consumers are upgraded to KIP-87 during the run, and that
-    deletes of new producers say something; the rules need `tombstone_mark: magic` for it, or `flag`
-    for cleaners that know nothing else."""
     mixed_clients: Share = 0.0
     """Chance that all brokers know the flag of KIP-87 while clients of both versions write and read
-    for the whole run; for deletes and rules see `flag_upgrade`, which goes before."""
+    for the whole run, and that deletes of new producers say something; the rules need
+    `tombstone_mark: magic` for it, or `flag` for cleaners that know nothing else."""
     old_producers: Share = 0.5
     """With `mixed_clients`: chance, per producer, that it has no flag, and no value in a delete."""
     old_consumers: Share = 0.5

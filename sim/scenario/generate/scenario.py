@@ -20,6 +20,7 @@ from sim.scenario.generate.faults import draw_faults
 from sim.scenario.generate.headers import with_header_mistakes
 from sim.scenario.generate.hunts import tail_hunt
 from sim.scenario.generate.mix import Mix
+from sim.scenario.generate.mixed_clients import with_mixed_clients
 from sim.scenario.generate.settings import (
     draw_network,
     draw_replicas,
@@ -28,11 +29,6 @@ from sim.scenario.generate.settings import (
     draw_topic,
 )
 from sim.scenario.generate.streams import Draws, stream
-from sim.scenario.generate.upgrades import (
-    strategy_upgrade,
-    with_flag_upgrade,
-    with_mixed_clients,
-)
 from sim.scenario.generate.workload import FIRST, SECOND, draw_workload
 from sim.scenario.model import Applications, LateMessages, Scenario
 
@@ -74,12 +70,10 @@ def generate(seed: int, mix: Mix) -> Scenario:
         applications=Applications(instances=instances),
         consumers=draw_consumers(seed, mix, names),
         faults=draw_faults(seed, mix, replicas=names, idle=idle),
-        rollout=strategy_upgrade(seed, mix, replicas=len(names), producers=shape.producers),
         snapshots=draw_snapshots(seed, mix),
         last_rounds=last_rounds_of(seed, mix),
     )
-    upgraded = with_flag_upgrade(seed, mix, scenario, producers=shape.producers)
-    mixed = with_mixed_clients(seed, mix, upgraded, producers=shape.producers)
+    mixed = with_mixed_clients(seed, mix, scenario, producers=shape.producers)
     return with_header_mistakes(seed, mix, mixed)
 
 

@@ -14,7 +14,6 @@ from typing import NamedTuple
 from sim.rules.rules import Rules
 from sim.scenario.model.changes import Change, changed
 from sim.scenario.model.scenario import Scenario
-from sim.scenario.model.upgrades import flag_upgrade, strategy_upgrade
 
 
 class Promise(NamedTuple):
@@ -30,13 +29,8 @@ class Promise(NamedTuple):
 
 
 def changes_of(scenario: Scenario) -> tuple[Change, ...]:
-    """All changes of a scenario in order of time, those of its upgrade included."""
-    found = [*scenario.changes]
-    if scenario.rollout is not None:
-        found += strategy_upgrade(scenario, scenario.rollout)
-    if scenario.flag_rollout is not None:
-        found += flag_upgrade(scenario, scenario.flag_rollout)
-    return tuple(sorted(found, key=lambda change: change.at_ms))
+    """All changes of a scenario in order of time."""
+    return tuple(sorted(scenario.changes, key=lambda change: change.at_ms))
 
 
 def promise_of(scenario: Scenario) -> Promise:

@@ -12,13 +12,11 @@ from dataclasses import dataclass, field, replace
 
 from sim.faults import Fault
 from sim.files.bounds import Rounds
-from sim.rules import Rules, Settings
-from sim.rules.upgrade import UpgradeOrders
+from sim.rules import Rules
 from sim.scenario.model.applications import Applications
 from sim.scenario.model.changes import Change
 from sim.scenario.model.cluster import LateMessages, Network, ReplicaSpec, Timers
 from sim.scenario.model.expectations import Expect, Limits
-from sim.scenario.model.rollouts import FlagRollout, Rollout
 from sim.scenario.model.snapshots import SnapshotSettings
 from sim.scenario.model.topic import Topic
 from sim.scenario.model.workload import Consumer, Workload
@@ -28,7 +26,6 @@ from sim.scenario.model.workload import Consumer, Workload
 class Scenario:
     """Everything a run depends on, the rules included.
 
-    `upgrade` is the order of the phases that `rollout` and `flag_rollout` give times of.
     `last_rounds`: so often, when the cluster is at rest, every log is rolled and cleaned and the
     delete retention passes, before the end is judged. `preset` is what the rules were named by,
     None = nothing; `rules` have all its values. `unread` names settings of Kafka's that its file
@@ -41,7 +38,6 @@ class Scenario:
     seed: int = 0
     duration_ms: int = 10_000
     rules: Rules = field(default_factory=Rules)
-    upgrade: UpgradeOrders = field(default_factory=UpgradeOrders)
     topic: Topic = field(default_factory=Topic)
     replicas: tuple[ReplicaSpec, ...] = (ReplicaSpec("r1"), ReplicaSpec("r2"), ReplicaSpec("r3"))
     network: Network = field(default_factory=Network)
@@ -52,8 +48,6 @@ class Scenario:
     consumers: tuple[Consumer, ...] = (Consumer("c1"),)
     faults: tuple[Fault, ...] = ()
     changes: tuple[Change, ...] = ()
-    rollout: Rollout | None = None
-    flag_rollout: FlagRollout | None = None
     snapshots: SnapshotSettings = field(default_factory=SnapshotSettings)
     last_rounds: Rounds = 0
     expect: Expect = field(default_factory=Expect)
@@ -62,17 +56,10 @@ class Scenario:
     unread: tuple[str, ...] = field(default=(), compare=False)
 
     @property
-    def settings(self) -> Settings:
-        """The rules and the order of its upgrade: what a sweep varies."""
-        return Settings(self.rules, self.upgrade)
-
-    @property
     def clock_skews(self) -> dict[str, int]:
         """How far the clock of each replica is ahead of simulated time in ms, by its name."""
         return {replica.name: replica.clock_skew_ms for replica in self.replicas}
 
-    def with_rules(self, rules: Rules | Settings) -> Scenario:
-        """The same environment under other rules; `Settings` give the order of its upgrade, too."""
-        if isinstance(rules, Settings):
-            return replace(self, rules=rules.rules, upgrade=rules.upgrade)
+    def with_rules(self, rules: Rules) -> Scenario:
+        """The same environment under other rules."""
         return replace(self, rules=rules)
