@@ -175,7 +175,8 @@ class Plan(BaseModel):
         refused(
             (
                 (at,),
-                f"entry {at} (from 0): generate.mixed_clients, but tombstone_mark is {mark}; {allowed}",
+                f"entry {at} (from 0): generate.mixed_clients, but tombstone_mark is {mark}; "
+                f"{allowed}",
             )
             for at, mark in enumerate(marks)
             if mark not in FLAG_MARKS

@@ -1,9 +1,8 @@
 """From a `Scenario` to the text of a scenario file that loads to the same run.
 
 Only what differs from the defaults is written: rules as differences from the preset that named
-them, sends and faults in one line each. The
-changes they come to, so that a reader sees what happens when. Before a text is returned it is read
-again: it gives the same value, or `BadInput` names what the format has no words for.
+them, sends and faults in one line each. Before a text is returned it is read again: it gives the
+same value, or `BadInput` names what the format has no words for.
 """
 
 from __future__ import annotations
