@@ -86,6 +86,7 @@ def html(
             command=command,
             films=films,
             chosen=_chosen(contents[0], explanation),
+            missed=[printable(line, longest=LINE_MAX) for line in case.missed],
             data=_as_script(contents),
             legend=_legend(),
             style=f"{style}\n{_own('page.css')}",
@@ -241,7 +242,7 @@ class Film:
         happened = [self.case.events[position] for position in self.positions]
         about = scene.about
         frames = [
-            {"a": at, "s": sentence_of(event, about), **changed}
+            {"a": at, "s": sentence_of(event, about, longest=LINE_MAX), **changed}
             for (at, event), changed in zip(happened, changes, strict=True)
         ]
         subjects = (scene.subject, *[each["o"] for each in violations.values()])

@@ -39,6 +39,7 @@ class Case:
         verdict: What came of it, in a sentence.
         violations: All that a page steps through; without them there is `violation` alone.
         skews: Replica -> how far its clock is ahead, in ms; None = times are steps of a story.
+        missed: What was expected and where it is not so, a line each, for a page to open with.
     """
 
     events: Events
@@ -49,6 +50,7 @@ class Case:
     verdict: str = ""
     violations: Sequence[Violation] = ()
     skews: Mapping[str, int] | None = None
+    missed: Sequence[str] = ()
 
     def explained(self, violation: Violation) -> Explanation:
         """Why something was violated."""

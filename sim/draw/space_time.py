@@ -224,6 +224,6 @@ def _arrow(start: float | None, end: float | None, y: float, look: str) -> Seque
     return [sign("sent", start, top), *arrow((start + side * 2.5, top), (end - side, y + 3), look)]
 
 
-def sentence_of(event: trace.Event, about: About | None) -> str:
+def sentence_of(event: trace.Event, about: About | None, *, longest: int = _SENTENCE_MAX) -> str:
     """What happened in words, as long as a row may be; `about` tells which records to name."""
-    return printable(describe(event, about=about), longest=_SENTENCE_MAX)
+    return printable(describe(event, about=about), longest=longest)

@@ -5,10 +5,12 @@ from functools import cache
 from pathlib import Path
 
 from sim.draw import Case
+from sim.files.reading import document_in
 from sim.rules import Rules, rules_from
 from sim.scenario.generate import generate
 from sim.scenario.generate.mix import Mix
 from sim.story import StoryRun, load_story, run_story
+from sim.story.format import story_in
 from sim.timed_run import run_scenario
 from sim.trace import Appended, Event
 
@@ -35,6 +37,17 @@ def case(path: str, invariant: str | None = None) -> Case:
     found = [each for each in run.violations if invariant in (None, each.invariant)]
     first = found[0] if found else None
     return Case(run.events, first, run.story.rules, run.labels, violations=run.violations)
+
+
+@cache
+def four_replicas() -> Case:
+    """Four replicas, of which one copies so much at once that the sentence is long."""
+    names = ["r1", "r2", "r3", "r4"]
+    appends = "".join(f"  - append r1 key-{number} value-{number}\n" for number in range(9))
+    text = f"format: replog-story/1\nreplicas: [{', '.join(names)}]\nsteps:\n  - elect r1 1\n"
+    steps = appends + "".join(f"  - fetch {name} r1\n" for name in names[1:]) + "  - elect r4 2\n"
+    run = run_story(story_in(document_in(text + steps, Path("four.yaml")), default_id="four"))
+    return Case(run.events, None, run.story.rules, run.labels)
 
 
 def red() -> Iterator[tuple[str, Case]]:

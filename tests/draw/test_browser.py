@@ -11,7 +11,7 @@ from typing import Any, Protocol
 import pytest
 
 from sim.draw import html
-from tests.draw.stories import FIXED_TAIL, LOST_TAIL, big_run, case
+from tests.draw.stories import FIXED_TAIL, LOST_TAIL, big_run, case, four_replicas
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 CHROMIUM = next((found for name in NAMES if (found := shutil.which(name))), None)
@@ -33,6 +33,7 @@ def opened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Open]:
     lost, other = case(LOST_TAIL, "no-offset-reuse"), replace(case(FIXED_TAIL), name="other")
     contents = {
         "two": html(replace(lost, name="lost"), title="Lost", unit="step", against=other),
+        "four": html(replace(four_replicas(), missed=("expected: leader: r1",)), unit="step"),
         "big": html(big_run(), title="big", unit="ms", against=big_run(), everything=True),
     }
     folder = tmp_path_factory.mktemp("pages")
@@ -84,12 +85,30 @@ def test_the_violation_is_in_view_and_nothing_sticks_out(
             box, column = grid.bounding_box(), grid.locator(".violated").first.bounding_box()
             right = box["x"] + box["width"]
             assert box["x"] <= column["x"] <= column["x"] + column["width"] <= right
+        scrolls = ".happened" if size == "wide" else ".spacetime"
         box, row, names = (
-            page.locator(f".spacetime{which}").first.bounding_box()
-            for which in ("", " svg .here", " svg g text")
+            page.locator(which).first.bounding_box()
+            for which in (scrolls, ".spacetime svg .here", ".spacetime svg g text")
         )
         assert box["y"] <= row["y"] + row["height"] / 2 <= box["y"] + box["height"]
         assert box["y"] <= names["y"] <= box["y"] + 40  # of lanes, however far it is scrolled
+
+
+def test_a_narrow_page_shows_whole_sentences_with_four_replicas_too(opened: Open) -> None:
+    with opened("four", "narrow") as page:
+        assert page.locator(".spacetime svg").count() == 1
+        told = page.locator(".told li, #why li, .missed li, #now, .subject")
+        boxes = told.evaluate_all(
+            "all => all.map(e => [e.getBoundingClientRect().left, e.getBoundingClientRect().right,"
+            " e.scrollWidth - e.clientWidth, e.scrollHeight - e.clientHeight])"
+        )
+        assert len(boxes) > 8
+        for left, right, hidden, below in boxes:
+            assert 0 <= left <= right <= SIZES["narrow"]["width"]
+            assert (hidden, below) == (0, 0)
+        assert max(map(len, page.locator(".told").inner_text().split("\n"))) > 100
+        page.locator(".told li").nth(1).click()
+        assert place(page) == 2
 
 
 def test_keys_and_the_slider_step_through_the_run(opened: Open) -> None:
@@ -153,7 +172,7 @@ def test_the_other_fix_is_beside_it_or_below_and_goes_along(opened: Open) -> Non
 
 
 def test_light_and_dark_by_the_system_and_by_the_button(opened: Open) -> None:
-    ground, ink = ("body", "backgroundColor"), (".spacetime svg text.t", "fill")
+    ground, ink = ("body", "backgroundColor"), (".told li", "color")
     white, black = "rgb(255, 255, 255)", "rgb(21, 24, 28)"
     with opened("two") as page:
 

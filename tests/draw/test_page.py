@@ -12,12 +12,13 @@ import pytest
 import sim.draw.page as page_module
 from sim.draw import Case, html, png
 from sim.draw.looks import LOOKS, NOTES
-from sim.draw.page import PAGE_BYTES_MAX
+from sim.draw.page import LINE_MAX, PAGE_BYTES_MAX
 from sim.draw.scene import Scene
 from sim.draw.space_time import sentence_of
 from sim.errors import BadInput
 from sim.extras import install
-from tests.draw.stories import FIXED_TAIL, LOST_TAIL, big_run, case, red, story
+from sim.trace.sentences import describe
+from tests.draw.stories import FIXED_TAIL, LOST_TAIL, big_run, case, four_replicas, red, story
 
 
 def data(page: str) -> list[dict[str, Any]]:
@@ -77,8 +78,30 @@ def test_sentences_name_the_records_that_the_violation_to_open_at_is_about() -> 
     drawn = early(big_run())
     (content,) = data(html(drawn, everything=True))
     about = Scene(drawn).about
-    told = [sentence_of(event, about) for _, event in drawn.events]
+    told = [sentence_of(event, about, longest=LINE_MAX) for _, event in drawn.events]
     assert [frame["s"] for frame in content["frames"]] == told
+
+
+def test_sentences_are_whole_and_are_text_that_wraps_on_a_narrow_page() -> None:
+    drawn = four_replicas()
+    page = html(drawn)
+
+    (content,) = data(page)
+    told = [frame["s"] for frame in content["frames"]]
+    assert told == [describe(event) for _, event in drawn.events]
+    assert max(map(len, told)) > 100
+    narrow = page[page.index("@media (max-width:700px)") :]
+    assert ".told li{height:auto;white-space:normal}" in narrow
+    assert '<ol class="told"></ol>' in page  # and no text of an SVG, which cannot wrap
+    assert 'createElementNS(SVG, "text")' not in page
+
+
+def test_what_was_expected_and_missed_is_what_a_page_opens_with() -> None:
+    calm, missed = html(four_replicas()), html(replace(four_replicas(), missed=["<b>", "leader"]))
+
+    assert ('class="calm"' in calm, "Not as expected" in calm) == (True, False)
+    assert 'class="calm"' not in missed
+    assert "<li>&lt;b&gt;</li>" in missed[: missed.index("<nav")]
 
 
 def test_all_signs_are_named_and_nothing_is_fetched_from_anywhere() -> None:

@@ -87,26 +87,21 @@
       this.grid = box;
     }
 
+    // Beside the rows of the diagram, or below it where there is no room: text that wraps.
     addSentences() {
       const svg = this.section.querySelector(".spacetime svg");
-      this.svg = svg;
-      const { head, step, frames } = this.data;
-      const left = svg.viewBox.baseVal.width + 6;
-      let widest = 0;
-      frames.forEach((frame, row) => {
-        const text = document.createElementNS(SVG, "text");
-        text.setAttribute("class", "t");
-        text.setAttribute("x", left);
-        text.setAttribute("y", head + row * step + step / 2 + 4);
-        text.textContent = frame.s;
-        svg.append(text);
-        widest = Math.max(widest, frame.s.length * 6.4);
+      const { head, step, frames, violations } = this.data;
+      const violated = new Set(violations.map((one) => one.f));
+      const list = this.section.querySelector(".told");
+      list.style.setProperty("--head", `${head}px`);
+      list.style.setProperty("--step", `${step}px`);
+      this.told = frames.map((frame, row) => {
+        const line = element("li", "", violated.has(row) ? "alarm" : "");
+        line.append(element("span", String(frame.a), "at"), frame.s);
+        list.append(line);
+        return line;
       });
-      const height = svg.viewBox.baseVal.height;
-      const width = left + widest + 8;
-      svg.setAttribute("viewBox", `0 0 ${width} ${height}`);
-      svg.setAttribute("width", width);
-      svg.querySelectorAll(".alarmband").forEach((band) => band.setAttribute("width", width));
+      const { width } = svg.viewBox.baseVal;
       this.here = document.createElementNS(SVG, "rect");
       this.here.setAttribute("class", "here");
       this.here.setAttribute("x", 1);
@@ -127,10 +122,12 @@
       const texts = [...svg.querySelectorAll("text")].filter((text) => Number(text.getAttribute("y")) < height);
       names.append(sheet, ...texts);
       svg.append(names);
-      const box = svg.parentElement;
-      box.addEventListener("scroll", () => {
-        names.setAttribute("transform", `translate(0 ${Math.max(0, box.scrollTop - 4)})`);
-      });
+      const boxes = [svg.parentElement, svg.parentElement.parentElement];
+      for (const box of boxes) {
+        box.addEventListener("scroll", () => {
+          names.setAttribute("transform", `translate(0 ${Math.max(0, box.scrollTop - 4)})`);
+        });
+      }
     }
 
     // What is where after frame `index`: numbers of cells, and the marks of each row.
@@ -164,10 +161,19 @@
       this.tell(cells);
       const { head, step } = this.data;
       this.here.setAttribute("y", head + this.index * step + 0.5);
-      const box = this.section.querySelector(".spacetime");
-      const middle = head + this.index * step - box.clientHeight / 2;
-      if (scroll) box.scrollTop = Math.max(0, middle);
+      this.told.forEach((line, row) => line.classList.toggle("here", row === this.index));
+      if (scroll) this.bringIntoView(head + this.index * step);
       if (first) this.centre();
+    }
+
+    // Which box scrolls depends on the room there is: the other ones stay where they are.
+    bringIntoView(top) {
+      for (const name of [".happened", ".spacetime"]) {
+        const box = this.section.querySelector(name);
+        box.scrollTop = Math.max(0, top - box.clientHeight / 2);
+      }
+      const list = this.section.querySelector(".told");
+      list.scrollTop = Math.max(0, this.told[this.index].offsetTop - list.clientHeight / 2);
     }
 
     paint(td, row, offset, number) {
@@ -294,6 +300,9 @@
       const row = Math.floor((place(event) - view.data.head) / view.data.step);
       if (row < 0 || row >= view.data.frames.length) return;
       go(number === 0 ? row : main.indexAt(view.data.frames[row].a));
+    });
+    view.told.forEach((line, row) => {
+      line.addEventListener("click", () => go(number === 0 ? row : main.indexAt(view.data.frames[row].a)));
     });
   });
 
