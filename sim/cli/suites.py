@@ -68,8 +68,9 @@ def suite(
     from sim.files.atomic import check_writable
     from sim.files.shipped import shipped_folder
     from sim.suite import collect, exit_code
+    from sim.suite.annotations import error_commands
     from sim.suite.last_failed import remember
-    from sim.suite.reports import error_commands, page, write_junit
+    from sim.suite.reports import page, write_junit
     from sim.suite.selecting import select
 
     if not (paths or shipped):
@@ -90,7 +91,7 @@ def suite(
     notes = [*map(one_line, _same_ids(results)), *_not_run(found, chosen, len(results))]
     seconds = time.perf_counter() - started
     summary = f"{_counted(results)}; {seconds:.1f} s"
-    saved = {} if failures is None else _save(results, failures)
+    saved = {} if failures is None else _save(results, failures, summary)
     if as_json:
         rows = [{"path": str(result.path), **result.as_json()} for result in results]
         print_json([row | _failure_in_json(saved, Path(row["path"])) for row in rows])
@@ -192,9 +193,9 @@ def _not_run(found: Collected, chosen: Collected, done: int) -> Iterator[str]:
         yield f"not run: {', '.join(told)}"
 
 
-def _save(results: Iterable[CaseResult], folder: Path) -> Mapping[Path, Path]:
-    """Write a folder for each failure; which one each file has."""
-    from sim.api.saving import save_result
+def _save(results: Sequence[CaseResult], folder: Path, summary: str) -> Mapping[Path, Path]:
+    """Write a folder for each failure, and the page that lists them; which one each file has."""
+    from sim.api.saving import save_result, write_index_of_suite
     from sim.cli.sweeps import FOLDERS_MAX
 
     saved: dict[Path, Path] = {}
@@ -203,6 +204,7 @@ def _save(results: Iterable[CaseResult], folder: Path) -> Mapping[Path, Path]:
             made = save_result(result, folder) if len(saved) < FOLDERS_MAX else None
             if made is not None:
                 saved[result.path] = made
+        write_index_of_suite(results, saved, folder, summary)
     except BadInput as error:
         complain(f"--failures {folder}: {error}")
     if len(saved) == FOLDERS_MAX:

@@ -2,77 +2,91 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any
 
-from sim.check import Violation
-from sim.check.judged import unexpected
-from sim.explain import explanation
-from sim.explain.signature import signature_of
-from sim.files.trace_file import TraceHeader
-from sim.foreign.lines import one_line
-from sim.foreign.names import file_name
-from sim.recorded import Recorded
-from sim.rules.spec import RuleValue
+from sim.foreign.lines import LONGEST, one_line
+from sim.foreign.names import LONGEST_BYTES, file_name
+
+SENTENCE, EXPLANATION, COMMAND = "sentence.txt", "explanation.txt", "command.txt"
 
 
-class Failure(NamedTuple):
-    """A run that is not as it should be.
+@dataclass(frozen=True, kw_only=True)
+class Failure(ABC):
+    """Something that is not as it should be; what it is about, subclasses know.
 
     Attributes:
-        id: What its folder is called after: the scenario's name, or the run's in a sweep.
+        id: What the case calls itself, or the run in a sweep.
         title: The scenario's; may be empty.
-        run: What happened, compared with what the scenario expects.
-        violation: What the folder is about; None = no invariant is violated, but something that
-            the scenario expects did not come.
-        header: What its trace says first.
-        changed_rules: The rules that are not the default, by name.
-        scenario: The scenario file for a folder: a file of changes is named relative to it.
+        file: The file it stands in, as people name it where the command was started; None = in
+            none.
+        expected: What was expected, in one line.
+        missed: Where it is not so, a line each.
         made_by: The command that found it; None = there is none.
-        shrunk: Makes files about the smallest run that fails in the same way, by their names; it
-            may take seconds.
+        command: What runs it again, in its folder.
     """
 
     id: str
     title: str
-    run: Recorded
-    violation: Violation | None
-    header: TraceHeader
-    changed_rules: Mapping[str, RuleValue]
-    scenario: Callable[[Path], str]
+    file: Path | None
+    expected: str
+    missed: tuple[str, ...]
     made_by: str | None
-    shrunk: Callable[[], Mapping[str, str]]
+    command: str
 
     @property
     def name(self) -> str:
-        """The name of its folder: what failed, and how."""
-        about = self.run.verdict if self.violation is None else self.violation.invariant
-        if self.violation is None and self.run.differences:
-            about = "not-as-expected"
-        return file_name(f"{self.id}-{about}", instead="failure")
+        """The name of its folder: which file and case failed, and how.
+
+        Files of one name in two folders have two; of a long path the end is kept.
+        """
+        words = [self.id, self.about]
+        if self.file is not None:
+            parts = [part for part in self.file.with_suffix("").parts if part not in ("/", "..")]
+            words = [*parts, *([] if self.id == self.file.stem else [self.id]), self.about]
+        text = "-".join(words)
+        while len(text.encode("utf-8", "replace")) > LONGEST_BYTES:
+            text = text[max(len(text) // 20, 1) :]
+        return file_name(text, instead="failure")
 
     @property
+    @abstractmethod
+    def about(self) -> str:
+        """What failed in one word: an invariant, `not-as-expected`, `inconclusive`."""
+
+    @property
+    @abstractmethod
     def sentence(self) -> str:
         """What went wrong, in one line."""
-        if self.violation is None:
-            reason = f"{self.run.verdict}: {self.run.reason}"
-            return one_line(self.run.differences[0] if self.run.differences else reason)
-        when = self.run.when(self.violation)
-        return f"{self.violation.invariant} at {when}: {self.violation.sentence}"
 
-    @property
-    def cause(self) -> str:
-        """The signature of the violation; empty without one."""
-        if self.violation is None:
-            return ""
-        return str(signature_of(self.run.events, self.violation, self.run.rules))
-
+    @abstractmethod
     def explanation(self) -> list[str]:
         """Why, a line each."""
-        shown = {unexpected(found.invariant) for found in self.run.violations}
-        lines = [one_line(line) for line in self.run.differences if line not in shown]
-        if self.violation is not None:
-            run = self.run
-            lines += explanation(run.events, self.violation, rules=run.rules, skews=run.skews).lines
-        return lines
+
+    @abstractmethod
+    def rows(self) -> dict[str, str]:
+        """Facts about it by their names, as Markdown; empty ones are left out."""
+
+    @abstractmethod
+    def document(self) -> dict[str, Any]:
+        """What a machine needs to know of it beside what is the same for all."""
+
+    @abstractmethod
+    def texts(self, folder: Path) -> dict[str, str]:
+        """The files that only this kind of failure has, for a folder in `folder`."""
+
+    @abstractmethod
+    def shown(self, texts: Mapping[str, str]) -> list[str]:
+        """What the `README.md` shows of these files, as Markdown, between sentence and reasons."""
+
+    def write(self, folder: Path) -> None:  # noqa: B027 - most kinds have none
+        """Write what is no text that is at hand: a trace."""
+
+    @property
+    def not_as_expected(self) -> list[str]:
+        """What was expected, then what was missed, a line each."""
+        told = [f"expected: {self.expected}", *self.missed]
+        return [one_line(line, longest=LONGEST) for line in told]

@@ -5,30 +5,23 @@ from __future__ import annotations
 import errno
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from importlib.util import find_spec
 from itertools import count
 from pathlib import Path
 from typing import Any
 
-from sim.draw import Case, html, strip, svg
 from sim.errors import BadInput
-from sim.failures.failure import Failure
-from sim.failures.pages import FILES, index_page, readme
+from sim.failures.failure import COMMAND, EXPLANATION, SENTENCE, Failure
+from sim.failures.pages import FILES, Red, index_page, readme
 from sim.files.atomic import replace_text
 from sim.files.reading import read_json
-from sim.files.trace_file import write_trace
-from sim.foreign import shell
-from sim.foreign.documents import json_text
+from sim.foreign.documents import json_text, readable
 from sim.plugins import as_options
 
 FAILURE_FORMAT = "replog-failure/1"
 DOCUMENT = "failure.json"
 INDEX = "index.html"
-SCENARIO = "scenario.yaml"
-TRACE = "trace.ndjson"
-STRIP_WIDTH = 120
 
 
 def save_failure(folder: Path, failure: Failure) -> Path:
@@ -66,48 +59,19 @@ def _place(folder: Path, failure: Failure) -> Path:
 
 
 def _write(folder: Path, failure: Failure) -> None:
-    command = f"replog run {shell.command([SCENARIO, *as_options()])}"
     texts = {
-        SCENARIO: failure.scenario(folder),
-        "sentence.txt": f"{failure.sentence}\n",
-        "explanation.txt": "\n".join(failure.explanation()) + "\n",
-        "command.txt": f"{command}\n",
-        **_pictures(failure, command),
-        **failure.shrunk(),
-        TRACE: "",
+        SENTENCE: f"{failure.sentence}\n",
+        EXPLANATION: "\n".join(failure.explanation()) + "\n",
+        COMMAND: f"{failure.command}\n",
+        **failure.texts(folder),
         DOCUMENT: "",
     }
     document = _document(failure) | {"files": [name for name in FILES if name in texts]}
     texts[DOCUMENT] = json_text(document, indent=2) + "\n"
-    texts["README.md"] = readme(failure, command=command, texts=texts)
+    texts["README.md"] = readme(failure, texts)
     for name, text in texts.items():
         (folder / name).write_text(text, encoding="utf-8")
-    run = failure.run
-    write_trace(folder / TRACE, failure.header, run.events, run.trace_verdict())
-
-
-def _pictures(failure: Failure, command: str) -> dict[str, str]:
-    """The pictures by their file; the page only where there is what makes it."""
-    run, title = failure.run, failure.title or failure.id
-    case = Case(
-        run.proper if failure.violation is None else run.events,
-        failure.violation,
-        run.rules,
-        run.labels,
-        verdict=run.verdict,
-        violations=() if failure.violation is None else run.violations,
-        skews=run.skews,
-    )
-    found = {
-        "strip.txt": strip(case, STRIP_WIDTH) + "\n",
-        "picture.svg": svg(case, title=title, unit=run.unit),
-    }
-    if find_spec("jinja2") is not None:
-        told = failure.explanation()
-        found["picture.html"] = html(
-            case, title=title, unit=run.unit, explanation=told, command=command
-        )
-    return found
+    failure.write(folder)
 
 
 def _document(failure: Failure) -> dict[str, Any]:
@@ -116,15 +80,11 @@ def _document(failure: Failure) -> dict[str, Any]:
         "format": FAILURE_FORMAT,
         "id": failure.id,
         "title": failure.title,
-        "invariant": None if failure.violation is None else failure.violation.invariant,
+        "file": None if failure.file is None else readable(str(failure.file)),
         "sentence": failure.sentence,
-        "cause": failure.cause,
-        "seed": failure.header.seed,
-        "verdict": failure.run.verdict,
-        "notes": list(failure.run.notes),
-        "rules": dict(failure.changed_rules),
-        "events": len(failure.run.events),
-        "digest": failure.run.digest,
+        "expected": failure.expected,
+        "missed": list(failure.missed),
+        **failure.document(),
         "plugins": as_options(),
         "made_by": failure.made_by,
     }
@@ -132,7 +92,8 @@ def _document(failure: Failure) -> dict[str, Any]:
 
 def _identity(document: dict[str, Any]) -> tuple[object, ...]:
     """Failures with the same are the same one, whoever found them."""
-    return tuple(document.get(name) for name in ("id", "sentence", "rules", "digest"))
+    told = ("file", "id", "sentence", "expected", "missed", "rules", "digest")
+    return tuple(document.get(name) for name in told)
 
 
 def _read(folder: Path) -> dict[str, Any]:
@@ -145,13 +106,31 @@ def _read(folder: Path) -> dict[str, Any]:
     return document if ours else {}
 
 
-def _write_index(folder: Path) -> None:
+def write_index(folder: Path, red: Sequence[Red] = (), *, summary: str = "") -> None:
+    """Write the page that lists the failures in a folder.
+
+    Args:
+        folder: Where folders of failures are; nothing is written where there is none.
+        red: What a suite has found that is not as expected, with a folder or without.
+        summary: What the suite says of all its files; empty = no suite was run.
+
+    Raises:
+        BadInput: It cannot be written.
+    """
+    with _clear_errors(folder):
+        if red:
+            folder.mkdir(parents=True, exist_ok=True)
+        if folder.is_dir():
+            _write_index(folder, red, summary)
+
+
+def _write_index(folder: Path, red: Sequence[Red] = (), summary: str = "") -> None:
     found = {
         path.name: document
         for path in sorted(folder.iterdir())
         if path.is_dir() and not path.name.startswith(".") and (document := _read(path))
     }
-    replace_text(folder / INDEX, index_page(found))
+    replace_text(folder / INDEX, index_page(found, red, summary=summary))
 
 
 @contextmanager

@@ -9,7 +9,7 @@ from sim.foreign import markdown
 from sim.gates.finding import Outcome
 from sim.gates.judge import Verdict
 from sim.gates.wanted import LEVEL
-from sim.suite.reports import error_command
+from sim.suite.annotations import error_command
 from sim.sweeps import wording
 
 ORDER: tuple[Outcome, ...] = ("passed", "undecided", "failed")

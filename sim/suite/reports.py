@@ -1,78 +1,24 @@
-"""What a suite hands over: annotations of GitHub, JUnit XML, a page of Markdown.
-
-GitHub shows the first ten annotations of a step beside the lines of a change; the log has all of
-them. See "Workflow commands for GitHub Actions".
-"""
+"""What a suite hands over: JUnit XML, a page of Markdown."""
 
 from __future__ import annotations
 
-import re
 import socket
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
-from sim.errors import BadInput
 from sim.files.atomic import replacing
-from sim.files.reading import read_document
 from sim.foreign import markdown
 from sim.foreign.lines import one_line
 from sim.suite.failure import failure_lines
 from sim.suite.result import BAD_INPUT, ERROR, INCONCLUSIVE, CaseResult
-from sim.suite.scenario_files import from_here
-
-_LINE = re.compile(r":(\d+):|\(line (\d+)\)")
-"""How messages about files, and about log files, say where."""
-
-
-def error_commands(results: Sequence[CaseResult]) -> Iterator[str]:
-    """One line for each result that is not as expected."""
-    for result in results:
-        if not result.expectation_met:
-            place = {
-                "file": str(from_here(result.path)),
-                "line": str(line_of(result)),
-                "title": f"{result.id}: {_what(result)}",
-            }
-            yield error_command("\n".join(failure_lines(result)), **place)
-
-
-def error_command(text: str, **place: str) -> str:
-    """The line that makes GitHub show an error; `place` says where, by `file`, `line`, `title`."""
-    given = ",".join(f"{name}={_property(value)}" for name, value in place.items())
-    return f"::error {given}::{_data(text)}"
-
-
-def line_of(result: CaseResult) -> int:
-    """The line of its file that a failure is about: what is wrong there, or what was expected."""
-    if result.reason is not None:
-        found = _LINE.search(result.reason.removeprefix(str(result.path)))
-        if found:
-            return int(found[1] or found[2])
-    try:
-        return read_document(result.path).line_of(["expect"]) or 1
-    except BadInput:
-        return 1
-
-
-def _what(result: CaseResult) -> str:
-    stopped = result.verdict in (BAD_INPUT, ERROR)
-    return result.verdict if stopped else "not as expected"
-
-
-def _data(text: str) -> str:
-    text = "\n".join(map(one_line, text.split("\n")))
-    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
-
-
-def _property(text: str) -> str:
-    return _data(one_line(text)).replace(":", "%3A").replace(",", "%2C")
 
 
 def write_junit(path: Path, results: Sequence[CaseResult], *, started: datetime) -> None:
     """Write results as JUnit XML; a failure holds what the command prints of it.
 
+    What is inconclusive is an error; a property of this name says how many there are.
     `started` is when the suite began, with its time zone.
 
     Raises BadInput when `path` cannot be written; then nothing is.
@@ -89,6 +35,10 @@ def write_junit(path: Path, results: Sequence[CaseResult], *, started: datetime)
         timestamp=started.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S"),
         hostname=one_line(socket.gethostname()),
     )
+    unknown = sum(result.how == INCONCLUSIVE for result in results if not result.expectation_met)
+    if unknown:
+        properties = ET.SubElement(suite, "properties")
+        ET.SubElement(properties, "property", name=INCONCLUSIVE, value=str(unknown))
     for result, kind in zip(results, kinds, strict=True):
         parts = result.path.with_suffix("").parts
         case = ET.SubElement(
@@ -100,9 +50,8 @@ def write_junit(path: Path, results: Sequence[CaseResult], *, started: datetime)
             time=f"{result.wall_ms / 1000:.3f}",
         )
         if kind is not None:
-            problem = ET.SubElement(
-                case, kind, message=one_line(result.complaints[0]), type=_type(result)
-            )
+            message = "\n".join(map(one_line, result.complaints))
+            problem = ET.SubElement(case, kind, message=message, type=_type(result))
             lines = [*filter(None, [result.title]), *failure_lines(result, whole=True)]
             problem.text = "\n".join(map(one_line, lines))
         elif result.notes:
@@ -119,7 +68,7 @@ def _type(result: CaseResult) -> str:
 def _junit_kind(result: CaseResult) -> str | None:
     if result.expectation_met:
         return None
-    return "error" if result.verdict in (BAD_INPUT, ERROR) else "failure"
+    return "error" if result.how in (BAD_INPUT, ERROR, INCONCLUSIVE) else "failure"
 
 
 SLOWEST = 5

@@ -13,6 +13,7 @@ from sim.plugins import as_options
 BAD_INPUT = "bad input"
 ERROR = "error"
 INCONCLUSIVE = "inconclusive"
+NOT_AS_EXPECTED = "not as expected"
 _WORST_FIRST = (2, 1, 3, 0)
 
 
@@ -84,9 +85,15 @@ class CaseResult(NamedTuple):
         return 3 if self.verdict == INCONCLUSIVE and not self.settled else 0
 
     @property
+    def how(self) -> str:
+        """In what way it is not as expected: `bad input`, `error`, `inconclusive`, or just so."""
+        unknown = self.verdict == INCONCLUSIVE and not self.differences
+        return self.verdict if unknown or self.verdict in (BAD_INPUT, ERROR) else NOT_AS_EXPECTED
+
+    @property
     def complaints(self) -> tuple[str, ...]:
         """Why the expectation is not met, a line each; empty when it is."""
-        reason = () if self.reason is None else (f"{self.verdict}: {self.reason}",)
+        reason = [] if self.reason is None else f"{self.verdict}: {self.reason}".split("\n")
         return () if self.expectation_met else (*reason, *self.differences)
 
     @property

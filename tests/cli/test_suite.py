@@ -1,5 +1,6 @@
 """`replog suite`: what it runs, what it does not, how it ends, and what it hands over."""
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NoReturn
@@ -12,6 +13,7 @@ from tests.commands import replog
 from tests.suite.red import RED
 
 GOOD = "format: replog-scenario/1\nduration_ms: 300\n"
+OPEN = GOOD + "limits: {max_events: 5}\n"
 FAILING = GOOD + "expect: {reached: [marker-removed]}\n"
 STORY = "format: replog-story/1\nreplicas: [r1]\nsteps:\n  - elect r1 1\n"
 
@@ -220,12 +222,53 @@ def test_each_failure_of_a_run_gets_a_folder_when_asked_for(here: Path) -> None:
     assert answer.status == 2
     saved = {row["path"]: row["failure"] for row in answer.document if "failure" in row}
     assert saved == {
-        "s/story.yaml": "kept/shorter-leader-completeness",
-        "s/timed.yaml": "kept/timed-not-as-expected",
+        "s/log.json": "kept/s-log-not-as-expected",
+        "s/story.yaml": "kept/s-story-shorter-leader-completeness",
+        "s/timed.yaml": "kept/s-timed-not-as-expected",
     }
     assert [line for line in told.splitlines() if line.startswith("  failure: ")] == [
         f"  failure: {folder}" for folder in saved.values()
     ]
+
+
+def test_two_files_of_one_name_have_a_folder_each(here: Path) -> None:
+    for name in ("s/a/x.yaml", "s/b/x.yaml"):
+        (here / name).parent.mkdir(parents=True)
+        (here / name).write_text(RED["timed.yaml"])
+
+    rows = replog("suite", "s", "--failures", "kept", "--json").document
+
+    folders = [Path(row["failure"]) for row in rows]
+    assert [path.name for path in folders] == ["s-a-x-not-as-expected", "s-b-x-not-as-expected"]
+    for row, folder in zip(rows, folders, strict=True):
+        assert f"`replog run {row['path']}`" in (folder / "README.md").read_text()
+
+
+def test_the_page_of_failures_counts_what_the_suite_counts(here: Path) -> None:
+    Path("s").mkdir()
+    files = {**RED, "bad.yaml": "a: 1\n", "open.yaml": OPEN, "green.yaml": STORY}
+    for name, text in files.items():
+        (here / "s" / name).write_text(text)
+
+    out = replog("suite", "s", "--failures", "kept").out
+    page = Path("kept/index.html").read_text()
+
+    assert f"<h1>{out.splitlines()[-1]}</h1>" in page
+    told = re.findall(r"<tr><td>(?:<a [^>]*>)?([^<]*)(?:</a>)?</td><td><strong>([^<]*)<", page)
+    assert dict(told) == {
+        "s/bad.yaml": "bad input",
+        "s/log.json": "not as expected",
+        "s/open.yaml": "inconclusive",
+        "s/story.yaml": "not as expected",
+        "s/timed.yaml": "not as expected",
+    }
+
+    (here / "s/story.yaml").write_text(STORY)
+    again = replog("suite", "s", "--failures", "kept").out
+    page = Path("kept/index.html").read_text()
+    assert f"<h1>{again.splitlines()[-1]}</h1>" in page
+    assert page.count("<strong>") == 4
+    assert "Failures of earlier runs: 1</h2>" in page
 
 
 def test_a_folder_of_failures_that_cannot_be_written_costs_no_result(here: Path) -> None:

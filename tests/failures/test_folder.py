@@ -1,13 +1,18 @@
 """The folder of a failure: all there is about it, whole or not there, never overwritten."""
 
 import json
+import re
 import shlex
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 import sim
+from sim.api.saving import failure_of, save_result
 from sim.failures.pages import FILES
+from sim.foreign import html, markdown
+from sim.suite.cases import run_any
 from sim.timed_run import run_scenario
 from tests.commands import replog
 
@@ -23,7 +28,8 @@ def test_its_command_runs_in_it_as_it_stands_and_fails_in_the_same_way(
     run = sim.run(file)
     folder = run.save(tmp_path / "failures")
 
-    assert {path.name for path in folder.iterdir()} == {*FILES, "README.md"}
+    files = {*FILES} - {"page.html", "answer.json", "log.yaml", "log.json"}
+    assert {path.name for path in folder.iterdir()} == {*files, "README.md"}
     monkeypatch.chdir(folder)
     program, *words = shlex.split((folder / "command.txt").read_text())
     assert program == "replog"
@@ -57,7 +63,7 @@ def test_it_is_about_the_invariant_that_was_asked_for(tmp_path: Path) -> None:
     assert (folder / "sentence.txt").read_text().startswith("no-offset-reuse at step 16: ")
     assert "no-offset-reuse" in (folder / "strip.txt").read_text()
     readme = (folder / "README.md").read_text()
-    for name in FILES:
+    for name in document["files"]:
         assert f"]({name})" in readme
     assert "no-offset-reuse at step 16: " in readme
     assert "](picture.svg)" in readme
@@ -87,7 +93,10 @@ def test_the_same_failure_is_there_once_and_another_of_its_name_beside_it(tmp_pa
     assert f'href="{other.name}/picture.html"' in page
 
 
-def test_a_folder_of_somebody_else_is_left_alone(tmp_path: Path) -> None:
+def test_a_folder_of_somebody_else_is_left_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(STORY.parent)
     taken = tmp_path / f"{STORY.stem}-follower-position-sound"
     taken.mkdir()
     (taken / "thesis.txt").write_text("mine")
@@ -103,7 +112,7 @@ def test_what_cannot_be_written_whole_leaves_nothing(
     def no_space(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("sim.failures.folder.write_trace", no_space)
+    monkeypatch.setattr("sim.failures.run_failure.write_trace", no_space)
     with pytest.raises(sim.BadInput, match="No space left on device"):
         sim.run(STORY).save(tmp_path / "failures")
     assert list((tmp_path / "failures").iterdir()) == []
@@ -126,6 +135,79 @@ def test_what_was_expected_and_did_not_come_has_a_folder_too(tmp_path: Path) -> 
 
     assert folder.name.endswith("-not-as-expected")
     assert "was not violated, but expected" in (folder / "sentence.txt").read_text()
+
+
+def test_its_page_opens_with_what_was_expected_and_missed_and_nothing_is_green(
+    tmp_path: Path,
+) -> None:
+    text = "format: replog-story/1\nreplicas: [r1]\nsteps: [elect r1 1]\nexpect: {leader: r2}\n"
+    folder = sim.run(text.replace("[r1]", "[r1, r2]")).save(tmp_path)
+
+    page = (folder / "picture.html").read_text()
+    red = page[page.index('<section class="violation missed">') : page.index("</section>")]
+    lines = ["expected: holds; leader: r2", "leader is r1, expected r2"]
+    assert re.findall("<li>(.*)</li>", red) == lines
+    assert page.index('class="violation missed"') < page.index("Nothing is violated.")
+    assert 'class="calm"' not in page
+    readme = (folder / "README.md").read_text()
+    assert "- leader is r1, expected r2\n" in readme
+    assert "| expected | holds; leader: r2 |" in readme
+
+
+@pytest.mark.parametrize("name", ["clean", "eligible"])
+def test_a_red_log_file_has_a_folder_that_says_what_was_expected(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("a").mkdir()
+    Path("a/x.yaml").write_text(LOGS[name])
+    result = run_any(Path("a/x.yaml"))
+    folder = save_result(result, tmp_path / "failures")
+
+    assert folder is not None
+    assert folder.name == "a-x-not-as-expected"
+    document = json.loads((folder / "failure.json").read_text())
+    assert {path.name for path in folder.iterdir()} == {*document["files"], "README.md"}
+    assert (document["file"], document["missed"]) == ("a/x.yaml", list(result.differences))
+    assert result.differences
+    readme, page = (folder / "README.md").read_text(), (folder / "page.html").read_text()
+    for line in (document["expected"], *result.differences):
+        assert markdown.text(line) in readme
+        assert html.text(line) in page[: page.index("</section>")]
+    assert '<section class="missed">' in page
+    assert "overflow-wrap:anywhere" in page
+    assert (folder / "log.yaml").read_text() == LOGS[name]
+    monkeypatch.chdir(folder)
+    _, *words = shlex.split((folder / "command.txt").read_text())
+    assert replog(*words).status == 1
+    assert run_any(Path("log.yaml")).differences == result.differences
+
+
+LOGS = {
+    "clean": """\
+format: replog-log/1
+segments: [[]]
+steps: [{op: roll}]
+expect: [{log_end_offset: 7, high_watermark: 3}]
+""",
+    "eligible": """\
+format: replog-log/1
+now_ms: 9
+logs:
+  a:
+    segments: [{base_offset: 0, size_bytes: 5}]
+    log_end_offset: 3
+expect: {selected: a}
+""",
+}
+
+
+def test_a_name_keeps_the_case_and_what_failed_however_long_the_path_is() -> None:
+    failure = failure_of(sim.run(STORY))
+    long = replace(failure, id="case", file=Path("/".join(["deep"] * 90)) / "x.yaml")
+
+    assert long.name.endswith("-deep-x-case-follower-position-sound")
+    assert len(long.name.encode()) <= 150
 
 
 def test_run_writes_a_folder_on_failure_only(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ import pytest
 from sim.check import Violation
 from sim.draw import Case, html, png, svg
 from sim.errors import BadInput
-from sim.failures.failure import Failure
+from sim.failures import Red, RunFailure
 from sim.failures.pages import index_page, readme
 from sim.files.reading import read_document
 from sim.foreign import html as in_html
@@ -36,7 +36,8 @@ from sim.story.expect import StoryExpect
 from sim.story.format import Story, load_story
 from sim.story.trace_header import header_of
 from sim.suite import CaseResult
-from sim.suite.reports import error_commands, page, write_junit
+from sim.suite.annotations import error_commands
+from sim.suite.reports import page, write_junit
 from tests.foreign.nasty import NASTY, PLAIN
 from tests.gates.planted import folder
 from tests.suite.junit_schema import problems
@@ -210,18 +211,22 @@ def red(text: str) -> CaseResult:
 NOTHING = Story("s", "", "", Rules(), ("r1",), ("r1",), ("r1",), (), StoryExpect())
 
 
-def failure(text: str) -> Failure:
+def failure(text: str) -> RunFailure:
     broken = Violation("log-matching", 3, "r1", 0, text, one_line(text))
     header = header_of(NOTHING)._replace(id=text)
-    return Failure(
+    return RunFailure(
         id=text,
         title=text,
+        file=Path(text),
+        expected=text,
+        missed=(text,),
         run=record(NOTHING)._replace(violations=(broken,), notes=(text,)),
         violation=broken,
         header=header,
         changed_rules={},
         scenario=lambda _: "",
         made_by=text,
+        command="c",
         shrunk=dict,
     )
 
@@ -233,7 +238,7 @@ def page_of_gates(text: str) -> str:
 
 def readme_of(text: str) -> str:
     files = {"strip.txt": text, "explanation.txt": text}
-    return readme(failure(text), command="c", texts=files)
+    return readme(failure(text), files)
 
 
 @pytest.mark.parametrize(
@@ -267,17 +272,19 @@ def test_junit_annotations_and_the_index_of_failures(tmp_path: Path) -> None:
             assert f"reproduce: {red(text).command}" in said.split("\n")
             seen(said)
 
-            (line,) = error_commands([red(text)])
-            found = re.fullmatch(r"::error file=([^,:]*),line=\d+,title=([^,:]*)::(.*)", line)
-            assert found is not None
-            title = re.sub("%(25|2C|3A)", lambda code: chr(int(code[1], 16)), found[2])
-            assert title == f"{one_line(text)}: not as expected"
+            for line in error_commands([red(text)]):
+                found = re.fullmatch(r"::error file=([^,:]*),line=\d+,title=([^,:]*)::(.*)", line)
+                assert found is not None
+                title = re.sub("%(25|2C|3A)", lambda code: chr(int(code[1], 16)), found[2])
+                assert title == f"{one_line(text)}: not as expected"
 
             name = re.sub("[/\0\ud800]", "", text) or "x"
-            index = index_page({name: {"sentence": text, "cause": text, "events": text}})
-            assert Page(index).tags.count("td") == 4
-            (address,) = re.findall(r'href="([^"]*)"', index)
-            assert re.fullmatch(r"[\w.~%-]+/", address)
+            document = {"sentence": text, "cause": text, "invariant": text}
+            row = Red(file=text, how=text, lines=(text,), folder=name)
+            for index in (index_page({name: document}), index_page({name: document}, [row])):
+                assert Page(index).tags.count("td") == 3
+                (address,) = re.findall(r'href="([^"]*)"', index)
+                assert re.fullmatch(r"[\w.~%-]+/", address)
 
 
 def story_of(text: str, path: Path) -> Story:

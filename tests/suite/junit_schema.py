@@ -26,6 +26,8 @@ SCHEMA = {
         frozenset({"assertions", "time", "classname", "status", "class", "file", "line"}),
         frozenset({"failure", "error", "skipped", "system-out", "system-err"}),
     ),
+    "properties": Element(frozenset(), children=frozenset({"property"})),
+    "property": Element(frozenset({"name", "value"})),
     "failure": _RESULT,
     "error": _RESULT,
 }

@@ -1,4 +1,4 @@
-"""What a suite hands over: JUnit, annotations, Markdown; each says what is red, and how."""
+"""What a suite hands over: JUnit, Markdown; each says what is red, and how."""
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta, timezone
@@ -10,10 +10,10 @@ import pytest
 from sim.check import Violation
 from sim.suite import CaseResult, collect, run_suite
 from sim.suite.failure import failure_lines
-from sim.suite.reports import error_commands, line_of, page, write_junit
+from sim.suite.reports import page, write_junit
 from tests.suite.conftest import GOOD, Fill
 from tests.suite.junit_schema import problems
-from tests.suite.red import LOG, RED, STORY, TIMED
+from tests.suite.red import RED, STORY
 
 BEGAN = datetime(2026, 7, 1, 14, 0, tzinfo=timezone(timedelta(hours=2)))
 
@@ -62,40 +62,6 @@ def test_junit_of_no_result_is_valid(fill: Fill) -> None:
     assert problems(junit([])) == []
 
 
-def test_an_annotation_is_one_line_at_the_place_of_what_is_wrong(
-    results: list[CaseResult],
-) -> None:
-    lines = list(error_commands(results))
-
-    assert [line.partition("::error ")[2].partition("::")[0] for line in lines] == [
-        "file=s/log.json,line=2,title=log%3A not as expected",
-        "file=s/story.yaml,line=1,title=shorter%3A not as expected",
-        "file=s/timed.yaml,line=3,title=timed%3A not as expected",
-        "file=s/z.yaml,line=2,title=z%3A bad input",
-    ]
-    assert not any("\n" in line for line in lines)
-    assert lines[0].endswith(
-        "::steps[0].log_end_offset is 0, expected 7%0Areproduce: replog clean s/log.json"
-    )
-
-
-@pytest.mark.parametrize(
-    ("name", "text", "line"),
-    [
-        ("x.yaml", STORY.replace("elect r2 2", "elct r2 2"), 9),
-        ("x.yaml", STORY + "expect:\n  leader: r1\n", 10),
-        ("x.json", LOG.replace("log_end_offset", "log_end"), 2),
-        ("x.yaml", TIMED, 3),
-        ("x.yaml", "format: replog-story/1\na: [\n", 3),
-    ],
-)
-def test_a_result_points_at_a_line_of_its_file(fill: Fill, name: str, text: str, line: int) -> None:
-    (result,) = run_suite(collect([fill({name: text})]))
-
-    assert not result.expectation_met
-    assert line_of(result) == line
-
-
 def test_a_page_has_a_row_and_a_block_for_each_red_file(results: list[CaseResult]) -> None:
     lines = page(results, ["not run: 1 sweep plan"], "1 as expected, 4 not; 0.1 s").splitlines()
 
@@ -107,6 +73,34 @@ def test_a_page_has_a_row_and_a_block_for_each_red_file(results: list[CaseResult
     assert "<details><summary>shorter: A leader with a shorter log</summary>" in lines
     assert lines[-2] == "not run: 1 sweep plan  "
     assert lines[-1].startswith("slowest: ")
+
+
+TWO_MISTAKES = STORY.replace("elect r2", "elct r2") + "expect: {leder: r1}\n"
+OPEN = "format: replog-scenario/1\nduration_ms: 300\nlimits: {max_events: 5}\n"
+
+
+def test_mistakes_of_one_file_are_lines_of_their_own(fill: Fill) -> None:
+    results = list(run_suite(collect([fill({"x.yaml": TWO_MISTAKES})])))
+
+    (case,) = junit(results)
+    first, second = (case[0].get("message") or "").split("\n")
+    assert first.startswith("bad input: s/x.yaml:9: step 4: op: unknown op 'elct'")
+    assert second.startswith("s/x.yaml:10: expect.leder: unknown field")
+    raw = Path("out.xml").read_text(encoding="utf-8")
+    assert ("&#10;s/x.yaml:10: " in raw, "\\n" in raw) == (True, False)
+    lines = page(results, [], "").splitlines()
+    assert (second in lines, any("\\n" in line for line in lines)) == (True, False)
+
+
+def test_what_is_inconclusive_is_counted_apart(fill: Fill) -> None:
+    root = junit(list(run_suite(collect([fill({"a.yaml": GOOD, "x.yaml": OPEN, **RED})]))))
+
+    assert problems(root) == []
+    assert (root.get("failures"), root.get("errors")) == ("3", "1")
+    assert [(one.get("name"), one.get("value")) for one in root.iter("property")] == [
+        ("inconclusive", "1")
+    ]
+    assert [one.get("type") for one in root.iter("error")] == ["inconclusive"]
 
 
 def test_a_page_of_a_green_suite_is_short(results: list[CaseResult]) -> None:

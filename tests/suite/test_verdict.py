@@ -10,8 +10,9 @@ import pytest
 import sim
 from sim.foreign import markdown
 from sim.suite import CaseResult, collect, run_suite
+from sim.suite.annotations import error_commands
 from sim.suite.failure import failure_lines
-from sim.suite.reports import error_commands, page, write_junit
+from sim.suite.reports import page, write_junit
 from tests.suite.conftest import Fill
 
 QUIET = """\
