@@ -4,7 +4,8 @@ Of YAML and JSON files only those are taken whose `format` is Replog's; other pe
 left alone. Where the ini option `replog_paths` names folders, only files below these are taken, and
 there every YAML or JSON file has to say a known format, as in `replog suite`. What is misspelt, or
 says something wrong, is one more item, which fails in one line; the others are run all the same.
-`-k` knows such a file by its path alone.
+`-k` knows such a file by its path alone. What Replog wrote, folders of failures and of sweeps, is
+evidence and no test, unless it is named.
 
 The kind of a file (`story`, `timed`, `log`), its folder and its `tags` are its markers, so that
 `-m "kip280 and not timed"` chooses; `-k` knows its id and these as well. With
@@ -132,6 +133,8 @@ class ScenarioFile(pytest.File):
         from sim.suite.selecting import tags_of
 
         has_to_be = bool(self.config.getini(PATHS))
+        if self._is_evidence():
+            return
         try:
             _load_installed_plugins()
             if not has_to_be and not str(format_of(self.path)).startswith("replog-"):
@@ -143,6 +146,17 @@ class ScenarioFile(pytest.File):
             yield UnusableFile.from_parent(self, name=one_line(self.path.stem), why=error)
             return
         yield ScenarioItem.from_parent(self, name=one_line(case.id), case=case, tags=tags)
+
+    def _is_evidence(self) -> bool:
+        """Whether it lies in a folder that a command of Replog wrote, and nobody named."""
+        from sim.suite.scenario_files import is_output
+
+        for path in (self.path, *self.path.parents):
+            if self.session.isinitpath(path) or path == self.config.rootpath:
+                return False
+            if is_output(path):
+                return True
+        return False
 
 
 class FileItem(pytest.Item):

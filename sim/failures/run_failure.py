@@ -63,8 +63,7 @@ class RunFailure(Failure):
         """What went wrong, in one line."""
         if self.violation is None:
             return one_line(self.missed[0])
-        at = self.violation.at
-        when = f"step {at}" if self.run.unit == "step" else f"{at} ms"
+        when = self.run.when(self.violation)
         return f"{self.violation.invariant} at {when}: {self.violation.sentence}"
 
     @property

@@ -59,3 +59,12 @@ WRITTEN = (
     "replog-tallies/2",
 )
 """Of files that commands write for other commands and programs; nobody runs these."""
+
+FOLDERS = {
+    "failure.json": "replog-failure/",
+    "plan.json": "replog-sweep-output/",
+    "explored.json": "replog-explored/",
+}
+"""Of folders that commands write the document, and how its format begins.
+
+Scenarios in there are evidence of what was run, and no tests."""

@@ -20,6 +20,7 @@ from sim.errors import BadInput
 from sim.files.document import Complaints, Document
 from sim.files.fields import check_format
 from sim.files.formats import (
+    FOLDERS,
     LOG_FORMAT,
     NOT_RUN,
     SCENARIO_FORMAT,
@@ -37,11 +38,12 @@ IN_A_SUITE = (STORY_FORMAT, SCENARIO_FORMAT, LOG_FORMAT)
 
 
 SCHEMA, LEFT_OUT = "JSON Schema", "left out by --skip"
-OUTPUT = "file that a command wrote"
+OUTPUT, OUTPUT_FOLDER = "file that a command wrote", "folder that a command wrote"
 HIDDEN, LINK = "hidden file or folder", "link to a folder"
 _MANY = {
     LEFT_OUT: LEFT_OUT,
     OUTPUT: "files that commands wrote",
+    OUTPUT_FOLDER: "folders that commands wrote",
     HIDDEN: "hidden files and folders",
     LINK: "links to folders",
 }
@@ -180,8 +182,21 @@ def from_here(path: Path) -> Path:
     return path.relative_to(here) if path.is_relative_to(here) else path
 
 
+def is_output(folder: Path) -> bool:
+    """Whether a command wrote a folder: of a failure, a sweep or a search."""
+    for name, begins in FOLDERS.items():
+        try:
+            if (folder / name).is_file() and str(format_of(folder / name)).startswith(begins):
+                return True
+        except (BadInput, OSError):
+            continue
+    return False
+
+
 def scenario_files(folder: Path) -> list[Path]:
     """All stories, timed scenarios and log files below `folder`, sorted by path.
+
+    Folders in it that commands wrote are not looked into.
 
     Raises:
         BadInput: It is no folder, or holds none.
@@ -190,10 +205,13 @@ def scenario_files(folder: Path) -> list[Path]:
         return [folder]
     if not folder.is_dir():
         raise BadInput(f"{folder}: no such folder")
+    written = {path for path in folder.rglob("*/") if is_output(path)}
     found = [
         path
         for path in sorted(folder.rglob("*"))
-        if path.suffix in SUFFIXES and format_of(path) in IN_A_SUITE
+        if path.suffix in SUFFIXES
+        and written.isdisjoint(path.parents)
+        and format_of(path) in IN_A_SUITE
     ]
     if not found:
         raise BadInput(f"{folder}: no scenario files; they say format: {' or '.join(IN_A_SUITE)}")
@@ -203,7 +221,8 @@ def scenario_files(folder: Path) -> list[Path]:
 def collect(paths: Iterable[Path], *, skip: Sequence[str] = ()) -> Collected:
     """What a suite runs of these files and folders, and what it does not run.
 
-    Hidden files and folders are not looked into. A file that is reached twice is run once.
+    Hidden files and folders are not looked into, nor folders that commands wrote. A file that is
+    reached twice is run once.
 
     Args:
         paths: Files and folders.
@@ -253,7 +272,7 @@ def _look_into(start: Path, skip: Sequence[str]) -> Collected:
 
 
 def _below(start: Path, others: Counter[str], refused: dict[Path, str]) -> Iterator[Path]:
-    """The files below a folder; what is hidden, or a link to a folder, is counted.
+    """The files below a folder; what is hidden, written by a command, or a link, is counted.
 
     A folder that cannot be read is one of them, and with the reason in `refused`.
     """
@@ -278,7 +297,10 @@ def _below(start: Path, others: Counter[str], refused: dict[Path, str]) -> Itera
                 yield path
             elif path.is_symlink():
                 others[LINK] += 1
-        folders[:] = [name for name in folders if not name.startswith(".")]
+        kept = [name for name in folders if not name.startswith(".")]
+        folders[:] = [name for name in kept if not is_output(Path(folder, name))]
+        if len(folders) < len(kept):
+            others[OUTPUT_FOLDER] += len(kept) - len(folders)
     yield from unreadable
 
 

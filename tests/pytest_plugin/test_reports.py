@@ -46,6 +46,28 @@ def test_a_failure_gets_a_folder_where_one_is_asked_for(
     assert f"failure: failed/{saved.name}" in said.outlines
 
 
+@pytest.mark.parametrize("ini", ["", "[pytest]\nreplog_paths = s\n"])
+def test_folders_of_failures_are_no_tests_unless_they_are_named(
+    pytester: pytest.Pytester, says: Replies, ini: str
+) -> None:
+    pytester.makeini(ini)
+    files = {"s/x.yaml": STORY, "s/log.json": LOG}
+
+    for _ in range(2):
+        said = says(files, "--replog-failures", "s/failed")
+        said.assert_outcomes(failed=2)
+
+    saved = sorted(path for path in (pytester.path / "s/failed").iterdir() if path.is_dir())
+    assert [path.name for path in saved] == [
+        "s-log-not-as-expected",
+        "s-x-shorter-leader-completeness",
+    ]
+    said = says({}, str(saved[1] / "scenario.yaml"))
+    said.assert_outcomes(failed=1)
+    said = says({}, str(saved[1]))
+    said.assert_outcomes(passed=1, failed=1)  # what is shrunk expects its violation
+
+
 def test_notes_of_what_passes_are_told_at_the_end(says: Replies) -> None:
     idle = STORY.partition("  - elect r2")[0] + "  - append r2 b B\n"
 

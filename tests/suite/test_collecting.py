@@ -6,11 +6,13 @@ from pathlib import Path
 
 import pytest
 
+from sim.api.saving import save_result
 from sim.errors import BadInput
 from sim.files.formats import NOT_RUN, WRITTEN
-from sim.suite import collect, format_of
+from sim.suite import collect, format_of, run_suite, scenario_files
 from sim.suite.scenario_files import IN_A_SUITE, Collected
 from tests.suite.conftest import GOOD, Fill
+from tests.suite.red import LOG, STORY
 
 ROOT = Path(__file__).parents[2]
 
@@ -104,6 +106,38 @@ def test_a_suite_knows_every_format_that_replog_writes() -> None:
     }
 
     assert found == {*IN_A_SUITE, *NOT_RUN, *WRITTEN}
+
+
+def test_what_commands_wrote_into_a_folder_of_scenarios_is_no_test_of_it(fill: Fill) -> None:
+    folder = fill(
+        {
+            "a.yaml": STORY,
+            "b.yaml": LOG,
+            "swept/plan.json": '{"format": "replog-sweep-output/3"}',
+            "swept/witnesses/x.yaml": GOOD,
+            "swept/witnesses/x.json": '{"about": {}}',
+            "searched/explored.json": '{"format": "replog-explored/1"}',
+            "searched/rules/x.near_miss.yaml": GOOD,
+            "mine/plan.json": '{"format": "replog-sweep/1"}',
+            "mine/failure.json": "{",
+        }
+    )
+    for result in run_suite(collect([folder / "a.yaml", folder / "b.yaml"])):
+        assert save_result(result, folder / "failures") is not None
+
+    found = collect([folder])
+
+    assert names(found) == ["s/a.yaml", "s/b.yaml", "s/mine/failure.json"]
+    assert found.not_run.startswith("4 folders that commands wrote, 1 sweep plan, 1 other file")
+    assert [str(path) for path in scenario_files(folder / "swept/witnesses")] == [
+        "s/swept/witnesses/x.yaml"
+    ]
+    (folder / "mine/failure.json").unlink()
+    assert scenario_files(folder) == [folder / "a.yaml", folder / "b.yaml"]
+    with pytest.raises(BadInput, match="no scenario files; not run: 2 folders that commands wrote"):
+        collect([folder / "failures"])
+    kept = next(path for path in sorted((folder / "failures").iterdir()) if path.is_dir())
+    assert [path.name for path in collect([kept]).files] == ["scenario.yaml", "shrunk.yaml"]
 
 
 def test_a_folder_that_cannot_be_looked_into_is_a_failure_and_the_others_are_run(
