@@ -7,13 +7,14 @@ For notebooks and scripts this package is the whole interface:
 * `load(source)`: a scenario, a story or a timed one, from a file, its text, its data or a seed;
 * `run(source, **rules)`: simulates and judges it, perhaps under other rules; a `Run` has tables
   (`events`, `violations`, `replicas`, `records`), `explain()`, `timeline()`, `cause`, `shrink()`,
-  `compare()`, `heals()`, `no_return()`, `save()` and `save_trace()`;
+  `compare()`, `what_if()`, `heals()`, `no_return()`, `save()` and `save_trace()`;
 * `sweep(plan, ...)`: a plan's random scenarios under each of its rule sets; `open_sweep(folder)`
   reads one that is there; a `Sweep` has `runs`, `violations`, `causes()` and `failures()`, each of
   which is a run again: `failures().where(invariant=..., fix=...).first()`;
 * `explore(plan)`: every schedule of a small world; an `Explored` has `table`, `levels`, `plot()`,
   and a shortest schedule for all that breaks: `witness(invariant)`;
 * `plugins`: strategies, fixes and invariants of your own;
+* `bounds`: how long a run may take, and how much memory;
 * `BadInput`: what is raised, with one line as its text, for anything that cannot be used.
 
     >>> import sim
@@ -38,8 +39,8 @@ from typing import TYPE_CHECKING, Any
 from sim.version import __version__
 
 if TYPE_CHECKING:
-    from sim import errors, plugins
-    from sim.api.answers import Comparison, Explanation, Shrunk
+    from sim import bounds, errors, plugins
+    from sim.api.answers import Comparison, Explanation, Shrunk, WhatIf
     from sim.api.explored import Explored, explore
     from sim.api.failures import Failures
     from sim.api.runs import Run, run
@@ -49,7 +50,7 @@ if TYPE_CHECKING:
     from sim.errors import BadInput
 
 _DEFINED = {
-    "api.answers": ("Comparison", "Explanation", "Shrunk"),
+    "api.answers": ("Comparison", "Explanation", "Shrunk", "WhatIf"),
     "api.explored": ("Explored", "explore"),
     "api.failures": ("Failures",),
     "api.runs": ("Run", "run"),
@@ -60,14 +61,14 @@ _DEFINED = {
 }
 _MODULES = {name: f"sim.{module}" for module, names in _DEFINED.items() for name in names}
 """Where what is asked for is defined."""
-__all__ = ["__version__", "errors", "plugins"]
+__all__ = ["__version__", "bounds", "errors", "plugins"]
 __all__ += list(_MODULES)
 
 
 def __getattr__(name: str) -> Any:
     from importlib import import_module
 
-    if name in ("errors", "plugins"):
+    if name in ("bounds", "errors", "plugins"):
         return import_module(f"sim.{name}")
     if name in _MODULES:
         return getattr(import_module(_MODULES[name]), name)
@@ -75,4 +76,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted(__all__)  # and not what is imported for it, nor modules that happen to be

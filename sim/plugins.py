@@ -194,8 +194,20 @@ def _load(module: str, *, folder: str | None) -> None:
 
 
 def _check_name(module: object) -> None:
+    if isinstance(module, str) and (module.endswith(".py") or {"/", os.sep} & {*module}):
+        raise BadInput(f"plugin {module}: {_how_to_name(Path(module))}")
     if not isinstance(module, str) or not _MODULE.fullmatch(module):
         raise BadInput(f"plugin {module!r}: not the name of a module, such as longest or mine.laws")
+
+
+def _how_to_name(path: Path) -> str:
+    """What to give instead of the path of a module: its name, from where Python finds it."""
+    plain = path.with_suffix("") if path.suffix == ".py" else path
+    for name, started in ((".".join(plain.parts), ""), (plain.name, str(path.parent))):
+        if _MODULE.fullmatch(name):
+            where = f", in a command that is started in {started}" if started else ""
+            return f"is a path; give the name of the module: --plugin {name}{where}"
+    return "is a path of no module; give the name of one, such as longest or mine.laws"
 
 
 def _make_findable(module: str, folder: str | None) -> None:

@@ -1,4 +1,4 @@
-"""What a run answers with: why, the same case under other rules, the same failure made small."""
+"""What a run answers with: why, what if, the same case under other rules, the same made small."""
 
 from __future__ import annotations
 
@@ -17,6 +17,10 @@ if TYPE_CHECKING:
 
     from sim.api.runs import Run
     from sim.explain import Explanation as Told
+
+
+HEALS_NAMED = 3
+"""Of the changes that heal, so many are named in a line."""
 
 
 class Explanation(tuple[str, ...]):  # noqa: SLOT001 - a tuple's can have no more slots
@@ -96,6 +100,49 @@ class Comparison(dict[str, "Run"]):
             said = "" if first is None else f"{first.invariant}: {first.sentence}"
             rows.append((label, run.verdict, len(run.recorded.violations), at, said))
         return grid(("rules", "verdict", "violations", "first at", "first violation"), rows)
+
+
+@dataclass(frozen=True)
+class WhatIf:
+    """What could have been otherwise: a single change, or the future from some moment on.
+
+    Attributes:
+        invariant: What is violated.
+        heals: The single changes that avoid it, as `Run.heals` has them.
+        no_return: How likely it was after each moment, as `Run.no_return` has it; None of a story,
+            which has no chance in it.
+    """
+
+    invariant: str
+    heals: pd.DataFrame
+    no_return: pd.DataFrame | None
+
+    @property
+    def sentence(self) -> str:
+        """The answer to both questions, in one line."""
+        passing = self.heals[self.heals.still == ""].change.tolist()
+        shown = ", ".join(passing[:HEALS_NAMED])
+        more = f" and {len(passing) - HEALS_NAMED} more" if len(passing) > HEALS_NAMED else ""
+        healed = f"healed by {shown}{more}" if passing else "no single change makes it pass"
+        if self.no_return is None:
+            return healed
+        sealed = self.no_return[self.no_return.sealed]
+        if sealed.empty:
+            return f"{healed}; no point of no return was found"
+        first = sealed.iloc[0]
+        return f"{healed}; point of no return: {first.at_ms:,} ms, {first.sentence}"
+
+    def __repr__(self) -> str:
+        """One line for people."""
+        return f"WhatIf({self.invariant}: {shorten(self.sentence, 200)})"
+
+    def _repr_html_(self) -> str:
+        tables = [self.heals, *([] if self.no_return is None else [self.no_return])]
+        shown = [
+            grid(list(table.columns), table.astype("string").fillna("").to_numpy())
+            for table in tables
+        ]
+        return facts([("violated", self.invariant), ("what if", self.sentence)]) + "".join(shown)
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sim.api import tables
-from sim.api.answers import Comparison, Explanation, Shrunk, shrunk
+from sim.api.answers import Comparison, Explanation, Shrunk, WhatIf, shrunk
 from sim.api.markup import facts, shorten, when
 from sim.api.scenarios import Scenario, Source, Value, load
 from sim.api.timelines import Timeline
@@ -195,6 +195,27 @@ class Run:
             explanation(recorded.events, found, rules=recorded.rules, skews=recorded.skews)
         )
 
+    def what_if(
+        self, invariant: str | None = None, *, tries: int = 20, within_s: float | None = 60.0
+    ) -> WhatIf:
+        """What could have been otherwise, as `replog explain --what-if` tells it.
+
+        Which single changes avoid a violation (see `heals`), and after which moment it could not be
+        avoided any more (see `no_return`).
+
+        Args:
+            invariant: Without a name, the first one.
+            tries: So many futures from each moment.
+            within_s: Stop after so many seconds, half of them for each question; None = try all.
+        """
+        half = None if within_s is None else within_s / 2
+        story = self.scenario.kind == "story"
+        return WhatIf(
+            invariant=self.violation(invariant).invariant,
+            heals=self.heals(invariant, within_s=half),
+            no_return=None if story else self.no_return(invariant, tries=tries, within_s=half),
+        )
+
     def heals(self, invariant: str | None = None, *, within_s: float | None = 30.0) -> pd.DataFrame:
         """The single changes that avoid a violation, a row each; those that heal all come first.
 
@@ -337,17 +358,20 @@ class Run:
         wanted = invariant or self._about
         recorded = self.recorded
         violations = recorded.seen if wanted else recorded.violations
-        if not violations:
-            raise BadInput(f"{self.id}: nothing is violated here; verdict: {self.verdict}")
         found = next((one for one in violations if not wanted or one.invariant == wanted), None)
         if found is None:
+            names = list(dict.fromkeys(one.invariant for one in violations))
+            there = f"violated: {', '.join(names)}" if names else f"verdict: {self.verdict}"
+            if not wanted:
+                raise BadInput(f"{self.id}: nothing is violated here; {there}")
             from sim.check.checker import known_invariants
 
-            names = list(dict.fromkeys(one.invariant for one in violations))
-            known = wanted in known_invariants()
-            what = "is not violated here" if known else "there is no such invariant"
-            hint = did_you_mean(wanted, names)
-            raise BadInput(f"{self.id}: {wanted}: {what}{hint}; violated: {', '.join(names)}")
+            known = known_invariants()
+            what = "is not violated here"
+            if wanted not in known:
+                what = f"there is no such invariant{did_you_mean(wanted, known)}"
+                there += "; all names: replog list invariants"
+            raise BadInput(f"{self.id}: {wanted}: {what}; {there}")
         return found
 
     def shrink(self, invariant: str | None = None, *, within_s: float | None = 10.0) -> Shrunk:

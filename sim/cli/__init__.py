@@ -142,8 +142,8 @@ def _run(words: Sequence[str]) -> int:
     if len(words) > 1 and name in GROUPS:
         name = f"{name} {words[1]}"
     group, _, last = name.rpartition(" ")
-    if last == "--help" or not name or name in GROUPS:
-        asked = last == "--help"
+    asked = last in ("-h", "--help")
+    if asked or not name or name in GROUPS:
         print(_help(group if asked else name), file=sys.stdout if asked else sys.stderr)
         return 0 if asked else EXIT_BAD_INPUT
     if name not in COMMANDS:
@@ -176,7 +176,7 @@ def _help(group: str) -> str:
     for name in _names(group):
         summary = GROUPS[name] if name in GROUPS else COMMANDS[name].summary
         commands.add_parser(name.rpartition(" ")[2], help=summary, add_help=False)
-    parser.add_argument("--help", action="help", help="Show this message and exit.")
+    parser.add_argument("-h", "--help", action="help", help="Show this message and exit.")
     if not group:
         parser.add_argument("--version", action="store_true", help="Print the version.")
     return parser.format_help().rstrip()

@@ -42,6 +42,8 @@ KINDS = {
 def new(kind: Annotated[str, Argument(metavar="KIND")], *, output: Output = None) -> int:
     """Make a small story, scenario, log, sweep plan or CI workflow with comments; it runs as it is.
 
+    Its first line names the schema of this installation, by which editors check and complete it.
+
     Args:
         kind: story, scenario, log, plan or workflow.
         output: The file to write (default: print it).
@@ -53,6 +55,8 @@ def new(kind: Annotated[str, Argument(metavar="KIND")], *, output: Output = None
     text = (TEMPLATES / made.template).read_text(encoding="utf-8")
     if kind == "workflow":
         text = _with_address(text)
+    if made.has_schema:
+        text = f"{_modeline(output or Path(made.template))}\n{text}"
     if output is None:
         print(text, end="")
         return 0
@@ -63,8 +67,6 @@ def new(kind: Annotated[str, Argument(metavar="KIND")], *, output: Output = None
     output.parent.mkdir(parents=True, exist_ok=True)  # a project has none before its first file
     replace_text(output, text)
     tell(f"{output}; next: {made.next.replace('FILE', shell.quoted(output))}")
-    if made.has_schema:
-        tell(f"for an editor, as its first line: {_modeline(output)}")
     return 0
 
 
@@ -77,11 +79,15 @@ def _with_address(workflow: str) -> str:
 
 
 def _modeline(output: Path) -> str:
-    """What names the schema: from the file where both are in one project, absolute elsewhere."""
+    """What names the schema: from the file where both are in one project, absolute elsewhere.
+
+    A project is the current folder, in which there may be an environment, or this repository.
+    """
     from sim.files.shipped import shipped_folder
 
     schema = shipped_folder() / "schema.json"
     place = Path(os.path.realpath(output))
-    beside = place.is_relative_to(schema.parents[1])
+    projects = (Path(os.path.realpath(Path.cwd())), schema.parents[1])
+    beside = any(place.is_relative_to(it) and schema.is_relative_to(it) for it in projects)
     named = os.path.relpath(schema, place.parent) if beside else str(schema)
     return f"# yaml-language-server: $schema={named}"

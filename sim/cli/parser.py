@@ -141,7 +141,7 @@ class Parser(argparse.ArgumentParser):
         Raises:
             BadInput: An argument is missing, unknown or wrong.
         """
-        self.add_argument("--help", action="help", help="Show this message and exit.")
+        self.add_argument("-h", "--help", action="help", help="Show this message and exit.")
         if any(EXPLAIN in one.option_strings and one.nargs == "?" for one in self._actions):
             words = _with_explain_apart(words)
         given, unknown = self.parse_known_intermixed_args(words)

@@ -22,15 +22,23 @@ FIXES = ("fix", "tombstone_removal", "lag_guard", "truncation")
 """The rules that were made against what is violated; their values are tried first."""
 
 
+IN_STORIES_ALONE = {("offset_assignment", "follower_assigned"), ("tombstone_mark", "explicit")}
+"""Values of rules that a step of a story gives a meaning to: in a timed run nobody takes it."""
+
+
 def rule_changes(value: Story | Scenario) -> Iterator[tuple[str, RuleValue]]:
-    """Each other value of each rule, once: fixes, then defaults, then as `replog list rules`."""
+    """Each other value of each rule, once: fixes, then defaults, then as `replog list rules`.
+
+    Of a timed scenario values that have a meaning in stories alone are left out.
+    """
     usual = (STORY_DEFAULTS if isinstance(value, Story) else Rules()).as_dict()
     own = value.rules.as_dict()
     changes = [(name, setting) for name in FIXES for setting in RULES[name].values]
     changes += [(name, usual[name]) for name in own]
     changes += [(name, setting) for name in own for setting in RULES[name].values]
+    senseless = set() if isinstance(value, Story) else IN_STORIES_ALONE
     for name, setting in dict.fromkeys(changes):
-        if own[name] != setting:
+        if own[name] != setting and (name, setting) not in senseless:
             yield name, setting
 
 

@@ -68,7 +68,7 @@ def test_a_run_that_holds_shows_its_end(run: sim.Run) -> None:
 
     assert "nothing violated" in repr(timeline)
     assert "<svg" in timeline._repr_html_()
-    with pytest.raises(sim.BadInput, match="nothing is violated here"):
+    with pytest.raises(sim.BadInput, match="no-offset-reuse: is not violated here; verdict: holds"):
         sim.run(STORY, fix="empty_batch").timeline("no-offset-reuse")
 
 
@@ -139,5 +139,5 @@ def test_what_is_cut_short_says_so(run: sim.Run) -> None:
 
 
 def test_there_is_nothing_to_shrink_where_nothing_is_violated(run: sim.Run) -> None:
-    with pytest.raises(sim.BadInput, match="nothing is violated here"):
+    with pytest.raises(sim.BadInput, match="no-offset-reuse: is not violated here; verdict: holds"):
         sim.run(STORY, fix="empty_batch").shrink()

@@ -29,6 +29,7 @@ def test_every_command_explains_itself(command: tuple[str, ...]) -> None:
 
     assert (answer.status, answer.err) == (0, "")
     assert answer.out.splitlines()[0].startswith(" ".join(["Usage: replog", *command]))
+    assert replog(*command, "-h") == answer
 
 
 def test_no_command_at_all_shows_the_help_and_is_bad_usage() -> None:

@@ -29,17 +29,36 @@ def test_a_new_plan_runs_its_factorial(here: Path) -> None:
     assert {run(rule_set.rules).verdict for rule_set in sweep.rule_sets} <= {"holds", "violated"}
 
 
-@pytest.mark.parametrize("kind", ["story", "scenario", "log", "plan"])
-def test_what_is_new_meets_its_schema_and_can_be_given_a_first_line_for_editors(
-    here: Path, kind: str
-) -> None:
-    *_, last = replog("new", kind, "-o", "mine.yaml").out.splitlines()
+KINDS = ("story", "scenario", "log", "plan")
 
-    named, _, schema = last.partition("$schema=")
-    assert named.endswith("# yaml-language-server: ")
-    assert Path(schema) == shipped_folder() / "schema.json"
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_is_new_begins_with_its_schema_and_meets_it(here: Path, kind: str) -> None:
+    replog("new", kind, "-o", "mine.yaml")
+
+    first, *_ = (here / "mine.yaml").read_text().splitlines()
+    assert first == f"# yaml-language-server: $schema={shipped_folder() / 'schema.json'}"
+    assert Path(first.partition("$schema=")[2]).is_file()
     data = read_document(here / "mine.yaml").data
     assert list(Draft202012Validator(SCHEMAS[kind]()).iter_errors(data)) == []
+    assert replog("new", kind).out == (here / "mine.yaml").read_text()
+
+
+def test_a_schema_in_the_same_project_is_named_from_the_file(
+    here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """So that the line is good for whoever has the project elsewhere, with its environment."""
+    shipped = here / ".venv/sim/shipped"
+    shipped.mkdir(parents=True)
+    (shipped / "schema.json").write_text("{}")
+    monkeypatch.setattr("sim.files.shipped.shipped_folder", lambda: shipped)
+
+    replog("new", "story", "-o", "ours/deep/mine.yaml")
+
+    first, *_ = (here / "ours/deep/mine.yaml").read_text().splitlines()
+    named = first.partition("$schema=")[2]
+    assert named == "../../.venv/sim/shipped/schema.json"
+    assert (here / "ours/deep" / named).is_file()
 
 
 def test_a_new_workflow_is_the_one_that_is_tested(here: Path) -> None:

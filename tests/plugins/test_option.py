@@ -65,7 +65,7 @@ def test_a_plan_that_names_what_is_no_module_is_one_line(folder: Path) -> None:
 
     assert swept.status == 2
     assert swept.err.splitlines()[0].startswith(
-        "replog: plan.yaml:6: plugins: plugin '../longest': not the name of a module, such as"
+        "replog: plan.yaml:6: plugins: plugin ../longest: is a path; give the name of the module: "
     )
 
 

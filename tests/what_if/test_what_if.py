@@ -14,7 +14,7 @@ from sim.story.format import Story
 from sim.timed_run import run_scenario
 from sim.trace import Event
 from sim.what_if import heals as asked
-from sim.what_if.changes import violated_by
+from sim.what_if.changes import IN_STORIES_ALONE, rule_changes, violated_by, with_rule
 from sim.what_if.heals import Failed, heals
 from sim.what_if.intervals import clopper_pearson
 from sim.what_if.no_return import NoReturn, point_of_no_return
@@ -129,3 +129,12 @@ def test_the_interval_is_that_of_clopper_and_pearson(events: int, tries: int) ->
     known = stats.binomtest(events, tries).proportion_ci(method="exact")
 
     assert clopper_pearson(events, tries) == pytest.approx((known.low, known.high), abs=1e-9)
+
+
+def test_a_timed_scenario_is_not_tried_under_what_only_a_story_can_say() -> None:
+    of_timed, of_story = ({*rule_changes(value)} for value in (LOST_TAIL, TOO_EARLY))
+
+    assert not of_timed & IN_STORIES_ALONE
+    assert ("offset_assignment", "follower_assigned") in of_story
+    with pytest.raises(BadInput, match="follower_assigned is for stories"):
+        run_scenario(with_rule(LOST_TAIL, "offset_assignment", "follower_assigned"))
