@@ -503,7 +503,20 @@ def _picture(run: Run, found: Violation | None, name: str) -> Timeline:
         recorded=run.recorded,
         violation=found,
         command=run.command or "",
+        missed=_missed(run),
     )
+
+
+def _missed(run: Run) -> tuple[str, ...]:
+    """What a file expects and where it is not so; nothing of a changed one: it was about another.
+
+    The same as the folder of the failure tells.
+    """
+    if run.scenario.path is None or run.scenario.changes or not run.recorded.exit_code:
+        return ()
+    from sim.api.saving import failure_of
+
+    return tuple(failure_of(run).not_as_expected)
 
 
 def _differing(one: Scenario, other: Scenario) -> list[str]:

@@ -36,6 +36,7 @@ class Timeline:
         against: The same case under other rules; `save("page.html")` shows it beside this one.
         command: What runs it again.
         decided: Whether a picture says in a sentence what decided.
+        missed: What its file expects and where it is not so, for the page to open with.
     """
 
     name: str
@@ -48,6 +49,7 @@ class Timeline:
     against: Timeline | None = None
     command: str = ""
     decided: bool = False
+    missed: tuple[str, ...] = ()
 
     def at(self, *moments: int, **captions: int) -> Timeline:
         """The logs at some moments side by side: times in ms, or numbers of steps.
@@ -102,7 +104,7 @@ class Timeline:
         ends = self.violation is None and not self.moments
         events = found.proper if ends else found.events
         what = (events, self.violation, found.rules, found.labels, self.name, verdict)
-        return Case(*what, found.seen, found.skews)
+        return Case(*what, found.seen, found.skews, self.missed)
 
     def save(self, path: str | Path) -> Path:
         """Write it as `.html` (a page to step through), `.svg`, `.png` or `.txt`; its path.

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from sim.failures.failure import EXPLANATION, Failure
-from sim.failures.pages import log_page
+from sim.failures.pages import first, log_page
 from sim.files.document import Document
 from sim.foreign.documents import json_text
 from sim.foreign.lines import LONGEST, one_line
@@ -68,22 +68,22 @@ class LogFailure(Failure):
 
     def texts(self, folder: Path) -> dict[str, str]:
         """The log file, what was answered, and a page of both."""
-        answered = json_text(self.answer, indent=2) + "\n"
+        name, answered = f"{LOG}{self.suffix}", json_text(self.answer, indent=2) + "\n"
         page = log_page(
             self.title or self.id,
-            missed=self.not_as_expected,
+            missed=first(self.not_as_expected, EXPLANATION),
             why=self.why,
-            told=self.told,
-            file=self.text,
+            told=first(self.told, ANSWER),
+            file=first(self.text.split("\n"), name),
         )
-        return {PAGE: page, f"{LOG}{self.suffix}": self.text, ANSWER: answered}
+        return {PAGE: page, name: self.text, ANSWER: answered}
 
     def shown(self, texts: Mapping[str, str]) -> list[str]:
         """What came of the file, and why."""
         return [
             f"What came of it ([as a page]({PAGE}), [with all numbers]({ANSWER})):",
-            block(self.told, language="text"),
-            f"What was missed:\n\n{block(texts[EXPLANATION].splitlines(), language='text')}",
+            block(first(self.told, ANSWER), language="text"),
+            f"What was missed:\n\n{block(first(self.explanation(), EXPLANATION), language='text')}",
         ]
 
 

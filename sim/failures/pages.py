@@ -7,8 +7,9 @@ from typing import Any, NamedTuple
 from urllib.parse import quote
 
 from sim.draw.looks import variables
-from sim.failures.failure import Failure
+from sim.failures.failure import EXPLANATION, Failure
 from sim.foreign import html, markdown
+from sim.foreign.lines import LONGEST, one_line
 from sim.foreign.markdown import block, text
 
 FILES = {
@@ -48,6 +49,10 @@ _STYLE = (
 )
 
 
+LINES_MAX = 200
+"""Of what a file has whole a page shows so many lines."""
+
+
 class Red(NamedTuple):
     """A file of a suite that is not as expected.
 
@@ -64,6 +69,13 @@ class Red(NamedTuple):
     folder: str
 
 
+def first(lines: Sequence[str], file: str) -> list[str]:
+    """The first lines of many; a last one says which file of the folder has the others."""
+    left = len(lines) - LINES_MAX
+    cut = [one_line(line, longest=LONGEST) for line in lines[:LINES_MAX]]
+    return [*cut, *([f"and {left:,} lines more: {file}"] if left > 0 else [])]
+
+
 def readme(failure: Failure, texts: Mapping[str, str]) -> str:
     """The `README.md` of a failure; `texts` are the other files of its folder by name."""
     rows = {
@@ -74,11 +86,12 @@ def readme(failure: Failure, texts: Mapping[str, str]) -> str:
         "found by": markdown.code(failure.made_by) if failure.made_by else "",
     }
     table = [f"| {name} | {value} |" for name, value in rows.items() if value]
+    missed = first(failure.missed, EXPLANATION)
     files = [f"- [{name}]({name}): {what}" for name, what in FILES.items() if name in texts]
     parts = [
         f"# {text(failure.id)}",
         text(failure.sentence),
-        "\n".join(["Not as expected:", "", *(f"- {text(line)}" for line in failure.missed)]),
+        "\n".join(["Not as expected:", "", *(f"- {text(line)}" for line in missed)]),
         "\n".join(["| | |", "|---|---|", *table]),
         "Run it again, in this folder:",
         block([f"$ {failure.command}"], language="console"),
@@ -89,7 +102,12 @@ def readme(failure: Failure, texts: Mapping[str, str]) -> str:
 
 
 def log_page(
-    title: str, *, missed: Sequence[str], why: Sequence[str], told: Sequence[str], file: str
+    title: str,
+    *,
+    missed: Sequence[str],
+    why: Sequence[str],
+    told: Sequence[str],
+    file: Sequence[str],
 ) -> str:
     """The page about a log file that is not as it expects.
 
@@ -98,11 +116,11 @@ def log_page(
         missed: What was expected, and where it is not so, a line each.
         why: What became of the records concerned, a sentence each.
         told: What came of it, a line each.
-        file: The log file as it stands.
+        file: The lines of the log file.
     """
     reasons = f"<h2>Why</h2>{_list(why)}" if why else ""
     answer = f"<h2>What came of it</h2><pre>{html.text(chr(10).join(told))}</pre>"
-    as_it_stands = f"<h2>The log file</h2><pre>{html.text(file)}</pre>"
+    as_it_stands = f"<h2>The log file</h2><pre>{html.text(chr(10).join(file))}</pre>"
     red = f'<section class="missed"><strong>Not as expected</strong>{_list(missed)}</section>'
     return _page(title, red + reasons + answer + as_it_stands)
 

@@ -76,7 +76,7 @@ class RunFailure(Failure):
     def explanation(self) -> list[str]:
         """Why, a line each."""
         shown = {unexpected(found.invariant) for found in self.run.violations}
-        lines = [one_line(line) for line in self.run.differences if line not in shown]
+        lines = [line for line in self.missed if line not in shown]
         if self.violation is not None:
             run = self.run
             lines += explanation(run.events, self.violation, rules=run.rules, skews=run.skews).lines

@@ -139,5 +139,16 @@ def test_what_is_cut_short_says_so(run: sim.Run) -> None:
 
 
 def test_there_is_nothing_to_shrink_where_nothing_is_violated(run: sim.Run) -> None:
-    with pytest.raises(sim.BadInput, match="no-offset-reuse: is not violated here; verdict: holds"):
+    with pytest.raises(sim.BadInput, match="nothing is violated here"):
         sim.run(STORY, fix="empty_batch").shrink()
+
+
+def test_the_page_of_a_file_that_is_not_as_it_expects_says_so_in_red(tmp_path: Path) -> None:
+    path = tmp_path / "red.yaml"
+    path.write_text(
+        "format: replog-story/1\nreplicas: [r1, r2]\nsteps: [elect r1 1]\nexpect: {leader: r2}\n"
+    )
+
+    assert "<li>leader is r1, expected r2</li>" in sim.run(path).timeline().page
+    assert "Not as expected" not in sim.run(path, fix="empty_batch").timeline().page
+    assert "Not as expected" not in sim.run(STORY).timeline().page

@@ -137,7 +137,7 @@ def test_a_green_repository_passes(on_github: Path) -> None:
 @pytest.mark.parametrize(
     ("files", "status", "told"),
     [
-        ({"a.yaml": GREEN, "b.yaml": STORY}, 1, "file=scenarios/b.yaml,line=1,title=shorter%3A"),
+        ({"a.yaml": GREEN, "b.yaml": STORY}, 1, "file=scenarios/b.yaml,line=9,title=shorter%3A"),
         ({"a.yaml": GREEN, "b.yaml": "a: 1\n"}, 2, "file=scenarios/b.yaml,line=1,title=b%3A bad"),
         ({}, 2, None),
     ],
@@ -152,7 +152,8 @@ def test_a_repository_with_a_red_scenario_a_misspelt_one_or_none_fails(
 
     assert answer.status == status
     assert (f"::error {told}" in answer.out) == (told is not None)
-    assert Path("failures/shorter-leader-completeness/trace.ndjson").exists() == (status == 1)
+    evidence = Path("failures/scenarios-b-shorter-leader-completeness/trace.ndjson")
+    assert evidence.exists() == (status == 1)
     assert Path("summary.md").exists() == Path("replog.xml").exists() == (told is not None)
 
 
