@@ -91,7 +91,7 @@ def readme(failure: Failure, texts: Mapping[str, str]) -> str:
     parts = [
         f"# {text(failure.id)}",
         text(failure.sentence),
-        "\n".join(["Not as expected:", "", *(f"- {text(line)}" for line in missed)]),
+        "\n".join(["Expectation not met:", "", *(f"- {text(line)}" for line in missed)]),
         "\n".join(["| | |", "|---|---|", *table]),
         "Run it again, in this folder:",
         block([f"$ {failure.command}"], language="console"),
@@ -121,7 +121,7 @@ def log_page(
     reasons = f"<h2>Why</h2>{_list(why)}" if why else ""
     answer = f"<h2>What came of it</h2><pre>{html.text(chr(10).join(told))}</pre>"
     as_it_stands = f"<h2>The log file</h2><pre>{html.text(chr(10).join(file))}</pre>"
-    red = f'<section class="missed"><strong>Not as expected</strong>{_list(missed)}</section>'
+    red = f'<section class="missed"><strong>Expectation not met</strong>{_list(missed)}</section>'
     return _page(title, red + reasons + answer + as_it_stands)
 
 

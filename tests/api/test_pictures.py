@@ -150,5 +150,5 @@ def test_the_page_of_a_file_that_is_not_as_it_expects_says_so_in_red(tmp_path: P
     )
 
     assert "<li>leader is r1, expected r2</li>" in sim.run(path).timeline().page
-    assert "Not as expected" not in sim.run(path, fix="empty_batch").timeline().page
-    assert "Not as expected" not in sim.run(STORY).timeline().page
+    assert "Expectation not met" not in sim.run(path, fix="empty_batch").timeline().page
+    assert "Expectation not met" not in sim.run(STORY).timeline().page

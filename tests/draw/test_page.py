@@ -99,7 +99,7 @@ def test_sentences_are_whole_and_are_text_that_wraps_on_a_narrow_page() -> None:
 def test_what_was_expected_and_missed_is_what_a_page_opens_with() -> None:
     calm, missed = html(four_replicas()), html(replace(four_replicas(), missed=["<b>", "leader"]))
 
-    assert ('class="calm"' in calm, "Not as expected" in calm) == (True, False)
+    assert ('class="calm"' in calm, "Expectation not met" in calm) == (True, False)
     assert 'class="calm"' not in missed
     assert "<li>&lt;b&gt;</li>" in missed[: missed.index("<nav")]
 
