@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -10,17 +11,20 @@ from typing import TYPE_CHECKING, Any
 from sim.api.markup import facts, grid, plain_text, shorten, when
 from sim.api.scenarios import Scenario, load
 from sim.api.tables import frame
+from sim.api.timelines import Timeline
 from sim.errors import BadInput, did_you_mean
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from sim.api.runs import Run
+    from sim.check import Violation
     from sim.explain import Explanation as Told
-
 
 HEALS_NAMED = 3
 """Of the changes that heal, so many are named in a line."""
+RULES_NAMED = 6
+"""So many of the rules that tell two cases apart are named."""
 
 
 class Explanation(tuple[str, ...]):  # noqa: SLOT001 - a tuple's can have no more slots
@@ -240,3 +244,56 @@ def shrunk(run: Run, invariant: str, *, within_s: float | None) -> Shrunk:
         change="" if near is None else near.change,
         heals_origin=near is None or near.heals_origin,
     )
+
+
+def not_violated(run: Run, wanted: str, violations: Iterable[Violation]) -> BadInput:
+    """Why a run has no violation to tell of; `wanted` is the invariant asked for, empty = any."""
+    from sim.check.checker import known_invariants
+
+    names = list(dict.fromkeys(one.invariant for one in violations))
+    there = f"violated: {', '.join(names)}" if names else f"verdict: {run.verdict}"
+    if not wanted:
+        return BadInput(f"{run.id}: nothing is violated here; {there}")
+    known = known_invariants()
+    if wanted in known:
+        return BadInput(f"{run.id}: {wanted}: is not violated here; {there}")
+    what = f"there is no such invariant{did_you_mean(wanted, known)}"
+    return BadInput(f"{run.id}: {wanted}: {what}; {there}; all names: replog list invariants")
+
+
+def picture(run: Run, found: Violation | None, name: str) -> Timeline:
+    """What a run looks like at a violation, or at its end; `name` tells it from others."""
+    return Timeline(
+        name=name,
+        title=run.title,
+        unit=run.scenario.unit,
+        recorded=run.recorded,
+        violation=found,
+        command=run.command or "",
+        missed=_missed(run),
+    )
+
+
+def _missed(run: Run) -> tuple[str, ...]:
+    """What a file expects and where it is not so; nothing of a changed one: it was about another.
+
+    The same as the folder of the failure tells.
+    """
+    if run.scenario.path is None or run.scenario.changes or not run.recorded.exit_code:
+        return ()
+    from sim.api.saving import failure_of
+
+    return tuple(failure_of(run).not_as_expected)
+
+
+def differing(one: Scenario, other: Scenario) -> list[str]:
+    """What tells two cases apart: the values of the rules that are not the same."""
+    from sim.rules.rules import shown
+
+    mine, theirs = one.rules, other.rules
+    names = [name for name in mine if mine[name] != theirs.get(name)] or ["fix"]
+    more = f" and {len(names) - RULES_NAMED} more rules" if len(names) > RULES_NAMED else ""
+    return [
+        ", ".join(f"{name}={shown(rules[name])}" for name in names[:RULES_NAMED]) + more
+        for rules in (mine, theirs)
+    ]

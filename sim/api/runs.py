@@ -10,11 +10,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sim.api import tables
-from sim.api.answers import Comparison, Explanation, Shrunk, WhatIf, shrunk
+from sim.api.answers import (
+    Comparison,
+    Explanation,
+    Shrunk,
+    WhatIf,
+    differing,
+    not_violated,
+    picture,
+    shrunk,
+)
 from sim.api.markup import facts, shorten, when
 from sim.api.scenarios import Scenario, Source, Value, load
 from sim.api.timelines import Timeline
-from sim.errors import BadInput, did_you_mean
+from sim.errors import BadInput
 from sim.foreign import shell
 from sim.plugins import as_options
 from sim.recorded import Recorded, record
@@ -26,8 +35,6 @@ if TYPE_CHECKING:
 
 SHOWN = 5
 """Most violations in a notebook's table."""
-RULES_NAMED = 6
-"""So many of the rules that tell two cases apart are named."""
 
 
 class Row(NamedTuple):
@@ -275,13 +282,13 @@ class Run:
         if self.recorded.violations or invariant is not None:
             found = self.violation(invariant)
         if against is None:
-            return _picture(self, found, f"{self.id}, fix={self.scenario.rules['fix']}")
+            return picture(self, found, f"{self.id}, fix={self.scenario.rules['fix']}")
         run = against if isinstance(against, Run) else self.compare(against)[against]
         about = None if found is None else found.invariant
         same = (one for one in run.recorded.violations if one.invariant == about)
-        mine, its = _differing(self.scenario, run.scenario)
-        beside = _picture(run, next(same, None), its)
-        return replace(_picture(self, found, mine), against=beside)
+        mine, its = differing(self.scenario, run.scenario)
+        beside = picture(run, next(same, None), its)
+        return replace(picture(self, found, mine), against=beside)
 
     @property
     def cause(self) -> str:
@@ -360,18 +367,7 @@ class Run:
         violations = recorded.seen if wanted else recorded.violations
         found = next((one for one in violations if not wanted or one.invariant == wanted), None)
         if found is None:
-            names = list(dict.fromkeys(one.invariant for one in violations))
-            there = f"violated: {', '.join(names)}" if names else f"verdict: {self.verdict}"
-            if not wanted:
-                raise BadInput(f"{self.id}: nothing is violated here; {there}")
-            from sim.check.checker import known_invariants
-
-            known = known_invariants()
-            what = "is not violated here"
-            if wanted not in known:
-                what = f"there is no such invariant{did_you_mean(wanted, known)}"
-                there += "; all names: replog list invariants"
-            raise BadInput(f"{self.id}: {wanted}: {what}; {there}")
+            raise not_violated(self, wanted, violations)
         return found
 
     def shrink(self, invariant: str | None = None, *, within_s: float | None = 10.0) -> Shrunk:
@@ -493,43 +489,6 @@ def run(source: Source | Scenario, *, seed: int | None = None, **rules: Value) -
     made = Run(scenario.with_rules(**rules))
     _ = made.recorded  # what is wrong with it is raised here, not where something is asked of it
     return made
-
-
-def _picture(run: Run, found: Violation | None, name: str) -> Timeline:
-    return Timeline(
-        name=name,
-        title=run.title,
-        unit=run.scenario.unit,
-        recorded=run.recorded,
-        violation=found,
-        command=run.command or "",
-        missed=_missed(run),
-    )
-
-
-def _missed(run: Run) -> tuple[str, ...]:
-    """What a file expects and where it is not so; nothing of a changed one: it was about another.
-
-    The same as the folder of the failure tells.
-    """
-    if run.scenario.path is None or run.scenario.changes or not run.recorded.exit_code:
-        return ()
-    from sim.api.saving import failure_of
-
-    return tuple(failure_of(run).not_as_expected)
-
-
-def _differing(one: Scenario, other: Scenario) -> list[str]:
-    """What tells two cases apart: the values of the rules that are not the same."""
-    from sim.rules.rules import shown
-
-    mine, theirs = one.rules, other.rules
-    names = [name for name in mine if mine[name] != theirs.get(name)] or ["fix"]
-    more = f" and {len(names) - RULES_NAMED} more rules" if len(names) > RULES_NAMED else ""
-    return [
-        ", ".join(f"{name}={shown(rules[name])}" for name in names[:RULES_NAMED]) + more
-        for rules in (mine, theirs)
-    ]
 
 
 def _label(rules: Mapping[str, Value], axes: Mapping[str, Sequence[Value]]) -> str:
