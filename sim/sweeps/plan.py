@@ -166,17 +166,15 @@ class Plan(BaseModel):
         mix = info.data.get("generate")
         if mix is None or "rules" not in info.data:
             return rule_sets
-        base = info.data["rules"]
+        base, allowed = info.data["rules"], f"allowed: {listed(FLAG_MARKS)}"
         marks = [
             rules_from(values, base=rules_from(base)).cleaner.tombstone_mark
             for values in (rule_sets if mix.mixed_clients else ())
         ]
-        allowed = f"allowed: {listed(FLAG_MARKS)}"
         refused(
             (
                 (at,),
-                f"entry {at} (from 0): generate.mixed_clients, but tombstone_mark is {mark}; "
-                f"{allowed}",
+                f"entry {at} (from 0): mixed_clients, but tombstone_mark is {mark}; {allowed}",
             )
             for at, mark in enumerate(marks)
             if mark not in FLAG_MARKS

@@ -35,7 +35,7 @@ def test_an_annotation_is_one_line_at_the_place_of_what_is_wrong(
     ]
     assert not any("\n" in line or "\\n" in line for line in lines)
     assert lines[0].endswith(
-        "::steps[0].log_end_offset is 0, expected 7%0Areproduce: replog clean s/log.json --check"
+        "::steps[0].log_end_offset is 0, expected 7%0Areproduce: replog clean s/log.json"
     )
 
 
