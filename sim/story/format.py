@@ -141,7 +141,8 @@ def _steps(top: Fields, scope: Scope, wrong: Complaints) -> tuple[Step, ...]:
     with wrong:
         listed = as_list(top.values.get("steps", []), place)
         place.check(limits.STEPS.too_many(len(listed), "steps"))
-        place.check(None if listed else "no steps; a story without any tells nothing")
+        if not listed and ("steps" in top.values or not wrong.any):
+            place.fail("no steps; a story without any tells nothing")
         for number, raw in enumerate(listed, start=1):
             at = place.at(number - 1, label=f"step {number}")
             with wrong:

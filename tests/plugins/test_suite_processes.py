@@ -9,7 +9,7 @@ DEADLY = EXAMPLE.replace('"longest"', '"deadly"').replace(
     "return __import__('os')._exit(9) if record.value == 'exit' else "
     "__import__('os').kill(__import__('os').getpid(), 9) if record.value == 'die' else (",
 )
-PLAIN = "format: replog-story/1\nreplicas: [r1]\n"
+PLAIN = "format: replog-story/1\nreplicas: [r1]\nsteps: [elect r1 1]\n"
 
 
 def test_the_processes_of_a_suite_know_the_plugins_and_the_death_of_one_costs_its_file_alone(

@@ -23,7 +23,7 @@ def case_of(sweep: Sweep, case_id: int) -> Scenario:
     """A case under one of the rule sets, which take turns."""
     scenario = generate(sweep.case_seed(case_id), sweep.environment_of(case_id).mix)
     rule_set = sweep.rule_sets[case_id % len(sweep.rule_sets)]
-    return replace(scenario.with_rules(rule_set.settings), preset=rule_set.preset)
+    return replace(scenario.with_rules(rule_set.rules), preset=rule_set.preset)
 
 
 @pytest.mark.parametrize("plan", PLANS, ids=lambda plan: plan.stem)

@@ -139,8 +139,8 @@ def test_what_fetches_votes_and_reads_are_answered_is_kept() -> None:
 
     assert run.answers == (
         (1, "2 votes for 1 in epoch 1"),
-        (3, "1 answers 2's fetch at 0: records at 0, high watermark 0"),
-        (4, "1 answers 2's fetch at 1: no records, high watermark 1"),
+        (3, "1 answers 2's fetch at 0: what is at 0, high watermark 0"),
+        (4, "1 answers 2's fetch at 1: nothing new, high watermark 1"),
         (5, "c reads 1 from 0 to 1: A=a@0"),
         (6, "1 votes for 2 in epoch 2"),
     )

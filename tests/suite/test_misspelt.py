@@ -27,7 +27,7 @@ LOG = '{"format": "replog-lg/1",\n"segments": [[]],\n"stepps": []}\n'
             SCENARIO.replace("ri/1", "rio/1"),
             ["2: seeed", "3: tags", "4: faults[0].crush"],
         ),
-        ("a.yaml", STORY, ["1: format", "3: stepps", "1: steps"]),
+        ("a.yaml", STORY, ["1: format", "3: stepps"]),
         ("a.json", LOG, ["1: format", "1: steps", "3: stepps"]),
         ("a.yaml", "format: sceneries/1\nseeed: 3\n", ["1: format"]),
     ],

@@ -131,8 +131,12 @@ def _said(fetcher: Replica, source: Replica, response: FetchResponse) -> str:
     """What a fetch was answered, in a sentence."""
     at = f"{source.name} answers {fetcher.name}'s fetch at {response.fetch_offset}"
     if response.answer is Answer.RECORDS:
-        found = [str(record.offset) for batch in response.batches for record in batch.records]
-        what = f"records at {', '.join(found)}" if found else "no records"
+        found = [
+            ", ".join(str(record.offset) for record in batch.records)
+            or f"{batch.last_offset} (an empty batch)"
+            for batch in response.batches
+        ]
+        what = f"what is at {', '.join(found)}" if found else "nothing new"
         return f"{at}: {what}, high watermark {response.high_watermark}"
     if response.diverging is not None:
         epoch, end = response.diverging
