@@ -291,7 +291,8 @@ class Decisions:
             joins = rule == "caught_up" or lives.get(name) == progress.replica_epoch
             # By the fetch of this moment a follower may have caught up only after the commit.
             joins = joins and heard_ms.get(name, 0) < now_ms and name in state.replicas
-            if joins and progress.caught_up_ms >= since_ms:
+            times = leadership.fetch_times.get(name)
+            if joins and times is not None and times.caught_up_ms >= since_ms:
                 position = leadership.positions.get(name, -1)
                 if position < event.high_watermark:
                     found = f"below {event.high_watermark} without {name}, which is about to join"

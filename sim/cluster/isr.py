@@ -11,7 +11,7 @@ from simpy.events import ProcessGenerator
 from sim.cluster.leader import LeaderState
 from sim.cluster.network import CONTROLLER
 from sim.cluster.node import Membership, Node
-from sim.replication.joining import await_joining, is_caught_up
+from sim.replication.joining import caught_up_ms, is_caught_up, wait_for_joining
 from sim.replication.leader import advance_high_watermark, expand_isr, may_join_isr, set_isr
 from sim.replication.messages import (
     AlterPartitionRequest,
@@ -133,22 +133,17 @@ class IsrMembership(Membership):
         epoch = state.eligible_epochs[state.eligible.index(name)]
         return leader.progress[name].replica_epoch == epoch
 
-    def _await(
-        self,
-        leader: LeaderState,
-        state: PartitionState,
-        isr: tuple[str, ...],
-    ) -> None:
+    def _await(self, leader: LeaderState, state: PartitionState, isr: tuple[str, ...]) -> None:
         """Hold the high watermark back for those that are about to join `isr`, as the rules say."""
         node = self._node
-        await_joining(
+        wait_for_joining(
             node.replica,
             state.replicas,
-            isr,
-            lambda name: self._is_eligible(leader, state, name),
-            rules=node.rules,
+            isr=isr,
+            eligible=[name for name in state.eligible if self._is_eligible(leader, state, name)],
             now_ms=node.context.now_ms,
             lag_max_ms=self._lag_max_ms,
+            rules=node.rules,
         )
 
     def _look_for_laggards(self, leader: LeaderState) -> ProcessGenerator:
@@ -170,13 +165,16 @@ class IsrMembership(Membership):
             return 0
         followers = [name for name in leadership.isr if name != node.name]
         laggards = [
-            name for name in followers if not is_caught_up(node.replica, name, now_ms, limit_ms)
+            name
+            for name in followers
+            if not is_caught_up(node.replica, name, now_ms=now_ms, lag_max_ms=limit_ms)
         ]
         if laggards or self.asked_ms is not None:
             in_sync = tuple(name for name in leadership.isr if name not in laggards)
             self._ask(leader, state, in_sync)
             return 0
-        return min(map(leader.caught_up_ms, followers), default=now_ms) + limit_ms - now_ms
+        caught_up = [caught_up_ms(leadership, name) for name in followers]
+        return min(caught_up, default=now_ms) + limit_ms - now_ms
 
     def _ask(self, leader: LeaderState, state: PartitionState, isr: tuple[str, ...]) -> None:
         node = self._node

@@ -9,7 +9,7 @@ from sim.cluster.broker import Broker
 from sim.cluster.delayed import Delayed
 from sim.cluster.waiting import Lives
 from sim.replication.converting import as_served
-from sim.replication.joining import LONG_AGO_MS, begin_progress, note_fetch
+from sim.replication.joining import note_fetch, trust_the_in_sync
 from sim.replication.leader import (
     acknowledge_fetch,
     advance_high_watermark,
@@ -19,12 +19,27 @@ from sim.replication.leader import (
 )
 from sim.replication.messages import RECORDS, Answer, FetchRequest, FetchResponse
 from sim.replication.overdue import is_of_an_older_session
-from sim.replication.replica import FollowerProgress
 from sim.trace import Acknowledged, Event
 
 Acknowledgement = tuple[int, str, Any, Acknowledged | None]
 """A response that waits until an offset (inclusive) is committed: offset, client, response, and
 what a producer is told by it; None = it is about no batch."""
+
+
+class FollowerProgress:
+    """What a leader has heard of a follower, besides how far behind it is (`FetchTimes`).
+
+    Attributes:
+        contact_ms: When it last asked for something.
+        replica_epoch: The newest of its lives that the leader has heard of (KIP-903).
+        newest: The highest number of its fetches in that life.
+    """
+
+    def __init__(self, now_ms: int) -> None:
+        """A follower of a new leader."""
+        self.contact_ms = now_ms
+        self.replica_epoch = 0
+        self.newest = 0
 
 
 class LeaderState:
@@ -37,7 +52,7 @@ class LeaderState:
 
     Attributes:
         epoch: The epoch.
-        progress: Follower name -> how far behind it is.
+        progress: Follower name -> what was heard of it.
         fetches: The fetches of followers that wait.
         lives: What goes on as long as it leads.
     """
@@ -48,15 +63,8 @@ class LeaderState:
         now_ms = broker.context.now_ms
         self._broker = broker
         self.epoch = epoch
-        leadership = broker.replica.leadership
-        followers = [name for name in replicas if name != broker.name]
-        if leadership is None:
-            self.progress = {
-                name: FollowerProgress(now_ms, LONG_AGO_MS, LONG_AGO_MS) for name in followers
-            }
-        else:
-            begin_progress(leadership, followers, now_ms)
-            self.progress = leadership.progress
+        trust_the_in_sync(broker.replica, now_ms=now_ms)
+        self.progress = {name: FollowerProgress(now_ms) for name in replicas if name != broker.name}
         self.fetches = Delayed[FetchRequest](broker.env, self._answer)
         self.lives = Lives(broker.env)
         self._acknowledgements: list[Acknowledgement] = []
@@ -132,9 +140,7 @@ class LeaderState:
         name = request.follower
         progress = self.progress.get(name)
         if progress is None:
-            progress = self.progress[name] = FollowerProgress(
-                broker.context.now_ms, LONG_AGO_MS, LONG_AGO_MS
-            )
+            progress = self.progress[name] = FollowerProgress(broker.context.now_ms)
         elif request.replica_epoch < progress.replica_epoch:
             return False
         replica, rules = broker.replica, broker.rules
@@ -190,11 +196,6 @@ class LeaderState:
         if progress is not None:
             progress.contact_ms = self._broker.context.now_ms
 
-    def caught_up_ms(self, follower: str) -> int:
-        """When a follower last had everything; long ago, if nobody knows it."""
-        progress = self.progress.get(follower)
-        return progress.caught_up_ms if progress is not None else LONG_AGO_MS
-
     def forget(self, follower: str, replica_epoch: int) -> None:
         """Do not count on what a follower acknowledged before life `replica_epoch`.
 
@@ -206,14 +207,15 @@ class LeaderState:
         self.fetches.waiting.pop(follower, None)
         progress = self.progress.get(follower)
         if progress is None:
-            progress = self.progress[follower] = FollowerProgress(
-                self._broker.context.now_ms, LONG_AGO_MS, LONG_AGO_MS
-            )
+            progress = self.progress[follower] = FollowerProgress(self._broker.context.now_ms)
         progress.replica_epoch = max(progress.replica_epoch, replica_epoch)
 
     def _note_fetch(self, progress: FollowerProgress, request: FetchRequest, end: int) -> None:
-        """Note what a fetch says of its follower (Replica.updateFetchStateOrThrow)."""
-        note_fetch(progress, request.offset, end, self._broker.context.now_ms)
+        """Keep when and in which life it fetched, and whether it is caught up by that."""
+        now_ms, leadership = self._broker.context.now_ms, self._broker.replica.leadership
+        if leadership is not None:
+            note_fetch(leadership, request.follower, request.offset, end, now_ms)
+        progress.contact_ms = now_ms
         progress.replica_epoch = request.replica_epoch
         progress.newest = request.correlation_id
 

@@ -1,88 +1,119 @@
-"""Followers that are about to join the in-sync set, which a leader's high watermark waits for.
+"""Who is about to join the in-sync set: who had all of the leader's log, and when.
 
-Which ones, the rule `high_watermark_waits_for` says. Without a wait, a follower that has caught up
-would find the high watermark ahead of it again whenever it asks to join.
+A high watermark waits for them, too, unless it waits for the in-sync set alone
+(`high_watermark_waits_for`). A follower is caught up while it is at the leader's log end, and for
+`replica.lag.time.max.ms` after it was. Whether it may join is known outside: to the controller, or
+to a story. Times are in ms of one clock of the caller's.
 
-Sources: Partition.maybeIncrementLeaderHW, Replica.updateFetchStateOrThrow and .resetReplicaState,
-ReplicaState.isCaughtUp; KAFKA-15021.
+Sources: Replica.updateFetchStateOrThrow and .resetReplicaState, ReplicaState.isCaughtUp;
+Partition.maybeIncrementLeaderHW and .isReplicaIsrEligible.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Collection, Iterable
 from typing import Final
 
-from sim.replication.replica import FollowerProgress, Leadership, Replica
-from sim.rules import Rules
+from sim.replication.replica import FetchTimes, Leadership, Replica
+from sim.rules.rules import Rules
 
-LONG_AGO_MS: Final = -(10**9)
-"""When a follower had everything that is not known to have had it."""
-LAG_MAX_MS: Final = 30_000
-"""The default of `replica.lag.time.max.ms`, in ms."""
+REPLICA_LAG_MAX_MS: Final = 30_000
+"""`replica.lag.time.max.ms` of Kafka (KIP-537)."""
 
 
-def begin_progress(leadership: Leadership, followers: Iterable[str], now_ms: int) -> None:
-    """Start to follow the progress of a new leader's followers; in-sync ones count as caught up."""
-    for name in followers:
-        caught_up_ms = now_ms if name in leadership.isr else LONG_AGO_MS
-        leadership.progress[name] = FollowerProgress(now_ms, caught_up_ms, caught_up_ms)
+def waits_for_joining(rules: Rules) -> bool:
+    """Whether a high watermark may wait for others than those in sync."""
+    replication = rules.replication
+    return replication.commit == "isr" and replication.high_watermark_waits_for != "in_sync_set"
 
 
-def note_fetch(progress: FollowerProgress, offset: int, leader_end: int, now_ms: int) -> None:
-    """Note a fetch at `offset`: the follower is caught up now, or was at its fetch before."""
-    if offset >= leader_end:
-        progress.caught_up_ms = now_ms
-    elif offset >= progress.leader_end and progress.fetch_ms > progress.caught_up_ms:
-        progress.caught_up_ms = progress.fetch_ms
-    progress.leader_end = leader_end
-    progress.fetch_ms = progress.contact_ms = now_ms
+def trust_the_in_sync(leader: Replica, *, now_ms: int) -> None:
+    """A new leader takes those that are in sync for caught up, and knows nothing of others.
+
+    One that was elected from outside the set is alone in it, whatever it has been told so far.
+    """
+    leadership, name = leader.leadership, leader.name
+    if leadership is not None:
+        isr = leadership.isr
+        others = [other for other in isr if other != name] if name in isr else []
+        leadership.fetch_times = {other: FetchTimes(now_ms, now_ms) for other in others}
 
 
-def is_caught_up(leader: Replica, follower: str, now_ms: int, lag_max_ms: int) -> bool:
-    """Whether a follower is at the log end, or was within the last `lag_max_ms`."""
+def note_fetch(leadership: Leadership, follower: str, offset: int, end: int, now_ms: int) -> None:
+    """A follower has fetched at an offset: it is caught up now, or was so at its last fetch.
+
+    `end` is the leader's log end offset.
+    """
+    times = leadership.fetch_times.get(follower)
+    if times is None:
+        times = leadership.fetch_times[follower] = FetchTimes()
+    if offset >= end:
+        times.caught_up_ms = now_ms
+    elif offset >= times.leader_end and times.fetch_ms > times.caught_up_ms:
+        times.caught_up_ms = times.fetch_ms
+    times.leader_end = end
+    times.fetch_ms = now_ms
+
+
+def caught_up_ms(leadership: Leadership, follower: str) -> int:
+    """When a follower last had everything; long ago, if nobody knows it."""
+    return leadership.fetch_times.get(follower, _UNKNOWN).caught_up_ms
+
+
+_UNKNOWN: Final = FetchTimes()
+
+
+def is_caught_up(leader: Replica, follower: str, *, now_ms: int, lag_max_ms: int) -> bool:
+    """Whether a follower has the leader's log, or had it not too long ago."""
     leadership = leader.leadership
-    if leadership is None:
-        return False
-    progress = leadership.progress.get(follower)
-    caught_up_ms = LONG_AGO_MS if progress is None else progress.caught_up_ms
-    return (
-        now_ms - caught_up_ms <= lag_max_ms
+    return leadership is not None and (
+        now_ms - caught_up_ms(leadership, follower) <= lag_max_ms
         or leadership.positions.get(follower) == leader.log.log_end_offset
     )
 
 
-def await_joining(
+def wait_for_joining(
     leader: Replica,
-    followers: Iterable[str],
-    isr: Collection[str],
-    is_eligible: Callable[[str], bool],
+    replicas: Iterable[str],
     *,
-    rules: Rules,
+    isr: Collection[str],
+    eligible: Collection[str],
     now_ms: int,
     lag_max_ms: int,
+    rules: Rules,
 ) -> None:
-    """Decide which followers outside the in-sync set the high watermark waits for from now on.
+    """Hold a leader's high watermark back for those that are about to join, as the rules say.
+
+    To be called again whenever time has passed or `eligible` has changed.
 
     Args:
-        leader: The leader; it gets them as `Leadership.awaited`.
-        followers: All that may join.
-        isr: The in-sync set that they would join.
-        is_eligible: Whether one may join as far as the controller is concerned: it is neither
-            fenced nor shutting down, and the leader knows its newest incarnation.
-        rules: `high_watermark_waits_for` decides.
-        now_ms: The time, in ms.
+        leader: It leads.
+        replicas: All replicas of the partition, in order.
+        isr: Those that are in sync, or will be in a moment: they are waited for anyway.
+        eligible: Those that may join.
+        now_ms: The time.
         lag_max_ms: `replica.lag.time.max.ms`.
+        rules: Say whom to wait for.
     """
-    rule, leadership = rules.replication.high_watermark_waits_for, leader.leadership
-    if rule == "in_sync_set" or leadership is None:
+    leadership, rule = leader.leadership, rules.replication.high_watermark_waits_for
+    if leadership is None or rule == "in_sync_set":
         return
     leadership.awaited = tuple(
         [
             name
-            for name in followers
+            for name in replicas
             if name != leader.name
             and name not in isr
-            and is_caught_up(leader, name, now_ms, lag_max_ms)
-            and (rule == "caught_up" or is_eligible(name))
+            and is_caught_up(leader, name, now_ms=now_ms, lag_max_ms=lag_max_ms)
+            and (rule == "caught_up" or name in eligible)
         ]
     )
+
+
+def laggards(leader: Replica) -> tuple[str, ...]:
+    """Those in sync without whom a leader's high watermark would be higher."""
+    leadership, mark = leader.leadership, leader.log.high_watermark
+    if leadership is None or leader.log.log_end_offset <= mark:
+        return ()
+    others = [name for name in leadership.isr if name != leader.name]
+    return tuple([name for name in others if leadership.positions.get(name, 0) <= mark])

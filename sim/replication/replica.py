@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from sim.log import Log, LogConfig, Record
 from sim.log.epochs import EpochEntry
@@ -61,25 +61,22 @@ class SnapshotDownload:
     position: int = 0
 
 
+LONG_AGO_MS: Final = -(10**9)
+
+
 @dataclass(slots=True)
-class FollowerProgress:
-    """How far behind a follower is, as its leader knows it (Replica, ReplicaState).
+class FetchTimes:
+    """When a follower had what its leader had (ReplicaState).
 
     Attributes:
-        contact_ms: When it last asked for something.
         caught_up_ms: When it last had everything the leader had.
         fetch_ms: When it last fetched.
         leader_end: The leader's log end offset at that time.
-        replica_epoch: The newest of its incarnations that the leader has heard of (KIP-903).
-        newest: The highest number of its fetches in that incarnation.
     """
 
-    contact_ms: int
-    caught_up_ms: int
-    fetch_ms: int
+    caught_up_ms: int = LONG_AGO_MS
+    fetch_ms: int = LONG_AGO_MS
     leader_end: int = 0
-    replica_epoch: int = 0
-    newest: int = 0
 
 
 @dataclass(slots=True)
@@ -91,10 +88,11 @@ class Leadership:
         epoch_start_offset: Its log end offset when it was elected.
         isr: The in-sync replicas, itself included.
         confirmed: How many of them the controller has confirmed, while it has not all; None = all.
-        awaited: Others that the high watermark waits for, since they are about to join.
+        awaited: Others that the high watermark waits for, since they are about to join; see
+            `sim.replication.joining`.
+        fetch_times: Follower name -> when it had what the leader had, as far as that is known.
         voters: The replicas a majority is counted over.
         positions: Follower name -> offset below which the leader believes it has everything.
-        progress: Follower name -> how far behind it is (`sim.replication.joining`).
         begun_below: Follower name -> below it no tombstone was left when the follower last fetched
             at 0 (exclusive; `lag_guard`).
     """
@@ -106,7 +104,7 @@ class Leadership:
     positions: dict[str, int] = field(default_factory=dict)
     confirmed: int | None = None
     awaited: tuple[str, ...] = ()
-    progress: dict[str, FollowerProgress] = field(default_factory=dict)
+    fetch_times: dict[str, FetchTimes] = field(default_factory=dict)
     begun_below: dict[str, int] = field(default_factory=dict)
 
     @property
@@ -231,6 +229,7 @@ def crash(replica: Replica, *, lost_batches: int = 0, lost_from: int | None = No
     """
     replica.up = False
     if replica.leadership is not None:
+        replica.leadership.fetch_times.clear()
         replica.leadership.positions.clear()
     log, checkpoint = replica.log, replica.first_dirty_offset
     before, known = log.log_end_offset, list(log.epochs.entries)

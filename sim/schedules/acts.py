@@ -115,7 +115,6 @@ class Acts:
     def _done(self, move: Move, act: str, said: Sequence[int]) -> Any:
         """Do it; what is said to the next act."""
         driver, rules, messages = self._driver, self._rules, self.messages
-        driver.joining.follow((), driver.replicas, driver.now_ms)
         if act == STEP:
             step = driver.step_of(move)
             if step is not None:
@@ -132,9 +131,10 @@ class Acts:
             driver.emit(refused.events)
             return refused.response
         if act == ACKNOWLEDGE:
+            driver.joining.look()
             events = leader.acknowledge_fetch(source, message, rules, has_records=bool(said[1]))
-            driver.emit(events)
-            return driver.joining.read(source, message, driver.now_ms)
+            driver.joining.fetched(source, message.follower, message.offset)
+            return driver.emit(events)
         if act == ANSWER:
             return leader.answer_with(source, message, messages[said[1]], rules)
         return driver.emit(follower.receive_fetch(fetcher, message, rules, driver.now_ms).events)
@@ -203,7 +203,6 @@ class Driver(StoryDriver):
     def emit(self, events: Sequence[Event]) -> None:
         """Note what happened."""
         self.happened += events
-        self.joining.follow(events, self.replicas, self.now_ms)
 
     def answered(self, text: str) -> None:
         """Keep nothing: nobody reads what is said in a search."""

@@ -164,6 +164,7 @@ def unread(rules: Rules) -> dict[str, Any]:
     """
     removal, empty = rules.cleaner.tombstone_removal, Log()
     found: dict[str, Any] = {
+        "leadership.awaited": (),  # seen anew before it is read
         "log.acknowledged_end": 0,  # read when power is lost
         "log.flushed_end": 0,
         "log.snapshots": freeze_part(empty.snapshots),  # read for producers

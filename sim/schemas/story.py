@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from sim.check.registry import INVARIANTS, discover
 from sim.files.formats import STORY_FORMAT
 from sim.rules import RULES
 from sim.scenario.file.schema import rules_schema
 from sim.schemas.parts import DRAFT, NOTE, TAGS, TEXT, Schema, described, shape_of, strict
 from sim.story.expect import CLAIMS
-from sim.story.fields import REPLICA, REPLICAS
-from sim.story.format import TOP
+from sim.story.fields import PERIOD, REPLICA, REPLICAS
+from sim.story.format import LAG, TOP
 from sim.story.ops import OPS
 from sim.story.steps import COMMON, DOES, NOTHING
+
+_LAG: Final = (
+    "replica.lag.time.max.ms: so long after it had its leader's log a follower is waited for, under"
+    " `high_watermark_waits_for`; 30,000 when not given."
+)
 
 
 def _step(op: str) -> Schema:
@@ -93,6 +100,7 @@ def story_schema() -> Schema:
         ),
         "isr": described(names, "Who is in sync at the start; all when not given."),
         "voters": described(names, "Who votes, with majorities; all when not given."),
+        "timers": strict({LAG: described(dict(PERIOD.schema), _LAG)}),
         "steps": {"type": "array", "items": _any_step()},
         "expect": {"$ref": "#/$defs/expect"},
         "note": NOTE,

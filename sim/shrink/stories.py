@@ -13,6 +13,7 @@ from functools import partial
 from itertools import combinations, permutations
 from typing import Any, Final, TypeAlias
 
+from sim.replication.joining import REPLICA_LAG_MAX_MS
 from sim.shrink.engine import Kind, Pass, Shown, chunks, plainer, put_at, without
 from sim.story.expect import StoryExpect
 from sim.story.fields import EPOCH, PRODUCER, REPLICA, REPLICAS, SEGMENTS
@@ -77,7 +78,8 @@ def _said(story: Story) -> list[str]:
 
 def key_of(story: Story) -> Hashable:
     """What tells stories apart that may run differently."""
-    return story.replicas, story.isr, story.voters, story.rules, *_said(story)
+    lag_max_ms = story.replica_lag_max_ms
+    return story.replicas, story.isr, story.voters, story.rules, lag_max_ms, *_said(story)
 
 
 def size_of(shown: Shown[Story]) -> Iterator[Any]:
@@ -88,7 +90,8 @@ def size_of(shown: Shown[Story]) -> Iterator[Any]:
     told = [getattr(story, part) for part in TOLD_FIRST]
     yield len(story.steps)
     yield len(story.replicas)
-    yield len(story.rules.differing_from(STORY_DEFAULTS))
+    own_lag = story.replica_lag_max_ms != REPLICA_LAG_MAX_MS
+    yield len(story.rules.differing_from(STORY_DEFAULTS)) + own_lag
     yield sum(map(len, names.values()))
     yield (story.isr != story.replicas) + (story.voters != story.replicas)
     yield len(values)
@@ -324,9 +327,10 @@ def _wider(step: Step) -> Iterator[Step]:
 
 
 def plain_start(shown: Shown[Story]) -> Iterator[Story]:
-    """Rules as by default; everybody is in the in-sync set at first, and everybody votes."""
+    """Rules and timers by default; everybody is in the in-sync set at first, everybody votes."""
     story, everybody = shown.value, shown.value.replicas
-    yield from plainer(story, replace(story, rules=STORY_DEFAULTS, isr=everybody, voters=everybody))
+    usual = replace(story, rules=STORY_DEFAULTS, isr=everybody, voters=everybody)
+    yield from plainer(story, replace(usual, replica_lag_max_ms=REPLICA_LAG_MAX_MS))
 
 
 def plain_fields(shown: Shown[Story]) -> Iterator[Story]:

@@ -12,12 +12,13 @@ from sim.errors import BadInput
 from sim.files.document import Document
 from sim.files.formats import STORY_FORMAT
 from sim.foreign.lines import is_plain, one_line
+from sim.replication.joining import REPLICA_LAG_MAX_MS, waits_for_joining
 from sim.scenario.file.write import scenario_text
 from sim.scenario.file.yaml_lines import flow, quoted
 from sim.scenario.model import Expect, Scenario
 from sim.story.driver import run_story
 from sim.story.expect import StoryExpect
-from sim.story.format import STORY_DEFAULTS, Story
+from sim.story.format import LAG, STORY_DEFAULTS, Story
 from sim.story.op import Scope, Step
 from sim.story.steps import line_of, step_at
 from sim.timed_run import run_scenario
@@ -49,6 +50,7 @@ def story_text(
         *([f"rules: {flow(rules)}"] if rules else []),
         f"replicas: {flow(story.replicas)}",
         *(f"{part}: {flow(own)}" for part, own in names.items() if own != story.replicas),
+        *([f"timers: {flow({LAG: story.replica_lag_max_ms})}"] if _keeps_lag(story) else []),
         "steps:",
         *(f"  - {_step(step, scope)}" for step in story.steps),
     ]
@@ -56,6 +58,11 @@ def story_text(
     lines += ["expect:", f"  violated: {flow(list(violated))}"]
     lines += [] if checked is None else [f"  checked: {flow(list(checked))}"]
     return "\n".join(lines) + "\n"
+
+
+def _keeps_lag(story: Story) -> bool:
+    """Whether a story says how long a follower counts as caught up, and it matters."""
+    return waits_for_joining(story.rules) and story.replica_lag_max_ms != REPLICA_LAG_MAX_MS
 
 
 def file_of(value: Story | Scenario, invariant: str, sentence: str) -> str:

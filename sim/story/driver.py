@@ -116,7 +116,7 @@ class StoryDriver:
         self.cleaner = Cleaner(story.rules)
         self.coordinator = RemovalCoordinator()
         self.delayed = DelayedResponses()
-        self.joining = Joining(story.rules)
+        self.joining = Joining(self)
         self.consumers = StoryConsumers(story.rules)
         self.moments: dict[str, dict[str, ReplicaView]] = {}
         self.replicas: dict[str, Replica] = {}
@@ -129,7 +129,6 @@ class StoryDriver:
         watched = step.does_nothing or step.number in self._watched
         before = self._state() if watched else None
         why = self._carried_out(step)
-        self.joining.note_held(self.replicas, step.number)
         did = not watched or (self._state() != before and not self.in_vain)
         if did:
             self._observed.clear()
@@ -142,7 +141,7 @@ class StoryDriver:
 
     def _carried_out(self, step: Step) -> str | None:
         """Do what the step says; why nothing came of it, if nothing did and that is known."""
-        self.joining.follow((), self.replicas, self.now_ms)  # time may have passed
+        self.joining.look()
         op = OPS[step.op]
         for name, field in op.told.items():
             why = None if field.must is None else field.must(self.replicas[step[name]])
@@ -188,7 +187,7 @@ class StoryDriver:
             self._told += surely_tells(event)
             self.events.append((self.step, event))
             self.checker.on(self.step, event)
-        self.joining.follow(events, self.replicas, self.now_ms)
+        self.joining.look()
         if self._audit is not None and (found := self._audit.after(events, self.replicas)):
             self.emit(found)
 
@@ -215,6 +214,7 @@ class StoryDriver:
             if replica.leadership is not None and replica is not acting:
                 replica.leadership.isr = self.isr
         if acting is not None:
+            self.joining.before_isr(acting, isr)
             self.emit(leader.set_isr(acting, self.isr, rules=self.rules))
 
     def acting_leader(self) -> Replica | None:

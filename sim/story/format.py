@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import get_args
 
 from sim import limits
 from sim.files.document import Complaints, Document, shown
@@ -14,9 +15,11 @@ from sim.files.rule_values import rules_at
 from sim.files.tags import tags_at
 from sim.foreign.lines import one_line
 from sim.limits import Limit
+from sim.replication.joining import REPLICA_LAG_MAX_MS, waits_for_joining
 from sim.rules import Rules
+from sim.rules.replication import Awaited
 from sim.story.expect import StoryExpect, expect_at
-from sim.story.fields import REPLICAS, check_names, names_in
+from sim.story.fields import PERIOD, REPLICAS, check_names, names_in
 from sim.story.op import Scope, Step
 from sim.story.ops import OPS
 from sim.story.steps import check_all_written, check_marks, step_at
@@ -38,7 +41,8 @@ STORY_DEFAULTS = Rules.of(
 class Story:
     """A story as loaded; `replicas` are in order of creation.
 
-    `preset` is what its rules were named by, None = nothing; `rules` have all its values.
+    `preset` is what its rules were named by, None = nothing; `rules` have all its values. A
+    follower counts as caught up for `replica_lag_max_ms` after it had all of its leader's log.
     """
 
     id: str
@@ -51,6 +55,7 @@ class Story:
     steps: tuple[Step, ...]
     expect: StoryExpect
     preset: str | None = None
+    replica_lag_max_ms: int = REPLICA_LAG_MAX_MS
 
     @property
     def asserted(self) -> tuple[str, ...]:
@@ -58,6 +63,9 @@ class Story:
         named = (OPS[step.op].asserts for step in self.steps)
         return tuple(dict.fromkeys(name for name in named if name is not None))
 
+
+LAG = "replica_lag_max_ms"
+"""How timed scenarios call `replica.lag.time.max.ms`, too."""
 
 TOP = [
     "format",
@@ -69,6 +77,7 @@ TOP = [
     "replicas",
     "isr",
     "voters",
+    "timers",
     "steps",
     "expect",
     "note",
@@ -125,7 +134,28 @@ def _story(top: Fields, default_id: str, wrong: Complaints) -> Story:
     with wrong:
         expect = expect_at(top.values.get("expect", {}), scope, top.at("expect"), wrong)
     preset = given.get("preset") if isinstance(given, dict) else None
-    return Story(named, title, source, rules, replicas, isr, voters, steps, expect, preset)
+    lag_max_ms = REPLICA_LAG_MAX_MS
+    with wrong:
+        lag_max_ms = _lag_max_ms(top, rules, wrong)
+    return Story(
+        named, title, source, rules, replicas, isr, voters, steps, expect, preset, lag_max_ms
+    )
+
+
+def _lag_max_ms(top: Fields, rules: Rules, wrong: Complaints) -> int:
+    """The only one of `timers`; it counts where a leader waits for who is about to join."""
+    given = top.values.get("timers")
+    if given is None:
+        return REPLICA_LAG_MAX_MS
+    timers = Fields(given, top.at("timers"), [LAG], wrong)
+    if not waits_for_joining(rules):
+        allowed = " or ".join(name for name in get_args(Awaited) if name != "in_sync_set")
+        top.fail(
+            "timers",
+            f"nothing goes by them without high_watermark_waits_for: {allowed}, commit: isr",
+        )
+    found: int = PERIOD.value_of(timers.values.get(LAG, REPLICA_LAG_MAX_MS), timers.at(LAG))
+    return found
 
 
 def _defaults(given: object) -> Rules:

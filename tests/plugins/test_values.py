@@ -8,8 +8,11 @@ import pytest
 from sim import plugins
 from sim.compaction import FIXES, STRATEGIES, TOMBSTONE_REMOVALS, TombstoneRemoval, strategy_for
 from sim.compaction.extending import fix_problem, removal_problem, strategy_problem
+from sim.compaction.fixes import Kept, Tail
 from sim.errors import BadInput
-from tests.plugins.plugged import EXAMPLE, PAIR, folder, replog
+from sim.plugins import register_fix
+from tests.plugins.plugged import EXAMPLE, PAIR, folder, forgetting_plugins, replog
+from tests.story.running import run_steps
 from tests.test_readme import ROOT
 
 __all__ = ["folder"]
@@ -97,3 +100,31 @@ def test_what_comes_with_replog_keeps_the_contracts() -> None:
 def test_what_may_go_at_one_time_may_go_later() -> None:
     rule = TombstoneRemoval("early", "a test", "before 50 ms", lambda c: c.now_ms < 50)
     assert removal_problem(rule) == "what it lets go at one time, it keeps at a later time"
+
+
+def test_a_record_that_a_fix_keeps_inside_the_log_is_no_second_record_of_its_key() -> None:
+    with forgetting_plugins():
+
+        @register_fix
+        class CleanedEnd:
+            """The last record of the cleaned range stays."""
+
+            name, source = "cleaned_end", "an example"
+
+            def keeps(self, tail: Tail) -> Kept:
+                return Kept(record_offset=tail.upper_bound - 1, batch_end=tail.upper_bound - 1)
+
+        run = run_steps(
+            """
+            elect 1 1
+            append 1 a A hdr=1
+            append 1 b A hdr=0
+            append 1 c A hdr=3
+            compact 1 upto=2
+            """,
+            replicas=["1"],
+            rules={"strategy": "header", "fix": "cleaned_end"},
+        )
+
+    assert run.replicas["1"].offsets == [0, 1, 2]
+    assert run.violated == []

@@ -72,6 +72,15 @@ TRIED: tuple[tuple[World, dict[str, Any]], ...] = (
     (THREE, {"strategy": "header", "high_watermark_waits_for": "caught_up_eligible"}),
     (replace(THREE, budgets=SNAPSHOTS), {"strategy": "header", "commit": "majority"}),
     (replace(TWO, budgets=SNAPSHOTS), {"strategy": "offset", "snapshot_offer": "by_epoch"}),
+    (THREE, {"strategy": "header", "high_watermark_waits_for": "caught_up_eligible"}),
+    (
+        replace(TWO, isr=(0, 1), budgets=MUCH._replace(passes=3)),
+        {
+            "strategy": "offset",
+            "high_watermark_waits_for": "caught_up",
+            "delete_retention_ms": 20_000,  # two passes are more than replica.lag.time.max.ms
+        },
+    ),
 )
 
 

@@ -31,6 +31,10 @@ WORLDS = [
         {"truncation": "high_watermark"},
     ),
     (
+        Tiny(PAIR, PAIR, ("k",), {"append": 2, "elect_from_isr": 1, "crash": 1, "isr": 1}),
+        {"high_watermark_waits_for": "caught_up_eligible"},
+    ),
+    (
         Tiny(
             PAIR, ("r1",), ("k",), {"append": 1, "elect_from_isr": 2, "compact": 0, "snapshot": 1}
         ),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from sim.replication.cleaning import stable_offset
 from sim.replication.coordination import hold_round
+from sim.replication.joining import laggards
 from sim.replication.replica import crash
 from sim.replication.snapshots.delete import delete_prefix as move_log_start
 from sim.replication.snapshots.delete import may_delete_prefix
@@ -46,10 +47,11 @@ def compact(world: StoryDriver, step: Step) -> str | None:
         world.emit(crash(replica))
     if failed:
         return "a pass has failed before"
-    held = world.joining.why_held(replica) if world.rules.replication.commit == "isr" else None
+    late = laggards(replica) if world.rules.replication.commit == "isr" else ()
     removed = any(isinstance(event, Cleaned) and event.removals for event in result.events)
-    world.in_vain = held is not None and not removed
-    return "there is nothing to clean" + (f": {held}" if held else "")
+    world.in_vain = late != () and not removed
+    mark = f": the high watermark, {replica.log.high_watermark}, waits for {', '.join(late)}"
+    return "there is nothing to clean" + (mark if late else "")
 
 
 def _lowest_end(world: StoryDriver) -> int:

@@ -168,9 +168,9 @@ def _answer(
 ) -> FetchResponse:
     request = follower.fetch_request(fetcher, max_batches=limit)
     answered = leader.answer_fetch(source, request, rules=world.rules)
-    world.emit(answered.events)
     if answered.response.answer is Answer.RECORDS:
-        world.joining.read(source, request, world.now_ms)
+        world.joining.fetched(source, fetcher.name, request.offset)
+    world.emit(answered.events)
     return answered.response
 
 

@@ -198,17 +198,17 @@ def elect(world: StoryDriver, step: Step) -> str | None:
         for voter in (candidate, *granting):
             elections.votes_for(voter, epoch, candidate.name)
     world.leader = candidate.name
-    world.emit(
-        elections.become_leader(
-            candidate,
-            epoch,
-            isr=world.isr,
-            voters=voters,
-            rules=world.rules,
-            now_ms=world.now_ms,
-            leader_change_uid=world.new_uid(f"LC{epoch}"),
-        )
+    events = elections.become_leader(
+        candidate,
+        epoch,
+        isr=world.isr,
+        voters=voters,
+        rules=world.rules,
+        now_ms=world.now_ms,
+        leader_change_uid=world.new_uid(f"LC{epoch}"),
     )
+    world.joining.elected(candidate)
+    world.emit(events)
     return f"{candidate.name} leads epoch {epoch} already"
 
 
