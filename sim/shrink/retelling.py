@@ -13,9 +13,10 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
-from itertools import product, takewhile
+from dataclasses import replace
+from itertools import starmap, takewhile
 from typing import Any, Final, TypeAlias
 
 from sim import trace
@@ -26,6 +27,7 @@ from sim.log import Batch, Control, Record
 from sim.replication import Replica
 from sim.replication.cleaning import stable_offset
 from sim.replication.elections import wins
+from sim.replication.joining import waits_for_joining
 from sim.rules import Rules
 from sim.scenario.model import Scenario
 from sim.shrink.engine import Shown
@@ -69,11 +71,11 @@ def story_from_run(
     allowed = frozenset(liberties(past, rules))
     sought: Sought[Story] = Sought(violation.invariant, signature, liberties, allowed)
     reads = any(word in violation.invariant for word in ("consumer", "read"))
-    for exact, of_story in product((True, False), _rules_of_story(rules)):
-        driver = StoryDriver(_beginning(past, of_story), invariants=(sought.invariant,))
+    for exact in (True, False):
+        driver = StoryDriver(_beginning(shown), invariants=(sought.invariant,))
         telling = Retelling(driver, past, rules, reads=reads, exact=exact)
         with suppress(ValueError):  # a log refuses what no leader would send: this is no story
-            moments = watched(driver, map(telling.on, [event for _, event in past]))
+            moments = watched(driver, starmap(telling.at, past))
             found = sought.found_in(driver.story, moments)
             if found is not None:
                 story = with_steps(driver.story, telling.steps[: found.violation.at])
@@ -82,27 +84,20 @@ def story_from_run(
     return None
 
 
-def _rules_of_story(rules: Rules) -> Iterator[Rules]:
-    """Rules to tell the run under; what is violated under any of them is violated.
+def _beginning(shown: Shown[Scenario]) -> Story:
+    """The replicas there are before the first leader, whom it begins with, and what holds.
 
-    A delete is marked as such, where all agree what one is. Where the run's own rule does not show
-    it, a leader waits for its in-sync set alone: a story has the default of
-    replica.lag.time.max.ms, and the run may have less.
+    A delete is marked as such, where all agree what one is.
     """
+    past, rules = shown.events, rules_of(shown.value)
     if rules.cleaner.tombstone_mark == "null_value":
         rules = rules.with_values({"tombstone_mark": "explicit"})
-    yield rules
-    if rules.replication.high_watermark_waits_for != "in_sync_set":
-        yield rules.with_values({"high_watermark_waits_for": "in_sync_set"})
-
-
-def _beginning(past: Events, rules: Rules) -> Story:
-    """The replicas there are before the first leader, and whom it begins with."""
     first = next((event for _, event in past if isinstance(event, trace.LeaderElected)), None)
     before = takewhile(lambda pair: pair[1] is not first, past)
     names = tuple(event.replica for _, event in before if isinstance(event, trace.ReplicaAdded))
     isr, voters = (names, names) if first is None else (first.isr, first.voters)
-    return Story("story", "", "", rules, names, isr or names, voters or names, (), StoryExpect())
+    story = Story("story", "", "", rules, names, isr or names, voters or names, (), StoryExpect())
+    return replace(story, replica_lag_max_ms=shown.value.timers.replica_lag_max_ms)
 
 
 _AT_ONCE = 3
@@ -164,6 +159,16 @@ class Retelling:
         self._followed: set[tuple[str, str, int]] = set()
         self._interrupted = _interrupted(past)
         self._replaced: Counter[str] = Counter()
+        self._commits = _commits(past) if waits_for_joining(rules) else frozenset()
+
+    def at(self, now_ms: int, event: Any) -> None:
+        """Take what steps an event of a moment needs.
+
+        Whom a high watermark waits for is a matter of time, where it moves.
+        """
+        if now_ms in self._commits:
+            self.until(now_ms)
+        self.on(event)
 
     def on(self, event: Any) -> None:
         """Take what steps the event needs."""
@@ -225,7 +230,7 @@ class Retelling:
     def follow(self, pair: Pair) -> None:
         """Become a follower first, where that is a step of its own."""
         mode, leadership = self.rules.replication.truncation, pair[1].leadership
-        if mode not in ("high_watermark", "epoch_kip101") or leadership is None:
+        if mode not in ("high_watermark", "epoch_kip101", "epoch_kip279") or leadership is None:
             return
         known = (pair[0].name, pair[1].name, leadership.epoch)
         if known not in self._followed:
@@ -262,6 +267,8 @@ class Retelling:
         by_isr, is_first = self.rules.replication.commit == "isr", self.driver.leader is None
         in_sync = by_isr and event.replica in self.driver.isr
         op = "elect_from_isr" if in_sync and not is_first else "elect"
+        if in_sync and self._commits:  # whom it is not to take for caught up
+            self._set_isr(event.isr)
         votes = None if by_isr or is_first else self._votes(candidate, event.epoch)
         self.step(op, leader=event.replica, epoch=event.epoch, votes=votes)
         if by_isr:
@@ -326,10 +333,11 @@ class Retelling:
         # What stood at the end may be cleaned away: then its place says nothing of the target.
         if end <= held_at(pair[0], target) and end <= pair[1].log.log_end_offset:
             return
-        if self.rules.replication.truncation == "epoch_diverging":
-            self.between("fetch", pair)
-        else:
+        by_fetch = self.rules.replication.truncation == "epoch_diverging"
+        if not by_fetch:
             self.follow(pair)
+        if by_fetch or pair[0].log.log_end_offset > pair[1].log.log_end_offset:  # out of range
+            self.between("fetch", pair)
 
     def _of_high_watermark_moved(self, event: trace.HighWatermarkMoved, pair: Pair) -> None:
         log, known = pair[0].log, pair[0].log.high_watermark
@@ -414,6 +422,12 @@ class Retelling:
     ) -> None:
         name = event.consumer + "+" * self._replaced[event.consumer]
         self.step("consume", consumer=name, replica=replica.name, upto=upto, isolation=isolation)
+
+
+def _commits(past: Events) -> frozenset[int]:
+    """The moments in which the high watermark of a leader moves."""
+    moved = [(at, event) for at, event in past if isinstance(event, trace.HighWatermarkMoved)]
+    return frozenset(at for at, event in moved if event.leading)
 
 
 def _interrupted(past: Events) -> dict[int, str]:

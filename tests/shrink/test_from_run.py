@@ -8,9 +8,10 @@ from sim.shrink.liberties import liberties
 from sim.shrink.retelling import story_from_run
 from sim.shrink.sought import sought_in
 from sim.shrink.witness import witness_of
+from sim.shrink.writing import story_text
 from sim.story import run_story
 from sim.story.format import story_from
-from tests.shrink.cases import AT_ONCE, REMOVED, REUSED
+from tests.shrink.cases import AT_ONCE, REMOVED, REUSED, timed
 
 CASES = {
     "an offset is reused": (REUSED, "no-offset-reuse", 8),
@@ -47,3 +48,28 @@ def test_no_story_is_made_for_a_cause_that_none_shows() -> None:
 
     assert story_from_run(shown, sought.signature) is not None
     assert story_from_run(shown, other) is None
+
+
+def test_a_story_of_a_run_waits_for_who_may_join_as_the_run_did_and_as_long() -> None:
+    for scenario, invariant in ((REUSED, "no-offset-reuse"), (REMOVED, "tombstone-safety")):
+        sought, shown, _ = sought_in(scenario, invariant)
+        found = story_from_run(shown, sought.signature)
+        assert found is not None
+        story = found[1].value
+
+        assert story.rules.replication.high_watermark_waits_for == "caught_up_eligible"
+        assert story.replica_lag_max_ms == scenario.timers.replica_lag_max_ms
+        text = story_text(story, violated=[invariant], checked=[invariant])
+        again = story_from(parse_yaml(text, "story").data, where="story")
+        assert again.replica_lag_max_ms == story.replica_lag_max_ms
+        assert run_story(again).differences() == []
+
+
+def test_the_story_of_a_run_has_a_tail_cut_that_was_out_of_range() -> None:
+    run = timed("timed_old_leader_beyond_the_new_end")
+    sought, shown, _ = sought_in(run, "no-truncation-below-hw")
+    found = story_from_run(shown, sought.signature)
+    assert found is not None
+
+    last = found[1].value.steps[-1]
+    assert (last.op, last["follower"]) == ("fetch", "r1")
