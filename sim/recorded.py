@@ -154,6 +154,7 @@ def conclusive(content: Story | Scenario) -> Recorded:
 def _story(story: Story) -> Recorded:
     from sim.story.driver import idle_steps, run_story
     from sim.story.idle import idle_notes
+    from sim.story.joining import held_notes
 
     run = run_story(story)
     idle = idle_steps(run)
@@ -175,7 +176,7 @@ def _story(story: Story) -> Recorded:
             "answers": [{"step": step, "answer": text} for step, text in run.answers],
         },
         idle_steps=tuple(step.number for step in idle),
-        notes=(*not_judged_note(run.not_judged), *idle_notes(idle)),
+        notes=(*not_judged_note(run.not_judged), *idle_notes(idle), *held_notes(run.held)),
         cut_off=run.reason is not None,
         settled=False,
     )

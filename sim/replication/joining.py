@@ -110,6 +110,15 @@ def wait_for_joining(
     )
 
 
+def in_sync_end(leader: Replica) -> int:
+    """Up to where all that are in sync have a leader's log, as far as it knows (exclusive)."""
+    leadership, end = leader.leadership, leader.log.log_end_offset
+    if leadership is None:
+        return 0
+    known = [leadership.positions.get(name, 0) for name in leadership.isr if name != leader.name]
+    return min([end, *known])
+
+
 def laggards(leader: Replica) -> tuple[str, ...]:
     """Those in sync without whom a leader's high watermark would be higher."""
     leadership, mark = leader.leadership, leader.log.high_watermark
@@ -117,3 +126,13 @@ def laggards(leader: Replica) -> tuple[str, ...]:
         return ()
     others = [name for name in leadership.isr if name != leader.name]
     return tuple([name for name in others if leadership.positions.get(name, 0) <= mark])
+
+
+def held_back_by(leader: Replica, rules: Rules) -> tuple[str, ...]:
+    """Who keeps a leader's high watermark below what all in sync have; empty = nobody does."""
+    leadership, reached = leader.leadership, in_sync_end(leader)
+    if leadership is None or reached <= leader.log.high_watermark:
+        return ()
+    if leadership.in_sync < rules.topic.min_isr:
+        return ()
+    return tuple([one for one in leadership.awaited if leadership.positions.get(one, -1) < reached])

@@ -116,7 +116,7 @@ class StoryDriver:
         self.cleaner = Cleaner(story.rules)
         self.coordinator = RemovalCoordinator()
         self.delayed = DelayedResponses()
-        self.joining = Joining(self)
+        self.joining = Joining(self, story.replica_lag_max_ms)
         self.consumers = StoryConsumers(story.rules)
         self.moments: dict[str, dict[str, ReplicaView]] = {}
         self.replicas: dict[str, Replica] = {}
@@ -129,6 +129,7 @@ class StoryDriver:
         watched = step.does_nothing or step.number in self._watched
         before = self._state() if watched else None
         why = self._carried_out(step)
+        self.joining.taken(step)
         did = not watched or (self._state() != before and not self.in_vain)
         if did:
             self._observed.clear()
@@ -179,6 +180,7 @@ class StoryDriver:
             tuple(self.idle),
             watch.reached,
             tuple(self.answers),
+            tuple(self.joining.held),
         )
 
     def emit(self, events: Sequence[Event]) -> None:

@@ -13,6 +13,7 @@ from sim.replication.snapshots.take import state_below
 from sim.rules import Rules
 from sim.story.expect import Claims
 from sim.story.idle import IdleStep
+from sim.story.joining import HeldBack
 from sim.trace import Event
 from sim.trace.sentences import describe
 
@@ -85,6 +86,7 @@ class StoryRun(NamedTuple):
         reason: Which bound cut it off (`sim.bounds`), so that it is looked at no further; None =
             none did.
         answers: (step, text) of what was answered to fetches, reads and requests for votes.
+        held: The steps that went by a high watermark that waits for who may join.
     """
 
     story: Story
@@ -98,6 +100,7 @@ class StoryRun(NamedTuple):
     idle: tuple[IdleStep, ...] = ()
     reason: str | None = None
     answers: tuple[tuple[int, str], ...] = ()
+    held: tuple[HeldBack, ...] = ()
 
     @property
     def verdict(self) -> str:
