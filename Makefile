@@ -57,7 +57,7 @@ $(STAMP): requirements.lock pyproject.toml
 
 .PHONY: demo
 demo: $(STAMP)  ## run the scenario suite, sweep both fixes on random scenarios, write the report
-	$(BIN)/replog suite scenarios
+	$(BIN)/replog suite scenarios --strict
 	@if ! $(HAVE_JAVA); then echo "The sweep of the demo $(NO_JAVA)"; exit 0; fi; \
 	set -ex; rm -rf $(DEMO); \
 	$(BIN)/replog sweep $(PLAN) --out $(DEMO) --engine spark; \

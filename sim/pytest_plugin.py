@@ -10,7 +10,8 @@ evidence and no test, unless it is named.
 The kind of a file (`story`, `timed`, `log`), its folder and its `tags` are its markers, so that
 `-m "kip280 and not timed"` chooses; `-k` knows its id and these as well. With
 `-o junit_family=xunit1` the JUnit report has each test's `file`. What is no failure and should be
-known of a scenario, such as a step that did nothing, is told at the end of the run.
+known of a scenario, such as a step that did nothing, is told at the end of the run; with the ini
+option `replog_strict` it fails the test, as `replog suite --strict` does.
 
 Nothing else of Replog is imported before a file is taken, so that this costs others nothing.
 """
@@ -29,8 +30,8 @@ if TYPE_CHECKING:
     from sim.suite.cases import Case
     from sim.suite.result import CaseResult
 
-PATHS, PLUGINS = "replog_paths", "replog_plugins"
-FAILURES, STRICT = "--replog-failures", "--replog-strict"
+PATHS, PLUGINS, STRICT = "replog_paths", "replog_plugins", "replog_strict"
+FAILURES = "--replog-failures"
 NOTE = "replog_note"
 """The property of a test that holds what should be known of a scenario, and is no failure."""
 _SUFFIXES = (".yaml", ".yml", ".json")
@@ -55,17 +56,17 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="Of a scenario that is not as it expects, write a folder with all there is about it "
         "below this folder.",
     )
-    parser.getgroup("replog").addoption(
-        STRICT,
-        action="store_true",
-        help="Every note of a scenario is a failure: a step that did nothing, an invariant that is "
-        "violated and not judged.",
-    )
     parser.addini(
         PLUGINS,
         "Modules that register strategies, fixes or tombstone removal rules of Replog.",
         type="linelist",
         default=[],
+    )
+    parser.addini(
+        STRICT,
+        "Whether a note of a scenario is a failure, as with replog suite --strict.",
+        type="bool",
+        default=False,
     )
 
 
@@ -198,7 +199,7 @@ class ScenarioItem(FileItem):
             NotAsExpected: It did not end as it says.
         """
         result = self.case.run()
-        if self.config.getoption(STRICT):
+        if self.config.getini(STRICT):
             result = result.strictly()
         self.user_properties += [(NOTE, line) for line in result.notes]
         if not result.expectation_met:

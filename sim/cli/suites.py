@@ -58,8 +58,7 @@ def suite(
             each has its kind, story, timed or log, and its folder as tags.
         last_failed: Only what failed when it was last run from this folder; all, if nothing did.
         stop_at_first: Stop at the first failure.
-        strict: Every note is a failure: a step that did nothing, an invariant that was violated and
-            is not judged.
+        strict: A note is a failure: a step that did nothing, a violation that is not judged.
         jobs: Number of processes; 0 = one for each core.
         skip: Leave out files so named, or with such a path; may be given more than once.
         junit: Also write JUnit XML to this file.

@@ -59,12 +59,6 @@ class CaseResult(NamedTuple):
     expected: tuple[str, ...] | None = None
     strip: str = ""
 
-    def strictly(self) -> CaseResult:
-        """The same with its notes as differences: what did nothing, or was not judged, is red."""
-        if not self.notes:
-            return self
-        return self._replace(differences=(*self.differences, *self.notes), notes=())
-
     @property
     def expectation_met(self) -> bool:
         """Everything as the file says, and no bound was hit on the way."""
@@ -105,6 +99,11 @@ class CaseResult(NamedTuple):
                 first.setdefault(violation.invariant, violation)
         return tuple(first.values())
 
+    def strictly(self) -> CaseResult:
+        """The same where a note is a difference: nothing is as expected that leaves one."""
+        told = (*self.differences, *self.notes)
+        return self._replace(differences=told, notes=()) if self.expectation_met else self
+
     @property
     def is_log(self) -> bool:
         """Whether it is a log file: one cleaner, no cluster."""
@@ -126,10 +125,10 @@ class CaseResult(NamedTuple):
             "violations": [],
             "not_judged": [],
             "idle_steps": [],
+            **(self.document or {}),
             "notes": list(self.notes),
             "expectation_met": self.expectation_met,
             "differences": list(self.differences),
-            **(self.document or {}),
             **({"why": list(self.why)} if self.why else {}),
         }
 

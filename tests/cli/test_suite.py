@@ -293,3 +293,25 @@ def test_what_shrink_writes_into_the_folder_of_regressions_is_part_of_the_suite(
     written = sorted(Path("s/regressions").iterdir())
     assert written
     assert statuses(answer.out) == [f"ok   {path}" for path in written]
+
+
+def test_with_strict_what_leaves_a_note_is_a_failure(fill: Fill) -> None:
+    """A second crash does nothing; a replica is behind at rest, which nothing judges."""
+    folder = fill(
+        idle="format: replog-story/1\nreplicas: [r1]\nsteps: [elect r1 1, crash r1, crash r1]\n",
+        seen="format: replog-story/1\nreplicas: [r1, r2]\nisr: [r1]\n"
+        "steps: [elect r1 1, append r1 a A, check]\n",
+        good=STORY,
+    )
+
+    answer = replog("suite", folder, "--strict")
+    rows = replog("suite", folder, "--strict", "--json").document
+
+    assert (replog("suite", folder).status, answer.status) == (0, 1)
+    assert "1 as expected, 2 not" in answer.out
+    assert "step 3 did nothing: r1 is down already" in answer.out
+    assert [(row["expectation_met"], len(row["differences"]), row["notes"]) for row in rows] == [
+        (True, 0, []),
+        (False, 1, []),
+        (False, 1, []),
+    ]

@@ -79,6 +79,18 @@ def test_notes_of_what_passes_are_told_at_the_end(says: Replies) -> None:
     assert "did nothing" not in said.outlines[start + 2]
 
 
+def test_a_note_is_a_failure_where_the_ini_file_says_so(
+    pytester: pytest.Pytester, says: Replies
+) -> None:
+    pytester.makeini("[pytest]\nreplog_strict = true\n")
+    idle = STORY.partition("  - elect r2")[0] + "  - append r2 b B\n"
+
+    said = says({"x.yaml": idle, "y.yaml": GREEN})
+
+    said.assert_outcomes(passed=1, failed=1)
+    assert "step 4 did nothing: r2 does not lead" in said.outlines
+
+
 def test_what_no_answer_has_is_one_line(says: Replies) -> None:
     said = says({"x.json": LOG.replace("log_end_offset", "log_end")})
 
