@@ -31,7 +31,7 @@ BROKERS = read_files(recordings.BROKERS)
 CLUSTERS = read_files(recordings.CLUSTERS)
 ANSWERS = read_files(recordings.SEEN)
 SEEN = seen_files()
-ABORT, COMMIT = "log_index_seek_abort", "log_index_seek_commit"
+ABORT, COMMIT = "log_index_seek_abort", "log_index_seek_commit_seen_on_kafka"
 
 
 def read(path: Path) -> Json:

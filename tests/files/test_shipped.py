@@ -1,5 +1,7 @@
 """Shipped scenarios: found by path or id from anywhere, and part of a wheel."""
 
+import re
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -8,9 +10,12 @@ from hatchling.builders.wheel import WheelBuilder
 from sim.errors import BadInput
 from sim.files import shipped
 from sim.files.shipped import shipped_folder, shipped_path
+from sim.suite.scenario_files import scenario_files
 
 ROOT = Path(__file__).resolve().parents[2]
 STORY = ROOT / "scenarios/kip280/kip280_07_log_end_from_last_record.yaml"
+
+_ID = re.compile(r"""^ ?"?id"?: *"?([^"\s]+)""", re.MULTILINE)
 
 
 @pytest.fixture
@@ -52,7 +57,6 @@ def test_what_is_nowhere_is_left_to_who_reads_it(elsewhere: Path, name: str) -> 
     ("name", "told"),
     [
         ("kip280_", r"kip280_: \d+ shipped files: kip280/kip280_01_.* and \d+ more"),
-        ("log_index_seek_commit", "2 shipped files: seen_on_kafka/.*, transactions/.*"),
         ("leo_fix3s", "no shipped one .did you mean 'leo_fixes'"),
     ],
 )
@@ -61,6 +65,16 @@ def test_a_name_of_several_or_nearly_of_one_is_refused(
 ) -> None:
     with pytest.raises(BadInput, match=told):
         shipped_path(name)
+
+
+def test_no_two_shipped_scenarios_share_an_id() -> None:
+    """Neither the name of the file, by which one asks for it, nor what it says; folders may."""
+    files = scenario_files(shipped_folder())
+    names = Counter(path.stem for path in files)
+    said = Counter(found[1] for found in map(_ID.search, map(Path.read_text, files)) if found)
+
+    assert [name for name, count in names.items() if count > 1] == []
+    assert [name for name, count in said.items() if count > 1] == []
 
 
 def test_a_wheel_has_its_scenarios_beside_the_code(

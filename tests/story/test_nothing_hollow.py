@@ -1,8 +1,6 @@
 """Nothing green is hollow: assertions are judged, void steps reported, fields mean something."""
 
 import random
-import re
-from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache
@@ -144,13 +142,3 @@ def test_what_fetches_votes_and_reads_are_answered_is_kept() -> None:
         (5, "c reads 1 from 0 to 1: A=a@0"),
         (6, "1 votes for 2 in epoch 2"),
     )
-
-
-def test_ids_of_shipped_files_are_unique() -> None:
-    ids = []
-    for path in collect([SCENARIOS]).files:
-        given = re.search(r'^ *"?id"?: *"?([\w.-]+)', path.read_text("utf-8"), re.MULTILINE)
-        ids.append(path.stem if given is None else given[1])
-
-    assert len(ids) > 600
-    assert [one for one, count in Counter(ids).items() if count > 1] == []
