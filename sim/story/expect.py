@@ -9,9 +9,11 @@ from typing import Any, NamedTuple, TypeAlias, cast, get_args, get_origin
 from sim.check.registry import INVARIANTS, discover
 from sim.files.document import Complaints, Place, shown, unknown_value
 from sim.files.fields import Fields, as_list, as_object
-from sim.story.fields import REPLICA, check_names
+from sim.story.fields import REPLICA, check_names, no_such_label
 from sim.story.op import Scope
 
+_EMPTY_SLOT = "-"
+"""What a claim says of a slot without a record."""
 _EXPECT = ("violated", "checked", "leader", "replicas", "moments", "note")
 
 Claims: TypeAlias = Mapping[str, Mapping[str, Any]]
@@ -130,6 +132,21 @@ def expect_at(raw: object, scope: Scope, place: Place, wrong: Complaints) -> Sto
     return StoryExpect(
         violated or (), checked, None if leader is None else str(leader), replicas, moments
     )
+
+
+def check_labels(
+    expect: StoryExpect, labels: Sequence[str], place: Place, wrong: Complaints
+) -> None:
+    """Complain of records in claims about logs that no step writes."""
+    at_moments = [(place.at("moments").at(name), of) for name, of in expect.moments.items()]
+    for at, of in ((place.at("replicas"), expect.replicas), *at_moments):
+        for replica, claims in of.items():
+            for part in ("log", "committed"):
+                for index, entry in enumerate(claims.get(part, ())):
+                    label = entry.rpartition("@")[0]
+                    why = None if label == _EMPTY_SLOT else no_such_label(label, labels)
+                    if why is not None:
+                        wrong.add(at.at(replica).at(part).at(index).problem(why))
 
 
 def _of_replicas(

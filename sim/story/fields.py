@@ -218,9 +218,14 @@ def unwritten(
     """Say what is wrong with a value that names a key or record which no step writes."""
     if kind is KEY and value not in keys:
         return f"no step writes a key {value!r}{did_you_mean(value, keys)}"
-    if kind is LABEL and value not in labels and not _OWN.fullmatch(value):
-        return f"no step writes a record {value!r}{did_you_mean(value, labels)}"
-    return None
+    return no_such_label(value, labels) if kind is LABEL else None
+
+
+def no_such_label(label: str, labels: Sequence[str]) -> str | None:
+    """Say what is wrong with a label that no step gives to a record."""
+    if label in labels or _OWN.fullmatch(label):
+        return None
+    return f"no step writes a record {label!r}{did_you_mean(label, labels)}"
 
 
 def check_names(kind: FieldType, value: Any, known: Sequence[str], place: Place) -> None:

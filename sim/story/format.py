@@ -18,11 +18,11 @@ from sim.limits import Limit
 from sim.replication.joining import REPLICA_LAG_MAX_MS, waits_for_joining
 from sim.rules import Rules
 from sim.rules.replication import Awaited
-from sim.story.expect import StoryExpect, expect_at
+from sim.story.expect import StoryExpect, check_labels, expect_at
 from sim.story.fields import PERIOD, REPLICAS, check_names, names_in
 from sim.story.op import Scope, Step
 from sim.story.ops import OPS
-from sim.story.steps import check_all_written, check_marks, step_at
+from sim.story.steps import check_all_written, check_marks, labels_of, step_at
 
 STORY_DEFAULTS = Rules.of(
     commit="isr",
@@ -133,6 +133,8 @@ def _story(top: Fields, default_id: str, wrong: Complaints) -> Story:
     check_marks(steps, rules.cleaner.tombstone_mark, top.at("steps"), wrong)
     with wrong:
         expect = expect_at(top.values.get("expect", {}), scope, top.at("expect"), wrong)
+    if not wrong.told:
+        check_labels(expect, labels_of(steps), top.at("expect"), wrong)
     preset = given.get("preset") if isinstance(given, dict) else None
     lag_max_ms = REPLICA_LAG_MAX_MS
     with wrong:

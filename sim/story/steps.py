@@ -108,11 +108,16 @@ def _step(given: dict[str, Any], number: int, scope: Scope, place: Place) -> Ste
     return Step(number, op, fields, line_of(op, fields), does_nothing)
 
 
+def labels_of(steps: Sequence[Step]) -> list[str]:
+    """The labels that steps give to records."""
+    return [step["label"] for step in steps if step.op == "append" and "label" in step.fields]
+
+
 def check_all_written(steps: Sequence[Step], place: Place, wrong: Complaints) -> None:
     """Complain of every step at `place` that names a key or a record which none of them writes."""
     written = [step.fields for step in steps if step.op == "append"]
     keys = [fields["key"] for fields in written if fields.get("key") is not None]
-    labels = [fields["label"] for fields in written if "label" in fields]
+    labels = labels_of(steps)
     for step in steps:
         at = _named(place.at(step.number - 1, label=f"step {step.number}"), step.op)
         for name, kind in OPS[step.op].fields().items():

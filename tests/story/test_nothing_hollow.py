@@ -99,6 +99,21 @@ def test_a_story_that_tests_nothing_is_refused(changed: dict[str, object], said:
         story_from(data, where="test")
 
 
+def test_a_record_in_an_expectation_that_no_step_writes_is_refused() -> None:
+    """A marker, an election's own record and an empty slot are of no step."""
+    data = {
+        "format": "replog-story/1",
+        "replicas": ["r1"],
+        "steps": ["elect r1 1", "append r1 old K"],
+        "expect": {"replicas": {"r1": {"log": ["LC1@0", "olt@1"], "committed": ["-@0", "C:7@1"]}}},
+    }
+
+    said = r"expect.replicas.r1.log\[1\]: no step writes a record 'olt' \(did you mean 'old'"
+    with pytest.raises(BadInput, match=said) as refused:
+        story_from(data, where="test")
+    assert len(str(refused.value).splitlines()) == 1
+
+
 @pytest.mark.parametrize(
     ("rules", "field", "said"),
     [
