@@ -32,7 +32,6 @@ def test_an_annotation_is_one_line_at_the_place_of_what_is_wrong(
         "file=s/timed.yaml,line=3,title=timed%3A not as expected",
         "file=s/z.yaml,line=2,title=z%3A bad input",
         "file=s/z.yaml,line=1,title=z%3A bad input",
-        "file=s/z.yaml,line=1,title=z%3A bad input",
     ]
     assert not any("\n" in line or "\\n" in line for line in lines)
     assert lines[0].endswith(
