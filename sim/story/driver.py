@@ -73,8 +73,8 @@ class StoryDriver:
         idle: The watched steps that did nothing.
         delayed: Responses on their way.
         moments: The replicas as they were at each moment that was noted.
-        in_vain: Whether the present step is void though it moved something beside the log: a pass
-            its checkpoint, the restart of a running replica what it had in memory.
+        in_vain: Whether the present step is void though it moved something beside the log, as a
+            pass its checkpoint.
     """
 
     def __init__(

@@ -25,6 +25,8 @@ _CLEANED_AT = "last_cleaning"
 """Any pass moves it; only `tombstone_removal: cleaning_checkpoint` reads it."""
 _RESTARTED_AT = "restarts"
 """Any restart adds to it; it says where an index begins anew, for which stories are too short."""
+_DISK = "disk"
+"""A wipe brings another one, which nobody tells from an empty one unless a rule asks for it."""
 
 _SURE: Final = (
     trace.ReplicaAdded,
@@ -83,8 +85,15 @@ def state_of(world: Any, *, loses_power: bool) -> object:
 
     `loses_power` says whether a later step may take its power.
     """
-    dated = world.rules.cleaner.tombstone_removal == "cleaning_checkpoint"
-    unread = {_FETCHED_TO: not loses_power, _CLEANED_AT: not dated, _RESTARTED_AT: True}
+    rules = world.rules
+    dated = rules.cleaner.tombstone_removal == "cleaning_checkpoint"
+    asked = rules.cleaner.lost_disk_report == "dropped" or rules.snapshots.bootstrap_snapshot
+    unread = {
+        _FETCHED_TO: not loses_power,
+        _CLEANED_AT: not dated,
+        _RESTARTED_AT: True,
+        _DISK: not asked,
+    }
     ignored = tuple(name for name, nobody_reads in unread.items() if nobody_reads)
     parts = (
         world.replicas,

@@ -68,6 +68,11 @@ def be_up(replica: Replica) -> str | None:
     return None if replica.up else f"{replica.name} is down"
 
 
+def be_down(replica: Replica) -> str | None:
+    """Why a replica does nothing that takes one that is down."""
+    return f"{replica.name} is up already" if replica.up else None
+
+
 def lead(replica: Replica) -> str | None:
     """Why a replica does nothing that takes a leader."""
     if replica.up and replica.leadership is None:

@@ -309,7 +309,7 @@ def test_with_strict_what_leaves_a_note_is_a_failure(fill: Fill) -> None:
 
     assert (replog("suite", folder).status, answer.status) == (0, 1)
     assert "1 as expected, 2 not" in answer.out
-    assert "step 3 did nothing: r1 is down already" in answer.out
+    assert "step 3 did nothing: r1 is down" in answer.out
     assert [(row["expectation_met"], len(row["differences"]), row["notes"]) for row in rows] == [
         (True, 0, []),
         (False, 1, []),

@@ -35,6 +35,7 @@ def test_a_step_that_does_nothing_says_why(row: dict[str, Any]) -> None:
         *("check", "elect 1 2 votes=2", "isr 1\nappend 1 a A\nconsume c 1"),
         "append 1 d K tombstone=true\nexpect_tombstone_gone K",
         "isr 1\nappend 1 a A\nappend 1 b A\ncompact 1",
+        "append 1 d K tombstone=true\nsync 2 1\nappend 1 z Z\ncompact 1",
         "append 1 a A\nsync 2 1\nfetch 2 1 delay_response=true",
     ],
 )

@@ -12,7 +12,7 @@ from sim.replication.snapshots.take import take_snapshot
 from sim.story.driver import StoryDriver
 from sim.story.fields import MOMENT, NATURAL, REPLICAS, SEGMENTS, TIME
 from sim.story.op import ACTOR, Step, may, need, op
-from sim.trace import Cleaned
+from sim.trace import Cleaned, Event
 
 
 @op(
@@ -48,10 +48,14 @@ def compact(world: StoryDriver, step: Step) -> str | None:
     if failed:
         return "a pass has failed before"
     late = laggards(replica) if world.rules.replication.commit == "isr" else ()
-    removed = any(isinstance(event, Cleaned) and event.removals for event in result.events)
-    world.in_vain = late != () and not removed
+    world.in_vain = late != () and not any(map(_changes, result.events))
     mark = f": the high watermark, {replica.log.high_watermark}, waits for {', '.join(late)}"
     return "there is nothing to clean" + (mark if late else "")
+
+
+def _changes(event: Event) -> bool:
+    """Whether it says that a pass left the log other than it was: a horizon changes a batch."""
+    return isinstance(event, Cleaned) and bool(event.removals or event.dropped or event.rewritten)
 
 
 def _lowest_end(world: StoryDriver) -> int:

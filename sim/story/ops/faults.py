@@ -8,10 +8,8 @@ from sim.replication.recovery import OldFiles, crash_with_files, durable_end, re
 from sim.replication.replica import wipe as lose_disk
 from sim.story.driver import StoryDriver
 from sim.story.fields import BOOLEAN, EPOCH, NAMED, NATURAL, REPLICA, SPAN
-from sim.story.op import ACTOR, Fields, Scope, Step, may, need, op
+from sim.story.op import ACTOR, Fields, Scope, Step, be_down, be_up, may, need, op
 from sim.trace import ProducersForgotten, ReplicaRemoved
-
-_TARGET = need(REPLICA, "The replica that it happens to.")
 
 
 def _note_advance(fields: Fields, scope: Scope, place: Place) -> None:
@@ -28,7 +26,7 @@ def advance(world: StoryDriver, step: Step) -> str | None:
 
 @op(
     source="LogLoader, unclean shutdown",
-    replica=_TARGET,
+    replica=need(REPLICA, "The replica that it happens to.", must=be_up),
     lose=may(NATURAL, "How many of the last batches are lost."),
     power_loss=may(BOOLEAN, "All that was not flushed is lost, as the rule `flush` says."),
     high_watermark=may(
@@ -39,19 +37,17 @@ def advance(world: StoryDriver, step: Step) -> str | None:
         EPOCH, "The newest epoch in the file of the epoch cache, whose last write was lost."
     ),
 )
-def crash(world: StoryDriver, step: Step) -> str | None:
+def crash(world: StoryDriver, step: Step) -> None:
     """The replica goes down, and what was not flushed may be lost."""
     name = step["replica"]
     world.delayed.drop_those_to(name)
     replica = world.replicas[name]
-    was_down = not replica.up
     end = durable_end(replica.log, rules=world.rules) if step.get("power_loss") else None
     old = OldFiles(*(step.get(name) for name in OldFiles._fields))
     lost = step.get("lose", 0)
     world.emit(
         crash_with_files(replica, rules=world.rules, lost_batches=lost, lost_from=end, old=old)
     )
-    return f"{name} is down already" if was_down else None
 
 
 @op(source="UnifiedLog.flush", replica=ACTOR)
@@ -76,16 +72,16 @@ def expire_producers(world: StoryDriver, step: Step) -> str | None:
     return "nobody was silent for so long"
 
 
-@op(source="LogLoader.load", replica=_TARGET)
-def restart(world: StoryDriver, step: Step) -> str | None:
+@op(
+    source="LogLoader.load",
+    replica=need(REPLICA, "The replica that is down.", must=be_down),
+)
+def restart(world: StoryDriver, step: Step) -> None:
     """The replica comes up with what its disk has."""
-    replica = world.replicas[step["replica"]]
-    was_up = world.in_vain = replica.up
-    world.emit(recover(replica, rules=world.rules))
-    return f"{replica.name} is up already" if was_up else None
+    world.emit(recover(world.replicas[step["replica"]], rules=world.rules))
 
 
-@op(source="KIP-858", replica=_TARGET)
+@op(source="KIP-858", replica=need(REPLICA, "The replica that it happens to."))
 def wipe(world: StoryDriver, step: Step) -> str | None:
     """The disk is replaced: the log is empty, and the replica up."""
     replica = world.replicas[step["replica"]]
