@@ -73,7 +73,9 @@ def _expect() -> Schema:
     of_replicas = {"type": "object", "additionalProperties": {"$ref": "#/$defs/claims"}}
     fields: dict[str, Schema] = {
         "violated": described(invariants, "Exactly these are violated, of those checked."),
-        "checked": described(invariants, "What is judged; all but liveness when not given."),
+        "checked": described(
+            {**invariants, "minItems": 1}, "What is judged; all but liveness when not given."
+        ),
         "leader": described({}, "Who leads at the end."),
         "replicas": described(of_replicas, "What is claimed of replicas at the end."),
         "moments": described(
@@ -101,7 +103,7 @@ def story_schema() -> Schema:
         "isr": described(names, "Who is in sync at the start; all when not given."),
         "voters": described(names, "Who votes, with majorities; all when not given."),
         "timers": strict({LAG: described(dict(PERIOD.schema), _LAG)}),
-        "steps": {"type": "array", "items": _any_step()},
+        "steps": {"type": "array", "items": _any_step(), "minItems": 1},
         "expect": {"$ref": "#/$defs/expect"},
         "note": NOTE,
     }
@@ -110,6 +112,6 @@ def story_schema() -> Schema:
     return {
         "$schema": DRAFT,
         "title": "Replog story",
-        **strict(fields, required=("format", "replicas")),
+        **strict(fields, required=("format", "replicas", "steps")),
         "$defs": definitions,
     }

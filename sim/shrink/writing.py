@@ -13,6 +13,7 @@ from sim.files.document import Document
 from sim.files.formats import STORY_FORMAT
 from sim.foreign.lines import is_plain, one_line
 from sim.replication.joining import REPLICA_LAG_MAX_MS, waits_for_joining
+from sim.rules import Rules
 from sim.scenario.file.write import scenario_text
 from sim.scenario.file.yaml_lines import flow, quoted
 from sim.scenario.model import Expect, Scenario
@@ -20,6 +21,7 @@ from sim.story.driver import run_story
 from sim.story.expect import StoryExpect
 from sim.story.format import LAG, STORY_DEFAULTS, Story
 from sim.story.op import Scope, Step
+from sim.story.ops import OPS
 from sim.story.steps import line_of, step_at
 from sim.timed_run import run_scenario
 
@@ -40,6 +42,7 @@ def story_text(
         remark: A comment behind the last step.
     """
     rules, scope = story.rules.differing_from(STORY_DEFAULTS), Scope(list(story.replicas))
+    steps = [_meant(step, story.rules) for step in story.steps]
     texts = {"title": story.title, "source": story.source}
     names = {"isr": story.isr, "voters": story.voters}
     last = f"    # {one_line(' '.join(remark.split()))}" if remark and story.steps else ""
@@ -52,7 +55,7 @@ def story_text(
         *(f"{part}: {flow(own)}" for part, own in names.items() if own != story.replicas),
         *([f"timers: {flow({LAG: story.replica_lag_max_ms})}"] if _keeps_lag(story) else []),
         "steps:",
-        *(f"  - {_step(step, scope)}" for step in story.steps),
+        *(f"  - {_step(step, scope)}" for step in steps),
     ]
     lines[-1] += last
     lines += ["expect:", f"  violated: {flow(list(violated))}"]
@@ -99,6 +102,13 @@ def near_miss_file(value: Story | Scenario, invariant: str) -> str:
         return story_text(value, violated=[], checked=[invariant])
     violated = run_story(replace(value, expect=StoryExpect(()))).violated
     return story_text(value, violated=[name for name in violated if name in by_default])
+
+
+def _meant(step: Step, rules: Rules) -> Step:
+    """The step without the fields that mean nothing under the rules, which no file may give."""
+    vain = OPS[step.op].in_vain(step.fields, rules)
+    fields = {name: value for name, value in step.fields.items() if name not in vain}
+    return replace(step, fields=fields) if vain else step
 
 
 def _step(step: Step, scope: Scope) -> str:

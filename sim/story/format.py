@@ -22,7 +22,7 @@ from sim.story.expect import StoryExpect, check_labels, expect_at
 from sim.story.fields import PERIOD, REPLICAS, check_names, names_in
 from sim.story.op import Scope, Step
 from sim.story.ops import OPS
-from sim.story.steps import check_all_written, check_marks, labels_of, step_at
+from sim.story.steps import check_all_written, check_meanings, labels_of, step_at
 
 STORY_DEFAULTS = Rules.of(
     commit="isr",
@@ -34,7 +34,12 @@ STORY_DEFAULTS = Rules.of(
     tombstone_mark="explicit",
     start_offset_lag_ms=100,
 )
-"""What a story's rules start from."""
+"""What a story's rules start from where it names no preset."""
+
+UNDER_A_PRESET = Rules().with_values(
+    {one: STORY_DEFAULTS.as_dict()[one] for one in ("delete_retention_ms", "start_offset_lag_ms")}
+)
+"""What they start from where it does: as everywhere, but for times, which a topic sets."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,18 +129,20 @@ def _story(top: Fields, default_id: str, wrong: Complaints) -> Story:
     source = _text_or(top, "source", "", limits.TITLE, wrong)
     with wrong:
         tags_at(top.values.get("tags"), top.at("tags"))
+    preset = given.get("preset") if isinstance(given, dict) else None
     with wrong:
-        rules = rules_at(given, top.at("rules"), base=_defaults(given))
+        base = STORY_DEFAULTS if preset is None else UNDER_A_PRESET
+        rules = rules_at(given, top.at("rules"), base=base)
     replicas = _replicas(top, wrong)
     scope = Scope(list(replicas), sure=bool(replicas))
     isr, voters = _subset(top, "isr", scope, wrong), _subset(top, "voters", scope, wrong)
     steps = _steps(top, scope, wrong)
-    check_marks(steps, rules.cleaner.tombstone_mark, top.at("steps"), wrong)
+    if not wrong.told:  # a rule that is wrong has no say in what a field means
+        check_meanings(steps, rules, top.at("steps"), wrong)
     with wrong:
         expect = expect_at(top.values.get("expect", {}), scope, top.at("expect"), wrong)
     if not wrong.told:
         check_labels(expect, labels_of(steps), top.at("expect"), wrong)
-    preset = given.get("preset") if isinstance(given, dict) else None
     lag_max_ms = REPLICA_LAG_MAX_MS
     with wrong:
         lag_max_ms = _lag_max_ms(top, rules, wrong)
@@ -158,13 +165,6 @@ def _lag_max_ms(top: Fields, rules: Rules, wrong: Complaints) -> int:
         )
     found: int = PERIOD.value_of(timers.values.get(LAG, REPLICA_LAG_MAX_MS), timers.at(LAG))
     return found
-
-
-def _defaults(given: object) -> Rules:
-    """The rules that a story need not say: where it names a preset, a delete is what that says."""
-    if isinstance(given, dict) and "preset" in given:
-        return STORY_DEFAULTS.with_values({"tombstone_mark": Rules().cleaner.tombstone_mark})
-    return STORY_DEFAULTS
 
 
 def _steps(top: Fields, scope: Scope, wrong: Complaints) -> tuple[Step, ...]:

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from sim.files.document import Place
 from sim.replication import Replica
+from sim.rules import Rules
 from sim.story.fields import REPLICA, FieldType
 
 
@@ -54,6 +55,8 @@ class Field(NamedTuple):
         required: Whether every step of the op has it.
         usual: Whether a plain step has it; a line has it by its position.
         must: Why nothing happens, for the replica that it names; None = something may.
+        void: Why it means nothing under a story's rules, and what would give it a meaning; None =
+            it means something. No such function: under any rules.
     """
 
     kind: FieldType
@@ -61,6 +64,7 @@ class Field(NamedTuple):
     required: bool = False
     usual: bool = False
     must: Callable[[Replica], str | None] | None = None
+    void: Callable[[Rules], str | None] | None = None
 
 
 def be_up(replica: Replica) -> str | None:
@@ -87,9 +91,15 @@ def need(
     return Field(kind, means, required=True, usual=True, must=must)
 
 
-def may(kind: FieldType, means: str, *, usual: bool = False) -> Field:
+def may(
+    kind: FieldType,
+    means: str,
+    *,
+    usual: bool = False,
+    void: Callable[[Rules], str | None] | None = None,
+) -> Field:
     """A field that need not be given."""
-    return Field(kind, means, usual=usual)
+    return Field(kind, means, usual=usual, void=void)
 
 
 LEADER = need(REPLICA, "The replica that leads.", must=lead)
@@ -162,6 +172,16 @@ class Op:
     def usual(self) -> list[str]:
         """The fields of a plain step."""
         return [name for name, one in self.told.items() if one.usual]
+
+    def in_vain(self, fields: Fields, rules: Rules) -> dict[str, str]:
+        """Those of the fields given that mean nothing under the rules, with why."""
+        found: dict[str, str] = {}
+        for name in fields:
+            void = self.told[name].void
+            why = None if void is None else void(rules)
+            if why is not None:
+                found[name] = why
+        return found
 
     def fields(self) -> dict[str, FieldType]:
         """The types of all fields, in order."""

@@ -13,6 +13,7 @@ from typing import Any
 
 from sim.errors import BadInput, did_you_mean
 from sim.files.document import Complaints, Place, listed, shown, unknown_field
+from sim.rules import Rules
 from sim.story.fields import (
     KEY,
     LABEL,
@@ -113,6 +114,14 @@ def labels_of(steps: Sequence[Step]) -> list[str]:
     return [step["label"] for step in steps if step.op == "append" and "label" in step.fields]
 
 
+def check_meanings(steps: Sequence[Step], rules: Rules, place: Place, wrong: Complaints) -> None:
+    """Complain of every field at `place` that means nothing under the rules of the story."""
+    for step in steps:
+        at = _named(place.at(step.number - 1, label=f"step {step.number}"), step.op)
+        for name, why in OPS[step.op].in_vain(step.fields, rules).items():
+            wrong.add(at.at(name).problem(why))
+
+
 def check_all_written(steps: Sequence[Step], place: Place, wrong: Complaints) -> None:
     """Complain of every step at `place` that names a key or a record which none of them writes."""
     written = [step.fields for step in steps if step.op == "append"]
@@ -124,35 +133,6 @@ def check_all_written(steps: Sequence[Step], place: Place, wrong: Complaints) ->
             if name in step.fields:
                 with wrong:
                     at.at(name).check(unwritten(kind, step[name], keys, labels))
-
-
-_MARKED_BY = {
-    "explicit": ("tombstone",),
-    "null_value": ("null_value",),
-    "flag": ("flag", "null_value"),
-    "magic": ("flag", "null_value"),
-    "header": ("flag", "null_value"),
-}
-"""Which fields of an `append` each value of `tombstone_mark` reads."""
-
-
-def check_marks(steps: Sequence[Step], mark: str, place: Place, wrong: Complaints) -> None:
-    """Complain of every `append` at `place` that marks a delete in a way that the rules ignore.
-
-    One that gives the field they read as well is meant for several rules.
-    """
-    reads = _MARKED_BY[mark]
-    for step in steps:
-        given = [name for name in ("tombstone", "null_value", "flag") if step.get(name)]
-        if step.op == "append" and given and not step.fields.keys() & set(reads):
-            other = next(one for one, fields in _MARKED_BY.items() if given[0] in fields)
-            at = _named(place.at(step.number - 1, label=f"step {step.number}"), step.op)
-            wrong.add(
-                at.at(given[0]).problem(
-                    f"means nothing with tombstone_mark: {mark}, which reads {listed(reads)}; "
-                    f"tombstone_mark: {other} would read it"
-                )
-            )
 
 
 def _instead(given: Mapping[str, Any]) -> str:

@@ -1,8 +1,12 @@
 """Nothing green is hollow: assertions are judged, and fields mean something."""
 
+from dataclasses import replace
+
 import pytest
+import yaml
 
 from sim.errors import BadInput
+from sim.shrink.writing import story_text
 from sim.story import run_story
 from sim.story.format import story_from
 from tests.story.running import run_steps
@@ -55,24 +59,40 @@ def test_a_record_in_an_expectation_that_no_step_writes_is_refused() -> None:
 
 
 @pytest.mark.parametrize(
-    ("rules", "field", "said"),
+    ("rules", "field", "meant_under"),
     [
-        ({"preset": "kafka-4.0"}, "tombstone", "null_value"),
-        ({}, "null_value", "explicit"),
-        ({"tombstone_mark": "flag"}, "tombstone", "flag"),
+        ({}, "null_value", "null_value or flag or header or magic"),
+        ({}, "flag", "flag or header or magic"),
+        ({"preset": "kafka-4.0"}, "tombstone", "explicit"),
+        ({"tombstone_mark": "flag"}, "tombstone", "explicit"),
     ],
 )
 def test_a_mark_that_the_rules_ignore_is_refused(
-    rules: dict[str, str], field: str, said: str
+    rules: dict[str, str], field: str, meant_under: str
 ) -> None:
-    with pytest.raises(BadInput, match=rf"{field}: means nothing with tombstone_mark: {said}"):
+    said = rf"{field}: means nothing under .*, but under `tombstone_mark: {meant_under}`$"
+    with pytest.raises(BadInput, match=said):
         run_steps(f"elect 1 1\nappend 1 d K {field}=true", rules=rules)
 
 
-def test_under_a_preset_a_null_value_is_a_delete() -> None:
+def test_what_a_preset_says_goes_before_the_defaults_of_stories() -> None:
+    """But for times, which a topic sets."""
     run = run_steps("elect 1 1\nappend 1 d K null_value=true", rules={"preset": "kafka-4.0"})
+    rules = run.story.rules.as_dict()
 
-    assert run.story.rules.cleaner.tombstone_mark == "null_value"
+    assert (rules["tombstone_mark"], rules["leader_restart"]) == ("null_value", "resigned")
+    assert (rules["delete_retention_ms"], rules["start_offset_lag_ms"]) == (100, 100)
+
+
+def test_a_mark_is_left_out_of_a_file_whose_rules_do_not_read_it() -> None:
+    """As in a near miss, the same steps under another rule."""
+    story = run_steps("elect 1 1\nappend 1 d K tombstone=true").story
+    other = story.rules.with_values({"tombstone_mark": "null_value"})
+
+    text = story_text(replace(story, rules=other), violated=[])
+
+    assert "  - append 1 d K\n" in text
+    assert story_from(yaml.safe_load(text), where="test").rules == other
 
 
 def test_a_cluster_at_rest_is_not_said_to_be_in_sync_while_a_member_is_down() -> None:

@@ -47,9 +47,12 @@ ALIKE = {
     ("segment_swap", "new_first", "swap_files"),
     ("tombstone_mark", "flag", "header"),
     ("tombstone_mark", "header", "flag"),
+    ("tombstone_mark", "null_value", "magic"),
+    ("tombstone_mark", "flag", "magic"),
+    ("tombstone_mark", "header", "magic"),
 }
 """Changes of a rule that no story can tell: its batches hold one record, its passes map all, and
-a step's `flag` becomes whatever the mark asks for."""
+a step's `flag` becomes whatever the mark asks for; `magic` reads whichever field there is."""
 
 
 @cache

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from sim.compaction.strategies import ENCODERS
 from sim.files.document import Place
 from sim.log import Batch, Control, Record, control_batch, data_batch
@@ -30,6 +32,18 @@ _TO_LEAD = need(REPLICA, "The replica that is to lead.", must=be_up)
 _VOTES = may(REPLICAS, "Who is asked for its vote.")
 
 
+def _marks(*marks: str) -> Callable[[Rules], str | None]:
+    """For a field that says of a record whether it deletes its key, under these tombstone marks."""
+
+    def void(rules: Rules) -> str | None:
+        own = rules.cleaner.tombstone_mark
+        given = " or ".join(marks)
+        says = f"means nothing under `tombstone_mark: {own}`, but under `tombstone_mark: {given}`"
+        return None if own in marks else says
+
+    return void
+
+
 def _check_append(fields: Fields, place: Place) -> None:
     if "marker" in fields:
         if "pid" not in fields:
@@ -51,9 +65,21 @@ def _check_append(fields: Fields, place: Place) -> None:
     hdr=may(VERSION, "The version header, a 64-bit number; null or nothing for none (KIP-280)."),
     hdr_bytes=may(BYTES, "The version header as pairs of hexadecimal digits."),
     pid=may(PRODUCER, "The producer of a transaction."),
-    tombstone=may(BOOLEAN, "Whether it deletes its key, under `tombstone_mark: explicit`."),
-    flag=may(BOOLEAN, "Whether the attribute, or the header, of a delete is set (KIP-87)."),
-    null_value=may(BOOLEAN, "Whether the value is null; not under `tombstone_mark: explicit`."),
+    tombstone=may(
+        BOOLEAN,
+        "Whether it deletes its key, under `tombstone_mark: explicit`.",
+        void=_marks("explicit"),
+    ),
+    flag=may(
+        BOOLEAN,
+        "Whether the attribute, or the header, of a delete is set (KIP-87).",
+        void=_marks("flag", "header", "magic"),
+    ),
+    null_value=may(
+        BOOLEAN,
+        "Whether the value is null; not under `tombstone_mark: explicit`.",
+        void=_marks("null_value", "flag", "header", "magic"),
+    ),
     epoch=may(EPOCH, _EPOCH),
     marker=may(MARKER, "How the transaction of `pid` ends."),
 )
