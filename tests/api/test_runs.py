@@ -59,7 +59,10 @@ BAD = {
         TIMED + "faluts: []\n",
         "the text:4: faluts: unknown field (did you mean 'faults'?)",
     ),
-    "data of the wrong kind": ({"format": "replog-story/1"}, "the text: replicas: missing"),
+    "data of the wrong kind": (
+        {"format": "replog-story/1", "steps": ["elect 1 1"]},
+        "the text: replicas: missing",
+    ),
     "a seed out of range": (-1, "seed -1: a seed is between 0 and "),
     "something else": (3.5, "load: a float; allowed: a path, a text, a mapping, or a seed"),
 }

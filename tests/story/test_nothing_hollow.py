@@ -103,6 +103,8 @@ def test_a_cluster_at_rest_is_not_said_to_be_in_sync_while_a_member_is_down() ->
     assert describe(run.events[-1][1]) == (
         "the cluster is at rest, and every replica that is up has fetched to the end"
     )
+    led_by_none = run_steps("elect 1 1\nappend 1 a A\ncrash 1\nquiesce")
+    assert describe(led_by_none.events[-1][1]) == "the cluster is at rest"
 
 
 def test_what_fetches_votes_and_reads_are_answered_is_kept() -> None:

@@ -37,7 +37,7 @@ def quiesce(world: StoryDriver, step: Step) -> None:
             for fetcher in world.replicas.values():
                 if fetcher.up and fetcher is not source and source.leadership is not None:
                     until_stable(world, fetcher, source)
-    world.emit([Quiesced(world.leader, synced)])
+    world.emit([Quiesced(world.leader, synced and source is not None)])
 
 
 @op(source="this project", observes=True)
