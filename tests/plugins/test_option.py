@@ -19,7 +19,7 @@ def test_every_command_that_may_meet_a_plugins_value_takes_plugins(folder: Path)
 
 
 def test_a_failing_suite_names_the_plugin_in_what_reproduces_it(folder: Path) -> None:
-    wrong = "expect: {replicas: {r1: {log: [wrong@9]}}}\n"
+    wrong = "expect: {replicas: {r1: {log: [a@9]}}}\n"
     (folder / "suite").mkdir()
     (folder / "suite" / "longest.yaml").write_text(PAIR + wrong)
     (folder / "suite" / "log.json").write_text(LOG)

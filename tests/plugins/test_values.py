@@ -51,7 +51,7 @@ def test_plugins_are_listed_among_the_values_of_their_rules(folder: Path) -> Non
 
 
 def test_a_story_names_a_plugins_strategy_and_is_reproduced_with_the_plugin(folder: Path) -> None:
-    expect = "expect: {replicas: {r1: {log: [wrong@9]}}}\n"
+    expect = "expect: {replicas: {r1: {log: [a@9]}}}\n"
     (folder / "story.yaml").write_text(PAIR + expect)
     ran = replog(folder, "run", "story.yaml", "--plugin", "longest")
 
