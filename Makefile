@@ -103,7 +103,7 @@ explore: $(STAMP)  ## every schedule of the small worlds in scenarios/explore, a
 	  resume=; if [ -e $(EXPLORED)/$$name ]; then resume=--resume; fi; \
 	  $(BIN)/replog explore $$plan --out $(EXPLORED)/$$name -j 2 $$resume >/dev/null; \
 	done; \
-	$(BIN)/python -m sim.schedules.page $(EXPLORED) reports/explore.md $(PROVEN)
+	$(BIN)/python -m sim.study.explore.page $(EXPLORED) reports/explore.md $(PROVEN)
 
 .PHONY: reports-clean
 reports-clean:  ## remove the sweeps that reports were made from

@@ -1,10 +1,10 @@
 """Bounds of a run that no scenario sees: real time and memory.
 
-A scenario is bounded in simulator events, and every field by a limit (`sim.limits`); what both do
-not see, such as one huge step, ends here. A timer looks at the clock and at the memory of the
-process some times a second, so that nothing is counted while a run goes on, and raises BoundReached
-between two steps of Python. It needs the main thread of a process, where commands and workers run:
-elsewhere there are no bounds.
+A scenario is bounded in simulator events, and every field by a limit (`sim.files.limits`); what
+both do not see, such as one huge step, ends here. A timer looks at the clock and at the memory of
+the process some times a second, so that nothing is counted while a run goes on, and raises
+BoundReached between two steps of Python. It needs the main thread of a process, where commands and
+workers run: elsewhere there are no bounds.
 """
 
 from __future__ import annotations

@@ -12,14 +12,22 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from importlib import import_module
 from importlib.util import find_spec
 from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
-from sim.compaction.extending import (
+from sim.check.plugged import (
+    Invariant,
+    forget_invariants,
+    register_invariant,
+    registered_invariants,
+)
+from sim.errors import BadInput
+from sim.files.plugin_calls import told
+from sim.protocol.compaction.extending import (
     REGISTERED,
     Registered,
     forget,
@@ -27,16 +35,7 @@ from sim.compaction.extending import (
     register_strategy,
     register_tombstone_removal,
 )
-from sim.compaction.strategies import STRATEGIES, Version
-from sim.errors import BadInput
-from sim.invariant_plugins import (
-    Invariant,
-    forget_invariants,
-    register_invariant,
-    registered_invariants,
-)
-from sim.log import Record
-from sim.plugin_calls import told
+from sim.protocol.compaction.fixes import Kept, Tail
 
 GROUP = "replog.plugins"
 """The group of entry points; each names a module (`name = "package.module"`)."""
@@ -159,17 +158,6 @@ def load_in_worker(plugins: Plugins) -> None:
 def registered_by(module: str) -> list[Registered]:
     """What a module, or a module below it, registered."""
     return [one for one in REGISTERED if f"{one.module}.".startswith(f"{module}.")]
-
-
-def registered_order(strategy: str) -> Callable[[Record], Version]:
-    """The version order of a strategy that a plugin registered, for whoever judges by it.
-
-    Raises:
-        KeyError: No plugin registered a strategy of that name.
-    """
-    if not any(one.rule == "strategy" and one.name == strategy for one in REGISTERED):
-        raise KeyError(strategy)
-    return STRATEGIES[strategy].version
 
 
 def _load(module: str, *, folder: str | None) -> None:

@@ -27,8 +27,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from sim.suite.cases import Case
-    from sim.suite.result import CaseResult
+    from sim.study.suite.cases import Case
+    from sim.study.suite.result import CaseResult
 
 PATHS, PLUGINS, STRICT = "replog_paths", "replog_plugins", "replog_strict"
 FAILURES = "--replog-failures"
@@ -128,10 +128,10 @@ class ScenarioFile(pytest.File):
         # Pytest makes collectors of the files beside what it was given, too: what has to be
         # imported for a scenario is imported here, and not for those.
         from sim.errors import BadInput
-        from sim.foreign.lines import one_line
-        from sim.suite.cases import load_case
-        from sim.suite.scenario_files import format_of, set_aside
-        from sim.suite.selecting import tags_of
+        from sim.files.foreign.lines import one_line
+        from sim.study.suite.cases import load_case
+        from sim.study.suite.scenario_files import format_of, set_aside
+        from sim.study.suite.selecting import tags_of
 
         has_to_be = bool(self.config.getini(PATHS))
         if self._is_evidence():
@@ -150,7 +150,7 @@ class ScenarioFile(pytest.File):
 
     def _is_evidence(self) -> bool:
         """Whether it lies in a folder that a command of Replog wrote, and nobody named."""
-        from sim.suite.scenario_files import is_output
+        from sim.study.suite.scenario_files import is_output
 
         for path in (self.path, *self.path.parents):
             if self.session.isinitpath(path) or path == self.config.rootpath:
@@ -168,7 +168,7 @@ class FileItem(pytest.Item):
     ) -> Any:  # what pytest's own method returns has a private type
         """Expected and found in about ten lines; a traceback only of what is a bug."""
         from sim.errors import BadInput
-        from sim.foreign.lines import one_line
+        from sim.files.foreign.lines import one_line
 
         if isinstance(excinfo.value, NotAsExpected):
             return _as_named(self, "\n".join(map(one_line, excinfo.value.lines())))
@@ -261,7 +261,7 @@ class NotAsExpected(Exception):
 
     def lines(self) -> list[str]:
         """What a developer needs of it."""
-        from sim.suite.failure import failure_lines
+        from sim.study.suite.failure import failure_lines
 
         title = [self.result.title] if self.result.title else []
         lines = [*self.result.complaints[:1], *title, *failure_lines(self.result)]

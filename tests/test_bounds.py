@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from sim.bounds import Bounds, bounded, each_run_within
-from sim.story.driver import run_story
-from sim.story.format import load_story
-from sim.suite.cases import run_any
+from sim.simulate.story.driver import run_story
+from sim.simulate.story.format import load_story
+from sim.study.suite.cases import run_any
 from tests.commands import replog
 
 ENDLESS = """\
@@ -138,7 +138,7 @@ def test_a_file_of_a_suite_that_hits_a_bound_is_inconclusive_alone(
     texts = {"timed": ENDLESS, "story": LONG_STORY, "log": '{"format": "replog-log/1"}'}
     file.write_text(texts[kind])
     if kind == "log":  # no log file within the limits is that slow
-        monkeypatch.setattr("sim.suite.cases.load_case", lambda _path: spin())
+        monkeypatch.setattr("sim.study.suite.cases.load_case", lambda _path: spin())
 
     with each_run_within(Bounds(0.1)):
         result = run_any(file)
@@ -181,7 +181,7 @@ def test_without_its_end_a_command_has_no_answer(
     (tmp_path / "x.yaml").write_text(ENDLESS)
     (tmp_path / "x.json").write_text("{}")
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("sim.logfile.file.log_file_in", lambda *_, **__: spin())
+    monkeypatch.setattr("sim.simulate.logfile.file.log_file_in", lambda *_, **__: spin())
 
     answer = replog(*words, "--max-seconds", "0.1")
 

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from sim.rules import rules_from
-from sim.scenario.environment import environment_digest
-from sim.scenario.generate import BUILT_IN_MIXES, generate
-from sim.timed_run import run_scenario
+from sim.protocol.rules import rules_from
+from sim.simulate.scenario.environment import environment_digest
+from sim.simulate.scenario.generate import BUILT_IN_MIXES, generate
+from sim.simulate.timed_run import run_scenario
 from tests.cluster.worlds import tell
 from tests.commands import replog
 

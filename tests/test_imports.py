@@ -14,7 +14,14 @@ TIMED = ROOT / "scenarios/kip280/timed_lost_tail.yaml"
 TABLES = {"pyspark", "pandas", "matplotlib"}
 HEAVY = TABLES | {"scipy", "numpy", "pyarrow", "jinja2", "networkx"}
 """What only sweeps and reports need."""
-TIMES = {"simpy", "pydantic", "annotated_types", "msgspec", "sim.timed_run", "sim.scenario.model"}
+TIMES = {
+    "simpy",
+    "pydantic",
+    "annotated_types",
+    "msgspec",
+    "sim.simulate.timed_run",
+    "sim.simulate.scenario.model",
+}
 """What timed scenarios need."""
 COMMAND = """
 from sim.cli import main
@@ -42,9 +49,9 @@ def loaded(code: str, *words: object) -> set[str]:
 @pytest.mark.parametrize(
     ("words", "needed", "others"),
     [
-        (("run", STORY), "sim.story.driver", HEAVY | TIMES),
-        (("run", TIMED), "sim.timed_run", HEAVY),
-        (("clean", LOG), "sim.logfile.answer", HEAVY),
+        (("run", STORY), "sim.simulate.story.driver", HEAVY | TIMES),
+        (("run", TIMED), "sim.simulate.timed_run", HEAVY),
+        (("clean", LOG), "sim.simulate.logfile.answer", HEAVY),
     ],
 )
 def test_a_command_loads_nothing_that_only_others_need(
@@ -61,16 +68,19 @@ def test_a_command_loads_nothing_that_only_others_need(
     [
         (
             f"import sim; sim.run({str(STORY)!r}).explain()",
-            "sim.story.driver",
+            "sim.simulate.story.driver",
             HEAVY | {"simpy", "pydantic"},
         ),
-        ("import sim.story", "sim.story", HEAVY | TIMES | {"yaml"}),
+        ("import sim.simulate.story", "sim.simulate.story", HEAVY | TIMES | {"yaml"}),
         (
-            "import sim.scenario.file.load, sim.scenario.generate, sim.files.changes",
-            "sim.scenario.file.load",
+            (
+                "import sim.simulate.scenario.file.load, sim.simulate.scenario.generate, "
+                "sim.files.changes"
+            ),
+            "sim.simulate.scenario.file.load",
             TABLES | {"pyarrow", "simpy"},
         ),
-        ("import sim.sweeps.runner", "sim.sweeps.runner", TABLES),
+        ("import sim.study.sweep.runner", "sim.study.sweep.runner", TABLES),
     ],
 )
 def test_a_part_of_the_package_needs_no_other(code: str, needed: str, others: set[str]) -> None:
@@ -82,9 +92,9 @@ def test_a_part_of_the_package_needs_no_other(code: str, needed: str, others: se
 
 SWEEP = """
 from pathlib import Path
-from sim.sweeps import blocks
+from sim.study.sweep import blocks
 from tests.sweeps.fakes import plan, quick
-from sim.sweeps.plan import number_runs
+from sim.study.sweep.plan import number_runs
 work = blocks.Work(number_runs(plan(), count=2), quick)
 blocks.get_ready(work)
 blocks.write_block(work, range(2), Path(sys.argv[1]))

@@ -6,15 +6,15 @@ from typing import Any
 
 import pytest
 
+from sim.cli.schemas.log import log_schema
+from sim.cli.schemas.plan import plan_schema
+from sim.cli.schemas.story import story_schema
 from sim.errors import BadInput
-from sim.limits import LIMITS, LONG, whole_number
-from sim.scenario.file.load import load_scenario
-from sim.scenario.file.schema import scenario_schema
-from sim.schemas.log import log_schema
-from sim.schemas.plan import plan_schema
-from sim.schemas.story import story_schema
-from sim.story.format import story_from
-from sim.sweeps.plan import load_plan
+from sim.files.limits import LIMITS, LONG, whole_number
+from sim.simulate.scenario.file.load import load_scenario
+from sim.simulate.scenario.file.schema import scenario_schema
+from sim.simulate.story.format import story_from
+from sim.study.sweep.plan import load_plan
 from tests.commands import replog
 
 

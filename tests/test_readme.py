@@ -15,7 +15,7 @@ PAGES = (
     "CONTRIBUTING.md",
     "reports/README.md",
     "reports/findings.md",
-    "sim/trace/FORMAT.md",
+    "sim/protocol/events/FORMAT.md",
 )
 
 

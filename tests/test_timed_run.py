@@ -8,19 +8,19 @@ from pathlib import Path
 import pytest
 
 from sim.check import Violation
-from sim.compaction import TOMBSTONE_MARKS
-from sim.log import Control, Record, control_batch, data_batch
-from sim.recorded import record
-from sim.rules import Rules, rules_from
-from sim.scenario.environment import environment_digest
-from sim.scenario.file.load import load_scenario
-from sim.scenario.generate import generate
-from sim.scenario.generate.mix import Mix
-from sim.scenario.model import Expect, Limits, Scenario, Send, Workload
-from sim.timed_run import LEFT_THE_CONTRACT, Run, as_document, differences, run_scenario
-from sim.trace import Appended, Cleaned, Consumed, Event, LeaderElected, ReplicaCrashed
-from sim.trace.digest import digest_of
-from sim.trace.written import as_row
+from sim.protocol.compaction import TOMBSTONE_MARKS
+from sim.protocol.events import Appended, Cleaned, Consumed, Event, LeaderElected, ReplicaCrashed
+from sim.protocol.events.digest import digest_of
+from sim.protocol.events.written import as_row
+from sim.protocol.log import Control, Record, control_batch, data_batch
+from sim.protocol.rules import Rules, rules_from
+from sim.simulate.recorded import record
+from sim.simulate.scenario.environment import environment_digest
+from sim.simulate.scenario.file.load import load_scenario
+from sim.simulate.scenario.generate import generate
+from sim.simulate.scenario.generate.mix import Mix
+from sim.simulate.scenario.model import Expect, Limits, Scenario, Send, Workload
+from sim.simulate.timed_run import LEFT_THE_CONTRACT, Run, as_document, differences, run_scenario
 
 ROOT = Path(__file__).resolve().parent.parent
 LOST_TAIL = load_scenario(ROOT / "scenarios/kip280/timed_lost_tail.yaml")

@@ -10,14 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from sim.workers import Lifeline, interruptibly, starting_workers
+from sim.study.workers import Lifeline, interruptibly, starting_workers
 
 BLOCKED = "import signal; print(signal.SIGINT in signal.pthread_sigmask(signal.SIG_BLOCK, ()))"
 
 WORKER = """
 import sys, time
 from multiprocessing.connection import Connection
-from sim.workers import follow_the_parent
+from sim.study.workers import follow_the_parent
 
 follow_the_parent(Connection(int(sys.argv[1]), writable=False))
 print("works for ever", flush=True)

@@ -16,11 +16,11 @@ from typing import Any
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 
-import sim.cluster
+import sim.simulate.cluster
 from sim.cli import COMMANDS, GROUPS, listing
 from sim.cli.parser import Parser
-from sim.draw.shapes import Picture, Rect, Shape, Text, arrow, svg_of, text_width
-from sim.rules import RULES
+from sim.diagnose.draw.shapes import Picture, Rect, Shape, Text, arrow, svg_of, text_width
+from sim.protocol.rules import RULES
 
 ROOT = Path(__file__).resolve().parents[2]
 OF_THE_REPOSITORY = (
@@ -28,9 +28,9 @@ OF_THE_REPOSITORY = (
     "CONTRIBUTING.md",
     "SECURITY.md",
     "scenarios/README.md",
-    "sim/certify/README.md",
-    "sim/logfile/FORMAT.md",
-    "sim/trace/FORMAT.md",
+    "sim/check/certify/README.md",
+    "sim/simulate/logfile/FORMAT.md",
+    "sim/protocol/events/FORMAT.md",
 )
 PICTURES = (".svg", ".png", ".html")
 _LINK = re.compile(r"(\]\()([^)\s#]+)((?:#[^)]*)?\))")
@@ -175,7 +175,7 @@ _BOX, _ROW = 320, 40
 
 
 def _documentation() -> str:
-    return inspect.cleandoc(sim.cluster.__doc__ or "")
+    return inspect.cleandoc(sim.simulate.cluster.__doc__ or "")
 
 
 def _processes() -> list[dict[str, str]]:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from sim.api.runs import Run
     from sim.check import Violation
-    from sim.explain import Explanation as Told
+    from sim.diagnose.explain import Explanation as Told
 
 HEALS_NAMED = 3
 """Of the changes that heal, so many are named in a line."""
@@ -40,7 +40,7 @@ class Explanation(tuple[str, ...]):  # noqa: SLOT001 - a tuple's can have no mor
     _told: Told
 
     def __new__(cls, told: Told) -> Explanation:
-        """What `sim.explain` tells of a violation."""
+        """What `sim.diagnose.explain` tells of a violation."""
         made = super().__new__(cls, told.lines)
         made.about, made.decided_by, made._told = told.violation.invariant, told.decided_by, told
         return made
@@ -223,8 +223,8 @@ def shrunk(run: Run, invariant: str, *, within_s: float | None) -> Shrunk:
         BadInput: The run does not violate the invariant.
     """
     from sim.api.runs import Run
-    from sim.shrink.engine import Budget
-    from sim.shrink.witness import Case
+    from sim.diagnose.shrink.engine import Budget
+    from sim.diagnose.shrink.witness import Case
 
     content: Any = run.scenario.content
     case = Case(content, invariant, source=run.scenario.source)
@@ -288,7 +288,7 @@ def _missed(run: Run) -> tuple[str, ...]:
 
 def differing(one: Scenario, other: Scenario) -> list[str]:
     """What tells two cases apart: the values of the rules that are not the same."""
-    from sim.rules.rules import shown
+    from sim.protocol.rules.rules import shown
 
     mine, theirs = one.rules, other.rules
     names = [name for name in mine if mine[name] != theirs.get(name)] or ["fix"]

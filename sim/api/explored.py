@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
-    from sim.schedules.answers import Answer, Witness
+    from sim.study.explore.answers import Answer, Witness
 
 
 class Explored:
@@ -109,11 +109,11 @@ def explore(plan: str | Path | Mapping[str, Any], *, processes: int = 1) -> Expl
     Raises:
         BadInput: One line per problem with the plan.
     """
-    from sim.schedules import check_installation
+    from sim.study.explore import check_installation
 
     check_installation()
-    from sim.schedules.answers import explore as search
-    from sim.schedules.plan import load_plan, plan_in
+    from sim.study.explore.answers import explore as search
+    from sim.study.explore.plan import load_plan, plan_in
 
     document = plan_document(plan)
     loaded = load_plan(Path(str(plan))) if document is None else plan_in(document)

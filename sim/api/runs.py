@@ -24,9 +24,9 @@ from sim.api.markup import facts, shorten, when
 from sim.api.scenarios import Scenario, Source, Value, load
 from sim.api.timelines import Timeline
 from sim.errors import BadInput
-from sim.foreign import shell
+from sim.files.foreign import shell
 from sim.plugins import as_options
-from sim.recorded import Recorded, record
+from sim.simulate.recorded import Recorded, record
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -84,7 +84,7 @@ class Run:
 
     @cached_property
     def recorded(self) -> Recorded:
-        """Everything that happened, as the simulator tells it: for tools, see `sim.trace`.
+        """Everything that happened, as the simulator has it: for tools, see `sim.protocol.events`.
 
         Raises:
             BadInput: It is a row of a sweep that another version of Replog made.
@@ -195,7 +195,7 @@ class Run:
         Raises:
             BadInput: The run violates nothing, or not that.
         """
-        from sim.explain import explanation
+        from sim.diagnose.explain import explanation
 
         found, recorded = self.violation(invariant), self.recorded
         return Explanation(
@@ -299,7 +299,7 @@ class Run:
         Raises:
             BadInput: Nothing is violated.
         """
-        from sim.explain.signature import signature_of
+        from sim.diagnose.explain.signature import signature_of
 
         recorded = self.recorded
         return signature_of(recorded.events, self.violation(), recorded.rules).cause
@@ -310,7 +310,7 @@ class Run:
         `invariants` are the names of those that it breaks, joined by spaces; `violations` says how
         many of them there are.
         """
-        from sim.explain.signature import signature_of
+        from sim.diagnose.explain.signature import signature_of
 
         recorded = self.recorded
         named: dict[str, list[str]] = {}
@@ -326,8 +326,9 @@ class Run:
     def save(self, folder: str | Path, invariant: str | None = None) -> Path:
         """Write a folder with all there is about this failure below `folder`; its path.
 
-        The scenario, the trace, the sentence, why, a picture, the command (`sim.failures`); what
-        of it is shrunk in 5 s at most, with its picture. What is there is never overwritten.
+        The scenario, the trace, the sentence, why, a picture, the command
+        (`sim.diagnose.failures`); what of it is shrunk in 5 s at most, with its picture. What is
+        there is never overwritten.
 
         Args:
             folder: Where; it is made if need be.
@@ -337,7 +338,7 @@ class Run:
             BadInput: Nothing went wrong, or the folder cannot be written.
         """
         from sim.api.saving import failure_of
-        from sim.failures import save_failure
+        from sim.diagnose.failures import save_failure
 
         return save_failure(Path(folder), failure_of(self, invariant))
 
@@ -348,7 +349,7 @@ class Run:
             BadInput: It cannot be written.
         """
         from sim.api.saving import header_of
-        from sim.files.trace_file import write_trace
+        from sim.simulate.trace_file import write_trace
 
         found = self.recorded
         write_trace(Path(path), header_of(self.scenario), found.events, found.trace_verdict())
@@ -403,7 +404,7 @@ class Run:
         Raises:
             BadInput: Unknown rule or value.
         """
-        from sim.compaction import FIXES
+        from sim.protocol.compaction import FIXES
 
         axes = {
             name: (given,) if isinstance(given, str | int) else tuple(given)
@@ -495,7 +496,7 @@ def _label(rules: Mapping[str, Value], axes: Mapping[str, Sequence[Value]]) -> s
     """What tells a run from the others; of one rule its value alone."""
     if "preset" in axes:
         raise BadInput("compare: preset: name the rules; or run the scenario with preset=…")
-    from sim.rules.rules import shown
+    from sim.protocol.rules.rules import shown
 
     if len(axes) == 1:
         return shown(rules[next(iter(axes))]) if next(iter(axes)) in rules else ""

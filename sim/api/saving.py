@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING, Any
 
 from sim.api.scenarios import Scenario
 from sim.errors import BadInput
-from sim.foreign import shell
+from sim.files.foreign import shell
 from sim.plugins import as_options
-from sim.suite.result import BAD_INPUT, ERROR
+from sim.study.suite.result import BAD_INPUT, ERROR
 
 if TYPE_CHECKING:
     from sim.api.runs import Run
     from sim.check import Violation
-    from sim.failures import RunFailure
-    from sim.files.trace_file import TraceHeader
-    from sim.suite import CaseResult
+    from sim.diagnose.failures import RunFailure
+    from sim.simulate.trace_file import TraceHeader
+    from sim.study.suite import CaseResult
 
 SHRINK_S = 5.0
 """Seconds that shrinking a failure for its folder may take; most need less than one."""
@@ -30,9 +30,9 @@ def failure_of(run: Run, invariant: str | None = None) -> RunFailure:
     Raises:
         BadInput: Nothing is violated, and all is as the scenario expects.
     """
-    from sim.failures import RunFailure
-    from sim.failures.run_failure import SCENARIO, expectation, missed
-    from sim.suite.scenario_files import from_here
+    from sim.diagnose.failures import RunFailure
+    from sim.diagnose.failures.run_failure import SCENARIO, expectation, missed
+    from sim.study.suite.scenario_files import from_here
 
     recorded, scenario = run.recorded, run.scenario
     failed = recorded.violations or recorded.differences or recorded.verdict == "inconclusive"
@@ -63,8 +63,8 @@ def _shrunk(scenario: Scenario, found: Violation | None) -> dict[str, str]:
     if found is None:
         return {}
     from sim.api.runs import run
-    from sim.failures.run_failure import SHRUNK, SHRUNK_PICTURE
-    from sim.shrink.witness import witness_of
+    from sim.diagnose.failures.run_failure import SHRUNK, SHRUNK_PICTURE
+    from sim.diagnose.shrink.witness import witness_of
 
     content: Any = scenario.content
     witness = witness_of(content, found.invariant, within_s=SHRINK_S, source=scenario.source)
@@ -78,10 +78,10 @@ def header_of(scenario: Scenario) -> TraceHeader:
     """What the trace of a run of a scenario says first."""
     content: Any = scenario.content
     if scenario.kind == "story":
-        from sim.story.trace_header import header_of as header_of_story
+        from sim.simulate.story.trace_header import header_of as header_of_story
 
         return header_of_story(content)
-    from sim.scenario.trace_header import header_of as header_of_timed
+    from sim.simulate.scenario.trace_header import header_of as header_of_timed
 
     return header_of_timed(content, mix=scenario.mix)
 
@@ -94,8 +94,8 @@ def save_result(result: CaseResult, folder: Path) -> Path | None:
     if result.expectation_met or result.verdict in (BAD_INPUT, ERROR):
         return None
     if result.is_log:
-        from sim.failures import log_failure, save_failure
-        from sim.suite.scenario_files import from_here
+        from sim.diagnose.failures import log_failure, save_failure
+        from sim.study.suite.scenario_files import from_here
 
         return save_failure(folder, log_failure(result, from_here(result.path)))
     if result.document is None:
@@ -113,8 +113,8 @@ def write_index_of_suite(
 
     It says `summary` of all files, as the suite does. Raises BadInput.
     """
-    from sim.failures import Red, write_index
-    from sim.suite.scenario_files import from_here
+    from sim.diagnose.failures import Red, write_index
+    from sim.study.suite.scenario_files import from_here
 
     red = [
         Red(

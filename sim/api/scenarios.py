@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from sim.api.markup import facts, plain_text
 from sim.errors import BadInput
+from sim.files.foreign import shell
 from sim.files.formats import SCENARIO_FORMAT, STORY_FORMAT
-from sim.foreign import shell
 from sim.plugins import as_options
 
 if TYPE_CHECKING:
     from sim.files.document import Document
-    from sim.rules import Rules
-    from sim.scenario.generate import Mix
-    from sim.scenario.model import Scenario as TimedScenario
-    from sim.story.format import Story
+    from sim.protocol.rules import Rules
+    from sim.simulate.scenario.generate import Mix
+    from sim.simulate.scenario.model import Scenario as TimedScenario
+    from sim.simulate.story.format import Story
 
 Value = str | int | bool
 """A value of a rule."""
@@ -36,7 +36,8 @@ class Scenario:
 
     Attributes:
         kind: `story` for single steps, `timed` for a cluster in simulated time.
-        content: What the simulator takes (`sim.story.Story`, `sim.scenario.model.Scenario`).
+        content: What the simulator takes (`sim.simulate.story.Story`,
+            `sim.simulate.scenario.model.Scenario`).
         path: The file it was read from; None = from none.
         text: The file as it stands, YAML or JSON; None = it was changed, or drawn at random.
         changes: Options of `replog run` that make of the file what it is now.
@@ -98,11 +99,11 @@ class Scenario:
     @property
     def changed_rules(self) -> dict[str, Value]:
         """The rules that are not what they are for a scenario of its kind that names none."""
-        from sim.rules import Rules
+        from sim.protocol.rules import Rules
 
         if self.kind == "timed":
             return self._rules.differing_from(Rules())
-        from sim.story.format import STORY_DEFAULTS
+        from sim.simulate.story.format import STORY_DEFAULTS
 
         return self._rules.differing_from(STORY_DEFAULTS)
 
@@ -146,12 +147,12 @@ class Scenario:
         """
         content: Any = self.content
         if self.kind == "story":
-            from sim.shrink.writing import story_text
+            from sim.diagnose.shrink.writing import story_text
 
             return self.text or story_text(content, violated=content.expect.violated)
         if self.text is not None and content.workload.trace is None:
             return self.text
-        from sim.scenario.file.write import scenario_text
+        from sim.simulate.scenario.file.write import scenario_text
 
         return scenario_text(content, folder=Path(folder))
 
@@ -190,8 +191,8 @@ def under(scenario: Scenario, rules: Mapping[str, Value], *, where: str = "rules
     """The same scenario under other rules; `where` is what messages call them. Raises BadInput."""
     if not rules:
         return scenario
-    from sim.rules.rules import shown
-    from sim.suite.running import under as content_under
+    from sim.protocol.rules.rules import shown
+    from sim.study.suite.running import under as content_under
 
     content = content_under(scenario.content, rules, where=where)
     options = tuple(f"--rule={name}={shown(value)}" for name, value in rules.items())
@@ -243,7 +244,7 @@ def drawn(content: TimedScenario, mix: Mix) -> Scenario:
 
 
 def _drawn(seed: int) -> Scenario:
-    from sim.scenario.generate import Mix, generate
+    from sim.simulate.scenario.generate import Mix, generate
 
     if not 0 <= seed < SEED_LIMIT:
         raise BadInput(f"seed {seed}: a seed is between 0 and {SEED_LIMIT - 1}")
@@ -275,14 +276,14 @@ def plan_document(given: str | Path | Mapping[str, Any]) -> Document | None:
 def _loaded(
     document: Document, *, path: Path | None, text: str | None, seed: int | None
 ) -> Scenario:
-    from sim.suite.scenario_files import elsewhere, format_complaints
+    from sim.study.suite.scenario_files import elsewhere, format_complaints
 
     if told := format_complaints(
         document, path or Path("scenario"), (STORY_FORMAT, SCENARIO_FORMAT)
     ):
         other = elsewhere(document, path)
         raise BadInput(*(told if other is None else [other]))
-    from sim.suite.running import content_in
+    from sim.study.suite.running import content_in
 
     kind: Literal["story", "timed"]
     kind = "story" if document.data["format"] == STORY_FORMAT else "timed"

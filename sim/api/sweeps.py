@@ -21,8 +21,8 @@ from sim.plugins import load_plugins
 if TYPE_CHECKING:
     import pandas as pd
 
-    from sim.sweeps.plan import Plan
-    from sim.sweeps.plan import Sweep as NumberedSweep
+    from sim.study.sweep.plan import Plan
+    from sim.study.sweep.plan import Sweep as NumberedSweep
 
 VERDICTS = ("holds", "violated", "inconclusive", "error")
 _TEXTS = ("reason", "reached", "digest", "weather", "error")
@@ -41,7 +41,7 @@ class Sweep:
         Raises:
             BadInput: The folder holds no sweep, or one of another version.
         """
-        from sim.sweeps.folder import read_sweep
+        from sim.study.sweep.folder import read_sweep
 
         self.folder = folder
         self._temporary = temporary
@@ -76,7 +76,7 @@ class Sweep:
         check_pandas()
         import pandas as pd
 
-        from sim.sweeps.tables import load_sweep
+        from sim.study.sweep.tables import load_sweep
 
         table = load_sweep(self.folder)
         labels = [one.label for one in self._sweep.rule_sets]
@@ -102,7 +102,7 @@ class Sweep:
         import pandas as pd
 
         from sim.check.families import FAMILIES
-        from sim.sweeps.tables import load_violations
+        from sim.study.sweep.tables import load_violations
 
         beside = ["run_id", "case_id", "environment", "rule_set", *self.axes]
         table = load_violations(self.folder)
@@ -119,7 +119,7 @@ class Sweep:
         `table`, `group`, `column`, `unit`, `means`, `source`. The axes of a violation's run, beside
         it, mean what they mean in `runs`.
         """
-        from sim.sweeps.columns import SWEPT, columns
+        from sim.study.sweep.columns import SWEPT, columns
 
         rows = []
         for one in columns():
@@ -145,8 +145,8 @@ class Sweep:
         return self._run(run_id, about, self._sentences(about).get(run_id, ""))
 
     def _run(self, run_id: int, about: str, sentence: str) -> Run:
-        from sim.sweeps.one_run import digest_of_run, scenario_of_run
-        from sim.sweeps.table import has_table
+        from sim.study.sweep.one_run import digest_of_run, scenario_of_run
+        from sim.study.sweep.table import has_table
 
         case_id, rule_set = self._sweep.place_of(run_id)
         row = Row(
@@ -192,7 +192,7 @@ class Sweep:
         Raises:
             BadInput: No part of the sweep is finished, or `stories` is no folder.
         """
-        from sim.causes import causes_of
+        from sim.study.causes import causes_of
 
         labels = list(self.rule_sets)
         rows = []
@@ -216,7 +216,7 @@ class Sweep:
 
     def report(self) -> Path:
         """Write `report.html`, `report.md` and `report.json` into the folder; the page's path."""
-        from sim.report import write_report
+        from sim.study.report import write_report
 
         return write_report(self.folder)
 
@@ -287,7 +287,7 @@ def sweep(
     Raises:
         BadInput: One line per problem with the plan, the folder or a number.
     """
-    from sim.sweeps.runner import run_sweep
+    from sim.study.sweep.runner import run_sweep
 
     load_plugins(plugins)
     loaded, plan_file = _plan(plan)
@@ -309,7 +309,7 @@ def sweep(
 def _plan(given: str | Path | Mapping[str, Any]) -> tuple[Plan, str | None]:
     """The plan, and its file if it has one."""
     from sim.files.shipped import shipped_path
-    from sim.sweeps.plan import load_plan, plan_in
+    from sim.study.sweep.plan import load_plan, plan_in
 
     document = plan_document(given)
     if document is not None:

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from sim.api.scenarios import Scenario
 from sim.errors import BadInput
-from sim.extras import check_extra
-from sim.recorded import Recorded
+from sim.files.extras import check_extra
+from sim.simulate.recorded import Recorded
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from sim.check import Violation
     from sim.check.history import ClusterHistory
     from sim.check.replica_view import ReplicaView
-    from sim.trace import Event
+    from sim.protocol.events import Event
 
 
 class Column(NamedTuple):
@@ -104,7 +104,7 @@ _OFFSETS = (
 
 
 def _sentence_of(row: tuple[int, Event]) -> str:
-    from sim.trace.sentences import describe
+    from sim.protocol.events.sentences import describe
 
     return describe(row[1])
 
@@ -119,7 +119,7 @@ def _stamp(row: Held) -> int | None:
 
 
 EVENTS: Final = (
-    Column("event", "category", "kind of event, a class of `sim.trace`",
+    Column("event", "category", "kind of event, a class of `sim.protocol.events`",
            lambda row: type(row[1]).__name__),
     Column("replica", "category", "where it happened; missing for what concerns the whole cluster",
            lambda row: row[1].replica or None),
@@ -235,7 +235,7 @@ def events_table(recorded: Recorded, time: str) -> pd.DataFrame:
 
 def violations_table(recorded: Recorded, time: str) -> pd.DataFrame:
     """See `VIOLATIONS`; `time` as in `events_table`."""
-    from sim.explain.since import all_since
+    from sim.diagnose.explain.since import all_since
 
     since = all_since(recorded.events, recorded.violations, recorded.rules)
     rows = list(map(Found, recorded.violations, since))
@@ -329,7 +329,7 @@ def _keys_of(event: Event) -> Sequence[str]:
 
 def heals_table(scenario: Scenario, invariant: str, *, within_s: float | None) -> pd.DataFrame:
     """See `Run.heals`."""
-    from sim.what_if.heals import heals
+    from sim.diagnose.what_if.heals import heals
 
     content: Any = scenario.content
     told = heals(content, invariant, within_s=within_s)
@@ -357,7 +357,7 @@ def no_return_table(
         raise BadInput(
             f"{scenario.id}: a story has no chance in it, so no point of no return; ask .heals()"
         )
-    from sim.what_if.no_return import point_of_no_return
+    from sim.diagnose.what_if.no_return import point_of_no_return
 
     content: Any = scenario.content
     found = point_of_no_return(

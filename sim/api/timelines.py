@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 from sim.api.markup import shorten
 from sim.errors import BadInput
-from sim.extras import install
-from sim.recorded import Recorded
+from sim.files.extras import install
+from sim.simulate.recorded import Recorded
 
 if TYPE_CHECKING:
     from sim.check import Violation
-    from sim.draw import Case
+    from sim.diagnose.draw import Case
 
 SUFFIXES = (".html", ".svg", ".png", ".txt")
 """What a timeline can be saved as."""
@@ -66,14 +66,14 @@ class Timeline:
     @property
     def svg(self) -> str:
         """As an SVG file."""
-        from sim.draw import svg
+        from sim.diagnose.draw import svg
 
         return svg(self.as_case(), **self._how)
 
     @property
     def png(self) -> bytes:
         """As a PNG file. Raises BadInput when matplotlib is not installed."""
-        from sim.draw import png
+        from sim.diagnose.draw import png
 
         return png(self.as_case(), **self._how)
 
@@ -84,7 +84,7 @@ class Timeline:
         Raises:
             BadInput: Jinja2 is not installed.
         """
-        from sim.draw import html
+        from sim.diagnose.draw import html
 
         return html(
             self.as_case(),
@@ -97,8 +97,8 @@ class Timeline:
 
     def as_case(self) -> Case:
         """What is drawn."""
-        from sim.draw import Case
-        from sim.draw.scene import verdict_of
+        from sim.diagnose.draw import Case
+        from sim.diagnose.draw.scene import verdict_of
 
         found, verdict = self.recorded, verdict_of(self.recorded.violations)
         ends = self.violation is None and not self.moments
@@ -172,7 +172,7 @@ class Timeline:
 
     def __str__(self) -> str:
         """What every replica held, as a text of about a dozen lines."""
-        from sim.draw import strip
+        from sim.diagnose.draw import strip
 
         return strip(self.as_case())
 
@@ -183,6 +183,6 @@ class Timeline:
         return f"Timeline({self.name}: {shorten(self.violation.sentence, 120)})"
 
     def _repr_html_(self) -> str:
-        from sim.draw import figure_html
+        from sim.diagnose.draw import figure_html
 
         return figure_html(self.as_case(), **self._how)

@@ -12,11 +12,11 @@ from sim.check.family_by_cause import family_of
 from sim.check.history import ClusterHistory
 from sim.check.invariant import Invariant, Kind
 from sim.check.listening import Handler, handlers_of
+from sim.check.plugged import watch
 from sim.check.registry import INVARIANTS, PLUGGED, discover
 from sim.check.violation import Evidence, Violation
-from sim.invariant_plugins import watch
-from sim.rules import Rules
-from sim.trace import NAMES, Event, Named, ReplicaCrashed
+from sim.protocol.events import NAMES, Event, Named, ReplicaCrashed
+from sim.protocol.rules import Rules
 
 Route = tuple[Callable[[Any], Any] | None, list[Handler], list[Handler]]
 """Where events of a class go: into the history, if they change it, then to the first handlers if

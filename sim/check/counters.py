@@ -13,14 +13,32 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, NamedTuple
 
-from sim import trace
 from sim.check.checker import Checker
 from sim.check.history import ClusterHistory
 from sim.check.intent import unmeant
 from sim.check.listening import handlers_of
 from sim.check.removal_delays import RemovalDelays
 from sim.check.replica_view import EMPTY
-from sim.log.record import BATCH_HEADER_BYTES, size_of
+from sim.protocol.events import (
+    REBUILT,
+    Appended,
+    AppendRefused,
+    Cleaned,
+    Consumed,
+    Converted,
+    Copied,
+    Event,
+    FaultInjected,
+    GapLearned,
+    IsrChanged,
+    LeaderElected,
+    ReplicaRemoved,
+    ReplicaWiped,
+    SnapshotChunkFetched,
+    SnapshotInstalled,
+    Truncated,
+)
+from sim.protocol.log.record import BATCH_HEADER_BYTES, size_of
 
 
 def _one(_: object) -> int:
@@ -49,24 +67,24 @@ class Counter(NamedTuple):
         return self._replace(event=event, amount=amount)
 
 
-_EXPOSURE, _WORLD = "sim.scenario.exposure", "sim.cluster"
+_EXPOSURE, _WORLD = "sim.simulate.scenario.exposure", "sim.simulate.cluster"
 _RETURNS, _GUARD = "invariant no-transient-resurrection", "rule lag_guard"
 
 COUNTER: dict[str, Counter] = {
     "records": Counter("records", "Appended by leaders, markers included."),
     "committed": Counter("offsets", "Offsets that were committed."),
     "events": Counter(
-        "events", "Events of the core; in the digest are those at rest, too.", "sim.trace"
+        "events", "Events of the core; in the digest are those at rest, too.", "sim.protocol.events"
     ),
-    "elections": Counter("elections", "Leaders that were elected.").of(trace.LeaderElected),
-    "isr_changes": Counter("changes", "Changes of the in-sync set.").of(trace.IsrChanged),
-    "truncations": Counter("truncations", "Logs that were cut.").of(trace.Truncated),
-    "cleanings": Counter("passes", "Cleaning passes.").of(trace.Cleaned),
+    "elections": Counter("elections", "Leaders that were elected.").of(LeaderElected),
+    "isr_changes": Counter("changes", "Changes of the in-sync set.").of(IsrChanged),
+    "truncations": Counter("truncations", "Logs that were cut.").of(Truncated),
+    "cleanings": Counter("passes", "Cleaning passes.").of(Cleaned),
     "records_removed": Counter("records", "Removed by cleaning passes, of all replicas.").of(
-        trace.Cleaned, lambda event: len(event.removals)
+        Cleaned, lambda event: len(event.removals)
     ),
     "tombstones_removed": Counter("records", "Of those, tombstones whose time was over.").of(
-        trace.Cleaned, lambda event: _gone(event, "tombstone")
+        Cleaned, lambda event: _gone(event, "tombstone")
     ),
     "tombstones_removed_early": Counter(
         "records",
@@ -79,7 +97,7 @@ COUNTER: dict[str, Counter] = {
     "resurrection_ms": Counter("ms", "The longest of those.", _RETURNS),
     "oversized_batches": Counter(
         "batches", "Rebuilt by a cleaner to more bytes than max.message.bytes."
-    ).of(trace.Cleaned, lambda event: len(event.oversized)),
+    ).of(Cleaned, lambda event: len(event.oversized)),
     "stubs_kept": Counter(
         "tombstones",
         "Removed ones that all cleaners remember when the run is over.",
@@ -89,36 +107,36 @@ COUNTER: dict[str, Counter] = {
         "batches",
         "Kept out by a leader: by a floor, their format, or a later instance of their producer.",
         "KIP-87; KIP-98; rule late_versions",
-    ).of(trace.AppendRefused, lambda event: event.reason != "not_enough_replicas"),
+    ).of(AppendRefused, lambda event: event.reason != "not_enough_replicas"),
     "not_enough_replicas": Counter(
         "batches",
         "Refused since fewer than min.insync.replicas were in sync.",
         "NOT_ENOUGH_REPLICAS",
-    ).of(trace.AppendRefused, lambda event: event.reason == "not_enough_replicas"),
+    ).of(AppendRefused, lambda event: event.reason == "not_enough_replicas"),
     "gaps_learned": Counter(
         "answers",
         "By which a follower learned that nothing is left up to an offset.",
         "fix gap_fetch",
-    ).of(trace.GapLearned),
+    ).of(GapLearned),
     "log_ends_persisted": Counter(
         "writes", "Ends of passes that were written down.", "fix persisted_leo"
     ),
     "snapshots_fetched": Counter("snapshots", "Installed by followers.", "KIP-630").of(
-        trace.SnapshotInstalled
+        SnapshotInstalled
     ),
-    "faults": Counter("faults", "That were injected.").of(trace.FaultInjected),
+    "faults": Counter("faults", "That were injected.").of(FaultInjected),
     "reads": Counter("records", "That consumers were given.").of(
-        trace.Consumed, lambda event: len(event.records)
+        Consumed, lambda event: len(event.records)
     ),
     "bytes_appended": Counter("bytes", "In batches that leaders appended.").of(
-        trace.Appended, lambda event: event.batch.size_bytes
+        Appended, lambda event: event.batch.size_bytes
     ),
     "bytes_replicated": Counter("bytes", "In batches and snapshot chunks that followers copied."),
     "bytes_down_converted": Counter(
         "bytes",
         "Of stored batches that were rewritten for who has an older format, without zero copy.",
         "KIP-87",
-    ).of(trace.Converted, lambda event: event.size_bytes),
+    ).of(Converted, lambda event: event.size_bytes),
     "bytes_retained": Counter(
         "bytes",
         "In all logs when the run is over; one batch header for each record or empty batch.",
@@ -135,7 +153,7 @@ COUNTER: dict[str, Counter] = {
         "records", "Due markers that the last passes before the faults end left."
     ),
     "rebuilds": Counter("logs", "Thrown away since they were too far behind.", _GUARD).of(
-        trace.ReplicaWiped, lambda event: event.reason == trace.REBUILT
+        ReplicaWiped, lambda event: event.reason == REBUILT
     ),
     "bytes_rebuilt": Counter("bytes", "Fetched again for those.", _GUARD),
     "keys": Counter("keys", "With a committed, decided record."),
@@ -152,10 +170,10 @@ COUNTER: dict[str, Counter] = {
     "messages_lost": Counter("messages", "Of those, the ones that were lost.", _WORLD),
     "leader_changes": Counter("elections", "Of another replica than the leader before."),
     "log_ends_cleaned": Counter("passes", "That removed the last record of a log.", "KIP-280").of(
-        trace.Cleaned, lambda event: _takes(event, event.log_end_offset - 1)
+        Cleaned, lambda event: _takes(event, event.log_end_offset - 1)
     ),
     "markers_removed": Counter("records", "Transaction markers that passes removed.", "KIP-534").of(
-        trace.Cleaned, lambda event: _gone(event, "marker")
+        Cleaned, lambda event: _gone(event, "marker")
     ),
     "unmeant_keys": Counter(
         "keys", "That end on what their producer did not mean.", "invariant key-ends-as-meant"
@@ -241,34 +259,34 @@ class RunCounters:
         counts["unmeant_keys"] = sum(1 for _ in unmeant(history))
         return {name: reported.get(name, count) for name, count in counts.items()}
 
-    def _add(self, amounts: list[tuple[str, Callable[[Any], int]]], event: trace.Event) -> None:
+    def _add(self, amounts: list[tuple[str, Callable[[Any], int]]], event: Event) -> None:
         for name, amount in amounts:
             self.counts[name] += amount(event)
 
-    def on_cleaned(self, event: trace.Cleaned) -> None:
+    def on_cleaned(self, event: Cleaned) -> None:
         """What its cleaner remembers now."""
         self._stubs[event.replica] = event.stubs
 
-    def on_leader_elected(self, event: trace.LeaderElected) -> None:
+    def on_leader_elected(self, event: LeaderElected) -> None:
         """Compare with the leader before."""
         self.counts["leader_changes"] += self._leader not in (None, event.replica)
         self._leader = event.replica
 
-    def on_replica_removed(self, event: trace.ReplicaRemoved) -> None:
+    def on_replica_removed(self, event: ReplicaRemoved) -> None:
         """What its cleaner remembered is gone."""
         self._stubs.pop(event.replica, None)
 
-    def on_replica_wiped(self, event: trace.ReplicaWiped) -> None:
+    def on_replica_wiped(self, event: ReplicaWiped) -> None:
         """What its cleaner remembered is gone; a log that was thrown away is fetched again."""
         self._stubs.pop(event.replica, None)
-        if event.reason == trace.REBUILT:
+        if event.reason == REBUILT:
             self._refills[event.replica] = self._ends.get(event.replica, 0)
 
-    def on_snapshot_chunk_fetched(self, event: trace.SnapshotChunkFetched) -> None:
+    def on_snapshot_chunk_fetched(self, event: SnapshotChunkFetched) -> None:
         """Add up bytes."""
         self.counts["bytes_replicated"] += event.size_bytes
 
-    def on_copied(self, event: trace.Copied) -> None:
+    def on_copied(self, event: Copied) -> None:
         """Add up bytes; a rebuilt log fetches again what is below its old end."""
         replica, _, _, batches, log_end_offset = event
         counts, refilled_below = self.counts, self._refills.get(replica, 0)
@@ -279,12 +297,12 @@ class RunCounters:
         self._ends[replica] = log_end_offset
 
 
-def _gone(event: trace.Cleaned, reason: str) -> int:
+def _gone(event: Cleaned, reason: str) -> int:
     """How many records a pass removed for a reason."""
     return sum(removal.reason == reason for removal in event.removals)
 
 
-def _takes(event: trace.Cleaned, offset: int) -> bool:
+def _takes(event: Cleaned, offset: int) -> bool:
     """Whether the last record that a pass removed was at an offset."""
     return any(removal.offset == offset for removal in event.removals[-1:])
 

@@ -7,14 +7,30 @@ from __future__ import annotations
 
 from typing import Final
 
-from sim import trace
 from sim.check.checker import Checker
 from sim.check.counters import RunCounters
 from sim.check.durability import OUTSIDE
 from sim.check.expiry import lost_keys
 from sim.check.listening import handlers_of
 from sim.check.replica_view import ReplicaView
-from sim.log.record import Batch, Control
+from sim.protocol.events import (
+    AppendRefused,
+    Cleaned,
+    CleaningFailed,
+    ConfigChanged,
+    Converted,
+    Event,
+    FetchingFailed,
+    IsrChanged,
+    LeaderElected,
+    LogStartedAfresh,
+    LogStartMoved,
+    PositionRecorded,
+    ReplicaWiped,
+    SnapshotFetchDropped,
+    UncleanElection,
+)
+from sim.protocol.log.record import Batch, Control
 
 SITUATIONS: dict[str, str] = {
     "record-removed": "a cleaning pass removed a record",
@@ -66,15 +82,15 @@ _COUNTED: Final = {
 """Situations that occurred if a counter is above 0."""
 
 _SHOWN_BY: Final[dict[type, str]] = {
-    trace.PositionRecorded: "tail-missing-at-fetch",
-    trace.UncleanElection: "unclean-election",
-    trace.ReplicaWiped: "replica-rebuilt",
-    trace.SnapshotFetchDropped: "snapshot-fetch-dropped",
-    trace.CleaningFailed: "cleaning-failed",
-    trace.FetchingFailed: "fetching-failed",
-    trace.LogStartMoved: "old-segments-deleted",
-    trace.LogStartedAfresh: "follower-started-afresh",
-    trace.AppendRefused: "append-refused",
+    PositionRecorded: "tail-missing-at-fetch",
+    UncleanElection: "unclean-election",
+    ReplicaWiped: "replica-rebuilt",
+    SnapshotFetchDropped: "snapshot-fetch-dropped",
+    CleaningFailed: "cleaning-failed",
+    FetchingFailed: "fetching-failed",
+    LogStartMoved: "old-segments-deleted",
+    LogStartedAfresh: "follower-started-afresh",
+    AppendRefused: "append-refused",
 }
 """Events that show a situation whatever is in them, unless they are usual ones."""
 
@@ -104,21 +120,21 @@ class Coverage:
             names.add("transaction-aborted")
         return tuple([name for name in SITUATIONS if name in names or name in self._names])
 
-    def _happened(self, event: trace.Event) -> None:
+    def _happened(self, event: Event) -> None:
         self._names.add(_SHOWN_BY[type(event)])
 
-    def on_config_changed(self, event: trace.ConfigChanged) -> None:
+    def on_config_changed(self, event: ConfigChanged) -> None:
         """Settings that reach somebody first are not new."""
         if not event.initial:
             self._names.add("settings-changed")
 
-    def on_log_start_moved(self, event: trace.LogStartMoved) -> None:
+    def on_log_start_moved(self, event: LogStartMoved) -> None:
         """Deleted segments may have been all that held the value of a key."""
         history = self._history
         if lost_keys(history, history.replicas[event.replica], history.previous_log_start):
             self._names.add("live-key-expired")
 
-    def on_cleaned(self, event: trace.Cleaned) -> None:
+    def on_cleaned(self, event: Cleaned) -> None:
         """Look at what a pass removed, and why."""
         history, names = self._history, self._names
         if event.partial:
@@ -143,7 +159,7 @@ class Coverage:
             name != rules.topic.strategy_header for name, _ in record.headers
         )
 
-    def _look_at_tail(self, event: trace.Cleaned, view: ReplicaView) -> None:
+    def _look_at_tail(self, event: Cleaned, view: ReplicaView) -> None:
         """A batch says where it ends as long as a record of it is left, or it is kept empty."""
         tail = view.last_batch
         if tail is None or tail.last_offset != event.log_end_offset - 1:
@@ -155,13 +171,13 @@ class Coverage:
             self._names.add("tail-removed")
             self._tails_gone[event.replica] = tail
 
-    def on_converted(self, event: trace.Converted) -> None:
+    def on_converted(self, event: Converted) -> None:
         """A delete may go on without its value."""
         if event.values_lost:
             stored = event.reader in self._history.replicas
             self._names.add("delete-value-dropped" if stored else "delete-value-withheld")
 
-    def on_leader_elected(self, event: trace.LeaderElected) -> None:
+    def on_leader_elected(self, event: LeaderElected) -> None:
         """Nothing may have been written to the last leader's log since its last batch went."""
         before, tail = self._leader, self._tails_gone.get(self._leader or "")
         if tail is not None and before != event.replica:
@@ -170,7 +186,7 @@ class Coverage:
                 self._names.add("migrated-after-tail-removed")
         self._leader, self._isr = event.replica, event.isr
 
-    def on_isr_changed(self, event: trace.IsrChanged) -> None:
+    def on_isr_changed(self, event: IsrChanged) -> None:
         """Somebody joined or left."""
         if set(self._isr) - set(event.isr):
             self._names.add("isr-shrunk")

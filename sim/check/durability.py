@@ -27,7 +27,7 @@ from __future__ import annotations
 
 from sim.check.history import ClusterHistory
 from sim.check.replica_view import ReplicaView
-from sim.trace import ReplicaCrashed
+from sim.protocol.events import ReplicaCrashed
 
 OUTSIDE = "outside-durability"
 """Name of the situation, and the beginning of the reason why such a run has no verdict."""

@@ -17,9 +17,9 @@ from typing import Final
 from sim.check.listening import handlers_of
 from sim.check.promise import Mark, Version, VersionOf, promised_mark, promised_order
 from sim.check.replica_view import HOLE, ReplicaView
-from sim.log.record import Batch, Control, Record
-from sim.rules import Rules
-from sim.trace import Removal
+from sim.protocol.events import Removal
+from sim.protocol.log.record import Batch, Control, Record
+from sim.protocol.rules import Rules
 
 
 def unlabelled(_: int) -> str | None:

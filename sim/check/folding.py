@@ -8,7 +8,7 @@ from typing import Final
 
 from sim.check.history import ClusterHistory
 from sim.check.replica_view import ReplicaView
-from sim.log.record import Control, Record
+from sim.protocol.log.record import Control, Record
 
 EVERY: Final = "*"
 """At the end of a deleted key: all keys that begin with what is before it (KIP-630)."""

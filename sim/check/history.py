@@ -21,16 +21,44 @@ Events of all other classes are never usual: what takes them in says nothing.
 
 from __future__ import annotations
 
-from sim import trace
 from sim.check.queries import Queries
 from sim.check.replica_view import EMPTY, HOLE, ReplicaView
-from sim.log.record import Batch, Control
+from sim.protocol.events import (
+    Appended,
+    Cleaned,
+    Consumed,
+    Copied,
+    Event,
+    GapLearned,
+    HighWatermarkMoved,
+    IsrChanged,
+    LeaderElected,
+    LogEmptied,
+    LogStartedAfresh,
+    LogStartMoved,
+    PositionRecorded,
+    PrefixDeleted,
+    Pushed,
+    Removal,
+    ReplicaAdded,
+    ReplicaCrashed,
+    ReplicaRemoved,
+    ReplicaRestarted,
+    ReplicaWiped,
+    SegmentsLost,
+    SnapshotDeleted,
+    SnapshotFetched,
+    SnapshotInstalled,
+    SnapshotTaken,
+    Truncated,
+)
+from sim.protocol.log.record import Batch, Control
 
 
 class ClusterHistory(Queries):
     """The history of a cluster: the facts, what can be asked about them, and what events change."""
 
-    def apply(self, event: trace.Event) -> bool:
+    def apply(self, event: Event) -> bool:
         """Take in what happened, and say whether it was usual."""
         take_in = self.handlers.get(type(event))
         if take_in is not None and take_in(event):
@@ -41,39 +69,39 @@ class ClusterHistory(Queries):
 
     # Who is there, and who leads.
 
-    def _on_replica_added(self, event: trace.ReplicaAdded) -> None:
+    def _on_replica_added(self, event: ReplicaAdded) -> None:
         self.replicas[event.replica] = ReplicaView(event.replica)
         self.removed_replicas.discard(event.replica)
 
-    def _on_replica_removed(self, event: trace.ReplicaRemoved) -> None:
+    def _on_replica_removed(self, event: ReplicaRemoved) -> None:
         del self.replicas[event.replica]
         self.removed_replicas.add(event.replica)
         if event.replica == self.leader:
             self.leader = None
         self.isr, self.voters = self.present(self.isr), self.present(self.voters)
 
-    def _on_replica_crashed(self, event: trace.ReplicaCrashed) -> None:
+    def _on_replica_crashed(self, event: ReplicaCrashed) -> None:
         self._on_replica_restarted(event)
         view = self.replicas[event.replica]
         view.up, view.log_end_offset_before = False, len(view.slots)
 
-    def _on_replica_restarted(self, event: trace.ReplicaRestarted | trace.ReplicaCrashed) -> None:
+    def _on_replica_restarted(self, event: ReplicaRestarted | ReplicaCrashed) -> None:
         view = self.replicas[event.replica]
         view.up, view.log_end_offset_before = True, len(view.slots)
         view.truncate_to(event.log_end_offset)
         view.high_watermark = event.high_watermark
 
-    def _on_replica_wiped(self, event: trace.ReplicaWiped) -> None:
+    def _on_replica_wiped(self, event: ReplicaWiped) -> None:
         self.lost_disks[event.replica] = self.replicas[event.replica].log_end_offset
         self._replace(ReplicaView(event.replica))
 
-    def _on_log_emptied(self, event: trace.LogEmptied) -> None:
+    def _on_log_emptied(self, event: LogEmptied) -> None:
         self._replace(ReplicaView(event.replica))
 
-    def _on_log_started_afresh(self, event: trace.LogStartedAfresh) -> None:
+    def _on_log_started_afresh(self, event: LogStartedAfresh) -> None:
         self._replace(ReplicaView(event.replica, starts_at=event.log_start_offset))
 
-    def _on_snapshot_installed(self, event: trace.SnapshotInstalled) -> None:
+    def _on_snapshot_installed(self, event: SnapshotInstalled) -> None:
         self.previous_high_watermark = self.replicas[event.replica].high_watermark
         view = ReplicaView(event.replica, starts_at=event.end_offset)
         view.highest_epoch = event.epoch
@@ -84,7 +112,7 @@ class ClusterHistory(Queries):
         view.losses = self.replicas[view.name].losses + 1
         self.replicas[view.name] = view
 
-    def _on_leader_elected(self, event: trace.LeaderElected) -> None:
+    def _on_leader_elected(self, event: LeaderElected) -> None:
         # Of two leaders the older may hear later of its election, and of a set that is no more.
         if event.epoch >= self.newest_epoch:
             self.leader, self.newest_epoch = event.replica, event.epoch
@@ -102,11 +130,11 @@ class ClusterHistory(Queries):
         if view.high_watermark > known:
             self.commit(known, view.lineage[known : view.high_watermark])
 
-    def _on_isr_changed(self, event: trace.IsrChanged) -> None:
+    def _on_isr_changed(self, event: IsrChanged) -> None:
         if event.replica == self.leader:
             self.isr = self.present(event.isr)
 
-    def _on_position_recorded(self, event: trace.PositionRecorded) -> bool:
+    def _on_position_recorded(self, event: PositionRecorded) -> bool:
         _, follower, position = event
         usual = position <= self.replicas[follower].log_end_offset
         if usual and self.lost_disks:
@@ -115,7 +143,7 @@ class ClusterHistory(Queries):
 
     # What is written, and read.
 
-    def _on_appended(self, event: trace.Appended) -> bool:
+    def _on_appended(self, event: Appended) -> bool:
         name, batch = event
         base = batch.base_offset
         uids = self.enter(batch)
@@ -125,12 +153,12 @@ class ClusterHistory(Queries):
         usual = self._write(self.replicas[name], batch, uids if whole else None, None)
         return usual and not self.reassigned and base >= len(self.committed)
 
-    def _on_pushed(self, event: trace.Pushed) -> None:
+    def _on_pushed(self, event: Pushed) -> None:
         view = self.replicas[event.replica]
         self._write_rebuilt(view, event.batch, None)
         view.losses += 1
 
-    def _on_copied(self, event: trace.Copied) -> bool:
+    def _on_copied(self, event: Copied) -> bool:
         name, its_leader, _, batches, _ = event
         view, leader = self.replicas[name], self.replicas.get(its_leader)
         usual = Control.SNAPSHOT not in self.controls
@@ -190,7 +218,7 @@ class ClusterHistory(Queries):
         if start < len(committed):
             self.compare(view, start, committed[start : len(slots)])
 
-    def _on_gap_learned(self, event: trace.GapLearned) -> None:
+    def _on_gap_learned(self, event: GapLearned) -> None:
         leader = self.replicas.get(event.leader)
         self._leave_a_gap(self.replicas[event.replica], event.log_end_offset, leader)
 
@@ -209,7 +237,7 @@ class ClusterHistory(Queries):
         if leader is not None:
             view.unexplained_offsets |= leader.unexplained_offsets.intersection(range(start, end))
 
-    def _on_consumed(self, event: trace.Consumed) -> bool:
+    def _on_consumed(self, event: Consumed) -> bool:
         committed, written = self.committed, self.written
         known = len(committed)
         self.uids_read = uids = []
@@ -222,7 +250,7 @@ class ClusterHistory(Queries):
 
     # What is committed.
 
-    def _on_high_watermark_moved(self, event: trace.HighWatermarkMoved) -> bool:
+    def _on_high_watermark_moved(self, event: HighWatermarkMoved) -> bool:
         name, mark, leading = event
         view = self.replicas[name]
         previous = self.previous_high_watermark = view.high_watermark
@@ -247,7 +275,7 @@ class ClusterHistory(Queries):
 
     # What is cleaned, cut and replaced.
 
-    def _on_truncated(self, event: trace.Truncated) -> None:
+    def _on_truncated(self, event: Truncated) -> None:
         view = self.replicas[event.replica]
         self.previous_high_watermark = view.high_watermark
         self.previous_log_start = view.log_start_offset
@@ -263,7 +291,7 @@ class ClusterHistory(Queries):
             view.unexplained_offsets.difference_update(range(lowest, target))
             self.compare(view, lowest, self.committed[lowest:target])
 
-    def _on_cleaned(self, event: trace.Cleaned) -> bool:
+    def _on_cleaned(self, event: Cleaned) -> bool:
         view = self.replicas[event.replica]
         slots = view.slots
         view.log_end_offset_before = before = len(slots)
@@ -294,7 +322,7 @@ class ClusterHistory(Queries):
         )
 
     def _remove(
-        self, view: ReplicaView, removals: tuple[trace.Removal, ...], committed_below: int
+        self, view: ReplicaView, removals: tuple[Removal, ...], committed_below: int
     ) -> bool:
         """Take records out of a log; are all, and what beat them, committed, and decide nothing?"""
         committed, written = self.committed, self.written
@@ -318,32 +346,32 @@ class ClusterHistory(Queries):
         view.losses += decisive
         return usual and not decisive
 
-    def _on_segments_lost(self, event: trace.SegmentsLost) -> None:
+    def _on_segments_lost(self, event: SegmentsLost) -> None:
         view = self.replicas[event.replica]
         view.lose(event.offsets)
         view.unexplained_offsets.update(event.offsets)
 
     def _on_snapshot_taken(
-        self, event: trace.SnapshotTaken | trace.SnapshotFetched | trace.SnapshotInstalled
+        self, event: SnapshotTaken | SnapshotFetched | SnapshotInstalled
     ) -> None:
         view, end = self.replicas[event.replica], event.end_offset
         view.snapshots[(end, event.epoch)] = event.records
         if end > len(self.committed):
             self.snapshots_ahead = max(self.snapshots_ahead, end)
 
-    def _on_snapshot_fetched(self, event: trace.SnapshotFetched) -> None:
+    def _on_snapshot_fetched(self, event: SnapshotFetched) -> None:
         self._on_snapshot_taken(event)
 
-    def _on_snapshot_deleted(self, event: trace.SnapshotDeleted) -> None:
+    def _on_snapshot_deleted(self, event: SnapshotDeleted) -> None:
         self.replicas[event.replica].snapshots.pop((event.end_offset, event.epoch), None)
 
-    def _on_prefix_deleted(self, event: trace.PrefixDeleted | trace.LogStartMoved) -> None:
+    def _on_prefix_deleted(self, event: PrefixDeleted | LogStartMoved) -> None:
         view, start = self.replicas[event.replica], event.log_start_offset
         self.previous_log_start = view.log_start_offset
         view.lose(range(view.log_start_offset, start))
         view.log_start_offset = start
         view.first_dirty_offset = max(view.first_dirty_offset, start)
 
-    def _on_log_start_moved(self, event: trace.LogStartMoved) -> None:
+    def _on_log_start_moved(self, event: LogStartMoved) -> None:
         self.expired_below = max(self.expired_below, event.log_start_offset)
         self._on_prefix_deleted(event)

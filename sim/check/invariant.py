@@ -10,7 +10,6 @@ from collections.abc import Callable
 from enum import StrEnum
 from typing import ClassVar, Final
 
-from sim import trace
 from sim.check.families import (
     DELETED_KEY_RETURNS,
     LOG_DIVERGENCE,
@@ -21,8 +20,8 @@ from sim.check.families import (
 from sim.check.history import ClusterHistory
 from sim.check.replica_view import ReplicaView
 from sim.check.violation import Evidence, RecordSeen, Value
-from sim.log.record import Batch
-from sim.trace import Removal
+from sim.protocol.events import Appended, Copied, Pushed, Removal
+from sim.protocol.log.record import Batch
 
 
 class Kind(StrEnum):
@@ -46,7 +45,7 @@ Report = Callable[[str | None, int | None, str | None, str, Evidence, int | None
 
 It knows the time and the event, and drops repeats."""
 
-Writing = trace.Appended | trace.Copied | trace.Pushed
+Writing = Appended | Copied | Pushed
 """An event by which a log gets records."""
 
 _RECORDS: Final = {
@@ -66,8 +65,8 @@ class Invariant:
         source: Who asks for it.
         family: What kind of thing goes wrong (`sim.check.families`).
         family_by_cause: True where the facts about the key may say otherwise.
-        explained_by: The question whose answer tells why it was broken (`sim.explain`); empty =
-            whatever removal, cut or loss came last.
+        explained_by: The question whose answer tells why it was broken (`sim.diagnose.explain`);
+            empty = whatever removal, cut or loss came last.
         in_stories: False for those that the story format does not evaluate by default.
         fairness: What has to hold for a violation to count; empty = nothing.
         unusual_only: True for one that no usual event can break (`sim.check.history` says
@@ -204,4 +203,4 @@ class ReaderInvariant(Invariant):
 
 def batches_of(event: Writing) -> tuple[Batch, ...]:
     """What a log got by an event."""
-    return event.batches if isinstance(event, trace.Copied) else (event.batch,)
+    return event.batches if isinstance(event, Copied) else (event.batch,)

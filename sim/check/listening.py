@@ -10,23 +10,37 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any, Final
 
-from sim import trace
-from sim.invariant_plugins import events_by_method
+from sim.check.plugged import events_by_method
+from sim.protocol.events import (
+    Appended,
+    Copied,
+    LogEmptied,
+    LogStartedAfresh,
+    LogStartMoved,
+    PrefixDeleted,
+    Pushed,
+    ReplicaCrashed,
+    ReplicaRestarted,
+    ReplicaWiped,
+    SegmentsLost,
+    SnapshotInstalled,
+    Truncated,
+)
 
-WRITTEN: Final = (trace.Appended, trace.Copied, trace.Pushed)
+WRITTEN: Final = (Appended, Copied, Pushed)
 """Events by which a log gets records."""
 
-CUT: Final = (trace.Truncated, trace.ReplicaCrashed, trace.ReplicaRestarted)
+CUT: Final = (Truncated, ReplicaCrashed, ReplicaRestarted)
 """Events after which a log may end lower; a restart may take the log end from the last record."""
 
-PART_GONE: Final = (trace.PrefixDeleted, trace.LogStartMoved, trace.SegmentsLost)
+PART_GONE: Final = (PrefixDeleted, LogStartMoved, SegmentsLost)
 """Events by which a log loses a part that is not its end."""
 
 REPLACED: Final = (
-    trace.ReplicaWiped,
-    trace.LogEmptied,
-    trace.LogStartedAfresh,
-    trace.SnapshotInstalled,
+    ReplicaWiped,
+    LogEmptied,
+    LogStartedAfresh,
+    SnapshotInstalled,
 )
 """Events by which nothing stays of a log."""
 

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final, Literal
 
-from sim.log.record import Record
-from sim.plugins import registered_order
-from sim.rules import Rules
+from sim.protocol.compaction.extending import registered_order
+from sim.protocol.log.record import Record
+from sim.protocol.rules import Rules
 
 Version = tuple[int, ...]
 """Of the records of a key the one with the highest wins; the last item is the offset."""

@@ -8,7 +8,7 @@ from itertools import chain
 from sim.check.facts import Facts
 from sim.check.replica_view import EMPTY, HOLE, ReplicaView
 from sim.check.violation import RecordSeen
-from sim.log.record import Batch, Control, Record
+from sim.protocol.log.record import Batch, Control, Record
 
 
 class Queries(Facts):

@@ -11,12 +11,12 @@ from typing import Any
 from sim.check.families import NO_FAMILY
 from sim.check.invariant import Invariant
 from sim.check.listening import methods_of
+from sim.check.plugged import registered_invariants
 from sim.errors import BadInput
-from sim.invariant_plugins import registered_invariants
 
 INVARIANTS: dict[str, type[Invariant]] = {}
 """Every invariant by name, once `discover` was called: ours in alphabetical order, then those of
-plugins, which have the same shape (`sim.invariant_plugins`)."""
+plugins, which have the same shape (`sim.check.plugged`)."""
 
 PLUGGED: dict[str, Any] = {}
 """Of those the ones of plugins: name -> class."""

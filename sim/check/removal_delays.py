@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from sim.check.history import ClusterHistory
 from sim.check.replica_view import ReplicaView
-from sim.log.record import Control
-from sim.trace import Cleaned, ReplicaRemoved
+from sim.protocol.events import Cleaned, ReplicaRemoved
+from sim.protocol.log.record import Control
 
 
 class RemovalDelays:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
-from sim.log.record import Batch, Record
+from sim.protocol.log.record import Batch, Record
 
 HOLE: Final = 0
 """No record and no batch at this offset."""

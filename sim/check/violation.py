@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from sim.check.families import NO_FAMILY
-from sim.foreign.lines import LONGEST, one_line
+from sim.files.foreign.lines import LONGEST, one_line
 
 
 class RecordSeen(NamedTuple):
@@ -67,7 +67,8 @@ class Violation(NamedTuple):
         family: What kind of thing goes wrong, see `sim.check.families`.
         evidence: The values that decided, by name.
         position: Of the event that showed it, among all that were recorded; -1 = not known.
-        began: When it began to be so, where the invariant saw that; None = see `sim.explain.since`.
+        began: When it began to be so, where the invariant saw that; None = see
+            `sim.diagnose.explain.since`.
     """
 
     invariant: str

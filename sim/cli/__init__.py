@@ -30,8 +30,8 @@ from sim.cli.output import (
 from sim.cli.parser import Command, Parser
 from sim.cli.streams import shown_streams, write_no_more
 from sim.errors import BadInput, did_you_mean
+from sim.files.foreign.lines import one_line
 from sim.files.opening import keep_pipes
-from sim.foreign.lines import one_line
 from sim.version import __version__
 
 COLLECT_AFTER = 100_000

@@ -15,7 +15,7 @@ from typing import Annotated, Any, NamedTuple
 
 from sim.cli.output import complain
 from sim.errors import BadInput
-from sim.limits import RUN, SECONDS, SEED, Limit, in_short, whole_number
+from sim.files.limits import RUN, SECONDS, SEED, Limit, in_short, whole_number
 
 EXPLAIN = "--explain"
 _NUMBER = re.compile(r"-?([0-9]{1,400}\.?[0-9]{0,400}|\.[0-9]{1,400})([eE][-+]?[0-9]{1,4})?")
@@ -114,7 +114,7 @@ def place(text: str) -> Path | str:
     """A folder as a path, or the address of one on another file system, as it is."""
     if "://" not in text:
         return path_of(text)
-    from sim.sweeps.storage import place as of
+    from sim.study.sweep.storage import place as of
 
     return of(text)
 
@@ -165,7 +165,7 @@ TraceOut = Annotated[
     Argument(
         metavar="OUT",
         help="Write everything that happened to this file, a line of JSON each (replog-trace/1, "
-        "described in sim/trace/FORMAT.md).",
+        "described in sim/protocol/events/FORMAT.md).",
     ),
 ]
 Output = Annotated[Path | None, Argument(metavar="OUT", flags=("-o", "--output"))]

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 
 from sim.cli.arguments import Folder, Json, plugin_arguments
 from sim.cli.output import print_answer, print_table, tell, width
-from sim.foreign import shell
-from sim.foreign.lines import one_line
+from sim.files.foreign import shell
+from sim.files.foreign.lines import one_line
 
 if TYPE_CHECKING:
-    from sim.causes import Cause, Causes
+    from sim.study.causes import Cause, Causes
 
 WIDTH_MAX = 100
 """Columns that sentences fill at most."""
@@ -30,7 +30,7 @@ def causes(folder: Folder, *, shrink: bool = False, as_json: Json = False) -> in
     Args:
         shrink: Also shrink one run of each cause; the witnesses are kept in DIR/witnesses.
     """
-    from sim.causes import add_witnesses, causes_of
+    from sim.study.causes import add_witnesses, causes_of
 
     found = causes_of(folder)
     found = add_witnesses(found, told=tell_witness, kept_only=not shrink)
@@ -55,7 +55,7 @@ def _show(found: Causes) -> None:
 
 def _shares(cause: Cause) -> Iterator[dict[str, str]]:
     """Where it was met, most runs first."""
-    from sim.sweeps.wording import shares
+    from sim.study.sweep.wording import shares
 
     met = sorted((share for share in cause.shares if share.runs), key=lambda one: -one.runs)
     for share in met[:LISTED_MAX]:
@@ -73,7 +73,7 @@ def _shares(cause: Cause) -> Iterator[dict[str, str]]:
 
 
 def _facts(found: Causes, cause: Cause) -> Iterator[str]:
-    from sim.causes import NOT_KNOWN
+    from sim.study.causes import NOT_KNOWN
 
     example, story, witness = cause.example, cause.story, cause.witness
     words = shell.command([found.folder, str(example.run_id), *plugin_arguments()])

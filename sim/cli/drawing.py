@@ -19,7 +19,7 @@ from sim.cli.arguments import (
 from sim.cli.opening import run_at
 from sim.cli.output import EXIT_INCONCLUSIVE, complain, tell, width
 from sim.errors import BadInput
-from sim.foreign import shell
+from sim.files.foreign import shell
 
 if TYPE_CHECKING:
     from sim.api.timelines import Timeline
@@ -116,7 +116,7 @@ def _captions(step: list[str] | None) -> dict[int, str]:
 
 
 def _strip(drawn: Timeline, *, columns: int) -> str:
-    from sim.draw import strip
+    from sim.diagnose.draw import strip
 
     encoding = (sys.stdout.encoding or "ascii").lower().replace("-", "")
     text = strip(drawn.as_case(), columns, ascii_only=not encoding.startswith("utf"))

@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 from sim.cli.arguments import Argument, Json, Number, place
 from sim.cli.output import EXIT_INCONCLUSIVE, print_answer, print_table, tell
 from sim.errors import BadInput
-from sim.extras import check_extra
-from sim.foreign.names import file_name
+from sim.files.extras import check_extra
+from sim.files.foreign.names import file_name
 
 if TYPE_CHECKING:
-    from sim.schedules.answers import Answer, Bounds, Engine, Progress
-    from sim.schedules.plan import Plan
+    from sim.study.explore.answers import Answer, Bounds, Engine, Progress
+    from sim.study.explore.plan import Plan
 
 DOCUMENT, PAGE = "explored.json", "explored.md"
 FORMAT = "replog-explored/1"
@@ -76,12 +76,12 @@ def explore(
         seconds: Stop a search after the level in which it has taken so long; 0 = no bound.
         memory_mb: Or in which its process has needed so much memory; 0 = no bound.
     """
-    from sim.schedules import check_installation
+    from sim.study.explore import check_installation
 
     check_installation()
-    from sim.schedules.answers import Bounds, as_document, tasks_of
-    from sim.schedules.answers import explore as search
-    from sim.schedules.plan import load_plan
+    from sim.study.explore.answers import Bounds, as_document, tasks_of
+    from sim.study.explore.answers import explore as search
+    from sim.study.explore.plan import load_plan
 
     asked = load_plan(plan)
     found = _begun(out, asked, resume=resume)
@@ -111,7 +111,7 @@ def explore(
 @contextmanager
 def _engine(on: On, keep: Path | None) -> Iterator[Engine | None]:
     """What searches instead of this process; None = nothing does."""
-    from sim.sweeps.storage import spark_settings
+    from sim.study.sweep.storage import spark_settings
 
     if on.engine not in ENGINES:
         raise BadInput(f"--engine {on.engine}: one of {', '.join(ENGINES)}")
@@ -123,7 +123,7 @@ def _engine(on: On, keep: Path | None) -> Iterator[Engine | None]:
         yield None
         return
     check_extra("searches on Spark need", "sweep", "pyspark")
-    from sim.schedules.spark import on_spark
+    from sim.study.explore.spark import on_spark
 
     levels = on.levels or keep
     if levels is None:
@@ -166,7 +166,7 @@ def _begun(out: Path | None, plan: Plan, *, resume: bool) -> list[dict[str, Any]
 
 
 def _document(plan: Plan, found: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    from sim.sweeps.code_digest import search_digest
+    from sim.study.sweep.code_digest import search_digest
 
     return {
         "format": FORMAT,
@@ -180,8 +180,8 @@ def _write(
     out: Path, plan: Plan, found: Sequence[dict[str, Any]], answers: Iterable[Answer]
 ) -> None:
     from sim.files.atomic import replace_text
-    from sim.foreign.documents import json_text
-    from sim.schedules.page import as_markdown
+    from sim.files.foreign.documents import json_text
+    from sim.study.explore.page import as_markdown
 
     for answer in answers:
         named = [answer.label, *(["not", answer.against] if answer.against else [])]

@@ -10,12 +10,12 @@ from sim.cli.arguments import Argument, Json, plugin_arguments
 from sim.cli.github import hand_over
 from sim.cli.output import EXIT_FAILED, EXIT_INCONCLUSIVE, complain, print_json, tell
 from sim.errors import BadInput
-from sim.foreign import shell
+from sim.files.foreign import shell
 
 if TYPE_CHECKING:
-    from sim.gates import Gates, Verdict
-    from sim.sweeps.plan import Plan
-    from sim.sweeps.unjudged import Unjudged
+    from sim.study.gates import Gates, Verdict
+    from sim.study.sweep.plan import Plan
+    from sim.study.sweep.unjudged import Unjudged
 
 STATUS = {"passed": 0, "failed": EXIT_FAILED, "undecided": EXIT_INCONCLUSIVE}
 """Exit statuses by outcome."""
@@ -53,7 +53,7 @@ def gates_from(given: GateOptions) -> Gates | None:
                 raise BadInput(f"{option}: needs --fail-on or --budget")
         return None
     from sim.files.atomic import check_writable
-    from sim.gates import Gates, budget_in, names_in
+    from sim.study.gates import Gates, budget_in, names_in
 
     if given.markdown is not None:
         check_writable(given.markdown, what=f"--markdown {given.markdown}")
@@ -70,8 +70,8 @@ def check_gates(gates: Gates, plan: Plan) -> None:
     Raises:
         BadInput: Gates name what there is not.
     """
-    from sim.gates.wanted import check_names, check_rule_sets
-    from sim.sweeps.plan import number_runs
+    from sim.study.gates.wanted import check_names, check_rule_sets
+    from sim.study.sweep.plan import number_runs
 
     check_names(gates, about=plan.about)
     check_rule_sets(gates, [rule_set.label for rule_set in number_runs(plan).rule_sets])
@@ -83,8 +83,8 @@ def verdict_of(folder: Path, gates: Gates) -> Verdict:
     Raises:
         BadInput: The folder is no finished sweep, or gates name what there is not.
     """
-    from sim.gates import judge
-    from sim.report import read_folder
+    from sim.study.gates import judge
+    from sim.study.report import read_folder
 
     return judge(read_folder(folder), gates)
 
@@ -92,7 +92,7 @@ def verdict_of(folder: Path, gates: Gates) -> Verdict:
 def hand_over_verdict(verdict: Verdict, given: GateOptions, *, as_json: bool) -> None:
     """Writes what others show."""
     from sim.files.atomic import replace_text
-    from sim.gates.page import as_markdown, error_commands
+    from sim.study.gates.page import as_markdown, error_commands
 
     page = as_markdown(verdict)
     if given.markdown is not None:
@@ -102,7 +102,7 @@ def hand_over_verdict(verdict: Verdict, given: GateOptions, *, as_json: bool) ->
 
 def show_verdict(verdict: Verdict) -> None:
     """One line for each comparison, what failed last, and the command that shows it."""
-    from sim.gates.page import lines
+    from sim.study.gates.page import lines
 
     for line in lines(verdict):
         tell(line)
@@ -122,8 +122,8 @@ def gate(
     Args:
         folder: A finished sweep's folder.
     """
-    from sim.gates.page import as_document
-    from sim.sweeps.unjudged import unjudged
+    from sim.study.gates.page import as_document
+    from sim.study.sweep.unjudged import unjudged
 
     gates = gates_from(options)
     if gates is None:

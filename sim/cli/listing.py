@@ -9,14 +9,14 @@ from typing import Any
 from sim.check.checker import known_invariants
 from sim.check.coverage import SITUATIONS
 from sim.check.registry import INVARIANTS, declared_family
-from sim.compaction.extending import REGISTERED
 from sim.errors import BadInput
 from sim.files.formats import LOG_FORMAT, SCENARIO_FORMAT, STORY_FORMAT
-from sim.limits import LIMITS, TITLE
-from sim.rules import DEFAULTS, PRESETS, RULES
-from sim.rules.rules import shown
-from sim.rules.spec import RuleSpec
-from sim.suite import format_of, scenario_files
+from sim.files.limits import LIMITS, TITLE
+from sim.protocol.compaction.extending import REGISTERED
+from sim.protocol.rules import DEFAULTS, PRESETS, RULES
+from sim.protocol.rules.rules import shown
+from sim.protocol.rules.spec import RuleSpec
+from sim.study.suite import format_of, scenario_files
 
 Rows = list[dict[str, Any]]
 
@@ -101,7 +101,7 @@ def reached() -> Rows:
 def mixes() -> Rows:
     """Every field of a mix, with its unit, what it means, and its value in each built-in mix."""
     from sim.files.attribute_docs import attribute_docs
-    from sim.scenario.generate.mix import BUILT_IN_MIXES, MIXES_TOLD, Mix
+    from sim.simulate.scenario.generate.mix import BUILT_IN_MIXES, MIXES_TOLD, Mix
 
     told = attribute_docs(Mix)
     rows: Rows = [
@@ -146,8 +146,8 @@ def _shown(value: object) -> str:
 
 def ops() -> Rows:
     """Every step of a story, with its fields; those in brackets need not be given."""
-    from sim.story.ops import OPS
-    from sim.story.steps import COMMON
+    from sim.simulate.story.ops import OPS
+    from sim.simulate.story.steps import COMMON
 
     every = {
         "op": "(every step)",
@@ -172,8 +172,8 @@ def ops() -> Rows:
 
 def faults() -> Rows:
     """Every kind of fault that a timed scenario may have, with how often random ones have it."""
-    from sim.faults import FAULTS
-    from sim.faults.fault import meaning_of
+    from sim.simulate.faults import FAULTS
+    from sim.simulate.faults.fault import meaning_of
 
     return _rows(
         FAULTS.values(),
@@ -186,7 +186,7 @@ def faults() -> Rows:
 
 def columns() -> Rows:
     """Every column of the tables of a sweep, those of a group side by side."""
-    from sim.sweeps.columns import columns as told
+    from sim.study.sweep.columns import columns as told
 
     found = list(told())
     groups = list(dict.fromkeys((column.table, column.group) for column in found))
@@ -256,7 +256,7 @@ def topics(folder: Path) -> Rows:
     Raises:
         BadInput: No such folder, no scenario in it, or one that contradicts itself.
     """
-    from sim.scenario.file.topics import topic_strategy
+    from sim.simulate.scenario.file.topics import topic_strategy
 
     rows = []
     for path in scenario_files(folder):

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from sim.cli.arguments import Argument, GivenRules, Json, plugin_arguments, rule_values, shipped
 from sim.cli.output import EXIT_FAILED, print_answer, print_table, tell
-from sim.foreign import shell
-from sim.foreign.lines import one_line
+from sim.files.foreign import shell
+from sim.files.foreign.lines import one_line
 
 LogPath = Annotated[
     Path, Argument(shipped, help="A log file, replog-log/1, JSON or YAML; or a shipped one's id.")
@@ -19,9 +19,9 @@ _ROUNDS_SHOWN = 12
 
 if TYPE_CHECKING:
     from sim.files.document import Document
-    from sim.logfile.eligible import Selection
-    from sim.logfile.explain import KeyExplanation
-    from sim.logfile.file import LogFile
+    from sim.simulate.logfile.eligible import Selection
+    from sim.simulate.logfile.explain import KeyExplanation
+    from sim.simulate.logfile.file import LogFile
 
 
 def clean(
@@ -38,8 +38,8 @@ def clean(
     Args:
         explain: Why is this key's tombstone, or value, still here, or already gone?
     """
-    from sim.logfile.expect import differences_of_steps
-    from sim.logfile.file import log_file_in, read_log_document
+    from sim.simulate.logfile.expect import differences_of_steps
+    from sim.simulate.logfile.file import log_file_in, read_log_document
 
     read = read_log_document(logfile)
     loaded = log_file_in(read, rules=rule_values(rule))
@@ -60,10 +60,10 @@ def eligible(logfile: LogPath, *, rule: GivenRules = None, as_json: Json = False
 
     What comes of it is compared with what the file expects.
     """
-    from sim.logfile.eligible import select_log
-    from sim.logfile.eligible_file import eligible_file_in
-    from sim.logfile.expect import differences_of_choice
-    from sim.logfile.file import read_log_document
+    from sim.simulate.logfile.eligible import select_log
+    from sim.simulate.logfile.eligible_file import eligible_file_in
+    from sim.simulate.logfile.expect import differences_of_choice
+    from sim.simulate.logfile.file import read_log_document
 
     read = read_log_document(logfile)
     file = eligible_file_in(read, rules=rule_values(rule))
@@ -84,7 +84,7 @@ def _expects(read: Document) -> bool:
 
 def _explained(loaded: LogFile, file: Path, key: str) -> KeyExplanation:
     from sim.errors import BadInput
-    from sim.logfile.explain import explain_key
+    from sim.simulate.logfile.explain import explain_key
 
     try:
         return explain_key(loaded, key)
@@ -128,7 +128,7 @@ def _show_explained(explained: KeyExplanation) -> None:
 
 
 def _show_steps(file: LogFile, answer: dict[str, Any]) -> None:
-    from sim.logfile.text import heading, log_lines, rows_of
+    from sim.simulate.logfile.text import heading, log_lines, rows_of
 
     tell(f"rules: {heading(file)}")
     for number, (step, answered) in enumerate(
@@ -143,7 +143,7 @@ def _show_steps(file: LogFile, answer: dict[str, Any]) -> None:
 
 
 def _show_selection(selection: Selection) -> None:
-    from sim.logfile.eligible import eligible_answer
+    from sim.simulate.logfile.eligible import eligible_answer
 
     rows = [
         {

@@ -16,7 +16,7 @@ from sim.cli.arguments import (
 )
 from sim.cli.output import print_json, print_table, tell
 from sim.errors import BadInput
-from sim.foreign import shell
+from sim.files.foreign import shell
 
 
 def matrix(
@@ -42,8 +42,8 @@ def matrix(
         output: Write a page of Markdown there.
     """
     from sim.files.atomic import check_writable, replace_text
-    from sim.studies import matrix_page as page
-    from sim.studies.matrix import choice_of, choices_of, make_matrix
+    from sim.study.matrix import matrix_page as page
+    from sim.study.matrix.matrix import choice_of, choices_of, make_matrix
 
     if output is not None:
         check_writable(output, what=f"--output {output}", read=paths)
@@ -82,7 +82,7 @@ def matrix(
 def _sections(folders: list[Path], rule: str) -> list[str]:
     if not folders:
         return []
-    from sim.report import grid_as_markdown, read_folder
+    from sim.study.report import grid_as_markdown, read_folder
 
     return [grid_as_markdown(read_folder(folder), rule) for folder in folders]
 

@@ -9,8 +9,8 @@ from typing import Annotated, NamedTuple
 from sim.cli.arguments import Argument, Output
 from sim.cli.output import tell
 from sim.errors import BadInput, did_you_mean
-from sim.extras import origin
-from sim.foreign import shell
+from sim.files.extras import origin
+from sim.files.foreign import shell
 
 TEMPLATES = Path(__file__).with_name("templates")
 

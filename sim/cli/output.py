@@ -10,14 +10,14 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TextIO
 
 from sim.cli.streams import beneath
-from sim.foreign.lines import one_line
+from sim.files.foreign.lines import one_line
 
 if TYPE_CHECKING:
     from rich.console import Console, JustifyMethod
 
     from sim.api.answers import Explanation
     from sim.check import Violation
-    from sim.recorded import Recorded
+    from sim.simulate.recorded import Recorded
 
 EXIT_FAILED = 1
 EXIT_BAD_INPUT = 2
@@ -67,14 +67,14 @@ def print_answer(
 
 def print_json(value: object) -> None:
     """One document."""
-    from sim.foreign.documents import json_text
+    from sim.files.foreign.documents import json_text
 
     print_json_text(json_text(value, indent=1))
 
 
 def print_json_text(text: str) -> None:
     """A document that is JSON already."""
-    from sim.foreign.documents import fit_for
+    from sim.files.foreign.documents import fit_for
 
     print(fit_for(text, sys.stdout.encoding or "utf-8"))
 

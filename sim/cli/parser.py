@@ -24,8 +24,8 @@ from sim.cli.arguments import EXPLAIN, Argument, Number, path_of, told
 from sim.cli.output import terminal_width
 from sim.errors import BadInput, did_you_mean
 from sim.files.attribute_docs import docs_of
-from sim.limits import MEGABYTES as MOST_MEGABYTES
-from sim.limits import SECONDS as MOST_SECONDS
+from sim.files.limits import MEGABYTES as MOST_MEGABYTES
+from sim.files.limits import SECONDS as MOST_SECONDS
 
 _NAME = re.compile(r"[a-z]+(-[a-z]+)+")
 """What looks like the name of an invariant."""

@@ -33,11 +33,11 @@ from sim.cli.output import (
     tell,
 )
 from sim.errors import BadInput
-from sim.foreign import shell
+from sim.files.foreign import shell
 
 if TYPE_CHECKING:
     from sim.api.runs import Run
-    from sim.recorded import Recorded
+    from sim.simulate.recorded import Recorded
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,8 +99,8 @@ def run(
 def _again(there: Run, folder: Path, run_id: int, wanted: Wanted) -> int:
     """Runs one row of a sweep again, in full, and compares its digest with the row's."""
     from sim.api.runs import Run
-    from sim.rules.rules import shown
-    from sim.sweeps.table import has_table, open_table
+    from sim.protocol.rules.rules import shown
+    from sim.study.sweep.table import has_table, open_table
 
     if has_table(folder) and not open_table(folder).finished:
         tell(f"replog: {folder}: the sweep is not finished; --resume finishes it", sys.stderr)
@@ -203,7 +203,7 @@ def _replica_line(name: str, view: dict[str, Any]) -> str:
 
 def _with_since(found: Recorded) -> dict[str, Any]:
     """A run as JSON; each violation also tells since when it was so."""
-    from sim.explain.since import all_since
+    from sim.diagnose.explain.since import all_since
 
     document = found.as_json()
     for name, violations in (("violations", found.violations), ("not_judged", found.not_judged)):

@@ -17,13 +17,13 @@ from sim.cli.output import (
     tell,
 )
 from sim.errors import BadInput
-from sim.foreign import shell
-from sim.limits import RUN
+from sim.files.foreign import shell
+from sim.files.limits import RUN
 
 if TYPE_CHECKING:
-    from sim.schedules.shorter import Shortest
-    from sim.shrink.near_miss import NearMiss
-    from sim.shrink.witness import Case, Witness
+    from sim.diagnose.shrink.near_miss import NearMiss
+    from sim.diagnose.shrink.witness import Case, Witness
+    from sim.study.explore.shorter import Shortest
 
 WITHIN_S = 60.0
 """Seconds without `--within`; a story of 600 steps takes a few."""
@@ -59,9 +59,9 @@ def shrink(
         shortest: Search every schedule of the result's world for a shorter one, within the same
             time again; one that is found is written beside the result.
     """
+    from sim.diagnose.shrink.engine import Budget
+    from sim.diagnose.shrink.witness import Case
     from sim.files.atomic import replace_text
-    from sim.shrink.engine import Budget
-    from sim.shrink.witness import Case
 
     words: list[object] = [file, *([] if run_id is None else [run_id])]
     words += ["--invariant", invariant] if invariant else []
@@ -90,13 +90,13 @@ def shrink(
 
 
 def _searched(found: Witness, within: float) -> Shortest:
-    from sim.schedules import check_installation
+    from sim.study.explore import check_installation
 
     check_installation()
     from sim.files.reading import document_in
-    from sim.schedules.answers import Bounds
-    from sim.schedules.shorter import Shortest, shortest
-    from sim.story.format import story_in
+    from sim.simulate.story.format import story_in
+    from sim.study.explore.answers import Bounds
+    from sim.study.explore.shorter import Shortest, shortest
 
     if found.kind != "story":
         return Shortest("a search follows the steps of stories")
@@ -146,7 +146,7 @@ class _Shown:
     @property
     def shorter(self) -> str:
         """The file of a shorter schedule; empty = none was found."""
-        from sim.shrink.writing import file_of
+        from sim.diagnose.shrink.writing import file_of
 
         story = None if self.searched is None else self.searched.story
         return "" if story is None else file_of(story, self.found.invariant, "")

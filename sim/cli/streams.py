@@ -1,8 +1,8 @@
 """What the command writes to: nothing foreign moves the cursor, and a broken stream ends no run.
 
 Everything a command prints goes through here, so that no command has to think of it: what cannot be
-seen is escaped (`sim.foreign.lines`), and so are letters that the encoding of a terminal has not.
-What writes its own control sequences, such as a line that is drawn anew, asks for the stream
+seen is escaped (`sim.files.foreign.lines`), and so are letters that the encoding of a terminal has
+not. What writes its own control sequences, such as a line that is drawn anew, asks for the stream
 beneath.
 """
 
@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any, TextIO, cast
 
-from sim.foreign.lines import plain_lines
+from sim.files.foreign.lines import plain_lines
 
 _STDIN, _STDOUT, _STDERR = 0, 1, 2
 

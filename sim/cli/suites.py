@@ -13,11 +13,11 @@ from sim.cli.arguments import Argument, FailuresIn, Json, Number
 from sim.cli.github import hand_over
 from sim.cli.output import EXIT_INTERRUPTED, StatusLine, complain, print_json, tell
 from sim.errors import BadInput
-from sim.foreign.lines import one_line
-from sim.limits import JOBS
+from sim.files.foreign.lines import one_line
+from sim.files.limits import JOBS
 
 if TYPE_CHECKING:
-    from sim.suite import CaseResult, Collected
+    from sim.study.suite import CaseResult, Collected
 
 SAME_TOLD = 5
 """Of ids that several files have, and of the files of each, so many are named."""
@@ -66,11 +66,11 @@ def suite(
     """
     from sim.files.atomic import check_writable
     from sim.files.shipped import shipped_folder
-    from sim.suite import collect, exit_code
-    from sim.suite.annotations import error_commands
-    from sim.suite.last_failed import remember
-    from sim.suite.reports import page, write_junit
-    from sim.suite.selecting import select
+    from sim.study.suite import collect, exit_code
+    from sim.study.suite.annotations import error_commands
+    from sim.study.suite.last_failed import remember
+    from sim.study.suite.reports import page, write_junit
+    from sim.study.suite.selecting import select
 
     if not (paths or shipped):
         text = "nothing to run: give files or folders, or --shipped"
@@ -115,7 +115,7 @@ def _run(
     chosen: Collected, jobs: int, *, strict: bool, stop_at_first: bool, show_rows: bool
 ) -> tuple[list[CaseResult], bool]:
     """The results, each told as it comes, and whether Ctrl-C came before the last."""
-    from sim.suite import run_suite
+    from sim.study.suite import run_suite
 
     results: list[CaseResult] = []
     red = 0
@@ -147,7 +147,7 @@ def _counted(results: Sequence[CaseResult]) -> str:
 
 def _last_failed(found: Collected) -> Collected:
     """Of these files those that failed last, and those that are refused; all, if none did."""
-    from sim.suite.last_failed import last_failed
+    from sim.study.suite.last_failed import last_failed
 
     failed = last_failed()
     if not any(path.absolute() in failed for path in found.files):
@@ -217,7 +217,7 @@ def _failure_in_json(saved: Mapping[Path, Path], path: Path) -> dict[str, str]:
 
 def _show_failures(results: Sequence[CaseResult], saved: Mapping[Path, Path]) -> None:
     """Tell of the failures at last, where people look."""
-    from sim.suite.failure import failure_lines
+    from sim.study.suite.failure import failure_lines
 
     failed = [result for result in results if not result.expectation_met]
     for result in failed:

@@ -40,13 +40,13 @@ from sim.cli.output import (
     tell,
 )
 from sim.errors import BadInput
-from sim.foreign import shell
-from sim.limits import CASES, PARTITIONS, SEED
+from sim.files.foreign import shell
+from sim.files.limits import CASES, PARTITIONS, SEED
 
 if TYPE_CHECKING:
-    from sim.gates import Verdict
-    from sim.sweeps.plan import Plan
-    from sim.sweeps.runner import SweepResult
+    from sim.study.gates import Verdict
+    from sim.study.sweep.plan import Plan
+    from sim.study.sweep.runner import SweepResult
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -94,10 +94,10 @@ def sweep(
         confirm: With the plan's confirmation seed instead.
         resume: Go on with what is there; with a larger --count also with a finished sweep.
     """
-    from sim.sweeps.arrow import without_pandas
-    from sim.sweeps.plan import load_plan
-    from sim.sweeps.runner import run_sweep
-    from sim.sweeps.storage import require_here, spark_settings
+    from sim.study.sweep.arrow import without_pandas
+    from sim.study.sweep.plan import load_plan
+    from sim.study.sweep.runner import run_sweep
+    from sim.study.sweep.storage import require_here, spark_settings
 
     without_pandas()
     loaded = load_plan(plan)
@@ -153,7 +153,7 @@ def _confirmation_seed(path: Path, plan: Plan, seed: int | None) -> int:
 
 def _show_sweep(result: SweepResult, verdict: Verdict | None, *, as_json: bool) -> None:
     if as_json:
-        from sim.gates.page import as_document
+        from sim.study.gates.page import as_document
 
         print_json(
             {
@@ -211,7 +211,7 @@ def report(
     """
     from sim.cli.causes import tell_witness
     from sim.files.atomic import check_writable
-    from sim.report import (
+    from sim.study.report import (
         comparison_table,
         conditions_of,
         headline,

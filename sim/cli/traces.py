@@ -13,7 +13,7 @@ from sim.cli.output import EXIT_FAILED, EXIT_INCONCLUSIVE, complain, print_answe
 from sim.errors import BadInput
 
 if TYPE_CHECKING:
-    from sim.certify import Certificate
+    from sim.check.certify import Certificate
 
 
 def certify(trace: Path, *, as_json: Json = False) -> int:
@@ -25,11 +25,11 @@ def certify(trace: Path, *, as_json: Json = False) -> int:
     Args:
         trace: A trace, as --trace writes it.
     """
-    from sim.certify import Refused, Undecidable
-    from sim.certify import certify as judge
+    from sim.check.certify import Refused, Undecidable
+    from sim.check.certify import certify as judge
     from sim.check.checker import known_invariants
+    from sim.files.limits import TRACE_BYTES
     from sim.files.opening import read_bytes
-    from sim.limits import TRACE_BYTES
 
     try:
         made = judge(read_bytes(trace, limit=TRACE_BYTES.most))
@@ -56,7 +56,7 @@ def certify(trace: Path, *, as_json: Json = False) -> int:
 
 
 def _law_of(name: str) -> str:
-    from sim.certify import laws
+    from sim.check.certify import laws
 
     return " ".join((getattr(laws, name.replace("-", "_")).__doc__ or "").split())
 
@@ -95,9 +95,9 @@ def trace_replay(
     """
     from dataclasses import asdict
 
-    from sim.compaction import STRATEGIES
-    from sim.rules import rules_from
-    from sim.studies.trace_replay import replay_trace
+    from sim.protocol.compaction import STRATEGIES
+    from sim.protocol.rules import rules_from
+    from sim.study.matrix.trace_replay import replay_trace
 
     values = rule_values(rule)
     rules = rules_from({"preset": "kafka-4.0", "map_range": "full", **values}, where="--rule")

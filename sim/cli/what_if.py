@@ -11,13 +11,13 @@ from sim.cli.arguments import Argument, GivenRules, Json, Number, RunOf, Seconds
 from sim.cli.opening import run_at
 from sim.cli.output import explanation_in_json, print_explanation, print_json, tell
 from sim.errors import BadInput
-from sim.limits import TRIES
+from sim.files.limits import TRIES
 
 if TYPE_CHECKING:
     from sim.api.runs import Run
     from sim.check import Violation
-    from sim.what_if.heals import Healings
-    from sim.what_if.no_return import NoReturn, Point
+    from sim.diagnose.what_if.heals import Healings
+    from sim.diagnose.what_if.no_return import NoReturn, Point
 
 WITHIN_S = 60.0
 """Seconds without `--within`, shared by both questions; most runs need a few."""
@@ -61,7 +61,7 @@ def explain(
         tell(found.id)
         print_explanation(explanation, found.seen, found)
     if what_if:
-        from sim.what_if.heals import heals
+        from sim.diagnose.what_if.heals import heals
 
         content: Any = scenario.content
         sealed = _no_return(run, violation, within / 2, tries, show=not as_json)
@@ -92,7 +92,7 @@ def _no_return(
     run: Run, violation: Violation, within_s: float, tries: int, *, show: bool
 ) -> NoReturn | None:
     """The point of no return of a timed run, told as it is found; None = a story has none."""
-    from sim.what_if.no_return import point_of_no_return
+    from sim.diagnose.what_if.no_return import point_of_no_return
 
     if run.scenario.kind == "story":
         if show:

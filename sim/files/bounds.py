@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from annotated_types import Ge, Le, Lt, MinLen
 
-from sim.files.tags import TAG_PATTERN, tag_given_twice, tag_problem
-from sim.limits import (
+from sim.files.limits import (
     BATCH_RECORDS,
     CHANGES,
     DURATION,
@@ -28,6 +27,7 @@ from sim.limits import (
     VERSION,
     Limit,
 )
+from sim.files.tags import TAG_PATTERN, tag_given_twice, tag_problem
 
 if TYPE_CHECKING:
     from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
@@ -74,7 +74,7 @@ class Must:
 
 
 class Within(Must):
-    """Says that a number, a text or a list is within a limit (`sim.limits`)."""
+    """Says that a number, a text or a list is within a limit (`sim.files.limits`)."""
 
     __slots__ = ("limit",)
 

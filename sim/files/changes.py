@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from sim.errors import BadInput
-from sim.extras import check_extra
 from sim.files.document import listed, shown
+from sim.files.extras import check_extra
+from sim.files.limits import FILE_COLUMNS, HEADERS, LONG, ROW_GROUP, ROWS, TEXT, whole_number
 from sim.files.opening import UTF_16, head_of
-from sim.limits import FILE_COLUMNS, HEADERS, LONG, ROW_GROUP, ROWS, TEXT, whole_number
 
 NEEDED = ("key", "value", "timestamp_ms")
 OPTIONAL = ("append_time_ms", "version", "headers")

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
 from sim.errors import BadInput, did_you_mean
-from sim.limits import COMPLAINTS
+from sim.files.limits import COMPLAINTS
 
 Location = Sequence[str | int]
 """The way to a value: names of fields, and indexes from 0."""

@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 
 from sim.errors import BadInput
 from sim.files.document import Document, Node, Place, path_of, shown
-from sim.limits import JSON_VALUES, LEVELS
+from sim.files.limits import JSON_VALUES, LEVELS
 
 _DIGITS = 30
 """Of a whole number: more than any field takes, and fewer than make reading one slow."""

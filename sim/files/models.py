@@ -27,7 +27,7 @@ from sim.files.document import (
     unknown_field,
     unknown_value,
 )
-from sim.limits import CHECKED_VALUES, in_words
+from sim.files.limits import CHECKED_VALUES, in_words
 
 M = TypeVar("M", bound=BaseModel)
 T = TypeVar("T")

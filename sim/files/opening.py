@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import BinaryIO, ClassVar
 
 from sim.errors import BadInput
-from sim.limits import DOCUMENT_BYTES
+from sim.files.limits import DOCUMENT_BYTES
 
 MEBIBYTE = 1 << 20
 _ALLOWED = "allowed: a regular file, or a pipe"

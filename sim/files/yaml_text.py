@@ -23,7 +23,7 @@ from yaml.events import (
 
 from sim.errors import BadInput
 from sim.files.document import Document, Node, Scalar, clipped, path_of
-from sim.limits import LEVELS, VALUES
+from sim.files.limits import LEVELS, VALUES
 
 TOO_DEEP = f"nested deeper than {LEVELS.most} levels"
 _NULLS = frozenset({"", "~", "null"})

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 import sim
-from sim import recorded
 from sim.api import answers, failures, runs, scenarios
+from sim.simulate import recorded
 
 ROOT = Path(__file__).resolve().parents[2]
 

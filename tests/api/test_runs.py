@@ -11,9 +11,9 @@ import yaml
 import sim
 from sim.api import sweeps
 from sim.api.tables import COLUMNS
-from sim.rules import rules_from
-from sim.story.driver import run_story
-from sim.story.format import load_story
+from sim.protocol.rules import rules_from
+from sim.simulate.story.driver import run_story
+from sim.simulate.story.format import load_story
 from tests.api.conftest import ROOT, STORY
 
 TIMED_LOST_TAIL = ROOT / "scenarios/kip280/timed_lost_tail.yaml"
@@ -181,7 +181,7 @@ def test_several_rules_are_compared_each_with_each() -> None:
 
 
 def test_without_a_name_every_fix_is_compared() -> None:
-    from sim.compaction import FIXES
+    from sim.protocol.compaction import FIXES
 
     assert set(sim.run(STORY).compare()) == set(FIXES)
 
@@ -269,7 +269,7 @@ def test_a_change_with_which_a_run_ends_in_an_error_is_a_row_that_heals_nothing(
     def failing(value: object, invariant: str) -> list[str]:
         raise IndexError("beyond the log")
 
-    monkeypatch.setattr("sim.what_if.heals.violated_by", failing)
+    monkeypatch.setattr("sim.diagnose.what_if.heals.violated_by", failing)
     heals = sim.run(STORY).heals("no-offset-reuse")
 
     assert set(heals.error) == {"IndexError: beyond the log"}

@@ -11,8 +11,8 @@ import pytest
 
 import sim
 from sim.cli.sweeps import save_causes, tell_saved
-from sim.sweeps.columns import VIOLATIONS_SCHEMA, runs_schema
-from sim.sweeps.folder import read_sweep
+from sim.study.sweep.columns import VIOLATIONS_SCHEMA, runs_schema
+from sim.study.sweep.folder import read_sweep
 from tests.api.conftest import PLAN, STORY
 from tests.commands import replog
 
@@ -245,7 +245,7 @@ def test_a_sweep_without_a_folder_is_gone_with_its_object(swept: sim.Sweep, tmp_
 def test_without_pandas_a_table_is_one_clear_line(
     swept: sim.Sweep, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("sim.extras.find_spec", lambda _: None)
+    monkeypatch.setattr("sim.files.extras.find_spec", lambda _: None)
 
     for ask in (lambda: sim.run(7).events, lambda: sim.open_sweep(swept.folder).failures()):
         with pytest.raises(sim.BadInput, match=r"^tables need pandas: pip install "):

@@ -10,9 +10,9 @@ import json
 import sys
 from pathlib import Path
 
-from sim.sweeps.plan import Sweep, load_plan, number_runs
-from sim.sweeps.work import rows_of_cases
-from sim.timed_run import COMPILED
+from sim.simulate.timed_run import COMPILED
+from sim.study.sweep.plan import Sweep, load_plan, number_runs
+from sim.study.sweep.work import rows_of_cases
 
 Answer = tuple[str, str]
 """What a run came to: verdict and digest."""

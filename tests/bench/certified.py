@@ -2,8 +2,8 @@
 
     python -m tests.bench.certified --count 3000 --seed 1
 
-Each run is written as a trace and judged again by `sim.certify`. A run that both do not agree on is
-printed with the command that makes its trace.
+Each run is written as a trace and judged again by `sim.check.certify`. A run that both do not agree
+on is printed with the command that makes its trace.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 import sim
-from sim.certify import Certificate, Refused, certify
+from sim.check.certify import Certificate, Refused, certify
 from sim.files.formats import LOG_FORMAT
-from sim.files.trace_file import TraceVerdict, trace_lines
-from sim.rules import PRESETS
-from sim.rules.presets import rules_from
-from sim.scenario.generate import generate
-from sim.scenario.generate.mix import BUILT_IN_MIXES, Mix
-from sim.scenario.trace_header import header_of
-from sim.suite import format_of, scenario_files
-from sim.timed_run import run_scenario
-from sim.trace import Event
+from sim.protocol.events import Event
+from sim.protocol.rules import PRESETS
+from sim.protocol.rules.presets import rules_from
+from sim.simulate.scenario.generate import generate
+from sim.simulate.scenario.generate.mix import BUILT_IN_MIXES, Mix
+from sim.simulate.scenario.trace_header import header_of
+from sim.simulate.timed_run import run_scenario
+from sim.simulate.trace_file import TraceVerdict, trace_lines
+from sim.study.suite import format_of, scenario_files
 
 HARDER: dict[str, Any] = {
     "power_losses": 0.7,

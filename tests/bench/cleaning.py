@@ -8,7 +8,7 @@ import tracemalloc
 from collections.abc import Callable
 from random import Random
 
-from sim.compaction import (
+from sim.protocol.compaction import (
     FIXES,
     TOMBSTONE_MARKS,
     TOMBSTONE_REMOVALS,
@@ -17,7 +17,7 @@ from sim.compaction import (
     clean,
     strategy_for,
 )
-from sim.log import LastRecord, Record, Segment, data_batch
+from sim.protocol.log import LastRecord, Record, Segment, data_batch
 
 SIZES = (10_000, 100_000, 1_000_000)
 RECORDS_PER_BATCH = 100

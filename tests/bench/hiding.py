@@ -15,9 +15,8 @@ from random import Random
 from typing import NamedTuple
 
 from sim.check import Violation
-from sim.rules import RULES
-from sim.shrink.sought import judged, sought_in
-from sim.shrink.stories import (
+from sim.diagnose.shrink.sought import judged, sought_in
+from sim.diagnose.shrink.stories import (
     names_of,
     offsets_written,
     renamed,
@@ -25,8 +24,9 @@ from sim.shrink.stories import (
     with_offsets,
     with_steps,
 )
-from sim.story.driver import run_story
-from sim.story.format import STORY_DEFAULTS, Story
+from sim.protocol.rules import RULES
+from sim.simulate.story.driver import run_story
+from sim.simulate.story.format import STORY_DEFAULTS, Story
 from tests.bench.noise import Noise, setting_at
 
 EPOCHS_APART = 1000

@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 from random import Random
 from typing import NamedTuple
 
-from sim.shrink.stories import step_of
-from sim.story.format import Story
-from sim.story.op import Step
+from sim.diagnose.shrink.stories import step_of
+from sim.simulate.story.format import Story
+from sim.simulate.story.op import Step
 
 KEYS = tuple(f"N{number}" for number in range(6))
 """Keys of the noise; now and then it writes one of the story's."""

@@ -7,12 +7,12 @@ from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
-from sim.schedules.plan import Plan, load_plan
-from sim.schedules.search import Search
-from sim.schedules.space import Space
-from sim.schedules.witness import schedule_of, story_of
-from sim.story.driver import StoryDriver
-from sim.story.format import Story
+from sim.simulate.story.driver import StoryDriver
+from sim.simulate.story.format import Story
+from sim.study.explore.plan import Plan, load_plan
+from sim.study.explore.search import Search
+from sim.study.explore.space import Space
+from sim.study.explore.witness import schedule_of, story_of
 
 ROOT = Path(__file__).resolve().parents[2]
 PLAN = ROOT / "scenarios" / "explore" / "three_replicas.yaml"

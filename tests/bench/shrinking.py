@@ -15,14 +15,14 @@ from pathlib import Path
 from statistics import median
 from typing import NamedTuple
 
+from sim.diagnose.shrink.engine import Budget
+from sim.diagnose.shrink.witness import Case
 from sim.files.atomic import replacing
 from sim.files.formats import STORY_FORMAT
-from sim.rules.spec import shown
-from sim.shrink.engine import Budget
-from sim.shrink.witness import Case
-from sim.story import load_story
-from sim.story.format import STORY_DEFAULTS
-from sim.suite.scenario_files import format_of, scenario_files
+from sim.protocol.rules.spec import shown
+from sim.simulate.story import load_story
+from sim.simulate.story.format import STORY_DEFAULTS
+from sim.study.suite.scenario_files import format_of, scenario_files
 from tests.bench.hiding import hide
 
 SCENARIOS = Path("scenarios")

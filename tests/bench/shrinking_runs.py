@@ -17,14 +17,14 @@ from pathlib import Path
 from statistics import median
 from typing import NamedTuple
 
+from sim.diagnose.shrink.engine import Budget
+from sim.diagnose.shrink.witness import Case, Witness, witness_of
 from sim.files.atomic import replacing
-from sim.scenario.generate import generate
-from sim.scenario.model import Scenario
-from sim.shrink.engine import Budget
-from sim.shrink.witness import Case, Witness, witness_of
-from sim.story import load_story
-from sim.sweeps.plan import Sweep, load_plan, number_runs
-from sim.timed_run import run_scenario
+from sim.simulate.scenario.generate import generate
+from sim.simulate.scenario.model import Scenario
+from sim.simulate.story import load_story
+from sim.simulate.timed_run import run_scenario
+from sim.study.sweep.plan import Sweep, load_plan, number_runs
 from tests.bench.shrinking import SCENARIOS, red_stories
 
 PLANS = (
@@ -136,7 +136,7 @@ def page(rows: Sequence[Row], shortest: dict[str, int]) -> str:
     lines = [
         "# Shrinking random runs",
         "",
-        "Failing runs of the sweeps' plans, made small by `sim.shrink.witness`.",
+        "Failing runs of the sweeps' plans, made small by `sim.diagnose.shrink.witness`.",
         "",
         (
             f"Made by `python -m tests.bench.shrinking_runs`; at most {TRIES:,} tries each; times "

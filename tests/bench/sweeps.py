@@ -7,9 +7,9 @@ from pathlib import Path
 from statistics import mean
 from typing import Any
 
-from sim.sweeps.plan import Sweep, load_plan, number_runs
-from sim.sweeps.runner import EngineName, run_sweep
-from sim.sweeps.work import rows_of_cases
+from sim.study.sweep.plan import Sweep, load_plan, number_runs
+from sim.study.sweep.runner import EngineName, run_sweep
+from sim.study.sweep.work import rows_of_cases
 
 PLAN = Path("scenarios/sweeps/leo_fixes.yaml")
 SEED = 280

@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from sim.sweeps.plan import Plan
-from sim.sweeps.runner import run_sweep
+from sim.study.sweep.plan import Plan
+from sim.study.sweep.runner import run_sweep
 from tests.sweeps.fakes import simulating_here
 
 PLAN: dict[str, object] = {

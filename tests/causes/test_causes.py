@@ -7,21 +7,21 @@ from pathlib import Path
 
 import pytest
 
-from sim.causes import Causes, add_witnesses, causes_of, played, witnesses
-from sim.causes.track_record import TrackRecord
 from sim.cli.causes import causes as causes_command
+from sim.diagnose.explain.signature import first_signatures
+from sim.diagnose.explain.since import so_since
 from sim.errors import BadInput
-from sim.explain.signature import first_signatures
-from sim.explain.since import so_since
 from sim.files.formats import STORY_FORMAT
-from sim.scenario.model.promises import promise_of
-from sim.story import load_story, run_story
-from sim.suite.scenario_files import format_of, scenario_files
-from sim.sweeps.one_run import scenario_of_run
-from sim.sweeps.stats import clopper_pearson
-from sim.sweeps.tables import load_sweep, load_violations
-from sim.timed_run import run_scenario
-from sim.trace import Event
+from sim.protocol.events import Event
+from sim.simulate.scenario.model.promises import promise_of
+from sim.simulate.story import load_story, run_story
+from sim.simulate.timed_run import run_scenario
+from sim.study.causes import Causes, add_witnesses, causes_of, played, witnesses
+from sim.study.causes.track_record import TrackRecord
+from sim.study.suite.scenario_files import format_of, scenario_files
+from sim.study.sweep.one_run import scenario_of_run
+from sim.study.sweep.stats import clopper_pearson
+from sim.study.sweep.tables import load_sweep, load_violations
 from tests.causes.folders import swept
 
 SCENARIOS = Path(__file__).parents[2] / "scenarios"
@@ -181,7 +181,7 @@ def test_the_command_fits_a_narrow_terminal_and_its_document_has_the_same(
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("sim.causes.track_record.shipped_folder", lambda: stories)
+    monkeypatch.setattr("sim.study.causes.track_record.shipped_folder", lambda: stories)
 
     assert causes_command(folder) == 0
     lines = capsys.readouterr().out.splitlines()

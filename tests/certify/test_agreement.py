@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from sim.certify import JUDGED
+from sim.check.certify import JUDGED
 from tests.bench.certified import Certified, file_runs, random_runs
 
 ROOT = Path(__file__).parents[2]

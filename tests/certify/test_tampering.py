@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 import sim
-from sim.certify import Certificate, Refused, Undecidable, certify, shape
-from sim.certify.reading import digest, ranking
-from sim.compaction import STRATEGIES
+from sim.check.certify import Certificate, Refused, Undecidable, certify, shape
+from sim.check.certify.reading import digest, ranking
+from sim.protocol.compaction import STRATEGIES
 
 ROOT = Path(__file__).parents[2]
 STORY = ROOT / "scenarios/kip630/kip630_01_tombstone_removed_too_early.yaml"

@@ -7,7 +7,7 @@ from pathlib import Path
 from random import Random
 from typing import NamedTuple
 
-from sim.sweeps.table import state_of
+from sim.study.sweep.table import state_of
 from tests.chaos.sweeping import ENGINES, Running, Site, site
 from tests.chaos.tables import Tables, differences, read_tables
 from tests.sweeps.spark_cluster import kill

@@ -11,18 +11,24 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from sim.cluster import consumer_fetch, node
-from sim.cluster.producer import Producer
-from sim.compaction.copying import Copier, Fate
-from sim.log import Batch, LeaderEpochCache, Log
-from sim.log.producers import ProducerStates, SentBatch
-from sim.replication import cleaning, follower, leader, produce, replica, truncation
-from sim.replication.messages import ConsumerFetchResponse
-from sim.replication.reading import Fetched, Position, receive_consumer_fetch
-from sim.replication.replica import Replica
-from sim.replication.snapshots import delete, take
-from sim.rules import Rules
-from sim.trace import Cleaned, Event, HighWatermarkMoved, PositionRecorded, SnapshotDeleted
+from sim.protocol.compaction.copying import Copier, Fate
+from sim.protocol.events import (
+    Cleaned,
+    Event,
+    HighWatermarkMoved,
+    PositionRecorded,
+    SnapshotDeleted,
+)
+from sim.protocol.log import Batch, LeaderEpochCache, Log
+from sim.protocol.log.producers import ProducerStates, SentBatch
+from sim.protocol.replication import cleaning, follower, leader, produce, replica, truncation
+from sim.protocol.replication.messages import ConsumerFetchResponse
+from sim.protocol.replication.reading import Fetched, Position, receive_consumer_fetch
+from sim.protocol.replication.replica import Replica
+from sim.protocol.replication.snapshots import delete, take
+from sim.protocol.rules import Rules
+from sim.simulate.cluster import consumer_fetch, node
+from sim.simulate.cluster.producer import Producer
 
 NOTHING: Mapping[str, Any] = MappingProxyType({})
 
@@ -379,7 +385,7 @@ def answer_at_once(patch: pytest.MonkeyPatch) -> None:
     def hasty(*args: Any, **more: Any) -> Any:
         return right(*args, **more)._replace(due_above=produce.AT_ONCE)
 
-    patch.setattr("sim.cluster.produce.produce", hasty)
+    patch.setattr("sim.simulate.cluster.produce.produce", hasty)
 
 
 def forget_what_was_sent(patch: pytest.MonkeyPatch) -> None:
@@ -417,7 +423,7 @@ def read_the_last_offset_again(patch: pytest.MonkeyPatch) -> None:
             position.offset -= 1
         return fetched
 
-    patch.setattr("sim.cluster.consumer.receive_consumer_fetch", one_back)
+    patch.setattr("sim.simulate.cluster.consumer.receive_consumer_fetch", one_back)
 
 
 def move_the_high_watermark_with_appends_alone(patch: pytest.MonkeyPatch) -> None:
@@ -428,7 +434,7 @@ def move_the_high_watermark_with_appends_alone(patch: pytest.MonkeyPatch) -> Non
         leader.leadership.positions[follower] = position
         return [PositionRecorded(leader.name, follower, position)]
 
-    patch.setattr("sim.replication.leader.record_position", noted)
+    patch.setattr("sim.protocol.replication.leader.record_position", noted)
 
 
 LOSSY = {

@@ -3,9 +3,7 @@
 from collections.abc import Iterable, Sequence
 
 from sim.check import Checker
-from sim.log import Batch, Control, Record, control_batch, data_batch
-from sim.rules import Rules
-from sim.trace import (
+from sim.protocol.events import (
     Appended,
     Cleaned,
     Copied,
@@ -16,6 +14,8 @@ from sim.trace import (
     Removal,
     ReplicaAdded,
 )
+from sim.protocol.log import Batch, Control, Record, control_batch, data_batch
+from sim.protocol.rules import Rules
 
 RULES = Rules.of(commit="isr", delete_retention_ms=100)
 

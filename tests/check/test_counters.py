@@ -6,7 +6,7 @@ import pytest
 
 from sim.check import Checker
 from sim.check.counters import COUNTER, RunCounters
-from sim.rules import RULES as RULE_NAMES
+from sim.protocol.rules import RULES as RULE_NAMES
 from tests.check.events import RULES
 from tests.check.text import Case, cases_of
 

@@ -7,11 +7,11 @@ import pytest
 from sim.check import Checker
 from sim.check.counters import RunCounters
 from sim.check.coverage import SITUATIONS, Coverage
-from sim.rules import Rules, rules_from
-from sim.scenario.generate import generate
-from sim.scenario.generate.mix import Mix
-from sim.timed_run import run_scenario
-from sim.trace import Event
+from sim.protocol.events import Event
+from sim.protocol.rules import Rules, rules_from
+from sim.simulate.scenario.generate import generate
+from sim.simulate.scenario.generate.mix import Mix
+from sim.simulate.timed_run import run_scenario
 from tests.check.events import RULES
 from tests.check.text import Case, cases_of
 

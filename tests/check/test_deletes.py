@@ -4,11 +4,11 @@ import pytest
 
 from sim.check import Checker
 from sim.check.folding import own_state
-from sim.rules import rules_from
-from sim.scenario.generate import generate
-from sim.scenario.generate.mix import Mix
-from sim.timed_run import run_scenario
-from sim.trace import Event
+from sim.protocol.events import Event
+from sim.protocol.rules import rules_from
+from sim.simulate.scenario.generate import generate
+from sim.simulate.scenario.generate.mix import Mix
+from sim.simulate.timed_run import run_scenario
 from tests.check.events import (
     batch,
 )

@@ -4,10 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from sim import trace
 from sim.check import Checker
-from sim.story import load_story, run_story
-from sim.trace import Event
+from sim.protocol.events import Appended, Event, ReplicaCrashed
+from sim.simulate.story import load_story, run_story
 from tests.check.events import RULES, batch
 from tests.check.text import Case, cases_of
 
@@ -54,8 +53,8 @@ def test_the_loss_of_the_tail_of_a_is_outside(case: Case) -> None:
 
 
 [THREE_ELECT_B] = cases_of("cases/again.txt")
-LOST_BY_A = trace.ReplicaCrashed("a", 0, 0)
-AGAIN = trace.Appended("b", batch(0, "k", uid=900, epoch=2))
+LOST_BY_A = ReplicaCrashed("a", 0, 0)
+AGAIN = Appended("b", batch(0, "k", uid=900, epoch=2))
 
 
 @pytest.mark.parametrize(

@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from sim.rules import Rules
-from sim.scenario.model import ReplicaSpec, Scenario, Send, Workload
-from sim.timed_run import run_scenario
+from sim.protocol.rules import Rules
+from sim.simulate.scenario.model import ReplicaSpec, Scenario, Send, Workload
+from sim.simulate.timed_run import run_scenario
 
 NEW = Send(100, 1, "k", "new", 100, 5)
 LATE = Send(200, 2, "k", "late", 50, 3)

@@ -12,18 +12,23 @@ from typing import Any
 
 import pytest
 
-from sim.cluster import producer
-from sim.compaction.strategies import ENCODERS, HEADER_FORMS, EarlierOfEquals, HeaderStrategy
-from sim.compaction.strategies import encode_version as encoded
-from sim.compaction.tombstones import TOMBSTONE_MARKS
-from sim.log import LeaderEpochCache, Record
-from sim.log.epochs import EpochEnd
-from sim.log.named_tuples import make
-from sim.rules import Rules, rules_from
-from sim.scenario.generate import generate
-from sim.scenario.generate.mix import Mix
-from sim.scenario.model import Scenario
-from sim.timed_run import run_scenario
+from sim.protocol.compaction.strategies import (
+    ENCODERS,
+    HEADER_FORMS,
+    EarlierOfEquals,
+    HeaderStrategy,
+)
+from sim.protocol.compaction.strategies import encode_version as encoded
+from sim.protocol.compaction.tombstones import TOMBSTONE_MARKS
+from sim.protocol.log import LeaderEpochCache, Record
+from sim.protocol.log.epochs import EpochEnd
+from sim.protocol.log.named_tuples import make
+from sim.protocol.rules import Rules, rules_from
+from sim.simulate.cluster import producer
+from sim.simulate.scenario.generate import generate
+from sim.simulate.scenario.generate.mix import Mix
+from sim.simulate.scenario.model import Scenario
+from sim.simulate.timed_run import run_scenario
 
 LATE = Mix(mix="reference", duration_ms=5000, late_share=(0.3, 0.5), delete_share=(0.2, 0.4))
 CALM = Mix(

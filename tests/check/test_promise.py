@@ -10,11 +10,11 @@ from sim.check.promise import (
     promised_mark,
     promised_order,
 )
-from sim.compaction import STRATEGIES
-from sim.compaction.strategies import encode_varint, encode_version, promised_strategy
-from sim.compaction.tombstones import TOMBSTONE_MARKS
-from sim.log import LeaderEpochCache, Record
-from sim.rules import Rules
+from sim.protocol.compaction import STRATEGIES
+from sim.protocol.compaction.strategies import encode_varint, encode_version, promised_strategy
+from sim.protocol.compaction.tombstones import TOMBSTONE_MARKS
+from sim.protocol.log import LeaderEpochCache, Record
+from sim.protocol.rules import Rules
 
 LONG = {"strategy": "header", "header_form": "last_long"}
 

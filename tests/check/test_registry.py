@@ -7,7 +7,7 @@ from sim.check.history import ClusterHistory
 from sim.check.invariant import Invariant
 from sim.check.registry import INVARIANTS, register
 from sim.check.violation import RecordSeen, Violation
-from sim.trace import HighWatermarkMoved
+from sim.protocol.events import HighWatermarkMoved
 from tests.check.events import RULES, cluster
 
 

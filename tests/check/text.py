@@ -36,13 +36,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, get_args, get_type_hints
 
-from sim import trace
 from sim.check import Checker
 from sim.check.replica_view import ReplicaView
 from sim.check.violation import RecordSeen
-from sim.log import Batch, Control, Record, control_batch, data_batch
-from sim.rules import Rules
-from sim.trace import Cleaned, Event, Removal
+from sim.protocol import events as trace
+from sim.protocol.events import Cleaned, Event, Removal
+from sim.protocol.log import Batch, Control, Record, control_batch, data_batch
+from sim.protocol.rules import Rules
 from tests.check import events
 from tests.check.events import RULES
 

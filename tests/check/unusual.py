@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from sim.check import Checker
-from sim.trace import Event
+from sim.protocol.events import Event
 
 
 def asking_always(checker: Checker) -> Checker:

@@ -41,8 +41,8 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture(scope="session")
 def swept(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of a small sweep of twelve runs. Only to be read."""
-    from sim.sweeps.plan import load_plan
-    from sim.sweeps.runner import run_sweep
+    from sim.study.sweep.plan import load_plan
+    from sim.study.sweep.runner import run_sweep
 
     folder = tmp_path_factory.mktemp("swept")
     plan = folder / "plan.yaml"

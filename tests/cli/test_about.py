@@ -6,7 +6,7 @@ import pytest
 
 from sim.check.coverage import SITUATIONS
 from sim.check.registry import INVARIANTS
-from sim.rules import DEFAULTS, PRESETS, RULES
+from sim.protocol.rules import DEFAULTS, PRESETS, RULES
 from tests.commands import replog
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from sim.story import Story
+from sim.simulate.story import Story
 from tests.commands import replog
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -19,7 +19,7 @@ def test_a_change_that_ends_in_an_error_is_told_as_text_and_as_data(
             raise IndexError("beyond\nthe log")
         return [invariant]
 
-    monkeypatch.setattr("sim.what_if.heals.violated_by", failing)
+    monkeypatch.setattr("sim.diagnose.what_if.heals.violated_by", failing)
     lines = replog("explain", STORY, "--what-if").out.splitlines()
     document = replog("explain", STORY, "--what-if", "--json").document
 

@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from sim.cluster import settling
+from sim.simulate.cluster import settling
 from tests.commands import Ended
 from tests.plugins.plugged import replog
 
 RAISES = """
-from sim.compaction import TombstoneRemoval
+from sim.protocol.compaction import TombstoneRemoval
 from sim.plugins import register_tombstone_removal
 
 def may_remove(circumstances):

@@ -7,11 +7,11 @@ import yaml
 from jsonschema import Draft202012Validator
 
 from sim.cli.new import TEMPLATES
+from sim.cli.schemas import SCHEMAS
 from sim.files.reading import read_document
 from sim.files.shipped import shipped_folder
-from sim.schemas import SCHEMAS
-from sim.sweeps.plan import load_plan, number_runs
-from sim.sweeps.work import open_case
+from sim.study.sweep.plan import load_plan, number_runs
+from sim.study.sweep.work import open_case
 from tests.commands import replog
 
 

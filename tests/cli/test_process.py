@@ -31,8 +31,8 @@ def python(*arguments: object, **changes: str) -> subprocess.CompletedProcess[st
 def test_a_replay_does_not_load_what_runs_sweeps(swept: Path) -> None:
     modules = loaded(COMMAND, "run", swept, "3")
 
-    assert "sim.sweeps.one_run" in modules
-    others = HEAVY - {"pandas", "pyarrow", "numpy"} | {"rich", "sim.sweeps.runner"}
+    assert "sim.study.sweep.one_run" in modules
+    others = HEAVY - {"pandas", "pyarrow", "numpy"} | {"rich", "sim.study.sweep.runner"}
     assert modules & others == set()
 
 

@@ -6,12 +6,12 @@ from pathlib import Path
 import pytest
 
 from sim.check.checker import known_invariants
-from sim.faults import FaultKind
-from sim.rules import RULES
-from sim.scenario.generate.mix import BUILT_IN_MIXES, MIXES_TOLD, Mix, Weights
-from sim.story.ops import OPS
-from sim.sweeps.columns import SWEPT, VIOLATIONS, VIOLATIONS_SCHEMA, columns, runs_schema
-from sim.sweeps.plan import number_runs
+from sim.protocol.rules import RULES
+from sim.simulate.faults import FaultKind
+from sim.simulate.scenario.generate.mix import BUILT_IN_MIXES, MIXES_TOLD, Mix, Weights
+from sim.simulate.story.ops import OPS
+from sim.study.sweep.columns import SWEPT, VIOLATIONS, VIOLATIONS_SCHEMA, columns, runs_schema
+from sim.study.sweep.plan import number_runs
 from tests.commands import replog
 from tests.sweeps.fakes import plan
 

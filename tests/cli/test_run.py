@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from sim import __version__
-from sim.files.trace_file import trace_lines
+from sim.simulate.trace_file import trace_lines
 from tests.commands import replog
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -94,7 +94,7 @@ def test_a_trace_that_was_interrupted_leaves_nothing_behind(
         yield from islice(trace_lines(header, events, verdict), 5)  # type: ignore[arg-type]
         raise problem
 
-    monkeypatch.setattr("sim.files.trace_file.trace_lines", broken)
+    monkeypatch.setattr("sim.simulate.trace_file.trace_lines", broken)
 
     assert replog("run", timed, "--trace", "events.ndjson").status == status
     assert [path.name for path in Path().iterdir()] == ["timed.yaml"]

@@ -30,7 +30,7 @@ def test_out_of_time_it_says_so_and_what_is_left_can_be_shrunk(here: Path) -> No
 
 
 def test_an_interrupt_keeps_the_best(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from sim.shrink.sought import Sought
+    from sim.diagnose.shrink.sought import Sought
 
     shown_by, calls = Sought.shown_by, iter(range(1000))
 

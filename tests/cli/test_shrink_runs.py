@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
-from sim.sweeps.folder import write_plan
-from sim.sweeps.plan import load_plan, number_runs
-from sim.sweeps.storage import LocalFolder
+from sim.study.sweep.folder import write_plan
+from sim.study.sweep.plan import load_plan, number_runs
+from sim.study.sweep.storage import LocalFolder
 from tests.commands import replog
 
 SCENARIOS = Path(__file__).parents[2] / "scenarios"

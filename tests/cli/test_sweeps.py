@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from sim import extras
 from sim.check import Violation
-from sim.recorded import record
-from sim.sweeps import runner
+from sim.files import extras
+from sim.simulate.recorded import record
+from sim.study.sweep import runner
 from tests.cli.conftest import PLAN
 from tests.commands import replog
 
@@ -132,7 +132,7 @@ def test_a_replay_can_explain_the_first_violation(
 def test_a_row_that_says_otherwise_is_exit_status_1_and_a_command(
     swept: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("sim.sweeps.one_run.digest_of_run", lambda *_: "another")
+    monkeypatch.setattr("sim.study.sweep.one_run.digest_of_run", lambda *_: "another")
 
     answer = replog("run", swept, 0)
 

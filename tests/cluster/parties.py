@@ -5,7 +5,7 @@ from typing import Any
 
 import simpy
 
-from sim.cluster.network import CONTROLLER, Network
+from sim.simulate.cluster.network import CONTROLLER, Network
 
 
 class Parties:

@@ -5,15 +5,17 @@ from typing import Any
 
 import pytest
 
-from sim.cluster.audited import Audited
-from sim.cluster.cluster import Cluster
-from sim.cluster.decisions import Decisions
-from sim.cluster.elections import ControllerElections
-from sim.cluster.network import CONTROLLER
-from sim.cluster.node import Node
-from sim.cluster.quorum import QuorumMembership
-from sim.log.epochs import EpochEnd
-from sim.replication.messages import (
+from sim.protocol.events import (
+    AuditFailed,
+    Cleaned,
+    Event,
+    LeaderElected,
+    RemovalBoundMoved,
+    ReplicaCrashed,
+    ReplicaRestarted,
+)
+from sim.protocol.log.epochs import EpochEnd
+from sim.protocol.replication.messages import (
     AlterPartitionRequest,
     Answer,
     BeginQuorumEpochRequest,
@@ -27,18 +29,16 @@ from sim.replication.messages import (
     VoteRequest,
     VoteResponse,
 )
-from sim.replication.replica import Snapshot
-from sim.replication.snapshots.fetch import install
-from sim.rules import Rules
-from sim.trace import (
-    AuditFailed,
-    Cleaned,
-    Event,
-    LeaderElected,
-    RemovalBoundMoved,
-    ReplicaCrashed,
-    ReplicaRestarted,
-)
+from sim.protocol.replication.replica import Snapshot
+from sim.protocol.replication.snapshots.fetch import install
+from sim.protocol.rules import Rules
+from sim.simulate.cluster.audited import Audited
+from sim.simulate.cluster.cluster import Cluster
+from sim.simulate.cluster.decisions import Decisions
+from sim.simulate.cluster.elections import ControllerElections
+from sim.simulate.cluster.network import CONTROLLER
+from sim.simulate.cluster.node import Node
+from sim.simulate.cluster.quorum import QuorumMembership
 from tests.cluster.worlds import scenario
 
 BY_CONTROLLER = Rules.of(commit="isr", min_isr=2)

@@ -2,11 +2,11 @@
 
 from dataclasses import replace
 
-from sim.faults.roll import Roll
-from sim.log import Record
-from sim.rules import Rules
-from sim.scenario.model import Change, Scenario, Send, Workload
-from sim.trace import Appended, Cleaned
+from sim.protocol.events import Appended, Cleaned
+from sim.protocol.log import Record
+from sim.protocol.rules import Rules
+from sim.simulate.faults.roll import Roll
+from sim.simulate.scenario.model import Change, Scenario, Send, Workload
 from tests.cluster.worlds import tell
 
 TO_HEADER = (("strategy", "header"),)

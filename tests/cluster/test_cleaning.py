@@ -5,9 +5,9 @@ from typing import Literal
 
 import pytest
 
-from sim.rules import Rules
-from sim.scenario.model import ReplicaSpec, Send, Workload
-from sim.trace import Cleaned, RoundsEnded
+from sim.protocol.events import Cleaned, RoundsEnded
+from sim.protocol.rules import Rules
+from sim.simulate.scenario.model import ReplicaSpec, Send, Workload
 from tests.cluster.worlds import scenario, sends, tell
 
 SKEWED = (

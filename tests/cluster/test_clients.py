@@ -2,22 +2,7 @@
 
 import pytest
 
-from sim.cluster.cluster import Cluster
-from sim.cluster.consumer import Consumer
-from sim.log import Control, Record, data_batch
-from sim.replication.reading import answer_consumer_fetch
-from sim.replication.replica import Replica
-from sim.rules import Rules
-from sim.scenario.model import (
-    Applications,
-    EndTransaction,
-    Network,
-    Send,
-    Topic,
-    Workload,
-)
-from sim.scenario.model import Consumer as ConsumerSpec
-from sim.trace import (
+from sim.protocol.events import (
     Acknowledged,
     Appended,
     AppendRefused,
@@ -26,6 +11,21 @@ from sim.trace import (
     Event,
     ProducersForgotten,
 )
+from sim.protocol.log import Control, Record, data_batch
+from sim.protocol.replication.reading import answer_consumer_fetch
+from sim.protocol.replication.replica import Replica
+from sim.protocol.rules import Rules
+from sim.simulate.cluster.cluster import Cluster
+from sim.simulate.cluster.consumer import Consumer
+from sim.simulate.scenario.model import (
+    Applications,
+    EndTransaction,
+    Network,
+    Send,
+    Topic,
+    Workload,
+)
+from sim.simulate.scenario.model import Consumer as ConsumerSpec
 from tests.cluster.worlds import Story, scenario, sends, tell
 
 LOSSY = Network((1, 5), loss=0.25)

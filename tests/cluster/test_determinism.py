@@ -2,9 +2,9 @@
 
 import pytest
 
-from sim.rules import rules_from
-from sim.scenario.generate import BUILT_IN_MIXES, generate
-from sim.trace import Quiesced
+from sim.protocol.events import Quiesced
+from sim.protocol.rules import rules_from
+from sim.simulate.scenario.generate import BUILT_IN_MIXES, generate
 from tests.cluster.worlds import Story, tell
 
 PRESETS = ("kafka-4.0", "kafka-2.8", "kraft", "redpanda-25.3")

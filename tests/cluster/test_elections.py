@@ -4,17 +4,17 @@ from collections.abc import Iterator
 
 import pytest
 
-from sim.cluster.cluster import Cluster
-from sim.cluster.quorum import QuorumMembership
-from sim.faults import FaultKind
-from sim.replication.elections import successors, waits
-from sim.replication.messages import VoteResponse
-from sim.replication.replica import Leadership
-from sim.rules import Rules, rules_from
-from sim.scenario.generate import BUILT_IN_MIXES, generate
-from sim.scenario.model import Network, ReplicaSpec, Timers
-from sim.timed_run import run_scenario
-from sim.trace import LeaderElected, LeaderResigned
+from sim.protocol.events import LeaderElected, LeaderResigned
+from sim.protocol.replication.elections import successors, waits
+from sim.protocol.replication.messages import VoteResponse
+from sim.protocol.replication.replica import Leadership
+from sim.protocol.rules import Rules, rules_from
+from sim.simulate.cluster.cluster import Cluster
+from sim.simulate.cluster.quorum import QuorumMembership
+from sim.simulate.faults import FaultKind
+from sim.simulate.scenario.generate import BUILT_IN_MIXES, generate
+from sim.simulate.scenario.model import Network, ReplicaSpec, Timers
+from sim.simulate.timed_run import run_scenario
 from tests.cluster.worlds import Story, fault, scenario, tell
 
 KRAFT = rules_from({"preset": "kraft"})

@@ -1,13 +1,6 @@
 """Each kind of fault does what it says."""
 
-from sim.cluster.cluster import Cluster
-from sim.faults import FaultKind
-from sim.faults.crash import Crash
-from sim.replication.follower import fetch_request
-from sim.replication.recovery import OldFiles
-from sim.rules import Rules
-from sim.scenario.model import Workload
-from sim.trace import (
+from sim.protocol.events import (
     Appended,
     Cleaned,
     Copied,
@@ -20,6 +13,13 @@ from sim.trace import (
     ReplicaRestarted,
     ReplicaWiped,
 )
+from sim.protocol.replication.follower import fetch_request
+from sim.protocol.replication.recovery import OldFiles
+from sim.protocol.rules import Rules
+from sim.simulate.cluster.cluster import Cluster
+from sim.simulate.faults import FaultKind
+from sim.simulate.faults.crash import Crash
+from sim.simulate.scenario.model import Workload
 from tests.cluster.worlds import fault, log_ends, scenario, sends, tell
 
 

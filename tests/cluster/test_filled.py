@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from sim.cluster.filled import _KINDS, WATCHED
-from sim.timed_run import run_scenario
+from sim.simulate.cluster.filled import _KINDS, WATCHED
+from sim.simulate.timed_run import run_scenario
 from tests.scenario.texts import load
 
 FOLLOWERS, CLEANERS, ELECTIONS = "timers.fetch_wait_ms", "log.cleaner.backoff.ms", "election"
@@ -55,7 +55,7 @@ def test_the_reason_says_that_last_rounds_wait_for_the_retention(tmp_path: Path)
 
 
 def test_each_kind_of_message_is_for_something() -> None:
-    from sim.replication import messages
+    from sim.protocol.replication import messages
 
     names = [name for name in dir(messages) if name.endswith(("Request", "Response"))]
     assert len(names) > 15

@@ -4,15 +4,15 @@ from itertools import pairwise
 
 import pytest
 
-from sim.faults import Fault, FaultKind
-from sim.rules import rules_from
-from sim.scenario.generate import BUILT_IN_MIXES, generate
-from sim.scenario.model import Send, Workload
-from sim.timed_run import run_scenario
-from sim.trace import (
+from sim.protocol.events import (
     Appended,
     AppendRefused,
 )
+from sim.protocol.rules import rules_from
+from sim.simulate.faults import Fault, FaultKind
+from sim.simulate.scenario.generate import BUILT_IN_MIXES, generate
+from sim.simulate.scenario.model import Send, Workload
+from sim.simulate.timed_run import run_scenario
 from tests.cluster.worlds import Story, fault, scenario, sends, tell
 
 KAFKA = rules_from({"preset": "kafka-4.0", "min_isr": 2})

@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
-from sim.faults import FaultKind
-from sim.scenario.file.load import load_scenario
-from sim.trace import FaultInjected, ReplicaCrashed, ReplicaRestarted, SegmentsLost
+from sim.protocol.events import FaultInjected, ReplicaCrashed, ReplicaRestarted, SegmentsLost
+from sim.simulate.faults import FaultKind
+from sim.simulate.scenario.file.load import load_scenario
 from tests.cluster.worlds import Story, fault, scenario, tell
 
 FOLDER = Path(__file__).parents[2] / "scenarios" / "durability"

@@ -3,17 +3,17 @@
 from dataclasses import replace
 from pathlib import Path
 
-from sim.faults import FaultKind
-from sim.scenario.file.load import load_scenario
-from sim.scenario.model import Scenario
-from sim.timed_run import run_scenario
-from sim.trace import (
+from sim.protocol.events import (
     FaultInjected,
     LogEmptied,
     ReplicaCrashed,
     ReplicaRestarted,
     SnapshotInstalled,
 )
+from sim.simulate.faults import FaultKind
+from sim.simulate.scenario.file.load import load_scenario
+from sim.simulate.scenario.model import Scenario
+from sim.simulate.timed_run import run_scenario
 from tests.cluster.worlds import fault, scenario, tell
 
 FILE = "scenarios/snapshots/timed_install_finished_by_a_restart.yaml"

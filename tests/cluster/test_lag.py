@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from sim.scenario.file.load import load_scenario
-from sim.trace import Appended, CleanerLooked
+from sim.protocol.events import Appended, CleanerLooked
+from sim.simulate.scenario.file.load import load_scenario
 from tests.cluster.worlds import tell
 
 FOLDER = Path(__file__).parents[2] / "scenarios"

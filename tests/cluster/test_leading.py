@@ -1,12 +1,12 @@
 """Leaders come and go: the in-sync set, zombies, and elections by majority."""
 
-from sim.faults import FaultKind
-from sim.trace import (
+from sim.protocol.events import (
     HighWatermarkMoved,
     IsrChanged,
     LeaderElected,
     Truncated,
 )
+from sim.simulate.faults import FaultKind
 from tests.cluster.worlds import fault, log_ends, scenario, tell
 
 

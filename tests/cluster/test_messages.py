@@ -8,34 +8,34 @@ from typing import Any
 import pytest
 import simpy
 
-from sim.cluster.broker import Broker
-from sim.cluster.cluster import Cluster
-from sim.cluster.consumer import Consumer
-from sim.cluster.context import Context
-from sim.cluster.controller import Controller
-from sim.cluster.elections import ControllerElections
-from sim.cluster.isr import IsrMembership
-from sim.cluster.network import Network
-from sim.cluster.producer import Producer
-from sim.cluster.workload import Timetable
-from sim.faults import FaultKind
-from sim.log import Log
-from sim.replication.follower import fetch_request
-from sim.replication.leader import answer_fetch
-from sim.replication.messages import (
+from sim.protocol.events import Consumed, Truncated
+from sim.protocol.log import Log
+from sim.protocol.replication.follower import fetch_request
+from sim.protocol.replication.leader import answer_fetch
+from sim.protocol.replication.messages import (
     ConsumerFetchRequest,
     FetchRequest,
     LeaderAndIsrRequest,
     OffsetsForLeaderEpochRequest,
     OffsetsForLeaderEpochResponse,
 )
-from sim.replication.replica import Replica
-from sim.rules import Rules, rules_from
-from sim.scenario.generate import BUILT_IN_MIXES, generate
-from sim.scenario.model import Consumer as ConsumerSpec
-from sim.scenario.model import Network as NetworkSettings
-from sim.scenario.model import Scenario, Timers, Workload
-from sim.trace import Consumed, Truncated
+from sim.protocol.replication.replica import Replica
+from sim.protocol.rules import Rules, rules_from
+from sim.simulate.cluster.broker import Broker
+from sim.simulate.cluster.cluster import Cluster
+from sim.simulate.cluster.consumer import Consumer
+from sim.simulate.cluster.context import Context
+from sim.simulate.cluster.controller import Controller
+from sim.simulate.cluster.elections import ControllerElections
+from sim.simulate.cluster.isr import IsrMembership
+from sim.simulate.cluster.network import Network
+from sim.simulate.cluster.producer import Producer
+from sim.simulate.cluster.workload import Timetable
+from sim.simulate.faults import FaultKind
+from sim.simulate.scenario.generate import BUILT_IN_MIXES, generate
+from sim.simulate.scenario.model import Consumer as ConsumerSpec
+from sim.simulate.scenario.model import Network as NetworkSettings
+from sim.simulate.scenario.model import Scenario, Timers, Workload
 from tests.cluster.worlds import fault, scenario, sends, tell
 from tests.replication.replicas import batch
 

@@ -4,9 +4,9 @@ from random import Random
 
 import pytest
 
-from sim.cluster.network import CONTROLLER, Network
-from sim.scenario.model import Link
-from sim.scenario.model import Network as NetworkSettings
+from sim.simulate.cluster.network import CONTROLLER, Network
+from sim.simulate.scenario.model import Link
+from sim.simulate.scenario.model import Network as NetworkSettings
 from tests.cluster.parties import Parties
 
 

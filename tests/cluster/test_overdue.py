@@ -4,15 +4,15 @@ from random import Random
 
 import pytest
 
-from sim.cluster.network import CONTROLLER
-from sim.cluster.overdue import Overdue, OverdueNetwork
-from sim.replication.messages import BrokerHeartbeatRequest, FetchRequest, VoteRequest
-from sim.replication.overdue import is_of_an_older_session, is_refused
-from sim.replication.replica import Leadership, Replica
-from sim.rules import Rules, rules_from
-from sim.scenario.generate import BUILT_IN_MIXES, generate
-from sim.scenario.model import LateMessages, Network
-from sim.timed_run import run_scenario
+from sim.protocol.replication.messages import BrokerHeartbeatRequest, FetchRequest, VoteRequest
+from sim.protocol.replication.overdue import is_of_an_older_session, is_refused
+from sim.protocol.replication.replica import Leadership, Replica
+from sim.protocol.rules import Rules, rules_from
+from sim.simulate.cluster.network import CONTROLLER
+from sim.simulate.cluster.overdue import Overdue, OverdueNetwork
+from sim.simulate.scenario.generate import BUILT_IN_MIXES, generate
+from sim.simulate.scenario.model import LateMessages, Network
+from sim.simulate.timed_run import run_scenario
 from tests.cluster.parties import Parties
 from tests.cluster.worlds import scenario, tell
 

@@ -2,17 +2,17 @@
 
 import pytest
 
-from sim.cluster.cluster import Cluster
-from sim.cluster.node import Node
-from sim.cluster.removal import RemovalCoordination
-from sim.replication.messages import (
+from sim.protocol.replication.messages import (
     RemovalBounds,
     RemovalBoundsRequest,
     RemovalBoundsResponse,
     RemovalReport,
 )
-from sim.rules.rules import Rules
-from sim.scenario.model import Scenario
+from sim.protocol.rules.rules import Rules
+from sim.simulate.cluster.cluster import Cluster
+from sim.simulate.cluster.node import Node
+from sim.simulate.cluster.removal import RemovalCoordination
+from sim.simulate.scenario.model import Scenario
 
 RULES = Rules.of(commit="isr", tombstone_removal="coordinated")
 

@@ -5,22 +5,22 @@ from random import Random
 
 import pytest
 
-from sim.cluster.cluster import Cluster
-from sim.faults import FaultKind
-from sim.faults.remove_replica import RemoveReplica
-from sim.replication.messages import FetchRequest
-from sim.rules import rules_from
-from sim.scenario.generate import generate
-from sim.scenario.generate.mix import Mix, Weights
-from sim.scenario.model import ReplicaSpec
-from sim.timed_run import run_scenario
-from sim.trace import (
+from sim.protocol.events import (
     Appended,
     Copied,
     HighWatermarkMoved,
     IsrChanged,
     ReplicaRemoved,
 )
+from sim.protocol.replication.messages import FetchRequest
+from sim.protocol.rules import rules_from
+from sim.simulate.cluster.cluster import Cluster
+from sim.simulate.faults import FaultKind
+from sim.simulate.faults.remove_replica import RemoveReplica
+from sim.simulate.scenario.generate import generate
+from sim.simulate.scenario.generate.mix import Mix, Weights
+from sim.simulate.scenario.model import ReplicaSpec
+from sim.simulate.timed_run import run_scenario
 from tests.cluster.worlds import fault, scenario, tell
 
 KRAFT = rules_from({"preset": "kraft"})

@@ -1,14 +1,14 @@
 """Fetching in time: long polls, retries of a fetch, snapshots, and the end of a healthy run."""
 
-from sim.rules import Rules
-from sim.scenario.model import Network, Timers, Workload
-from sim.trace import (
+from sim.protocol.events import (
     Appended,
     Copied,
     HighWatermarkMoved,
     Quiesced,
     ReplicaAdded,
 )
+from sim.protocol.rules import Rules
+from sim.simulate.scenario.model import Network, Timers, Workload
 from tests.cluster.worlds import log_ends, scenario, sends, tell
 
 

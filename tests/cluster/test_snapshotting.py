@@ -5,11 +5,7 @@ from typing import Any
 
 import pytest
 
-from sim.faults import FaultKind
-from sim.rules import Rules
-from sim.scenario.model import ReplicaSpec, Timers, Workload
-from sim.scenario.model.snapshots import SnapshotSettings
-from sim.trace import (
+from sim.protocol.events import (
     Appended,
     HighWatermarkMoved,
     PrefixDeleted,
@@ -17,6 +13,10 @@ from sim.trace import (
     SnapshotTaken,
     StateLoaded,
 )
+from sim.protocol.rules import Rules
+from sim.simulate.faults import FaultKind
+from sim.simulate.scenario.model import ReplicaSpec, Timers, Workload
+from sim.simulate.scenario.model.snapshots import SnapshotSettings
 from tests.cluster.worlds import THREE, Story, fault, scenario, sends, tell
 
 MAJORITY = Rules.of(commit="majority", leader_change_record=True, cleanup="snapshot")

@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from sim.scenario.model import TraceSource, Workload
-from sim.trace import Appended
+from sim.protocol.events import Appended
+from sim.simulate.scenario.model import TraceSource, Workload
 from tests.cluster.worlds import log_ends, scenario, tell
 
 ROWS = "".join(

@@ -10,12 +10,12 @@ import pytest
 import simpy
 from simpy.events import ProcessGenerator
 
-from sim import cluster
 from sim.check.checker import known_invariants
 from sim.check.coverage import SITUATIONS
-from sim.cluster.waiting import Answer, Before, Lives, Waiting
-from sim.scenario.file.load import load_scenario
-from sim.scenario.model import Scenario
+from sim.simulate import cluster
+from sim.simulate.cluster.waiting import Answer, Before, Lives, Waiting
+from sim.simulate.scenario.file.load import load_scenario
+from sim.simulate.scenario.model import Scenario
 from tests.cluster.test_traces import trace
 from tests.cluster.worlds import scenario, tell
 

@@ -7,20 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from sim.cluster import SimulationResult, simulate
-from sim.faults import FAULTS, Fault
-from sim.rules import Rules
-from sim.scenario.model import (
-    Consumer,
-    Network,
-    ReplicaSpec,
-    Scenario,
-    Send,
-    Timers,
-    Topic,
-    Workload,
-)
-from sim.trace import (
+from sim.protocol.events import (
     Appended,
     Copied,
     Event,
@@ -29,6 +16,19 @@ from sim.trace import (
     ReplicaWiped,
     SnapshotInstalled,
     Truncated,
+)
+from sim.protocol.rules import Rules
+from sim.simulate.cluster import SimulationResult, simulate
+from sim.simulate.faults import FAULTS, Fault
+from sim.simulate.scenario.model import (
+    Consumer,
+    Network,
+    ReplicaSpec,
+    Scenario,
+    Send,
+    Timers,
+    Topic,
+    Workload,
 )
 
 E = TypeVar("E")

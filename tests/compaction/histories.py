@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from hypothesis import strategies as st
 
-from sim.compaction import (
+from sim.protocol.compaction import (
     FIXES,
     STRATEGIES,
     TOMBSTONE_MARKS,
@@ -21,10 +21,10 @@ from sim.compaction import (
     OffsetMap,
     strategy_for,
 )
-from sim.compaction.copying import MARKER_KEYS
-from sim.compaction.strategies import encode_varint, encode_version
-from sim.log import Batch, Control, Log, Record, Segment, control_batch, data_batch
-from sim.log.producers import MAX_SEQUENCE, advance_sequence
+from sim.protocol.compaction.copying import MARKER_KEYS
+from sim.protocol.compaction.strategies import encode_varint, encode_version
+from sim.protocol.log import Batch, Control, Log, Record, Segment, control_batch, data_batch
+from sim.protocol.log.producers import MAX_SEQUENCE, advance_sequence
 from tests.compaction.logs import RETENTION_MS, plan
 
 KEYS = ("a", "b", "c")

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import fields, replace
 
-from sim.compaction import (
+from sim.protocol.compaction import (
     FIXES,
     STRATEGIES,
     TOMBSTONE_MARKS,
@@ -13,8 +13,8 @@ from sim.compaction import (
     CleaningPass,
     clean,
 )
-from sim.compaction.strategies import encode_version
-from sim.log import (
+from sim.protocol.compaction.strategies import encode_version
+from sim.protocol.log import (
     AbortedTransaction,
     Batch,
     Control,

@@ -1,17 +1,17 @@
 """A second cleaner: slow, and written as a list of conditions on the whole log.
 
-It shares no step with the one in `sim.compaction`: that walks the log once and keeps state, this
-one asks for each record whether anything in the log tells it to go. Sizes are counted in encoded
-bytes. Sources as there.
+It shares no step with the one in `sim.protocol.compaction`: that walks the log once and keeps
+state, this one asks for each record whether anything in the log tells it to go. Sizes are counted
+in encoded bytes. Sources as there.
 """
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from sim.compaction import CleaningPass
-from sim.compaction.copying import MARKER_KEYS
-from sim.log import AbortedTransaction, Batch, Control, Record, Segment
-from sim.trace import Removal
+from sim.protocol.compaction import CleaningPass
+from sim.protocol.compaction.copying import MARKER_KEYS
+from sim.protocol.events import Removal
+from sim.protocol.log import AbortedTransaction, Batch, Control, Record, Segment
 from tests.log.wire import encode
 
 BATCH_STAMPING = {"horizon", "leo_gated", "coordinated", "never"}

@@ -2,14 +2,14 @@
 
 import pytest
 
-from sim.compaction.transactions import (
+from sim.protocol.compaction.transactions import (
     AbortedRanges,
     Transaction,
     TransactionWatch,
     aborted_in,
     transactions_in,
 )
-from sim.log import AbortedTransaction, Control, Segment
+from sim.protocol.log import AbortedTransaction, Control, Segment
 from tests.compaction.logs import (
     batch,
     batches_of,

@@ -2,8 +2,8 @@
 
 import pytest
 
-from sim.compaction.cleaner import MAX_OFFSET_RANGE, groups_of
-from sim.log import Segment
+from sim.protocol.compaction.cleaner import MAX_OFFSET_RANGE, groups_of
+from sim.protocol.log import Segment
 from tests.compaction.logs import batch, record, segment
 
 FAR = 2**31

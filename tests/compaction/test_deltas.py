@@ -5,14 +5,14 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sim.compaction import TOMBSTONE_MARKS
-from sim.compaction.fold import apply_delta, fold_deltas
-from sim.log import Control, Record, control_batch, data_batch
-from sim.log.record import Batch
-from sim.replication import Replica
-from sim.replication.snapshots.delete import delete_prefix
-from sim.replication.snapshots.take import take_snapshot
-from sim.rules import Rules
+from sim.protocol.compaction import TOMBSTONE_MARKS
+from sim.protocol.compaction.fold import apply_delta, fold_deltas
+from sim.protocol.log import Control, Record, control_batch, data_batch
+from sim.protocol.log.record import Batch
+from sim.protocol.replication import Replica
+from sim.protocol.replication.snapshots.delete import delete_prefix
+from sim.protocol.replication.snapshots.take import take_snapshot
+from sim.protocol.rules import Rules
 
 NULL = TOMBSTONE_MARKS["null_value"]
 DELTAS = Rules.of(commit="isr", state_machine="deltas")

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from sim.compaction.eligibility import (
+from sim.protocol.compaction.eligibility import (
     EligibilityConfig,
     FirstDirty,
     Limit,
@@ -16,7 +16,7 @@ from sim.compaction.eligibility import (
     max_compaction_delay_secs,
     select,
 )
-from sim.log import Segment
+from sim.protocol.log import Segment
 from tests.compaction.logs import batch, record, segment
 
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from sim.compaction import FIXES
-from sim.compaction.fixes import Kept, Tail
+from sim.protocol.compaction import FIXES
+from sim.protocol.compaction.fixes import Kept, Tail
 from tests.compaction.logs import (
     batch,
     record,

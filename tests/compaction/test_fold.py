@@ -3,8 +3,8 @@
 import pytest
 from hypothesis import given
 
-from sim.compaction import FIXES, STRATEGIES, TOMBSTONE_MARKS, clean, fold
-from sim.log import Batch
+from sim.protocol.compaction import FIXES, STRATEGIES, TOMBSTONE_MARKS, clean, fold
+from sim.protocol.log import Batch
 from tests.compaction.histories import Case, cases, stable_end
 from tests.compaction.logs import batch, batches_of, changed, marker, record, whole
 

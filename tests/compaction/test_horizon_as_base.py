@@ -3,8 +3,8 @@
 What later passes make of moved times: `kip534_22`, `kip534_23` and `timed_times_move`.
 """
 
-from sim.compaction.copying import base_timestamp, with_horizon
-from sim.log import Batch
+from sim.protocol.compaction.copying import base_timestamp, with_horizon
+from sim.protocol.log import Batch
 from tests.compaction.logs import batch, marker, passes, record, segment
 
 MIXED = batch(record(0, "k", None, timestamp_ms=10), record(1, "j", timestamp_ms=12))

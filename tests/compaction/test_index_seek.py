@@ -1,9 +1,9 @@
 """Where the map is read from: the start of the first dirty segment, or where its index says."""
 
-from sim.compaction import clean
-from sim.compaction.buffers import BUFFER_BYTES, calls_written
-from sim.log import Batch
-from sim.log.offset_index import Call
+from sim.protocol.compaction import clean
+from sim.protocol.compaction.buffers import BUFFER_BYTES, calls_written
+from sim.protocol.log import Batch
+from sim.protocol.log.offset_index import Call
 from tests.compaction.logs import (
     batch,
     plan,

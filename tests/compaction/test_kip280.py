@@ -9,12 +9,17 @@ from pathlib import Path
 
 import pytest
 
-from sim.compaction import STRATEGIES, UnreadableVersion, entry_bytes, map_capacity
-from sim.compaction.strategies import encode_varint, encode_version, strategy_for, unmapped_version
 from sim.errors import BadInput
-from sim.log import Record
-from sim.scenario.file.load import load_scenario
-from sim.scenario.file.topics import topic_strategy
+from sim.protocol.compaction import STRATEGIES, UnreadableVersion, entry_bytes, map_capacity
+from sim.protocol.compaction.strategies import (
+    encode_varint,
+    encode_version,
+    strategy_for,
+    unmapped_version,
+)
+from sim.protocol.log import Record
+from sim.simulate.scenario.file.load import load_scenario
+from sim.simulate.scenario.file.topics import topic_strategy
 from tests.compaction.logs import batch, offsets_of, passes, segment
 from tests.scenario.texts import file_of
 

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 from hypothesis import given, settings
 
-from sim.compaction import CleaningPass, clean
-from sim.log import Segment
+from sim.protocol.compaction import CleaningPass, clean
+from sim.protocol.log import Segment
 from tests.compaction.histories import Case, cases
 from tests.compaction.logs import batch, offsets_of, plan, record, segment
 from tests.compaction.model import Model

@@ -2,8 +2,8 @@
 
 from hypothesis import given
 
-from sim.compaction import TOMBSTONE_REMOVALS, CleaningPass, clean
-from sim.log import ProducerStates, Segment
+from sim.protocol.compaction import TOMBSTONE_REMOVALS, CleaningPass, clean
+from sim.protocol.log import ProducerStates, Segment
 from tests.compaction.histories import Case, cases
 from tests.compaction.logs import aborted_of, batches_of, changed, whole
 

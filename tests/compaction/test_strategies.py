@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sim.compaction import (
+from sim.protocol.compaction import (
     STRATEGIES,
     Strategy,
     UnreadableVersion,
@@ -12,8 +12,8 @@ from sim.compaction import (
     strategy_for,
     unmapped_version,
 )
-from sim.compaction.strategies import decode_varint, encode_varint, encode_version
-from sim.log import Record
+from sim.protocol.compaction.strategies import decode_varint, encode_varint, encode_version
+from sim.protocol.log import Record
 from tests.compaction.logs import batch, offsets_of, plan, record, segment, whole
 
 HEADER = STRATEGIES["header"]

@@ -5,10 +5,10 @@ Aborted data and the life of markers: `tests/compaction/model.py` and `scenarios
 
 import pytest
 
-from sim.compaction import clean
-from sim.compaction.copying import MARKER_KEYS
-from sim.compaction.transactions import undivided_end
-from sim.log import Control, Segment
+from sim.protocol.compaction import clean
+from sim.protocol.compaction.copying import MARKER_KEYS
+from sim.protocol.compaction.transactions import undivided_end
+from sim.protocol.log import Control, Segment
 from tests.compaction.logs import (
     batch,
     indexed,

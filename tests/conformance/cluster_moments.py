@@ -13,9 +13,9 @@ from pathlib import Path
 
 import jpype
 
-from sim.story.driver import run_story
-from sim.story.format import load_story
-from sim.story.result import ReplicaView
+from sim.simulate.story.driver import run_story
+from sim.simulate.story.format import load_story
+from sim.simulate.story.result import ReplicaView
 from tests.conformance.broker_clients import Isolation, read_all
 from tests.conformance.cluster_clients import ClusterAdministrator, PartitionState
 from tests.conformance.compare import Json, first_unequal, shown

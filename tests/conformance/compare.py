@@ -212,6 +212,6 @@ def first_difference(document: Json, kafka: Answerer) -> str | None:
 
 def replog_answer(document: Json) -> Json:
     """Replog's own answer to a log file."""
-    from sim.logfile.answer import answer
+    from sim.simulate.logfile.answer import answer
 
     return answer(document)

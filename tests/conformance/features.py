@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
-from sim.log.offset_index import INDEX_INTERVAL_BYTES
-from sim.logfile.file import log_file_from
+from sim.protocol.log.offset_index import INDEX_INTERVAL_BYTES
+from sim.simulate.logfile.file import log_file_from
 from tests.conformance.compare import Json, difference_between, replog_answer
 from tests.conformance.disk_log import IO_BYTES
 from tests.conformance.move_features import LATE_BOUND, MOVES, move_features

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Literal, TypeAlias
 
-from sim.logfile.content import written
+from sim.simulate.logfile.content import written
 
 Document: TypeAlias = dict[str, Any]
 """A log file or a part of one, as JSON: objects are dictionaries."""

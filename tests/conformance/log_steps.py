@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from sim.logfile.file import log_file_from
+from sim.simulate.logfile.file import log_file_from
 from tests.conformance.log_builder import Document, LogBuilder, Marker, Write
 
 FORMAT = "replog-log/1"

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from sim.files.document import Document
-from sim.logfile.eligible import eligible_answer, select_log
-from sim.logfile.eligible_file import eligible_file_in
+from sim.simulate.logfile.eligible import eligible_answer, select_log
+from sim.simulate.logfile.eligible_file import eligible_file_in
 from tests.conformance.compare import Json, first_unequal, shown
 from tests.conformance.pool_kafka import DECIDED, PoolAnswer
 from tests.conformance.pool_logs import pools

@@ -6,7 +6,7 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sim.logfile.answer import answer
+from sim.simulate.logfile.answer import answer
 from tests.conformance.features import batches_of, written_batches
 from tests.conformance.log_builder import Data, Entry, LogBuilder
 from tests.conformance.random_logs import documents

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from sim.story import load_story
+from sim.simulate.story import load_story
 from tests.conformance import recordings
 from tests.conformance.cluster_moments import STORIES, moments_of, predicted
 from tests.conformance.compare import difference_between, normal_step, replog_answer

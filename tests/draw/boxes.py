@@ -7,8 +7,8 @@ from typing import NamedTuple
 import numpy as np
 from matplotlib.font_manager import FontProperties, findfont, get_font
 
-from sim.draw.looks import LOOKS
-from sim.draw.shapes import Path, Picture, Rect, Text
+from sim.diagnose.draw.looks import LOOKS
+from sim.diagnose.draw.shapes import Path, Picture, Rect, Text
 
 
 class Box(NamedTuple):

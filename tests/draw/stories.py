@@ -4,15 +4,15 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
-from sim.draw import Case
+from sim.diagnose.draw import Case
 from sim.files.reading import document_in
-from sim.rules import Rules, rules_from
-from sim.scenario.generate import generate
-from sim.scenario.generate.mix import Mix
-from sim.story import StoryRun, load_story, run_story
-from sim.story.format import story_in
-from sim.timed_run import run_scenario
-from sim.trace import Appended, Event
+from sim.protocol.events import Appended, Event
+from sim.protocol.rules import Rules, rules_from
+from sim.simulate.scenario.generate import generate
+from sim.simulate.scenario.generate.mix import Mix
+from sim.simulate.story import StoryRun, load_story, run_story
+from sim.simulate.story.format import story_in
+from sim.simulate.timed_run import run_scenario
 
 SCENARIOS = Path(__file__).resolve().parents[2] / "scenarios"
 LOST_TAIL = "kip280/kip280_15_believed_position_hw_truncation_no_fix.yaml"

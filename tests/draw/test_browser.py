@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 import pytest
 
-from sim.draw import html
+from sim.diagnose.draw import html
 from tests.draw.stories import FIXED_TAIL, LOST_TAIL, big_run, case, four_replicas
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")

@@ -12,11 +12,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sim.draw import Case, figure_html, png, strip, svg
-from sim.draw.figure import figure, window
-from sim.draw.looks import LOOKS
-from sim.report.figures import svg_figure
-from sim.trace import Appended
+from sim.diagnose.draw import Case, figure_html, png, strip, svg
+from sim.diagnose.draw.figure import figure, window
+from sim.diagnose.draw.looks import LOOKS
+from sim.protocol.events import Appended
+from sim.study.report.figures import svg_figure
 from tests.draw.boxes import covered
 from tests.draw.stories import LOST_MARKER, LOST_TAIL, big_run, case, red
 from tests.story.running import run_steps

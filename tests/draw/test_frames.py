@@ -5,18 +5,18 @@ from typing import Any
 import pytest
 from msgspec import to_builtins
 
-from sim.compaction import TOMBSTONE_MARKS
-from sim.draw.cells import Cells
-from sim.draw.frames import Lane, Replay
-from sim.draw.spots import Kind
-from sim.rules import rules_from
-from sim.scenario.generate import generate
-from sim.scenario.generate.mix import Mix
-from sim.scenario.trace_header import header_of
-from sim.story import StoryRun
-from sim.timed_run import run_scenario
-from sim.trace import Cleaned, Event, Truncated
-from sim.trace.written import as_row
+from sim.diagnose.draw.cells import Cells
+from sim.diagnose.draw.frames import Lane, Replay
+from sim.diagnose.draw.spots import Kind
+from sim.protocol.compaction import TOMBSTONE_MARKS
+from sim.protocol.events import Cleaned, Event, Truncated
+from sim.protocol.events.written import as_row
+from sim.protocol.rules import rules_from
+from sim.simulate.scenario.generate import generate
+from sim.simulate.scenario.generate.mix import Mix
+from sim.simulate.scenario.trace_header import header_of
+from sim.simulate.story import StoryRun
+from sim.simulate.timed_run import run_scenario
 from tests.draw.stories import LOST_MARKER, LOST_TAIL, STORIES, story
 from tests.story.running import run_steps
 from tests.trace.rebuilt import Rebuilder, RebuiltLog

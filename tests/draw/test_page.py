@@ -9,15 +9,15 @@ from typing import Any
 
 import pytest
 
-import sim.draw.page as page_module
-from sim.draw import Case, html, png
-from sim.draw.looks import LOOKS, NOTES
-from sim.draw.page import LINE_MAX, PAGE_BYTES_MAX
-from sim.draw.scene import Scene
-from sim.draw.space_time import sentence_of
+import sim.diagnose.draw.page as page_module
+from sim.diagnose.draw import Case, html, png
+from sim.diagnose.draw.looks import LOOKS, NOTES
+from sim.diagnose.draw.page import LINE_MAX, PAGE_BYTES_MAX
+from sim.diagnose.draw.scene import Scene
+from sim.diagnose.draw.space_time import sentence_of
 from sim.errors import BadInput
-from sim.extras import install
-from sim.trace.sentences import describe
+from sim.files.extras import install
+from sim.protocol.events.sentences import describe
 from tests.draw.stories import FIXED_TAIL, LOST_TAIL, big_run, case, four_replicas, red, story
 
 
@@ -167,7 +167,7 @@ def test_what_is_not_installed_is_named_with_its_remedy(
     monkeypatch: pytest.MonkeyPatch, missing: str, what: Callable[..., object]
 ) -> None:
     monkeypatch.setitem(sys.modules, missing, None)
-    monkeypatch.delitem(sys.modules, "sim.draw.raster", raising=False)
+    monkeypatch.delitem(sys.modules, "sim.diagnose.draw.raster", raising=False)
 
     with pytest.raises(BadInput, match=f"{missing}: {re.escape(install('report'))}"):
         what(Case(story(LOST_TAIL).events))

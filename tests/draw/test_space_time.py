@@ -2,25 +2,41 @@
 
 import pytest
 
-from sim import trace
-from sim.draw import Case
-from sim.draw.scene import Scene
-from sim.draw.shapes import Rect, Text
-from sim.draw.space_time import HEAD, ROW, SpaceTime
-from sim.log import Record
-from sim.log.record import data_batch
+from sim.diagnose.draw import Case
+from sim.diagnose.draw.scene import Scene
+from sim.diagnose.draw.shapes import Rect, Text
+from sim.diagnose.draw.space_time import HEAD, ROW, SpaceTime
+from sim.protocol.events import (
+    Appended,
+    Consumed,
+    Copied,
+    Event,
+    FaultEnded,
+    FaultInjected,
+    HighWatermarkMoved,
+    LeaderElected,
+    LeaderResigned,
+    PositionRecorded,
+    ReplicaAdded,
+    ReplicaCrashed,
+    ReplicaRestarted,
+    SnapshotTaken,
+    UncleanElection,
+)
+from sim.protocol.log import Record
+from sim.protocol.log.record import data_batch
 
 BATCH = data_batch((Record(0, "k", "v", uid=1),), epoch=1)
-WRITTEN = trace.Appended("a", BATCH)
-ADDED = [trace.ReplicaAdded("a"), trace.ReplicaAdded("b")]
-A_LEADS = trace.LeaderElected("a", 1, 0, ("a", "b"), ("a", "b"))
-B_LEADS = trace.LeaderElected("b", 2, 0, ("b",), ("a", "b"))
-DOWN, BACK = trace.ReplicaCrashed("b", 0, 0), trace.ReplicaRestarted("b", 0, 0)
-CUT_OFF = trace.FaultInjected("b", "partition", "for 2 ms")
-HEALED = trace.FaultEnded("b", "partition")
+WRITTEN = Appended("a", BATCH)
+ADDED = [ReplicaAdded("a"), ReplicaAdded("b")]
+A_LEADS = LeaderElected("a", 1, 0, ("a", "b"), ("a", "b"))
+B_LEADS = LeaderElected("b", 2, 0, ("b",), ("a", "b"))
+DOWN, BACK = ReplicaCrashed("b", 0, 0), ReplicaRestarted("b", 0, 0)
+CUT_OFF = FaultInjected("b", "partition", "for 2 ms")
+HEALED = FaultEnded("b", "partition")
 
 
-def seen(*events: trace.Event, shown: int = 0) -> set[str]:
+def seen(*events: Event, shown: int = 0) -> set[str]:
     """What a diagram has, which shows events from one of them on: `look lane row -> lane row`."""
     timed = list(enumerate([*ADDED, *events]))
     positions = range(len(ADDED) + shown, len(timed))
@@ -46,19 +62,19 @@ def seen(*events: trace.Event, shown: int = 0) -> set[str]:
     ("events", "expected"),
     [
         (  # a leader is a band until it stops, whatever is elected elsewhere
-            (A_LEADS, WRITTEN, trace.LeaderResigned("a", 1), B_LEADS),
+            (A_LEADS, WRITTEN, LeaderResigned("a", 1), B_LEADS),
             {"band1 a 0 -> a 2", "band0 b 3 -> b 4"},
         ),
         ((A_LEADS, B_LEADS), {"band1 a 0 -> a 2", "band0 b 1 -> b 2"}),
         (  # a copy goes from its leader to the follower, and the position back
-            (WRITTEN, trace.Copied("b", "a", 0, (BATCH,), 1), trace.PositionRecorded("a", "b", 1)),
+            (WRITTEN, Copied("b", "a", 0, (BATCH,), 1), PositionRecorded("a", "b", 1)),
             {"append a 0 -> a 0", "message a 1 -> b 1", "answer b 2 -> a 2"},
         ),
         (  # clients and the controller have lanes where they have a part
-            (WRITTEN, trace.Consumed("a", "reader", 0, 1, BATCH.records, 5)),
+            (WRITTEN, Consumed("a", "reader", 0, 1, BATCH.records, 5)),
             {"message a 1 -> reader 1"},
         ),
-        ((trace.UncleanElection("b", 2, "so"),), {"answer controller 0 -> b 0"}),
+        ((UncleanElection("b", 2, "so"),), {"answer controller 0 -> b 0"}),
         (  # who is down has a dotted lane until it is back
             (WRITTEN, DOWN, WRITTEN, BACK),
             {"crash b 1 -> b 1", "down b 1 -> b 3", "lane b 3 -> b 4"},
@@ -68,14 +84,12 @@ def seen(*events: trace.Event, shown: int = 0) -> set[str]:
             {"crash b 0 -> b 0", "fault b 0 -> b 2"},
         ),
         ((CUT_OFF, CUT_OFF, HEALED), {"fault b 0 -> b 3"}),
-        ((trace.FaultInjected("a", "roll", ""), WRITTEN), {"other a 0 -> a 0"}),
-        ((trace.SnapshotTaken("a", 0, 0, ()),), {"snapshot a 0 -> a 0"}),
-        ((trace.HighWatermarkMoved("a", 0, leading=False),), {"advance a 0 -> a 0"}),
+        ((FaultInjected("a", "roll", ""), WRITTEN), {"other a 0 -> a 0"}),
+        ((SnapshotTaken("a", 0, 0, ()),), {"snapshot a 0 -> a 0"}),
+        ((HighWatermarkMoved("a", 0, leading=False),), {"advance a 0 -> a 0"}),
     ],
 )
-def test_what_happened_is_where_it_happened(
-    events: tuple[trace.Event, ...], expected: set[str]
-) -> None:
+def test_what_happened_is_where_it_happened(events: tuple[Event, ...], expected: set[str]) -> None:
     found, looks = seen(*events), {each.split()[0] for each in expected}
     others = looks - {"lane", "down", "fault", "sent", "crash"}  # of these there are no more
     assert expected <= found
@@ -84,7 +98,7 @@ def test_what_happened_is_where_it_happened(
 
 
 def test_what_is_not_shown_still_counts_for_bands_and_lanes() -> None:
-    found = seen(A_LEADS, trace.LeaderResigned("a", 1), B_LEADS, DOWN, WRITTEN, shown=4)
+    found = seen(A_LEADS, LeaderResigned("a", 1), B_LEADS, DOWN, WRITTEN, shown=4)
 
     assert not any(each.startswith("band") for each in found)  # b crashed before
     assert "down b -1 -> b 1" in found

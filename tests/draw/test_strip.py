@@ -6,8 +6,8 @@ from dataclasses import replace
 import pytest
 from rich.cells import cell_len
 
-from sim.draw import Case, strip
-from sim.draw.scene import Scene
+from sim.diagnose.draw import Case, strip
+from sim.diagnose.draw.scene import Scene
 from tests.draw.stories import LOST_MARKER, LOST_TAIL, case, holding, red
 from tests.story.running import run_steps
 

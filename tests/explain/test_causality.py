@@ -1,25 +1,36 @@
 """The small part of a run that led to a violation."""
 
-from sim import trace
 from sim.check import Violation
-from sim.explain.case import Case, judged_at
-from sim.explain.causality import causal_cone
-from sim.explain.past import Became, Past, Recorded
-from sim.scenario.generate import generate
-from sim.scenario.generate.mix import Mix
-from sim.timed_run import run_scenario
-from sim.trace import Event
+from sim.diagnose.explain.case import Case, judged_at
+from sim.diagnose.explain.causality import causal_cone
+from sim.diagnose.explain.past import Became, Past, Recorded
+from sim.protocol.events import (
+    Appended,
+    Cleaned,
+    Copied,
+    Event,
+    FaultInjected,
+    HighWatermarkMoved,
+    LeaderElected,
+    Removal,
+    ReplicaAdded,
+    ReplicaCrashed,
+    Truncated,
+)
+from sim.simulate.scenario.generate import generate
+from sim.simulate.scenario.generate.mix import Mix
+from sim.simulate.timed_run import run_scenario
 from tests.check.events import batch
 
-START = (*map(trace.ReplicaAdded, ("r1", "r2", "r3")),)
+START = (*map(ReplicaAdded, ("r1", "r2", "r3")),)
 
 
 def append(offset: int) -> Event:
-    return trace.Appended("r1", batch(offset, "k"))
+    return Appended("r1", batch(offset, "k"))
 
 
 def copy(follower: str, offset: int) -> Event:
-    return trace.Copied(follower, "r1", offset, (batch(offset, "k"),), offset + 1)
+    return Copied(follower, "r1", offset, (batch(offset, "k"),), offset + 1)
 
 
 def violation(offset: int, at: int) -> Violation:
@@ -33,19 +44,19 @@ def cone(events: Recorded, found: Violation) -> list[int]:
 def test_a_lost_record_leads_to_the_cut_and_the_cut_to_the_election() -> None:
     events = [
         *START,
-        trace.LeaderElected("r1", 1, 0, ("r1", "r2"), ("r1", "r2")),
+        LeaderElected("r1", 1, 0, ("r1", "r2"), ("r1", "r2")),
         *(append(0), append(1), copy("r2", 0), copy("r2", 1)),
-        trace.FaultInjected("r1", "crash", "down for 5 ms"),
-        trace.ReplicaCrashed("r1", 2, 1),
-        trace.LeaderElected("r3", 2, 0, ("r3",), ("r1", "r2", "r3")),
-        trace.Truncated("r2", 1, 2, 1, 0, False),
+        FaultInjected("r1", "crash", "down for 5 ms"),
+        ReplicaCrashed("r1", 2, 1),
+        LeaderElected("r3", 2, 0, ("r3",), ("r1", "r2", "r3")),
+        Truncated("r2", 1, 2, 1, 0, False),
     ]
 
     assert cone(list(enumerate(events)), violation(1, 11)) == [3, 5, 7, 8, 9, 10, 11]
 
 
 def test_a_violation_knows_the_event_that_showed_it_also_among_those_of_one_moment() -> None:
-    events = [(7, copy("r2", 0)), (7, copy("r3", 0)), (7, trace.HighWatermarkMoved("r3", 0, False))]
+    events = [(7, copy("r2", 0)), (7, copy("r3", 0)), (7, HighWatermarkMoved("r3", 0, False))]
 
     assert judged_at(events, violation(0, 7)._replace(position=1)) == 1
     assert judged_at(events, violation(0, 7)) == 2, "no checker found it: the last of its time"
@@ -59,13 +70,13 @@ def test_of_a_random_run_the_cone_is_small() -> None:
     positions = cone(events, found)
 
     assert len(positions) < len(events) / 20
-    assert trace.HighWatermarkMoved("r2", 389, False) in [events[one][1] for one in positions]
+    assert HighWatermarkMoved("r2", 389, False) in [events[one][1] for one in positions]
 
 
 def test_it_is_known_what_a_log_held_before_any_event_and_what_made_it_so() -> None:
-    gone = trace.Removal(1, 101, "k", "superseded", 2)
-    cleaned = trace.Cleaned("r1", 0, 3, (gone,), (), (), (), None, 3, 3, (0, 0))
-    cut = trace.Truncated("r2", 0, 1, 0, 0, False)
+    gone = Removal(1, 101, "k", "superseded", 2)
+    cleaned = Cleaned("r1", 0, 3, (gone,), (), (), (), None, 3, 3, (0, 0))
+    cut = Truncated("r2", 0, 1, 0, 0, False)
     events = [*START, append(0), append(1), copy("r2", 0), append(2), cleaned, cut]
     past = Past(list(enumerate(events)))
 
@@ -75,5 +86,5 @@ def test_it_is_known_what_a_log_held_before_any_event_and_what_made_it_so() -> N
     assert [past.log_end("r2", before) for before in (5, 6, 9)] == [0, 1, 0]
     assert past.fate("r2", 0, None).became is Became.CUT
     assert past.fate("r1", 1, None).became is Became.CLEANED
-    assert past.last(trace.Appended, replica="r1", before=6) == 4
+    assert past.last(Appended, replica="r1", before=6) == 4
     assert list(past.steps) == ["r1", "r2", "r3"]

@@ -8,15 +8,11 @@ from collections.abc import Iterator, Sequence
 import pytest
 
 from sim.check import Violation
-from sim.explain import mechanisms as of
-from sim.explain.mechanisms import MECHANISMS
-from sim.explain.signature import FOUND_AT, Signature, signature_of
+from sim.diagnose.explain import mechanisms as of
+from sim.diagnose.explain.mechanisms import MECHANISMS
+from sim.diagnose.explain.signature import FOUND_AT, Signature, signature_of
 from sim.files.formats import STORY_FORMAT
-from sim.recorded import conclusive
-from sim.story.result import StoryRun
-from sim.suite.running import content_at
-from sim.suite.scenario_files import format_of
-from sim.trace import (
+from sim.protocol.events import (
     Acknowledged,
     Cleaned,
     Copied,
@@ -28,6 +24,10 @@ from sim.trace import (
     ReplicaWiped,
     SnapshotInstalled,
 )
+from sim.simulate.recorded import conclusive
+from sim.simulate.story.result import StoryRun
+from sim.study.suite.running import content_at
+from sim.study.suite.scenario_files import format_of
 from tests.check.events import RULES, appended, batch, cleaned, cluster
 from tests.explain.test_track_record import SCENARIOS, told
 from tests.story.running import run_steps

@@ -5,23 +5,41 @@ from pathlib import Path
 
 import pytest
 
-from sim import trace
 from sim.check import Violation
 from sim.check.checker import known_invariants
 from sim.check.registry import INVARIANTS
-from sim.explain import Explanation, explanation
-from sim.explain.questions import QUESTIONS
-from sim.faults.wipe import Wipe
-from sim.log import Record, data_batch
-from sim.log.epochs import EpochEntry
-from sim.scenario.file.load import load_scenario
-from sim.scenario.generate import generate
-from sim.scenario.generate.mix import Mix
-from sim.scenario.model import Scenario
-from sim.story import load_story, run_story
-from sim.timed_run import run_scenario
-from sim.trace import Event
-from sim.trace.sentences import describe
+from sim.diagnose.explain import Explanation, explanation
+from sim.diagnose.explain.questions import QUESTIONS
+from sim.protocol.events import (
+    Acknowledged,
+    Appended,
+    AppendRefused,
+    Cleaned,
+    ConsumerReset,
+    Converted,
+    Copied,
+    EpochCacheChanged,
+    Event,
+    HighWatermarkMoved,
+    IsrChanged,
+    LeaderElected,
+    ProducersForgotten,
+    Removal,
+    RemovalBoundMoved,
+    ReplicaAdded,
+    SnapshotChunkFetched,
+    TombstoneProbed,
+)
+from sim.protocol.events.sentences import describe
+from sim.protocol.log import Record, data_batch
+from sim.protocol.log.epochs import EpochEntry
+from sim.simulate.faults.wipe import Wipe
+from sim.simulate.scenario.file.load import load_scenario
+from sim.simulate.scenario.generate import generate
+from sim.simulate.scenario.generate.mix import Mix
+from sim.simulate.scenario.model import Scenario
+from sim.simulate.story import load_story, run_story
+from sim.simulate.timed_run import run_scenario
 
 ROOT = Path(__file__).resolve().parents[2]
 REUSE = "no-offset-reuse"
@@ -30,27 +48,27 @@ EMPTY = data_batch((Record(3, "k", "v", 0, (), uid=1),), epoch=1)._replace(recor
 DELETE = data_batch((Record(4, "k", None, 0, (), uid=5),), epoch=1)
 
 
-REMOVALS = (trace.Removal(1, 2, "k", "superseded", 0), trace.Removal(3, 4, "t", "marker", None))
-BOTH = trace.Cleaned("r1", 0, 4, REMOVALS, (3,), (), (), None, 4, 4, (0, 0))
+REMOVALS = (Removal(1, 2, "k", "superseded", 0), Removal(3, 4, "t", "marker", None))
+BOTH = Cleaned("r1", 0, 4, REMOVALS, (3,), (), (), None, 4, 4, (0, 0))
 
 
 @pytest.mark.parametrize(
     ("event", "values"),
     [
-        (trace.Appended("r1", DELETE), "r1 k=null@4 epoch 1"),
-        (trace.Copied("r2", "r1", 0, (EMPTY,), 4), "r2 empty @3 r1 end 4"),
+        (Appended("r1", DELETE), "r1 k=null@4 epoch 1"),
+        (Copied("r2", "r1", 0, (EMPTY,), 4), "r2 empty @3 r1 end 4"),
         (BOTH, "r1 [0, 4) 1 (superseded by 0) 3 (marker) 3 empty log end 4"),
-        (trace.ConsumerReset("r1", "c1", 4, "below_log_start"), "c1 4 r1 log starts there"),
-        (trace.Acknowledged("r1", 7, 3, 12, 14, 2, "all"), "r1 7 12 to 14 sequence 3 committed"),
-        (trace.Acknowledged("r1", -1, -1, 12, 14, 2, "1"), "a producer 12 to 14 written"),
-        (trace.IsrChanged("r1", ("r1", "r3"), "r3"), "r1, r3 (r3 joined)"),
-        (trace.SnapshotChunkFetched("r3", "r1", 7, 1, 0, 2, 64), "r3 keys 0 to 2 (7, 1) r1"),
-        (trace.SnapshotChunkFetched("r3", "r1", 7, 1, 40, 2, 64, True), "bytes 40 to 104"),
-        (trace.AppendRefused("r1", None, "not_enough_replicas"), "a batch min.insync.replicas"),
-        (trace.Converted("r1", "r2", 80, (3,)), "r1 r2 values at 3"),
-        (trace.EpochCacheChanged("r2", (EpochEntry(1, 0), EpochEntry(3, 2))), "1 from 0 3 from 2"),
-        (trace.RemovalBoundMoved("r1", 7, 2), "tombstones below 7 markers below 2"),
-        (trace.TombstoneProbed("r1", "k"), "TombstoneProbed r1 k"),
+        (ConsumerReset("r1", "c1", 4, "below_log_start"), "c1 4 r1 log starts there"),
+        (Acknowledged("r1", 7, 3, 12, 14, 2, "all"), "r1 7 12 to 14 sequence 3 committed"),
+        (Acknowledged("r1", -1, -1, 12, 14, 2, "1"), "a producer 12 to 14 written"),
+        (IsrChanged("r1", ("r1", "r3"), "r3"), "r1, r3 (r3 joined)"),
+        (SnapshotChunkFetched("r3", "r1", 7, 1, 0, 2, 64), "r3 keys 0 to 2 (7, 1) r1"),
+        (SnapshotChunkFetched("r3", "r1", 7, 1, 40, 2, 64, True), "bytes 40 to 104"),
+        (AppendRefused("r1", None, "not_enough_replicas"), "a batch min.insync.replicas"),
+        (Converted("r1", "r2", 80, (3,)), "r1 r2 values at 3"),
+        (EpochCacheChanged("r2", (EpochEntry(1, 0), EpochEntry(3, 2))), "1 from 0 3 from 2"),
+        (RemovalBoundMoved("r1", 7, 2), "tombstones below 7 markers below 2"),
+        (TombstoneProbed("r1", "k"), "TombstoneProbed r1 k"),
     ],
 )
 def test_the_sentence_of_an_event_has_its_values_in_order(event: Event, values: str) -> None:
@@ -148,13 +166,13 @@ def test_a_sequence_number_that_came_again_is_what_decided() -> None:
         base_offset=1, last_offset=1, records=(record._replace(offset=1, uid=2),), epoch=2
     )
     events: list[Event] = [
-        trace.ReplicaAdded("r1"),
-        trace.LeaderElected("r1", 1, 0, ("r1",), ("r1",)),
-        trace.Appended("r1", batch),
-        trace.HighWatermarkMoved("r1", 1, True),
-        trace.ProducersForgotten("r1", (7,)),
-        trace.Appended("r1", again),
-        trace.HighWatermarkMoved("r1", 2, True),
+        ReplicaAdded("r1"),
+        LeaderElected("r1", 1, 0, ("r1",), ("r1",)),
+        Appended("r1", batch),
+        HighWatermarkMoved("r1", 1, True),
+        ProducersForgotten("r1", (7,)),
+        Appended("r1", again),
+        HighWatermarkMoved("r1", 2, True),
     ]
     broken = Violation("producer-sequences", 6, None, 1, "k", "Sequence number 4 again.")
 

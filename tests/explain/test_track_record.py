@@ -11,11 +11,11 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
-from sim.explain import Explanation, explanation
-from sim.explain.signature import Signature, signature_of
+from sim.diagnose.explain import Explanation, explanation
+from sim.diagnose.explain.signature import Signature, signature_of
 from sim.files.formats import STORY_FORMAT
-from sim.story import load_story, run_story
-from sim.suite.scenario_files import format_of, scenario_files
+from sim.simulate.story import load_story, run_story
+from sim.study.suite.scenario_files import format_of, scenario_files
 
 SCENARIOS = Path(__file__).parents[2] / "scenarios"
 RECORDED = Path(__file__).with_name("track_record.txt")

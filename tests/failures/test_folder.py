@@ -10,10 +10,10 @@ import pytest
 
 import sim
 from sim.api.saving import failure_of, save_result
-from sim.failures.pages import FILES
-from sim.foreign import html, markdown
-from sim.suite.cases import run_any
-from sim.timed_run import run_scenario
+from sim.diagnose.failures.pages import FILES
+from sim.files.foreign import html, markdown
+from sim.simulate.timed_run import run_scenario
+from sim.study.suite.cases import run_any
 from tests.commands import replog
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -112,7 +112,7 @@ def test_what_cannot_be_written_whole_leaves_nothing(
     def no_space(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("sim.failures.run_failure.write_trace", no_space)
+    monkeypatch.setattr("sim.diagnose.failures.run_failure.write_trace", no_space)
     with pytest.raises(sim.BadInput, match="No space left on device"):
         sim.run(STORY).save(tmp_path / "failures")
     assert list((tmp_path / "failures").iterdir()) == []

@@ -14,7 +14,7 @@ import pytest
 from sim.errors import BadInput
 from sim.files import changes as reader
 from sim.files.changes import Change, read_changes
-from sim.limits import ROW_GROUP, ROWS, TEXT
+from sim.files.limits import ROW_GROUP, ROWS, TEXT
 
 
 def parquet(path: Path, **columns: Any) -> Path:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from sim.errors import BadInput
 from sim.files import json_text
 from sim.files.json_text import parse_json
-from sim.limits import JSON_VALUES
+from sim.files.limits import JSON_VALUES
 
 TEXT = """{
   "a": null,

@@ -11,9 +11,9 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from sim.errors import BadInput
 from sim.files import models
+from sim.files.limits import CHECKED_VALUES
 from sim.files.models import validate
 from sim.files.reading import read_document
-from sim.limits import CHECKED_VALUES
 
 Write = Callable[[str], Path]
 

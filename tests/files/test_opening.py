@@ -11,9 +11,9 @@ import pytest
 
 from sim.errors import BadInput
 from sim.files import opening
+from sim.files.foreign.lines import one_line
+from sim.files.limits import DOCUMENT_BYTES
 from sim.files.opening import head_of, is_pipe, keep_pipes, read_bytes, read_text
-from sim.foreign.lines import one_line
-from sim.limits import DOCUMENT_BYTES
 
 
 @pytest.fixture(autouse=True)
@@ -161,17 +161,17 @@ def test_text_is_utf_8(tmp_path: Path, content: bytes, said: str) -> None:
 
 
 ROOT = Path(__file__).parents[2] / "sim"
-OTHERS = ("bench", "conformance", "sweeps")
+OTHERS = ("study/sweep/",)
 """What users do not call, and what has rules of its own: folders of sweeps."""
 OPENED_ELSEWHERE = {
     "cli/new.py": "a template of our own",
     "cli/sweeps.py": "the report that was written a moment before",
-    "draw/page.py": "a style and a script of our own",
-    "extras.py": "what pip wrote about this installation",
+    "diagnose/draw/page.py": "a style and a script of our own",
+    "files/extras.py": "what pip wrote about this installation",
     "plugins.py": "what installed packages say of themselves",
     "pytest_plugin.py": "the beginning of a file, of which nearly all are other people's",
-    "report/page.py": "the plan in a sweep's folder that was found whole",
-    "schedules/kept.py": "a level that the search itself wrote; a damaged one is told",
+    "study/report/page.py": "the plan in a sweep's folder that was found whole",
+    "study/explore/kept.py": "a level that the search itself wrote; a damaged one is told",
 }
 
 

@@ -10,7 +10,7 @@ from hatchling.builders.wheel import WheelBuilder
 from sim.errors import BadInput
 from sim.files import shipped
 from sim.files.shipped import shipped_folder, shipped_path
-from sim.suite.scenario_files import scenario_files
+from sim.study.suite.scenario_files import scenario_files
 
 ROOT = Path(__file__).resolve().parents[2]
 STORY = ROOT / "scenarios/kip280/kip280_07_log_end_from_last_record.yaml"

@@ -15,29 +15,29 @@ import markdown as renderer
 import pytest
 
 from sim.check import Violation
-from sim.draw import Case, html, png, svg
+from sim.diagnose.draw import Case, html, png, svg
+from sim.diagnose.failures import Red, RunFailure
+from sim.diagnose.failures.pages import index_page, readme
+from sim.diagnose.shrink.writing import story_text
 from sim.errors import BadInput
-from sim.failures import Red, RunFailure
-from sim.failures.pages import index_page, readme
+from sim.files.foreign import html as in_html
+from sim.files.foreign import markdown, names, shell
+from sim.files.foreign.documents import fit_for, json_text, readable
+from sim.files.foreign.lines import one_line, plain_lines
 from sim.files.reading import read_document
-from sim.foreign import html as in_html
-from sim.foreign import markdown, names, shell
-from sim.foreign.documents import fit_for, json_text, readable
-from sim.foreign.lines import one_line, plain_lines
-from sim.gates import Gates, judge
-from sim.gates.page import as_markdown
-from sim.recorded import record
-from sim.report.figures import Mark, marks_figure, own_ids
-from sim.rules import Rules
-from sim.scenario.file.yaml_lines import yaml_lines
-from sim.shrink.writing import story_text
-from sim.story.driver import run_story
-from sim.story.expect import StoryExpect
-from sim.story.format import Story, load_story
-from sim.story.trace_header import header_of
-from sim.suite import CaseResult
-from sim.suite.annotations import error_commands
-from sim.suite.reports import page, write_junit
+from sim.protocol.rules import Rules
+from sim.simulate.recorded import record
+from sim.simulate.scenario.file.yaml_lines import yaml_lines
+from sim.simulate.story.driver import run_story
+from sim.simulate.story.expect import StoryExpect
+from sim.simulate.story.format import Story, load_story
+from sim.simulate.story.trace_header import header_of
+from sim.study.gates import Gates, judge
+from sim.study.gates.page import as_markdown
+from sim.study.report.figures import Mark, marks_figure, own_ids
+from sim.study.suite import CaseResult
+from sim.study.suite.annotations import error_commands
+from sim.study.suite.reports import page, write_junit
 from tests.foreign.nasty import NASTY, PLAIN
 from tests.gates.planted import folder
 from tests.suite.junit_schema import problems

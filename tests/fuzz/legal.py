@@ -4,7 +4,7 @@ from pathlib import Path
 
 from hypothesis import strategies as st
 
-from sim.rules import RULES
+from sim.protocol.rules import RULES
 from tests.fuzz.case import Case
 from tests.fuzz.mistakes import BOUNDS, MOST_BYTES, Cases
 from tests.fuzz.running import ROOT

@@ -26,9 +26,10 @@ MOST_FILE_BYTES = 256 * 2**20
 WARM = (
     "pytest", "yaml", "sim.cli.runs", "sim.cli.suites", "sim.cli.logs", "sim.cli.shrink",
     "sim.cli.matrices", "sim.cli.sweeps", "sim.cli.traces", "sim.cli.certify", "sim.cli.drawing",
-    "sim.cli.about", "sim.story", "sim.scenario.file", "sim.timed_run", "sim.logfile",
-    "sim.certify", "sim.draw", "sim.explain", "sim.sweeps", "sim.suite", "sim.shrink",
-    "pyarrow.parquet", "pyarrow.csv", "sim.report", "sim.gates", "scipy.stats",
+    "sim.cli.about", "sim.simulate.story", "sim.simulate.scenario.file",
+    "sim.simulate.timed_run", "sim.simulate.logfile", "sim.check.certify", "sim.diagnose.draw",
+    "sim.diagnose.explain", "sim.study.sweep", "sim.study.suite", "sim.diagnose.shrink",
+    "pyarrow.parquet", "pyarrow.csv", "sim.study.report", "sim.study.gates", "scipy.stats",
     "matplotlib.figure",
 )  # fmt: skip
 """What commands import, so that they find it."""

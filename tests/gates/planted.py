@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from sim.check.families import FAMILIES
-from sim.report.sweep_folder import SweepFolder
+from sim.study.report.sweep_folder import SweepFolder
 from tests.report.folders import entry
 
 

@@ -7,8 +7,8 @@ import pytest
 
 from sim.check.families import LOG_DIVERGENCE, READERS
 from sim.errors import BadInput
-from sim.gates import Budget, Gates, budget_in, judge, names_in
-from sim.gates.page import as_document, as_markdown, error_commands, lines
+from sim.study.gates import Budget, Gates, budget_in, judge, names_in
+from sim.study.gates.page import as_document, as_markdown, error_commands, lines
 from tests.gates.planted import folder
 
 

@@ -5,9 +5,9 @@ from collections.abc import Mapping
 import numpy as np
 
 from sim.check.families import LOG_DIVERGENCE, READERS
-from sim.gates import Budget, Gates, judge
-from sim.gates.wanted import LEVEL
-from sim.report.sweep_folder import SweepFolder
+from sim.study.gates import Budget, Gates, judge
+from sim.study.gates.wanted import LEVEL
+from sim.study.report.sweep_folder import SweepFolder
 from tests.gates.planted import folder
 
 SWEEPS = 200

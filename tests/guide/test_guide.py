@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from sim.scenario.model import Expect
-from sim.schemas.story import story_schema
-from sim.story.expect import CLAIMS
+from sim.cli.schemas.story import story_schema
+from sim.simulate.scenario.model import Expect
+from sim.simulate.story.expect import CLAIMS
 from tests.guide.run_page import agrees, run_page, steps_of
 
 PAGES = Path(__file__).parents[2] / "notebooks/guide/pages"

@@ -1,6 +1,6 @@
 """Batches of producers and their markers, and what a log knows after them."""
 
-from sim.log import Batch, Control, Log, ProducerStates, Record, control_batch, data_batch
+from sim.protocol.log import Batch, Control, Log, ProducerStates, Record, control_batch, data_batch
 
 
 def sent(

@@ -2,7 +2,7 @@
 
 import pytest
 
-from sim.log.epochs import EpochEntry, LeaderEpochCache
+from sim.protocol.log.epochs import EpochEntry, LeaderEpochCache
 
 
 def cache(*entries: tuple[int, int]) -> LeaderEpochCache:

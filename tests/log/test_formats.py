@@ -2,9 +2,9 @@
 
 import pytest
 
-from sim.compaction import TOMBSTONE_MARKS
-from sim.log import Batch, Control, Record, control_batch, data_batch
-from sim.log.formats import (
+from sim.protocol.compaction import TOMBSTONE_MARKS
+from sim.protocol.log import Batch, Control, Record, control_batch, data_batch
+from sim.protocol.log.formats import (
     Served,
     is_allowed,
     magic_of,

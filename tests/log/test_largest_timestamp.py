@@ -2,7 +2,7 @@
 
 import pytest
 
-from sim.log import Batch, Log, LogConfig, Record, data_batch
+from sim.protocol.log import Batch, Log, LogConfig, Record, data_batch
 
 SIZE = 100
 

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sim.log import Batch, Log, LogConfig, Record, Segment, data_batch
-from sim.log.record import BATCH_HEADER_BYTES, size_of
+from sim.protocol.log import Batch, Log, LogConfig, Record, Segment, data_batch
+from sim.protocol.log.record import BATCH_HEADER_BYTES, size_of
 
 
 def batch(*offsets: int, epoch: int = 1, timestamp_ms: int = 0) -> Batch:

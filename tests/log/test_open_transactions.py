@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sim.log import AbortedTransaction, Batch, Control, LastRecord
+from sim.protocol.log import AbortedTransaction, Batch, Control, LastRecord
 from tests.log.producing import data, filled, marker, noted, sent
 
 

@@ -1,6 +1,6 @@
 """A truncation goes back to what was known of producers where a segment began."""
 
-from sim.log import Log
+from sim.protocol.log import Log
 from tests.log.producing import marker, sent
 
 

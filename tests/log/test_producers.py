@@ -2,8 +2,8 @@
 
 import pytest
 
-from sim.log import Control, LastRecord, Record, control_batch, data_batch
-from sim.log.producers import MAX_SEQUENCE, REMEMBERED_BATCHES, SentBatch, advance_sequence
+from sim.protocol.log import Control, LastRecord, Record, control_batch, data_batch
+from sim.protocol.log.producers import MAX_SEQUENCE, REMEMBERED_BATCHES, SentBatch, advance_sequence
 from tests.log.producing import data, marker, noted, sent
 
 # Sequence numbers.

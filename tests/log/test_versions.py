@@ -2,8 +2,16 @@
 
 import pytest
 
-from sim.log.formats import MAGIC_OF_CLIENT
-from sim.log.versions import MESSAGE_FORMAT, NEW, OLD, PROTOCOL, RELEASES, SOFTWARE, Versions
+from sim.protocol.log.formats import MAGIC_OF_CLIENT
+from sim.protocol.log.versions import (
+    MESSAGE_FORMAT,
+    NEW,
+    OLD,
+    PROTOCOL,
+    RELEASES,
+    SOFTWARE,
+    Versions,
+)
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sim.log import Batch, Control, Record, control_batch, data_batch
-from sim.log.record import BATCH_HEADER_BYTES, CONTROL_RECORD_BYTES, varint_bytes
+from sim.protocol.log import Batch, Control, Record, control_batch, data_batch
+from sim.protocol.log.record import BATCH_HEADER_BYTES, CONTROL_RECORD_BYTES, varint_bytes
 from tests.log.wire import HEADER, decode, encode, readable
 
 TIMES = st.one_of(

@@ -1,14 +1,14 @@
 """Kafka's record batch of format 2, written and read byte by byte (KIP-98, KIP-534).
 
-Shares no arithmetic with `sim.log.record`, so that the two can be compared. The checksum is 0, and
-nothing is compressed. Source: the layouts in DefaultRecordBatch and DefaultRecord.
+Shares no arithmetic with `sim.protocol.log.record`, so that the two can be compared. The checksum
+is 0, and nothing is compressed. Source: the layouts in DefaultRecordBatch and DefaultRecord.
 """
 
 import struct
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from sim.log import Batch, Control, Record
+from sim.protocol.log import Batch, Control, Record
 
 HEADER = struct.Struct(">qiibIhiqqqhii")
 TRANSACTIONAL, CONTROL, HAS_HORIZON = 1 << 4, 1 << 5, 1 << 6

@@ -3,10 +3,10 @@
 from typing import Any
 
 from sim.files.document import Document
-from sim.logfile.eligible import eligible_answer, select_log
-from sim.logfile.eligible_file import eligible_file_in, is_eligible_document
-from sim.logfile.expect import differences_of_choice, differences_of_steps
-from sim.logfile.file import log_file_in
+from sim.simulate.logfile.eligible import eligible_answer, select_log
+from sim.simulate.logfile.eligible_file import eligible_file_in, is_eligible_document
+from sim.simulate.logfile.expect import differences_of_choice, differences_of_steps
+from sim.simulate.logfile.file import log_file_in
 
 Json = dict[str, Any]
 

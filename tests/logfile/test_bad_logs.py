@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
+from sim.cli.schemas.log import log_schema
 from sim.errors import BadInput
 from sim.files.document import Document
 from sim.files.yaml_text import parse_yaml
-from sim.logfile.answer import answer
-from sim.logfile.eligible_file import eligible_file_in
-from sim.schemas.log import log_schema
+from sim.simulate.logfile.answer import answer
+from sim.simulate.logfile.eligible_file import eligible_file_in
 from tests.logfile.many_logs import document as asked
 from tests.logfile.writer import Json, Writer, last_offsets
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from sim.logfile.expect import checked
-from sim.suite.cases import load_case
-from sim.suite.failure import failure_lines
+from sim.simulate.logfile.expect import checked
+from sim.study.suite.cases import load_case
+from sim.study.suite.failure import failure_lines
 
 STILL = (
     "offset 1 is a tombstone of 'a'. Still here: its batch got the delete horizon 86401000 in step "

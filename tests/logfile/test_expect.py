@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from sim.errors import BadInput
 from sim.files.document import Document
 from sim.files.yaml_text import parse_yaml
-from sim.logfile.answer import answer
-from sim.logfile.expect import checked
+from sim.simulate.logfile.answer import answer
+from sim.simulate.logfile.expect import checked
 from tests.conformance.random_logs import documents
 from tests.logfile.many_logs import asked, differences, document, log
 from tests.logfile.writer import Json, Writer

@@ -7,8 +7,8 @@ import pytest
 
 from sim.errors import BadInput
 from sim.files.yaml_text import parse_yaml
-from sim.logfile.explain import explain_key
-from sim.logfile.file import load_log_file, log_file_from
+from sim.simulate.logfile.explain import explain_key
+from sim.simulate.logfile.file import load_log_file, log_file_from
 from tests.logfile.writer import Writer
 
 _FILE = Path(__file__).with_name("explained.yaml")

@@ -7,9 +7,9 @@ import pytest
 
 from sim.files.document import Document
 from sim.files.yaml_text import parse_yaml
-from sim.logfile.explain import explain_key
-from sim.logfile.file import log_file_from
-from sim.logfile.rules import LogRules, rules_at
+from sim.simulate.logfile.explain import explain_key
+from sim.simulate.logfile.file import log_file_from
+from sim.simulate.logfile.rules import LogRules, rules_at
 from tests.logfile.many_logs import differences
 
 FOLDER = Path(__file__).parent

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from sim.errors import BadInput
-from sim.logfile.answer import answer
-from sim.logfile.file import log_file_from
+from sim.simulate.logfile.answer import answer
+from sim.simulate.logfile.file import log_file_from
 
 Json = dict[str, Any]
 

@@ -3,7 +3,7 @@
 from copy import deepcopy
 from typing import Any
 
-from sim.logfile.answer import answer
+from sim.simulate.logfile.answer import answer
 from tests.logfile.test_bad_logs import complaint, put
 from tests.logfile.writer import Json
 

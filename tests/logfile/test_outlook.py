@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from sim.logfile.explain import explain_key
-from sim.logfile.file import log_file_from
+from sim.simulate.logfile.explain import explain_key
+from sim.simulate.logfile.file import log_file_from
 from tests.logfile.many_logs import MAX_LAG, MIN_LAG, NOW, RATIO, asked, log
 from tests.logfile.test_settings import answered, batch
 

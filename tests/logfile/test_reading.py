@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from sim.errors import BadInput
-from sim.logfile.file import load_log_file
+from sim.simulate.logfile.file import load_log_file
 from tests.logfile.writer import Writer
 
 

@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import sim.logfile.schedule as schedule_module
+import sim.simulate.logfile.schedule as schedule_module
 from sim.errors import BadInput
 from sim.files.document import Document
-from sim.logfile.eligible_file import eligible_file_in
-from sim.logfile.schedule import answer_about
+from sim.simulate.logfile.eligible_file import eligible_file_in
+from sim.simulate.logfile.schedule import answer_about
 from tests.logfile.many_logs import MAX_LAG, MIN_LAG, RATIO, Json
 
 RATE = "log.cleaner.io.max.bytes.per.second"

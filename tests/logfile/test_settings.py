@@ -10,11 +10,11 @@ import pytest
 
 from sim.errors import BadInput
 from sim.files.document import Document
-from sim.logfile.answer import answer_to
-from sim.logfile.eligible_file import eligible_file_in
-from sim.logfile.file import log_file_from
-from sim.logfile.schedule import answer_about
-from sim.scenario.file.configs import BrokerSettings, TopicSettings
+from sim.simulate.logfile.answer import answer_to
+from sim.simulate.logfile.eligible_file import eligible_file_in
+from sim.simulate.logfile.file import log_file_from
+from sim.simulate.logfile.schedule import answer_about
+from sim.simulate.scenario.file.configs import BrokerSettings, TopicSettings
 from tests.commands import replog
 from tests.logfile.many_logs import NOW, document, log
 
@@ -169,7 +169,7 @@ def test_a_setting_beside_its_rule_says_the_same_or_is_refused(
 
 def test_a_rule_of_the_command_line_goes_before_the_file() -> None:
     document = Document("", file(**{"delete.retention.ms": 100}))
-    from sim.logfile.file import log_file_in
+    from sim.simulate.logfile.file import log_file_in
 
     read = log_file_in(document, rules={"delete_retention_ms": "7"})
 

@@ -6,7 +6,7 @@ A record is one word: `k=v` has a value, `k` is a tombstone, `=v` has no key.
 from dataclasses import dataclass, field
 from typing import Any
 
-from sim.logfile.answer import answer
+from sim.simulate.logfile.answer import answer
 
 Json = dict[str, Any]
 

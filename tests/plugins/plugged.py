@@ -12,8 +12,8 @@ from unittest.mock import patch
 import pytest
 
 from sim import plugins
-from sim.compaction.extending import REGISTERED, forget
-from sim.invariant_plugins import forget_invariants, registered_invariants
+from sim.check.plugged import forget_invariants, registered_invariants
+from sim.protocol.compaction.extending import REGISTERED, forget
 from tests import commands
 from tests.commands import Ended
 from tests.guide.run_page import Written, steps_of
@@ -22,8 +22,8 @@ ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "notebooks/guide/pages/howto/extend.md"
 EXAMPLE, *_others = (step.text for step in steps_of(PAGE.read_text()) if isinstance(step, Written))
 OTHERS = """
-from sim.compaction import TombstoneRemoval
-from sim.compaction.fixes import Kept
+from sim.protocol.compaction import TombstoneRemoval
+from sim.protocol.compaction.fixes import Kept
 from sim.plugins import register_fix, register_tombstone_removal
 
 @register_fix

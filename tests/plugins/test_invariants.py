@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 import sim
+from sim.check.plugged import forget_invariants, registered_invariants
 from sim.check.registry import INVARIANTS
-from sim.invariant_plugins import forget_invariants, registered_invariants
 from sim.plugins import Invariant, register_invariant
-from sim.trace import Appended
+from sim.protocol.events import Appended
 from tests.plugins.plugged import folder, replog
 
 __all__ = ["folder"]

@@ -7,11 +7,11 @@ import pytest
 import yaml
 
 import sim
-from sim import invariant_plugins
-from sim.compaction.extending import register_strategy
-from sim.invariant_plugins import forget_invariants, registered_invariants
-from sim.sweeps.plan import number_runs
-from sim.sweeps.work import rows_of_cases
+from sim.check import plugged as invariant_plugins
+from sim.check.plugged import forget_invariants, registered_invariants
+from sim.protocol.compaction.extending import register_strategy
+from sim.study.sweep.plan import number_runs
+from sim.study.sweep.work import rows_of_cases
 from tests.plugins.plugged import EXAMPLE, OTHERS, PAIR, replog
 from tests.plugins.test_invariants import made
 from tests.sweeps.fakes import plan

@@ -6,11 +6,17 @@ from pathlib import Path
 import pytest
 
 from sim import plugins
-from sim.compaction import FIXES, STRATEGIES, TOMBSTONE_REMOVALS, TombstoneRemoval, strategy_for
-from sim.compaction.extending import fix_problem, removal_problem, strategy_problem
-from sim.compaction.fixes import Kept, Tail
 from sim.errors import BadInput
 from sim.plugins import register_fix
+from sim.protocol.compaction import (
+    FIXES,
+    STRATEGIES,
+    TOMBSTONE_REMOVALS,
+    TombstoneRemoval,
+    strategy_for,
+)
+from sim.protocol.compaction.extending import fix_problem, removal_problem, strategy_problem
+from sim.protocol.compaction.fixes import Kept, Tail
 from tests.plugins.plugged import EXAMPLE, PAIR, folder, forgetting_plugins, replog
 from tests.story.running import run_steps
 from tests.test_readme import ROOT

@@ -1,11 +1,11 @@
 """Replicas for tests of single transitions."""
 
-from sim.log import Batch, Record, data_batch
-from sim.replication import Replica, elections, leader
-from sim.replication.follower import fetch_request, receive_fetch
-from sim.replication.messages import Answer, FetchResponse
-from sim.rules import Rules
-from sim.trace import Event
+from sim.protocol.events import Event
+from sim.protocol.log import Batch, Record, data_batch
+from sim.protocol.replication import Replica, elections, leader
+from sim.protocol.replication.follower import fetch_request, receive_fetch
+from sim.protocol.replication.messages import Answer, FetchResponse
+from sim.protocol.rules import Rules
 
 RULES = Rules.of(commit="isr")
 

@@ -4,13 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from sim.log import Batch
-from sim.log.epochs import EpochEntry
-from sim.log.producers import AbortedTransaction
-from sim.replication import Replica
-from sim.replication.audit import Audit
-from sim.rules import Rules
-from sim.trace import (
+from sim.protocol.events import (
     Cleaned,
     Event,
     ProducersForgotten,
@@ -21,6 +15,12 @@ from sim.trace import (
     StateDiffers,
     Truncated,
 )
+from sim.protocol.log import Batch
+from sim.protocol.log.epochs import EpochEntry
+from sim.protocol.log.producers import AbortedTransaction
+from sim.protocol.replication import Replica
+from sim.protocol.replication.audit import Audit
+from sim.protocol.rules import Rules
 from tests.log import producing
 from tests.log.producing import marker
 

@@ -2,13 +2,13 @@
 
 import pytest
 
-from sim.compaction.strategies import encode_varint, encode_version
-from sim.log import Record, data_batch
-from sim.replication.cleaning import Cleaner
-from sim.replication.late_versions import raise_floor
-from sim.replication.replica import Replica, restart
-from sim.rules import Rules
-from sim.trace import Cleaned, CleaningFailed
+from sim.protocol.compaction.strategies import encode_varint, encode_version
+from sim.protocol.events import Cleaned, CleaningFailed
+from sim.protocol.log import Record, data_batch
+from sim.protocol.replication.cleaning import Cleaner
+from sim.protocol.replication.late_versions import raise_floor
+from sim.protocol.replication.replica import Replica, restart
+from sim.protocol.rules import Rules
 
 FORK = Rules.of(commit="isr", strategy="header", header_form="unchecked_varint")
 

@@ -2,18 +2,18 @@
 
 import pytest
 
-from sim.replication import Replica
-from sim.replication.cleaning import Cleaner, stable_offset
-from sim.replication.coordination import (
+from sim.protocol.events import RemovalBoundMoved
+from sim.protocol.replication import Replica
+from sim.protocol.replication.cleaning import Cleaner, stable_offset
+from sim.protocol.replication.coordination import (
     RemovalCoordinator,
     accept_removal_bounds,
     report_of,
     transaction_free_offset,
 )
-from sim.replication.messages import RemovalBounds, RemovalReport
-from sim.replication.replica import wipe
-from sim.rules import Rules
-from sim.trace import RemovalBoundMoved
+from sim.protocol.replication.messages import RemovalBounds, RemovalReport
+from sim.protocol.replication.replica import wipe
+from sim.protocol.rules import Rules
 from tests.replication.replicas import RULES, batch, leading
 
 COORDINATED = Rules.of(tombstone_removal="coordinated")

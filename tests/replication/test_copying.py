@@ -2,12 +2,12 @@
 
 import pytest
 
-from sim.log.epochs import EpochEntry
-from sim.replication import Replica
-from sim.replication.follower import fetch_request, receive_fetch
-from sim.replication.leader import answer_fetch
-from sim.rules import Rules
-from sim.trace import EpochCacheChanged
+from sim.protocol.events import EpochCacheChanged
+from sim.protocol.log.epochs import EpochEntry
+from sim.protocol.replication import Replica
+from sim.protocol.replication.follower import fetch_request, receive_fetch
+from sim.protocol.replication.leader import answer_fetch
+from sim.protocol.rules import Rules
 from tests.replication.replicas import RULES, ask, bases, batch, elect, leading
 
 COPIED = RULES.with_values({"epoch_cache": "copied"})

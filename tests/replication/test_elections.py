@@ -2,12 +2,12 @@
 
 import pytest
 
-from sim.log import Control
-from sim.replication.elections import answer_vote, grants_vote, wins
-from sim.replication.messages import VoteRequest, VoteResponse
-from sim.replication.replica import crash, restart, wipe
-from sim.rules import Rules
-from sim.trace import LeaderElected
+from sim.protocol.events import LeaderElected
+from sim.protocol.log import Control
+from sim.protocol.replication.elections import answer_vote, grants_vote, wins
+from sim.protocol.replication.messages import VoteRequest, VoteResponse
+from sim.protocol.replication.replica import crash, restart, wipe
+from sim.protocol.rules import Rules
 from tests.replication.replicas import RULES, batch, elect, leading, with_log
 
 

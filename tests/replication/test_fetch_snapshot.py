@@ -4,21 +4,26 @@ from typing import Any
 
 import pytest
 
-from sim.log import Record
-from sim.log.record import BATCH_HEADER_BYTES, size_of
-from sim.replication import Replica
-from sim.replication.messages import Answer, ErrorCode, FetchSnapshotRequest, SnapshotId
-from sim.replication.replica import Snapshot
-from sim.replication.snapshots.delete import delete_prefix
-from sim.replication.snapshots.fetch import (
+from sim.protocol.events import SnapshotChunkFetched, SnapshotInstalled
+from sim.protocol.log import Record
+from sim.protocol.log.record import BATCH_HEADER_BYTES, size_of
+from sim.protocol.replication import Replica
+from sim.protocol.replication.messages import Answer, ErrorCode, FetchSnapshotRequest, SnapshotId
+from sim.protocol.replication.replica import Snapshot
+from sim.protocol.replication.snapshots.delete import delete_prefix
+from sim.protocol.replication.snapshots.fetch import (
     answer_fetch_snapshot,
     receive_snapshot_chunk,
     snapshot_request,
 )
-from sim.replication.snapshots.layout import FOOTER_BYTES, HEADER_BYTES, file_bytes, record_ends
-from sim.replication.snapshots.take import take_snapshot
-from sim.rules import Rules
-from sim.trace import SnapshotChunkFetched, SnapshotInstalled
+from sim.protocol.replication.snapshots.layout import (
+    FOOTER_BYTES,
+    HEADER_BYTES,
+    file_bytes,
+    record_ends,
+)
+from sim.protocol.replication.snapshots.take import take_snapshot
+from sim.protocol.rules import Rules
 from tests.replication.replicas import RULES, batch, elect, fetch, with_log
 
 ID = SnapshotId(3, 2)

@@ -2,9 +2,9 @@
 
 import pytest
 
-from sim.log import Log, LogConfig
-from sim.replication.recovery import durable_end, flush_after_append, flush_after_copy
-from sim.rules import Rules
+from sim.protocol.log import Log, LogConfig
+from sim.protocol.replication.recovery import durable_end, flush_after_append, flush_after_copy
+from sim.protocol.rules import Rules
 from tests.check.events import batch
 
 

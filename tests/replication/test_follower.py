@@ -2,12 +2,12 @@
 
 import pytest
 
-from sim.log import Log, LogConfig, Record, data_batch
-from sim.log.offset_index import Call
-from sim.replication import Replica, follower, leader
-from sim.replication.replica import restart
-from sim.replication.truncation import start_following
-from sim.trace import Copied, Event, FetchingFailed, HighWatermarkMoved, Truncated
+from sim.protocol.events import Copied, Event, FetchingFailed, HighWatermarkMoved, Truncated
+from sim.protocol.log import Log, LogConfig, Record, data_batch
+from sim.protocol.log.offset_index import Call
+from sim.protocol.replication import Replica, follower, leader
+from sim.protocol.replication.replica import restart
+from sim.protocol.replication.truncation import start_following
 from tests.replication.replicas import RULES, ask, bases, elect, fetch, leading, with_log
 
 

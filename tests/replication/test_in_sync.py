@@ -4,16 +4,16 @@ from typing import Any
 
 import pytest
 
-from sim.replication.elections import (
+from sim.protocol.replication.elections import (
     alter_partition,
     clean_choice,
     last_resort,
     led_by,
     with_isr,
 )
-from sim.replication.leader import expand_isr, record_position
-from sim.replication.messages import AlterPartitionRequest, PartitionState
-from sim.rules import Rules
+from sim.protocol.replication.leader import expand_isr, record_position
+from sim.protocol.replication.messages import AlterPartitionRequest, PartitionState
+from sim.protocol.rules import Rules
 from tests.replication.replicas import batch, leading
 
 CLASSIC = Rules.of(commit="isr", min_isr=2)

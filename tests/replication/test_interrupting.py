@@ -3,12 +3,12 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sim.log import Batch, Log, LogConfig, Segment, data_batch
-from sim.replication import Replica
-from sim.replication.cleaning import Cleaner
-from sim.replication.interrupting import MOMENTS, Group, recovered, states
-from sim.rules import Rules
-from sim.trace import Cleaned, SegmentsLost
+from sim.protocol.events import Cleaned, SegmentsLost
+from sim.protocol.log import Batch, Log, LogConfig, Segment, data_batch
+from sim.protocol.replication import Replica
+from sim.protocol.replication.cleaning import Cleaner
+from sim.protocol.replication.interrupting import MOMENTS, Group, recovered, states
+from sim.protocol.rules import Rules
 from tests.check.events import record
 
 Content = tuple[tuple[int, tuple[int, ...]], ...]

@@ -2,14 +2,14 @@
 
 import pytest
 
-from sim.replication import Replica
-from sim.replication.joining import (
+from sim.protocol.replication import Replica
+from sim.protocol.replication.joining import (
     is_caught_up,
     note_fetch,
     trust_the_in_sync,
     wait_for_joining,
 )
-from sim.replication.replica import Leadership, crash
+from sim.protocol.replication.replica import Leadership, crash
 from tests.replication.replicas import RULES, leading
 
 ALL = ("r1", "r2", "r3")

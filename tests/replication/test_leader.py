@@ -2,10 +2,10 @@
 
 import pytest
 
-from sim.replication import Replica, leader
-from sim.replication.follower import receive_fetch
-from sim.replication.messages import Answer
-from sim.trace import HighWatermarkMoved, IsrChanged, PositionRecorded
+from sim.protocol.events import HighWatermarkMoved, IsrChanged, PositionRecorded
+from sim.protocol.replication import Replica, leader
+from sim.protocol.replication.follower import receive_fetch
+from sim.protocol.replication.messages import Answer
 from tests.replication.replicas import RULES, ask, batch, elect, fetch, leading, with_log
 
 MAJORITY = RULES.with_values({"commit": "majority"})

@@ -5,10 +5,15 @@ from enum import Enum
 
 import pytest
 
-from sim.log import AbortedTransaction, Batch, Record
-from sim.log.epochs import EpochEnd, EpochEntry
-from sim.replication import messages
-from sim.replication.messages import PartitionState, RemovalBounds, RemovalReport, SnapshotId
+from sim.protocol.log import AbortedTransaction, Batch, Record
+from sim.protocol.log.epochs import EpochEnd, EpochEntry
+from sim.protocol.replication import messages
+from sim.protocol.replication.messages import (
+    PartitionState,
+    RemovalBounds,
+    RemovalReport,
+    SnapshotId,
+)
 
 PLAIN = (int, str, bool, type(None))
 VALUES = (

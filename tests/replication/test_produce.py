@@ -4,21 +4,21 @@ from typing import Any
 
 import pytest
 
-from sim.compaction.strategies import encode_varint, encode_version
-from sim.log import Control, Record
-from sim.log.versions import NEW, OLD, Versions
-from sim.replication import Replica
-from sim.replication.leader import record_position
-from sim.replication.messages import (
+from sim.protocol.compaction.strategies import encode_varint, encode_version
+from sim.protocol.events import Appended, AppendRefused, Converted
+from sim.protocol.log import Control, Record
+from sim.protocol.log.versions import NEW, OLD, Versions
+from sim.protocol.replication import Replica
+from sim.protocol.replication.leader import record_position
+from sim.protocol.replication.messages import (
     ACKS_ALL,
     ACKS_LEADER,
     ErrorCode,
     ProduceRequest,
     WriteTxnMarkersRequest,
 )
-from sim.replication.produce import AT_ONCE, ProduceResult, produce, write_marker
-from sim.rules import Rules
-from sim.trace import Appended, AppendRefused, Converted
+from sim.protocol.replication.produce import AT_ONCE, ProduceResult, produce, write_marker
+from sim.protocol.rules import Rules
 from tests.replication.replicas import RULES, batch, leading
 
 TWO = RULES.with_values({"min_isr": 2})

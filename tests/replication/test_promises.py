@@ -2,10 +2,10 @@
 
 import pytest
 
-from sim.replication import Replica
-from sim.replication.elections import is_free, votes_for, wins
-from sim.replication.replica import come_back, crash
-from sim.rules import Rules
+from sim.protocol.replication import Replica
+from sim.protocol.replication.elections import is_free, votes_for, wins
+from sim.protocol.replication.replica import come_back, crash
+from sim.protocol.rules import Rules
 from tests.replication.replicas import RULES, leading
 
 

@@ -6,13 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sim.compaction.fold import data_below
-from sim.log import Record
-from sim.log.versions import OLD, Versions
-from sim.replication import Replica
-from sim.replication.cleaning import Cleaner
-from sim.replication.messages import ConsumerFetchResponse, ErrorCode
-from sim.replication.reading import (
+from sim.protocol.compaction.fold import data_below
+from sim.protocol.log import Record
+from sim.protocol.log.versions import OLD, Versions
+from sim.protocol.replication import Replica
+from sim.protocol.replication.cleaning import Cleaner
+from sim.protocol.replication.messages import ConsumerFetchResponse, ErrorCode
+from sim.protocol.replication.reading import (
     Position,
     answer_consumer_fetch,
     consumer_request,
@@ -20,7 +20,7 @@ from sim.replication.reading import (
     readable_end,
     receive_consumer_fetch,
 )
-from sim.rules import Rules
+from sim.protocol.rules import Rules
 from tests.check.events import batch, marker
 from tests.replication.replicas import leading, with_log
 

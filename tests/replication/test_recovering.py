@@ -4,14 +4,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sim.log import Record
-from sim.replication import Replica
-from sim.replication.leader import record_position
-from sim.replication.messages import SnapshotId
-from sim.replication.recovery import OldFiles, crash_with_files, recover
-from sim.replication.replica import Leadership, Snapshot, SnapshotDownload, crash
-from sim.rules import Rules
-from sim.trace import EpochCacheChanged, ReplicaRestarted, SnapshotInstalled
+from sim.protocol.events import EpochCacheChanged, ReplicaRestarted, SnapshotInstalled
+from sim.protocol.log import Record
+from sim.protocol.replication import Replica
+from sim.protocol.replication.leader import record_position
+from sim.protocol.replication.messages import SnapshotId
+from sim.protocol.replication.recovery import OldFiles, crash_with_files, recover
+from sim.protocol.replication.replica import Leadership, Snapshot, SnapshotDownload, crash
+from sim.protocol.rules import Rules
 from tests.replication.replicas import RULES, batch, leading
 
 FINISHED = Rules.of(install_recovery="finished")

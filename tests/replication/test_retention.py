@@ -2,18 +2,18 @@
 
 import pytest
 
-from sim.log import Log, Record, data_batch
-from sim.replication.leader import answer_fetch
-from sim.replication.messages import Answer, FetchRequest
-from sim.replication.replica import Leadership, Replica
-from sim.replication.retention import (
+from sim.protocol.events import LogStartedAfresh, LogStartMoved
+from sim.protocol.log import Log, Record, data_batch
+from sim.protocol.replication.leader import answer_fetch
+from sim.protocol.replication.messages import Answer, FetchRequest
+from sim.protocol.replication.replica import Leadership, Replica
+from sim.protocol.replication.retention import (
     Retention,
     delete_old_segments,
     start_afresh,
     take_log_start,
 )
-from sim.rules.rules import Rules
-from sim.trace import LogStartedAfresh, LogStartMoved
+from sim.protocol.rules.rules import Rules
 
 SIZE = data_batch((Record(0, "k", "v", 0),), epoch=1).size_bytes
 

@@ -2,16 +2,16 @@
 
 import pytest
 
-from sim.replication import Replica
-from sim.replication.messages import SnapshotId
-from sim.replication.snapshots.delete import delete_prefix
-from sim.replication.snapshots.fetch import (
+from sim.protocol.events import SnapshotInstalled
+from sim.protocol.replication import Replica
+from sim.protocol.replication.messages import SnapshotId
+from sim.protocol.replication.snapshots.delete import delete_prefix
+from sim.protocol.replication.snapshots.fetch import (
     answer_fetch_snapshot,
     receive_snapshot_chunk,
     snapshot_request,
 )
-from sim.replication.snapshots.take import take_snapshot
-from sim.trace import SnapshotInstalled
+from sim.protocol.replication.snapshots.take import take_snapshot
 from tests.replication.replicas import RULES, bases, batch, elect, fetch, leading, with_log
 
 

@@ -1,12 +1,12 @@
 """Which snapshots a replica takes."""
 
-from sim.log import Record, data_batch
-from sim.replication import leader
-from sim.replication.messages import SnapshotId
-from sim.replication.replica import Replica, Snapshot
-from sim.replication.snapshots.take import take_snapshot
-from sim.rules import Rules
-from sim.trace import SnapshotTaken
+from sim.protocol.events import SnapshotTaken
+from sim.protocol.log import Record, data_batch
+from sim.protocol.replication import leader
+from sim.protocol.replication.messages import SnapshotId
+from sim.protocol.replication.replica import Replica, Snapshot
+from sim.protocol.replication.snapshots.take import take_snapshot
+from sim.protocol.rules import Rules
 from tests.replication.replicas import batch, leading
 
 RULES = Rules()

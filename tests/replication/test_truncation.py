@@ -2,20 +2,20 @@
 
 import pytest
 
-from sim.replication import Replica
-from sim.replication.messages import (
+from sim.protocol.events import Event
+from sim.protocol.replication import Replica
+from sim.protocol.replication.messages import (
     Answer,
     ErrorCode,
     OffsetsForLeaderEpochRequest,
     OffsetsForLeaderEpochResponse,
 )
-from sim.replication.truncation import (
+from sim.protocol.replication.truncation import (
     answer_offsets_for_leader_epoch,
     receive_offsets_for_leader_epoch,
     start_following,
 )
-from sim.rules import Rules
-from sim.trace import Event
+from sim.protocol.rules import Rules
 from tests.replication.replicas import RULES, batch, elect, fetch, leading, with_log
 
 KIP_279 = RULES.with_values({"truncation": "epoch_kip279"})

@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Any
 
 from sim.check.counters import COSTS, COUNTERS
-from sim.rules.rules import Rules
-from sim.sweeps.shapes import MEASURES, VERDICTS
+from sim.protocol.rules.rules import Rules
+from sim.study.sweep.shapes import MEASURES, VERDICTS
 
 Verdicts = dict[str, int]
 

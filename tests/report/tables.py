@@ -9,8 +9,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from sim.check.counters import COSTS, COUNTERS
-from sim.sweeps.environments import case_seed
-from sim.sweeps.table import shape_of
+from sim.study.sweep.environments import case_seed
+from sim.study.sweep.table import shape_of
 
 Row = Sequence[int | None]
 

@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from sim.check.families import DELETED_KEY_RETURNS, LATE_WRITE, LOG_DIVERGENCE, NO_FAMILY
-from sim.report import comparison_table, write_report
-from sim.report.conditions import conditions_of
-from sim.report.pairs import about_pairs
-from sim.report.shares import families_of
-from sim.report.sweep_folder import read_folder
+from sim.study.report import comparison_table, write_report
+from sim.study.report.conditions import conditions_of
+from sim.study.report.pairs import about_pairs
+from sim.study.report.shares import families_of
+from sim.study.report.sweep_folder import read_folder
 from tests.report.folders import entry, pair, rule_set, write_folder
 
 EXPOSURE = {

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from sim.report import write_report
+from sim.study.report import write_report
 from tests.causes.folders import swept
 from tests.report.folders import both_fixes
 
@@ -48,7 +48,7 @@ def test_the_next_report_finds_the_witness_and_has_the_same_bytes(
     out: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = {name: (out / name).read_bytes() for name in ("report.json", "report.html")}
-    monkeypatch.setattr("sim.causes.witnesses.make_witness", None)  # nobody shrinks again
+    monkeypatch.setattr("sim.study.causes.witnesses.make_witness", None)  # nobody shrinks again
 
     write_report(out)
 

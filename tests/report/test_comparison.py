@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from sim.report import comparison_table, read_folder
-from sim.report.costs import costs_of
-from sim.report.pairs import pairs_of
-from sim.report.shares import rate_of
+from sim.study.report import comparison_table, read_folder
+from sim.study.report.costs import costs_of
+from sim.study.report.pairs import pairs_of
+from sim.study.report.shares import rate_of
 from tests.report.folders import both_fixes, entry, pair, rule_set, write_folder
 
 

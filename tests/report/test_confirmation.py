@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from sim.errors import BadInput
-from sim.report import quote, read_folder, write_report
-from sim.report.confirmation import confirm
+from sim.study.report import quote, read_folder, write_report
+from sim.study.report.confirmation import confirm
 from tests.report.folders import entry, pair, rule_set, write_folder
 
 PLAN = {"about": ["no-offset-reuse"], "confirmation_seed": 99}

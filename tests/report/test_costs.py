@@ -5,9 +5,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from sim.report.bootstrap import CostOfRuleSet
-from sim.report.costs import costs_of
-from sim.report.sweep_folder import read_folder
+from sim.study.report.bootstrap import CostOfRuleSet
+from sim.study.report.costs import costs_of
+from sim.study.report.sweep_folder import read_folder
 from tests.report.folders import entry, pair, rule_set, write_folder
 from tests.report.tables import Row, write_tables
 

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from sim.report import bootstrap
-from sim.sweeps.stats import Interval, clopper_pearson, paired_difference
+from sim.study.report import bootstrap
+from sim.study.sweep.stats import Interval, clopper_pearson, paired_difference
 
 SHARES = (0.0, 0.001, 0.01, 0.05, 0.2, 0.5)
 

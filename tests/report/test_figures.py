@@ -2,9 +2,9 @@
 
 import re
 
-from sim.report.figures import PALETTE, Mark, marks_figure, onset_figure
-from sim.report.onset import Onset, ShareByTime
-from sim.sweeps.stats import Interval
+from sim.study.report.figures import PALETTE, Mark, marks_figure, onset_figure
+from sim.study.report.onset import Onset, ShareByTime
+from sim.study.sweep.stats import Interval
 
 TELEPHONE_PIXELS = 390 - 2 * 16
 """What a page of 390 pixels leaves between its margins."""

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from sim.errors import BadInput
-from sim.report import grid_as_markdown, read_folder
-from sim.report.blocks import blocks_of
+from sim.study.report import grid_as_markdown, read_folder
+from sim.study.report.blocks import blocks_of
 from tests.report.folders import entry, pair, rule_set, write_folder
 
 

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from sim.report import write_report
-from sim.report.onset import onsets_of
-from sim.report.sweep_folder import read_folder
+from sim.study.report import write_report
+from sim.study.report.onset import onsets_of
+from sim.study.report.sweep_folder import read_folder
 from tests.report.folders import entry, pair, rule_set, write_folder
 from tests.report.tables import write_tables
 
@@ -61,7 +61,9 @@ def test_runs_are_counted_by_the_time_of_their_first_violation(out: Path) -> Non
 def test_the_report_tells_the_times_and_how_costs_have_their_intervals(
     out: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("sim.report.page.causes_in", lambda *_, **__: None)  # of runs made up here
+    monkeypatch.setattr(
+        "sim.study.report.page.causes_in", lambda *_, **__: None
+    )  # of runs made up here
     write_report(out)
 
     for name in ("report.html", "report.md"):

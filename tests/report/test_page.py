@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from sim.check.coverage import SITUATIONS
-from sim.report import write_report
-from sim.sweeps.stats import clopper_pearson
+from sim.study.report import write_report
+from sim.study.sweep.stats import clopper_pearson
 from tests.report.folders import both_fixes, entry, rule_set, write_folder
 
 FILES = ("report.html", "report.md", "report.json")
@@ -77,7 +77,7 @@ def test_the_same_sweep_gives_the_same_bytes(out: Path) -> None:
     before = [(out / name).read_bytes() for name in FILES]
     program = (
         "from pathlib import Path\n"
-        "from sim.report import write_report\n"
+        "from sim.study.report import write_report\n"
         f"write_report(Path({str(out)!r}))\n"
     )
 

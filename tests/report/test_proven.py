@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from sim.report.page import write_report
-from sim.report.proven import SAID_MAX, proven_of
-from sim.report.sweep_folder import read_folder
-from sim.story.format import STORY_DEFAULTS
+from sim.simulate.story.format import STORY_DEFAULTS
+from sim.study.report.page import write_report
+from sim.study.report.proven import SAID_MAX, proven_of
+from sim.study.report.sweep_folder import read_folder
 from tests.report.folders import entry, pair, write_folder
 
 FIXES = ("none", "leo_retention", "empty_batch")

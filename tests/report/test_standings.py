@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from sim.report.comparison import against_text, standings_of
-from sim.report.costs import costs_of
-from sim.report.sweep_folder import read_folder
+from sim.study.report.comparison import against_text, standings_of
+from sim.study.report.costs import costs_of
+from sim.study.report.sweep_folder import read_folder
 from tests.report.folders import Verdicts, entry, pair, rule_set, write_folder
 from tests.report.tables import write_tables
 

@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from sim.causes import Cause, Causes
-from sim.causes.grouping import Example, Share
-from sim.causes.track_record import Shown
 from sim.check.families import LOG_DIVERGENCE
-from sim.report import headline, read_folder
-from sim.report.comparison import INTERVALS
+from sim.study.causes import Cause, Causes
+from sim.study.causes.grouping import Example, Share
+from sim.study.causes.track_record import Shown
+from sim.study.report import headline, read_folder
+from sim.study.report.comparison import INTERVALS
 from tests.report.folders import both_fixes, entry, pair, rule_set, write_folder
 
 FIXES = ("none", "leo_retention", "empty_batch")

@@ -3,7 +3,7 @@
 mypy complains of every `ignore` that has nothing to ignore.
 """
 
-from sim.rules import Rules
+from sim.protocol.rules import Rules
 
 
 def comparisons(rules: Rules) -> list[bool]:

@@ -2,9 +2,9 @@
 
 import pytest
 
-from sim.compaction import STRATEGIES
-from sim.rules import RULES, Rules
-from sim.rules.policy import cleaner_policy
+from sim.protocol.compaction import STRATEGIES
+from sim.protocol.rules import RULES, Rules
+from sim.protocol.rules.policy import cleaner_policy
 
 BASES: dict[str, dict[str, str]] = {
     "header_form": {"strategy": "header"},

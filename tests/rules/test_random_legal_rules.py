@@ -11,13 +11,13 @@ from pathlib import Path
 import pytest
 
 from sim.bounds import Bounds, each_run_within
-from sim.limits import SKEW
-from sim.rules import DEFAULTS, PRESETS, RULES, rules_from
-from sim.rules.spec import RuleSpec, RuleValue
-from sim.scenario.generate import BUILT_IN_MIXES, Mix, generate
-from sim.scenario.model import Scenario
-from sim.timed_run import run_scenario
-from sim.trace import Appended, Event, LeaderElected, SnapshotOffered
+from sim.files.limits import SKEW
+from sim.protocol.events import Appended, Event, LeaderElected, SnapshotOffered
+from sim.protocol.rules import DEFAULTS, PRESETS, RULES, rules_from
+from sim.protocol.rules.spec import RuleSpec, RuleValue
+from sim.simulate.scenario.generate import BUILT_IN_MIXES, Mix, generate
+from sim.simulate.scenario.model import Scenario
+from sim.simulate.timed_run import run_scenario
 
 SCENARIOS = Path(__file__).parents[2] / "scenarios"
 BLOCKS, BLOCK = 8, 15

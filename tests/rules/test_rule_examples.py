@@ -8,18 +8,22 @@ from typing import Any
 import pytest
 
 from sim.files.formats import LOG_FORMAT, PLAN_FORMAT, SCENARIO_FORMAT, STORY_FORMAT
-from sim.logfile.answer import answer_to
-from sim.logfile.eligible_file import EligibleFile, is_eligible_document, load_eligible_file
-from sim.logfile.file import LogFile, load_log_file, read_log_document
-from sim.logfile.schedule import answer_about
-from sim.rules import RULES, Rules
-from sim.rules.spec import Value
-from sim.scenario.file.load import load_scenario
-from sim.scenario.model import Scenario
-from sim.story import Story, load_story, run_story
-from sim.suite import format_of
-from sim.sweeps.plan import load_plan
-from sim.timed_run import run_scenario
+from sim.protocol.rules import RULES, Rules
+from sim.protocol.rules.spec import Value
+from sim.simulate.logfile.answer import answer_to
+from sim.simulate.logfile.eligible_file import (
+    EligibleFile,
+    is_eligible_document,
+    load_eligible_file,
+)
+from sim.simulate.logfile.file import LogFile, load_log_file, read_log_document
+from sim.simulate.logfile.schedule import answer_about
+from sim.simulate.scenario.file.load import load_scenario
+from sim.simulate.scenario.model import Scenario
+from sim.simulate.story import Story, load_story, run_story
+from sim.simulate.timed_run import run_scenario
+from sim.study.suite import format_of
+from sim.study.sweep.plan import load_plan
 
 FOLDER = Path(__file__).parents[2] / "scenarios"
 LABELS = {"offset_assignment"}

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from sim.errors import BadInput
-from sim.rules import Rules, rules_from
-from sim.rules.presets import PRESETS
-from sim.rules.rules import DEFAULTS, RULES
+from sim.protocol.rules import Rules, rules_from
+from sim.protocol.rules.presets import PRESETS
+from sim.protocol.rules.rules import DEFAULTS, RULES
 
 ROOT = Path(__file__).parents[2]
 

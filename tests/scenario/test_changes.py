@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
-from sim.rules import Rules
-from sim.scenario.model import Change, Scenario
-from sim.scenario.model.promises import promise_of
+from sim.protocol.rules import Rules
+from sim.simulate.scenario.model import Change, Scenario
+from sim.simulate.scenario.model.promises import promise_of
 from tests.scenario.texts import load
 
 NAMES = ("r1", "r2", "r3")

@@ -1,14 +1,14 @@
 """What a scenario exposes a cluster to: counted from what it is made of."""
 
-from sim.faults import Fault
-from sim.faults.crash import Crash
-from sim.faults.partition import Partition
-from sim.faults.roll import Roll
-from sim.faults.slow_cleaner import SlowCleaner
-from sim.faults.wipe import Wipe
-from sim.rules import Rules
-from sim.scenario.exposure import exposure_of
-from sim.scenario.model import Scenario, Send, Workload
+from sim.protocol.rules import Rules
+from sim.simulate.faults import Fault
+from sim.simulate.faults.crash import Crash
+from sim.simulate.faults.partition import Partition
+from sim.simulate.faults.roll import Roll
+from sim.simulate.faults.slow_cleaner import SlowCleaner
+from sim.simulate.faults.wipe import Wipe
+from sim.simulate.scenario.exposure import exposure_of
+from sim.simulate.scenario.model import Scenario, Send, Workload
 
 
 def scenario(*faults: Fault, sends: tuple[Send, ...] = ()) -> Scenario:

@@ -3,11 +3,11 @@
 from dataclasses import replace
 from pathlib import Path
 
-from sim.faults.crash import Crash
-from sim.scenario.generate import Mix, generate
-from sim.sweeps.plan import load_plan, number_runs
-from sim.timed_run import run_scenario
-from sim.trace import AppendRefused, Event, FaultInjected, LogStartMoved
+from sim.protocol.events import AppendRefused, Event, FaultInjected, LogStartMoved
+from sim.simulate.faults.crash import Crash
+from sim.simulate.scenario.generate import Mix, generate
+from sim.simulate.timed_run import run_scenario
+from sim.study.sweep.plan import load_plan, number_runs
 
 SEEDS = range(40)
 FAR = number_runs(load_plan(Path(__file__).parents[2] / "scenarios/sweeps/far.yaml"))

@@ -2,13 +2,13 @@
 
 from dataclasses import replace
 
-from sim.faults import FaultKind
-from sim.rules import Rules, rules_from
-from sim.scenario.environment import environment_digest
-from sim.scenario.generate import generate
-from sim.scenario.generate.mix import Mix
-from sim.timed_run import run_scenario
-from sim.trace import Event, FaultInjected
+from sim.protocol.events import Event, FaultInjected
+from sim.protocol.rules import Rules, rules_from
+from sim.simulate.faults import FaultKind
+from sim.simulate.scenario.environment import environment_digest
+from sim.simulate.scenario.generate import generate
+from sim.simulate.scenario.generate.mix import Mix
+from sim.simulate.timed_run import run_scenario
 
 DARK = Mix(power_losses=0.5, power_failures=0.5, cleaning_crashes=0.5, flush_settings=0.5)
 SNAPSHOTS = Mix(mix="kraft", replicas=(3, 5), faults=(2, 12), outage_ms=(100, 6_000))

@@ -4,12 +4,12 @@ from collections import Counter
 
 import pytest
 
-from sim.faults import FaultKind
-from sim.rules import rules_from
-from sim.scenario.generate import Mix, generate
-from sim.scenario.generate.scenario import hunts_of
-from sim.timed_run import run_scenario
-from sim.trace import Event, LeaderElected, ReplicaWiped
+from sim.protocol.events import Event, LeaderElected, ReplicaWiped
+from sim.protocol.rules import rules_from
+from sim.simulate.faults import FaultKind
+from sim.simulate.scenario.generate import Mix, generate
+from sim.simulate.scenario.generate.scenario import hunts_of
+from sim.simulate.timed_run import run_scenario
 
 CALM = Mix(tail_hunts=0.0, kind_off=1.0)
 ELECTIONS = CALM.model_copy(update={"election_hunts": 1.0})

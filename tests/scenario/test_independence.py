@@ -5,9 +5,9 @@ from dataclasses import fields, is_dataclass
 
 import pytest
 
-from sim.faults import Fault, FaultKind
-from sim.scenario.generate import Mix, generate
-from sim.scenario.generate.mix import Weights
+from sim.simulate.faults import Fault, FaultKind
+from sim.simulate.scenario.generate import Mix, generate
+from sim.simulate.scenario.generate.mix import Weights
 
 SEEDS = range(60)
 EVERYTHING = {

@@ -9,15 +9,15 @@ from pathlib import Path
 import pytest
 
 from sim.errors import BadInput
-from sim.faults.add_replica import AddReplica
-from sim.faults.crash import Crash
-from sim.faults.migrate import Migrate
-from sim.faults.roll import Roll
 from sim.files.yaml_text import parse_yaml
-from sim.rules import rules_from
-from sim.scenario.file.configs import BrokerSettings, TopicSettings
-from sim.scenario.file.load import load_scenario
-from sim.scenario.model import (
+from sim.protocol.rules import rules_from
+from sim.simulate.faults.add_replica import AddReplica
+from sim.simulate.faults.crash import Crash
+from sim.simulate.faults.migrate import Migrate
+from sim.simulate.faults.roll import Roll
+from sim.simulate.scenario.file.configs import BrokerSettings, TopicSettings
+from sim.simulate.scenario.file.load import load_scenario
+from sim.simulate.scenario.model import (
     Consumer,
     EndTransaction,
     Expect,
@@ -27,7 +27,7 @@ from sim.scenario.model import (
     TraceSource,
     Workload,
 )
-from sim.scenario.notes import setting_notes
+from sim.simulate.scenario.notes import setting_notes
 from tests.scenario import texts
 
 Load = Callable[..., Scenario]

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from sim.scenario.file.configs import NEVER_REACHED
-from sim.scenario.generate import generate
-from sim.scenario.generate.mix import Mix
-from sim.scenario.model.snapshots import SnapshotSettings
+from sim.simulate.scenario.file.configs import NEVER_REACHED
+from sim.simulate.scenario.generate import generate
+from sim.simulate.scenario.generate.mix import Mix
+from sim.simulate.scenario.model.snapshots import SnapshotSettings
 from tests.scenario.texts import load
 
 MIB, DAY_MS = 1024 * 1024, 24 * 60 * 60 * 1000

@@ -6,12 +6,12 @@ from pathlib import Path
 import pytest
 
 from sim.files.yaml_text import parse_yaml
-from sim.scenario.file.load import scenario_in
-from sim.scenario.file.write import as_said, scenario_text
-from sim.scenario.generate import generate
-from sim.scenario.model import Scenario
-from sim.sweeps.plan import Sweep, load_plan, number_runs
-from sim.timed_run import run_scenario
+from sim.simulate.scenario.file.load import scenario_in
+from sim.simulate.scenario.file.write import as_said, scenario_text
+from sim.simulate.scenario.generate import generate
+from sim.simulate.scenario.model import Scenario
+from sim.simulate.timed_run import run_scenario
+from sim.study.sweep.plan import Sweep, load_plan, number_runs
 
 PLANS = sorted(Path(__file__).parents[2].joinpath("scenarios/sweeps").glob("*.yaml"))
 ALSO = {"far": (4, 13, 16)}

@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from sim.log.versions import NEW, OLD, Versions
-from sim.scenario.model import Change
+from sim.protocol.log.versions import NEW, OLD, Versions
+from sim.simulate.scenario.model import Change
 from tests.scenario.texts import complaints, load
 
 PINNED = (

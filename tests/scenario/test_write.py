@@ -6,14 +6,14 @@ from pathlib import Path
 import pytest
 
 from sim.errors import BadInput
-from sim.faults.crash import Crash
-from sim.faults.migrate import Migrate
-from sim.faults.partition import Partition
-from sim.rules import PRESETS, Rules
-from sim.scenario.file.load import load_scenario
-from sim.scenario.file.write import as_said, scenario_text
-from sim.scenario.generate import BUILT_IN_MIXES, Mix, generate
-from sim.scenario.model import (
+from sim.protocol.rules import PRESETS, Rules
+from sim.simulate.faults.crash import Crash
+from sim.simulate.faults.migrate import Migrate
+from sim.simulate.faults.partition import Partition
+from sim.simulate.scenario.file.load import load_scenario
+from sim.simulate.scenario.file.write import as_said, scenario_text
+from sim.simulate.scenario.generate import BUILT_IN_MIXES, Mix, generate
+from sim.simulate.scenario.model import (
     Consumer,
     Expect,
     Limits,
@@ -26,9 +26,9 @@ from sim.scenario.model import (
     TraceSource,
     Workload,
 )
-from sim.scenario.model.snapshots import SnapshotSettings
-from sim.sweeps.plan import load_plan, number_runs
-from sim.timed_run import run_scenario
+from sim.simulate.scenario.model.snapshots import SnapshotSettings
+from sim.simulate.timed_run import run_scenario
+from sim.study.sweep.plan import load_plan, number_runs
 
 SCENARIOS = Path(__file__).parents[2] / "scenarios"
 FAR = number_runs(load_plan(SCENARIOS / "sweeps/far.yaml"))

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from sim.errors import BadInput
-from sim.scenario.file.load import load_scenario
-from sim.scenario.model import Scenario
+from sim.simulate.scenario.file.load import load_scenario
+from sim.simulate.scenario.model import Scenario
 
 FORMAT = "format: replog-scenario/1\n"
 

@@ -10,8 +10,8 @@ import pytest
 import sim
 from sim.files.formats import LOG_FORMAT, SCENARIO_FORMAT
 from sim.files.reading import read_document, read_json
-from sim.scenario.file.load import load_scenario
-from sim.suite import CaseResult, collect, format_of, run_suite, scenario_files
+from sim.simulate.scenario.file.load import load_scenario
+from sim.study.suite import CaseResult, collect, format_of, run_suite, scenario_files
 
 FOLDER = Path(__file__).parents[2] / "scenarios"
 PATHS = [p for p in scenario_files(FOLDER) if format_of(p) in (SCENARIO_FORMAT, LOG_FORMAT)]

@@ -18,17 +18,17 @@ from typing import Any
 import numpy as np
 
 from sim.check.folding import undone_deletes
-from sim.rules import Rules
-from sim.schedules.answers import differing
-from sim.schedules.expander import Expander, Rows
-from sim.schedules.judging import AT_REST, CAUGHT_UP, JUDGED, names_of
-from sim.schedules.plan import load_plan
-from sim.schedules.space import Space
-from sim.schedules.world import Budgets, Move, World, step_of
-from sim.story.driver import StoryDriver, run_story
-from sim.story.expect import StoryExpect
-from sim.story.format import STORY_DEFAULTS, Story
-from sim.story.op import Step
+from sim.protocol.rules import Rules
+from sim.simulate.story.driver import StoryDriver, run_story
+from sim.simulate.story.expect import StoryExpect
+from sim.simulate.story.format import STORY_DEFAULTS, Story
+from sim.simulate.story.op import Step
+from sim.study.explore.answers import differing
+from sim.study.explore.expander import Expander, Rows
+from sim.study.explore.judging import AT_REST, CAUGHT_UP, JUDGED, names_of
+from sim.study.explore.plan import load_plan
+from sim.study.explore.space import Space
+from sim.study.explore.world import Budgets, Move, World, step_of
 
 STEPS = 30
 BY_STEPS = tuple(name for name in JUDGED if name not in (*AT_REST, CAUGHT_UP))

@@ -1,6 +1,6 @@
 """Every schedule of a tiny world, in the plainest way: what a search has to agree with.
 
-Nothing of `sim.schedules` is used. Each schedule is a list of steps of a story, carried out
+Nothing of `sim.study.explore` is used. Each schedule is a list of steps of a story, carried out
 from its beginning by the story engine; two states are one if all replicas, frozen, and what else
 there is are equal.
 """
@@ -11,16 +11,16 @@ from collections.abc import Callable, Iterator, Mapping
 from itertools import permutations
 from typing import Any, NamedTuple
 
-from sim.log import Batch, Log, Record
-from sim.log.offset_index import OffsetIndex
-from sim.replication import Replica
-from sim.replication.frozen import freeze
-from sim.rules import Rules
-from sim.story.driver import StoryDriver
-from sim.story.expect import StoryExpect
-from sim.story.format import Story
-from sim.story.op import Step
-from sim.trace import Appended, IsrChanged, LeaderElected
+from sim.protocol.events import Appended, IsrChanged, LeaderElected
+from sim.protocol.log import Batch, Log, Record
+from sim.protocol.log.offset_index import OffsetIndex
+from sim.protocol.replication import Replica
+from sim.protocol.replication.frozen import freeze
+from sim.protocol.rules import Rules
+from sim.simulate.story.driver import StoryDriver
+from sim.simulate.story.expect import StoryExpect
+from sim.simulate.story.format import Story
+from sim.simulate.story.op import Step
 
 Steps = tuple[Step, ...]
 

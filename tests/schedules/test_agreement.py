@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sim.schedules.search import Search
-from sim.schedules.space import Space
-from sim.schedules.world import Budgets, World
+from sim.study.explore.search import Search
+from sim.study.explore.space import Space
+from sim.study.explore.world import Budgets, World
 from tests.schedules.agreement import THREE, TRIED, TWO, Walk, rules_of
 
 SCHEDULES = int(os.environ.get("REPLOG_SCHEDULES", "10"))

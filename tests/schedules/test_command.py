@@ -12,7 +12,7 @@ import pytest
 
 import sim
 from sim.cli import main
-from sim.schedules import answers
+from sim.study.explore import answers
 from tests.schedules.conftest import SMALL_PLAN
 
 PLAN: dict[str, Any] = SMALL_PLAN | {

@@ -16,11 +16,11 @@ import pyarrow as pa
 import pytest
 
 from sim.cli import main
-from sim.schedules.answers import Ended, answers_of
-from sim.schedules.blocks import beginning, breaks_of, expand_blocks, expanded
-from sim.schedules.plan import Plan
-from sim.schedules.search import Level, Searched
-from sim.schedules.world import Budgets
+from sim.study.explore.answers import Ended, answers_of
+from sim.study.explore.blocks import beginning, breaks_of, expand_blocks, expanded
+from sim.study.explore.plan import Plan
+from sim.study.explore.search import Level, Searched
+from sim.study.explore.world import Budgets
 from tests.schedules.agreement import TWO, rules_of
 from tests.schedules.conftest import SMALL_PLAN
 
@@ -89,7 +89,7 @@ def test_spark_searches_as_one_process_does(
     spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A worker dies, and the search is stopped; the command goes on with it."""
-    from sim.schedules import spark as on_spark
+    from sim.study.explore import spark as on_spark
 
     plan = Plan.model_validate(PLAN)
     (expected,) = answers_of(plan, ("rules", ""))

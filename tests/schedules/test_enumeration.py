@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from sim.schedules.search import Search
-from sim.schedules.space import Space
-from sim.schedules.world import Budgets, World
-from sim.story.format import STORY_DEFAULTS
+from sim.simulate.story.format import STORY_DEFAULTS
+from sim.study.explore.search import Search
+from sim.study.explore.space import Space
+from sim.study.explore.world import Budgets, World
 from tests.schedules.enumeration import Tiny, enumerated
 
 PAIR = ("r1", "r2")

@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 
 from sim.errors import BadInput
-from sim.schedules import kept
-from sim.schedules.kept import Kept
-from sim.schedules.search import Level, Result, Search, Searched
-from sim.schedules.tables import Seen
-from sim.schedules.witness import schedule_of
+from sim.study.explore import kept
+from sim.study.explore.kept import Kept
+from sim.study.explore.search import Level, Result, Search, Searched
+from sim.study.explore.tables import Seen
+from sim.study.explore.witness import schedule_of
 from tests.schedules.test_engines import BOTH, ONE
 
 

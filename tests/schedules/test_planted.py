@@ -6,10 +6,10 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from sim.schedules.parts import PLACE, Notes
-from sim.schedules.search import Search
-from sim.schedules.space import Space
-from sim.schedules.world import Budgets, World
+from sim.study.explore.parts import PLACE, Notes
+from sim.study.explore.search import Search
+from sim.study.explore.space import Space
+from sim.study.explore.world import Budgets, World
 from tests.check import defects
 from tests.schedules.agreement import rules_of
 

@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 
 from sim.files.reading import document_in
-from sim.schedules.answers import UP_TO_8_GB, Bounds
-from sim.schedules.shorter import shortest
-from sim.story.driver import run_story
-from sim.story.format import Story, story_in
+from sim.simulate.story.driver import run_story
+from sim.simulate.story.format import Story, story_in
+from sim.study.explore.answers import UP_TO_8_GB, Bounds
+from sim.study.explore.shorter import shortest
 
 NINE = """
 format: replog-story/1

@@ -4,11 +4,11 @@ from typing import NamedTuple
 
 import pytest
 
-from sim.log import Log, LogConfig
-from sim.replication import Replica
-from sim.replication.frozen import freeze, thaw
-from sim.replication.replica import log_config
-from sim.schedules.parts import WatchedReplica, parts_of
+from sim.protocol.log import Log, LogConfig
+from sim.protocol.replication import Replica
+from sim.protocol.replication.frozen import freeze, thaw
+from sim.protocol.replication.replica import log_config
+from sim.study.explore.parts import WatchedReplica, parts_of
 from tests.schedules.agreement import TRIED, Schedule, Walk, rules_of
 
 

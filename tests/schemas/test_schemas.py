@@ -10,14 +10,14 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
+from sim.cli.schemas import BY_FORMAT, schema_texts
 from sim.errors import BadInput
 from sim.files.document import Document
 from sim.files.reading import read_document
-from sim.logfile.eligible_file import eligible_file_in, is_eligible_document
-from sim.logfile.file import log_file_in
-from sim.schemas import BY_FORMAT, schema_texts
-from sim.story.format import story_from
-from sim.story.ops import OPS
+from sim.simulate.logfile.eligible_file import eligible_file_in, is_eligible_document
+from sim.simulate.logfile.file import log_file_in
+from sim.simulate.story.format import story_from
+from sim.simulate.story.ops import OPS
 
 ROOT = Path(__file__).resolve().parents[2]
 TEXTS = schema_texts()
@@ -58,7 +58,7 @@ def wrong(validator: Draft202012Validator, data: object) -> list[str]:
 
 @pytest.mark.parametrize("path", TEXTS, ids=str)
 def test_the_committed_schemas_are_current(path: Path) -> None:
-    """When one is not: `python -m sim.schemas`."""
+    """When one is not: `python -m sim.cli.schemas`."""
     assert (ROOT / path).read_text(encoding="utf-8") == TEXTS[path]
 
 
@@ -79,7 +79,7 @@ def test_every_shipped_file_is_chosen_and_accepted_by_its_format() -> None:
 
 
 def test_a_trace_meets_the_schema_of_its_lines() -> None:
-    from sim.schemas.trace import trace_schema
+    from sim.cli.schemas.trace import trace_schema
 
     assert json.loads(TEXTS[Path("scenarios/schemas/trace.json")]) == trace_schema()
 

@@ -2,11 +2,11 @@
 
 from pathlib import Path
 
-from sim.rules import Rules, rules_from
-from sim.scenario.file.load import load_scenario
-from sim.scenario.generate import BUILT_IN_MIXES, Mix, generate
-from sim.scenario.model import Scenario
-from sim.story import Story, load_story
+from sim.protocol.rules import Rules, rules_from
+from sim.simulate.scenario.file.load import load_scenario
+from sim.simulate.scenario.generate import BUILT_IN_MIXES, Mix, generate
+from sim.simulate.scenario.model import Scenario
+from sim.simulate.story import Story, load_story
 
 SCENARIOS = Path(__file__).parents[2] / "scenarios"
 

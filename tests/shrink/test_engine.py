@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sim.check import Violation
-from sim.shrink.engine import Budget, Kind, Pass, Reducer, Shown, chunks, without
+from sim.diagnose.shrink.engine import Budget, Kind, Pass, Reducer, Shown, chunks, without
 
 List = tuple[int, ...]
 SAME = Violation("made-up", 0, None, None, None, "Nothing.")

@@ -2,15 +2,15 @@
 
 import pytest
 
-from sim.explain.signature import signature_of
+from sim.diagnose.explain.signature import signature_of
+from sim.diagnose.shrink.liberties import liberties
+from sim.diagnose.shrink.retelling import story_from_run
+from sim.diagnose.shrink.sought import sought_in
+from sim.diagnose.shrink.witness import witness_of
+from sim.diagnose.shrink.writing import story_text
 from sim.files.yaml_text import parse_yaml
-from sim.shrink.liberties import liberties
-from sim.shrink.retelling import story_from_run
-from sim.shrink.sought import sought_in
-from sim.shrink.witness import witness_of
-from sim.shrink.writing import story_text
-from sim.story import run_story
-from sim.story.format import story_from
+from sim.simulate.story import run_story
+from sim.simulate.story.format import story_from
 from tests.shrink.cases import AT_ONCE, REMOVED, REUSED, timed
 
 CASES = {

@@ -2,15 +2,15 @@
 
 import pytest
 
-from sim.rules import Rules
-from sim.scenario.generate import BUILT_IN_MIXES, Mix, generate
-from sim.scenario.generate.mix import Weights
-from sim.shrink import liberties as of
-from sim.shrink.liberties import liberties
-from sim.story import run_story
-from sim.story.format import story_from
-from sim.timed_run import run_scenario
-from sim.trace import Event
+from sim.diagnose.shrink import liberties as of
+from sim.diagnose.shrink.liberties import liberties
+from sim.protocol.events import Event
+from sim.protocol.rules import Rules
+from sim.simulate.scenario.generate import BUILT_IN_MIXES, Mix, generate
+from sim.simulate.scenario.generate.mix import Weights
+from sim.simulate.story import run_story
+from sim.simulate.story.format import story_from
+from sim.simulate.timed_run import run_scenario
 
 FIRST = "elect r1 1; append r1 a k; sync r2 r1; sync r3 r1; sync r2 r1"
 MAJORITY, SNAPSHOT = {"commit": "majority"}, {"cleanup": "snapshot"}

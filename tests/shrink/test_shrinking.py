@@ -8,18 +8,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from sim.diagnose.shrink.engine import Budget, Reducer
+from sim.diagnose.shrink.scenarios import parts_of, with_parts, without_replica
+from sim.diagnose.shrink.sought import Sought, sought_in
+from sim.diagnose.shrink.stories import key_of, step_of, with_steps, without_steps
 from sim.errors import BadInput
-from sim.faults.add_replica import AddReplica
-from sim.faults.crash import Crash
-from sim.faults.partition import Partition
-from sim.scenario.generate import Mix, generate
-from sim.scenario.model import Change, EndTransaction, Scenario, Send, Workload
-from sim.shrink.engine import Budget, Reducer
-from sim.shrink.scenarios import parts_of, with_parts, without_replica
-from sim.shrink.sought import Sought, sought_in
-from sim.shrink.stories import key_of, step_of, with_steps, without_steps
-from sim.story import Story, run_story
-from sim.story.format import STORY_DEFAULTS, story_from
+from sim.simulate.faults.add_replica import AddReplica
+from sim.simulate.faults.crash import Crash
+from sim.simulate.faults.partition import Partition
+from sim.simulate.scenario.generate import Mix, generate
+from sim.simulate.scenario.model import Change, EndTransaction, Scenario, Send, Workload
+from sim.simulate.story import Story, run_story
+from sim.simulate.story.format import STORY_DEFAULTS, story_from
 from tests.bench.hiding import hide
 from tests.shrink.cases import FAILING, LOST_TAIL, story
 
@@ -133,7 +133,9 @@ def test_where_an_append_goes_offsets_move_down_or_stay() -> None:
 
 
 def test_another_cause_does_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sim.shrink.sought.signature_of", lambda events, *_: len(events) > 50)
+    monkeypatch.setattr(
+        "sim.diagnose.shrink.sought.signature_of", lambda events, *_: len(events) > 50
+    )
     sought, shown, _ = sought_in(FAILING, "tombstone-safety")
     reducer = sought.reducer(shown.value)
     reducer.run(Budget(tries=15))

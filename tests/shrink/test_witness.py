@@ -4,12 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from sim.scenario.file.load import load_scenario
-from sim.shrink.engine import Budget
-from sim.shrink.near_miss import near_miss_of
-from sim.shrink.witness import NO_STORY, Case, witness_of
-from sim.timed_run import differences, run_scenario
-from sim.what_if.changes import violated_by, with_rule
+from sim.diagnose.shrink.engine import Budget
+from sim.diagnose.shrink.near_miss import near_miss_of
+from sim.diagnose.shrink.witness import NO_STORY, Case, witness_of
+from sim.diagnose.what_if.changes import violated_by, with_rule
+from sim.simulate.scenario.file.load import load_scenario
+from sim.simulate.timed_run import differences, run_scenario
 from tests.shrink.cases import REUSED, story, timed
 
 

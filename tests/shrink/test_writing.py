@@ -2,11 +2,11 @@
 
 import pytest
 
+from sim.diagnose.shrink.stories import key_of
+from sim.diagnose.shrink.writing import near_miss_file, story_text
 from sim.files.yaml_text import parse_yaml
-from sim.shrink.stories import key_of
-from sim.shrink.writing import near_miss_file, story_text
-from sim.story import Story, run_story
-from sim.story.format import story_from
+from sim.simulate.story import Story, run_story
+from sim.simulate.story.format import story_from
 from tests.shrink.cases import LOST_TAIL
 
 STEPS: list[object] = [

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from sim.errors import BadInput
-from sim.story import load_story
+from sim.simulate.story import load_story
 
 BASE: dict[str, Any] = {
     "format": "replog-story/1",

@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 
-from sim.story import StoryRun, run_story
-from sim.story.format import story_from
+from sim.simulate.story import StoryRun, run_story
+from sim.simulate.story.format import story_from
 
 
 def run_steps(

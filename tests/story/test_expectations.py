@@ -2,8 +2,8 @@
 
 import pytest
 
-from sim.story import StoryRun, run_story
-from sim.story.format import story_from
+from sim.simulate.story import StoryRun, run_story
+from sim.simulate.story.format import story_from
 from tests.story.refusing import BASE
 
 QUIET = ["elect 1 1", "isr 1", "append 1 a A", "check"]

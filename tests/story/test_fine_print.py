@@ -7,8 +7,8 @@ import pytest
 
 from sim.check.checker import story_invariants
 from sim.files.yaml_text import parse_yaml
-from sim.story import run_story
-from sim.story.format import story_from
+from sim.simulate.story import run_story
+from sim.simulate.story.format import story_from
 from tests.story.running import run_steps
 
 _FILE = Path(__file__).with_name("fine_print.yaml")

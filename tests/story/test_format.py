@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from sim.files.yaml_text import parse_yaml
-from sim.story import load_story, run_story
-from sim.story.format import STORY_DEFAULTS, story_from
+from sim.simulate.story import load_story, run_story
+from sim.simulate.story.format import STORY_DEFAULTS, story_from
 from tests.story.refusing import BASE
 
 

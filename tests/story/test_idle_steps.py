@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from sim.files.yaml_text import parse_yaml
-from sim.story import run_story
-from sim.story.driver import idle_steps
-from sim.story.format import story_from
-from sim.story.idle import _plain, idle_notes
+from sim.simulate.story import run_story
+from sim.simulate.story.driver import idle_steps
+from sim.simulate.story.format import story_from
+from sim.simulate.story.idle import _plain, idle_notes
 from tests.story.refusing import BASE, step_refused
 from tests.story.running import run_steps
 

@@ -2,10 +2,10 @@
 
 import pytest
 
-from sim.recorded import record
-from sim.story import run_story
-from sim.story.format import Story, story_from
-from sim.story.joining import held_notes
+from sim.simulate.recorded import record
+from sim.simulate.story import run_story
+from sim.simulate.story.format import Story, story_from
+from sim.simulate.story.joining import held_notes
 
 TAIL = ["elect r1 1", "append r1 new K hdr=5", "sync r2 r1", "sync r3 r1", "isr r1,r2"]
 LATE = [*TAIL, "append r1 late K hdr=3", "sync r2 r1"]

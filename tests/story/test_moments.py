@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from sim.story import run_story
-from sim.story.format import story_from
+from sim.simulate.story import run_story
+from sim.simulate.story.format import story_from
 from tests.story.refusing import BASE, refused
 
 STEPS = [

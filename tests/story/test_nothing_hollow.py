@@ -5,10 +5,10 @@ from dataclasses import replace
 import pytest
 import yaml
 
+from sim.diagnose.shrink.writing import story_text
 from sim.errors import BadInput
-from sim.shrink.writing import story_text
-from sim.story import run_story
-from sim.story.format import story_from
+from sim.simulate.story import run_story
+from sim.simulate.story.format import story_from
 from tests.story.running import run_steps
 
 
@@ -96,7 +96,7 @@ def test_a_mark_is_left_out_of_a_file_whose_rules_do_not_read_it() -> None:
 
 
 def test_a_cluster_at_rest_is_not_said_to_be_in_sync_while_a_member_is_down() -> None:
-    from sim.trace.sentences import describe
+    from sim.protocol.events.sentences import describe
 
     run = run_steps("elect 1 1\nappend 1 a A\ncrash 2\nquiesce")
 

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from sim.rules.rules import RULES, Rules, RuleValue
-from sim.story import Story, StoryRun, load_story, run_story
+from sim.protocol.rules.rules import RULES, Rules, RuleValue
+from sim.simulate.story import Story, StoryRun, load_story, run_story
 from tests.story.pairs import PAIRS, Pair
 
 ROOT = Path(__file__).parents[2]

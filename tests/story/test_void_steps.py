@@ -7,10 +7,10 @@ from typing import NamedTuple
 
 import pytest
 
-from sim.story import Story, run_story
-from sim.story.driver import StoryDriver, idle_steps
-from sim.story.op import Step
-from sim.story.steps import line_of
+from sim.simulate.story import Story, run_story
+from sim.simulate.story.driver import StoryDriver, idle_steps
+from sim.simulate.story.op import Step
+from sim.simulate.story.steps import line_of
 from tests.story.test_story_files import PATHS, loaded
 
 DRAWN = 100

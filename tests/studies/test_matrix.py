@@ -7,9 +7,9 @@ import pytest
 
 import sim
 from sim.errors import BadInput
-from sim.rules import RULES
-from sim.studies.matrix import AS_WRITTEN, Choice, Matrix, choice_of, choices_of, make_matrix
-from sim.studies.matrix_page import (
+from sim.protocol.rules import RULES
+from sim.study.matrix.matrix import AS_WRITTEN, Choice, Matrix, choice_of, choices_of, make_matrix
+from sim.study.matrix.matrix_page import (
     as_document,
     as_markdown,
     conditions_table,

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 import pytest
 
-from sim.suite import CaseResult, collect, run_suite
-from sim.suite.annotations import error_commands, mistakes
+from sim.study.suite import CaseResult, collect, run_suite
+from sim.study.suite.annotations import error_commands, mistakes
 from tests.suite.conftest import GOOD, Fill
 from tests.suite.red import LOG, RED, STORY, TIMED
 

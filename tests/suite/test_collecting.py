@@ -9,8 +9,8 @@ import pytest
 from sim.api.saving import save_result
 from sim.errors import BadInput
 from sim.files.formats import NOT_RUN, WRITTEN
-from sim.suite import collect, format_of, run_suite, scenario_files
-from sim.suite.scenario_files import IN_A_SUITE, Collected
+from sim.study.suite import collect, format_of, run_suite, scenario_files
+from sim.study.suite.scenario_files import IN_A_SUITE, Collected
 from tests.suite.conftest import GOOD, Fill
 from tests.suite.red import LOG, STORY
 

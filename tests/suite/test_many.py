@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from sim.files.opening import keep_pipes
-from sim.suite import cases, collect, run_suite
-from sim.suite.last_failed import last_failed, remember
-from sim.suite.result import BAD_INPUT, ERROR, CaseResult
+from sim.study.suite import cases, collect, run_suite
+from sim.study.suite.last_failed import last_failed, remember
+from sim.study.suite.result import BAD_INPUT, ERROR, CaseResult
 from tests.suite.conftest import GOOD, RED, Fill
 
 

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from sim import load
 from sim.errors import BadInput
-from sim.suite import collect
-from sim.suite.selecting import chooser, names_of, select, tags_of
+from sim.study.suite import collect
+from sim.study.suite.selecting import chooser, names_of, select, tags_of
 from tests.suite.conftest import GOOD, Fill
 
 WORDS = ("kip280", "raft", "KIP", "280-b", "s/x.yaml", "a_1", "notes", "android", "_2")
@@ -133,7 +133,7 @@ def test_tags_of_log_files_are_read_as_strictly(fill: Fill, name: str) -> None:
     text = (Path(__file__).parents[2] / f"scenarios/{name}.json").read_text()
     folder = fill({"x.json": text.replace("{", '{"tags": ["slow", "a b"],', 1)})
 
-    from sim.suite.many import run_suite
+    from sim.study.suite.many import run_suite
 
     (result,) = run_suite(collect([folder]))
 

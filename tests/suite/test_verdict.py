@@ -8,11 +8,11 @@ from xml.etree import ElementTree as ET
 import pytest
 
 import sim
-from sim.foreign import markdown
-from sim.suite import CaseResult, collect, run_suite
-from sim.suite.annotations import error_commands
-from sim.suite.failure import failure_lines
-from sim.suite.reports import page, write_junit
+from sim.files.foreign import markdown
+from sim.study.suite import CaseResult, collect, run_suite
+from sim.study.suite.annotations import error_commands
+from sim.study.suite.failure import failure_lines
+from sim.study.suite.reports import page, write_junit
 from tests.suite.conftest import Fill
 
 QUIET = """\

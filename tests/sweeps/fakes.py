@@ -16,12 +16,12 @@ from unittest.mock import patch
 from sim.check.counters import COUNTERS
 from sim.check.families import NO_FAMILY, READERS
 from sim.check.violation import Violation
-from sim.rules.rules import Rules
-from sim.sweeps.blocks import Work, write_block
-from sim.sweeps.engines.process import LocalTable
-from sim.sweeps.plan import Plan, Sweep
-from sim.sweeps.work import RunCase
-from sim.timed_run import Run
+from sim.protocol.rules.rules import Rules
+from sim.simulate.timed_run import Run
+from sim.study.sweep.blocks import Work, write_block
+from sim.study.sweep.engines.process import LocalTable
+from sim.study.sweep.plan import Plan, Sweep
+from sim.study.sweep.work import RunCase
 
 FAR = 2**53 + 1
 """Not representable as a double."""
@@ -132,7 +132,7 @@ class HereEngine(LocalTable):
 def simulating_here() -> Iterator[None]:
     """Sweeps by processes simulate in this one in here: what is tested is around them."""
     with (
-        patch("sim.sweeps.runner.ProcessEngine", HereEngine),
-        patch("sim.sweeps.runner.measure_rate", lambda *_, **__: 1_000.0),
+        patch("sim.study.sweep.runner.ProcessEngine", HereEngine),
+        patch("sim.study.sweep.runner.measure_rate", lambda *_, **__: 1_000.0),
     ):
         yield

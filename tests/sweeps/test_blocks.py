@@ -5,8 +5,8 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sim.sweeps.blocks import blocks_of, not_in
-from sim.sweeps.plan import number_runs
+from sim.study.sweep.blocks import blocks_of, not_in
+from sim.study.sweep.plan import number_runs
 from tests.sweeps.fakes import plan
 
 PLAN = plan()

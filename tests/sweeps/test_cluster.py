@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from sim.sweeps.engines.session import WAIT
-from sim.sweeps.plan import load_plan
-from sim.sweeps.runner import run_sweep
+from sim.study.sweep.engines.session import WAIT
+from sim.study.sweep.plan import load_plan
+from sim.study.sweep.runner import run_sweep
 from tests.sweeps.conftest import ROOT
 from tests.sweeps.fakes import simulating_here
 from tests.sweeps.spark_cluster import PATIENCE_SECONDS, SMALL_SPARK, Cluster, wait_until
@@ -30,10 +30,10 @@ BLOCKS = 40
 DRIVER = f"""
 import sys, time
 from pathlib import Path
-from sim.sweeps import runner
-from sim.sweeps.engines import packing
-from sim.sweeps.plan import load_plan
-from sim.sweeps.runner import run_sweep
+from sim.study.sweep import runner
+from sim.study.sweep.engines import packing
+from sim.study.sweep.plan import load_plan
+from sim.study.sweep.runner import run_sweep
 
 packing.COMPRESSION = 0  # the way to every machine is short
 runner.measure_rate = lambda *_, **__: 100.0

@@ -1,14 +1,13 @@
 """The digest of the code that simulates: what changes it, and what does not."""
 
-import re
 import shutil
-import tomllib
 from pathlib import Path
 
+import grimp
 import pytest
 
 from sim.plugins import NO_PLUGINS, Plugins
-from sim.sweeps import code_digest as code
+from sim.study.sweep import code_digest as code
 from tests.sweeps.conftest import ROOT
 
 
@@ -16,7 +15,7 @@ from tests.sweeps.conftest import ROOT
 def copied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A package of a few files in the place of `sim`."""
     package = tmp_path / "sim"
-    for name in ("log/record.py", "sweeps/row.py", "cli/sweeps.py", "errors.py"):
+    for name in ("protocol/log/record.py", "study/sweep/row.py", "cli/sweeps.py", "errors.py"):
         (package / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(ROOT / "sim" / name, package / name)
     spec = type("Spec", (), {"submodule_search_locations": [str(package)]})
@@ -36,7 +35,7 @@ def digest_and_build() -> tuple[str, str]:
 
 def test_a_change_of_what_simulates_is_another_digest(copied: Path) -> None:
     before = digest_and_build()
-    with (copied / "log/record.py").open("a") as file:
+    with (copied / "protocol/log/record.py").open("a") as file:
         file.write("\n# one line more\n")
 
     assert digest_and_build()[0] != before[0]
@@ -53,7 +52,7 @@ def test_commands_and_bytecode_do_not_count(copied: Path) -> None:
 
 def test_compiled_and_pure_have_one_digest_and_are_two_builds(copied: Path) -> None:
     digest, build = digest_and_build()
-    library = copied / "log/record.cpython-311-x86_64-linux-gnu.so"
+    library = copied / "protocol/log/record.cpython-311-x86_64-linux-gnu.so"
     library.write_bytes(b"a library")
     compiled = digest_and_build()
     library.write_bytes(b"another")
@@ -65,20 +64,13 @@ def test_compiled_and_pure_have_one_digest_and_are_two_builds(copied: Path) -> N
     assert compiled[1] != again[1]
 
 
-def test_what_is_left_out_are_the_layers_above_sweeps_and_what_none_imports() -> None:
-    settings = tomllib.loads((ROOT / "pyproject.toml").read_text())
-    layers = next(
-        contract["layers"]
-        for contract in settings["tool"]["importlinter"]["contracts"]
-        if contract["id"] == "layers"
-    )
-    names = [re.findall(r"\w+", layer) for layer in layers]
-    above = names[: next(at for at, layer in enumerate(names) if "sweeps" in layer) + 1]
+def test_what_is_left_out_is_what_sweeps_do_not_import() -> None:
+    graph = grimp.build_graph("sim", exclude_type_checking_imports=True, cache_dir=None)
+    used = graph.find_upstream_modules("sim.study.sweep", as_package=True)
+    files = {f"{name.removeprefix('sim.').replace('.', '/')}.py" for name in used}
 
-    assert {name for layer in above for name in layer} - {"sweeps"} | {
-        "certify",
-        "shipped",
-    } == code.NOT_SIMULATING
+    assert sorted(file for file in files if file.startswith(code.NOT_SIMULATING)) == []
+    assert all((ROOT / "sim" / part).exists() for part in code.NOT_SIMULATING if part != "shipped/")
 
 
 def test_a_module_of_one_file_has_a_digest_and_a_missing_one_none(

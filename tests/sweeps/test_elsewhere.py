@@ -8,8 +8,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from sim.errors import BadInput
-from sim.sweeps.runner import run_sweep
-from sim.sweeps.storage import place, require_here, spark_settings
+from sim.study.sweep.runner import run_sweep
+from sim.study.sweep.storage import place, require_here, spark_settings
 from tests.sweeps.fakes import plan, quick, simulating_here
 from tests.sweeps.test_engines import assert_same
 
@@ -59,7 +59,7 @@ def test_settings_of_spark_are_for_spark() -> None:
 def test_a_sweep_on_a_file_system_of_hadoops_is_written_resumed_and_checked(
     spark: Any, reference: Path, tmp_path: Path
 ) -> None:
-    from sim.sweeps.engines.hadoop import HadoopFolder
+    from sim.study.sweep.engines.hadoop import HadoopFolder
 
     lake, out = tmp_path / "lake", "viewfs://lake/sweeps/one"
     lake.mkdir()

@@ -13,13 +13,13 @@ import pyarrow.parquet as pq
 import pytest
 
 from sim.errors import BadInput
-from sim.sweeps.columns import TIMING_COLUMNS, runs_schema
-from sim.sweeps.one_run import find_run, scenario_of_run
-from sim.sweeps.plan import number_runs
-from sim.sweeps.runner import EngineName, run_sweep
-from sim.sweeps.runs_progress import Nobody
-from sim.sweeps.tables import load_sweep, load_violations
-from sim.timed_run import run_scenario
+from sim.simulate.timed_run import run_scenario
+from sim.study.sweep.columns import TIMING_COLUMNS, runs_schema
+from sim.study.sweep.one_run import find_run, scenario_of_run
+from sim.study.sweep.plan import number_runs
+from sim.study.sweep.runner import EngineName, run_sweep
+from sim.study.sweep.runs_progress import Nobody
+from sim.study.sweep.tables import load_sweep, load_violations
 from tests.sweeps.conftest import ROOT
 from tests.sweeps.fakes import FAR, TWO_ENVIRONMENTS, deadly, plan, quick, simulating_here, slow
 
@@ -161,7 +161,7 @@ def test_a_block_whose_worker_dies_leaves_no_rows_and_what_was_finished_stays(
 ) -> None:
     out = tmp_path / "out"
     # Measured in this process, it would come to the deadly case.
-    monkeypatch.setattr("sim.sweeps.runner.measure_rate", lambda *_, **__: 1_000.0)
+    monkeypatch.setattr("sim.study.sweep.runner.measure_rate", lambda *_, **__: 1_000.0)
 
     with pytest.raises(BadInput, match=r"worker (process died|exited).*--resume") as caught:
         run_sweep(plan(), out=out, count=CASES, engine=engine, partitions=9, open_case=deadly)
@@ -193,7 +193,7 @@ def test_a_sweep_that_was_killed_can_be_resumed_on_the_other_engine(
     out = tmp_path / "out"
     program = (
         "from pathlib import Path\n"
-        "from sim.sweeps.runner import run_sweep\n"
+        "from sim.study.sweep.runner import run_sweep\n"
         "from tests.sweeps.fakes import plan, slow\n"
         "if __name__ == '__main__':\n"
         f"    run_sweep(plan(), out=Path({str(out)!r}), count={CASES}, engine='process',\n"

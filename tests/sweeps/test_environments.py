@@ -11,16 +11,16 @@ import pytest
 from pydantic import ValidationError
 
 from sim.check.families import READERS
-from sim.report import read_folder
-from sim.report.costs import costs_of
-from sim.scenario.generate import generate
-from sim.scenario.generate.mix import Mix
-from sim.sweeps.environments import environments_of
-from sim.sweeps.plan import load_plan, number_runs
-from sim.sweeps.runner import run_sweep
-from sim.sweeps.statistics import COLUMNS, Facts, facts_of, tallies
-from sim.sweeps.table import open_table
-from sim.sweeps.tables import load_sweep, load_violations
+from sim.simulate.scenario.generate import generate
+from sim.simulate.scenario.generate.mix import Mix
+from sim.study.report import read_folder
+from sim.study.report.costs import costs_of
+from sim.study.sweep.environments import environments_of
+from sim.study.sweep.plan import load_plan, number_runs
+from sim.study.sweep.runner import run_sweep
+from sim.study.sweep.statistics import COLUMNS, Facts, facts_of, tallies
+from sim.study.sweep.table import open_table
+from sim.study.sweep.tables import load_sweep, load_violations
 from tests.sweeps.fakes import TWO_ENVIRONMENTS, plan, quick, simulating_here
 
 ROOT = Path(__file__).resolve().parents[2]

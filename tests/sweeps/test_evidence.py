@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from sim.check.violation import RecordSeen, Value, Violation
 from sim.errors import BadInput
-from sim.sweeps.evidence import LENGTH_MAX, sentence_of, stored
+from sim.study.sweep.evidence import LENGTH_MAX, sentence_of, stored
 
 TEXTS = st.none() | st.text(st.characters(exclude_categories=()))
 RECORDS = st.builds(

@@ -10,15 +10,15 @@ import pandas as pd
 import pytest
 
 from sim.errors import BadInput
-from sim.rules.rules import Rules
-from sim.sweeps.folder import read_sweep, write_json, write_plan
-from sim.sweeps.plan import Sweep, number_runs
-from sim.sweeps.runner import run_sweep
-from sim.sweeps.storage import LocalFolder
-from sim.sweeps.table import state_of
-from sim.sweeps.tables import load_sweep, load_violations
-from sim.sweeps.work import RunCase
-from sim.timed_run import Run
+from sim.protocol.rules.rules import Rules
+from sim.simulate.timed_run import Run
+from sim.study.sweep.folder import read_sweep, write_json, write_plan
+from sim.study.sweep.plan import Sweep, number_runs
+from sim.study.sweep.runner import run_sweep
+from sim.study.sweep.storage import LocalFolder
+from sim.study.sweep.table import state_of
+from sim.study.sweep.tables import load_sweep, load_violations
+from sim.study.sweep.work import RunCase
 from tests.sweeps.fakes import TWO_ENVIRONMENTS, plan, quick, simulating_here
 
 TWO = plan(**TWO_ENVIRONMENTS)
@@ -28,7 +28,7 @@ TWO = plan(**TWO_ENVIRONMENTS)
 def in_process() -> Iterator[None]:
     """No worker starts, nothing is measured, and garbage is collected when Python likes."""
     with simulating_here(), pytest.MonkeyPatch.context() as patch:
-        patch.setattr("sim.sweeps.work.gc.collect", lambda *_: 0)
+        patch.setattr("sim.study.sweep.work.gc.collect", lambda *_: 0)
         yield
 
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from sim.errors import BadInput
-from sim.sweeps.storage import LocalFolder, this_process
-from sim.sweeps.table import state_of
+from sim.study.sweep.storage import LocalFolder, this_process
+from sim.study.sweep.table import state_of
 from tests.sweeps.conftest import ROOT
 
 ROUNDS = 5
@@ -18,7 +18,7 @@ import sys
 from pathlib import Path
 
 from sim.errors import BadInput
-from sim.sweeps import runner
+from sim.study.sweep import runner
 from tests.sweeps.fakes import HereEngine, plan, slow
 
 runner.ProcessEngine, runner.measure_rate = HereEngine, lambda *_, **__: 1_000.0
@@ -34,7 +34,7 @@ for line in sys.stdin:
 HOLDER = """
 import sys, time
 from pathlib import Path
-from sim.sweeps.storage import LocalFolder, this_process
+from sim.study.sweep.storage import LocalFolder, this_process
 
 with LocalFolder(Path(sys.argv[1])).lock(this_process()):
     print("held", flush=True)

@@ -9,8 +9,8 @@ from pydantic import ValidationError
 
 from sim.errors import BadInput
 from sim.files.yaml_text import parse_yaml
-from sim.sweeps.folder import describe
-from sim.sweeps.plan import Plan, load_plan, number_runs, plan_in
+from sim.study.sweep.folder import describe
+from sim.study.sweep.plan import Plan, load_plan, number_runs, plan_in
 from tests.sweeps.fakes import plan
 
 HEAD = """\

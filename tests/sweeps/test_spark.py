@@ -15,9 +15,9 @@ from py4j.protocol import Py4JError, Py4JNetworkError
 from pyspark.errors import PySparkException
 
 from sim.errors import BadInput
-from sim.sweeps.engines.session import Watch, find_java, is_local, spark_session
-from sim.sweeps.engines.spark_errors import SparkFailed, in_one_line, last_complaint
-from sim.sweeps.runner import run_sweep
+from sim.study.sweep.engines.session import Watch, find_java, is_local, spark_session
+from sim.study.sweep.engines.spark_errors import SparkFailed, in_one_line, last_complaint
+from sim.study.sweep.runner import run_sweep
 from tests.sweeps.conftest import ROOT
 from tests.sweeps.fakes import plan, quick
 from tests.sweeps.spark_cluster import PATIENCE_SECONDS, processes, wait_until
@@ -132,9 +132,9 @@ def test_an_error_of_sparks_is_read_while_its_java_is_there(
             assert not ended
             return "ValueError: broken"
 
-    monkeypatch.setattr("sim.sweeps.engines.session._start", lambda *_: "a session")
-    monkeypatch.setattr("sim.sweeps.engines.session._stop", ended.append)
-    monkeypatch.setattr("sim.sweeps.engines.session._end_java", lambda: None)
+    monkeypatch.setattr("sim.study.sweep.engines.session._start", lambda *_: "a session")
+    monkeypatch.setattr("sim.study.sweep.engines.session._stop", ended.append)
+    monkeypatch.setattr("sim.study.sweep.engines.session._end_java", lambda: None)
 
     with pytest.raises(SparkFailed, match="ValueError: broken"), spark_session():
         raise Captured("broken")
@@ -205,7 +205,7 @@ def test_nothing_stays_of_a_sweep_that_is_ended_while_java_starts(tmp_path: Path
 
 CALL_WITHOUT_ANSWER = """
 from concurrent.futures import ThreadPoolExecutor
-from sim.sweeps.engines.session import spark_session
+from sim.study.sweep.engines.session import spark_session
 from tests.sweeps.spark_cluster import SMALL_SPARK
 try:
     with spark_session(master="local[1]", settings=SMALL_SPARK) as session:

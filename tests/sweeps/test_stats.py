@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sim.sweeps.stats import (
+from sim.study.sweep.stats import (
     clopper_pearson,
     holm,
     mcnemar_exact,

@@ -7,13 +7,13 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from sim.causes import causes_of
 from sim.errors import BadInput
-from sim.report import read_folder
-from sim.sweeps.one_run import digest_of_run, find_run
-from sim.sweeps.runner import run_sweep
-from sim.sweeps.table import state_of
-from sim.sweeps.tables import load_sweep, load_violations
+from sim.study.causes import causes_of
+from sim.study.report import read_folder
+from sim.study.sweep.one_run import digest_of_run, find_run
+from sim.study.sweep.runner import run_sweep
+from sim.study.sweep.table import state_of
+from sim.study.sweep.tables import load_sweep, load_violations
 from tests.sweeps.fakes import plan, quick, simulating_here
 from tests.sweeps.test_engines import assert_same
 
@@ -172,7 +172,7 @@ def test_code_that_changed_does_not_go_on(
     whole: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     out = Path(shutil.copytree(whole, tmp_path / "out"))
-    monkeypatch.setattr("sim.sweeps.folder.code_digest", lambda: "0" * 32)
+    monkeypatch.setattr("sim.study.sweep.folder.code_digest", lambda: "0" * 32)
 
     for count in (CASES, 20):
         with pytest.raises(BadInput, match=r"holds another sweep \(code "):

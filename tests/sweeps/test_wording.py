@@ -2,8 +2,8 @@
 
 import pytest
 
-from sim.sweeps import wording
-from sim.sweeps.stats import Interval
+from sim.study.sweep import wording
+from sim.study.sweep.stats import Interval
 
 MINUS = "\u2212"
 

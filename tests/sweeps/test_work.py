@@ -7,11 +7,11 @@ import pytest
 
 from sim.bounds import Bounds
 from sim.check.violation import Violation
-from sim.rules.rules import Rules
-from sim.sweeps.plan import Sweep, number_runs
-from sim.sweeps.row import VIOLATIONS_PER_RUN_MAX, reported
-from sim.sweeps.work import RunCase, measure_rate, rows_of_cases
-from sim.timed_run import Run
+from sim.protocol.rules.rules import Rules
+from sim.simulate.timed_run import Run
+from sim.study.sweep.plan import Sweep, number_runs
+from sim.study.sweep.row import VIOLATIONS_PER_RUN_MAX, reported
+from sim.study.sweep.work import RunCase, measure_rate, rows_of_cases
 from tests.sweeps.fakes import plan, quick
 
 SWEEP = number_runs(plan())

@@ -6,9 +6,9 @@ import base64
 import re
 from typing import Any
 
-from sim.log import Batch, Control, Record
-from sim.log.record import BATCH_HEADER_BYTES
-from sim.replication import Replica
+from sim.protocol.log import Batch, Control, Record
+from sim.protocol.log.record import BATCH_HEADER_BYTES
+from sim.protocol.replication import Replica
 
 Row = dict[str, Any]
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from sim.faults.roll import Roll
-from sim.scenario.model import ReplicaSpec, Scenario, Workload
-from sim.timed_run import run_scenario
-from sim.trace import Cleaned, ConfigChanged
+from sim.protocol.events import Cleaned, ConfigChanged
+from sim.simulate.faults.roll import Roll
+from sim.simulate.scenario.model import ReplicaSpec, Scenario, Workload
+from sim.simulate.timed_run import run_scenario
 from tests.cluster.worlds import sends, tell
 
 

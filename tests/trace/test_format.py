@@ -11,22 +11,22 @@ from typing import Any, get_args
 import pytest
 from jsonschema import Draft202012Validator
 
+from sim.cli.schemas.trace import trace_schema
 from sim.files.formats import STORY_FORMAT
-from sim.files.trace_file import TraceHeader, TraceVerdict, trace_lines
-from sim.rules import PRESETS, rules_from
-from sim.scenario.generate import generate
-from sim.scenario.generate.mix import Mix
-from sim.scenario.trace_header import header_of
-from sim.schemas.trace import trace_schema
-from sim.story import load_story, run_story
-from sim.story.trace_header import header_of as header_of_story
-from sim.suite import format_of, scenario_files
-from sim.timed_run import run_scenario
-from sim.trace import Event
-from sim.trace.digest import digest_of
+from sim.protocol.events import Event
+from sim.protocol.events.digest import digest_of
+from sim.protocol.rules import PRESETS, rules_from
+from sim.simulate.scenario.generate import generate
+from sim.simulate.scenario.generate.mix import Mix
+from sim.simulate.scenario.trace_header import header_of
+from sim.simulate.story import load_story, run_story
+from sim.simulate.story.trace_header import header_of as header_of_story
+from sim.simulate.timed_run import run_scenario
+from sim.simulate.trace_file import TraceHeader, TraceVerdict, trace_lines
+from sim.study.suite import format_of, scenario_files
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGE = (ROOT / "sim/trace/FORMAT.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "sim/protocol/events/FORMAT.md").read_text(encoding="utf-8")
 STORIES = [path for path in scenario_files(ROOT / "scenarios") if format_of(path) == STORY_FORMAT]
 PARTS = trace_schema()["$defs"]
 KINDS = [kind.__name__ for kind in get_args(Event)]
@@ -129,10 +129,10 @@ def test_the_page_tells_of_every_field_of_a_pass_a_batch_a_record_and_both_ends(
 
 
 def test_a_record_says_whether_it_is_a_tombstone_by_the_newest_mark_of_the_run() -> None:
-    """That is what the run is judged by; see `sim.scenario.model.promises`."""
+    """That is what the run is judged by; see `sim.simulate.scenario.model.promises`."""
     from dataclasses import replace
 
-    from sim.scenario.model import Change, Scenario, Send, Workload
+    from sim.simulate.scenario.model import Change, Scenario, Send, Workload
 
     sends = (Send(10, 1, "k", "v", 10, flag=True), Send(20, 1, "k", None, 20, flag=False))
     flagged = Change(5, "all", (("tombstone_mark", "flag"),))

@@ -8,22 +8,22 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from sim.cluster.cluster import Cluster
-from sim.cluster.simulation import step_to_the_end
-from sim.compaction import TOMBSTONE_MARKS
 from sim.files.formats import STORY_FORMAT
-from sim.files.trace_file import TraceHeader
-from sim.replication import Replica
-from sim.rules import PRESETS, rules_from
-from sim.scenario.generate import generate
-from sim.scenario.generate.mix import Mix
-from sim.scenario.trace_header import header_of
-from sim.story.driver import StoryDriver
-from sim.story.format import Story, load_story
-from sim.story.trace_header import header_of as header_of_story
-from sim.suite import format_of, scenario_files
-from sim.trace import Event
-from sim.trace.written import as_row
+from sim.protocol.compaction import TOMBSTONE_MARKS
+from sim.protocol.events import Event
+from sim.protocol.events.written import as_row
+from sim.protocol.replication import Replica
+from sim.protocol.rules import PRESETS, rules_from
+from sim.simulate.cluster.cluster import Cluster
+from sim.simulate.cluster.simulation import step_to_the_end
+from sim.simulate.scenario.generate import generate
+from sim.simulate.scenario.generate.mix import Mix
+from sim.simulate.scenario.trace_header import header_of
+from sim.simulate.story.driver import StoryDriver
+from sim.simulate.story.format import Story, load_story
+from sim.simulate.story.trace_header import header_of as header_of_story
+from sim.simulate.trace_file import TraceHeader
+from sim.study.suite import format_of, scenario_files
 from tests.trace.rebuilt import Rebuilder, Row, differences
 
 SCENARIOS = Path(__file__).resolve().parents[2] / "scenarios"

@@ -3,13 +3,13 @@
 from collections.abc import Sequence
 
 from sim.check import Checker
-from sim.compaction.strategies import encode_version
-from sim.log import Record, data_batch
-from sim.replication import Replica, elections, follower, leader
-from sim.replication.cleaning import Cleaner, stable_offset
-from sim.replication.replica import crash, restart, wipe
-from sim.rules import Rules
-from sim.trace import Quiesced
+from sim.protocol.compaction.strategies import encode_version
+from sim.protocol.events import Quiesced
+from sim.protocol.log import Record, data_batch
+from sim.protocol.replication import Replica, elections, follower, leader
+from sim.protocol.replication.cleaning import Cleaner, stable_offset
+from sim.protocol.replication.replica import crash, restart, wipe
+from sim.protocol.rules import Rules
 from tests.walks.walking import Watched
 
 NAMES = ("r1", "r2", "r3")

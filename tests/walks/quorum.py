@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 
 from sim.check import Checker
-from sim.log import Record, data_batch
-from sim.replication import elections, follower, leader
-from sim.replication.messages import FetchResponse
-from sim.replication.recovery import recover
-from sim.replication.replica import crash
-from sim.rules import Rules
+from sim.protocol.log import Record, data_batch
+from sim.protocol.replication import elections, follower, leader
+from sim.protocol.replication.messages import FetchResponse
+from sim.protocol.replication.recovery import recover
+from sim.protocol.replication.replica import crash
+from sim.protocol.rules import Rules
 from tests.walks.walking import Watched
 
 VOTERS = ("r1", "r2", "r3", "r4", "r5")

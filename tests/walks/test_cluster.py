@@ -13,7 +13,7 @@ from hypothesis.stateful import (
     rule,
 )
 
-from sim.rules import Rules
+from sim.protocol.rules import Rules
 from tests.walks.cluster import NAMES, OFFSET_SAFETY, Cluster
 from tests.walks.walking import walk
 

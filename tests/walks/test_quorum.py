@@ -11,7 +11,7 @@ from hypothesis.stateful import (
     rule,
 )
 
-from sim.rules import rules_from
+from sim.protocol.rules import rules_from
 from tests.walks.quorum import VOTERS, Quorum
 from tests.walks.walking import walk
 

@@ -7,8 +7,8 @@ from hypothesis.stateful import RuleBasedStateMachine, run_state_machine_as_test
 
 from sim.check import Checker
 from sim.check.violation import Violation
-from sim.replication import Replica
-from sim.trace import Event, ReplicaAdded
+from sim.protocol.events import Event, ReplicaAdded
+from sim.protocol.replication import Replica
 
 
 class Watched:

@@ -4,13 +4,13 @@ from dataclasses import replace
 
 import pytest
 
-from sim.cluster.simulation import Fork
-from sim.scenario.generate import generate
-from sim.scenario.generate.mix import Mix
-from sim.scenario.model import Scenario
-from sim.timed_run import run_scenario
-from sim.trace import Event
-from sim.what_if.futures import future_of, seed_of
+from sim.diagnose.what_if.futures import future_of, seed_of
+from sim.protocol.events import Event
+from sim.simulate.cluster.simulation import Fork
+from sim.simulate.scenario.generate import generate
+from sim.simulate.scenario.generate.mix import Mix
+from sim.simulate.scenario.model import Scenario
+from sim.simulate.timed_run import run_scenario
 from tests.shrink.cases import timed
 
 QUIET = Mix.model_validate({"mix": "quiet", "duration_ms": 4_000, "transactional": 1.0})

@@ -7,17 +7,17 @@ import pytest
 from scipy import stats
 
 from sim.check import Violation
+from sim.diagnose.what_if import heals as asked
+from sim.diagnose.what_if.changes import IN_STORIES_ALONE, rule_changes, violated_by, with_rule
+from sim.diagnose.what_if.heals import Failed, heals
+from sim.diagnose.what_if.intervals import clopper_pearson
+from sim.diagnose.what_if.no_return import NoReturn, point_of_no_return
 from sim.errors import BadInput
-from sim.scenario.model import Scenario
-from sim.story.expect import StoryExpect
-from sim.story.format import Story
-from sim.timed_run import run_scenario
-from sim.trace import Event
-from sim.what_if import heals as asked
-from sim.what_if.changes import IN_STORIES_ALONE, rule_changes, violated_by, with_rule
-from sim.what_if.heals import Failed, heals
-from sim.what_if.intervals import clopper_pearson
-from sim.what_if.no_return import NoReturn, point_of_no_return
+from sim.protocol.events import Event
+from sim.simulate.scenario.model import Scenario
+from sim.simulate.story.expect import StoryExpect
+from sim.simulate.story.format import Story
+from sim.simulate.timed_run import run_scenario
 from tests.shrink.cases import story, timed
 
 LOST_TAIL, TOO_EARLY = timed("timed_lost_tail"), story("kip630_01")

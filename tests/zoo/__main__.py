@@ -10,7 +10,7 @@ from pathlib import Path
 from threading import Lock
 
 from sim.files.atomic import replace_text
-from sim.sweeps.code_digest import code_digest
+from sim.study.sweep.code_digest import code_digest
 from tests.zoo.draws import PLANS
 from tests.zoo.kept import Result, Results, read, write
 from tests.zoo.page import page

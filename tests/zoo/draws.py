@@ -15,9 +15,9 @@ from itertools import chain, cycle, islice
 from pathlib import Path
 from typing import NamedTuple
 
-from sim.scenario.generate import generate
-from sim.scenario.model import Scenario
-from sim.sweeps.plan import Sweep, load_plan, number_runs
+from sim.simulate.scenario.generate import generate
+from sim.simulate.scenario.model import Scenario
+from sim.study.sweep.plan import Sweep, load_plan, number_runs
 
 SCENARIOS = Path(__file__).parents[2] / "scenarios"
 WIDE = "far"

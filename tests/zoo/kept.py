@@ -10,8 +10,8 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
+from sim.diagnose.what_if.intervals import Interval, clopper_pearson
 from sim.files.atomic import replace_text
-from sim.what_if.intervals import Interval, clopper_pearson
 from tests.zoo.planted import DEFECTS, Planted
 
 

@@ -14,10 +14,10 @@ from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
+from sim.diagnose.what_if.intervals import clopper_pearson
 from sim.files.atomic import replace_text
-from sim.scenario.generate import Mix, generate
-from sim.timed_run import Run, run_scenario
-from sim.what_if.intervals import clopper_pearson
+from sim.simulate.scenario.generate import Mix, generate
+from sim.simulate.timed_run import Run, run_scenario
 from tests.zoo.draws import WIDE, Draw, draws, sweep_of
 
 PAGE = Path("reports/options.md")

@@ -13,10 +13,10 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from sim.bounds import Bounds, bound_each_run
-from sim.suite.cases import run_any
-from sim.suite.result import CaseResult
-from sim.suite.scenario_files import collect
-from sim.timed_run import Run, run_scenario
+from sim.simulate.timed_run import Run, run_scenario
+from sim.study.suite.cases import run_any
+from sim.study.suite.result import CaseResult
+from sim.study.suite.scenario_files import collect
 from tests.zoo.draws import SCENARIOS, Draw, draws
 
 SECONDS_PER_RUN = 20.0

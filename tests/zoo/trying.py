@@ -18,7 +18,7 @@ from tempfile import TemporaryDirectory
 from threading import Timer
 from typing import Any
 
-from sim.sweeps.code_digest import code_digest
+from sim.study.sweep.code_digest import code_digest
 from tests.zoo.draws import draws
 from tests.zoo.kept import Result
 from tests.zoo.planted import OF_LOGS, Planted, plant

@@ -5,7 +5,7 @@ from collections import defaultdict
 from sim.check.invariant import LogInvariant
 from sim.check.replica_view import ReplicaView
 from sim.check.violation import Value
-from sim.trace import Acknowledged, Copied, HighWatermarkMoved, Quiesced
+from sim.protocol.events import Acknowledged, Copied, HighWatermarkMoved, Quiesced
 
 
 class AcknowledgedCommitted(LogInvariant):

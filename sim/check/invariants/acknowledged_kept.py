@@ -1,7 +1,7 @@
 """What `acks: 1` risks: a batch that was acknowledged and then lost with its leader."""
 
 from sim.check.invariant import Kind, LogInvariant
-from sim.trace import Acknowledged, Quiesced
+from sim.protocol.events import Acknowledged, Quiesced
 
 
 class AcknowledgedKept(LogInvariant):

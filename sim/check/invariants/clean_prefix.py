@@ -3,7 +3,7 @@
 from collections import Counter
 
 from sim.check.invariant import Invariant
-from sim.trace import Cleaned
+from sim.protocol.events import Cleaned
 
 
 class CleanPrefix(Invariant):

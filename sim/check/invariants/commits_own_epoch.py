@@ -1,7 +1,7 @@
 """Majorities: what older leaders wrote is committed by what the present one writes."""
 
 from sim.check.invariant import LogInvariant
-from sim.trace import HighWatermarkMoved
+from sim.protocol.events import HighWatermarkMoved
 
 
 class CommitsOwnEpoch(LogInvariant):

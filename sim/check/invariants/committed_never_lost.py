@@ -1,7 +1,7 @@
 """A committed record is lost when the leader lacks it without a reason."""
 
 from sim.check.invariant import Kind, LogInvariant
-from sim.trace import Quiesced
+from sim.protocol.events import Quiesced
 
 
 class CommittedNeverLost(LogInvariant):

@@ -2,7 +2,7 @@
 
 from sim.check.invariant import LogInvariant
 from sim.check.replica_view import ReplicaView
-from sim.trace import HighWatermarkMoved, IsrChanged
+from sim.protocol.events import HighWatermarkMoved, IsrChanged
 
 
 class CommittedReplicated(LogInvariant):

@@ -1,7 +1,7 @@
 """How far a cleaner may go: it neither removes nor believes what is not committed."""
 
 from sim.check.invariant import Invariant
-from sim.trace import Cleaned
+from sim.protocol.events import Cleaned
 
 
 class CompactionBound(Invariant):

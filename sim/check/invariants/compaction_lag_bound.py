@@ -1,7 +1,7 @@
 """How long a record may wait until it can be cleaned (KIP-354)."""
 
 from sim.check.invariant import Invariant, Kind
-from sim.trace import CleanerLooked
+from sim.protocol.events import CleanerLooked
 
 
 class CompactionLagBound(Invariant):

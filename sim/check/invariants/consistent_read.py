@@ -1,7 +1,7 @@
 """Readers of one offset are given one record, whichever replica they read."""
 
 from sim.check.invariant import ReaderInvariant
-from sim.trace import Consumed
+from sim.protocol.events import Consumed
 
 
 class ConsistentRead(ReaderInvariant):

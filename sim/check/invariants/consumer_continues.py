@@ -1,7 +1,7 @@
 """A consumer goes on where it ended."""
 
 from sim.check.invariant import ReaderInvariant
-from sim.trace import Consumed, ConsumerReset, LeaderElected
+from sim.protocol.events import Consumed, ConsumerReset, LeaderElected
 
 
 class ConsumerContinues(ReaderInvariant):

@@ -3,7 +3,7 @@
 from collections import defaultdict
 
 from sim.check.invariant import Kind, ReaderInvariant
-from sim.trace import Consumed, Quiesced
+from sim.protocol.events import Consumed, Quiesced
 
 
 class ConsumerEndsCurrent(ReaderInvariant):

@@ -4,7 +4,7 @@ from collections import defaultdict
 
 from sim.check.invariant import ReaderInvariant
 from sim.check.replica_view import ReplicaView
-from sim.trace import Consumed
+from sim.protocol.events import Consumed
 
 
 class ConsumerNoSkip(ReaderInvariant):

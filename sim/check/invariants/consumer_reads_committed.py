@@ -1,7 +1,7 @@
 """What `isolation.level=read_committed` promises."""
 
 from sim.check.invariant import TransactionInvariant
-from sim.trace import Consumed
+from sim.protocol.events import Consumed
 
 
 class ConsumerReadsCommitted(TransactionInvariant):

@@ -1,7 +1,7 @@
 """What consumers take for a delete while marks of two kinds are about (KIP-87)."""
 
 from sim.check.invariant import ReaderInvariant
-from sim.trace import Understood
+from sim.protocol.events import Understood
 
 
 class ConsumerTakesDeletes(ReaderInvariant):

@@ -4,7 +4,7 @@ from bisect import bisect_left
 from collections import defaultdict
 
 from sim.check.invariant import ReaderInvariant
-from sim.trace import Consumed
+from sim.protocol.events import Consumed
 
 
 class ConsumerTombstoneVisibility(ReaderInvariant):

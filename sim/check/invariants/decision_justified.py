@@ -1,7 +1,7 @@
 """Leaders, the controller and voters decide what they may, and in time."""
 
 from sim.check.invariant import Invariant
-from sim.trace import AuditFailed
+from sim.protocol.events import AuditFailed
 
 
 class DecisionJustified(Invariant):
@@ -26,7 +26,7 @@ class DecisionJustified(Invariant):
         markers may go below b            => no log has data of a transaction below b
 
     Judged: at these events, by what is on the disks and in the messages of everybody
-    (`sim.cluster.decisions`); an event tells what is wrong.
+    (`sim.simulate.cluster.decisions`); an event tells what is wrong.
     Excused: unclean elections; voters that lost their disk or have moved on to a later epoch;
     without `fencing`, `check_quorum`, votes on disk, or waiting for those who join, what these say.
     """

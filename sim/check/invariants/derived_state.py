@@ -1,7 +1,7 @@
 """What a replica keeps beside its log agrees with the log."""
 
 from sim.check.invariant import Invariant
-from sim.trace import HighWatermarkMoved, ReplicaCrashed, StateDiffers, Truncated
+from sim.protocol.events import HighWatermarkMoved, ReplicaCrashed, StateDiffers, Truncated
 
 
 class DerivedState(Invariant):
@@ -26,7 +26,8 @@ class DerivedState(Invariant):
 
     Judged: after cuts, restarts, cleaning passes, when a log begins anew or later, when producers
     are forgotten, and at rest, where the replica is: the event has what differs, by code of its own
-    (`sim.replication.audit`, which says with its sources what the log does not show any more).
+    (`sim.protocol.replication.audit`, which says with its sources what the log does not show any
+    more).
     Excused: producers forgotten since; markers that were cleaned away; what a cut leaves to a
     snapshot of producers; epochs that fall along the log; replicas that are down; decisions that
     were below a high watermark that a new leader has set back since: they are dropped for good

@@ -1,7 +1,7 @@
 """One leader per epoch."""
 
 from sim.check.invariant import LogInvariant
-from sim.trace import LeaderElected
+from sim.protocol.events import LeaderElected
 
 
 class ElectionSafety(LogInvariant):

@@ -3,8 +3,17 @@
 from collections import defaultdict
 from typing import Any, NamedTuple
 
-from sim import trace
 from sim.check.invariant import Kind, LogInvariant, Writing, batches_of
+from sim.protocol.events import (
+    Copied,
+    EpochCacheChanged,
+    GapLearned,
+    HighWatermarkMoved,
+    LeaderElected,
+    ReplicaRemoved,
+    ReplicaRestarted,
+    SnapshotInstalled,
+)
 
 
 class EpochAnswer(NamedTuple):
@@ -17,7 +26,7 @@ class EpochAnswer(NamedTuple):
 class EpochBook:
     """What events say about the epochs of one log, by the oracle's own book-keeping.
 
-    Nothing of it is shared with the leader epoch cache of replicas, `sim.log.epochs`.
+    Nothing of it is shared with the leader epoch cache of replicas, `sim.protocol.log.epochs`.
 
     Attributes:
         entries: Each epoch with the first offset (inclusive) that was written in it, both rising.
@@ -89,12 +98,12 @@ class EpochCacheConsistency(LogInvariant):
         """Where `replica` says that `epoch` ends, as far as events tell."""
         return self._known[replica].answer(epoch)
 
-    def on_leader_elected(self, event: trace.LeaderElected) -> None:
+    def on_leader_elected(self, event: LeaderElected) -> None:
         """A new epoch ends the one before."""
         self._known[event.replica].begin(event.epoch, event.epoch_start_offset)
         self._judge(event.replica)
 
-    def on_high_watermark_moved(self, event: trace.HighWatermarkMoved) -> None:
+    def on_high_watermark_moved(self, event: HighWatermarkMoved) -> None:
         """More epochs may have ended below it; of one who does not know the newest, any."""
         known, before = self._known[event.replica], self.history.previous_high_watermark
         latest = known.latest
@@ -106,13 +115,13 @@ class EpochCacheConsistency(LogInvariant):
         """Batches bring their epochs. One that a follower led without a record is gone before."""
         known = self._known[event.replica]
         led_last = known.entries[-1:] != [known.installed]
-        if isinstance(event, trace.Copied) and self._cuts_unwritten and led_last:
+        if isinstance(event, Copied) and self._cuts_unwritten and led_last:
             known.drop_from(known.end)
         for batch in batches_of(event):
             known.begin(batch.epoch, batch.base_offset)
         known.end = self.replicas[event.replica].log_end_offset
 
-    def on_gap_learned(self, event: trace.GapLearned) -> None:
+    def on_gap_learned(self, event: GapLearned) -> None:
         """The leader tells the epochs that start in the gap."""
         known = self._known[event.replica]
         for epoch, start in self._known[event.leader].entries:
@@ -120,7 +129,7 @@ class EpochCacheConsistency(LogInvariant):
                 known.begin(epoch, start)
         known.end = event.log_end_offset
 
-    def on_epoch_cache_changed(self, event: trace.EpochCacheChanged) -> None:
+    def on_epoch_cache_changed(self, event: EpochCacheChanged) -> None:
         """What else it knows, or does not know any more."""
         self._known[event.replica].entries = [*event.epochs]
         self._judge(event.replica)
@@ -132,7 +141,7 @@ class EpochCacheConsistency(LogInvariant):
             known.drop_from(end)
         known.end = end
 
-    def on_replica_restarted(self, event: trace.ReplicaRestarted) -> None:
+    def on_replica_restarted(self, event: ReplicaRestarted) -> None:
         """A log end that comes from the last record may be lower (`leo_source: last_record`)."""
         self._known[event.replica].end = event.log_end_offset
 
@@ -140,12 +149,12 @@ class EpochCacheConsistency(LogInvariant):
         """A log that begins anew knows nothing, nor does a new disk."""
         self._known[event.replica] = EpochBook(self.replicas[event.replica].log_end_offset)
 
-    def on_snapshot_installed(self, event: trace.SnapshotInstalled) -> None:
+    def on_snapshot_installed(self, event: SnapshotInstalled) -> None:
         """A snapshot brings the epoch of its last record."""
         end = event.end_offset
         self._known[event.replica] = EpochBook(end, installed=(event.epoch, end))
 
-    def on_replica_removed(self, event: trace.ReplicaRemoved) -> None:
+    def on_replica_removed(self, event: ReplicaRemoved) -> None:
         """Nobody asks who has left for good."""
         self._known.pop(event.replica, None)
 

@@ -1,7 +1,7 @@
 """Epochs rise along a log, and in the life of a replica."""
 
 from sim.check.invariant import LogInvariant, Writing, batches_of
-from sim.trace import ReplicaCrashed, ReplicaRestarted, ReplicaWiped
+from sim.protocol.events import ReplicaCrashed, ReplicaRestarted, ReplicaWiped
 
 
 class EpochMonotonic(LogInvariant):

@@ -1,7 +1,7 @@
 """What a leader believes a follower has, it has."""
 
 from sim.check.invariant import LogInvariant
-from sim.trace import PositionRecorded
+from sim.protocol.events import PositionRecorded
 
 
 class FollowerPositionSound(LogInvariant):

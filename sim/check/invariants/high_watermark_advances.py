@@ -3,9 +3,20 @@
 from collections import Counter
 from typing import Final
 
-from sim import trace
+from sim.check.faults import INSTANT_FAULTS
 from sim.check.invariant import Invariant
 from sim.check.listening import REPLACED
+from sim.protocol.events import (
+    Appended,
+    Event,
+    FaultEnded,
+    FaultInjected,
+    IsrChanged,
+    LeaderElected,
+    LeaderResigned,
+    Quiesced,
+    Truncated,
+)
 
 BOUND_MS: Final = 10_000
 """How long a high watermark may stand below what the in-sync set has: some ten rounds of fetching
@@ -42,7 +53,7 @@ class HighWatermarkAdvances(Invariant):
     fairness = "for 10 s one leader and in-sync set, all of them up, and no fault going on"
     in_stories = False
     says = "{replica} has its high watermark at {offset} "
-    any_of = (trace.LeaderResigned, trace.Truncated, *REPLACED)
+    any_of = (LeaderResigned, Truncated, *REPLACED)
 
     def begin(self) -> None:
         """Nothing is due."""
@@ -55,7 +66,7 @@ class HighWatermarkAdvances(Invariant):
         self._since_ms: int | None = None
         self._in_sync: set[str] = set()
 
-    def on_appended(self, event: trace.Appended) -> None:
+    def on_appended(self, event: Appended) -> None:
         """Look what is due, and whether what was due has come."""
         (replica, batch), history = event, self.history
         if replica != history.leader:
@@ -75,7 +86,7 @@ class HighWatermarkAdvances(Invariant):
             if reached > mark:
                 self._due, self._since_ms = reached, now_ms
 
-    def on_quiesced(self, event: trace.Quiesced) -> None:
+    def on_quiesced(self, event: Quiesced) -> None:
         """Nothing is on its way any more."""
         leader = self.history.leader
         if event.synced and leader is not None and leader == event.replica:
@@ -107,33 +118,31 @@ class HighWatermarkAdvances(Invariant):
 
     # What disturbs the peace.
 
-    def on_fault_injected(self, event: trace.FaultInjected) -> None:
+    def on_fault_injected(self, event: FaultInjected) -> None:
         """Nothing is due as long as it lasts."""
-        from sim.faults import INSTANT  # most runs, and all stories, have none
-
         self._since_ms = None
-        if event.fault not in INSTANT:
+        if event.fault not in INSTANT_FAULTS:
             self._going_on[event.replica, event.fault] += 1
 
-    def on_fault_ended(self, event: trace.FaultEnded) -> None:
+    def on_fault_ended(self, event: FaultEnded) -> None:
         """It is over."""
         fault = (event.replica, event.fault)
         self._going_on[fault] -= 1
         if self._going_on[fault] <= 0:
             del self._going_on[fault]
 
-    def on_leader_elected(self, _: trace.LeaderElected) -> None:
+    def on_leader_elected(self, _: LeaderElected) -> None:
         """Another leader begins to learn who has what."""
         self._in_sync = {*self.history.isr}
         self._since_ms = None
 
-    def on_isr_changed(self, _: trace.IsrChanged) -> None:
+    def on_isr_changed(self, _: IsrChanged) -> None:
         """Others commit, if the set of the newest leader is another one than it was."""
         in_sync = {*self.history.isr}
         if in_sync != self._in_sync:
             self._in_sync = in_sync
             self._since_ms = None
 
-    def on_any_of(self, _: trace.Event) -> None:
+    def on_any_of(self, _: Event) -> None:
         """Nobody leads, or a log is shorter or gone."""
         self._since_ms = None

@@ -2,7 +2,7 @@
 
 from sim.check.invariant import Kind, LogInvariant
 from sim.check.replica_view import HOLE, ReplicaView
-from sim.trace import Quiesced
+from sim.protocol.events import Quiesced
 
 
 class HoleJustified(LogInvariant):

@@ -1,7 +1,7 @@
 """Delete horizons are set once (KIP-534)."""
 
 from sim.check.invariant import Invariant
-from sim.trace import Cleaned
+from sim.protocol.events import Cleaned
 
 
 class HorizonStability(Invariant):

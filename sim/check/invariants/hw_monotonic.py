@@ -1,7 +1,7 @@
 """High watermarks rise."""
 
 from sim.check.invariant import LogInvariant
-from sim.trace import HighWatermarkMoved
+from sim.protocol.events import HighWatermarkMoved
 
 
 class HwMonotonic(LogInvariant):

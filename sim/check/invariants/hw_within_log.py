@@ -4,7 +4,7 @@ from typing import Any
 
 from sim.check.invariant import LogInvariant
 from sim.check.listening import CUT
-from sim.trace import Cleaned, HighWatermarkMoved
+from sim.protocol.events import Cleaned, HighWatermarkMoved
 
 
 class HwWithinLog(LogInvariant):

@@ -2,7 +2,7 @@
 
 from sim.check.intent import unmeant
 from sim.check.invariant import Invariant, Kind
-from sim.trace import Quiesced
+from sim.protocol.events import Quiesced
 
 
 class KeyEndsAsMeant(Invariant):

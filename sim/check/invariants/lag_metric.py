@@ -1,7 +1,7 @@
 """What the metric of KIP-354 says about logs that are overdue."""
 
 from sim.check.invariant import Invariant, Kind
-from sim.trace import CleanerLooked
+from sim.protocol.events import CleanerLooked
 
 
 class LagMetric(Invariant):

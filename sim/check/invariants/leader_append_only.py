@@ -1,7 +1,7 @@
 """Leaders append, and change nothing."""
 
 from sim.check.invariant import LogInvariant
-from sim.trace import Truncated
+from sim.protocol.events import Truncated
 
 
 class LeaderAppendOnly(LogInvariant):

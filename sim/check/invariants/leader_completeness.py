@@ -1,7 +1,7 @@
 """Who is elected has everything that is committed."""
 
 from sim.check.invariant import LogInvariant
-from sim.trace import LeaderElected
+from sim.protocol.events import LeaderElected
 
 
 class LeaderCompleteness(LogInvariant):

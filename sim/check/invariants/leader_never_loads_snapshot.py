@@ -1,7 +1,7 @@
 """Leaders do not install snapshots."""
 
 from sim.check.invariant import Invariant
-from sim.trace import SnapshotInstalled
+from sim.protocol.events import SnapshotInstalled
 
 
 class LeaderNeverLoadsSnapshot(Invariant):

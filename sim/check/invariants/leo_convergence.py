@@ -1,7 +1,7 @@
 """Followers get to the leader's log end."""
 
 from sim.check.invariant import Kind, LogInvariant
-from sim.trace import Quiesced
+from sim.protocol.events import Quiesced
 
 
 class LeoConvergence(LogInvariant):

@@ -1,7 +1,7 @@
 """Where a log ends survives cleaning and restarts."""
 
 from sim.check.invariant import LogInvariant
-from sim.trace import Cleaned, ReplicaRestarted
+from sim.protocol.events import Cleaned, ReplicaRestarted
 
 
 class LeoPreservation(LogInvariant):

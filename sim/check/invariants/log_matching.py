@@ -2,7 +2,7 @@
 
 from sim.check.invariant import LogInvariant, Writing
 from sim.check.replica_view import ReplicaView
-from sim.trace import Copied, Pushed
+from sim.protocol.events import Copied, Pushed
 
 _BELOW = (
     "{replica} and {other} share {shared} at {shared_at} but differ at {offset}: {record} and "

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 
 from sim.check.folding import base_records, differing_keys, state_of
 from sim.check.invariant import Kind, LogInvariant
-from sim.log.record import Record
-from sim.trace import Quiesced
+from sim.protocol.events import Quiesced
+from sim.protocol.log.record import Record
 
 State = Mapping[str, int | str]
 """Key -> uid of its value, or the value where records are deltas."""

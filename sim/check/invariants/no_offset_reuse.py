@@ -1,7 +1,7 @@
 """A committed offset is taken for good (KIP-280)."""
 
 from sim.check.invariant import LogInvariant
-from sim.trace import Appended
+from sim.protocol.events import Appended
 
 
 class NoOffsetReuse(LogInvariant):

@@ -2,10 +2,17 @@
 
 from typing import Any
 
-from sim import trace
 from sim.check.folding import undone_deletes
 from sim.check.invariant import DeleteInvariant, Kind
 from sim.check.listening import PART_GONE, REPLACED
+from sim.protocol.events import (
+    Cleaned,
+    HighWatermarkMoved,
+    Quiesced,
+    ReplicaRemoved,
+    ReplicaRestarted,
+    Truncated,
+)
 
 
 class NoResurrection(DeleteInvariant):
@@ -29,7 +36,7 @@ class NoResurrection(DeleteInvariant):
         "offset is {log_end} and nothing it holds deletes that."
     )
 
-    def on_quiesced(self, _: trace.Quiesced) -> None:
+    def on_quiesced(self, _: Quiesced) -> None:
         """Fold every log."""
         written, deleted = self.written, self.history.deleted
         for view in self.replicas.values():
@@ -60,7 +67,7 @@ class NoTransientResurrection(DeleteInvariant):
         "at offset {deleted_at} and {replica} was caught up."
     )
     any_of = (
-        *(trace.Cleaned, trace.Truncated, trace.ReplicaRestarted, trace.ReplicaRemoved),
+        *(Cleaned, Truncated, ReplicaRestarted, ReplicaRemoved),
         *PART_GONE,
         *REPLACED,
     )
@@ -78,7 +85,7 @@ class NoTransientResurrection(DeleteInvariant):
         longest_ms = max([self._longest_ms, *going_on])
         return {"resurrections": self._count, "resurrection_ms": longest_ms}
 
-    def on_high_watermark_moved(self, event: trace.HighWatermarkMoved) -> None:
+    def on_high_watermark_moved(self, event: HighWatermarkMoved) -> None:
         """It may be caught up now; and what a leader commits may win a key that was shown."""
         replica = event.replica
         changes = self.replicas[replica].losses + self.history.late_for_deletes
@@ -89,7 +96,7 @@ class NoTransientResurrection(DeleteInvariant):
         """A tombstone may be gone, or what was shown; or it is live again, or caught up at once."""
         self._look(event.replica)
 
-    def on_quiesced(self, _: trace.Quiesced) -> None:
+    def on_quiesced(self, _: Quiesced) -> None:
         """What is still shown is no transient."""
         for replica in list(self.replicas):
             self._look(replica)

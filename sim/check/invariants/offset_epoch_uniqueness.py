@@ -1,7 +1,7 @@
 """One append for one offset in one epoch."""
 
 from sim.check.invariant import LogInvariant
-from sim.trace import Appended
+from sim.protocol.events import Appended
 
 
 class OffsetEpochUniqueness(LogInvariant):

@@ -1,7 +1,7 @@
 """What is out of date for its receiver changes nothing there."""
 
 from sim.check.invariant import Invariant
-from sim.trace import AuditFailed
+from sim.protocol.events import AuditFailed
 
 
 class OutOfDateIgnored(Invariant):
@@ -21,8 +21,8 @@ class OutOfDateIgnored(Invariant):
         m asks for a vote that x may not grant, or wants acks=all of x with too few in sync
                                                                         => s(x) after = s(x) before
 
-    Judged: as each message comes (`sim.cluster.witness`, which says what each kind speaks of); an
-    event tells what changed.
+    Judged: as each message comes (`sim.simulate.cluster.witness`, which says what each kind speaks
+    of); an event tells what changed.
     Excused: what `fencing`, `response_fencing` or `vote_storage` allow; a fetch of an earlier epoch
     that comes in time, and one without a session, which are believed
     (LeaderState.updateReplicaState); a download that is dropped for such a message.

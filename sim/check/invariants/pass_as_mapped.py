@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Final
 
-from sim import trace
 from sim.check.facts import Written
 from sim.check.invariant import Invariant
 from sim.check.replica_view import EMPTY, ReplicaView
-from sim.log.record import Control
+from sim.protocol.events import Cleaned, ConfigChanged, ProducersForgotten
+from sim.protocol.log.record import Control
 
 _BEYOND = "{replica} removed {record} in a pass that mapped only what is below {upper_bound}."
 _BEATEN_BEYOND = (
@@ -88,16 +88,16 @@ class PassAsMapped(Invariant):
         self._forgotten: dict[tuple[str, int], int] = {}
         self._keys: int | None = None
 
-    def on_config_changed(self, event: trace.ConfigChanged) -> None:
+    def on_config_changed(self, event: ConfigChanged) -> None:
         """It goes by settings of its own."""
         self._own.add(event.replica)
 
-    def on_producers_forgotten(self, event: trace.ProducersForgotten) -> None:
+    def on_producers_forgotten(self, event: ProducersForgotten) -> None:
         """What the log has of them by now, the replica need not know again."""
         end = self.replicas[event.replica].log_end_offset
         self._forgotten |= {(event.replica, producer): end for producer in event.producers}
 
-    def on_cleaned(self, event: trace.Cleaned) -> None:
+    def on_cleaned(self, event: Cleaned) -> None:
         """Compare what went and what stays."""
         name, bound = event.replica, event.upper_bound
         if not self._judges or bound <= event.first_dirty_offset or name in self._own:
@@ -137,7 +137,7 @@ class PassAsMapped(Invariant):
         uids = [uid for uid in view.slots[base : first.batch.last_offset + 1] if uid > 0]
         return bool(uids) and not any(self.written[uid].tombstone for uid in uids)
 
-    def _judge_reach(self, event: trace.Cleaned) -> None:
+    def _judge_reach(self, event: Cleaned) -> None:
         """Nothing goes for what the map has not reached."""
         bound = event.upper_bound
         for removal in event.removals:
@@ -150,14 +150,14 @@ class PassAsMapped(Invariant):
             elif removal.offset >= bound:
                 self.violated_by(event.replica, removal.uid, None, _BEYOND, upper_bound=bound)
 
-    def _end_of_map(self, event: trace.Cleaned, view: ReplicaView) -> int:
+    def _end_of_map(self, event: Cleaned, view: ReplicaView) -> int:
         """Below which offset the map is to be complete; only a full one ends within a batch."""
         bound = event.upper_bound
         last = None if event.partial else self.written.get(view.lineage[bound - 1])
         divided = last is not None and last.batch.last_offset >= bound
         return last.batch.base_offset if last is not None and divided else bound
 
-    def _mapped(self, event: trace.Cleaned, view: ReplicaView, end: int) -> dict[str, int] | None:
+    def _mapped(self, event: Cleaned, view: ReplicaView, end: int) -> dict[str, int] | None:
         """Key -> uid of its winner in the dirty section; None = events do not tell."""
         first, history, written = event.first_dirty_offset, self.history, self.written
         if first < view.log_start_offset or history.committed_twice:
@@ -184,7 +184,7 @@ class PassAsMapped(Invariant):
                 winners[known.key] = uid
         return winners
 
-    def _verdicts(self, event: trace.Cleaned, view: ReplicaView) -> dict[int, bool]:
+    def _verdicts(self, event: Cleaned, view: ReplicaView) -> dict[int, bool]:
         """Uid of transactional data -> whether it counts by the markers that the log had."""
         written, first = self.written, event.first_dirty_offset
         held = {offset: uid for offset, uid in enumerate(view.slots[first:], first) if uid > 0}
@@ -200,7 +200,7 @@ class PassAsMapped(Invariant):
         return found
 
     def _judge_left(
-        self, event: trace.Cleaned, view: ReplicaView, mapped: dict[str, int], end: int
+        self, event: Cleaned, view: ReplicaView, mapped: dict[str, int], end: int
     ) -> None:
         """Nothing stays that the map beats."""
         if not self._order or not mapped:
@@ -215,7 +215,7 @@ class PassAsMapped(Invariant):
                 told = {"winner": winner, "upper_bound": event.upper_bound}
                 self.violated_by(event.replica, uid, None, _LEFT, **told)
 
-    def _judge_divided(self, event: trace.Cleaned, view: ReplicaView) -> None:
+    def _judge_divided(self, event: Cleaned, view: ReplicaView) -> None:
         """The batch in which the map was full is copied whole."""
         bound, horizon = event.upper_bound, event.now_ms + self._retention_ms
         before = self.written.get(view.lineage[bound - 1])
@@ -230,7 +230,7 @@ class PassAsMapped(Invariant):
                     self.violated_by(event.replica, uid, None, _UNSTAMPED, **told)
                 return
 
-    def _judge_emptied(self, event: trace.Cleaned, view: ReplicaView) -> None:
+    def _judge_emptied(self, event: Cleaned, view: ReplicaView) -> None:
         """Of a producer the last batch alone is kept empty; a fix may keep the highest."""
         emptied = sorted(event.emptied)
         if self._fixed:

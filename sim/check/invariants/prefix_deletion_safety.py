@@ -1,7 +1,7 @@
 """The head of a log goes when a snapshot covers it (KIP-630)."""
 
 from sim.check.invariant import Invariant
-from sim.trace import PrefixDeleted, SnapshotOffered
+from sim.protocol.events import PrefixDeleted, SnapshotOffered
 
 
 class PrefixDeletionSafety(Invariant):

@@ -3,11 +3,24 @@
 from collections import defaultdict
 from dataclasses import dataclass, field
 
-from sim import trace
 from sim.check.facts import Written
+from sim.check.faults import INSTANT_FAULTS
 from sim.check.invariant import Invariant
 from sim.check.replica_view import ReplicaView
-from sim.log.record import Batch
+from sim.protocol.events import (
+    Acknowledged,
+    Appended,
+    AppendRefused,
+    Copied,
+    Event,
+    FaultEnded,
+    FaultInjected,
+    HighWatermarkMoved,
+    LeaderElected,
+    LeaderResigned,
+    ProducersForgotten,
+)
+from sim.protocol.log.record import Batch
 
 _REPEATED = (
     "sequence number {sequence} of producer {producer} is committed at offset {offset}, after all "
@@ -74,7 +87,7 @@ class ProducerSequences(Invariant):
     )
     explained_by = "sequences"
     in_stories = False
-    any_of = (trace.LeaderElected, trace.LeaderResigned, trace.AppendRefused)
+    any_of = (LeaderElected, LeaderResigned, AppendRefused)
     says = (
         "{replica} told producer {producer} that its sequence number {sequence} is committed, but "
         "none of its committed records has that number."
@@ -92,7 +105,7 @@ class ProducerSequences(Invariant):
         self._disturbed_ms = -1
         self._going_on = 0
 
-    def on_appended(self, event: trace.Appended) -> None:
+    def on_appended(self, event: Appended) -> None:
         """Note a batch; where it repeats an earlier one, whether the leader could know that."""
         replica, batch = event
         first, producer = batch.base_sequence, batch.producer_id
@@ -122,23 +135,21 @@ class ProducerSequences(Invariant):
             told |= {"waited_ms": waited_ms, "missing": missing}
             self.violated(replica, batch.base_offset, None, _LEFT_OUT, **told)
 
-    def on_fault_injected(self, event: trace.FaultInjected) -> None:
+    def on_fault_injected(self, event: FaultInjected) -> None:
         """Who waits for an answer may give up."""
-        from sim.faults import INSTANT  # most runs, and all stories, have none
-
-        self._going_on += event.fault not in INSTANT
+        self._going_on += event.fault not in INSTANT_FAULTS
         self._disturbed_ms = self.history.at
 
-    def on_fault_ended(self, _: trace.FaultEnded) -> None:
+    def on_fault_ended(self, _: FaultEnded) -> None:
         """It is over; what was given up by it is still felt for a while."""
         self._going_on -= 1
         self._disturbed_ms = self.history.at
 
-    def on_any_of(self, _: trace.Event) -> None:
+    def on_any_of(self, _: Event) -> None:
         """A leader came or went, or a batch was refused."""
         self._disturbed_ms = self.history.at
 
-    def on_copied(self, event: trace.Copied) -> None:
+    def on_copied(self, event: Copied) -> None:
         """Look whether a number was lost on its way."""
         for batch in event.batches:
             if batch.base_sequence < 0:
@@ -151,13 +162,13 @@ class ProducerSequences(Invariant):
             told = {"producer": producer, "sequence": batch.base_sequence}
             self.violated(replica, batch.base_offset, None, _UNNUMBERED, **told)
 
-    def on_producers_forgotten(self, event: trace.ProducersForgotten) -> None:
+    def on_producers_forgotten(self, event: ProducersForgotten) -> None:
         """What they have sent so far may be unknown to anybody from now on."""
         for sender in self._sent:
             if sender[0] in event.producers:
                 self._sent[sender] = []
 
-    def on_high_watermark_moved(self, event: trace.HighWatermarkMoved) -> None:
+    def on_high_watermark_moved(self, event: HighWatermarkMoved) -> None:
         """Go on with what is committed just now."""
         if not event.leading:
             return
@@ -191,7 +202,7 @@ class ProducerSequences(Invariant):
             told = {"sequence": sequence, "producer": batch.producer_id}
             self.violated(None, first.offset, first.key, says, sequences_below=known.end, **told)
 
-    def on_acknowledged(self, event: trace.Acknowledged) -> None:
+    def on_acknowledged(self, event: Acknowledged) -> None:
         """What a producer is told to be committed is committed under its number."""
         replica, producer, first, first_offset, last_offset, _, acks = event
         if first < 0 or acks != "all" or self.history.committed_twice:

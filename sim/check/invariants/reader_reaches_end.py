@@ -1,7 +1,7 @@
 """Readers that want to read to the end get there."""
 
 from sim.check.invariant import Kind, ReaderInvariant
-from sim.trace import ReadingEnded
+from sim.protocol.events import ReadingEnded
 
 _NO_MORE = "{replica} holds nothing more from its position {position} up to the end {end}."
 

@@ -2,8 +2,8 @@
 
 from sim.check.invariant import ReaderInvariant
 from sim.check.promise import as_appended, without_flag
-from sim.log.record import Record
-from sim.trace import ConfigChanged, Consumed, Copied
+from sim.protocol.events import ConfigChanged, Consumed, Copied
+from sim.protocol.log.record import Record
 
 _EPOCH = (
     "{replica} copied the batch at {offset} in epoch {epoch}, which was appended in epoch "

@@ -2,12 +2,18 @@
 
 from typing import Final
 
-from sim import trace
 from sim.check.facts import Written
 from sim.check.invariant import Invariant
 from sim.check.listening import REPLACED
 from sim.check.replica_view import HOLE, ReplicaView
-from sim.log.record import Control
+from sim.protocol.events import (
+    Cleaned,
+    ConfigChanged,
+    RemovalBoundMoved,
+    ReplicaRemoved,
+    ReplicaWiped,
+)
+from sim.protocol.log.record import Control
 
 _LEFT = (
     "{replica} left the {record} in a pass at {now_ms} ms that reached {upper_bound}; its delete "
@@ -51,7 +57,7 @@ class RemovedWhenDue(Invariant):
     source = "KIP-534, Proposed Changes; Cleaner.shouldRetainRecord, .shouldDiscardBatch"
     explained_by = "still_there"
     in_stories = False
-    any_of = (*REPLACED, trace.ReplicaRemoved)
+    any_of = (*REPLACED, ReplicaRemoved)
 
     def begin(self) -> None:
         """No pass was seen."""
@@ -71,19 +77,19 @@ class RemovedWhenDue(Invariant):
         self._before: dict[int, int] = {}
         self._fresh: set[int] = set()
 
-    def on_config_changed(self, event: trace.ConfigChanged) -> None:
+    def on_config_changed(self, event: ConfigChanged) -> None:
         """It goes by settings of its own."""
         self._own.add(event.replica)
 
-    def on_removal_bound_moved(self, event: trace.RemovalBoundMoved) -> None:
+    def on_removal_bound_moved(self, event: RemovalBoundMoved) -> None:
         """Note how far it may remove under `coordinated`."""
         self._bounds[event.replica] = (event.offset, event.marker_offset)
 
-    def on_any_of(self, event: trace.ReplicaWiped) -> None:
+    def on_any_of(self, event: ReplicaWiped) -> None:
         """It waits to be told again."""
         self._bounds.pop(event.replica, None)
 
-    def on_cleaned(self, event: trace.Cleaned) -> None:
+    def on_cleaned(self, event: Cleaned) -> None:
         """Look at what stays below the bound."""
         name, bound = event.replica, event.upper_bound
         if not self._judges or bound <= event.first_dirty_offset or name in self._own:
@@ -106,7 +112,7 @@ class RemovedWhenDue(Invariant):
                 elif self._marked:
                     self._judge(event, view, known, limits[1])
 
-    def _meet(self, view: ReplicaView, event: trace.Cleaned, waiting: dict[int, int]) -> None:
+    def _meet(self, view: ReplicaView, event: Cleaned, waiting: dict[int, int]) -> None:
         """Note the tombstones and markers that a pass met for the first time, and left."""
         written, first = self.written, event.first_dirty_offset
         for offset, uid in enumerate(view.slots[first : event.upper_bound], first):
@@ -124,7 +130,7 @@ class RemovedWhenDue(Invariant):
         return end, end
 
     def _judge_tombstone(
-        self, event: trace.Cleaned, view: ReplicaView, known: Written, below: int
+        self, event: Cleaned, view: ReplicaView, known: Written, below: int
     ) -> None:
         """A tombstone stayed."""
         if self._removal == "immediate":
@@ -132,7 +138,7 @@ class RemovedWhenDue(Invariant):
         elif self._removal in _BY_HORIZON and known.record.flagged is not None:
             self._judge(event, view, known, below)
 
-    def _judge(self, event: trace.Cleaned, view: ReplicaView, known: Written, below: int) -> None:
+    def _judge(self, event: Cleaned, view: ReplicaView, known: Written, below: int) -> None:
         """What goes at the delete horizon of its batch stayed; it may go below `below`."""
         base, now_ms = known.batch.base_offset, event.now_ms
         before = self._before.get(base)
@@ -149,7 +155,7 @@ class RemovedWhenDue(Invariant):
         ):
             self._tell(event, known, _UNSTAMPED)
 
-    def _is_last(self, event: trace.Cleaned, view: ReplicaView, known: Written) -> bool:
+    def _is_last(self, event: Cleaned, view: ReplicaView, known: Written) -> bool:
         """A tombstone, or a marker below which there was no data of its producer at the start."""
         if known.tombstone:
             return True
@@ -190,7 +196,7 @@ class RemovedWhenDue(Invariant):
         return known.batch.transactional and known.batch.producer_id == producer
 
     def _tell(
-        self, event: trace.Cleaned, known: Written, says: str, horizon_ms: int | None = None
+        self, event: Cleaned, known: Written, says: str, horizon_ms: int | None = None
     ) -> None:
         told = {"now_ms": event.now_ms, "upper_bound": event.upper_bound}
         uid, replica = known.record.uid, event.replica

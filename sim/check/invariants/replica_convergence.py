@@ -1,7 +1,7 @@
 """At rest the logs of followers agree with the leader's."""
 
 from sim.check.invariant import Kind, LogInvariant
-from sim.trace import Quiesced
+from sim.protocol.events import Quiesced
 
 
 class ReplicaConvergence(LogInvariant):

@@ -1,7 +1,7 @@
 """A restart finds what is on disk, and nothing of what was in memory."""
 
 from sim.check.invariant import Invariant
-from sim.trace import AuditFailed
+from sim.protocol.events import AuditFailed
 
 
 class RestartFindsDisk(Invariant):
@@ -14,8 +14,8 @@ class RestartFindsDisk(Invariant):
         log end, high watermark, cleaner checkpoint of d, after = the same when it went down
         partly fetched snapshot, failed pass, failed fetching, positions of followers = none
 
-    Judged: when a replica restarts, by what it had when it went down (`sim.cluster.decisions`); an
-    event tells what differs.
+    Judged: when a replica restarts, by what it had when it went down
+    (`sim.simulate.cluster.decisions`); an event tells what differs.
     Excused: votes and epochs that the rules keep in memory; what is derived from the log end where
     `leo_source` derives that from the last record.
     """

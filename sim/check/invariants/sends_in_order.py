@@ -1,7 +1,7 @@
 """A producer's records are written in the order in which it sends them."""
 
 from sim.check.invariant import Invariant
-from sim.trace import Appended
+from sim.protocol.events import Appended
 
 
 class SendsInOrder(Invariant):

@@ -2,7 +2,7 @@
 
 from sim.check.invariant import LogInvariant
 from sim.check.listening import WRITTEN
-from sim.trace import Event, HighWatermarkMoved, ReplicaRestarted
+from sim.protocol.events import Event, HighWatermarkMoved, ReplicaRestarted
 
 
 class SlotAgreement(LogInvariant):

@@ -1,7 +1,7 @@
 """A log that lost its head continues a snapshot."""
 
 from sim.check.invariant import Invariant
-from sim.trace import PrefixDeleted
+from sim.protocol.events import PrefixDeleted
 
 
 class SnapshotAtLogStart(Invariant):

@@ -1,7 +1,7 @@
 """Snapshots hold committed records alone."""
 
 from sim.check.invariant import Invariant
-from sim.trace import SnapshotTaken
+from sim.protocol.events import SnapshotTaken
 
 
 class SnapshotBound(Invariant):

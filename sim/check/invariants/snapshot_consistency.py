@@ -3,8 +3,8 @@
 from sim.check.folding import differing_keys, state_of
 from sim.check.invariant import Invariant
 from sim.check.violation import Value
-from sim.log.record import Record
-from sim.trace import HighWatermarkMoved, SnapshotInstalled, SnapshotTaken
+from sim.protocol.events import HighWatermarkMoved, SnapshotInstalled, SnapshotTaken
+from sim.protocol.log.record import Record
 
 _Snapshot = SnapshotTaken | SnapshotInstalled
 

@@ -2,8 +2,18 @@
 
 from typing import Any
 
-from sim import trace
 from sim.check.invariant import Invariant, Kind
+from sim.protocol.events import (
+    Copied,
+    FaultInjected,
+    LeaderElected,
+    Quiesced,
+    ReplicaCrashed,
+    ReplicaRemoved,
+    SnapshotChunkFetched,
+    SnapshotFetchDropped,
+    SnapshotInstalled,
+)
 
 PATIENCE = 3
 """So many downloads in a row may not be lost to deletions at the leader."""
@@ -35,20 +45,20 @@ class SnapshotFetchProgress(Invariant):
     says = (
         "{replica} has {received} {unit} of the snapshot that ends at {offset} and does not get on."
     )
-    any_of = (trace.SnapshotInstalled, trace.ReplicaCrashed, trace.ReplicaRemoved)
+    any_of = (SnapshotInstalled, ReplicaCrashed, ReplicaRemoved)
 
     def begin(self) -> None:
         """Nobody is fetching."""
         self._fetching: dict[str, tuple[int, int, str, int]] = {}
         self._lost: dict[str, int] = {}
 
-    def on_snapshot_chunk_fetched(self, event: trace.SnapshotChunkFetched) -> None:
+    def on_snapshot_chunk_fetched(self, event: SnapshotChunkFetched) -> None:
         """A fetch is going on."""
         size, unit = (event.size_bytes, "bytes") if event.in_bytes else (event.entries, "entries")
         received = event.position + size
         self._fetching[event.replica] = (event.end_offset, received, unit, self.history.at)
 
-    def on_snapshot_fetch_dropped(self, event: trace.SnapshotFetchDropped) -> None:
+    def on_snapshot_fetch_dropped(self, event: SnapshotFetchDropped) -> None:
         """It was given up; that it was deleted under the reader must not go on for ever."""
         replica = event.replica
         begun = self._fetching.pop(replica, None) is not None
@@ -60,15 +70,15 @@ class SnapshotFetchProgress(Invariant):
             end, epoch = event.end_offset, event.epoch
             self.violated(replica, None, None, _LOST, lost=lost, snapshot_end=end, epoch=epoch)
 
-    def on_leader_elected(self, _: trace.LeaderElected) -> None:
+    def on_leader_elected(self, _: LeaderElected) -> None:
         """Another leader: everybody starts over."""
         self._lost.clear()
 
-    def on_copied(self, event: trace.Copied) -> None:
+    def on_copied(self, event: Copied) -> None:
         """It got on without a snapshot."""
         self._lost.pop(event.replica, None)
 
-    def on_fault_injected(self, event: trace.FaultInjected) -> None:
+    def on_fault_injected(self, event: FaultInjected) -> None:
         """It was not left in peace."""
         self._lost.pop(event.replica, None)
 
@@ -77,7 +87,7 @@ class SnapshotFetchProgress(Invariant):
         self._lost.pop(event.replica, None)
         self._fetching.pop(event.replica, None)
 
-    def on_quiesced(self, event: trace.Quiesced) -> None:
+    def on_quiesced(self, event: Quiesced) -> None:
         """Nobody may be left."""
         if event.synced:
             for replica, (end, received, unit, since) in self._fetching.items():

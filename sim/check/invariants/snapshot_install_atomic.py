@@ -1,7 +1,7 @@
 """A snapshot is installed whole or not at all."""
 
 from sim.check.invariant import Invariant
-from sim.trace import LogEmptied, SnapshotChunkFetched, SnapshotInstalled
+from sim.protocol.events import LogEmptied, SnapshotChunkFetched, SnapshotInstalled
 
 _PART = (
     "{replica} installed {installed} records as snapshot ({offset}, {epoch}), which has {counted}."

@@ -1,7 +1,7 @@
 """Snapshots do not take a replica back."""
 
 from sim.check.invariant import Invariant
-from sim.trace import SnapshotInstalled
+from sim.protocol.events import SnapshotInstalled
 
 
 class SnapshotNeverRegresses(Invariant):

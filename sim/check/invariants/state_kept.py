@@ -2,7 +2,7 @@
 
 from sim.check.expiry import lost_keys
 from sim.check.invariant import Invariant
-from sim.trace import LogStartedAfresh, LogStartMoved, ReplicaWiped
+from sim.protocol.events import LogStartedAfresh, LogStartMoved, ReplicaWiped
 
 
 class StateKept(Invariant):

@@ -1,7 +1,7 @@
 """What is committed at an offset is committed for ever."""
 
 from sim.check.invariant import LogInvariant
-from sim.trace import HighWatermarkMoved
+from sim.protocol.events import HighWatermarkMoved
 
 
 class StateMachineSafety(LogInvariant):

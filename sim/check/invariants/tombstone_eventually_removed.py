@@ -1,7 +1,7 @@
 """Tombstones do not pile up."""
 
 from sim.check.invariant import Invariant, Kind
-from sim.trace import Cleaned, RoundsEnded, TombstoneProbed
+from sim.protocol.events import Cleaned, RoundsEnded, TombstoneProbed
 
 
 class TombstoneEventuallyRemoved(Invariant):

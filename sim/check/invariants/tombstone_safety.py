@@ -2,7 +2,7 @@
 
 from sim.check.invariant import DeleteInvariant, Kind
 from sim.check.replica_view import ReplicaView
-from sim.trace import Cleaned
+from sim.protocol.events import Cleaned
 
 
 class TombstoneSafety(DeleteInvariant):

@@ -2,9 +2,17 @@
 
 from typing import Any
 
-from sim import trace
 from sim.check.invariant import Invariant
-from sim.log.record import Control
+from sim.protocol.events import (
+    Copied,
+    LeaderElected,
+    ReplicaCrashed,
+    ReplicaWiped,
+    SnapshotChunkFetched,
+    SnapshotFetchDropped,
+    SnapshotInstalled,
+)
+from sim.protocol.log.record import Control
 
 _IN_LOG = (
     "{replica} was sent a snapshot of {size_bytes} bytes in the log at offset {offset}; it has "
@@ -31,25 +39,25 @@ class TrafficAccounting(Invariant):
         "{received}."
     )
     any_of = (
-        trace.SnapshotInstalled,
-        trace.SnapshotFetchDropped,
-        trace.ReplicaCrashed,
-        trace.ReplicaWiped,
-        trace.LeaderElected,
+        SnapshotInstalled,
+        SnapshotFetchDropped,
+        ReplicaCrashed,
+        ReplicaWiped,
+        LeaderElected,
     )
 
     def begin(self) -> None:
         """Nobody is fetching."""
         self._received: dict[str, int] = {}
 
-    def on_copied(self, event: trace.Copied) -> None:
+    def on_copied(self, event: Copied) -> None:
         """A snapshot within the log goes to those who have all that it stands for."""
         for batch in event.batches:
             if batch.control is Control.SNAPSHOT:
                 base, size = batch.base_offset, batch.size_bytes
                 self.violated(event.replica, base, None, _IN_LOG, size_bytes=size)
 
-    def on_snapshot_chunk_fetched(self, event: trace.SnapshotChunkFetched) -> None:
+    def on_snapshot_chunk_fetched(self, event: SnapshotChunkFetched) -> None:
         """The next chunk begins where the last one ended."""
         expected, position = self._received.get(event.replica, 0), event.position
         if position != expected:

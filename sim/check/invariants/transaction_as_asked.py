@@ -4,8 +4,8 @@ from collections import defaultdict
 
 from sim.check.facts import Asked
 from sim.check.invariant import TransactionInvariant
-from sim.log.record import Batch
-from sim.trace import Appended, Quiesced
+from sim.protocol.events import Appended, Quiesced
+from sim.protocol.log.record import Batch
 
 _NOT_ENDED = (
     "{replica} appended data of producer {producer} at {offset} while {record}, of the transaction"

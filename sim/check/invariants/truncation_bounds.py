@@ -1,7 +1,7 @@
 """How far down a truncation may go."""
 
 from sim.check.invariant import LogInvariant
-from sim.trace import Truncated
+from sim.protocol.events import Truncated
 
 
 class NoTruncationBelowHw(LogInvariant):

@@ -2,7 +2,7 @@
 
 from sim.check.invariant import TransactionInvariant
 from sim.check.replica_view import ReplicaView
-from sim.trace import Cleaned
+from sim.protocol.events import Cleaned
 
 
 class TxnMarkerSafety(TransactionInvariant):

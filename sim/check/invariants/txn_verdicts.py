@@ -3,7 +3,7 @@
 from sim.check.history import ClusterHistory
 from sim.check.invariant import Kind, TransactionInvariant
 from sim.check.replica_view import HOLE, ReplicaView
-from sim.trace import Quiesced
+from sim.protocol.events import Quiesced
 
 _WORDS = {True: "committed", False: "aborted", None: "open"}
 

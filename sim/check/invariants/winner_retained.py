@@ -1,7 +1,7 @@
 """The winner of a key is not cleaned away."""
 
 from sim.check.invariant import Kind, LogInvariant
-from sim.trace import Quiesced
+from sim.protocol.events import Quiesced
 
 
 class WinnerRetained(LogInvariant):

@@ -1,0 +1,80 @@
+"""An oracle of its own: judges a run by its trace, `replog-trace/1`, and by nothing else.
+
+It shares no code with what it checks: neither the replicas, nor the checks, nor the writer of
+traces. `reading.py` parses and refuses, `logs.py` rebuilds, `laws.py` judges; README.md beside them
+says what is judged by which definition.
+"""
+
+from __future__ import annotations
+
+from itertools import islice
+from typing import Any, NamedTuple
+
+from sim.check.certify.laws import JUDGED, LAWS, Judge, Where
+from sim.check.certify.reading import Refused, Row, Undecidable, parse
+
+__all__ = ["JUDGED", "Certificate", "Refused", "Undecidable", "certify"]
+
+OF_ANOTHER_KIND = "a field has a value of another kind than sim/protocol/events/FORMAT.md says"
+
+
+class Certificate(NamedTuple):
+    """What was found beside what the run tells, by invariant the first place of each.
+
+    Attributes:
+        judged: The invariants that were judged; `found` and `told` are of these.
+        found: When, and where.
+        told: The violations of the verdict.
+        left_at: When the run left the durability contract; from there on nothing is judged.
+    """
+
+    judged: list[str]
+    found: dict[str, tuple[int, Where]]
+    told: dict[str, Row]
+    left_at: int | None
+
+    @property
+    def differing(self) -> list[str]:
+        """What only one of the two finds violated."""
+        return [name for name in self.judged if (name in self.found) != (name in self.told)]
+
+
+def certify(text: bytes) -> Certificate:
+    """Judge a trace; raises Refused, or Undecidable where a rule is not known."""
+    found: dict[str, tuple[int, Where]] = {}
+    left_at, row = None, dict[str, Any]()
+    try:
+        trace = parse(text)
+        row = trace.header
+        judge, rules = Judge(trace), trace.header["rules"]
+        judged = [name for name in JUDGED if name not in not_judged(rules)]
+        for row in trace.events:
+            if trace.header["within_contract"] and judge.leaves_contract(row):
+                left_at = row["at"]
+                break
+            _look(judge, row, found, before=True)
+            judge.apply(row)
+            _look(judge, row, found, before=False)
+        told = {one["invariant"]: one for one in reversed(trace.verdict["violations"])}
+        first = {name: found[name] for name in judged if name in found}
+        return Certificate(judged, first, {n: told[n] for n in judged if n in told}, left_at)
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+        where = f"{row.get('event', 'the header')} at {row.get('at', 0)}"
+        what = f"no {error}" if isinstance(error, KeyError) else OF_ANOTHER_KIND
+        raise Refused(f"{where}: {what}") from error
+
+
+def _look(judge: Judge, row: Row, found: dict[str, tuple[int, Where]], *, before: bool) -> None:
+    replica = judge.replicas.get(row["replica"])
+    for name, law in LAWS.get((row["event"], before), ()):
+        if replica is not None and name not in found:
+            found.update(
+                (name, (row["at"], where)) for where in islice(law(judge, replica, row), 1)
+            )
+
+
+def not_judged(rules: Row) -> set[str]:
+    """What the rules of a run take the meaning from."""
+    names = {"tombstone-safety"} if rules["lag_guard"] != "none" else set()
+    deltas = {"materialized-state-equivalence", "snapshot-consistency"}
+    return names | deltas if rules["state_machine"] != "keyed" else names

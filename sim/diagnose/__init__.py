@@ -1,0 +1,1 @@
+"""One run, looked into: why it failed, what avoids it, its shortest form, its picture."""

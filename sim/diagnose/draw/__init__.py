@@ -1,0 +1,10 @@
+"""Pictures of any run: of a story, a timed run, a row of a sweep, a shrunk witness.
+
+They are made of events and rules alone, never of replicas. `strip`, `svg` and `figure_html` need
+nothing but the base install.
+"""
+
+from sim.diagnose.draw.figure import figure_html, png, svg
+from sim.diagnose.draw.page import html
+from sim.diagnose.draw.scene import Case
+from sim.diagnose.draw.strip import strip

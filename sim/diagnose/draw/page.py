@@ -1,0 +1,336 @@
+"""A run as one HTML file that needs nothing else: opens at the violation, and steps through it.
+
+No network, no library: a style sheet and a script of its own, at most 1 MB altogether.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from functools import cache
+from importlib.resources import files
+from itertools import chain, repeat, zip_longest
+from typing import TYPE_CHECKING, Any
+
+from sim.check import Violation
+from sim.diagnose.draw.cells import NOTHING, Cell, printable
+from sim.diagnose.draw.figure import left_out_in_words, place_of, window
+from sim.diagnose.draw.frames import Frame, Replay, replicas_of
+from sim.diagnose.draw.looks import LOOKS, NOTES, both, css, meant, variables
+from sim.diagnose.draw.scene import Case, Scene, has_a_place, position_of
+from sim.diagnose.draw.shapes import inline_of, sample
+from sim.diagnose.draw.space_time import HEAD, ROW, SpaceTime, sentence_of
+from sim.diagnose.draw.spots import NOT_COMMITTED, NOT_THERE, Spot
+from sim.diagnose.explain import Explanation
+from sim.errors import BadInput
+from sim.files.extras import install
+from sim.files.foreign.documents import json_text
+from sim.files.foreign.lines import shown
+from sim.protocol.events import FaultInjected, LeaderElected, ReplicaCrashed, ReplicaRestarted
+
+if TYPE_CHECKING:
+    import jinja2
+
+PAGE_BYTES_MAX = 1_000_000
+"""A page is no larger than this; what is left out for it is said on the page."""
+EXPLAINED_MAX = 12
+"""Of so many violations a page says what led to them: of the first ones of their invariants."""
+LINE_MAX = 2_000
+_TURNS = (LeaderElected, ReplicaCrashed, ReplicaRestarted, FaultInjected)
+"""What is shown of a run without a violation, beside what is about the same offset."""
+
+
+def html(
+    case: Case,
+    *,
+    title: str = "",
+    unit: str = "",
+    against: Case | None = None,
+    explanation: Sequence[str] | None = None,
+    everything: bool = False,
+    command: str = "",
+) -> str:
+    """A run as an HTML page of at most 1 MB that works offline; needs the extra `report`.
+
+    It opens at the violation, steps by keys and a slider from event to event and from violation to
+    violation, and shows the offset grid, the space-time diagram, the violation's sentence and its
+    explanation; light and dark, wide and narrow.
+
+    Args:
+        case: The run, what to open at, and all that is violated.
+        title: Heads the page.
+        unit: What times count: `ms`, `step`.
+        against: The same case under other rules, shown beside it and stepped with it by time.
+        explanation: Lines that tell why, of the violation to open at; None = `sim.diagnose.explain`
+            tells.
+        everything: All events, not only those that led to a violation.
+        command: What makes this page again.
+
+    Raises:
+        BadInput: Jinja2 is not installed, or even the last event alone takes more than 1 MB.
+    """
+    cases = [_whole(each) for each in (case, against) if each is not None]
+    told = [explained(each) for each in cases]
+    template = _template()
+    style = f":root{{{variables()}}}{css(both, 'svg ')}{css(both, '.cell', cells=True)}"
+    most: int | None = None
+    while most is None or most > 0:
+        films = [
+            Film(each, case.violation, why, everything=everything, most=most)
+            for each, why in zip(cases, told, strict=True)
+        ]
+        contents = [film.content() for film in films]
+        page = template.render(
+            title=printable(title) or "A run",
+            unit=unit,
+            command=command,
+            films=films,
+            chosen=_chosen(contents[0], explanation),
+            missed=[printable(line, longest=LINE_MAX) for line in case.missed],
+            data=_as_script(contents),
+            legend=_legend(),
+            style=f"{style}\n{_own('page.css')}",
+            script=_own("page.js"),
+        )
+        size = len(page.encode())
+        if size <= PAGE_BYTES_MAX:
+            return page
+        count = max(len(film.positions) for film in films)
+        count = min(count, most or count)
+        most = min(count * PAGE_BYTES_MAX // size * 9 // 10, count - 1)
+    raise BadInput(f"{title}: even one moment of its logs takes more than {PAGE_BYTES_MAX:,} bytes")
+
+
+def _whole(case: Case) -> Case:
+    """A case with the violation to look at among all of its violations."""
+    own = () if case.violation is None else (case.violation,)
+    there = case.violation in case.violations
+    return replace(case, violations=case.violations if there else (*own, *case.violations))
+
+
+def _chosen(content: dict[str, Any], explanation: Sequence[str] | None) -> dict[str, Any]:
+    """The violation to open at, with these lines that tell why; without one, the lines alone."""
+    there = content["chosen"] >= 0
+    chosen = content["violations"][content["chosen"]] if there else {"s": "", "w": []}
+    if explanation is not None:
+        chosen["w"] = [printable(line, longest=LINE_MAX) for line in explanation]
+    return chosen
+
+
+def _legend() -> list[tuple[str, str]]:
+    """All signs with their meanings, then what notes in cells mean, which have no sign."""
+    signs = [
+        (inline_of(sample(name), alternative=text), text) for text, name in meant(LOOKS).items()
+    ]
+    notes = [note for note in NOTES.values() if note[0] != "…"]  # a page has all columns
+    return [*signs, *[("", note) for note in notes]]
+
+
+def _own(name: str) -> str:
+    """A file of our own that is part of the page."""
+    return (files("sim.diagnose.draw") / "templates" / name).read_text(encoding="utf-8")
+
+
+def _as_script(value: Any) -> str:
+    """JSON that can stand in a script element: nothing in it ends one, or begins a comment."""
+    return json_text(value, separators=(",", ":")).replace("<", "\\u003c")
+
+
+def _template() -> jinja2.Template:
+    try:
+        import jinja2  # noqa: F401
+    except ModuleNotFoundError:
+        raise BadInput(f"an HTML page needs jinja2: {install('report')}") from None
+    return _compiled()
+
+
+@cache
+def _compiled() -> jinja2.Template:
+    import jinja2
+
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("sim.diagnose.draw", "templates"),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        finalize=shown,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    return environment.get_template("page.html.j2")
+
+
+class Film:
+    """One case, ready for a page.
+
+    Attributes:
+        case: What is shown.
+        positions: Of the events that are shown.
+        all_shown: Whether nothing is left out because it is of no concern.
+        left_out: How many events that should be shown are not, in words; empty = none.
+    """
+
+    def __init__(
+        self,
+        case: Case,
+        like: Violation | None,
+        explained: Mapping[int, Explanation],
+        *,
+        everything: bool,
+        most: int | None,
+    ) -> None:
+        """Choose the events of a case.
+
+        Args:
+            case: What to show.
+            like: Of a case without a violation: one of another case, to show the same offset.
+            explained: Of violations, by their place among those of the case.
+            everything: All events, not only those that led to a violation.
+            most: So many events at most, beside those that show violations: the last ones, and
+                what led to the violation to look at; None = all.
+        """
+        self.case = case
+        self._scene = Scene(case, like)
+        self._explained = explained
+        self._shows = [position_of(case.events, each) for each in case.violations]
+        wanted = range(len(case.events)) if everything else self._wanted(like)
+        chosen = window(len(wanted), place_of(self._scene.position, wanted), most)
+        self.positions = sorted({*wanted[chosen.start : chosen.stop], *self._shows})
+        self.all_shown = len(wanted) == len(case.events)
+        missing = sorted({*wanted} - {*self.positions})
+        earlier = bisect_left(missing, self._scene.position)
+        self.left_out = left_out_in_words(earlier, len(missing) - earlier)
+        self._rows = ["committed", *replicas_of(case.events)]
+
+    def _wanted(self, like: Violation | None) -> Sequence[int]:
+        """The positions of events to show, if there is room."""
+        if self._scene.violation is None:
+            return range(len(self.case.events))
+        if self.case.violation is None:
+            return self._of_the_subject(like)
+        cones = [each.cone for each in self._explained.values()]
+        return sorted({*chain(*cones), *self._shows, self._scene.position})
+
+    def _of_the_subject(self, like: Violation | None) -> list[int]:
+        """The events that change the offset in question, who led and was down, and the last one."""
+        subject, replay = Scene(self.case, like).subject, Replay(self.case.rules)
+        found, held = {len(self.case.events) - 1}, dict[str, Spot]()
+        for position, (at, event) in enumerate(self.case.events):
+            name = event.replica or ""
+            replay.take(at, event)
+            before = held.get(name, NOT_THERE)
+            held[name] = before if subject is None else replay.spot(name, subject)
+            if held[name] != before or isinstance(event, _TURNS):
+                found.add(position)
+        return sorted(found)
+
+    @property
+    def diagram(self) -> str:
+        """The space-time diagram of the shown events, without sentences, as SVG."""
+        diagram = SpaceTime(self._scene, self.positions, {*self._shows}, sentences=False)
+        return inline_of(diagram.picture(), alternative="Space-time diagram")
+
+    def content(self) -> dict[str, Any]:
+        """All that the page's script needs, as JSON takes it."""
+        scene, own, painter = self._scene, self.case.violation, _Painter(self._scene, self._rows)
+        changes, violations = list[dict[str, Any]](), dict[int, dict[str, Any]]()
+        for number, position in enumerate(self.positions):
+            frame = scene.frame_at(position)
+            changes.append(painter.changes(frame))
+            for which in [n for n, shows in enumerate(self._shows) if shows == position]:
+                subject = scene.subject_of(self.case.violations[which], frame)
+                violations[which] = {"f": number, "o": subject, **self._violation(which)}
+        happened = [self.case.events[position] for position in self.positions]
+        about = scene.about
+        frames = [
+            {"a": at, "s": sentence_of(event, about, longest=LINE_MAX), **changed}
+            for (at, event), changed in zip(happened, changes, strict=True)
+        ]
+        subjects = (scene.subject, *[each["o"] for each in violations.values()])
+        return {
+            "name": printable(self.case.name),
+            "rows": [printable(name) for name in self._rows],
+            "columns": max([painter.end, 1, *[each + 1 for each in subjects if each is not None]]),
+            "cells": [[*cell[:3], f"{cell.words}{cell.more}"] for cell in painter.table],
+            "frames": frames,
+            "focus": place_of(scene.position, self.positions),
+            "subject": scene.subject,
+            "chosen": -1 if own is None else self.case.violations.index(own),
+            "violations": [violations[which] for which in sorted(violations)],
+            "head": HEAD,
+            "step": ROW,
+        }
+
+    def _violation(self, number: int) -> dict[str, Any]:
+        """A violation: name, time, sentence, whether it is at an offset, row, what decided, why."""
+        violation, told = self.case.violations[number], self._explained.get(number)
+        decided, lines = ("", ()) if told is None else (told.decided_by, told.lines)
+        row = self._rows.index(violation.replica) if violation.replica in self._rows else -1
+        return {
+            "i": violation.invariant,
+            "a": violation.at,
+            "s": printable(violation.sentence, longest=LINE_MAX),
+            "p": has_a_place(violation),
+            "r": row,
+            "d": printable(decided, longest=LINE_MAX),
+            "w": [printable(line, longest=LINE_MAX) for line in lines],
+        }
+
+
+class _Painter:
+    """Says what each frame changes in the grid of a page.
+
+    Attributes:
+        table: Cell -> its number, in order of numbers.
+        end: Offsets end here at which something was ever painted (exclusive).
+    """
+
+    def __init__(self, scene: Scene, rows: Sequence[str]) -> None:
+        self.table: dict[Cell, int] = {NOTHING: 0}
+        self.end = 0
+        self._cells = scene.cells
+        self._rows = rows
+        self._painted: list[tuple[Sequence[Spot], Sequence[Spot]]] = [((), ())] * len(rows)
+        self._marked: list[tuple[Any, ...] | None] = [None] * len(rows)
+
+    def changes(self, frame: Frame) -> dict[str, Any]:
+        """What is to be painted anew: `c` are cells, row, offset, number; `m` marks by row.
+
+        Marks are None where a replica is gone.
+        """
+        lanes = {lane.name: lane for lane in frame.lanes}
+        cells, marks = [*self._row(0, frame.committed, frame)], dict[int, Any]()
+        for row, name in enumerate(self._rows[1:], start=1):
+            lane = lanes.get(name)
+            cells += self._row(row, lane.spots if lane else (), frame)
+            marked = lane and lane[1:-1]
+            if marked != self._marked[row]:
+                marks[row] = self._marked[row] = marked
+        return {name: part for name, part in (("c", cells), ("m", marks)) if part}
+
+    def _row(self, row: int, spots: Sequence[Spot], frame: Frame) -> Iterable[int]:
+        before, now = self._painted[row], (spots, frame.committed)
+        self._painted[row] = now
+        if now == before:
+            return
+        pairs = enumerate(zip_longest(_beside(*now), _beside(*before), fillvalue=_NOTHING))
+        for offset, (new, old) in pairs:
+            if new != old and (cell := self._cells.of(*new)) != self._cells.of(*old):
+                self.end = max(self.end, offset + 1)
+                yield from (row, offset, self.table.setdefault(cell, len(self.table)))
+
+
+_NOTHING = (NOT_THERE, NOT_COMMITTED)
+
+
+def _beside(spots: Sequence[Spot], committed: Sequence[Spot]) -> Iterable[tuple[Spot, Spot]]:
+    """Each spot with what was committed there."""
+    return zip(spots, chain(committed, repeat(NOT_COMMITTED)), strict=False)
+
+
+def explained(case: Case) -> dict[int, Explanation]:
+    """Place -> why, of the violation to look at and of the first one of each invariant."""
+    names = [each.invariant for each in case.violations]
+    own = [] if case.violation is None else [case.violations.index(case.violation)]
+    wanted = dict.fromkeys([*own, *map(names.index, dict.fromkeys(names))])
+    return {number: case.explained(case.violations[number]) for number in [*wanted][:EXPLAINED_MAX]}

@@ -1,0 +1,111 @@
+"""A picture as PNG, drawn by matplotlib shape by shape."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from functools import cache
+from typing import Any, Literal
+
+import matplotlib as mpl
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.font_manager import FontProperties, findfont, get_font
+from matplotlib.patches import BoxStyle, FancyBboxPatch, Patch, Polygon
+
+from sim.diagnose.draw.looks import LOOKS, Colour
+from sim.diagnose.draw.shapes import Path, Picture, Rect, Text
+from sim.files.foreign.lines import escaped, one_line
+
+SCALE = 2
+"""Pixels of the file for one of the picture."""
+_DOTS = 100.0
+_POINT = 72 / _DOTS
+_ANCHORS: dict[str, Literal["left", "center", "right"]] = {
+    "start": "left",
+    "middle": "center",
+    "end": "right",
+}
+
+
+@contextmanager
+def plain_style(changes: Mapping[Any, Any]) -> Iterator[None]:
+    """Matplotlib's own settings with these changes; those of the user are back afterwards."""
+    with mpl.rc_context():
+        mpl.rcdefaults()
+        mpl.rcParams.update(changes)
+        yield
+
+
+def png_of(picture: Picture, *, margin: float = 12) -> bytes:
+    """The picture on white paper as the bytes of a PNG file; the same picture, same bytes."""
+    width, height = picture.width + 2 * margin, picture.height + 2 * margin
+    settings = {
+        "font.sans-serif": ["DejaVu Sans"],
+        "font.monospace": ["DejaVu Sans Mono"],
+        "text.parse_math": False,  # a dollar sign in a key is one
+    }
+    with plain_style(settings):
+        figure = Figure(figsize=(width / _DOTS, height / _DOTS), facecolor="white")
+        axes = figure.add_axes((0, 0, 1, 1))
+        axes.set(xlim=(-margin, picture.width + margin), ylim=(picture.height + margin, -margin))
+        axes.axis("off")
+        for order, shape in enumerate(picture.shapes):
+            if isinstance(shape, Text):
+                _write(axes, shape, order)
+            else:
+                axes.add_patch(_patch(shape, order))
+        buffer = io.BytesIO()
+        figure.savefig(buffer, format="png", dpi=_DOTS * SCALE, metadata={"Software": "replog"})
+    return buffer.getvalue()
+
+
+def _write(axes: Axes, text: Text, order: int) -> None:
+    look = LOOKS[text.look]
+    axes.text(
+        text.x,
+        text.y,
+        _drawable(text.text, mono=look.mono),
+        ha=_ANCHORS[text.anchor],
+        fontsize=look.size * _POINT,
+        fontweight="bold" if look.bold else "normal",
+        family="monospace" if look.mono else "sans-serif",
+        color=_light(look.fill),
+        zorder=order,
+    )
+
+
+def _patch(shape: Rect | Path, order: int) -> Patch:
+    look = LOOKS[shape.look]
+    dashes = [float(each) / look.width for each in look.dash.split()]
+    how: dict[str, Any] = {
+        "facecolor": _light(look.fill),
+        "edgecolor": _light(look.stroke),
+        "linewidth": look.width * _POINT if look.stroke else 0,
+        "linestyle": (0, dashes) if dashes else "solid",
+        "zorder": order,
+    }
+    if isinstance(shape, Path):
+        return Polygon(shape.points, closed=shape.closed, fill=shape.closed, **how)
+    style = BoxStyle.Round(pad=0, rounding_size=shape.radius)
+    return FancyBboxPatch((shape.x, shape.y), shape.width, shape.height, boxstyle=style, **how)
+
+
+def _light(colour: Colour | None) -> str:
+    return colour.light if colour else "none"
+
+
+def _drawable(text: str, *, mono: bool) -> str:
+    """A text in letters that the font has, which comes with matplotlib; others are escaped."""
+    letters = _letters("DejaVu Sans Mono" if mono else "DejaVu Sans")
+    return "".join([one if ord(one) in letters else escaped(one) for one in one_line(text)])
+
+
+@cache
+def _letters(family: str) -> frozenset[int]:
+    """The characters of a font, heavy or not."""
+    fonts = (FontProperties(family=family, weight=weight) for weight in ("normal", "bold"))
+    return frozenset.intersection(
+        *(frozenset(get_font(findfont(font)).get_charmap()) for font in fonts)
+    )

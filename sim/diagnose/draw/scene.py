@@ -1,0 +1,283 @@
+"""What a picture is about: a run at the event that showed a violation, and what of it matters."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from typing import NamedTuple
+
+from sim.check import Violation
+from sim.check.violation import RecordSeen
+from sim.diagnose.draw.cells import Cell, Cells
+from sim.diagnose.draw.frames import Events, Frame, Lane, Replay
+from sim.diagnose.explain import Explanation, explanation
+from sim.diagnose.explain.case import judged_at
+from sim.diagnose.explain.past import Past
+from sim.protocol.events.sentences import About
+from sim.protocol.rules import Rules
+
+_NAMED = 3
+"""So many violated invariants are named in a verdict."""
+_NEIGHBOURS = 40
+"""How far to the left and right of the subject columns are looked for, at most."""
+_OF_EACH = 2
+"""So many columns are wanted of those that decided, and of each other sort."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """A run to be drawn.
+
+    Attributes:
+        events: (when, event) in order.
+        violation: What to look at; None = the end.
+        rules: Of the run; None = not known, and so neither is which version decides.
+        labels: Of a story: uid -> label.
+        name: What tells it from the case beside it: `fix=none`.
+        verdict: What came of it, in a sentence.
+        violations: All that a page steps through; without them there is `violation` alone.
+        skews: Replica -> how far its clock is ahead, in ms; None = times are steps of a story.
+        missed: What was expected and where it is not so, a line each, for a page to open with.
+    """
+
+    events: Events
+    violation: Violation | None = None
+    rules: Rules | None = None
+    labels: Mapping[int, str] | None = None
+    name: str = ""
+    verdict: str = ""
+    violations: Sequence[Violation] = ()
+    skews: Mapping[str, int] | None = None
+    missed: Sequence[str] = ()
+
+    def explained(self, violation: Violation) -> Explanation:
+        """Why something was violated."""
+        return explanation(self.events, violation, rules=self.rules, skews=self.skews)
+
+    @property
+    def decided_by(self) -> str:
+        """The fact that decided what to look at, in a sentence; empty = there is no violation."""
+        told = "" if self.violation is None else self.explained(self.violation).decided_by
+        return f"Decided by: {told}." if told else ""
+
+
+def verdict_of(violations: Sequence[Violation]) -> str:
+    """What came of a run, in a sentence."""
+    names = list(dict.fromkeys(each.invariant for each in violations))
+    if not names:
+        return "Nothing is violated."
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return f"Violated: {', '.join(names[:_NAMED])}{more}."
+
+
+def position_of(events: Events, violation: Violation | None) -> int:
+    """The position of the event that showed a violation; without one, of the last event."""
+    return len(events) - 1 if violation is None else judged_at(events, violation)
+
+
+def has_a_place(violation: Violation | None) -> bool:
+    """Whether something is about an offset or a key, which can be pointed at."""
+    return violation is not None and (violation.offset, violation.key) != (None, None)
+
+
+class Room(NamedTuple):
+    """For the columns of a picture, in pixels or letters.
+
+    Attributes:
+        width: Of the column of an offset.
+        whole: For all of them; there is one at least.
+        border: Between two columns.
+        gap: Beside it, where columns are left out.
+    """
+
+    width: Callable[[int], float]
+    whole: float
+    border: float
+    gap: float
+
+    def fitting(self, wanted: Sequence[int], must: int) -> dict[int, float]:
+        """Offset -> width: the first `must` of those wanted, however narrow, then what fits."""
+        narrow = max(self.whole // must - self.border - self.gap, 1)
+        found: dict[int, float] = {}
+        for offset in dict.fromkeys(wanted):
+            width = self.width(offset)
+            if len(found) < must:
+                found[offset] = min(width, narrow)
+            elif self._taken(found | {offset: width}) > self.whole:
+                break
+            else:
+                found[offset] = width
+        return dict(sorted(found.items()))
+
+    def _taken(self, columns: Mapping[int, float]) -> float:
+        gaps = sum(after - before > 1 for before, after in pairwise(sorted([-1, *columns])))
+        return sum(columns.values()) + len(columns) * self.border + gaps * self.gap
+
+
+class Scene:
+    """A case at the event that showed its violation, or at its end.
+
+    Attributes:
+        case: What is drawn.
+        violation: What it is about; None = nothing in particular.
+        position: Of the last event that has happened.
+        replay: The fold; the first look at `frame` takes it to `position`.
+        cells: Makes cells of what it holds.
+    """
+
+    def __init__(self, case: Case, like: Violation | None = None) -> None:
+        """Look at a case; without a violation of its own, at what one `like` it is about."""
+        self.case = case
+        self.violation = case.violation
+        if case.violation is None and like is not None:
+            self.violation = like._replace(position=-1)
+        self.position = position_of(case.events, self.violation)
+        self.replay = Replay(case.rules)
+        self.cells = Cells(self.replay, case.labels, versions=case.rules is not None)
+
+    @cached_property
+    def frame(self) -> Frame:
+        """All replicas after the event."""
+        self.replay.upto(self.case.events, self.position)
+        return self.replay.frame()
+
+    def frame_at(self, position: int) -> Frame:
+        """The same after an event, none of them before the one that was asked for last."""
+        if position >= self.position:
+            _ = self.frame  # it is not to be had any more when others have happened
+        assert self.replay.taken <= position + 1
+        self.replay.upto(self.case.events, position)
+        return self.replay.frame()
+
+    @cached_property
+    def explanation(self) -> Explanation | None:
+        """Why it was violated; None = nothing was."""
+        return None if self.case.violation is None else self.case.explained(self.case.violation)
+
+    def shown(self, *, everything: bool) -> Sequence[int]:
+        """The positions of events to show: all, or those that led to the violation."""
+        if everything or self.explanation is None:
+            return range(len(self.case.events))
+        return sorted({*self.explanation.cone, self.position})
+
+    def column(self, offset: int, frame: Frame) -> list[Cell]:
+        """What is committed at an offset, then what each replica has."""
+        truth = frame.committed_at(offset)
+        return [self.cells.of(spot, truth) for spot in (truth, *frame.at(offset))]
+
+    # What it is about.
+
+    @cached_property
+    def subject(self) -> int | None:
+        """The offset that it is about; None = there is none."""
+        return self.subject_of(self.violation, self.frame)
+
+    def subject_of(self, violation: Violation | None, frame: Frame) -> int | None:
+        """The offset of a violation, else where its key was last, else the last one of its log."""
+        lanes: Sequence[Lane] = frame.lanes
+        if violation is not None:
+            if violation.offset is not None:
+                return violation.offset
+            own = [lane for lane in lanes if lane.name == violation.replica]
+            found = [self._of_keys(lane, {violation.key}) for lane in (*own, *lanes)]
+            of_key = next(filter(None, found), None)
+            if violation.key is not None and of_key:
+                return of_key[-1]
+            lanes = own or lanes
+        end = max([lane.log_end_offset for lane in lanes], default=0)
+        return end - 1 if end else None
+
+    @property
+    def about(self) -> About | None:
+        """Which records sentences are to name: those of the subject and its key; None = all."""
+        violation, subject = self.violation, self.subject
+        if violation is None or subject is None:
+            return None
+        offsets = {subject, *self._rivals, *self._of_its_key}
+        key = violation.key
+        return lambda offset, other: offset in offsets or (key is not None and other == key)
+
+    @property
+    def _rivals(self) -> list[int]:
+        """Where the records are that superseded what was at the subject."""
+        reasons = [spot.reason for spot in self.frame.at(self.subject or 0)]
+        return [each.winner for each in reasons if each is not None and each.winner is not None]
+
+    @property
+    def _of_its_key(self) -> list[int]:
+        """Where records of the subject's key are, in order."""
+        spots = (*self.frame.at(self.subject or 0), self.frame.committed_at(self.subject or 0))
+        keys = {self.cells.key(spot.uid) for spot in spots}
+        keys.add(None if self.violation is None else self.violation.key)
+        found = [self._of_keys(lane, keys - {None}) for lane in self.frame.lanes]
+        return sorted({offset for each in found for offset in each})
+
+    def _of_keys(self, lane: Lane, keys: Collection[str | None]) -> list[int]:
+        """Where a replica has records of some keys."""
+        spots = enumerate(lane.spots)
+        return [at for at, spot in spots if spot.uid and self.cells.key(spot.uid) in keys]
+
+    @cached_property
+    def _deciding(self) -> list[int]:
+        """The offsets that decided: what the deciding event did, and what the evidence names."""
+        if self.explanation is None:
+            return []
+        violation, decided = self.explanation.violation, self.explanation.facts[0].position
+        done = [] if decided is None else self._done(decided, violation)
+        named = dict.fromkeys([*done, *_named(violation)])
+        return [one for one in named if 0 <= one < self.end][: 2 * _OF_EACH]
+
+    def _done(self, position: int, violation: Violation) -> Sequence[int]:
+        """The offsets at which an event wrote, removed or cut what a violation is about.
+
+        Those of its offset or its key; else the first at which it did so.
+        """
+        past = Past(self.case.events[: position + 1], self.case.rules)
+        name, key, found = past.event(position).replica, violation.key, list[int]()
+        own = list[int]()
+        for at in range(max(past.log_end(name, position), past.log_end(name))):
+            uids = past.uid_at(name, at, position), past.uid_at(name, at)
+            if uids[0] != uids[1]:
+                found.append(at)
+                written = [past.history.written.get(uid) for uid in uids]
+                own += [at] * any(one and key and one.key == key for one in written)
+        first = [violation.offset] if violation.offset in found else []
+        return [*first, *own[-_OF_EACH:]] or found[:1]
+
+    # Which columns there is room for.
+
+    @property
+    def end(self) -> int:
+        """Where offsets end that there is something to say about (exclusive)."""
+        ends = [len(lane.spots) for lane in self.frame.lanes]
+        subject = 0 if self.subject is None else self.subject + 1
+        return max([*ends, len(self.frame.committed), subject])
+
+    def columns(self, room: Room) -> dict[int, float]:
+        """As many columns as there is room for: offset -> width, in order of offsets.
+
+        Where not all fit, the subject is there, and what decided, narrower if need be.
+        """
+        must = [] if self.subject is None else [self.subject, *self._deciding]
+        return room.fitting([*must, *self._weighted()], len({*must}) or 1)
+
+    def _weighted(self) -> list[int]:
+        """Offsets, those that matter most first."""
+        end, subject = self.end, self.subject
+        if subject is None:
+            return list(range(end))
+        there = range(max(0, subject - _NEIGHBOURS), min(end, subject + _NEIGHBOURS))
+        near = sorted(there, key=lambda offset: (abs(offset - subject), offset))
+        others = [*self._rivals[:_OF_EACH], *near[:3], *self._of_its_key[-_OF_EACH:]]
+        return [subject, *others, *near]
+
+
+def _named(violation: Violation) -> Iterable[int]:
+    """The offsets that the evidence names: of records, and by themselves."""
+    for name, value in violation.evidence:
+        if isinstance(value, RecordSeen):
+            yield value.offset
+        elif isinstance(value, int) and name.endswith(("_at", "_offset")):
+            yield value

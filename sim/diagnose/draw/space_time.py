@@ -1,0 +1,255 @@
+"""The space-time diagram: a lane for each replica, time downwards, messages from lane to lane."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Final
+
+from sim.check.faults import INSTANT_FAULTS
+from sim.diagnose.draw.cells import printable
+from sim.diagnose.draw.frames import replicas_of
+from sim.diagnose.draw.scene import Scene
+from sim.diagnose.draw.shapes import Path, Picture, Rect, Shape, Text, arrow, fitting, sign
+from sim.protocol.events import (
+    Acknowledged,
+    Appended,
+    Cleaned,
+    Consumed,
+    ConsumerReset,
+    Copied,
+    Event,
+    FaultEnded,
+    FaultInjected,
+    GapLearned,
+    HighWatermarkMoved,
+    LeaderElected,
+    LogEmptied,
+    PositionRecorded,
+    Pushed,
+    Quiesced,
+    ReplicaCrashed,
+    ReplicaRemoved,
+    ReplicaWiped,
+    SnapshotChunkFetched,
+    SnapshotInstalled,
+    SnapshotOffered,
+    SnapshotTaken,
+    Truncated,
+    UncleanElection,
+)
+from sim.protocol.events.sentences import About, describe
+
+ROW = 24.0
+"""Height of an event, in pixels: a page finds the one at hand by it."""
+HEAD = 30.0
+"""Height of the names above the first event."""
+_TOP = HEAD - 8
+_LANE = 74.0
+_LANE_NARROWEST = 46.0
+_LANES = 420.0
+"""About as wide are all lanes together, if there are many."""
+_TIME = 54.0
+_BAND = 16.0
+_BESIDE = 14.0
+_SENTENCE_MAX = 96
+"""So many characters of a sentence are shown."""
+CLIENTS = "clients"
+CONTROLLER = "controller"
+
+_SIGNS: Final[dict[type[Event], str]] = {
+    Appended: "append",
+    LeaderElected: "election",
+    Cleaned: "cleaning",
+    FaultInjected: "crash",
+    ReplicaCrashed: "crash",
+    ReplicaRemoved: "crash",
+    ReplicaWiped: "crash",
+    Truncated: "cut",
+    LogEmptied: "cut",
+    SnapshotTaken: "snapshot",
+    SnapshotInstalled: "snapshot",
+    HighWatermarkMoved: "advance",
+    Quiesced: "rest",
+}
+"""What a replica does by itself, as a sign on its lane."""
+
+_MESSAGES: Final[dict[type[Event], tuple[str, str, str]]] = {
+    Copied: ("leader", "replica", "message"),
+    GapLearned: ("leader", "replica", "message"),
+    Pushed: ("leader", "replica", "message"),
+    SnapshotChunkFetched: ("leader", "replica", "answer"),
+    SnapshotOffered: ("replica", "follower", "answer"),
+    PositionRecorded: ("follower", "replica", "answer"),
+    Consumed: ("replica", "consumer", "message"),
+    ConsumerReset: ("replica", "consumer", "message"),
+    Acknowledged: ("replica", "other", "message"),
+    UncleanElection: ("other", "replica", "answer"),
+}
+"""Who tells whom something, by the names of an event's fields, and how the arrow looks."""
+
+
+@dataclass(frozen=True)
+class SpaceTime:
+    """Draws chosen events of a run.
+
+    Attributes:
+        scene: The run.
+        positions: Which of its events to show, in order.
+        violated: Positions of events whose rows are marked.
+        unit: What times count: `ms`, `step`.
+        sentences: Whether each row ends with what happened, in words.
+    """
+
+    scene: Scene
+    positions: Sequence[int]
+    violated: Collection[int]
+    unit: str = ""
+    sentences: bool = True
+
+    @cached_property
+    def _shown(self) -> list[tuple[int, Event]]:
+        return [self.scene.case.events[position] for position in self.positions]
+
+    @cached_property
+    def _replicas(self) -> list[str]:
+        return replicas_of(self.scene.case.events)
+
+    @cached_property
+    def _names(self) -> list[str]:
+        """Of the lanes: replicas, then clients and whoever else has a part."""
+        others = [self._other(event) for _, event in self._shown]
+        return list(dict.fromkeys([*self._replicas, *[name for name in others if name]]))
+
+    @cached_property
+    def _lane(self) -> float:
+        """How wide one is."""
+        return min(_LANE, max(_LANES / max(len(self._names), 1), _LANE_NARROWEST))
+
+    @cached_property
+    def _x(self) -> dict[str, float]:
+        return {name: _TIME + self._lane * (n + 0.5) for n, name in enumerate(self._names)}
+
+    def _other(self, event: Event) -> str | None:
+        """Who has a part in an event and is no replica: a client, or the controller."""
+        if isinstance(event, Acknowledged):
+            return CLIENTS if event.producer_id < 0 else f"producer {event.producer_id}"
+        if isinstance(event, UncleanElection):
+            return CONTROLLER
+        client = getattr(event, "consumer", None) or getattr(event, "client", None)
+        name = client or event.replica
+        return None if name in self._replicas else name
+
+    def picture(self) -> Picture:
+        """The diagram."""
+        texts = [Text(_TIME - 14, 14, self.unit, "tf", "end")] if self.unit else []
+        for name, x in self._x.items():
+            shown = fitting(printable(name), "tb", self._lane - 4)
+            texts.append(Text(x, 14, shown, "tb", "middle"))
+        right = _TIME + len(self._names) * self._lane
+        about = self.scene.about if self.sentences else None
+        marks: list[Shape] = []
+        before: int | None = None
+        for row, (at, event) in enumerate(self._shown):
+            y = HEAD + (row + 0.5) * ROW
+            if at != before:
+                texts.append(Text(_TIME - 14, y + 4, str(at), "tf", "end"))
+            before = at
+            marks += self._marks(event, y)
+            if self.sentences:
+                texts.append(Text(right + _BESIDE, y + 4, sentence_of(event, about), "t"))
+        width = max([right, *[text.x + text.width for text in texts if text.anchor == "start"]])
+        rows = [n for n, position in enumerate(self.positions) if position in self.violated]
+        under = [Rect(0, HEAD + row * ROW, width, ROW, "alarmband", 3) for row in rows]
+        shapes = (*under, *self._bands_and_lines(), *marks, *texts)
+        return Picture(width, self._y(len(self._shown)), shapes)
+
+    # What lasts for a time.
+
+    def _y(self, row: float) -> float:
+        return HEAD + row * ROW
+
+    def _changes(self) -> Iterable[tuple[int, str, str, Any]]:
+        """When what lasts changes: position, replica, what, and its value, None = it is over."""
+        replay, events = self.scene.replay, self.scene.case.events
+        last = max(self.positions, default=-1)
+        replay.upto(events, last)
+        for role in replay.roles:
+            yield role.position, role.name, "leads", role.leads
+            yield role.position, role.name, "lane", "lane" if role.up else "down"
+        faults = Counter[str]()
+        for position, (_, event) in enumerate(events[: last + 1]):
+            if isinstance(event, FaultInjected) and event.fault not in INSTANT_FAULTS:
+                faults[event.replica] += 1
+            elif isinstance(event, FaultEnded):
+                faults[event.replica] = max(faults[event.replica] - 1, 0)
+            else:
+                continue
+            yield position, event.replica, "fault", "fault" if faults[event.replica] else None
+
+    def _lasting(self) -> Iterable[tuple[str, str, Any, float, float]]:
+        """Replica, what lasts, its value, from where and to where."""
+        since: dict[tuple[str, str], tuple[float, Any]] = {
+            (name, "lane"): (_TOP, "lane") for name in self._names
+        }
+        for position, name, what, value in self._changes():
+            row = bisect_left(self.positions, position)
+            shown = self.positions[row] == position
+            y = self._y(row + 0.5) if shown else max(self._y(row) - 2, _TOP)
+            start, before = since.get((name, what), (y, None))
+            if before != value:
+                yield name, what, before, start, y
+                since[(name, what)] = (y, value)
+        for (name, what), (start, value) in since.items():
+            yield name, what, value, start, self._y(len(self._shown))
+
+    def _bands_and_lines(self) -> Iterable[Shape]:
+        """Lanes, dotted where a replica is down; bands of leaders on them; faults beside them."""
+        bands = list[Shape]()
+        for name, what, value, start, end in self._lasting():
+            x = self._x.get(name)
+            if x is None or value is None or end <= start:
+                continue
+            if what == "lane":
+                yield Path(((x, start), (x, end)), value)
+            elif end > HEAD and what == "leads":
+                title = f"{printable(name)} leads epoch {value}"
+                height, look = end - start, f"band{value % 2}"
+                bands.append(Rect(x - _BAND / 2, start, _BAND, height, look, 3, title))
+                bands.append(Text(x + _BAND / 2 + 3, start + 4, f"e{value}", "te"))
+            elif end > HEAD:
+                beside = x - _BAND / 2 - 4
+                bands.append(Path(((beside, max(start, HEAD)), (beside, end)), "fault"))
+        yield from bands
+
+    # What happens at once.
+
+    def _marks(self, event: Event, y: float) -> Iterable[Shape]:
+        """A message as an arrow, what a replica does by itself as a sign on its lane."""
+        if type(event) in _MESSAGES:
+            *ends, look = _MESSAGES[type(event)]
+            names = [getattr(event, each, self._other(event)) or "" for each in ends]
+            return _arrow(self._x.get(names[0]), self._x.get(names[1]), y, look)
+        name = _SIGNS.get(type(event), "other")
+        if isinstance(event, FaultInjected) and event.fault in INSTANT_FAULTS:
+            name = "other"
+        own = event.replica if event.replica in self._x else self._other(event)
+        return [sign(name, self._x[lane], y) for lane in (self._replicas if own is None else [own])]
+
+
+def _arrow(start: float | None, end: float | None, y: float, look: str) -> Sequence[Shape]:
+    """From lane to lane; who is told something by nobody in sight has a point."""
+    if end is None:
+        return []
+    if start is None or start == end:
+        return [sign("sent", end, y)]
+    side, top = 1 if end > start else -1, y - ROW / 2 + 4
+    return [sign("sent", start, top), *arrow((start + side * 2.5, top), (end - side, y + 3), look)]
+
+
+def sentence_of(event: Event, about: About | None, *, longest: int = _SENTENCE_MAX) -> str:
+    """What happened in words, as long as a row may be; `about` tells which records to name."""
+    return printable(describe(event, about=about), longest=longest)

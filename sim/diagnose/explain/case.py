@@ -1,0 +1,328 @@
+"""A violation with the past that led to it: what explanations ask, and the words they use."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+from sim.check import Violation
+from sim.check.facts import Written
+from sim.check.promise import DEFAULT_HEADER, meant_version
+from sim.check.violation import RecordSeen
+from sim.diagnose.explain.past import END, Past, Recorded
+from sim.protocol.compaction.failures import UnreadableVersion
+from sim.protocol.events import ConfigChanged, EpochCacheChanged
+from sim.protocol.log.record import Control, Record
+from sim.protocol.rules import Rules
+from sim.protocol.rules.policy import cleaner_strategy
+from sim.protocol.rules.rules import GROUP_OF
+
+FactKind = str
+"""What kind of value decided: `order` = the order of offsets, `position` = a log end, a fetch
+position, a high watermark or another bound, `loss` = what a crash or a file took; or `clock`,
+`election`, `epoch`, `horizon`, `marker`, `read`, `sequence`, `snapshot`, `timestamp`, `version`."""
+
+
+class Fact(NamedTuple):
+    """Something that decided.
+
+    Attributes:
+        kind: Which kind of value it was.
+        text: A sentence without its full stop, with every value that decided.
+        position: Position of the event by which it decided; None = no single one.
+        mechanisms: What it was an instance of (`sim.diagnose.explain.mechanisms`): comparable
+            between runs.
+    """
+
+    kind: FactKind
+    text: str
+    position: int | None
+    mechanisms: tuple[str, ...] = ()
+
+
+ENDS: Final = (Control.COMMIT, Control.ABORT)
+"""What a marker says that ends a transaction."""
+
+Facts = list[Fact]
+"""What decided, the first of all first; the others followed from it."""
+
+
+PastAt = Callable[[int], Past]
+"""Takes the position of an event: the run up to it, and with it."""
+
+
+def listed(words: Sequence[str]) -> str:
+    """`a`, `a and b`, `a, b and c`."""
+    if len(words) < 2:
+        return "".join(words)
+    return f"{', '.join(words[:-1])} and {words[-1]}"
+
+
+def span(event: Any) -> str:
+    """What a pass looked at, `[2, 9)`."""
+    return f"[{event.first_dirty_offset}, {event.upper_bound})"
+
+
+def mechanisms_of(facts: Facts) -> tuple[str, ...]:
+    """What facts are instances of, each once, in their order."""
+    return tuple(dict.fromkeys(name for fact in facts for name in fact.mechanisms))
+
+
+def as_context(facts: Facts) -> Facts:
+    """Facts that belong to the story, and are not what it is an instance of."""
+    return [fact._replace(mechanisms=()) for fact in facts]
+
+
+def first_is(facts: Facts, *mechanisms: str) -> Facts:
+    """The same facts, of which the first is an instance of these alone."""
+    return [fact._replace(mechanisms=mechanisms) for fact in facts[:1]] + facts[1:]
+
+
+def first_also(facts: Facts, *mechanisms: str) -> Facts:
+    """The same facts, of which the first is an instance of these, too."""
+    return first_is(facts, *mechanisms_of(facts[:1]), *mechanisms)
+
+
+def judged_at(events: Recorded, violation: Violation) -> int:
+    """Position of the event that showed a violation.
+
+    One that no checker found has no position: then it is the last event of its time.
+    """
+    if violation.position >= 0:
+        return min(violation.position, len(events) - 1)
+    return max((place for place, (at, _) in enumerate(events) if at <= violation.at), default=0)
+
+
+class Case(Past):
+    """A violation, and the run up to the event that showed it.
+
+    Attributes:
+        recorded: All events of the run, those after it as well.
+        violation: What is explained.
+        judged: Position of the event that showed it.
+        rules: By which the run was judged.
+        replica: That of the violation; empty = it is at none.
+        offset: That of the violation; 0 where it is about none.
+        key: That of the violation; empty = it is about none.
+        answered: What was answered of a replica, an offset and an event: it is not told again.
+        marker: What the first marker says that was found missing, `COMMIT` or `ABORT`; empty = no
+            question has met one.
+        nested: How many answers are being worked out, each for the one before.
+        skews: Replica -> how far its clock is ahead of simulated time in ms; None = not known,
+            as in a story, whose times are steps.
+    """
+
+    def __init__(
+        self,
+        events: Recorded,
+        violation: Violation,
+        rules: Rules | None,
+        skews: Mapping[str, int] | None = None,
+        past_at: PastAt | None = None,
+    ) -> None:
+        """Look at everything up to the event that showed the violation.
+
+        `past_at` gives the run up to an event and with it, where somebody keeps it for several
+        violations.
+        """
+        judged, rules = judged_at(events, violation), Rules() if rules is None else rules
+        if past_at is None:
+            super().__init__(events[: judged + 1], rules)
+        else:
+            vars(self).update(vars(past_at(judged)))
+        self.recorded = events
+        self.violation = violation
+        self.judged = judged
+        self.rules = rules
+        self.replica = violation.replica or ""
+        self.offset = violation.offset or 0
+        self.key = violation.key or ""
+        self.marker = ""
+        self.nested = 0
+        self.answered: dict[tuple[str, int, int], Facts] = {}
+        self.skews = skews
+        self._cleaner_version = cleaner_strategy(self.rules).version
+        self._changes_strategy = any(
+            "strategy" in dict(self.event(one).settings) for one in self.all(ConfigChanged)
+        )
+
+    @property
+    def shown_by(self) -> Any:
+        """The event that showed the violation."""
+        return self.event(self.judged)
+
+    # Records.
+
+    def written(self, uid: int | None) -> Written | None:
+        """What is known of an append; None = there is no such record."""
+        return self.history.written.get(uid or 0)
+
+    def uids_of(self, key: str | None) -> list[int]:
+        """The records of a key, in order of appends."""
+        return self.history.uids_of_key.get(key or "", [])
+
+    def uid_of(self, key: str | None, offset: int | None) -> int:
+        """The record of a key at an offset, of several the one in evidence; 0 = none."""
+        known = self.history.written
+        named = [v.uid for _, v in self.violation.evidence if isinstance(v, RecordSeen)]
+        uids = [uid for uid in self.uids_of(key) if known[uid].offset == offset]
+        return next((uid for uid in uids if uid in named), uids[0] if uids else 0)
+
+    def held(self, replica: str, key: str | None, before: int = END) -> list[int]:
+        """The records of a key that a log held before a position, in order of appends."""
+        known = self.history.written
+        return [
+            uid
+            for uid in self.uids_of(key)
+            if self.uid_at(replica, known[uid].offset, before) == uid
+        ]
+
+    def tombstone(self, uid: int) -> bool:
+        """Whether a record is a tombstone under the run's mark."""
+        known = self.written(uid)
+        return known is not None and known.tombstone
+
+    def aborted(self, uid: int) -> bool:
+        """Whether a marker of its producer, the next above it, aborts a record."""
+        known = self.history.written[uid]
+        marker = self.next_marker(known.batch.producer_id, known.offset)
+        aborts = marker is not None and marker.batch.control is Control.ABORT
+        return known.batch.transactional and aborts
+
+    def next_marker(self, producer_id: int, above: int) -> Written | None:
+        """The lowest marker of a producer above an offset; None = there is none."""
+        markers = [
+            known
+            for uid in self.controls
+            if (known := self.history.written[uid]).offset > above
+            and known.batch.producer_id == producer_id
+            and known.batch.control in ENDS
+        ]
+        return min(markers, key=lambda known: known.offset, default=None)
+
+    def lacks_marker(self, known: Written | None) -> None:
+        """Note that a record is missing, in case it is a marker."""
+        if known is not None and known.batch.control is not None:
+            self.marker = self.marker or str(known.batch.control)
+
+    def epoch_of(self, uid: int) -> int:
+        """The epoch in which a record was appended."""
+        return self.history.written[uid].batch.epoch
+
+    # Words.
+
+    def when(self, position: int) -> str:
+        """Its time, such as `at step 7` or `at 7,120 ms`."""
+        return f"at {self.time(position)}"
+
+    def time(self, position: int) -> str:
+        """The same without the `at`."""
+        at = self.events[position][0]
+        return f"step {at}" if self.skews is None else f"{at:,} ms"
+
+    def name(self, uid: int | None) -> str:
+        """A record with its offset and its version, or timestamp, where that decides who wins."""
+        known = self.written(uid)
+        if known is None:
+            return "nothing"
+        record, batch = known.record, known.batch
+        if batch.control is not None:
+            whom = f" of producer {batch.producer_id}" if batch.producer_id >= 0 else ""
+            return f"the {batch.control} marker{whom} at {record.offset}"
+        value = "null" if record.value is None else record.value
+        if record.key is None:
+            return f"{value}@{record.offset} (no key)"
+        mark = " flagged as a delete" if record.flagged and record.value is not None else ""
+        version = self.version(record)
+        return f"{record.key}={value}@{record.offset}{mark}{f' ({version})' if version else ''}"
+
+    def names(self, uids: Iterable[int]) -> str:
+        """Several records in one phrase."""
+        return listed([self.name(uid) for uid in uids])
+
+    def version(self, record: Record) -> str:
+        """What decides who wins, such as `version 7`; empty under the offset strategy."""
+        strategy = self.rules.cleaner.strategy
+        if record.key is None or (strategy == "offset" and not self._changes_strategy):
+            return ""
+        if strategy == "timestamp":
+            return f"timestamp {record.timestamp_ms:,} ms"
+        if strategy not in ("offset", "header"):
+            return f"version {self._cleaner_version(record)}"
+        found = meant_version(record, self.rules.topic.strategy_header or DEFAULT_HEADER)
+        words = "no version" if found is None else f"version {found}"
+        return words + (self._misread(record, found) if strategy == "header" else "")
+
+    def _misread(self, record: Record, meant: int | None) -> str:
+        """How the cleaner takes a version, where that is not as it was meant."""
+        try:
+            read = self._cleaner_version(record)
+        except UnreadableVersion:
+            return ", which stops the pass: it reads as none"
+        form = self.rules.cleaner.header_form
+        if form == "last_bytes":
+            header = self.rules.topic.strategy_header or DEFAULT_HEADER
+            found = [value for name, value in record.headers if name == header]
+            return f", bytes {found[-1].hex(' ')}" if found else ""
+        taken: int | None = read[0]
+        if form == "last_long":
+            taken = read[1] if read[0] else None
+        elif form == "first_varint" and read[0] < 0:
+            taken = None
+        if taken == meant:
+            return ""
+        return ", read as no version" if taken is None else f", read as {taken}"
+
+    def order_kind(self) -> FactKind:
+        """The kind of a fact about who wins."""
+        strategy = self.rules.cleaner.strategy
+        if strategy == "offset":
+            return "order"
+        return "timestamp" if strategy == "timestamp" else "version"
+
+    def by_rules(self, *names: str) -> str:
+        """What some rules are in this run, in brackets."""
+        values = [f"{name}: {getattr(getattr(self.rules, GROUP_OF[name]), name)}" for name in names]
+        return f"({', '.join(values)})"
+
+    def by_clock(self, position: int) -> str:
+        """What the clock of an event's replica said then, after a comma; empty in a story."""
+        at, event = self.events[position]
+        if self.skews is None or event.replica is None:
+            return ""
+        return f", {self.clock(event.replica, at + self.skews.get(event.replica, 0))}"
+
+    def clock(self, replica: str, now_ms: int) -> str:
+        """What a replica's clock said, such as `its clock (1,200 ms ahead) at 9,500 ms`."""
+        skew = 0 if self.skews is None else self.skews.get(replica, 0)
+        wrong = f" ({abs(skew):,} ms {'ahead' if skew > 0 else 'behind'})" if skew else ""
+        return f"its clock{wrong} at {now_ms:,} ms"
+
+    def fault(self, replica: str, before: int) -> str:
+        """The fault that a replica suffers from, in brackets; empty = none goes on."""
+        position = self.fault_of(replica, before)
+        if position is None:
+            return ""
+        event = self.event(position)
+        return f" ({event.fault} {self.when(position)}: {event.detail})"
+
+    def knowing(self, replica: str, before: int) -> str:
+        """A replica with the epochs that it knew, in brackets."""
+        return f"{replica} (epochs {self.epochs_of(replica, before)})"
+
+    def epochs_of(self, replica: str, before: int = END) -> str:
+        """The epochs that a replica knew, such as `1 from 0 and 3 from 2`.
+
+        By its epoch cache where an event told it last, else by the batches it held.
+        """
+        changed = self.last(EpochCacheChanged, replica=replica, before=before)
+        steps = self.steps_before(replica, before)
+        if changed is not None and changed >= (steps[0].position if steps else 0):
+            starts = dict(self.event(changed).epochs)
+        else:
+            starts = {}
+            for offset in range(self.log_end(replica, before)):
+                known = self.written(self.uid_at(replica, offset, before))
+                if known is not None:
+                    starts.setdefault(known.batch.epoch, offset)
+        return listed([f"{epoch} from {start}" for epoch, start in starts.items()]) or "none"

@@ -1,0 +1,312 @@
+"""Why a cleaner removed a record: what it compared, and who needed the record still."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from sim.check.facts import Written
+from sim.check.promise import DEFAULT_HEADER
+from sim.diagnose.explain import mechanisms as of
+from sim.diagnose.explain.case import Case, Fact, FactKind, listed, span
+from sim.diagnose.explain.past import Became, Horizon
+from sim.protocol.events import (
+    Appended,
+    Cleaned,
+    ConfigChanged,
+    Removal,
+    RemovalBoundMoved,
+    ReplicaAdded,
+    ReplicaWiped,
+)
+
+NAMED: Final = 4
+"""Of the records that somebody still held so many are named: the last ones."""
+
+BY_TIME: Final = ("horizon", "record_horizon", "last_modified", "cleaning_checkpoint")
+"""Values of `tombstone_removal` that compare a clock with a time."""
+
+
+def removal_at(event: object, offset: int) -> Removal | None:
+    """What a pass took at an offset; None = nothing, or the event is no pass."""
+    removals = event.removals if isinstance(event, Cleaned) else ()
+    return next((each for each in removals if each.offset == offset), None)
+
+
+def removed(case: Case, position: int, removal: Removal) -> Fact:
+    """The fact by which a pass removed a record."""
+    case.lacks_marker(case.written(removal.uid))
+    if removal.reason == "superseded" and removal.winner_offset is not None:
+        return _superseded(case, position, removal, removal.winner_offset)
+    if removal.reason in ("tombstone", "marker"):
+        return _expired(case, position, removal)
+    if removal.reason == "aborted":
+        return _aborted(case, position, removal)
+    text = f"{_what_went(case, position, removal)} ({removal.reason}) in its pass over "
+    text += span(case.event(position))
+    return Fact("order", text, position, (of.UNMAPPED,))
+
+
+def _what_went(case: Case, position: int, removal: Removal, what: str = "") -> str:
+    """Who removed a record, and when."""
+    gone = f"{case.event(position).replica} removed {what}{case.name(removal.uid)}"
+    return f"{gone} {case.when(position)}"
+
+
+# Another record won.
+
+
+def _superseded(case: Case, position: int, removal: Removal, winner_offset: int) -> Fact:
+    """A newer record of the key won, as the cleaner compares them."""
+    event, keyed = case.event(position), removal.key is not None
+    winner = case.uid_at(event.replica, winner_offset, position)
+    text = f"{_what_went(case, position, removal)}, beaten by "
+    text += case.name(winner) if winner else f"the record at {winner_offset}"
+    if winner and keyed and not case.history.beats(winner, removal.uid):
+        text += _unfairly(case, event.replica, winner, position)
+    text += "" if keyed else f", as one key to the cleaner {case.by_rules('marker_lookup')}"
+    text += _still_needed(case, position, removal) if case.tombstone(removal.uid) else ""
+    last = event.protected_offset is None and removal.offset == event.log_end_offset - 1
+    uncommitted = winner_offset >= event.high_watermark
+    if uncommitted:
+        text += f", which was not committed: high watermark {event.high_watermark}"
+    elif last and removal.offset not in event.emptied:
+        text += ", and nothing of its offset stayed"
+    how = _how_evicted(case, position, removal, winner_offset)
+    return Fact("position" if uncommitted else case.order_kind(), text, position, (how,))
+
+
+def _unfairly(case: Case, replica: str, winner: int, position: int) -> str:
+    """That a winner does not win by what the topic promises, and what made it win."""
+    text = ", which does not beat it by what the topic promises"
+    horizon = case.horizon(replica, case.history.written[winner].batch.base_offset, position)
+    if horizon is not None and case.rules.cleaner.horizon_rebase == "deltas_kept":
+        text += ": its timestamp had moved with the base of its batch to the delete horizon "
+        text += f"{horizon.at_ms:,} ms {case.by_rules('horizon_rebase')}"
+    settings = _other_settings(case, replica)
+    return text + (f"; {replica} got other settings: {settings}" if settings else "")
+
+
+def _how_evicted(case: Case, position: int, removal: Removal, winner_offset: int) -> str:
+    """Why the record that a pass held for the winner is none, or may have been one."""
+    event, evicted = case.event(position), case.written(removal.uid)
+    by = case.written(case.last_written(event.replica, winner_offset, position))
+    if evicted is not None and evicted.batch.control is not None:
+        return of.EVICTED
+    if evicted is None or by is None:
+        return of.SUPERSEDED
+    if by.version < evicted.version:
+        return _how_lower(case, evicted, by)
+    if winner_offset >= event.high_watermark:
+        return of.BY_UNCOMMITTED
+    return of.AS_ABORTED if case.aborted(by.record.uid) else of.SUPERSEDED
+
+
+def _how_lower(case: Case, evicted: Written, by: Written) -> str:
+    """In what the version that evicted a higher one could be mistaken."""
+    cleaner = case.rules.cleaner
+    if settings_differ(case):
+        return of.BY_OTHER_SETTINGS
+    if cleaner.strategy == "timestamp":
+        return of.BY_MOVED_TIME if cleaner.horizon_rebase == "deltas_kept" else of.BY_LOWER
+    if evicted.version[:-1] == by.version[:-1]:
+        return of.BY_TIE
+    if cleaner.strategy != "header":
+        return of.BY_LOWER
+    name = case.rules.topic.strategy_header or DEFAULT_HEADER
+    first, second = (
+        [raw for header, raw in each.record.headers if header == name] for each in (evicted, by)
+    )
+    if not first or not second:
+        return of.BY_NO_VERSION
+    if len(first) > 1 or len(second) > 1:
+        return of.BY_OTHER_HEADER
+    if len(first[0]) != len(second[0]):
+        return of.BY_OTHER_LENGTH
+    return of.BY_NEGATIVE if by.version[1] < 0 else of.BY_LOWER
+
+
+def settings_differ(case: Case) -> bool:
+    """Whether settings of some broker were, or became, others than it started with."""
+    changed = case.all(ConfigChanged)
+    return any(case.event(one).replica in case.steps for one in changed)
+
+
+def _other_settings(case: Case, replica: str) -> str:
+    """To what the settings of a replica changed during the run; empty = they did not."""
+    found = []
+    for position in case.all(ConfigChanged, replica=replica):
+        settings = case.event(position).settings
+        values = ", ".join(f"{name} {value}" for name, value in settings)
+        found.append(f"{values} {case.when(position)}")
+    return listed(found)
+
+
+# A tombstone or a marker was due.
+
+
+def _expired(case: Case, position: int, removal: Removal) -> Fact:
+    """A tombstone or a marker went: its horizon and the clock, or a bound, allowed it."""
+    event = case.event(position)
+    rule, data = case.rules.cleaner.tombstone_removal, removal.reason == "tombstone"
+    base = case.history.written[removal.uid].batch.base_offset
+    given = case.horizon_given(event.replica, base, position)
+    bound = case.last(RemovalBoundMoved, replica=event.replica, before=position)
+    kind: FactKind = "position"
+    mechanism, because = _by_rule(case, position, removal, given), ""
+    if bound is not None:
+        below = case.event(bound).offset if data else case.event(bound).marker_offset
+        because = f" as all below {below} may go, it was told {case.when(bound)}"
+        mechanism = of.COORDINATED if removal.offset < below else mechanism
+    elif rule == "leo_gated":
+        others = _others(case, event.replica)
+        ends = [f"{each} at {case.log_end(each, position)}" for each in others]
+        because = f" as every log end offset it knew of was above it (now {listed(ends)})"
+    elif rule in BY_TIME:
+        kind, because = _by_time(case, position, given)
+    else:
+        kind, because = "horizon", " at once (tombstone_removal: immediate)" * (rule == "immediate")
+    text = _what_went(case, position, removal, "the tombstone " if data else "") + because
+    return Fact(kind, text + _still_needed(case, position, removal), position, (mechanism,))
+
+
+def _by_rule(case: Case, position: int, removal: Removal, given: Horizon | None) -> str:
+    """Which clock, or none, let a tombstone or a marker go."""
+    cleaner, rule = case.rules.cleaner, case.rules.cleaner.tombstone_removal
+    data = case.history.written[removal.uid].batch.control is None
+    if removal.reason == "tombstone" and data and not case.tombstone(removal.uid):
+        return of.BY_OTHER_SETTINGS if settings_differ(case) else of.AS_TOMBSTONE
+    stamped = given is not None and isinstance(case.event(given.position), Cleaned)
+    if given is not None and stamped and rule not in ("immediate", "last_modified"):
+        apart_ms, early_ms = _early(case, position, given)
+        return of.CLOCK_AHEAD if apart_ms and early_ms > 0 else of.HORIZON_PASSED
+    if rule == "immediate":
+        return of.AT_ONCE
+    if "last_modified" in (rule, cleaner.unstamped_tombstones):
+        return of.BY_SEGMENT_AGE
+    return of.HORIZON_PASSED if rule.endswith("horizon") else of.AT_ONCE
+
+
+def _early(case: Case, position: int, given: Horizon) -> tuple[int, int]:
+    """By how much a pass went by another clock than that of the horizon's giver, in ms.
+
+    And how long it was, in simulated time, before the one that gave it plus the retention.
+    """
+    apart_ms, (at, _) = 0, case.events[position]
+    now_ms, given_ms = case.event(position).now_ms, case.event(given.position).now_ms
+    if case.timed:
+        apart_ms = (now_ms - at) - (given_ms - case.events[given.position][0])
+    return apart_ms, given.at_ms - now_ms + apart_ms
+
+
+def _by_time(case: Case, position: int, given: Horizon | None) -> tuple[FactKind, str]:
+    """The clock of a pass against the delete horizon, or the retention where there is none."""
+    event = case.event(position)
+    clock = case.clock(event.replica, event.now_ms)
+    if given is None:
+        retention = case.rules.topic.delete_retention_ms
+        return "horizon", f" since by {clock} the retention of {retention:,} ms was over"
+    why = f" since {clock} had passed its delete horizon {given.at_ms:,} ms"
+    giver = case.event(given.position)
+    if not isinstance(giver, Cleaned):
+        return "horizon", why
+    by = case.clock(giver.replica, giver.now_ms)
+    why += f" (given {case.when(given.position)} by {giver.replica}, {by})"
+    _, early_ms = _early(case, position, given)
+    if early_ms <= 0:
+        return "horizon", why
+    return "clock", f"{why}, {early_ms:,} ms before the retention was over"
+
+
+# A transaction was taken for aborted.
+
+
+def _aborted(case: Case, position: int, removal: Removal) -> Fact:
+    """Data went since the cleaner took its transaction for aborted."""
+    name = case.event(position).replica
+    producer = case.history.written[removal.uid].batch.producer_id
+    batches = [case.event(one).batch for one in case.all(Appended, before=position)]
+    ends = [b for b in batches if b.control is not None and b.producer_id == producer]
+    below = [end for end in ends if end.last_offset < removal.offset]
+    above = [end for end in ends if end.last_offset > removal.offset]
+    markers = []
+    for end in (*below[-1:], *above[:1]):
+        held = case.uid_at(name, end.last_offset, position)
+        gone = "" if held else f", which {name} does not hold any more"
+        markers.append(f"{end.control} at {end.last_offset}{gone}")
+    text = f"{_what_went(case, position, removal)}, taking its transaction (producer {producer}) "
+    text += "for aborted" + (f"; the markers next to it: {listed(markers)}" if markers else "")
+    text += _still_needed(case, position, removal) if case.tombstone(removal.uid) else ""
+    return Fact("marker", text, position, (of.AS_ABORTED,))
+
+
+# Who needed it.
+
+
+def _others(case: Case, name: str) -> list[str]:
+    return [other for other in case.steps if other != name]
+
+
+def _decided_by(case: Case, uid: int) -> list[int]:
+    """The records that a tombstone deletes, or the data that a marker decides."""
+    deciding, written = case.history.written[uid], case.history.written
+    if deciding.key is not None:
+        values = [each for each in case.uids_of(deciding.key) if not case.tombstone(each)]
+        return [each for each in values if case.history.beats(uid, each)]
+    producer, committed_at = deciding.batch.producer_id, case.committed_at
+    markers = [written[each] for each in case.controls]
+    mine = [each for each in markers if each.batch.producer_id == producer]
+    ends = [each.offset for each in mine if committed_at(each.offset) == each.record.uid]
+    begins = max((offset for offset in ends if offset < deciding.offset), default=-1)
+    return [
+        each
+        for each, known in written.items()
+        if begins < known.offset < deciding.offset
+        and known.batch.producer_id == producer
+        and known.batch.transactional
+        and known.batch.control is None
+    ]
+
+
+def holders(case: Case, position: int, removal: Removal) -> dict[str, list[int]]:
+    """Who ended at or below a tombstone or marker as it went, and held what it decides."""
+    written = case.history.written
+    decided = _decided_by(case, removal.uid)
+    held = {
+        replica: [
+            uid for uid in decided if case.uid_at(replica, written[uid].offset, position) == uid
+        ]
+        for replica in _others(case, case.event(position).replica)
+        if case.log_end(replica, position) <= removal.offset
+    }
+    return {replica: uids for replica, uids in held.items() if uids}
+
+
+def _still_needed(case: Case, position: int, removal: Removal) -> str:
+    """Who held, or was given later, a record that only the removed one takes away, if anybody."""
+    needed = "; ".join(
+        f"{replica}, log end offset {case.log_end(replica, position)}"
+        f"{case.fault(replica, position)}, still held {case.names(held[-NAMED:])}"
+        for replica, held in holders(case, position, removal).items()
+    )
+    return f", while {needed}" if needed else ""
+
+
+def why_needed(case: Case, replica: str, offset: int, uid: int, removed_at: int) -> str:
+    """Why a replica still needed, when it went, what stood at an offset."""
+    became = case.fate(replica, offset, uid, removed_at).became
+    if became is Became.CUT:
+        return of.HOLDER_CUT
+    if became is Became.CRASHED:
+        return of.TAIL_LOST
+    return of.HOLDER_NEW if _is_new(case, replica, removed_at) else of.HOLDER_BEHIND
+
+
+def _is_new(case: Case, replica: str, before: int) -> bool:
+    """Whether a replica was added, or lost its disk, after others had begun."""
+    for step in case.steps_before(replica, before):
+        if isinstance(step.event, ReplicaWiped):
+            return True
+        if isinstance(step.event, ReplicaAdded):
+            begun = [steps[1:2] for name, steps in case.steps.items() if name != replica]
+            return any(second.position < step.position for each in begun for second in each)
+    return False

@@ -1,0 +1,104 @@
+"""The signature of a violation: which invariant broke, of which family, and by what mechanism.
+
+Two violations with one signature are one bug as far as events can tell, in a run of a thousand
+events and in its shortest witness alike. The mechanism is what the deciding facts are instances of
+(`sim.diagnose.explain.mechanisms`); where none is of a known kind, the class of the event that
+showed it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+from sim.check import Violation
+from sim.check.families import DELETED_KEY_RETURNS, LATE_WRITE, TRANSACTIONS
+from sim.diagnose.explain import mechanisms as of
+from sim.diagnose.explain.case import Case, PastAt, mechanisms_of
+from sim.diagnose.explain.past import Recorded
+from sim.diagnose.explain.questions import deciding
+from sim.protocol.events import Event
+from sim.protocol.rules import Rules
+
+FOUND_AT: Final = "found at"
+"""What a mechanism begins with that is only the class of an event, in words."""
+
+
+class Signature(NamedTuple):
+    """Why a violation happened, as far as it is comparable between runs.
+
+    Attributes:
+        invariant: Which one broke.
+        family: What kind of thing went wrong (`sim.check.families`): that of the violation, but
+            where a value came after the delete that it outlives, a late write.
+        mechanism: What decided, most telling first; never empty.
+        marker: Of a transaction that ends otherwise: what its missing marker says, `COMMIT` or
+            `ABORT`; empty = no marker is missing. No text has it.
+    """
+
+    invariant: str
+    family: str
+    mechanism: tuple[str, ...]
+    marker: str = ""
+
+    @property
+    def cause(self) -> str:
+        """Family and mechanism: what violations of different invariants by one bug share."""
+        return f"{self.family}: {'; '.join(self.mechanism)}"
+
+    def __str__(self) -> str:
+        """Stable text, such as `no-offset-reuse: log end fell by cleaning`."""
+        return f"{self.invariant}: {'; '.join(self.mechanism)}"
+
+
+def signature_of(
+    events: Recorded, violation: Violation, rules: Rules, past_at: PastAt | None = None
+) -> Signature:
+    """The signature of a violation.
+
+    Args:
+        events: (when, event) of the run or story, in order; later ones than the violation do not
+            count.
+        violation: What was found.
+        rules: What the run is judged by.
+        past_at: As of `sim.diagnose.explain.case.Case`.
+    """
+    case = Case(events, violation, rules, past_at=past_at)
+    mechanism = mechanisms_of(deciding(case)) or (_found_at(case.shown_by),)
+    family = violation.family
+    if family == DELETED_KEY_RETURNS and mechanism[0] in of.LATE:
+        family = LATE_WRITE
+    marker = case.marker if family == TRANSACTIONS else ""
+    return Signature(violation.invariant, family, mechanism, marker)
+
+
+def first_signatures(
+    events: Recorded,
+    violations: Sequence[Violation],
+    rules: Rules,
+    past_at: PastAt | None = None,
+) -> dict[int, Signature]:
+    """Why a run broke each invariant: of the first violation of each and of each of its families.
+
+    Args:
+        events: (when, event) of the run, in order.
+        violations: In order of detection.
+        rules: What the run is judged by.
+        past_at: As of `sim.diagnose.explain.case.Case`.
+
+    Returns:
+        Place among the violations -> its signature.
+    """
+    firsts: dict[tuple[str, str], int] = {}
+    for place, found in enumerate(violations):
+        firsts.setdefault((found.invariant, found.family), place)
+    return {
+        place: signature_of(events, violations[place], rules, past_at) for place in firsts.values()
+    }
+
+
+def _found_at(event: Event) -> str:
+    """`found at log start moved`."""
+    words = re.sub(r"(?<!^)(?=[A-Z])", " ", type(event).__name__).lower()
+    return f"{FOUND_AT} {words}"

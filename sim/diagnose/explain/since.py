@@ -1,0 +1,87 @@
+"""Since when it was so: a violation that is judged at rest was there before anybody looked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import lru_cache
+
+from sim.check import Violation
+from sim.check.violation import RecordSeen
+from sim.diagnose.explain.case import Case, PastAt, judged_at
+from sim.diagnose.explain.past import Past, Recorded
+from sim.protocol.events import Quiesced, RoundsEnded, TombstoneProbed
+from sim.protocol.rules import Rules
+
+AT_REST = (Quiesced, RoundsEnded, TombstoneProbed)
+"""Events at which what has long been so is judged."""
+
+
+def so_since(
+    events: Recorded, violation: Violation, rules: Rules, past_at: PastAt | None = None
+) -> int:
+    """When it began to be so at the latest: ms, or a step.
+
+    Of what is judged at rest: when the last of the things it is about happened, so that from there
+    on nothing about it changed. Those are the commits of the offsets that it names, and what came
+    to, or went from, these offsets on the replica. All else is judged when it happens.
+
+    Args:
+        events: (when, event) of the run or story, in order.
+        violation: What was found.
+        rules: What the run is judged by.
+        past_at: As of `sim.diagnose.explain.case.Case`.
+    """
+    if violation.began is not None:
+        return violation.began
+    if not isinstance(events[judged_at(events, violation)][1], AT_REST):
+        return violation.at
+    case = Case(events, violation, rules, past_at=past_at)
+    return events[max(_changes(case), default=case.judged)][0]
+
+
+def all_since(events: Recorded, violations: Iterable[Violation], rules: Rules) -> list[int]:
+    """When each of several violations of a run began to be so, as `so_since` has it."""
+    past_at = kept_pasts(events, rules)
+    return [so_since(events, violation, rules, past_at) for violation in violations]
+
+
+def kept_pasts(events: Recorded, rules: Rules) -> PastAt:
+    """The run up to its events; what is judged at rest is judged by one event or two."""
+
+    @lru_cache(maxsize=2)
+    def past_at(judged: int) -> Past:
+        return Past(events[: judged + 1], rules)
+
+    return past_at
+
+
+def _changes(case: Case) -> list[int]:
+    """Positions of what happened to the things that a violation is about."""
+    replica, leader = case.violation.replica, case.leader_at()
+    names = [replica] if replica else [leader[0]] if leader else []
+    changed = []
+    for offset in _offsets(case):
+        changed += [case.first_commit(offset), *(case.slot(name, offset) for name in names)]
+    known = [position for position in changed if position is not None]
+    if known:
+        return known
+    ends = names if leader is None else [*names, leader[0]]  # it is about where logs end
+    return [case.steps[name][-1].position for name in ends if name in case.steps]
+
+
+def _offsets(case: Case) -> set[int]:
+    """The offsets that a violation is about: of it, its evidence, its key and its transaction."""
+    violation, written = case.violation, case.history.written
+    found = {violation.offset, violation.value("deleted_at")}
+    found |= {value.offset for _, value in violation.evidence if isinstance(value, RecordSeen)}
+    if violation.key is not None:
+        winner = written.get(case.history.winners.get(violation.key, 0))
+        found.add(None if winner is None else winner.offset)
+        if violation.replica is not None:
+            found |= {written[uid].offset for uid in case.held(violation.replica, violation.key)}
+    for _, value in violation.evidence:
+        known = case.written(value.uid) if isinstance(value, RecordSeen) else None
+        if known is not None and known.batch.transactional:
+            marker = case.next_marker(known.batch.producer_id, known.offset)
+            found.add(None if marker is None else marker.offset)
+    return {offset for offset in found if offset is not None and offset >= 0}

@@ -1,0 +1,235 @@
+"""The loop of every shrink: passes propose, the first smaller value that still shows it is kept.
+
+Delta debugging (Zeller and Hildebrandt, "Simplifying and Isolating Failure-Inducing Input", 2002),
+with passes of more kinds than the removal of chunks. When a round of passes finds nothing any more,
+the result is a fixpoint: shrinking it again changes nothing.
+
+Nothing here is left to chance, and no pass looks at the clock: a budget cuts the work short, and
+does nothing else. The best so far is a value like any other: to go on, shrink that.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from dataclasses import replace
+from functools import partial
+from itertools import islice
+from math import inf
+from typing import Any, Final, Generic, NamedTuple, TypeVar
+
+from sim.check import Violation
+from sim.protocol.events import Event
+
+V = TypeVar("V")
+Item = TypeVar("Item")
+
+
+class Shown(NamedTuple, Generic[V]):
+    """A value that shows what is sought, and its run.
+
+    Attributes:
+        value: A story or a scenario.
+        violation: What is sought, as it is in this run.
+        events: (when, event) of all that happened up to it.
+    """
+
+    value: V
+    violation: Violation
+    events: Sequence[tuple[int, Event]]
+
+
+class Pass(NamedTuple, Generic[V]):
+    """One way to make a value smaller.
+
+    Attributes:
+        edits: What it may try, in an order of its own; by default these are smaller values.
+        made: The smaller values that come of one of them.
+    """
+
+    edits: Callable[[Shown[V]], Iterable[Any]]
+    made: Callable[[Shown[V], Any], Iterable[V]] = lambda _, value: (value,)
+
+
+class Place(NamedTuple):
+    """Where a shrink stands.
+
+    Attributes:
+        number: Of the pass that found the best so far, from 0.
+        position: Of the edit that did, from 0; the pass goes on from there.
+        changed: Whether this round has found anything.
+    """
+
+    number: int = 0
+    position: int = 0
+    changed: bool = False
+
+
+BEGINNING: Final = Place()
+
+
+class Budget:
+    """What may be spent, by one shrink or by several after each other.
+
+    Attributes:
+        tries: How many values were run so far.
+    """
+
+    def __init__(
+        self,
+        within_s: float | None = None,
+        tries: int | None = None,
+        *,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """Seconds from now on and runs; None = as many as it takes."""
+        self.tries = 0
+        self._most_s = inf if within_s is None else within_s
+        self._most_tries = inf if tries is None else tries
+        self._clock = clock
+        self.renew()
+
+    def renew(self) -> None:
+        """Give as many seconds again, from now on."""
+        self._begun = self._clock()
+
+    def is_over(self, share: float = 1.0) -> bool:
+        """Whether so much of it is spent."""
+        spent_s = self._clock() - self._begun
+        return self.tries >= self._most_tries * share or spent_s >= self._most_s * share
+
+
+class Kind(NamedTuple, Generic[V]):
+    """What there is to know of values that are shrunk in the same way.
+
+    Attributes:
+        passes: In the order of a round.
+        size: What is compared, the most telling first; there are no endless descents in it.
+        key: What tells values apart; a value is not tried twice.
+    """
+
+    passes: Sequence[Pass[V]]
+    size: Callable[[Shown[V]], Iterable[Any]]
+    key: Callable[[V], Hashable]
+
+
+class Reducer(Generic[V]):
+    """Shrinks one value.
+
+    Attributes:
+        best: The smallest so far.
+        place: Where the work stands.
+    """
+
+    def __init__(
+        self,
+        best: Shown[V],
+        kind: Kind[V],
+        shows: Callable[[V], Shown[V] | None],
+    ) -> None:
+        """A shrink that has tried nothing.
+
+        Args:
+            best: What to shrink.
+            kind: How.
+            shows: The value, or as much of it as it takes, if it shows it; None = it does not.
+        """
+        self.best = best
+        self.place = BEGINNING
+        self._kind, self._shows = kind, shows
+        self._seen = {kind.key(best.value)}
+
+    def run(
+        self, budget: Budget, *, share: float = 1.0, told: Callable[[bool], None] = lambda _: None
+    ) -> bool:
+        """Shrink until a round finds nothing; False = that share of the budget was spent before.
+
+        `told` hears after each try whether there is a new best.
+        """
+        while True:
+            for place, value in self._proposals():
+                if budget.is_over(share):
+                    return False
+                if self._is_new(value):
+                    budget.tries += 1
+                    improved = self._keep(value, place)
+                    told(improved)
+                    if improved:
+                        break
+            else:
+                if self._ended():
+                    return True
+
+    def _ended(self) -> bool:
+        """Whether all is done; else the place is the beginning of a pass, the same if it goes on.
+
+        What a pass left behind on its way may go now that what came after has changed.
+        """
+        number, position, changed = self.place
+        is_last = number + 1 == len(self._kind.passes)
+        if position:
+            self.place = Place(number, 0, changed)
+        else:
+            self.place = BEGINNING if is_last else Place(number + 1, 0, changed)
+        return is_last and not changed
+
+    def _proposals(self) -> Iterator[tuple[Place, V]]:
+        """What the pass where the work stands proposes, with where that is."""
+        number, since, _ = self.place
+        edits, made = self._kind.passes[number]
+        for position, edit in islice(enumerate(edits(self.best)), since, None):
+            for value in made(self.best, edit):
+                yield Place(number, position, changed=True), value
+
+    def _is_new(self, value: V) -> bool:
+        before = len(self._seen)
+        self._seen.add(self._kind.key(value))
+        return len(self._seen) > before
+
+    def _keep(self, value: V, place: Place) -> bool:
+        """Make a value the best if it is smaller and shows what it is to show."""
+        shown, size = self._shows(value), self._kind.size
+        if shown is None or [*size(shown)] >= [*size(self.best)]:
+            return False
+        self.best, self.place = shown, place
+        self._is_new(shown.value)
+        return True
+
+
+def chunks(count: int) -> Iterator[range]:
+    """Parts of so many to leave out: halves first, then ever smaller ones, each from the end.
+
+    What comes late depends on what came before, and not the other way round, so leaving out from
+    the end finds more.
+    """
+    size = (count + 1) // 2
+    while size:
+        yield from (range(max(0, end - size), end) for end in range(count, 0, -size))
+        size //= 2
+
+
+def without(items: Sequence[Item], *left_out: int) -> list[Item]:
+    """A sequence without some of it, by index."""
+    return [item for index, item in enumerate(items) if index not in left_out]
+
+
+def put_at(items: Sequence[Item], index: int, item: Item) -> tuple[Item, ...]:
+    """A sequence with another item at an index."""
+    return (*items[:index], item, *items[index + 1 :])
+
+
+def plainer(own: Any, usual: Any) -> Iterator[Any]:
+    """A value with one thing in it as in a usual one of its kind: all of it, then part by part."""
+    if own == usual:
+        return
+    yield usual
+    if type(own) is not type(usual):
+        return
+    put = getattr(own, "_replace", partial(replace, own))
+    for name in getattr(own, "__match_args__", ()):
+        for less in plainer(getattr(own, name), getattr(usual, name)):
+            yield put(**{name: less})
+    if type(own) is tuple and len(own) == len(usual) and hasattr(own[0], "__match_args__"):
+        for index, pair in enumerate(zip(own, usual, strict=True)):
+            for less in plainer(*pair):
+                yield put_at(own, index, less)

@@ -1,0 +1,514 @@
+"""From a timed run to a story of single steps that violates the same invariant.
+
+The story takes the steps of the whole run, and to leave out what does not matter is the work of the
+shrinker. It need not be right: it is judged by running it, and where it does not violate the same
+for the same cause it is told in another way. When all are wrong there is no story: what decides may
+be something that stories cannot say.
+
+A step is taken only where the story has not got there by itself: what a fetch brings or a quorum
+decides comes out of the story's own rules.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import replace
+from itertools import starmap, takewhile
+from typing import Any, Final, TypeAlias
+
+from sim.diagnose.explain import mechanisms as of
+from sim.diagnose.explain.signature import Signature
+from sim.diagnose.shrink.engine import Shown
+from sim.diagnose.shrink.liberties import Events, liberties
+from sim.diagnose.shrink.sought import Sought, rules_of, watched
+from sim.diagnose.shrink.stories import OFFSETS, with_steps
+from sim.protocol.compaction.strategies import ENCODERS, VERSION_HEADER_BYTES, decode_varint
+from sim.protocol.events import (
+    NAMES,
+    REBUILT,
+    Appended,
+    Cleaned,
+    Consumed,
+    ConsumerReset,
+    Copied,
+    Event,
+    FaultInjected,
+    GapLearned,
+    HighWatermarkMoved,
+    IsrChanged,
+    LeaderElected,
+    PositionRecorded,
+    PrefixDeleted,
+    Quiesced,
+    ReadingEnded,
+    RemovalBoundMoved,
+    ReplicaAdded,
+    ReplicaCrashed,
+    ReplicaRemoved,
+    ReplicaRestarted,
+    ReplicaWiped,
+    SnapshotTaken,
+    Truncated,
+)
+from sim.protocol.log import Batch, Control, Record
+from sim.protocol.replication import Replica
+from sim.protocol.replication.cleaning import stable_offset
+from sim.protocol.replication.elections import wins
+from sim.protocol.replication.joining import waits_for_joining
+from sim.protocol.rules import Rules
+from sim.simulate.scenario.model import Scenario
+from sim.simulate.story.driver import StoryDriver
+from sim.simulate.story.expect import StoryExpect
+from sim.simulate.story.format import Story
+from sim.simulate.story.op import Step
+from sim.simulate.story.ops import OPS, REPLICA
+
+UNTELLABLE: Final = {
+    of.BY_OTHER_SETTINGS: "settings do not change in the midst of a story",
+    of.CLOCK_AHEAD: "a story has one clock",
+    of.EXPIRED: "no step of a story deletes by age or size",
+}
+"""Facts of a signature that no story shows, and why."""
+
+
+def why_untellable(signature: Signature) -> str | None:
+    """Why no story shows a violation with this signature; None = one may."""
+    return next((UNTELLABLE[fact] for fact in signature.mechanism if fact in UNTELLABLE), None)
+
+
+def story_from_run(
+    shown: Shown[Scenario], signature: Signature
+) -> tuple[Sought[Story], Shown[Story], str] | None:
+    """A story that violates the same invariant as a timed run, for the same cause.
+
+    Args:
+        shown: What the run violates.
+        signature: Why.
+
+    Returns:
+        The first one that does, of some that are tried in turn; its last step shows it. Before it
+        what it shows: shrink it by this, and it takes no liberty that the run did not take. Behind
+        it what of the run it was made of, in words. None = there is none.
+    """
+    past, violation, rules = shown.events, shown.violation, rules_of(shown.value)
+    allowed = frozenset(liberties(past, rules))
+    sought: Sought[Story] = Sought(violation.invariant, signature, liberties, allowed)
+    reads = any(word in violation.invariant for word in ("consumer", "read"))
+    for exact in (True, False):
+        driver = StoryDriver(_beginning(shown), invariants=(sought.invariant,))
+        telling = Retelling(driver, past, rules, reads=reads, exact=exact)
+        with suppress(ValueError):  # a log refuses what no leader would send: this is no story
+            moments = watched(driver, starmap(telling.at, past))
+            found = sought.found_in(driver.story, moments)
+            if found is not None:
+                story = with_steps(driver.story, telling.steps[: found.violation.at])
+                words = "the run" if exact else "the run, as far as it goes"
+                return sought, found._replace(value=story), words
+    return None
+
+
+def _beginning(shown: Shown[Scenario]) -> Story:
+    """The replicas there are before the first leader, whom it begins with, and what holds.
+
+    A delete is marked as such, where all agree what one is.
+    """
+    past, rules = shown.events, rules_of(shown.value)
+    if rules.cleaner.tombstone_mark == "null_value":
+        rules = rules.with_values({"tombstone_mark": "explicit"})
+    first = next((event for _, event in past if isinstance(event, LeaderElected)), None)
+    before = takewhile(lambda pair: pair[1] is not first, past)
+    names = tuple(event.replica for _, event in before if isinstance(event, ReplicaAdded))
+    isr, voters = (names, names) if first is None else (first.isr, first.voters)
+    story = Story("story", "", "", rules, names, isr or names, voters or names, (), StoryExpect())
+    return replace(story, replica_lag_max_ms=shown.value.timers.replica_lag_max_ms)
+
+
+_AT_ONCE = 3
+"""So many rounds of fetching until a follower has what it is to have: to part, and to copy."""
+_MARKERS = {Control.COMMIT: "commit", Control.ABORT: "abort"}
+_DURING = re.compile(r" during a pass \((.*?)\)")
+_SUFFIX: Final = {kind: re.sub("([A-Z])", r"_\1", name).lower() for kind, name in NAMES.items()}
+"""Class of event -> how the names of the methods end that take it."""
+_READING: Final = (Consumed, ConsumerReset, ReadingEnded)
+
+
+_SAME: Final[dict[type, tuple[str, dict[str, str]]]] = {
+    RemovalBoundMoved: ("coordinate", {}),
+    SnapshotTaken: ("snapshot", {"replica": "replica", "end": "end_offset"}),
+    PrefixDeleted: ("delete_prefix", {"replica": "replica", "to": "log_start_offset"}),
+    ReplicaRemoved: ("remove_replica", {"replica": "replica"}),
+    ReadingEnded: (
+        "read_to_end",
+        {"consumer": "consumer", "replica": "replica", "until": "until"},
+    ),
+}
+"""Class of event -> the step that is all it needs: its op, and field -> what the event calls it."""
+
+Pair: TypeAlias = tuple[Replica, Replica]
+"""A follower and its leader."""
+
+
+class Retelling:
+    """A story in the making out of the events of a run.
+
+    What `_SAME` does not say of an event, a method does that ends in its name: `_at` is given the
+    replica of the event, `_of` its follower and leader, who are such in the story, too.
+
+    Attributes:
+        driver: What the story has come to.
+        replicas: Those of the story, by name.
+        steps: Those taken so far.
+        rules: Those of the run.
+    """
+
+    def __init__(
+        self, driver: StoryDriver, past: Events, rules: Rules, *, reads: bool, exact: bool
+    ) -> None:
+        """A story without steps.
+
+        Args:
+            driver: Runs it.
+            past: What happened in the run.
+            rules: Those of the run.
+            reads: Whether consumers read.
+            exact: Whether a pass goes as far as in the run, and a fetch brings as much; otherwise
+                as far as it can.
+        """
+        self.driver, self.replicas, self.rules = driver, driver.replicas, rules
+        self.steps: list[Step] = []
+        self._reads, self._exact = reads, exact
+        self._followed: set[tuple[str, str, int]] = set()
+        self._interrupted = _interrupted(past)
+        self._replaced: Counter[str] = Counter()
+        self._commits = _commits(past) if waits_for_joining(rules) else frozenset()
+
+    def at(self, now_ms: int, event: Any) -> None:
+        """Take what steps an event of a moment needs.
+
+        Whom a high watermark waits for is a matter of time, where it moves.
+        """
+        if now_ms in self._commits:
+            self.until(now_ms)
+        self.on(event)
+
+    def on(self, event: Any) -> None:
+        """Take what steps the event needs."""
+        if isinstance(event, _READING) and not self._reads:
+            return
+        suffix, same = _SUFFIX[type(event)], _SAME.get(type(event))
+        pair, replica = self._pair_of(event), self.replicas.get(event.replica or "")
+        if same is not None and replica is not None:
+            self._same(event, replica, *same)
+        elif pair is not None and hasattr(self, f"_of{suffix}"):
+            getattr(self, f"_of{suffix}")(event, pair)
+        elif replica is not None and hasattr(self, f"_at{suffix}"):
+            getattr(self, f"_at{suffix}")(event, replica)
+        elif isinstance(event, ReplicaAdded) and replica is None:
+            self.step("add_replica", replica=event.replica)
+        elif isinstance(event, Quiesced):
+            self.step("quiesce" if event.synced else "check")
+
+    def _same(self, event: Any, replica: Replica, op: str, names: Mapping[str, str]) -> None:
+        """Take a step with the fields of an event; of its offsets the story has its own."""
+        fields = {name: getattr(event, told) for name, told in names.items()}
+        here = {name: held_at(replica, fields[name]) for name in OFFSETS & fields.keys()}
+        self.step(op, **(fields | here))
+
+    def _pair_of(self, event: Any) -> Pair | None:
+        """Whom an event is about; the leader is the story's if the event does not say."""
+        follower = getattr(event, "follower", None)
+        if follower is not None:
+            return self.pair(follower, event.replica)
+        return self.pair(event.replica, getattr(event, "leader", self.driver.leader))
+
+    def pair(self, follower: str, leader: str | None) -> Pair | None:
+        """Both, if the leader leads in the story, too, and both are up."""
+        fetcher, source = self.replicas.get(follower), self.replicas.get(leader or "")
+        if fetcher is None or source is None or fetcher is source:
+            return None
+        ready = fetcher.up and source.up and source.leadership is not None
+        return (fetcher, source) if ready else None
+
+    def step(self, op: str, **fields: Any) -> None:
+        """Take one step if its replicas can; fields that are None are left out."""
+        given = {name: value for name, value in fields.items() if value is not None}
+        for name, field in OPS[op].told.items():
+            if field.kind is REPLICA and field.must and field.must(self.replicas[given[name]]):
+                return
+        step = Step(len(self.steps) + 1, op, given)
+        self.steps.append(step)
+        self.driver.take(step)
+
+    def until(self, now_ms: int) -> None:
+        """Let time pass up to a moment, unless that is over."""
+        if now_ms > self.driver.now_ms:
+            self.step("advance", ms=now_ms - self.driver.now_ms)
+
+    def between(self, op: str, pair: Pair, **fields: Any) -> None:
+        """Take one step of a follower and its leader."""
+        self.step(op, follower=pair[0].name, leader=pair[1].name, **fields)
+
+    def follow(self, pair: Pair) -> None:
+        """Become a follower first, where that is a step of its own."""
+        mode, leadership = self.rules.replication.truncation, pair[1].leadership
+        if mode not in ("high_watermark", "epoch_kip101", "epoch_kip279") or leadership is None:
+            return
+        known = (pair[0].name, pair[1].name, leadership.epoch)
+        if known not in self._followed:
+            self._followed.add(known)
+            self.between("follow", pair)
+
+    def tell(self, pair: Pair) -> None:
+        """The leader hears where the follower is, and the follower what is committed."""
+        self.follow(pair)
+        self.between("fetch", pair, max=0)
+
+    # Writing.
+
+    def _at_appended(self, event: Appended, replica: Replica) -> None:
+        batch, leadership = event.batch, replica.leadership
+        zombie = leadership is None or leadership.epoch != batch.epoch
+        epoch = batch.epoch if zombie else None
+        for fields in self._written(batch):
+            self.step("append", leader=replica.name, **fields, epoch=epoch)
+
+    def _written(self, batch: Batch) -> list[dict[str, Any]]:
+        if batch.control is not None:
+            marker = _MARKERS.get(batch.control)
+            return [{"marker": marker, "pid": batch.producer_id}] if marker else []
+        pid = batch.producer_id if batch.transactional else None
+        rules, story = self.rules, self.driver.rules
+        return [fields_of(record, rules, story) | {"pid": pid} for record in batch.records]
+
+    # Leading.
+
+    def _at_leader_elected(self, event: LeaderElected, candidate: Replica) -> None:
+        if not candidate.up:
+            self.step("restart", replica=event.replica)
+        by_isr, is_first = self.rules.replication.commit == "isr", self.driver.leader is None
+        in_sync = by_isr and event.replica in self.driver.isr
+        op = "elect_from_isr" if in_sync and not is_first else "elect"
+        if in_sync and self._commits:  # whom it is not to take for caught up
+            self._set_isr(event.isr)
+        votes = None if by_isr or is_first else self._votes(candidate, event.epoch)
+        self.step(op, leader=event.replica, epoch=event.epoch, votes=votes)
+        if by_isr:
+            self._set_isr(event.isr)
+
+    def _votes(self, candidate: Replica, epoch: int) -> tuple[str, ...] | None:
+        """A majority that votes for the candidate in the story; None = none does or has to."""
+        voters = self.driver.story.voters
+        asked = [self.replicas[name] for name in voters if name in self.replicas]
+        rules = self.driver.rules
+        granting = wins(candidate, asked, voter_count=len(voters), epoch=epoch, rules=rules)
+        ranked = sorted(granting or (), key=lambda voter: voter.leadership is not None)
+        return tuple(voter.name for voter in ranked[: len(voters) // 2]) or None
+
+    def _set_isr(self, isr: tuple[str, ...]) -> None:
+        known = tuple(name for name in isr if name in self.replicas)
+        if set(known) != set(self.driver.isr):
+            self.step("isr", isr=known)
+
+    def _at_isr_changed(self, event: IsrChanged, leader: Replica) -> None:
+        if leader.name != self.driver.leader:
+            return
+        if event.joined is None or event.joined in self.driver.isr:
+            self._set_isr(event.isr)
+        elif event.joined in self.replicas:
+            pair = self.pair(event.joined, leader.name)
+            if pair is not None and self._known(pair) < pair[0].log.log_end_offset:
+                self.tell(pair)
+            self.step("expand_isr", replica=event.joined)
+
+    def _known(self, pair: Pair) -> int:
+        """Where the leader believes that its follower is; -1 = it has not heard of it."""
+        leadership = pair[1].leadership
+        return -1 if leadership is None else leadership.positions.get(pair[0].name, -1)
+
+    # Following.
+
+    def _of_position_recorded(self, event: PositionRecorded, pair: Pair) -> None:
+        if self._known(pair) != held_at(pair[1], event.position):
+            self.tell(pair)
+
+    def _of_copied(self, event: Copied | GapLearned, pair: Pair) -> None:
+        """Fetch until the follower has what its leader has below a bound of the run."""
+        (fetcher, source), bound = pair, event.log_end_offset
+        for _ in range(_AT_ONCE):
+            end = fetcher.log.log_end_offset
+            wanted = held_at(source, bound)
+            if end >= wanted:
+                return
+            most = count(source, end, bound)
+            everything = most == count(source, end)
+            self.follow(pair)
+            self.between("fetch", pair, max=None if everything or not self._exact else most)
+            if not most or fetcher.log.log_end_offset >= max(wanted, end + 1):
+                return
+
+    _of_gap_learned = _of_copied
+
+    def _of_truncated(self, event: Truncated, pair: Pair) -> None:
+        target = event.target if event.lowest is None else event.lowest
+        end = pair[0].log.log_end_offset
+        # What stood at the end may be cleaned away: then its place says nothing of the target.
+        if end <= held_at(pair[0], target) and end <= pair[1].log.log_end_offset:
+            return
+        by_fetch = self.rules.replication.truncation == "epoch_diverging"
+        if not by_fetch:
+            self.follow(pair)
+        if by_fetch or pair[0].log.log_end_offset > pair[1].log.log_end_offset:  # out of range
+            self.between("fetch", pair)
+
+    def _of_high_watermark_moved(self, event: HighWatermarkMoved, pair: Pair) -> None:
+        log, known = pair[0].log, pair[0].log.high_watermark
+        wanted = held_at(pair[0], event.high_watermark)
+        has_news = known < wanted <= log.log_end_offset and pair[1].log.high_watermark > known
+        if has_news and not event.leading:
+            self.tell(pair)
+
+    # Cleaning.
+
+    def _at_cleaned(self, event: Cleaned, replica: Replica) -> None:
+        self.until(event.now_ms)
+        ripe = [each for each in event.removals if each.reason in ("tombstone", "marker")]
+        self._ripen(replica, {held_at(replica, each.offset) for each in ripe})
+        bound = held_at(replica, event.upper_bound)
+        fields: dict[str, Any] = {}
+        if self.rules.cleaner.tombstone_removal == "last_modified" and ripe:
+            fields = {"legacy_horizon": 1, "segments": ((0, bound, 0),)}
+        if self._exact and bound < stable_offset(replica, rules=self.driver.rules):
+            fields["upto"] = bound
+        crash = self._interrupted.get(id(event))
+        self.step("compact", replica=replica.name, **fields, crash=crash)
+
+    def _ripen(self, replica: Replica, offsets: set[int]) -> None:
+        """Let so much time pass that what went in the run may go in the story."""
+        batches = [batch for batch in replica.log.batches() if batch.base_offset in offsets]
+        self.until(max((batch.delete_horizon_ms or 0 for batch in batches), default=0))
+
+    # Who goes down and comes back.
+
+    def _at_fault_injected(self, event: FaultInjected, replica: Replica) -> None:
+        if event.fault == "crash" and (moment := _DURING.search(event.detail)):
+            self.step("compact", replica=replica.name, crash=moment[1])
+
+    def _at_replica_crashed(self, event: ReplicaCrashed, replica: Replica) -> None:
+        if replica.up:
+            lost = count(replica, event.log_end_offset)
+            self.step("crash", replica=replica.name, lose=lost or None)
+
+    def _at_replica_restarted(self, event: ReplicaRestarted, replica: Replica) -> None:
+        if not replica.up:
+            self.step("restart", replica=event.replica)
+
+    def _at_replica_wiped(self, event: ReplicaWiped, replica: Replica) -> None:
+        if event.reason != REBUILT:
+            self.step("wipe", replica=replica.name)
+
+    # Copies of snapshots, and reading.
+
+    def _of_snapshot_offered(self, _: Event, pair: Pair) -> None:
+        if pair[0].download is None:
+            self.between("fetch", pair)
+
+    _of_log_emptied = _of_snapshot_offered
+
+    def _of_snapshot_chunk_fetched(self, event: Any, pair: Pair) -> None:
+        if pair[0].download is not None:
+            free = not self._exact or getattr(event, "in_bytes", True)
+            self.between("fetch_snapshot", pair, chunk=None if free else event.entries or None)
+
+    _of_snapshot_installed = _of_snapshot_chunk_fetched
+
+    def _at_consumed(self, event: Consumed, replica: Replica) -> None:
+        self.until(event.now_ms)
+        end = held_at(replica, event.end)
+        upto = end if end < replica.log.high_watermark else None
+        self._consume(event, replica, upto, "read_committed" if event.committed else None)
+
+    def _at_consumer_reset(self, event: ConsumerReset, replica: Replica) -> None:
+        """Its position moves when it asks; where that does not move it, another reader goes on.
+
+        A story moves readers only as far as KIP-320 does; who is new begins where it likes.
+        """
+        seen = len(self.driver.events)
+        self._consume(event, replica, held_at(replica, event.position))
+        told = [each for _, each in self.driver.events[seen:]]
+        if not any(isinstance(each, ConsumerReset) for each in told):
+            self._replaced[event.consumer] += 1
+
+    def _consume(
+        self, event: Any, replica: Replica, upto: int | None, isolation: str | None = None
+    ) -> None:
+        name = event.consumer + "+" * self._replaced[event.consumer]
+        self.step("consume", consumer=name, replica=replica.name, upto=upto, isolation=isolation)
+
+
+def _commits(past: Events) -> frozenset[int]:
+    """The moments in which the high watermark of a leader moves."""
+    moved = [(at, event) for at, event in past if isinstance(event, HighWatermarkMoved)]
+    return frozenset(at for at, event in moved if event.leading)
+
+
+def _interrupted(past: Events) -> dict[int, str]:
+    """The passes that a crash came in the midst of, by identity, with the moment."""
+    found: dict[int, str] = {}
+    last: dict[tuple[int, str], Cleaned] = {}
+    for at, event in past:
+        if isinstance(event, Cleaned):
+            last[at, event.replica] = event
+        elif isinstance(event, FaultInjected) and (moment := _DURING.search(event.detail)):
+            cleaned = last.get((at, event.replica))
+            if cleaned is not None:
+                found[id(cleaned)] = moment[1]
+    return found
+
+
+def held_at(replica: Replica, bound: int) -> int:
+    """The first batch of a log that begins at an offset or above it, else the log's end."""
+    bases = (batch.base_offset for batch in replica.log.batches())
+    return next((base for base in bases if base >= bound), replica.log.log_end_offset)
+
+
+def count(replica: Replica, since: int, below: int | None = None) -> int:
+    """Batches of a log with a base offset from `since` on, below an offset or to the end."""
+    bases = [batch.base_offset for batch in replica.log.batches()]
+    return sum(since <= base and (below is None or base < below) for base in bases)
+
+
+def fields_of(record: Record, rules: Rules, story: Rules) -> dict[str, Any]:
+    """The fields of an `append` step that writes a record of a run again.
+
+    Args:
+        record: The record.
+        rules: Those of the run: what is a delete there.
+        story: Those of the story: what is a delete, and which version decides.
+    """
+    fields: dict[str, Any] = {"label": f"u{record.uid}", "key": record.key}
+    if story.cleaner.strategy == "timestamp":
+        fields["ts"] = record.timestamp_ms
+    elif story.cleaner.strategy != "offset":
+        fields |= _version(record, story)
+    by_flag = record.flagged and rules.cleaner.tombstone_mark != "null_value"
+    if story.cleaner.tombstone_mark == "explicit":
+        return fields | ({"tombstone": True} if record.value is None or by_flag else {})
+    return fields | ({"flag": True} if record.flagged else {})
+
+
+def _version(record: Record, rules: Rules) -> dict[str, Any]:
+    """The version headers of a record: the last one, and one before it, which some rules read."""
+    own = [value for name, value in record.headers if name == rules.topic.strategy_header][-2:]
+    first = _number(own[0], rules.cleaner.header_form) if own else None
+    number = {} if first is None else {"hdr": first}
+    return number if len(own) == len(number) else {**number, "hdr_bytes": own[-1]}
+
+
+def _number(value: bytes, form: str) -> int | None:
+    """The number that a story would write as these bytes; None = there is none."""
+    fixed = int.from_bytes(value[:VERSION_HEADER_BYTES], "big", signed=True)
+    known = [number for number in (fixed, decode_varint(value)) if number is not None]
+    return next((number for number in known if ENCODERS[form](number) == value), None)

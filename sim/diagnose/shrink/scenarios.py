@@ -1,0 +1,303 @@
+"""Scenarios as values to shrink: parts that can be left out, what is usual, and the passes.
+
+Parts that are left hang together in any case: what belongs to something that is gone goes with it,
+such as the end of a transaction without sends, a fault of a replica that is not there, or whatever
+comes after the end of the run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+from functools import partial
+from itertools import pairwise, product
+from typing import Any, NamedTuple, TypeAlias
+
+from sim.diagnose.shrink.engine import Kind, Pass, Shown, chunks, plainer, put_at, without
+from sim.protocol.rules import Rules
+from sim.simulate.faults import Fault
+from sim.simulate.faults.partition import Partition
+from sim.simulate.scenario.model import (
+    Change,
+    Consumer,
+    EndTransaction,
+    LateMessages,
+    Network,
+    ReplicaSpec,
+    Scenario,
+    Send,
+    SentHeader,
+    Timers,
+    Topic,
+    Workload,
+)
+from sim.simulate.scenario.model.changes import EVERY_REPLICA
+from sim.simulate.scenario.model.snapshots import SnapshotSettings
+
+ROLES = ("leader", "follower")
+
+Value: TypeAlias = Send | EndTransaction | Fault | Change | Consumer
+
+
+class Part(NamedTuple):
+    """One thing that a scenario can do without.
+
+    Attributes:
+        value: What it is.
+        headers: Of a send: its headers in the place of the version header.
+    """
+
+    value: Value
+    headers: tuple[SentHeader, ...] = ()
+
+    @property
+    def at_ms(self) -> int:
+        """When it happens; a consumer is there from the beginning."""
+        return 0 if isinstance(self.value, Consumer) else self.value.at_ms
+
+    def moved(self, to: Callable[[int], int]) -> Part:
+        """The same at another time; the timestamp of a send and the end of a fault move, too."""
+        value = self.value
+        if isinstance(value, Consumer):
+            return self
+        at_ms = to(value.at_ms)
+        if isinstance(value, Send):
+            stamp = max(0, value.timestamp_ms + at_ms - value.at_ms)
+            return Part(value._replace(at_ms=at_ms, timestamp_ms=stamp), self.headers)
+        if isinstance(value, Fault) and value.duration_ms:
+            lasts_ms = max(1, to(value.at_ms + value.duration_ms) - at_ms)
+            return Part(replace(value, at_ms=at_ms, duration_ms=lasts_ms))
+        return Part(replace(value, at_ms=at_ms))
+
+
+def parts_of(scenario: Scenario) -> list[Part]:
+    """All parts in order of time, consumers first."""
+    headers = dict(scenario.applications.headers)
+    sends = [Part(s, headers.get(i, ())) for i, s in enumerate(scenario.workload.sends)]
+    lists = (scenario.workload.ends, scenario.faults, scenario.changes)
+    others = [Part(value) for values in lists for value in values]
+    timed = sorted(sends + others, key=lambda part: part.at_ms)
+    return [Part(consumer) for consumer in scenario.consumers] + timed
+
+
+def with_parts(scenario: Scenario, parts: Iterable[Part]) -> Scenario:
+    """The scenario with these parts and no others, as far as they hang together."""
+    before_end = [part for part in parts if part.at_ms < scenario.duration_ms]
+    kept = list(_together(scenario, sorted(before_end, key=lambda part: part.at_ms)))
+    sent = [part.headers for part in kept if isinstance(part.value, Send)]
+    headers = tuple((index, own) for index, own in enumerate(sent) if own)
+
+    def of(kind: type) -> Any:
+        return tuple(part.value for part in kept if isinstance(part.value, kind))
+
+    return replace(
+        scenario,
+        workload=replace(scenario.workload, sends=of(Send), ends=of(EndTransaction)),
+        applications=replace(scenario.applications, headers=headers),
+        consumers=of(Consumer),
+        faults=of(Fault),
+        changes=of(Change),
+    )
+
+
+def _together(scenario: Scenario, parts: Iterable[Part]) -> Iterator[Part]:
+    """The parts of what is there by then: replicas, consumers, transactions begun."""
+    there: set[Any] = {replica.name for replica in scenario.replicas}
+    there |= {None, EVERY_REPLICA, *ROLES}
+    for part in parts:
+        match part.value:
+            case Send(producer=producer, transaction=number):
+                there.add((producer, number))
+            case Consumer(name=name):
+                there.add(name)
+            case EndTransaction(producer=producer, transaction=number):
+                if (producer, number) not in there:
+                    continue
+            case Change(replica=replica, consumer=consumer):
+                if not {replica, consumer} <= there:
+                    continue
+            case Fault() as fault:
+                peers = tuple(peer for peer in fault.peers if peer in there)
+                if fault.joins == (fault.target in there) or bool(peers) != bool(fault.peers):
+                    continue
+                there.add(fault.target)
+                if isinstance(fault, Partition):
+                    fault = replace(fault, peers=peers)
+                yield Part(fault)
+                continue
+        yield part
+
+
+def without_replica(scenario: Scenario, name: str) -> Scenario:
+    """The scenario without a replica, and without all that names it."""
+    network = scenario.network
+    links = tuple(link for link in network.links if name not in (link.source, link.target))
+    others = tuple(replica for replica in scenario.replicas if replica.name != name)
+    smaller = replace(scenario, replicas=others, network=replace(network, links=links))
+    parts = parts_of(scenario)
+    return with_parts(smaller, [p for p in parts if getattr(p.value, "replica", None) != name])
+
+
+def usual(scenario: Scenario) -> Scenario:
+    """The scenario with the same parts, and all else as by default."""
+    workload = scenario.workload
+    if workload.trace is None:
+        sends = tuple(map(_usual_send, workload.sends))
+        workload = replace(Workload(), sends=sends, ends=workload.ends)
+    return replace(
+        scenario,
+        seed=0,
+        last_rounds=0,
+        preset=None,
+        rules=Rules(),
+        topic=Topic(),
+        replicas=tuple(ReplicaSpec(replica.name) for replica in scenario.replicas),
+        network=Network(),
+        late_messages=LateMessages(),
+        timers=Timers(),
+        workload=workload,
+        consumers=tuple(Consumer(consumer.name) for consumer in scenario.consumers),
+        snapshots=SnapshotSettings(),
+    )
+
+
+def _usual_send(send: Send) -> Send:
+    """One of the first producer, at its own time, without versions and marks."""
+    producer = send.producer if send.transaction else 1
+    return send._replace(producer=producer, timestamp_ms=send.at_ms, version=None, flag=None)
+
+
+def size_of(shown: Shown[Scenario]) -> Iterator[Any]:
+    """What makes a scenario small: few events, then few parts, then the usual and the round."""
+    scenario, parts = shown.value, parts_of(shown.value)
+    yield len(shown.events)
+    yield len(parts)
+    yield len(scenario.replicas)
+    yield sum(1 for _ in plainer(scenario, usual(scenario)))
+    yield sum(len(str(number).rstrip("0")) for part in parts for number in _numbers(part.value))
+    yield scenario.duration_ms
+    yield scenario.seed
+
+
+def _numbers(value: Value) -> Iterator[int]:
+    """The times that are to be written of a part."""
+    if not isinstance(value, Consumer):
+        yield value.at_ms
+    if isinstance(value, Send) and value.timestamp_ms != value.at_ms:
+        yield value.timestamp_ms
+    if isinstance(value, Fault):
+        yield value.duration_ms
+
+
+# Passes.
+
+ONE_BY_ONE_UP_TO = 40
+"""Parts; the times of more of them are made round all at once only."""
+_STEPS_MS = (1000, 100, 10)
+FAST = Network((1, 1))
+
+
+def shorter(shown: Shown[Scenario]) -> Iterator[Scenario]:
+    """The run ends where the invariant is violated, or long before."""
+    scenario, whole = shown.value, parts_of(shown.value)
+    last = max((part.at_ms for part in whole), default=0) + 1
+    for duration_ms in (shown.violation.at + 1, last, scenario.duration_ms // 2):
+        if 0 < duration_ms < scenario.duration_ms:
+            yield with_parts(replace(scenario, duration_ms=duration_ms), whole)
+
+
+def _eager(scenario: Scenario) -> Scenario:
+    """The scenario with whatever is written cleaned as soon as may be."""
+    topic = replace(scenario.topic, segment_bytes=1, min_cleanable_dirty_ratio=0.0)
+    return replace(scenario, topic=topic)
+
+
+def _part_chunks(shown: Shown[Scenario]) -> Iterator[range]:
+    return chunks(len(parts_of(shown.value)))
+
+
+def _dropped(shown: Shown[Scenario], left_out: range) -> Iterator[Scenario]:
+    yield with_parts(shown.value, without(parts_of(shown.value), *left_out))
+
+
+def _dropped_eagerly(shown: Shown[Scenario], left_out: range) -> Iterator[Scenario]:
+    yield from map(_eager, _dropped(shown, left_out))
+
+
+def fewer_replicas(shown: Shown[Scenario]) -> Iterator[Scenario]:
+    """A replica goes, and all that names it."""
+    replicas = shown.value.replicas
+    for replica in reversed(replicas) if len(replicas) > 1 else ():
+        yield without_replica(shown.value, replica.name)
+
+
+def usual_settings(shown: Shown[Scenario]) -> Iterator[Scenario]:
+    """All as by default, then one thing by itself; a fast network, a replica that never cleans.
+
+    A cleaner that is slower by default may get there only in a run of twice the length.
+    """
+    scenario, plain, network = shown.value, usual(shown.value), shown.value.network
+    yield replace(plain, network=FAST, rules=scenario.rules)
+    yield replace(scenario, network=FAST)
+    yield replace(scenario, network=replace(network, latency_ms=FAST.latency_ms))
+    yield from plainer(scenario, plain)
+    yield replace(scenario, replicas=plain.replicas, duration_ms=2 * scenario.duration_ms)
+    for index, spec in enumerate(scenario.replicas):
+        idle = replace(spec, cleaner_backoff_ms=None)
+        yield replace(scenario, replicas=put_at(scenario.replicas, index, idle))
+
+
+def _retimed(scenario: Scenario, to: Callable[[int], int]) -> Scenario:
+    longer = replace(scenario, duration_ms=max(1, to(scenario.duration_ms)))
+    return with_parts(longer, [part.moved(to) for part in parts_of(scenario)])
+
+
+def _times(scenario: Scenario) -> list[int]:
+    """The moments at which something is to happen, if they are few."""
+    whole = parts_of(scenario)
+    few = whole if len(whole) <= ONE_BY_ONE_UP_TO else []
+    return sorted({part.at_ms for part in few} | {0, scenario.duration_ms})
+
+
+def earlier(shown: Shown[Scenario]) -> Iterator[Scenario]:
+    """Pauses shorter: what comes after one moves nearer to what comes before."""
+    for before, after in pairwise(_times(shown.value)):
+        for left_ms in (1, (after - before) // 2):
+            if left_ms < after - before:
+                gain_ms = after - before - left_ms
+                yield _retimed(shown.value, partial(_sooner, after, gain_ms))
+
+
+def _sooner(since_ms: int, gain_ms: int, time_ms: int) -> int:
+    return time_ms - gain_ms if time_ms >= since_ms else time_ms
+
+
+def round_times(shown: Shown[Scenario]) -> Iterator[Scenario]:
+    """All times, and then each, as multiples of 1000, 100 or 10 ms."""
+    for step_ms in _STEPS_MS:
+        yield _retimed(shown.value, partial(_rounded, step_ms, None))
+    for step_ms, time_ms in product(_STEPS_MS, _times(shown.value)):
+        yield _retimed(shown.value, partial(_rounded, step_ms, time_ms))
+
+
+def _rounded(step_ms: int, only_ms: int | None, time_ms: int) -> int:
+    if only_ms not in (None, time_ms):
+        return time_ms
+    return (time_ms + step_ms // 2) // step_ms * step_ms
+
+
+SCENARIOS = Kind(
+    (
+        Pass(shorter),
+        Pass(_part_chunks, _dropped_eagerly),
+        Pass(_part_chunks, _dropped),
+        Pass(fewer_replicas),
+        Pass(usual_settings),
+        Pass(shorter),
+        Pass(earlier),
+        Pass(round_times),
+    ),
+    size=size_of,
+    key=lambda scenario: scenario,
+)
+"""A round: what takes the most away comes first."""

@@ -1,0 +1,183 @@
+"""What a shrink keeps: the same invariant is violated, and for the same cause."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby
+from typing import Any, Generic, TypeAlias, TypeVar, cast
+
+from sim.check import Violation
+from sim.check.checker import known_invariants, story_invariants
+from sim.diagnose.explain.signature import Signature, signature_of
+from sim.diagnose.shrink.engine import Kind, Reducer, Shown
+from sim.diagnose.shrink.liberties import Events, odd_elections
+from sim.diagnose.shrink.scenarios import SCENARIOS
+from sim.diagnose.shrink.stories import STORIES, with_steps
+from sim.errors import BadInput
+from sim.files.document import listed, unknown_value
+from sim.protocol.events import Event
+from sim.protocol.rules import Rules
+from sim.simulate.scenario.file.write import as_said, scenario_text
+from sim.simulate.scenario.model import Expect, Scenario
+from sim.simulate.scenario.model.promises import promise_of
+from sim.simulate.story.driver import StoryDriver
+from sim.simulate.story.format import Story
+from sim.simulate.timed_run import conclusive, run_scenario
+
+V = TypeVar("V", bound=Story | Scenario)
+
+Moments: TypeAlias = Iterator[tuple[Sequence[Violation], Events]]
+"""Moment by moment what is violated, and all that has happened so far."""
+
+
+def judged(value: Story | Scenario, invariants: Iterable[str]) -> Moments:
+    """What a story or a scenario violates when it is run.
+
+    Of a scenario the safety invariants are always among those that judge it.
+    """
+    if isinstance(value, Story):
+        driver = StoryDriver(value, invariants=tuple(invariants))
+        return watched(driver, map(driver.take, value.steps))
+    events: list[tuple[int, Event]] = []
+    run = run_scenario(value, trace=events, also_check=invariants)
+    if not run.seen:
+        conclusive(run)
+    found = sorted(run.seen, key=lambda violation: violation.position)
+    by_time = groupby(found, key=lambda violation: violation.at)
+    return ((tuple(together), events) for _, together in by_time)
+
+
+def watched(driver: StoryDriver, steps: Iterable[None]) -> Moments:
+    """What a story violates while steps are taken."""
+    seen = 0
+    for _ in steps:
+        found = driver.checker.violations[seen:]
+        if found:
+            yield found, driver.events
+            seen += len(found)
+
+
+def rules_of(value: Story | Scenario) -> Rules:
+    """What a story or a scenario is judged by."""
+    return value.rules if isinstance(value, Story) else promise_of(value).rules
+
+
+@dataclass(frozen=True, slots=True)
+class Sought(Generic[V]):
+    """The violation that a value has to show to count as the same.
+
+    Attributes:
+        invariant: What is violated.
+        signature: Why.
+        taken_in: The liberties of a story that count (`sim.diagnose.shrink.liberties`), by its
+            events.
+        allowed: Those that it may take, as what is shrunk took them.
+    """
+
+    invariant: str
+    signature: Signature
+    taken_in: Callable[[Events, Rules], set[str]] = lambda _, __: set()
+    allowed: frozenset[str] = frozenset()
+
+    def found_in(self, value: V, moments: Moments | None = None) -> Shown[V] | None:
+        """The first violation for this cause.
+
+        Args:
+            value: A story or a scenario.
+            moments: What it violates while it is run, if it is run already.
+        """
+        rules = rules_of(value)
+        for violations, events in moments or judged(value, (self.invariant,)):
+            for violation in violations:
+                if violation.invariant == self.invariant:
+                    past = _past(events, violation)
+                    same = signature_of(past, violation, rules) == self.signature
+                    if same and self.taken_in(past, rules) <= self.allowed:
+                        return Shown(value, violation, past)
+        return None
+
+    def shown_by(self, value: V) -> Shown[V] | None:
+        """A story up to the step that shows it, a scenario that a file can say; None = neither.
+
+        What the simulator itself refuses in the midst of a run is no smaller case of what is
+        sought.
+        """
+        try:
+            found = self.found_in(value)
+            if found is None:
+                return None
+            if isinstance(value, Story):
+                return found._replace(value=_up_to(value, found.violation))
+            scenario_text(value)
+        except (ValueError, AssertionError, BadInput):
+            return None
+        return found
+
+    def reducer(self, value: V) -> Reducer[V]:
+        """Shrinks a value that shows it.
+
+        Raises:
+            BadInput: It does not show it.
+        """
+        shown = self.shown_by(value)
+        if shown is None:
+            raise BadInput(f"{value.id}: does not show what is shrunk: {self.invariant}")
+        kind: Kind[Any] = STORIES if isinstance(value, Story) else SCENARIOS
+        return Reducer(shown, kind, self.shown_by)
+
+
+def _past(events: Events, violation: Violation) -> Events:
+    return [pair for pair in events if pair[0] <= violation.at]
+
+
+def _up_to(value: V, violation: Violation) -> V:
+    """A story up to the step that shows it; a scenario as its file would say it."""
+    small: Any
+    if isinstance(value, Story):
+        small = with_steps(value, value.steps[: violation.at])
+    else:
+        small = replace(as_said(value), expect=Expect())
+    return cast(V, small)
+
+
+def sought_in(
+    value: V, invariant: str | None = None, *, where: str | None = None
+) -> tuple[Sought[V], Shown[V], int]:
+    """What a shrink of a story or a scenario has to keep, where it begins, and the run's events.
+
+    Args:
+        value: It violates something.
+        invariant: Of which the first violation counts. None = of the first one violated, of those
+            that it expects to be if it expects any.
+        where: What messages call the value; None = its id.
+
+    Raises:
+        BadInput: It violates nothing, or not this.
+    """
+    where = where or value.id
+    named = [] if invariant is None else [_known(invariant, where)]
+    by_format = story_invariants(liveness=True) if isinstance(value, Story) else ()
+    moments = list(judged(value, [*by_format, *value.expect.violated, *named]))
+    violations = [violation for found, _ in moments for violation in found]
+    violated = list(dict.fromkeys(violation.invariant for violation in violations))
+    if not violated:
+        raise BadInput(f"{where}: violates no invariant, so there is nothing to shrink")
+    wanted = named or [name for name in violated if name in value.expect.violated] or violated
+    violation = next((each for each in violations if each.invariant in wanted), None)
+    if violation is None:
+        raise BadInput(f"{where}: {invariant} is not violated; violated: {listed(violated)}")
+    events, rules = moments[-1][1], rules_of(value)
+    past = _past(events, violation)
+    sought: Sought[V] = Sought(violation.invariant, signature_of(past, violation, rules))
+    if isinstance(value, Story):
+        allowed = frozenset(odd_elections(past, rules))
+        sought = replace(sought, taken_in=odd_elections, allowed=allowed)
+    return sought, Shown(_up_to(value, violation), violation, past), len(events)
+
+
+def _known(invariant: str, where: str) -> str:
+    if invariant not in known_invariants():
+        hint = unknown_value(invariant, known_invariants(), what="invariant")
+        raise BadInput(f"{where}: {hint}")
+    return invariant

@@ -1,0 +1,129 @@
+"""Writes a story as a file that a person would have written: only what matters, a step per line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import replace
+from typing import Any
+
+from sim.check.checker import story_invariants
+from sim.errors import BadInput
+from sim.files.document import Document
+from sim.files.foreign.lines import is_plain, one_line
+from sim.files.formats import STORY_FORMAT
+from sim.protocol.replication.joining import REPLICA_LAG_MAX_MS, waits_for_joining
+from sim.protocol.rules import Rules
+from sim.simulate.scenario.file.write import scenario_text
+from sim.simulate.scenario.file.yaml_lines import flow, quoted
+from sim.simulate.scenario.model import Expect, Scenario
+from sim.simulate.story.driver import run_story
+from sim.simulate.story.expect import StoryExpect
+from sim.simulate.story.format import LAG, STORY_DEFAULTS, Story
+from sim.simulate.story.op import Scope, Step
+from sim.simulate.story.ops import OPS
+from sim.simulate.story.steps import line_of, step_at
+from sim.simulate.timed_run import run_scenario
+
+
+def story_text(
+    story: Story,
+    *,
+    violated: Iterable[str],
+    checked: Iterable[str] | None = None,
+    remark: str = "",
+) -> str:
+    """The file of a story: it loads to the same story and expects what is given here.
+
+    Args:
+        story: The story; what it expects is not looked at.
+        violated: The invariants that it violates.
+        checked: The invariants that judge it; None = those of the format.
+        remark: A comment behind the last step.
+    """
+    rules, scope = story.rules.differing_from(STORY_DEFAULTS), Scope(list(story.replicas))
+    steps = [_meant(step, story.rules) for step in story.steps]
+    texts = {"title": story.title, "source": story.source}
+    names = {"isr": story.isr, "voters": story.voters}
+    last = f"    # {one_line(' '.join(remark.split()))}" if remark and story.steps else ""
+    lines = [
+        f"format: {STORY_FORMAT}",
+        f"id: {flow(story.id)}",
+        *(f"{part}: {quoted(text)}" for part, text in texts.items() if text),
+        *([f"rules: {flow(rules)}"] if rules else []),
+        f"replicas: {flow(story.replicas)}",
+        *(f"{part}: {flow(own)}" for part, own in names.items() if own != story.replicas),
+        *([f"timers: {flow({LAG: story.replica_lag_max_ms})}"] if _keeps_lag(story) else []),
+        "steps:",
+        *(f"  - {_step(step, scope)}" for step in steps),
+    ]
+    lines[-1] += last
+    lines += ["expect:", f"  violated: {flow(list(violated))}"]
+    lines += [] if checked is None else [f"  checked: {flow(list(checked))}"]
+    return "\n".join(lines) + "\n"
+
+
+def _keeps_lag(story: Story) -> bool:
+    """Whether a story says how long a follower counts as caught up, and it matters."""
+    return waits_for_joining(story.rules) and story.replica_lag_max_ms != REPLICA_LAG_MAX_MS
+
+
+def file_of(value: Story | Scenario, invariant: str, sentence: str) -> str:
+    """The file of what violates an invariant, and expects to violate all that it does.
+
+    Args:
+        value: A story or a scenario.
+        invariant: It counts even if nothing judges it unless it is asked for.
+        sentence: What happens, a comment behind the last step of a story. Empty = the story is not
+            run, and expects nothing else.
+    """
+    if isinstance(value, Scenario):
+        run = run_scenario(value, also_check=(invariant,))
+        broken = dict.fromkeys(violation.invariant for violation in run.seen)
+        said = replace(value, expect=Expect(tuple(broken)))
+        return scenario_text(said)
+    if not sentence:
+        return story_text(value, violated=[invariant], checked=[invariant])
+    run_of = run_story(replace(value, expect=StoryExpect((invariant,))))
+    counted = {*story_invariants(liveness=False), invariant}
+    violated = [name for name in run_of.violated if name in counted]
+    return story_text(value, violated=violated, remark=sentence)
+
+
+def near_miss_file(value: Story | Scenario, invariant: str) -> str:
+    """The file of what does not violate an invariant, and expects to violate all that it does.
+
+    A scenario violates nothing; a story under other rules may violate something else.
+    """
+    if isinstance(value, Scenario):
+        return scenario_text(replace(value, expect=Expect()))
+    by_default = story_invariants(liveness=False)
+    if invariant not in by_default:
+        return story_text(value, violated=[], checked=[invariant])
+    violated = run_story(replace(value, expect=StoryExpect(()))).violated
+    return story_text(value, violated=[name for name in violated if name in by_default])
+
+
+def _meant(step: Step, rules: Rules) -> Step:
+    """The step without the fields that mean nothing under the rules, which no file may give."""
+    vain = OPS[step.op].in_vain(step.fields, rules)
+    fields = {name: value for name, value in step.fields.items() if name not in vain}
+    return replace(step, fields=fields) if vain else step
+
+
+def _step(step: Step, scope: Scope) -> str:
+    """The step as a line if that is read as the same step, else as a mapping."""
+    line = line_of(step.op, step.fields)
+    with suppress(BadInput):
+        read = step_at(line, step.number, scope, Document("", None).top)
+        if (read.op, read.fields) == (step.op, step.fields):
+            risky = ": " in line or " #" in line or line.endswith(":") or not is_plain(line)
+            return quoted(line) if risky else line
+    return flow({"op": step.op, **{name: _plain(value) for name, value in step.fields.items()}})
+
+
+def _plain(value: Any) -> Any:
+    """The value of a field as JSON has it."""
+    if isinstance(value, bytes):
+        return value.hex()
+    return [_plain(item) for item in value] if isinstance(value, tuple) else value

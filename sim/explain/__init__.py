@@ -1,3 +1,0 @@
-"""Why an invariant was broken: what led to it, what decided, and how little of it was needed."""
-
-from sim.explain.telling import Explanation, explanation

@@ -1,0 +1,44 @@
+"""Text in a page of Markdown, as GitHub and others read it, tables included."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from html import escape
+
+from sim.files.foreign.lines import one_line, plain_lines
+
+_SIGNS = re.compile(r"[\\`*|\[\]]|\{(?=[:#.%])|(?<![^\W_])_|_(?![^\W_])")
+"""What a backslash makes a plain character of for every reader. `_` within a word is one."""
+_FIRST = re.compile(r"^(\d*)([.)](?=\s|$)|#|[+-](?=[\s+-]|$)|!(?=!!)|=(?==*$))")
+"""What makes a heading, a list or a box of a line that begins so."""
+_IN_HTML = re.compile(r"[^\w\s.,:()/=@-]|_")
+"""What may mean something within an element of HTML that Markdown looks into."""
+
+
+def text(given: str) -> str:
+    """A text in one line, anywhere in a page: it looks as it is, and means nothing."""
+    line = escape(one_line(given).strip(), quote=False)
+    line = _SIGNS.sub(r"\\\g<0>", line).replace("~", "&#126;").replace("$", "&#36;")
+    return _FIRST.sub(lambda first: f"{first[1]}&#{ord(first[2])};", line)
+
+
+def code(given: str) -> str:
+    """A text as code within a line, in a table too."""
+    line = one_line(given)
+    if line and "`" not in line and "|" not in line:
+        return f"`{line}`"
+    return f"<code>{in_html(line)}</code>"
+
+
+def in_html(given: str) -> str:
+    """A text in one line within an element of HTML, in a table or outside: it means nothing."""
+    return _IN_HTML.sub(lambda sign: f"&#{ord(sign[0])};", one_line(given))
+
+
+def block(lines: Iterable[str], *, language: str = "") -> str:
+    """Lines as a block of code that nothing in them ends."""
+    inside = [plain_lines(line) for line in lines]
+    longest = max((len(run) for line in inside for run in re.findall("`+", line)), default=0)
+    fence = "`" * max(3, longest + 1)
+    return "\n".join([f"{fence}{language}", *inside, fence])

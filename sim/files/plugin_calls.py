@@ -1,0 +1,58 @@
+"""Calls into the code of other people: what goes wrong there is one line, with whose it is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from sim.errors import PluginError
+from sim.files.foreign.lines import one_line
+
+TEXT_MAX = 300
+"""Characters of what foreign code says, or of a value it made, that are passed on."""
+
+
+class Guarded:
+    """A function of a plugin, of one argument."""
+
+    def __init__(
+        self,
+        label: str,
+        function: Callable[[Any], Any],
+        problem: Callable[[Any, Any], str | None] | None = None,
+    ) -> None:
+        """Calls `function`.
+
+        Args:
+            label: The plugin, and what of it is called.
+            function: It.
+            problem: Given the argument and the answer: what is wrong with the answer, if anything.
+        """
+        self._label = label
+        self._function = function
+        self._problem = problem
+
+    def __call__(self, argument: Any) -> Any:
+        """Its answer. Raises PluginError."""
+        try:
+            answer = self._function(argument)
+        except PluginError:
+            raise
+        except Exception as error:
+            where = f"{self._label}: raises {told(error)} at {shortly(argument)}"
+            raise PluginError(where) from error
+        found = None if self._problem is None else self._problem(argument, answer)
+        if found is not None:
+            raise PluginError(f"{self._label}: {found}")
+        return answer
+
+
+def told(error: BaseException) -> str:
+    """An exception in one line: its class, and what it says of itself."""
+    said = " ".join(str(error).split())
+    return one_line(f"{type(error).__name__}{': ' if said else ''}{said}", longest=TEXT_MAX)
+
+
+def shortly(value: object) -> str:
+    """A value as text, in one line and not too long."""
+    return one_line(" ".join(repr(value).split()), longest=TEXT_MAX)

@@ -1,0 +1,476 @@
+"""The copying half of a pass: what stays of each batch and of each record.
+
+Source: Cleaner.cleanSegments, Cleaner.cleanInto, MemoryRecords.filterTo and
+.buildRetainedRecordsInto; LogCleaner.scala of 2.8 for the rules before KIP-534.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import Enum
+from typing import Final
+
+from sim.protocol.compaction.buffers import BUFFER_BYTES, calls_written, grown
+from sim.protocol.compaction.failures import NoEmptyOldBatch, NoSuchProducerState
+from sim.protocol.compaction.fixes import Tail
+from sim.protocol.compaction.plan import Cleaning, CleaningPass, OffsetMap
+from sim.protocol.compaction.tombstones import (
+    Circumstances,
+    Stamp,
+    null_value,
+    record_horizon,
+    with_record_horizon,
+)
+from sim.protocol.compaction.transactions import TransactionWatch, aborted_in
+from sim.protocol.log import Batch, Control, Record, Segment
+from sim.protocol.log.named_tuples import make
+from sim.protocol.log.offset_index import Call
+from sim.protocol.log.old_formats import OldBatch, converted
+
+MARKER_KEYS: Final = {
+    Control.ABORT: "\0\0\0\0",
+    Control.COMMIT: "\0\0\0\1",
+    Control.LEADER_CHANGE: "\0\0\0\3",
+}
+"""A control record's key: version 0 and its type, two bytes each (ControlRecordType).
+
+As in 2.8, where markers were looked up; from 3.0 on a change of the leader has type 2.
+"""
+
+MAX_HORIZON_MS: Final = 2**63 - 1
+"""A horizon beyond it, or below 0, is none; the batch is written anew without it."""
+
+_NOTHING: Final = Batch(-1, -1, -1, (), -1, 0)
+"""What is left of a batch that goes; making its empty header would be for nothing."""
+
+_NO_OFFSET: Final = -1
+
+
+class Fate(Enum):
+    """What becomes of a record that no other one of its key beats."""
+
+    GOES = "goes"
+    STAYS = "stays"
+    STAYS_AS_TOMBSTONE = "stays as tombstone"
+
+
+# Looking up a member by its name costs as much as a call, and these are asked for by record.
+_GOES, _STAYS, _STAYS_AS_TOMBSTONE = Fate
+_STAMPS_BATCH, _STAMPS_RECORD = Stamp.BATCH, Stamp.RECORD
+
+
+class Copier:
+    """State of one copying pass; it copies group by group and collects the answer."""
+
+    def __init__(
+        self, segments: Sequence[Segment], replaced: int, plan: CleaningPass, reach: OffsetMap
+    ) -> None:
+        """Copies the first `replaced` of `segments`, with the winners of `reach`."""
+        policy = plan.policy
+        self.segments = segments
+        self.plan = plan
+        self.policy = policy
+        self.winners = reach.winners
+        self.mapped_from = reach.mapped_from
+        self.latest_offset = reach.latest_offset
+        last: Batch | None = None
+        for segment in reversed(segments):
+            if segment.batches:
+                last = segment.batches[-1]
+                break
+        kept = policy.fix.keeps(make(Tail, (last, plan.upper_bound, plan.high_watermark)))
+        protected = kept.record_offset
+        if protected is not None and protected >= plan.upper_bound:
+            protected = None
+        self.protected = _NO_OFFSET if protected is None else protected
+        self.kept_end = _NO_OFFSET if kept.batch_end is None else kept.batch_end
+        self.result = Cleaning([], replaced, max(reach.latest_offset + 1, 0), protected)
+        self.result.winners = reach.winners
+        self.result.unended |= reach.unended
+        self.watch: TransactionWatch | None = None
+        for segment in segments[:replaced]:
+            if segment.transactional:
+                self.watch = TransactionWatch(writes_index=True)
+                break
+        self.last_abort = _NO_OFFSET
+        if policy.last_abort_only:
+            self.last_abort = self._last_abort(segments[:replaced])
+        self.markers_by_segment = (
+            policy.markers_like_tombstones and policy.removal.name == "last_modified"
+        )
+        self.notes_calls = policy.indexes_calls and policy.index_interval_bytes is not None
+        self.buffer_bytes = grown(BUFFER_BYTES, reach.largest_batch_bytes)
+        self.superseded = self.result.removed["superseded"]
+        self.last_records = plan.last_records
+        self.values_stay = policy.is_tombstone is null_value and policy.unmapped_version is None
+        self.converts_old = policy.converts_old
+        self.last_modified_ms: int | None = None
+        self.source = 0
+
+    def copy_group(self, group: Sequence[Segment]) -> Segment:
+        """One segment in the place of the next ones, which are `group`."""
+        batches: list[Batch] = []
+        calls: list[Call] = []
+        first_ms: int | None = None
+        for segment in group:
+            if self.watch is not None:
+                self._collect_aborted(self.watch)
+            self.last_modified_ms = segment.last_modified_ms
+            before = len(batches)
+            self._copy(segment.batches, batches)
+            if first_ms is None and batches and self.policy.indexes_calls:
+                # What comes of one segment is appended in one call, of which the largest counts.
+                first_ms = max(batch.timestamp_ms for batch in batches)
+            if self.notes_calls:
+                calls += calls_written(
+                    segment.batches, batches[before:], buffer_bytes=self.buffer_bytes
+                )
+                self.buffer_bytes = BUFFER_BYTES
+            self.source += 1
+        merged = Segment.of(
+            group[0].base_offset, batches, last_modified_ms=group[-1].last_modified_ms
+        )
+        merged.index.calls = calls
+        if first_ms is not None:
+            merged.first_timestamp_ms = first_ms
+        if self.watch is not None:
+            upper_bound = self.plan.upper_bound
+            beyond = [
+                entry
+                for segment in group
+                for entry in segment.aborted
+                if entry.last_offset >= upper_bound
+            ]
+            merged.aborted, self.watch.kept = [*self.watch.kept, *beyond], []
+        return merged
+
+    def note_unended(self) -> None:
+        """Report what counts as aborted for want of the marker that ends the transaction."""
+        if self.watch is not None:
+            self.result.unended |= self.watch.unended
+
+    def _collect_aborted(self, watch: TransactionWatch) -> None:
+        """Look out for the aborted transactions that touch a source segment (KAFKA-13727)."""
+        segments, index = self.segments, self.source
+        end = segments[index + 1].base_offset if index + 1 < len(segments) else 1 << 62
+        watch.add(aborted_in(segments, self.plan.log_start_offset, end, first=index))
+
+    def _copy(self, batches: Sequence[Batch], out: list[Batch]) -> None:
+        """Add to `out` what stays of the batches of one source segment."""
+        upper_bound, result, watch = self.plan.upper_bound, self.result, self.watch
+        for batch in batches:
+            last_offset = batch.last_offset
+            if last_offset >= upper_bound:
+                out.append(batch)
+                continue
+            discardable = watch is not None and watch.decides(batch)
+            if discardable or batch.control is not None:
+                kept = self._copy_transactional(batch, discardable=discardable)
+            else:
+                kept = self._copy_data(batch, last_offset)
+            left = kept.records
+            if left:
+                if self.converts_old and isinstance(kept, OldBatch):
+                    kept = self._noted(converted(kept, left), batch)
+                result.messages_written += len(left)
+                out.append(kept)
+            elif last_offset == self.kept_end or (
+                self.last_records and self._is_a_producers_last(batch)
+            ):
+                if isinstance(batch, OldBatch):
+                    raise NoEmptyOldBatch(batch.base_offset, batch.magic)
+                if batch.records:
+                    result.emptied.append(last_offset)
+                out.append(batch.emptied())
+            elif kept is batch:  # it was empty before
+                result.dropped.append(last_offset)
+
+    def _copy_data(self, batch: Batch, last_offset: int) -> Batch:
+        """Record by record: beaten by another one, gone for a reason of its own, or kept.
+
+        Inside the mapped range the winner beats all others of its key, below it versions decide. A
+        pass consists of this loop, so the most frequent fate of a record is decided in place. Most
+        batches have one record: what is looked up once a record is not looked up before.
+        """
+        records, latest, winners = batch.records, self.latest_offset, self.winners
+        self.result.messages_read += len(records)
+        reached = records
+        if last_offset > latest:
+            reached = tuple([record for record in records if record.offset <= latest])
+        stays: list[Record] = []
+        stamp = False
+        for record in reached:
+            key = record.key
+            winner = winners.get(key) if key is not None else None
+            if (
+                winner is not None
+                and winner is not record
+                and winner.offset != (offset := record.offset)
+                and (offset >= self.mapped_from or self._loses(record, winner))
+                and offset != self.protected
+            ):
+                self.superseded.append(record)
+            elif self.values_stay and key is not None and record.value is not None:
+                stays.append(record)
+            else:
+                fate = self._fate(record, batch, mapped=winner is not None)
+                if fate is not _GOES:
+                    stays.append(record)
+                    stamp = stamp or fate is _STAYS_AS_TOMBSTONE
+        if last_offset > latest:
+            stays += records[len(reached) :]
+            stamp = self.policy.stamp_beyond_map and any(map(self.policy.is_tombstone, stays))
+        if len(stays) == len(records):
+            return self._stamped_if_due(batch, records) if stamp else batch
+        if not stays:
+            return _NOTHING
+        kept = tuple(stays)
+        return self._stamped_if_due(batch, kept) if stamp else self._rebuilt(batch, kept)
+
+    def _loses(self, record: Record, winner: Record) -> bool:
+        strategy = self.policy.strategy
+        if strategy.latest_wins:
+            return record.offset < winner.offset
+        return strategy.version(record) < strategy.version(winner)
+
+    def _fate(self, record: Record, batch: Batch, *, mapped: bool) -> Fate:
+        """What becomes of a record that no other one of its key beats.
+
+        It may be protected, unkeyed, below no version, or a tombstone whose time has come.
+        """
+        policy, removed = self.policy, self.result.removed
+        tombstone = policy.is_tombstone(record)
+        if record.offset == self.protected:
+            return _STAYS_AS_TOMBSTONE if tombstone else _STAYS
+        if record.key is None:
+            removed["no key"].append(record)
+            return _GOES
+        unmapped = policy.unmapped_version
+        if unmapped is not None and not mapped and policy.strategy.version(record) < unmapped:
+            removed["unmapped"].append(record)
+            return _GOES
+        if not tombstone:
+            return _STAYS
+        if policy.removal.may_remove(self._circumstances(record, batch)):
+            removed["tombstone"].append(record)
+            return _GOES
+        return _STAYS_AS_TOMBSTONE
+
+    def _circumstances(self, record: Record, batch: Batch) -> Circumstances:
+        plan = self.plan
+        horizon = batch.delete_horizon_ms
+        if self.policy.removal.stamps is _STAMPS_RECORD:
+            horizon = record_horizon(record)
+        modified_ms = self.last_modified_ms
+        if plan.legacy_last_modified is not None:
+            modified_ms = _time_of(record.offset, plan.legacy_last_modified)
+        by_segment = self.policy.unstamped_by_segment and horizon is None
+        return make(
+            Circumstances,
+            (
+                record.offset,
+                horizon,
+                plan.now_ms,
+                plan.removal_limit,
+                modified_ms,
+                plan.legacy_horizon_ms,
+                plan.last_cleaning,
+                plan.delete_retention_ms,
+                by_segment or isinstance(batch, OldBatch),
+            ),
+        )
+
+    def _is_a_producers_last(self, batch: Batch) -> bool:
+        """It is the last batch of an active producer, which stays, empty if need be."""
+        last = self.last_records.get(batch.producer_id)
+        if last is None:
+            return False
+        offset = last.offset
+        if offset is not None:
+            return batch.last_offset == offset
+        return batch.control is not None and batch.producer_epoch == last.epoch
+
+    def _copy_transactional(self, batch: Batch, *, discardable: bool) -> Batch:
+        """Aborted data goes at once, whatever its key and beyond the map, too; markers wait.
+
+        A marker is stamped when nothing of its transaction is left, and goes at its horizon.
+        Records of what goes whole do not count as read, unless its header stays.
+        """
+        records = batch.records
+        if not records:
+            return batch
+        aborted = batch.control is None
+        legacy = self.markers_by_segment
+        if aborted or (discardable and self._marker_may_go(batch, legacy=legacy)):
+            if batch.last_offset == self.kept_end or self._is_a_producers_last(batch):
+                self.result.messages_read += len(records)
+            return self._without_records(batch, "aborted" if aborted else "marker")
+        self.result.messages_read += len(records)
+        if self._evicted(batch):
+            return self._without_records(batch, "superseded")
+        if discardable and not legacy and batch.delete_horizon_ms is None:
+            return self._stamped(batch, records)
+        return batch
+
+    def _marker_may_go(self, batch: Batch, *, legacy: bool) -> bool:
+        plan, removal, horizon = self.plan, self.policy.removal, batch.delete_horizon_ms
+        if legacy:
+            return removal.may_remove(self._circumstances(batch.records[0], batch))
+        limit = plan.removal_limit if plan.marker_limit is None else plan.marker_limit
+        if removal.gates_markers and batch.base_offset >= limit:
+            return False
+        return horizon is not None and plan.now_ms >= horizon
+
+    def _evicted(self, batch: Batch) -> bool:
+        """Another record counts as a newer one of the marker's key.
+
+        A user record with its very bytes, as before KAFKA-14055, or the last ABORT marker, whoever
+        wrote it; then the index forgets the transaction, too.
+        """
+        offset = batch.base_offset
+        if offset < self.last_abort and batch.control is Control.ABORT:
+            self.result.evicted_markers[offset] = self.last_abort
+            if self.watch is not None:
+                self.watch.kept = [e for e in self.watch.kept if e.last_offset != offset]
+            return True
+        if batch.control is None or not self.policy.markers_by_key:
+            return False
+        key = MARKER_KEYS.get(batch.control)
+        winner = None if key is None else self.winners.get(key)
+        if winner is None or not offset < winner.offset or offset > self.latest_offset:
+            return False
+        self.result.evicted_markers[offset] = winner.offset
+        return True
+
+    def _last_abort(self, covered: Sequence[Segment]) -> int:
+        """Offset of the last ABORT marker within the pass; -1 without one."""
+        upper_bound = self.plan.upper_bound
+        offsets = [
+            batch.base_offset
+            for segment in covered
+            for batch in segment.batches
+            if batch.control is Control.ABORT and batch.records and batch.last_offset < upper_bound
+        ]
+        return max(offsets, default=_NO_OFFSET)
+
+    def _without_records(self, batch: Batch, reason: str) -> Batch:
+        """The batch without any record but the protected one."""
+        protected = self.protected
+        self.result.removed[reason] += [r for r in batch.records if r.offset != protected]
+        left = tuple([record for record in batch.records if record.offset == protected])
+        if len(left) == len(batch.records):
+            return batch
+        return self._rebuilt(batch, left) if left else _NOTHING
+
+    def _stamped_if_due(self, batch: Batch, records: tuple[Record, ...]) -> Batch:
+        """The batch with those of its records that stay, a tombstone among them."""
+        if isinstance(batch, OldBatch):
+            if not self.converts_old:
+                return batch if records is batch.records else self._rebuilt(batch, records)
+            batch = converted(batch, records)
+            records = batch.records
+        stamps = self.policy.removal.stamps
+        fresh = batch.delete_horizon_ms is None or self.policy.stamps_again
+        if stamps is _STAMPS_BATCH and fresh:
+            return self._stamped(batch, records)
+        if stamps is _STAMPS_RECORD:
+            records = self._with_record_horizons(batch, records)
+        return batch if records is batch.records else self._rebuilt(batch, records)
+
+    def _stamped(self, batch: Batch, records: tuple[Record, ...]) -> Batch:
+        """The batch with the records that stay and this pass's delete horizon."""
+        horizon = self.plan.now_ms + self.plan.delete_retention_ms
+        if not 0 <= horizon <= MAX_HORIZON_MS:
+            return self._rebuilt(batch, records)
+        self.result.horizons.append((batch.base_offset, horizon))
+        rebuilt = with_horizon(batch, records, horizon, keeps_deltas=self.policy.keeps_deltas)
+        return self._noted(rebuilt, batch)
+
+    def _with_record_horizons(
+        self, batch: Batch, records: tuple[Record, ...]
+    ) -> tuple[Record, ...]:
+        """Give each kept tombstone that has none a horizon of its own (KIP-534, rejected)."""
+        is_tombstone, horizon = self.policy.is_tombstone, self.plan.now_ms
+        horizon += self.plan.delete_retention_ms
+        stamped = tuple(
+            [
+                with_record_horizon(record, horizon)
+                if is_tombstone(record) and record_horizon(record) is None
+                else record
+                for record in records
+            ]
+        )
+        if stamped == records:
+            return records
+        self.result.horizons.append((batch.base_offset, horizon))
+        return stamped
+
+    def _rebuilt(self, batch: Batch, records: tuple[Record, ...]) -> Batch:
+        """The batch with other records, at least one; its horizon stays."""
+        return self._noted(batch.rebuilt(records, batch.delete_horizon_ms), batch)
+
+    def _noted(self, rebuilt: Batch, source: Batch) -> Batch:
+        """Report a batch that was written anew, and whether it is larger than a batch may be.
+
+        A horizon can make it so (KIP-534).
+        """
+        if source.producer_id >= 0 and self.policy.checks_producers:
+            check_producer_state(source)
+        self.result.rewritten.append((rebuilt.base_offset, rebuilt.size_bytes))
+        limit = self.plan.max_message_bytes
+        if limit is not None and rebuilt.size_bytes > max(limit, source.size_bytes):
+            self.result.oversized.append((rebuilt.base_offset, rebuilt.size_bytes))
+        return rebuilt
+
+
+def check_producer_state(batch: Batch) -> None:
+    """Raise PassFailed where a producer's batch says too little of it to be written anew."""
+    if batch.producer_epoch < 0:
+        raise NoSuchProducerState(batch.base_offset, "producer epoch")
+    if batch.base_sequence < 0 and batch.control is None:
+        raise NoSuchProducerState(batch.base_offset, "sequence number")
+
+
+def _time_of(offset: int, ranges: Sequence[tuple[int, int, int]]) -> int | None:
+    """The time of the range (base, end exclusive, time in ms) that holds `offset`."""
+    for base, end, time_ms in ranges:
+        if base <= offset < end:
+            return time_ms
+    return None
+
+
+def with_horizon(
+    batch: Batch, records: tuple[Record, ...], horizon_ms: int, *, keeps_deltas: bool
+) -> Batch:
+    """The batch with those of its `records` that stay, and a delete horizon in ms.
+
+    KIP-534 found no room for the horizon in the header of a batch, so it took the base timestamp's.
+    The timestamps of the records are stored as distances to the base: a cleaner has to write them
+    anew, or every timestamp moves (rule `horizon_rebase`).
+
+    Args:
+        batch: As it was before the pass; not empty.
+        records: At least one.
+        horizon_ms: The base from now on.
+        keeps_deltas: The deltas stay as they are: a record reads as far from the horizon as it was
+            from the old base. The maximum timestamp, a field of its own, stays that of the records
+            as they were, and the batch does not grow.
+    """
+    if not keeps_deltas:
+        return batch.rebuilt(records, horizon_ms)
+    moved_ms = horizon_ms - base_timestamp(batch)
+    moved = tuple(
+        [record._replace(timestamp_ms=record.timestamp_ms + moved_ms) for record in records]
+    )
+    latest_ms = max([record.timestamp_ms for record in records])
+    return batch.rebuilt(moved, horizon_ms)._replace(timestamp_ms=latest_ms)
+
+
+def base_timestamp(batch: Batch) -> int:
+    """What the deltas of a batch count from, in ms: its horizon, or else its first record's time.
+
+    A batch that has records; a cleaner that sets no horizon takes the first one it keeps
+    (MemoryRecordsBuilder, DefaultRecord.readFrom).
+    """
+    horizon = batch.delete_horizon_ms
+    return batch.records[0].timestamp_ms if horizon is None else horizon

@@ -1,0 +1,305 @@
+"""Is it time to clean, from where, and up to where? Dirty ratio and compaction lags.
+
+Pure functions over what is known of a log's segments: KIP-58, KIP-354. Source:
+LogCleanerManager.cleanableOffsets, .calculateCleanableBytes, .maxCompactionDelay,
+.grabFilthiestCompactedLog, and LogToClean.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Literal, NamedTuple
+
+from sim.protocol.log import Segment
+from sim.protocol.log.named_tuples import make
+
+LagEstimate = Literal["first_timestamp", "previous_segment", "largest_less_roll"]
+"""When the oldest record of a segment is taken to have been written (KIP-354).
+
+first_timestamp: what its first record says, if it has a timestamp; previous_segment: from the
+second segment on, the largest timestamp of the one before it; largest_less_roll: where there are no
+timestamps, its last modification less the longest time that a segment is the active one.
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EligibilityConfig:
+    """The settings, and the rule, that decide when a log is cleaned.
+
+    Attributes:
+        min_cleanable_dirty_ratio: `min.cleanable.dirty.ratio`, compared strictly.
+        min_compaction_lag_ms: `min.compaction.lag.ms`; 0 = none.
+        max_compaction_lag_ms: `max.compaction.lag.ms`; None = no bound.
+        lag_estimate: From when the maximum lag counts.
+        segment_ms: `segment.ms`; None = no bound.
+    """
+
+    min_cleanable_dirty_ratio: float = 0.5
+    min_compaction_lag_ms: int = 0
+    max_compaction_lag_ms: int | None = None
+    lag_estimate: LagEstimate = "first_timestamp"
+    segment_ms: int | None = 604_800_000
+
+    @property
+    def roll_ms(self) -> int:
+        """The longest that a segment is the active one, in ms (LogConfig.maxSegmentMs)."""
+        bounds = (self.segment_ms, self.max_compaction_lag_ms)
+        return min([bound for bound in bounds if bound is not None], default=0)
+
+
+class FirstDirty(NamedTuple):
+    """Where the dirty section begins (inclusive).
+
+    `force_update` is true when the checkpoint was invalid and is to be rewritten at once.
+    """
+
+    offset: int
+    force_update: bool
+
+
+def first_dirty(
+    checkpoint: int | None, *, log_start_offset: int, log_end_offset: int
+) -> FirstDirty:
+    """The first dirty offset by the cleaner's checkpoint; None = there is none yet.
+
+    A checkpoint below the log start or above the log end is invalid; the whole log is dirty then.
+    """
+    if checkpoint is None:
+        return FirstDirty(log_start_offset, force_update=False)
+    if not log_start_offset <= checkpoint <= log_end_offset:
+        return FirstDirty(log_start_offset, force_update=True)
+    return FirstDirty(checkpoint, force_update=False)
+
+
+class Limit(Enum):
+    """What may keep the cleaner from going further."""
+
+    ACTIVE_SEGMENT = "active segment"
+    MIN_LAG = "min.compaction.lag.ms"
+    STABLE_OFFSET = "last stable offset"
+
+
+# Looking up a member by its name costs as much as a call, and a cleaner looks often.
+_ACTIVE_SEGMENT, _MIN_LAG, _STABLE_OFFSET = Limit
+
+
+class Bound(NamedTuple):
+    """How far the cleaner may go.
+
+    Attributes:
+        offset: The first uncleanable offset (exclusive bound), never below the first dirty one.
+        effective: The same rounded down to the base of a segment: where a pass really ends.
+        limit: Which limit is the lowest; of equal ones the earlier named.
+        limited_to: The offset of that limit; when it is below `offset`, that is the first dirty
+            one, and nothing is cleanable.
+    """
+
+    offset: int
+    effective: int
+    limit: Limit
+    limited_to: int
+
+
+def from_offset(segments: Sequence[Segment], offset: int) -> int:
+    """Index of the segment that holds `offset`, else of the first one; the active one at most."""
+    # From the end: what a cleaner asks for is near it.
+    for index in range(len(segments) - 1, 0, -1):
+        if segments[index].base_offset <= offset:
+            return index
+    return 0
+
+
+def held_back_by(
+    segments: Sequence[Segment], *, first_dirty_offset: int, lag_ms: int, now_ms: int
+) -> Segment | None:
+    """The first segment with a record younger than `lag_ms`, strictly; it and all after it wait.
+
+    Looked for among those not active from the one that holds the first dirty offset on. A segment
+    without timestamps counts by its modification time.
+    """
+    if lag_ms <= 0:
+        return None
+    for segment in segments[from_offset(segments, first_dirty_offset) : -1]:
+        if age_from_ms(segment) > now_ms - lag_ms:
+            return segment
+    return None
+
+
+def age_from_ms(segment: Segment) -> int:
+    """The time in ms that the minimum lag counts from (LogSegment.largestTimestamp)."""
+    largest = segment.largest_timestamp_ms
+    return largest if largest >= 0 else segment.last_modified_ms
+
+
+def bound_of(
+    segments: Sequence[Segment],
+    *,
+    first_dirty_offset: int,
+    stable_offset: int,
+    min_compaction_lag_ms: int,
+    now_ms: int,
+) -> Bound:
+    """How far the cleaner may go; `stable_offset` is the last stable one, at most the watermark."""
+    limited_to, limit = segments[-1].base_offset, _ACTIVE_SEGMENT
+    if min_compaction_lag_ms > 0:
+        young = held_back_by(
+            segments,
+            first_dirty_offset=first_dirty_offset,
+            lag_ms=min_compaction_lag_ms,
+            now_ms=now_ms,
+        )
+        if young is not None and young.base_offset < limited_to:
+            limited_to, limit = young.base_offset, _MIN_LAG
+    if stable_offset < limited_to:
+        limited_to, limit = stable_offset, _STABLE_OFFSET
+    offset = max(limited_to, first_dirty_offset)
+    return make(
+        Bound, (offset, segments[from_offset(segments, offset)].base_offset, limit, limited_to)
+    )
+
+
+def cleanable_bound(
+    segments: Sequence[Segment],
+    *,
+    first_dirty_offset: int,
+    stable_offset: int,
+    min_compaction_lag_ms: int,
+    now_ms: int,
+) -> int:
+    """Where a pass ends: the first uncleanable offset, rounded down to the base of a segment."""
+    return bound_of(
+        segments,
+        first_dirty_offset=first_dirty_offset,
+        stable_offset=stable_offset,
+        min_compaction_lag_ms=min_compaction_lag_ms,
+        now_ms=now_ms,
+    ).effective
+
+
+def earliest_dirty_ms(
+    segments: Sequence[Segment], config: EligibilityConfig, *, first_dirty_offset: int
+) -> int | None:
+    """The smallest estimate above 0, in ms, of the segments that may have to be cleaned.
+
+    They are those not active from the one that holds the first dirty offset on, each with its
+    cleaned part (LogCleanerManager.maxCompactionDelay). None = there is no estimate.
+    """
+    earliest: int | None = None
+    for index in range(from_offset(segments, first_dirty_offset), len(segments) - 1):
+        estimate = _written_ms(segments, index, config)
+        if estimate > 0 and (earliest is None or estimate < earliest):
+            earliest = estimate
+    return earliest
+
+
+def _written_ms(segments: Sequence[Segment], index: int, config: EligibilityConfig) -> int:
+    """When the oldest record of a segment is taken to have been written, in ms; at most 0 = none.
+
+    Source: LogSegment.getFirstBatchTimestamp; KIP-354, Proposed Changes and Rejected Alternatives.
+    """
+    if config.lag_estimate == "previous_segment" and index > 0:
+        return age_from_ms(segments[index - 1])
+    first_ms = segments[index].first_timestamp_ms
+    if config.lag_estimate == "largest_less_roll" and first_ms <= 0:
+        return age_from_ms(segments[index]) - config.roll_ms
+    return first_ms
+
+
+class Eligibility(NamedTuple):
+    """Whether a log is eligible, and the numbers behind it.
+
+    Attributes:
+        eligible: True when a pass should run.
+        bound: How far it would go.
+        clean_bytes: Bytes of the segments that start below the first dirty offset.
+        cleanable_bytes: Bytes of the segments from the one that holds the first dirty offset on, up
+            to where a pass ends; one that straddles that offset is counted on both sides.
+        dirty_ratio: cleanable / (clean + cleanable); None when both are 0.
+        compaction_delay_ms: How long the oldest uncleaned segment is overdue, in ms.
+        overdue: That delay makes it eligible: it is above 0 and there is something to clean.
+    """
+
+    eligible: bool
+    bound: Bound
+    clean_bytes: int
+    cleanable_bytes: int
+    dirty_ratio: float | None
+    compaction_delay_ms: int
+    overdue: bool
+
+    @property
+    def upper_bound(self) -> int:
+        """Where a pass ends (exclusive); the base of a segment."""
+        return self.bound.effective
+
+
+def eligibility(
+    segments: Sequence[Segment],
+    config: EligibilityConfig,
+    *,
+    first_dirty_offset: int,
+    stable_offset: int,
+    now_ms: int,
+) -> Eligibility:
+    """Decide whether the log that consists of `segments` should be cleaned now."""
+    bound = bound_of(
+        segments,
+        first_dirty_offset=first_dirty_offset,
+        stable_offset=stable_offset,
+        min_compaction_lag_ms=config.min_compaction_lag_ms,
+        now_ms=now_ms,
+    )
+    clean = cleanable = 0
+    for segment in segments:
+        if segment.base_offset >= first_dirty_offset:
+            break
+        clean += segment.size_bytes
+    for segment in segments[from_offset(segments, first_dirty_offset) :]:
+        if segment.base_offset >= bound.effective:
+            break
+        cleanable += segment.size_bytes
+    delay = 0
+    if config.max_compaction_lag_ms is not None:
+        earliest = earliest_dirty_ms(segments, config, first_dirty_offset=first_dirty_offset)
+        if earliest is not None:
+            delay = max(0, now_ms - config.max_compaction_lag_ms - earliest)
+    total = clean + cleanable
+    ratio = cleanable / total if total else None
+    overdue = delay > 0 and cleanable > 0
+    dirty = ratio is not None and ratio > config.min_cleanable_dirty_ratio
+    return make(Eligibility, (overdue or dirty, bound, clean, cleanable, ratio, delay, overdue))
+
+
+def select(logs: Mapping[str, Eligibility]) -> str | None:
+    """The log to clean: of the eligible ones that with the highest ratio; of equals the first.
+
+    A log that is overdue does not go before one with a higher ratio.
+    """
+    eligible = [name for name, found in logs.items() if found.eligible]
+    return max(eligible, key=lambda name: logs[name].dirty_ratio or 0.0, default=None)
+
+
+class Scan(NamedTuple):
+    """One look of a cleaner thread over all logs.
+
+    Attributes:
+        thread: Which thread.
+        delays_ms: Compaction delay of each log it considered, in ms.
+        cleaned: Whether it found a log to clean.
+    """
+
+    thread: int
+    delays_ms: tuple[int, ...]
+    cleaned: bool
+
+
+def max_compaction_delay_secs(scans: Iterable[Scan]) -> int:
+    """The metric `max-compaction-delay-secs` after some scans, in whole seconds.
+
+    Each thread remembers the largest delay of its last scan that led to a clean; one that found
+    nothing to clean does not refresh it. Source: LogCleaner.registerMetrics, PreCleanStats.
+    """
+    remembered = {scan.thread: max(scan.delays_ms, default=0) for scan in scans if scan.cleaned}
+    return max(remembered.values(), default=0) // 1000

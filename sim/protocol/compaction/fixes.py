@@ -1,0 +1,129 @@
+"""Fixes: what stays of the last offset of a cleaning round, or of the log (KIP-280).
+
+Without one, a follower that is behind the last record can never learn that its offset existed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from sim.protocol.log import Batch
+
+
+class Tail(NamedTuple):
+    """What a fix may look at.
+
+    Attributes:
+        last_batch: The batch with the highest offsets of the whole log; None in an empty log.
+        upper_bound: The pass covers offsets below it (exclusive).
+        high_watermark: The replica's own, which the upper bound does not exceed (exclusive).
+    """
+
+    last_batch: Batch | None
+    upper_bound: int
+    high_watermark: int
+
+
+class Kept(NamedTuple):
+    """What a fix keeps.
+
+    Attributes:
+        record_offset: The record at this offset stays whatever it is; None for no record.
+        batch_end: The batch whose last offset this is stays, empty if need be; None for no batch.
+    """
+
+    record_offset: int | None = None
+    batch_end: int | None = None
+
+
+class Fix(NamedTuple):
+    """An answer to "what stays of the last offset?".
+
+    Attributes:
+        name: Value of the `fix` rule.
+        source: The document that proposes it.
+        means: What it does, for people.
+        keeps: What has to stay, given the end of the log and of the round.
+        persists_log_end: True when the log end is never below what was cleaned, whatever the
+            records say. It keeps a replica from counting back after a restart; nobody else learns
+            of it.
+        announces_gaps: True when a leader without records from an offset on says up to where there
+            are none. The follower moves its log end there, and takes over the epochs that began in
+            between; the leader believes what the next fetch says.
+        example: A file below `scenarios/` in which it makes a difference; empty for a plugin's.
+    """
+
+    name: str
+    source: str
+    means: str
+    keeps: Callable[[Tail], Kept]
+    persists_log_end: bool = False
+    announces_gaps: bool = False
+    example: str = ""
+
+
+def _nothing(tail: Tail) -> Kept:
+    return Kept()
+
+
+def _end_of_the_log(tail: Tail) -> Kept:
+    """The last record of the log, or the last batch if it is empty already."""
+    last = tail.last_batch
+    if last is None:
+        return Kept()
+    if last.records:
+        return Kept(record_offset=last.records[-1].offset, batch_end=last.last_offset)
+    return Kept(batch_end=last.last_offset)
+
+
+FIXES: dict[str, Fix] = {
+    fix.name: fix
+    for fix in (
+        Fix(
+            "none",
+            "Kafka before KAFKA-17076",
+            "nothing is kept for its offset's sake",
+            _nothing,
+            example="kip280/kip280_16_believed_position_epoch_truncation_no_fix.yaml",
+        ),
+        Fix(
+            "leo_retention",
+            "KIP-280, Special case where we need to retain LEO, option 1",
+            "the log-end record, the highest surviving slot of the whole log, is never removed",
+            _end_of_the_log,
+            example="findings/finding_07_leo_retention_brings_a_deleted_key_back.yaml",
+        ),
+        Fix(
+            "empty_batch",
+            "KIP-280, option 2; KAFKA-17076 (Cleaner.cleanInto)",
+            "the batch that ends exactly at the upper bound of the round stays, empty if need be",
+            lambda tail: Kept(batch_end=tail.upper_bound - 1),
+            example="kip280/kip280_19_expired_last_tombstone_empty_batch.yaml",
+        ),
+        Fix(
+            "empty_batch_at_hw",
+            "KAFKA-20452 (apache/kafka PR 22089)",
+            "as empty_batch, but only where the batch also ends at the high watermark",
+            lambda tail: Kept(batch_end=tail.high_watermark - 1),
+            example="kip280/kip280_59_narrow_empty_batch_and_an_unclean_election.yaml",
+        ),
+        Fix(
+            "persisted_leo",
+            "etcd PR 17815: the scheduled compact revision bounds the current one from below",
+            "nothing is kept; the end of what was cleaned is written down beside the records",
+            _nothing,
+            persists_log_end=True,
+            example="kip280/kip280_56_log_end_persisted_beside_the_records.yaml",
+        ),
+        Fix(
+            "gap_fetch",
+            "this project: what an answer would have to say for nothing to be kept",
+            "nothing is kept; a fetch that finds nothing is answered with the end of the gap",
+            _nothing,
+            announces_gaps=True,
+            example="kip280/kip280_54_expired_last_tombstone_gap_fetch.yaml",
+        ),
+    )
+}
+"""The registered fixes by name."""

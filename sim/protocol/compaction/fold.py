@@ -1,0 +1,108 @@
+"""Folding a log into the state it stands for.
+
+The plain one has a winning record per key. Records of the other one (`state_machine: deltas`)
+change what was there before, which no cleaner by key can keep: a value `+n` or `-n` changes the
+number of its key by n, any other value replaces it, and a tombstone removes its key. The tombstone
+of a key that ends with `*` removes every key that begins like it: one event "broker 7 is gone" for
+all that the broker had (KIP-630, Amount of Data Replicated).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from sim.protocol.compaction.strategies import Strategy
+from sim.protocol.compaction.tombstones import TombstoneMark
+from sim.protocol.compaction.transactions import AbortedRanges, transactions_in
+from sim.protocol.log import Batch, Record
+
+EVERY: Final = "*"
+"""At the end of a key: all keys that begin with what is before it."""
+
+_CHANGE: Final = re.compile(r"[+-][0-9]+")
+
+
+def data_below(batches: Iterable[Batch], below: int) -> Iterator[Record]:
+    """The keyed data records below offset `below` (exclusive), in order of offsets.
+
+    Data of aborted and of open transactions is left out: a transaction counts when its COMMIT
+    marker is below `below`.
+    """
+    covered = [batch for batch in batches if batch.base_offset < below]
+    transactions = transactions_in(covered, below=below)
+    aborted = AbortedRanges(transactions)
+    open_from = {t.producer_id: t.first_offset for t in transactions if t.control is None}
+    for batch in covered:
+        if batch.control is not None or batch in aborted:
+            continue
+        if batch.transactional and batch.base_offset >= open_from.get(batch.producer_id, below):
+            continue
+        for record in batch.records:
+            if record.key is not None and record.offset < below:
+                yield record
+
+
+def fold(
+    batches: Iterable[Batch],
+    *,
+    below: int,
+    strategy: Strategy,
+    is_tombstone: TombstoneMark,
+    base: Iterable[Record] = (),
+) -> dict[str, Record]:
+    """The winning record of each key below offset `below` (exclusive); a tombstone removes its key.
+
+    Data of aborted and of open transactions is ignored. `base` holds the records of a snapshot that
+    the log continues.
+    """
+    winners: dict[str, Record] = {}
+    for record in base:
+        if record.key is not None:
+            winners[record.key] = record
+    for record in data_below(batches, below):
+        assert record.key is not None
+        current = winners.get(record.key)
+        if current is None or strategy.version(record) > strategy.version(current):
+            winners[record.key] = record
+    return {key: record for key, record in winners.items() if not is_tombstone(record)}
+
+
+def apply_delta(state: dict[str, Record], record: Record, *, deleted: bool) -> None:
+    """Apply a keyed record to a state; what it leaves there has no changes but numbers as values.
+
+    A number that something else than a number was replaced by counts as 0.
+    """
+    key, value = record.key, record.value or ""
+    assert key is not None
+    if deleted:
+        gone = [key]
+        if key.endswith(EVERY):
+            gone = [other for other in state if other.startswith(key[: -len(EVERY)])]
+        for other in gone:
+            state.pop(other, None)
+    elif _CHANGE.fullmatch(value):
+        before = state.get(key)
+        held = "0" if before is None or before.value is None else before.value
+        number = int(held) if re.fullmatch(r"-?[0-9]+", held) else 0
+        state[key] = record._replace(value=str(number + int(value)))
+    else:
+        state[key] = record
+
+
+def fold_deltas(
+    batches: Iterable[Batch],
+    *,
+    below: int,
+    is_tombstone: TombstoneMark,
+    base: Iterable[Record] = (),
+) -> dict[str, Record]:
+    """The state below offset `below` (exclusive); `base` is what the log continues.
+
+    A record of the result is the last one that changed its key, with the whole value.
+    """
+    state = {record.key: record for record in base if record.key is not None}
+    for record in data_below(batches, below):
+        apply_delta(state, record, deleted=is_tombstone(record))
+    return state

@@ -1,0 +1,234 @@
+"""What a cleaner goes by, what one pass is given, and what it answers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple
+
+from sim.protocol.compaction.failures import PassFailed
+from sim.protocol.compaction.fixes import Fix
+from sim.protocol.compaction.strategies import Strategy, Version
+from sim.protocol.compaction.tombstones import TombstoneMark, TombstoneRemoval
+from sim.protocol.events import Removal
+from sim.protocol.log import LastRecord, Record, Segment
+from sim.protocol.log.named_tuples import make
+from sim.protocol.log.producers import NOBODY
+
+REASONS = ("superseded", "tombstone", "aborted", "marker", "no key", "unmapped")
+"""Why a pass takes a record away."""
+
+NO_STUBS: Final[Mapping[str, Record]] = {}
+"""No removed tombstones that still take part."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CleanerPolicy:
+    """How a cleaner decides, whichever log it is given.
+
+    Attributes:
+        strategy: Which record of a key wins.
+        fix: What stays of the last offset.
+        removal: When a winning tombstone may go.
+        is_tombstone: What marks a tombstone.
+        full_map: True = winners over the whole covered log; false = over the dirty section only.
+        index_interval_bytes: The map is read from where the offset index of the first dirty segment
+            says, which has this `index.interval.bytes`; None = from the start of the segment.
+        indexes_calls: True = what is written of one buffer gets one entry of the index at most.
+        stamp_beyond_map: True = a tombstone gets its horizon on sight, also beyond the map's reach.
+        stamps_again: True = each pass that keeps a tombstone gives its batch another horizon.
+        keeps_deltas: True = a horizon moves the timestamps of its batch, see `with_horizon`.
+        markers_like_tombstones: True = with `last_modified` markers go by their segment's time.
+        markers_by_key: True = markers are looked up in the map by their key's bytes (KAFKA-14055).
+        last_abort_only: True = of all ABORT markers the last one stays (Redpanda PR 16295).
+        group_empty_segments: True = an empty segment joins its neighbour whatever the range of
+            offsets (KAFKA-12889).
+        unstamped_by_segment: True = a tombstone without a horizon goes by its segment's time.
+        converts_old: True = batches of magic 0 and 1 are written anew as magic 2 (KAFKA-13093).
+        checks_producers: True = a producer's batch without a sequence or an epoch stops the pass
+            that would write it anew; false where producers have none, as in stories.
+        unmapped_version: A record whose key is not in the map goes when its version is below, and
+            every version is read, whether or not there is another to compare; None = neither.
+    """
+
+    strategy: Strategy
+    fix: Fix
+    removal: TombstoneRemoval
+    is_tombstone: TombstoneMark
+    full_map: bool
+    index_interval_bytes: int | None = None
+    indexes_calls: bool = False
+    stamp_beyond_map: bool = True
+    stamps_again: bool = False
+    keeps_deltas: bool = False
+    markers_like_tombstones: bool = False
+    markers_by_key: bool = False
+    last_abort_only: bool = False
+    group_empty_segments: bool = True
+    unstamped_by_segment: bool = False
+    converts_old: bool = False
+    checks_producers: bool = False
+    unmapped_version: Version | None = None
+
+
+@dataclass(slots=True)
+class OffsetMap:
+    """Winners, and the last offset they were chosen up to.
+
+    Attributes:
+        winners: Key -> the record that beats all others of the key in the mapped range.
+        mapped_from: First offset of the mapped range (inclusive); a record below it is compared by
+            version, inside the range the winner beats all others.
+        latest_offset: Last offset of the mapped range (inclusive); -1 when nothing entered.
+        largest_batch_bytes: When the map was full: the largest batch that was read of the segment
+            it stopped in, which the cleaner's buffer has grown to by then; else 0.
+        unended: What did not enter because it counts as aborted, see `TransactionWatch`.
+    """
+
+    winners: dict[str, Record]
+    mapped_from: int
+    latest_offset: int
+    largest_batch_bytes: int = 0
+    unended: dict[int, int] = field(default_factory=dict)
+
+
+class CleaningPass(NamedTuple):
+    """Everything one pass depends on beside the segments.
+
+    Attributes:
+        policy: How the cleaner decides.
+        first_dirty_offset: Where the clean section ends (inclusive start of the dirty one).
+        upper_bound: The pass covers batches that end below it (exclusive); in simulated time it is
+            the base of a segment and never above the last stable offset.
+        now_ms: The replica's clock in ms, taken once.
+        delete_retention_ms: `delete.retention.ms`.
+        high_watermark: The replica's own; fixes may look at it (exclusive).
+        log_start_offset: Aborted transactions whose marker is below it are forgotten (inclusive).
+        last_records: What to keep of each active producer: its last batch stays, empty if need be.
+        map_capacity: Most distinct keys of the dirty section that the map holds; None = no limit.
+        given_map: Use this map instead of building one.
+        rescan: Run although nothing is dirty, as far as the upper bound; only tombstones, markers
+            and empty batches can go then. Kafka never does, its unit tests and a tidy end do.
+        segment_bytes: `segment.bytes`; neighbours up to this size become one; None = no limit.
+        max_message_bytes: `max.message.bytes`; batches that a delete horizon makes larger are
+            reported; None = no limit.
+        removal_limit: With gated removal rules: only below this offset (exclusive).
+        marker_limit: The same for transaction markers; None = the same.
+        legacy_horizon_ms: The pass-wide horizon of `last_modified`, in ms; None = none.
+        legacy_last_modified: (base, end exclusive, last modified in ms) to use instead of the
+            segments' own times; None = use those.
+        last_cleaning: (end offset exclusive, time in ms) of the last finished pass, for
+            `cleaning_checkpoint`; None = there was none.
+        stubs: Key -> a removed tombstone that still takes part: it beats what is below its version.
+    """
+
+    policy: CleanerPolicy
+    first_dirty_offset: int
+    upper_bound: int
+    now_ms: int
+    delete_retention_ms: int
+    high_watermark: int
+    log_start_offset: int = 0
+    last_records: Mapping[int, LastRecord] = NOBODY
+    map_capacity: int | None = None
+    given_map: OffsetMap | None = None
+    rescan: bool = False
+    segment_bytes: int | None = None
+    max_message_bytes: int | None = None
+    removal_limit: int = 0
+    marker_limit: int | None = None
+    legacy_horizon_ms: int | None = None
+    legacy_last_modified: tuple[tuple[int, int, int], ...] | None = None
+    last_cleaning: tuple[int, int] | None = None
+    stubs: Mapping[str, Record] = NO_STUBS
+
+
+def _nothing_removed() -> dict[str, list[Record]]:
+    return {reason: [] for reason in REASONS}
+
+
+@dataclass(slots=True)
+class Cleaning:
+    """What a pass did: the new segments for the `replaced` first ones, and why each record went.
+
+    Attributes:
+        segments: What takes the place of the covered segments.
+        replaced: How many segments were covered.
+        next_dirty_offset: The cleaner checkpoint after the pass (exclusive end of what was mapped).
+        protected_offset: The record that the fix keeps whatever it is; None = none below the bound.
+        removed: Reason -> the records that went for it, in offset order.
+        winners: The offset map of the pass: key -> the record that beat the superseded ones.
+        evicted_markers: Offset of a marker -> offset of the user record whose key has its bytes, or
+            of the last ABORT marker.
+        emptied: Last offsets of batches whose header was kept without records.
+        dropped: Last offsets of batches that were already empty and are gone now.
+        horizons: (base offset, delete horizon in ms) of the batches that got one in this pass.
+        oversized: (base offset, bytes) of batches that a horizon made larger than allowed.
+        rewritten: (base offset, bytes) of batches that were written anew with a record or more.
+        messages_read: Records the copying pass looked at; those of batches dropped whole are not.
+        messages_written: Records it kept.
+        unended: Base offset of each batch that counts as aborted, in the map or in copying, though
+            it comes after the ABORT marker of that transaction -> offset of that marker.
+        failure: Why the pass could not go on; all else is then about the groups of segments that it
+            had finished, which take their places, and the checkpoint stays. None = it went on.
+    """
+
+    segments: list[Segment]
+    replaced: int
+    next_dirty_offset: int
+    protected_offset: int | None = None
+    failure: PassFailed | None = None
+    removed: dict[str, list[Record]] = field(default_factory=_nothing_removed)
+    winners: dict[str, Record] = field(default_factory=dict)
+    evicted_markers: dict[int, int] = field(default_factory=dict)
+    emptied: list[int] = field(default_factory=list)
+    dropped: list[int] = field(default_factory=list)
+    horizons: list[tuple[int, int]] = field(default_factory=list)
+    oversized: list[tuple[int, int]] = field(default_factory=list)
+    rewritten: list[tuple[int, int]] = field(default_factory=list)
+    messages_read: int = 0
+    messages_written: int = 0
+    unended: dict[int, int] = field(default_factory=dict)
+
+    def stopped(
+        self, failure: PassFailed, *, below: int, replaced: int, next_dirty_offset: int
+    ) -> Cleaning:
+        """What is left of it when the group that begins at `below` cannot be cleaned.
+
+        `replaced` segments were in finished groups. Nothing counts as read or written: Kafka keeps
+        no statistics of such a pass.
+        """
+        done = Cleaning(self.segments, replaced, next_dirty_offset, self.protected_offset, failure)
+        done.removed = {
+            reason: [record for record in records if record.offset < below]
+            for reason, records in self.removed.items()
+        }
+        done.winners = self.winners
+        done.evicted_markers = {at: by for at, by in self.evicted_markers.items() if at < below}
+        done.emptied = [offset for offset in self.emptied if offset < below]
+        done.dropped = [offset for offset in self.dropped if offset < below]
+        done.horizons = [horizon for horizon in self.horizons if horizon[0] < below]
+        done.oversized = [batch for batch in self.oversized if batch[0] < below]
+        done.rewritten = [batch for batch in self.rewritten if batch[0] < below]
+        done.unended = self.unended
+        return done
+
+    @property
+    def changed(self) -> bool:
+        """Whether the log is another one after the pass, be it by a horizon alone."""
+        return bool(self.emptied or self.dropped or self.horizons or any(self.removed.values()))
+
+    @property
+    def removals(self) -> tuple[Removal, ...]:
+        """Every removal with its reason, in offset order."""
+        winners, found = self.winners, []
+        for reason, records in self.removed.items():
+            if reason == "superseded":
+                for record in records:
+                    offset, key = record.offset, record.key
+                    by = self.evicted_markers[offset] if key is None else winners[key].offset
+                    found.append(make(Removal, (offset, record.uid, key, reason, by)))
+            elif records:
+                found += [make(Removal, (r.offset, r.uid, r.key, reason, None)) for r in records]
+        found.sort()
+        return tuple(found)

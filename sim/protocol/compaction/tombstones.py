@@ -1,0 +1,228 @@
+"""Tombstones: what marks one (KIP-87), and when a winning one may go (KIP-534 and its rivals)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from enum import Enum
+from typing import NamedTuple
+
+from sim.protocol.log import Record
+from sim.protocol.log.formats import TOMBSTONE_HEADER
+
+TombstoneMark = Callable[[Record], bool]
+"""Tells whether a keyed data record is a tombstone."""
+
+
+def null_value(record: Record) -> bool:
+    """A record without a value; Kafka's rule."""
+    return record.value is None
+
+
+def flag(record: Record) -> bool:
+    """A record with the tombstone attribute, whatever its value (KIP-87)."""
+    return record.flagged is True
+
+
+def magic(record: Record) -> bool:
+    """What the record's own format says (KIP-87, Migration Plan).
+
+    Before magic 2 the null value marks a delete, from magic 2 on the attribute.
+    """
+    return record.value is None if record.flagged is None else record.flagged
+
+
+def header(record: Record) -> bool:
+    """A record whose last header of key 5 is true (KIP-87, Rejected Alternatives).
+
+    A null value without it is data, and an old client can neither write nor read it.
+    """
+    name, true = TOMBSTONE_HEADER
+    values = [value for other, value in record.headers if other == name]
+    return bool(values) and values[-1] == true
+
+
+TOMBSTONE_MARKS: dict[str, TombstoneMark] = {
+    "null_value": null_value,
+    "flag": flag,
+    "magic": magic,
+    "header": header,
+    "explicit": flag,
+}
+"""Marks by rule value. `explicit` is for stories: the step says so and the driver sets the flag."""
+
+
+class Circumstances(NamedTuple):
+    """What a removal rule may look at when a pass meets a winning tombstone.
+
+    Attributes:
+        offset: Offset of the tombstone.
+        horizon_ms: Delete horizon of its batch in ms; None when no earlier pass set one.
+        now_ms: The cleaning replica's clock in ms, taken once at the start of the pass.
+        removal_limit: With gated rules: only tombstones below this offset may go (exclusive).
+        segment_last_modified_ms: Modification time of its segment in ms; None = unknown.
+        legacy_horizon_ms: One horizon for the pass in ms (before KIP-534); None = none.
+        last_cleaning: (end offset exclusive, time in ms) of the last finished pass; None = none.
+        delete_retention_ms: `delete.retention.ms`.
+        without_horizon: The times of segments decide: its batch has no place for a horizon (magic 0
+            and 1), or it has none yet and the rule `unstamped_tombstones` says so.
+    """
+
+    offset: int
+    horizon_ms: int | None
+    now_ms: int
+    removal_limit: int
+    segment_last_modified_ms: int | None
+    legacy_horizon_ms: int | None
+    last_cleaning: tuple[int, int] | None = None
+    delete_retention_ms: int = 0
+    without_horizon: bool = False
+
+    @property
+    def past_horizon(self) -> bool:
+        """An earlier pass set a horizon and it is reached; equality counts as reached.
+
+        Where there is none, the segment may have to look old enough, as before KIP-534.
+        """
+        if self.without_horizon:
+            return self.in_old_segment
+        return self.horizon_ms is not None and self.now_ms >= self.horizon_ms
+
+    @property
+    def in_old_segment(self) -> bool:
+        """The modification time of its segment is at or below the horizon of the whole pass."""
+        return (
+            self.segment_last_modified_ms is not None
+            and self.legacy_horizon_ms is not None
+            and self.segment_last_modified_ms <= self.legacy_horizon_ms
+        )
+
+
+class Stamp(Enum):
+    """Where a pass writes the delete horizon of a tombstone that it keeps."""
+
+    NOWHERE = "nowhere"
+    BATCH = "batch"
+    RECORD = "record"
+
+
+HORIZON_HEADER = "delete-horizon"
+"""Name of the header that carries the horizon of one record under `record_horizon`."""
+
+
+def record_horizon(record: Record) -> int | None:
+    """The delete horizon in the record's own header, in ms; None without one."""
+    for name, value in record.headers:
+        if name == HORIZON_HEADER:
+            return int.from_bytes(value, "big", signed=True)
+    return None
+
+
+def without_record_horizon(record: Record) -> Record:
+    """The record as it was appended: without the header that a pass added."""
+    if record_horizon(record) is None:
+        return record
+    return record._replace(headers=tuple(h for h in record.headers if h[0] != HORIZON_HEADER))
+
+
+def with_record_horizon(record: Record, horizon_ms: int) -> Record:
+    """The record with one header more: its delete horizon in ms, 8 bytes, signed."""
+    header = (HORIZON_HEADER, horizon_ms.to_bytes(8, "big", signed=True))
+    return record._replace(headers=(*record.headers, header))
+
+
+class TombstoneRemoval(NamedTuple):
+    """A rule for removing winning tombstones.
+
+    Attributes:
+        name: Value of the `tombstone_removal` rule.
+        source: Who asks for it.
+        means: What it asks for, for people.
+        may_remove: The condition.
+        stamps: Where a retained tombstone's delete horizon is written down.
+        gates_markers: True when transaction markers have a limit, too.
+        example: A file below `scenarios/` in which it makes a difference; empty for a plugin's.
+    """
+
+    name: str
+    source: str
+    means: str
+    may_remove: Callable[[Circumstances], bool]
+    stamps: Stamp = Stamp.BATCH
+    gates_markers: bool = False
+    example: str = ""
+
+
+def _last_cleaning(c: Circumstances) -> bool:
+    if c.last_cleaning is None:
+        return False
+    end_offset, cleaned_ms = c.last_cleaning
+    return c.offset < end_offset and c.now_ms >= cleaned_ms + c.delete_retention_ms
+
+
+TOMBSTONE_REMOVALS: dict[str, TombstoneRemoval] = {
+    rule.name: rule
+    for rule in (
+        TombstoneRemoval(
+            "horizon",
+            "KIP-534; Cleaner.shouldRetainRecord",
+            "the first pass stamps now + delete.retention.ms, a later pass at or past it removes",
+            lambda c: c.past_horizon,
+            example="kip534/kip534_01_horizon_of_the_batch.yaml",
+        ),
+        TombstoneRemoval(
+            "immediate",
+            "KIP-534, Motivation: what delete.retention.ms protects from",
+            "the pass that meets it removes it",
+            lambda c: True,
+            stamps=Stamp.NOWHERE,
+            example="kip534/kip534_02_removed_at_once.yaml",
+        ),
+        TombstoneRemoval(
+            "last_modified",
+            "Kafka before 3.1 (KAFKA-4545, KAFKA-8522)",
+            "removed when its segment's modification time is at or below the pass's horizon",
+            lambda c: c.in_old_segment,
+            stamps=Stamp.NOWHERE,
+            example="kip534/kip534_03_merged_segment_looks_old.yaml",
+        ),
+        TombstoneRemoval(
+            "cleaning_checkpoint",
+            "KIP-534, Rejected Alternatives; apache/kafka PR 7175",
+            "the last pass ended above it, and at least the retention ago",
+            _last_cleaning,
+            stamps=Stamp.NOWHERE,
+            example="kip534/kip534_15_cleaning_checkpoint_waits_again.yaml",
+        ),
+        TombstoneRemoval(
+            "record_horizon",
+            "KIP-534, Rejected Alternatives: a header per record",
+            "as horizon, but the horizon is a header of the tombstone itself",
+            lambda c: c.past_horizon,
+            stamps=Stamp.RECORD,
+            example="kip534/kip534_17_horizon_in_the_record.yaml",
+        ),
+        TombstoneRemoval(
+            "leo_gated",
+            "KIP-630, Tombstone and Delete Operations",
+            "horizon, and every replica's log end offset is above it",
+            lambda c: c.past_horizon and c.offset < c.removal_limit,
+            example="kip630/kip630_02_gated_by_every_log_end.yaml",
+        ),
+        TombstoneRemoval(
+            "coordinated",
+            "Redpanda compaction_coordinator, PR 28087 and 29043",
+            "horizon, and every replica has cleanly compacted past it",
+            lambda c: c.past_horizon and c.offset < c.removal_limit,
+            gates_markers=True,
+            example="kip630/kip630_04_coordinated.yaml",
+        ),
+        TombstoneRemoval(
+            "never",
+            "the upper bound of what retention can cost",
+            "a winning tombstone stays for ever",
+            lambda c: False,
+            example="kip534/kip534_13_never_removed.yaml",
+        ),
+    )
+}
+"""The registered removal rules by name."""

@@ -1,0 +1,187 @@
+"""Transactions as the cleaner sees them: what is open, what was aborted, when a marker may go.
+
+The cleaner asks the segments' indexes of aborted transactions, as Kafka's does; whoever folds a log
+into a table derives the same from the batches. Source: CleanedTransactionMetadata,
+TransactionIndex.collectAbortedTxns.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from sim.protocol.compaction.failures import IndexOutOfOrder
+from sim.protocol.log import AbortedTransaction, Batch, Control, Segment
+
+# Looking up a member by its name costs as much as a call, and markers are asked for it.
+_ABORT, _COMMIT = Control.ABORT, Control.COMMIT
+
+
+class Transaction(NamedTuple):
+    """One transaction in a log.
+
+    Attributes:
+        producer_id: Who wrote it.
+        first_offset: Base offset of its first surviving batch (an empty batch counts).
+        marker_offset: Offset of its marker; None while it is open.
+        control: COMMIT or ABORT; None while it is open.
+    """
+
+    producer_id: int
+    first_offset: int
+    marker_offset: int | None
+    control: Control | None
+
+
+def transactions_in(batches: Iterable[Batch], *, below: int) -> list[Transaction]:
+    """Transactions with a batch below `below`; one is open unless its marker is below it, too."""
+    found: list[Transaction] = []
+    open_since: dict[int, int] = {}
+    for batch in batches:
+        if batch.last_offset >= below:
+            break
+        if not batch.transactional:
+            continue
+        producer_id = batch.producer_id
+        if batch.control is None:
+            open_since.setdefault(producer_id, batch.base_offset)
+        elif producer_id in open_since:
+            first = open_since.pop(producer_id)
+            found.append(Transaction(producer_id, first, batch.base_offset, batch.control))
+    found.extend(
+        Transaction(producer_id, first, None, None) for producer_id, first in open_since.items()
+    )
+    return found
+
+
+def undivided_end(batches: Sequence[Batch], *, below: int) -> int:
+    """The highest offset at or below `below` (exclusive) that no transaction reaches across.
+
+    The last stable offset is not enough for that: a transaction that began below it may be decided
+    above it, when an older one of another producer is still open. State that is folded up to there
+    lacks data whose marker comes later, and must not stand for the log below it.
+    """
+    end = below
+    while True:
+        found = transactions_in(batches, below=end)
+        crossing = [t.first_offset for t in found if t.marker_offset is None]
+        if not crossing:
+            return end
+        end = min(crossing)
+
+
+class AbortedRanges:
+    """Answers whether a data batch belongs to an aborted transaction."""
+
+    def __init__(self, transactions: Iterable[Transaction]) -> None:
+        """Keep the aborted ones of `transactions`."""
+        self._ranges: dict[int, list[tuple[int, int]]] = {}
+        for t in transactions:
+            if t.control is _ABORT and t.marker_offset is not None:
+                self._ranges.setdefault(t.producer_id, []).append((t.first_offset, t.marker_offset))
+
+    def __contains__(self, batch: Batch) -> bool:
+        """True for transactional data between the first offset and the ABORT marker."""
+        ranges = self._ranges.get(batch.producer_id)
+        return (
+            ranges is not None
+            and batch.transactional
+            and batch.control is None
+            and any(first <= batch.base_offset < marker for first, marker in ranges)
+        )
+
+
+def aborted_in(
+    segments: Sequence[Segment], start: int, end: int, *, first: int = 0
+) -> list[AbortedTransaction]:
+    """Index entries of transactions that touch [start, end), from segment number `first` on.
+
+    Their markers may lie beyond `end`. Source: TransactionIndex.collectAbortedTxns, which later
+    segments are asked, too, until an entry says that nothing older was open.
+    """
+    found = []
+    for index in range(first, len(segments)):
+        for entry in segments[index].aborted:
+            if entry.last_offset >= start and entry.first_offset < end:
+                found.append(entry)
+            if entry.last_stable_offset >= end:
+                return found
+    return found
+
+
+class TransactionWatch:
+    """Walks batches in offset order: which data is aborted, which markers have none left.
+
+    Source: CleanedTransactionMetadata. Empty batches count like full ones.
+
+    Attributes:
+        kept: Index entries of the ABORT markers that still have data, to be kept with them.
+        unended: Base offset of each batch that counts as aborted though it comes after the marker
+            of that transaction, which was not met -> offset of that marker.
+    """
+
+    def __init__(
+        self, aborted: Iterable[AbortedTransaction] = (), *, writes_index: bool = False
+    ) -> None:
+        """Nothing is seen yet; `aborted` as in `add`. Only who copies writes an index."""
+        self._writes_index = writes_index
+        self._waiting: list[tuple[int, AbortedTransaction]] = []
+        self._active: dict[int, AbortedTransaction] = {}
+        self._seen: set[int] = set()
+        self._committed: set[int] = set()
+        self.kept: list[AbortedTransaction] = []
+        self.unended: dict[int, int] = {}
+        self.add(aborted)
+
+    def add(self, aborted: Iterable[AbortedTransaction]) -> None:
+        """More aborted transactions to look out for; one that is active already is ignored."""
+        for entry in aborted:
+            heapq.heappush(self._waiting, (entry.first_offset, entry))
+
+    def decides(self, batch: Batch) -> bool:
+        """Note a batch; true for data of an aborted transaction and for a marker without data.
+
+        A marker may go when no batch of its transaction was seen, and when it is empty already;
+        control batches other than COMMIT and ABORT never may.
+
+        Raises:
+            IndexOutOfOrder: The index that is written cannot take the entry of an ABORT marker.
+        """
+        waiting, producer_id = self._waiting, batch.producer_id
+        while waiting and waiting[0][0] <= batch.last_offset:
+            entry = heapq.heappop(waiting)[1]
+            self._active.setdefault(entry.producer_id, entry)
+        control = batch.control
+        if control is None:
+            if not batch.transactional:
+                return False
+            active = self._active.get(producer_id)
+            if active is not None:
+                if active.last_offset < batch.base_offset:
+                    self.unended[batch.base_offset] = active.last_offset
+                self._seen.add(producer_id)
+                return True
+            self._committed.add(producer_id)
+            return False
+        if not batch.records:
+            return True
+        if control is _ABORT:
+            return self._abort(producer_id, batch.base_offset)
+        if control is _COMMIT:
+            seen = producer_id in self._committed
+            self._committed.discard(producer_id)
+            return not seen
+        return False
+
+    def _abort(self, producer_id: int, offset: int) -> bool:
+        entry = self._active.pop(producer_id, None)
+        if entry is None or producer_id not in self._seen:
+            return True
+        self._seen.discard(producer_id)
+        if self._writes_index:
+            kept = self.kept
+            if kept and kept[-1].last_offset >= entry.last_offset:
+                raise IndexOutOfOrder(offset, entry.last_offset, kept[-1].last_offset)
+            kept.append(entry)
+        return False

@@ -1,0 +1,172 @@
+"""Replicas come and go, lead and follow."""
+
+from __future__ import annotations
+
+from typing import Final, Literal, NamedTuple
+
+
+class ReplicaAdded(NamedTuple):
+    """A replica with an empty log joined the cluster."""
+
+    replica: str
+
+
+class ReplicaRemoved(NamedTuple):
+    """A replica left the cluster for good, and its disk with it."""
+
+    replica: str
+
+
+class ReplicaCrashed(NamedTuple):
+    """A replica went down; its log ends at `log_end_offset` after what the crash lost.
+
+    `epoch` is the highest it had seen.
+    """
+
+    replica: str
+    log_end_offset: int
+    high_watermark: int
+    epoch: int = 0
+
+
+class ReplicaRestarted(NamedTuple):
+    """A replica came back with the log it found on disk, in the `epoch` it remembers."""
+
+    replica: str
+    log_end_offset: int
+    high_watermark: int
+    epoch: int = 0
+
+
+REBUILT = "below a removed tombstone"
+"""The reason of a wipe by `lag_guard`."""
+
+
+class ReplicaWiped(NamedTuple):
+    """A replica lost its whole log (a new disk, or a rebuild by `lag_guard`)."""
+
+    replica: str
+    reason: str
+
+
+class LeaderElected(NamedTuple):
+    """A replica leads `epoch` from `epoch_start_offset`, its log end offset, on.
+
+    `isr` is the in-sync set it starts with, `voters` those a majority is counted over.
+    """
+
+    replica: str
+    epoch: int
+    epoch_start_offset: int
+    isr: tuple[str, ...]
+    voters: tuple[str, ...]
+
+
+class UncleanElection(NamedTuple):
+    """A controller makes a leader of a replica that need not have all that is committed.
+
+    It comes before `LeaderElected`, or without: the replica may be down by then. In Kafka the
+    partition is RECOVERING until that leader marks it as RECOVERED, which it does at once
+    (PartitionChangeBuilder.tryElection; Partition.makeLeader). `because`: whom the controller fell
+    back on, with nobody in sync or eligible to lead.
+    """
+
+    replica: str
+    epoch: int
+    because: str
+
+
+LAST_KNOWN_LEADER: Final = "it led last"
+"""It lost its place in the sets by a crash; `unclean.leader.election.enable` is not asked."""
+
+ANY_REPLICA: Final = "any replica will do"
+"""With `unclean.leader.election.enable`."""
+
+ADMINISTRATOR: Final = "an administrator wants it"
+"""ElectLeaders with election type UNCLEAN."""
+
+
+class LeaderResigned(NamedTuple):
+    """A replica stopped leading `epoch`."""
+
+    replica: str
+    epoch: int
+
+
+class PositionRecorded(NamedTuple):
+    """A leader (`replica`) believes that `follower` has everything below `position`."""
+
+    replica: str
+    follower: str
+    position: int
+
+
+class IsrChanged(NamedTuple):
+    """The in-sync set is now `isr`; `joined` names a replica that was admitted by its position."""
+
+    replica: str
+    isr: tuple[str, ...]
+    joined: str | None
+
+
+class FaultInjected(NamedTuple):
+    """The world did something to a replica or a link; `detail` is for people."""
+
+    replica: str
+    fault: str
+    detail: str
+
+
+class FaultEnded(NamedTuple):
+    """What a fault did to a replica or its links is over: that of kind `fault` injected first."""
+
+    replica: str
+    fault: str
+
+
+class ConfigChanged(NamedTuple):
+    """New settings reached a broker, or a producer (then `replica` names that).
+
+    `settings` are pairs of a name and its new value, as text. `initial` is true for a broker that
+    starts with settings of its own, where they differ from those of the run, and for a consumer
+    that starts in a version without the flag of KIP-87 (`format`): nothing changed then.
+    """
+
+    replica: str
+    settings: tuple[tuple[str, str], ...]
+    initial: bool = False
+
+
+Audited = Literal["message", "decision", "disk"]
+"""What an audit looks at: a message that is out of date, a decision, a disk after a restart."""
+
+
+class AuditFailed(NamedTuple):
+    """A replica or the controller did what it should not, as somebody saw who sees everybody.
+
+    It is told by the simulator alone, where something is wrong (`sim.simulate.cluster.witness`,
+    `sim.simulate.cluster.decisions`). Nothing changes by that.
+
+    Attributes:
+        replica: Who did it.
+        audit: What was looked at.
+        what: What it is about, in words.
+        found: How it is.
+        expected: How it should be, or was before.
+    """
+
+    replica: str
+    audit: Audited
+    what: str
+    found: str
+    expected: str
+
+
+class Quiesced(NamedTuple):
+    """The cluster is at rest; `replica` is the leader whose log the others are compared with.
+
+    `synced` is true when faults were healed and every live replica fetched to the end first.
+    """
+
+    replica: str | None
+    synced: bool

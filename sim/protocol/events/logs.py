@@ -1,0 +1,257 @@
+"""Records are appended, copied, cut, committed and read."""
+
+from __future__ import annotations
+
+from typing import Literal, NamedTuple
+
+from sim.protocol.log.epochs import EpochEntry
+from sim.protocol.log.record import Batch, Record
+
+ResetCause = Literal["below_log_start", "above_log_end", "log_truncated"]
+"""Why a consumer's position moved other than by reading."""
+
+
+class Appended(NamedTuple):
+    """A leader gave offsets to a batch."""
+
+    replica: str
+    batch: Batch
+
+
+class Acknowledged(NamedTuple):
+    """A leader told a producer that its batch is written; a repeated request is told so again.
+
+    The answer is on its way, and may be lost there. Ends of transactions are not told of.
+
+    Attributes:
+        replica: The leader.
+        producer_id: Who sent the batch; -1 = a producer without an id.
+        base_sequence: Sequence number of its first record, as the request says; -1 = none.
+        first_offset: Offset of its first record (inclusive), as the answer says.
+        last_offset: Offset of its last record (inclusive), as the answer says.
+        epoch: The epoch of the leader that tells it; a repeated batch may be of an earlier one.
+        acks: What the producer waited for: `all` = it is committed, `1` = the leader has it.
+    """
+
+    replica: str
+    producer_id: int
+    base_sequence: int
+    first_offset: int
+    last_offset: int
+    epoch: int
+    acks: Literal["all", "1"]
+
+
+class AppendRefused(NamedTuple):
+    """A leader refused a batch for the sake of a record of `key`; None = of all of it.
+
+    `reason`: `late_version` (below that of a removed delete) and `unreadable_version` (nobody can
+    say whether it is below), or of KIP-87 `null_value` (without the flag in a format that has one)
+    and `client_version` (of the producer, unknown to it);
+    `not_enough_replicas`: fewer than `min.insync.replicas` are in sync; `producer_fenced`: a later
+    instance of the producer has a newer epoch of its id (KIP-98).
+    """
+
+    replica: str
+    key: str | None
+    reason: str = "late_version"
+
+
+class ProducersForgotten(NamedTuple):
+    """A replica forgot idempotent producers that were silent for `producer.id.expiration.ms`.
+
+    It knows none of the sequence numbers of the ids in `producers` any more.
+    """
+
+    replica: str
+    producers: tuple[int, ...]
+
+
+class Converted(NamedTuple):
+    """A replica wrote records anew in an older format, for its own log or for a reader (KIP-87).
+
+    `reader` is a consumer, a follower, or the replica itself, which stores what a producer sent;
+    `size_bytes` is that of the stored batches which could not be sent as they are, 0 for its own
+    log; `values_lost` are the offsets of the deletes that go on without their value.
+    """
+
+    replica: str
+    reader: str
+    size_bytes: int
+    values_lost: tuple[int, ...]
+
+
+class Copied(NamedTuple):
+    """A follower appended batches of its leader verbatim; gaps between them come along.
+
+    `fetch_offset` is its log end offset before, `log_end_offset` the one after.
+    """
+
+    replica: str
+    leader: str
+    fetch_offset: int
+    batches: tuple[Batch, ...]
+    log_end_offset: int
+
+
+class FetchingFailed(NamedTuple):
+    """A follower could not append what it fetched: a batch begins below its log end.
+
+    It fetches no more before it restarts, or follows a leader of another epoch
+    (UnexpectedAppendOffsetException; AbstractFetcherThread.markPartitionFailed, .addPartitions).
+    `base_offset` is the first offset of that batch (inclusive).
+    """
+
+    replica: str
+    leader: str
+    base_offset: int
+    log_end_offset: int
+
+
+class GapLearned(NamedTuple):
+    """A follower was told that its leader holds nothing from its log end on up to another offset.
+
+    `fetch_offset` is its log end offset before, `log_end_offset` the one after. `epochs` are those
+    that started in between, which the leader tells with it.
+    """
+
+    replica: str
+    leader: str
+    fetch_offset: int
+    log_end_offset: int
+    epochs: tuple[EpochEntry, ...] = ()
+
+
+class EpochCacheChanged(NamedTuple):
+    """A replica's leader epoch cache is now `epochs`, which batches and elections do not tell.
+
+    A leader handed epochs on of which a copy has no batch (`epoch_cache: copied`), a restart found
+    a file of epochs that was behind or ahead of the log, or a cut took no record and yet the epochs
+    that start there. `epochs` is the whole cache.
+    """
+
+    replica: str
+    epochs: tuple[EpochEntry, ...]
+
+
+class StateDiffers(NamedTuple):
+    """What a replica keeps beside its log is not what the batches of the log say.
+
+    It was found when the replica was looked at: after a cut, a restart, a cleaning pass, when its
+    log began anew or later, or at rest (`sim.protocol.replication.audit`). Nothing changes by that.
+
+    Attributes:
+        replica: Whose log.
+        what: What differs, such as `last sequence`.
+        about: The producer id it is about; None = it is about none.
+        offset: Where the log says so, or what is kept points to.
+        kept: What the replica keeps; `nothing` = nothing.
+        by_log: What the batches say; `nothing` = nothing.
+    """
+
+    replica: str
+    what: str
+    about: int | None
+    offset: int
+    kept: str
+    by_log: str
+
+
+class Pushed(NamedTuple):
+    """A follower appended a copy at an offset of its own choice (`follower_assigned`)."""
+
+    replica: str
+    leader: str
+    batch: Batch
+
+
+class Truncated(NamedTuple):
+    """A follower cut its log at `target`; `high_watermark` and `log_start_offset` are from before.
+
+    `log_end_offset` is the one from before, too; `leading` must be false. A batch that straddles
+    the target went whole: `lowest` is the lowest offset that did, None = the target.
+    `kept_high_watermark` is true when the high watermark was not lowered to the new log end.
+    """
+
+    replica: str
+    target: int
+    log_end_offset: int
+    high_watermark: int
+    log_start_offset: int
+    leading: bool
+    lowest: int | None = None
+    kept_high_watermark: bool = False
+
+
+class HighWatermarkMoved(NamedTuple):
+    """A replica's high watermark is now `high_watermark`; a leader's commits what is below."""
+
+    replica: str
+    high_watermark: int
+    leading: bool
+
+
+class Consumed(NamedTuple):
+    """A consumer read data of a replica below `end` (exclusive) and moved there.
+
+    `start` is its position before; `now_ms` the time of the read; `records` are what it was given.
+    `committed` is true for one that reads committed (`isolation.level`).
+    """
+
+    replica: str
+    consumer: str
+    start: int
+    end: int
+    records: tuple[Record, ...]
+    now_ms: int
+    committed: bool = False
+
+
+class ConsumerReset(NamedTuple):
+    """A consumer's position moved other than by reading: it goes on at `position` (inclusive).
+
+    `replica` is whose answer moved it. `cause`: `below_log_start` and `above_log_end` where that
+    log begins later or ends earlier (`auto.offset.reset`), `log_truncated` where it parts from what
+    the consumer has read (KIP-320).
+    """
+
+    replica: str
+    consumer: str
+    position: int
+    cause: ResetCause
+
+
+class ReadingEnded(NamedTuple):
+    """A reader that wanted to read to the end did so, or nothing more is to come and it waits.
+
+    Attributes:
+        replica: Whom it read last.
+        consumer: Its name.
+        until: How it tells the end: `position`, `last_offset` or `count`.
+        start: Its position when it began (inclusive).
+        end: What it took for the end then (exclusive).
+        position: Its position now.
+        last_offset: Offset of the last record it was given; -1 = none.
+        given: So many records it was given.
+    """
+
+    replica: str
+    consumer: str
+    until: str
+    start: int
+    end: int
+    position: int
+    last_offset: int
+    given: int
+
+
+class Understood(NamedTuple):
+    """What a consumer of a declared version (KIP-87) took the keyed records for that it was given.
+
+    `values` are those it keeps as the state of their keys, `deletes` those it removes keys for.
+    """
+
+    replica: str
+    consumer: str
+    values: tuple[Record, ...]
+    deletes: tuple[Record, ...]

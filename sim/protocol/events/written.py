@@ -1,0 +1,32 @@
+"""How a written trace shows an event, see `FORMAT.md` beside this module."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from sim.protocol.events import Event
+from sim.protocol.log.record import Record
+
+IsTombstone = Callable[[Record], bool]
+"""Whether a keyed record is a tombstone under the mark of the run."""
+
+
+def as_row(at: int, event: Event, is_tombstone: IsTombstone) -> dict[str, Any]:
+    """An event as a mapping with `at`, `event` and its fields; what is in it as mappings, too.
+
+    Every record says whether it is a `tombstone`, as `isTombstone` of KIP-87 tells a reader.
+    """
+    fields = {name: _plain(value, is_tombstone) for name, value in event._asdict().items()}
+    return {"at": at, "event": event.__class__.__name__, **fields}
+
+
+def _plain(value: Any, is_tombstone: IsTombstone) -> Any:
+    if isinstance(value, tuple):
+        if hasattr(value, "_asdict"):
+            parts = {name: _plain(part, is_tombstone) for name, part in value._asdict().items()}
+            if isinstance(value, Record):
+                parts["tombstone"] = value.key is not None and is_tombstone(value)
+            return parts
+        return [_plain(part, is_tombstone) for part in value]
+    return value

@@ -1,0 +1,102 @@
+"""The leader epoch cache: at which offset each epoch starts (KIP-101, KIP-279).
+
+Source: LeaderEpochFileCache. Cleaning never edits it; truncation does.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from sim.protocol.log.named_tuples import make
+
+
+class EpochEntry(NamedTuple):
+    """An epoch and the first offset (inclusive) that was written in it."""
+
+    epoch: int
+    start_offset: int
+
+
+class EpochEnd(NamedTuple):
+    """Answer to "where does this epoch end?": the epoch found and its end offset (exclusive)."""
+
+    epoch: int
+    end_offset: int
+
+
+class LeaderEpochCache:
+    """Epochs of a log in ascending order, with ascending start offsets."""
+
+    __slots__ = ("entries",)
+
+    def __init__(self, entries: list[EpochEntry] | None = None) -> None:
+        """A cache with the given entries, or an empty one."""
+        self.entries: list[EpochEntry] = list(entries or [])
+
+    @property
+    def latest(self) -> int:
+        """The newest epoch; -1 when nothing is known."""
+        return self.entries[-1].epoch if self.entries else -1
+
+    def assign(self, epoch: int, start_offset: int) -> None:
+        """Note that `epoch` starts at `start_offset`, unless that is already known.
+
+        Entries that contradict the new one are dropped (LeaderEpochFileCache.assign).
+        """
+        entries = self.entries
+        if entries:
+            last = entries[-1]
+            if last.epoch == epoch and last.start_offset <= start_offset:
+                return
+            while entries and (
+                entries[-1].epoch >= epoch or entries[-1].start_offset >= start_offset
+            ):
+                entries.pop()
+        entries.append(EpochEntry(epoch, start_offset))
+
+    def end_offset_for(self, epoch: int, log_end_offset: int) -> EpochEnd:
+        """The largest known epoch at or below `epoch`, and where it ends (exclusive).
+
+        The newest epoch, and any above it, end at the log end; an epoch below all known ones ends
+        where the first known one starts (LeaderEpochFileCache.endOffsetFor).
+        """
+        entries = self.entries
+        if not entries:
+            return make(EpochEnd, (epoch, log_end_offset))
+        if epoch >= entries[-1].epoch:
+            return make(EpochEnd, (entries[-1].epoch, log_end_offset))
+        if epoch < entries[0].epoch:
+            return make(EpochEnd, (epoch, entries[0].start_offset))
+        for index in range(len(entries) - 2, -1, -1):
+            if entries[index].epoch <= epoch:
+                return make(EpochEnd, (entries[index].epoch, entries[index + 1].start_offset))
+        raise AssertionError("unreachable: the first entry is at or below the epoch")
+
+    def start_above(self, epoch: int) -> int | None:
+        """Where the first epoch above `epoch` starts (inclusive); None = nowhere (KIP-101)."""
+        for entry in self.entries:
+            if entry.epoch > epoch:
+                return entry.start_offset
+        return None
+
+    def epoch_at(self, offset: int) -> int:
+        """The epoch in which `offset` was written; -1 when it is below all known epochs."""
+        for entry in reversed(self.entries):
+            if entry.start_offset <= offset:
+                return entry.epoch
+        return -1
+
+    def truncate_from(self, offset: int) -> None:
+        """Drop the entries that start at or above `offset`."""
+        while self.entries and self.entries[-1].start_offset >= offset:
+            self.entries.pop()
+
+    def truncate_to_start(self, offset: int) -> None:
+        """Let the log begin at `offset`: of the epochs that started before, the last one does now.
+
+        Source: LeaderEpochFileCache.truncateFromStart.
+        """
+        before = [entry for entry in self.entries if entry.start_offset <= offset]
+        if before:
+            first = EpochEntry(before[-1].epoch, offset)
+            self.entries = [first, *self.entries[len(before) :]]

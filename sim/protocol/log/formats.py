@@ -1,0 +1,135 @@
+"""KIP-87's message formats side by side: what marks a delete in each, and what converting costs.
+
+| format       | magic | clients       | a delete is      | a null value is       |
+|--------------|-------|---------------|------------------|-----------------------|
+| until KIP-87 | 0, 1  | to version 2  | a null value     | a delete              |
+| KIP-87's own | 2     | version 3     | the flag (bit 5) | refused without flag  |
+
+KIP-87's magic 2 is not the one Kafka has: there bit 5 of a batch's attributes is KIP-98's control
+flag, so that a tombstone would need a bit of each record. A record before magic 2 has no flag at
+all: `flagged` is None. A topic that is not compacted keeps and shows the flag; as nothing compacts
+it, the flag deletes nothing there. Source: KIP-87, Proposed Changes and Compatibility, Deprecation,
+and Migration Plan.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Final, NamedTuple
+
+from sim.protocol.log.record import Batch, Record, size_of
+
+MAGIC_FLAG: Final = 2
+"""KIP-87's format, in which the flag is the delete."""
+
+TOMBSTONE_HEADER: Final = ("5", b"\x01")
+"""The header that KIP-87 rejected for a flag: key 5 of KIP-82's draft, value true."""
+
+MAGIC_OF_CLIENT = {2: 1, 3: MAGIC_FLAG}
+"""Highest magic that a client of a fetch or produce version understands (KIP-87)."""
+
+FIRST_WITH_FLAG: Final = 3
+"""The first of those versions that has the flag."""
+
+
+class Served(NamedTuple):
+    """What a reader is given of stored batches.
+
+    Attributes:
+        batches: In offset order, in a format the reader understands.
+        converted_bytes: Size of the batches that had to be read and written anew; 0 = zero copy.
+        values_lost: Offsets of deletes whose value the reader does not get.
+    """
+
+    batches: tuple[Batch, ...]
+    converted_bytes: int
+    values_lost: tuple[int, ...]
+
+
+def magic_of(record: Record) -> int:
+    """The format of a record; 1 stands for 0, too, since they mark deletes alike."""
+    return 1 if record.flagged is None else MAGIC_FLAG
+
+
+def is_allowed(record: Record, *, magic: int) -> bool:
+    """Whether a producer may send it: at magic 2 a null value has to be a delete.
+
+    A reader of an older format would take it for one (KIP-87, Migration Plan, NOTE).
+    """
+    return magic < MAGIC_FLAG or record.value is not None or record.flagged is True
+
+
+def down_convert(record: Record) -> Record:
+    """A record of magic 2 as magic 1 can say it: a delete has no value, whatever it said.
+
+    A value that is not a delete is left as it is.
+    """
+    return record._replace(value=None if record.flagged else record.value, flagged=None)
+
+
+def up_convert(record: Record) -> Record:
+    """A record of magic 0 or 1 as magic 2 says it: what is null is flagged.
+
+    The KIP does not say it; a delete of an old producer would be lost otherwise. A value that was
+    lost on the way down does not come back.
+    """
+    return record._replace(flagged=record.value is None)
+
+
+def produced(record: Record, *, client: int) -> Record:
+    """What a producer of a version sends for a record: version 2 has no flag, and a null for it."""
+    return record if MAGIC_OF_CLIENT[client] == MAGIC_FLAG else down_convert(record)
+
+
+def stored(record: Record, *, produced: int, message_format: int) -> Record:
+    """What a broker writes of a record produced at magic `produced`.
+
+    `message_format` is the magic of `log.message.format.version`: until it is raised, the deletes
+    of new producers lose their values here, for everybody. The record is one that is allowed.
+    """
+    if message_format < MAGIC_FLAG:
+        return down_convert(record)
+    return record if produced == MAGIC_FLAG else up_convert(record)
+
+
+def serve(batches: Sequence[Batch], *, understood: int, client: int) -> Served:
+    """What a client or a follower is given of data batches.
+
+    A reader that does not understand the format of a batch costs the broker its zero copy: the
+    whole batch is read and written anew, not only its deletes.
+
+    Args:
+        batches: In offset order, perhaps of different formats.
+        understood: Highest magic that the broker understands; it converts nothing above.
+        client: Fetch version, see `MAGIC_OF_CLIENT`.
+    """
+    if understood <= MAGIC_OF_CLIENT[client]:
+        return Served(tuple(batches), 0, ())
+    newer = [_is_newer(batch) for batch in batches]
+    if not any(newer):
+        return Served(tuple(batches), 0, ())
+    pairs = list(zip(batches, newer, strict=True))
+    return Served(
+        tuple([_converted(batch) if is_newer else batch for batch, is_newer in pairs]),
+        sum(batch.size_bytes for batch, is_newer in pairs if is_newer),
+        tuple(values_lost(record for batch in batches for record in batch.records)),
+    )
+
+
+def values_lost(records: Iterable[Record]) -> list[int]:
+    """Offsets of the deletes that lose a value when they are down-converted."""
+    return [record.offset for record in records if record.flagged and record.value is not None]
+
+
+def _is_newer(batch: Batch) -> bool:
+    """It has a record of magic 2; markers and empty batches are alike in every format."""
+    return batch.control is None and any(magic_of(record) > 1 for record in batch.records)
+
+
+def _converted(batch: Batch) -> Batch:
+    """The batch after down-conversion: smaller by the values that are lost."""
+    records = tuple(down_convert(record) for record in batch.records)
+    size = size_of(
+        records, base_offset=batch.base_offset, base_timestamp_ms=batch.delete_horizon_ms
+    )
+    return batch._replace(records=records, size_bytes=size)

@@ -1,0 +1,433 @@
+"""The log of one replica: segments, its offsets and its leader epochs.
+
+The log end offset is a counter of its own: appends, truncation and loading move it, cleaning does
+not (LocalLog.nextOffsetMetadata). That is what KIP-280's hazard is about.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from operator import attrgetter
+from typing import Final
+
+from sim.protocol.log.epochs import LeaderEpochCache
+from sim.protocol.log.offset_index import Call
+from sim.protocol.log.old_formats import OldBatch
+from sim.protocol.log.producer_snapshots import ProducerSnapshots
+from sim.protocol.log.producers import AbortedTransaction, ProducerStates
+from sim.protocol.log.record import Batch
+from sim.protocol.log.segment import Segment
+
+MAX_RELATIVE_OFFSET: Final = 2**31 - 1
+"""Farthest a record may be from the base of its segment (LogSegment.canConvertToRelativeOffset)."""
+
+_last_offset = attrgetter("last_offset")
+_base_offset = attrgetter("base_offset")
+
+
+@dataclass(frozen=True, slots=True)
+class LogConfig:
+    """When a log rolls to a new segment (UnifiedLog.maybeRoll).
+
+    Attributes:
+        segment_bytes: `segment.bytes`; None = never by size.
+        segment_ms: `segment.ms`, and for compacted topics at most `max.compaction.lag.ms`;
+            None = never by time.
+        flush_messages: `flush.messages`: when so many offsets are not flushed, an append flushes
+            them; None = never by number.
+        aligned: True = cleaning passes end at the base of a segment, as in Kafka; so does the
+            checkpoint after a truncation. False = they may end anywhere, as in stories.
+        keeps_high_watermark: True = the high watermark is not lowered to a log end that moved
+            below it (`high_watermark_cut: kept`).
+        keeps_empty_epochs: True = a cut that takes no record takes no epoch (`epoch_cut: kept`).
+        always_rereads: True = a cut looks for producers also where nobody was known
+            (`producers_after_cut: always`).
+        indexes_calls: True = all that is appended in one call gets one entry of the offset index at
+            most (`index_entries: per_append`).
+        time_index_bytes: `index.interval.bytes`, where it matters how old segments are; None = it
+            does not, and nobody asks their time indexes.
+    """
+
+    segment_bytes: int | None = None
+    segment_ms: int | None = None
+    aligned: bool = False
+    keeps_high_watermark: bool = False
+    keeps_empty_epochs: bool = False
+    always_rereads: bool = False
+    flush_messages: int | None = None
+    indexes_calls: bool = False
+    time_index_bytes: int | None = None
+
+
+@dataclass(slots=True, eq=False)
+class Log:
+    """An append-only sequence of batches with gaps, cut into segments.
+
+    Promise: log_start_offset <= log_end_offset; batches ascend and do not overlap; there is always
+    an active segment.
+
+    Attributes:
+        segments: All segments in order; the last one is active.
+        log_start_offset: First offset the log answers for (inclusive).
+        log_end_offset: Next offset to be given (exclusive end).
+        high_watermark: Everything below is committed as far as this replica knows (exclusive).
+        flushed_end: What is below is on disk, whatever happens to the machine (exclusive; Kafka's
+            recovery point).
+        acknowledged_end: What is below the replica has told a leader it has (exclusive).
+        epochs: The leader epoch cache.
+        producers: What is known of producers and of open transactions.
+        snapshots: What was known of them where segments began.
+        aborted_ever: Every aborted transaction whose marker was appended, cleaned away or not.
+        config: When to roll.
+    """
+
+    config: LogConfig = field(default_factory=LogConfig)
+    segments: list[Segment] = field(default_factory=lambda: [Segment(0)])
+    log_start_offset: int = 0
+    log_end_offset: int = 0
+    high_watermark: int = 0
+    flushed_end: int = 0
+    acknowledged_end: int = 0
+    epochs: LeaderEpochCache = field(default_factory=LeaderEpochCache)
+    producers: ProducerStates = field(default_factory=ProducerStates)
+    snapshots: ProducerSnapshots = field(default_factory=ProducerSnapshots)
+    aborted_ever: list[AbortedTransaction] = field(default_factory=list)
+
+    @property
+    def active(self) -> Segment:
+        """The segment that is appended to; the cleaner never touches it in simulated time."""
+        return self.segments[-1]
+
+    @property
+    def size_bytes(self) -> int:
+        """Bytes of all segments."""
+        return sum([segment.size_bytes for segment in self.segments])
+
+    def batches(self) -> Iterator[Batch]:
+        """All batches in offset order."""
+        for segment in self.segments:
+            yield from segment.batches
+
+    def last_batch(self) -> Batch | None:
+        """The batch with the highest offsets, wherever it is; None for a log without batches."""
+        for segment in reversed(self.segments):
+            if segment.batches:
+                return segment.batches[-1]
+        return None
+
+    def append(self, batch: Batch, now_ms: int) -> None:
+        """Add a batch at or above the log end offset; a gap is accepted, going back is not.
+
+        Raises:
+            ValueError: The batch starts below the log end offset
+                (UnexpectedAppendOffsetException in UnifiedLog.append).
+        """
+        base, last, epoch, _, timestamp_ms, size_bytes, producer_id, _, _, _, _, _ = batch
+        if base < self.log_end_offset:
+            raise ValueError(
+                f"batch at offset {base} is below the log end offset {self.log_end_offset}"
+            )
+        active, epochs = self.segments[-1], self.epochs.entries
+        if self._must_roll(active, last, timestamp_ms, size_bytes, now_ms):
+            # A batch before magic 2 tells its last offset alone (UnifiedLog.maybeRoll).
+            first = last - MAX_RELATIVE_OFFSET if isinstance(batch, OldBatch) else base
+            self.roll(max(first, self.log_end_offset), now_ms=now_ms)
+            active = self.segments[-1]
+        active.append(batch, now_ms)
+        if producer_id >= 0:
+            aborted = self.producers.note(batch)
+            if aborted is not None:
+                active.aborted.append(aborted)
+                self.aborted_ever.append(aborted)
+        if not epochs or epochs[-1].epoch != epoch or epochs[-1].start_offset > base:
+            self.epochs.assign(epoch, base)
+        self.log_end_offset = end = last + 1
+        limit = self.config.flush_messages
+        if limit is not None and end - self.flushed_end >= limit:
+            self.flushed_end = end
+
+    def note_call(self, first_offset: int) -> None:
+        """What is in the log from `first_offset` on was appended in one call, as a follower does.
+
+        Simplification: Kafka rolls before such a call, never within it.
+        """
+        if not self.config.indexes_calls:
+            return
+        for segment in reversed(self.segments):
+            batches = segment.batches
+            start = bisect_left(batches, first_offset, key=_base_offset)
+            if len(batches) - start > 1:
+                last = batches[-1].last_offset
+                segment.index.calls.append(Call(batches[start].base_offset, last, last))
+            if start > 0 or segment.base_offset <= first_offset:
+                return
+
+    def reopen(self, *, recovered_from: int | None = None) -> None:
+        """Forget what only memory knows of indexes and timestamps, as a restart does.
+
+        Args:
+            recovered_from: The log was not closed: indexes are written anew from the segment that
+                holds this offset on (LogLoader.recoverLog); None = it was.
+        """
+        if self.config.time_index_bytes is not None:
+            for segment in self.segments:
+                segment.close()
+        if recovered_from is not None:
+            first = max(bisect_right(self.segments, recovered_from, key=_base_offset) - 1, 0)
+            for segment in self.segments[first:]:
+                segment.index.rebuild()
+                if self.config.time_index_bytes is not None:
+                    segment.recover_time_index()
+        self.active.index.restart(self.log_end_offset)
+        for segment in self.segments:
+            segment.reload_first_timestamp()
+
+    def _must_roll(
+        self, segment: Segment, last_offset: int, timestamp_ms: int, size_bytes: int, now_ms: int
+    ) -> bool:
+        """Whether a batch with these values begins a segment of its own (UnifiedLog.maybeRoll)."""
+        if last_offset - segment.base_offset > MAX_RELATIVE_OFFSET:
+            return True
+        if not segment.batches:
+            return False
+        config = self.config
+        limit_bytes, limit_ms = config.segment_bytes, config.segment_ms
+        if limit_bytes is not None and segment.size_bytes + size_bytes > limit_bytes:
+            return True
+        return limit_ms is not None and segment.waited_ms(timestamp_ms, now_ms) > limit_ms
+
+    def roll_if_waited(self, *, now_ms: int) -> bool:
+        """Close the active segment when its first record is older than `segment_ms`; True if so.
+
+        What KIP-354 reads like; Kafka asks only when something is appended (`roll: on_append`).
+        """
+        segment, limit = self.segments[-1], self.config.segment_ms
+        if limit is None or not segment.batches:
+            return False
+        if segment.waited_ms(now_ms, now_ms=now_ms) <= limit:
+            return False
+        self.roll(now_ms=now_ms)
+        return True
+
+    def roll(self, base_offset: int | None = None, *, now_ms: int) -> None:
+        """Start a new active segment at `base_offset` or at the log end offset.
+
+        What is below is flushed with it, and what is known of producers is kept (UnifiedLog.roll).
+        """
+        base = self.log_end_offset if base_offset is None else base_offset
+        self.flushed_end = max(self.flushed_end, base)
+        if self.config.time_index_bytes is not None:
+            self.segments[-1].become_inactive()
+        self.segments.append(Segment(base, last_modified_ms=now_ms))
+        self.snapshots.take(base, self.producers)
+
+    def read(self, offset: int, *, max_batches: int | None = None) -> list[Batch]:
+        """Batches from the first one that ends at or above `offset`, at most `max_batches`."""
+        if offset >= self.log_end_offset:
+            return []
+        segments = self.segments
+        active = segments[-1]
+        if offset >= active.base_offset or len(segments) == 1:
+            batches = active.batches
+            found = batches[bisect_left(batches, offset, key=_last_offset) :]
+        else:
+            index = max(bisect_right(segments, offset, key=_base_offset) - 1, 0)
+            batches = segments[index].batches
+            found = batches[bisect_left(batches, offset, key=_last_offset) :]
+            for segment in segments[index + 1 :]:
+                if max_batches is not None and len(found) >= max_batches:
+                    break
+                found += segment.batches
+        return found if max_batches is None else found[:max_batches]
+
+    def read_below(self, offset: int, end: int, *, max_batches: int | None = None) -> list[Batch]:
+        """Those of `read` that end below `end` (exclusive); one that straddles it stays out."""
+        found = self.read(offset, max_batches=max_batches)
+        while found and found[-1].last_offset >= end:
+            found.pop()
+        return found
+
+    def truncate_to(self, offset: int) -> int:
+        """Remove everything at or above `offset`; the log end offset becomes `offset`.
+
+        A batch that straddles `offset` goes whole (LogSegment.truncateTo); the result is the lowest
+        offset that went, at most `offset`. A segment that begins at `offset` stays, empty
+        (LocalLog.truncateTo); below the first segment the log begins anew. A log start above the
+        log end comes down to it. Epochs that start at or above `offset` or the log end are
+        forgotten even when nothing is removed (UnifiedLog.truncateTo).
+        """
+        if offset < self.log_end_offset or not self.config.keeps_empty_epochs:
+            self.epochs.truncate_from(min(offset, self.log_end_offset))
+        if offset >= self.log_end_offset:
+            return offset
+        self.producers.forget_decided(below=self.high_watermark)
+        if offset < self.segments[0].base_offset:
+            self._begin_anew(offset)
+            self._lower_to_log_end()
+            return offset
+        lowest = offset
+        gone = []
+        while len(self.segments) > 1 and self.segments[-1].base_offset > offset:
+            gone.append(self.segments.pop().base_offset)
+        self.snapshots.forget(gone)
+        active = self.segments[-1]
+        keep = bisect_left(active.batches, offset, key=_last_offset)
+        if keep < len(active.batches):
+            lowest = min(lowest, active.batches[keep].base_offset)
+        interval_bytes, left = self.config.time_index_bytes, None
+        if interval_bytes is not None and active.index.calls:
+            left = active.index.left_by_cut(
+                active.batches, keep, offset, interval_bytes=interval_bytes
+            )
+        active.truncate(keep, offset, interval_bytes=interval_bytes)
+        active.index.truncate(lowest)
+        if left is not None:
+            active.index.dangling = left, active.size_bytes
+        active.aborted = [entry for entry in active.aborted if entry.last_offset < lowest]
+        self.aborted_ever = [entry for entry in self.aborted_ever if entry.last_offset < lowest]
+        self.log_end_offset = offset
+        self.log_start_offset = min(self.log_start_offset, offset)
+        self._lower_to_log_end()
+        self._restore_producers()
+        return lowest
+
+    def _lower_to_log_end(self) -> None:
+        """Nothing above the log end is committed, flushed, acknowledged (UnifiedLog.truncateTo)."""
+        end = self.log_end_offset
+        if not self.config.keeps_high_watermark:
+            self.high_watermark = min(self.high_watermark, end)
+        self.flushed_end = min(self.flushed_end, end)
+        self.acknowledged_end = min(self.acknowledged_end, end)
+
+    def flush(self) -> None:
+        """Everything is on disk now."""
+        self.flushed_end = self.log_end_offset
+
+    def reload_producers(self) -> None:
+        """Derive the producers' state from the batches, as after a restart (UnifiedLog.loadLog).
+
+        The indexes of aborted transactions live in the segments and stay as they are.
+        """
+        if self.producers.producers or any(segment.transactional for segment in self.segments):
+            self.producers.rebuild(self.batches())
+
+    def rescan_producers(self) -> None:
+        """Forget the producers and all snapshots of them, and read the log again from its start.
+
+        So does a broker that finds no snapshot; batches below the log start are not read.
+        """
+        self.snapshots = ProducerSnapshots(self.log_start_offset)
+        self.producers = ProducerStates()
+        self._read_producers(self.log_start_offset)
+        self.snapshots.take(self.log_end_offset, self.producers)
+
+    def _restore_producers(self) -> None:
+        """Go back to a snapshot of the producers and read on from there (after a truncation).
+
+        Where nobody was known, and no decision above the high watermark, nobody is looked for
+        (UnifiedLog.rebuildProducerState, ProducerStateManager.isEmpty; as a bug of Kafka's:
+        reports/kafka_cut_marker.md) unless the rules say so.
+        """
+        nobody = not self.producers.producers and not self.producers.ended
+        end = self.log_end_offset
+        start, self.producers = self.snapshots.restored(self.log_start_offset, end)
+        if not nobody or self.config.always_rereads:
+            self._read_producers(start)
+        self.snapshots.take(end, self.producers)
+
+    def _read_producers(self, start: int) -> None:
+        """Add what the batches from `start` on (inclusive) say of producers.
+
+        Snapshots are taken where the last two segments begin.
+        """
+        snapshot_bases = [segment.base_offset for segment in self.segments[-2:]]
+        index = max(bisect_right(self.segments, start, key=_base_offset) - 1, 0)
+        for segment in self.segments[index:]:
+            if segment.base_offset >= self.log_end_offset:
+                break
+            start = max(segment.base_offset, start)
+            if segment.base_offset in snapshot_bases:
+                self.snapshots.take(start, self.producers)
+            for batch in segment.batches[bisect_left(segment.batches, start, key=_last_offset) :]:
+                self.producers.note(batch)
+
+    def lose_tail(self, batches: int) -> None:
+        """Lose the last `batches` batches, as a crash before a flush does."""
+        surviving = list(self.batches())
+        if batches and surviving:
+            self.truncate_to(surviving[-min(batches, len(surviving))].base_offset)
+
+    def replace_segments(self, replaced: int, cleaned: list[Segment]) -> None:
+        """Swap the first `replaced` segments for `cleaned` ones (UnifiedLog.replaceSegments)."""
+        left = [segment.base_offset for segment in cleaned]
+        gone = [s.base_offset for s in self.segments[:replaced] if s.base_offset not in left]
+        self.snapshots.forget(gone)
+        self.segments[:replaced] = cleaned
+        if self.config.time_index_bytes is not None:
+            for segment in cleaned:
+                segment.become_inactive()
+        if not self.segments:
+            self.segments.append(Segment(self.log_end_offset))
+
+    def delete_prefix(self, offset: int) -> None:
+        """Move the log start offset up to `offset` (at most the log end); batches below it go."""
+        offset = min(offset, self.log_end_offset)
+        self.log_start_offset = max(self.log_start_offset, offset)
+        while len(self.segments) > 1 and self.segments[1].base_offset <= offset:
+            self.segments.pop(0)
+        first = self.segments[0]
+        drop = bisect_left(first.batches, offset, key=_last_offset)
+        if drop:
+            gone = first.batches[:drop]
+            first.index.below_start += [(b.base_offset, b.last_offset, b.size_bytes) for b in gone]
+            del first.batches[:drop]
+            first.refresh()
+            first.aborted = [entry for entry in first.aborted if entry.last_offset >= offset]
+
+    def reset_to(self, offset: int, epoch: int | None = None) -> None:
+        """Empty the log; start, end and high watermark become `offset`.
+
+        With an `epoch` the epoch cache holds just (epoch, offset), as after installing a snapshot
+        (KafkaMetadataLog.truncateToLatestSnapshot).
+        """
+        self._begin_anew(offset)
+        self.high_watermark = self.flushed_end = self.acknowledged_end = offset
+        if epoch is not None:
+            self.epochs.assign(epoch, offset)
+
+    def _begin_anew(self, offset: int) -> None:
+        """Nothing is left; the log starts and ends at `offset`."""
+        self.segments = [Segment(offset)]
+        self.log_start_offset = self.log_end_offset = offset
+        self.producers = ProducerStates()
+        self.snapshots = ProducerSnapshots(offset)
+        self.aborted_ever = []
+        self.epochs = LeaderEpochCache()
+
+    def advance_to(self, offset: int) -> None:
+        """Move the log end up to `offset`: there is nothing in between.
+
+        A new active segment starts there, so that a restart finds the log end again.
+        """
+        self.log_end_offset = self.flushed_end = offset
+        if self.active.batches:
+            self.roll(now_ms=self.active.last_modified_ms)
+        else:
+            self.segments[-1] = Segment(offset, last_modified_ms=self.active.last_modified_ms)
+
+    def recompute_log_end_offset(self, *, at_least: int = 0) -> None:
+        """Derive the log end offset from the last surviving batch (`leo_source: last_record`).
+
+        It is not below `at_least`, for what is written down beside the records. The active segment
+        begins there at the latest, since a segment holds nothing below its base offset.
+        """
+        last = self.last_batch()
+        found = self.log_start_offset if last is None else last.last_offset + 1
+        self.log_end_offset = end = max(found, at_least)
+        while len(self.segments) > 1 and self.segments[-2].base_offset >= end:
+            del self.segments[-2]
+        active = self.segments[-1]
+        active.base_offset = min(active.base_offset, end)
+        self._lower_to_log_end()

@@ -1,0 +1,298 @@
+"""What a log knows of its producers: last batches, sequence numbers, open transactions (KIP-98).
+
+Every replica keeps it as it appends, leader or follower, and derives it again from its log after a
+restart or a truncation. Source: ProducerStateManager, ProducerStateEntry, ProducerAppendInfo.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple
+
+from sim.protocol.log.named_tuples import make
+from sim.protocol.log.record import Batch, Control
+
+REMEMBERED_BATCHES: Final = 5
+"""Batches per producer in which a repetition is recognised (NUM_BATCHES_TO_RETAIN)."""
+
+MAX_SEQUENCE: Final = 2**31 - 1
+"""After it sequence numbers start again at 0 (DefaultRecordBatch.incrementSequence)."""
+
+
+NO_EPOCH: Final = -1
+"""Epoch of a producer of whom only an emptied marker is left (RecordBatch.NO_PRODUCER_EPOCH)."""
+
+
+class AbortedTransaction(NamedTuple):
+    """One entry of a segment's index of aborted transactions (AbortedTxn).
+
+    Attributes:
+        producer_id: Who wrote it.
+        first_offset: Base offset of its first batch.
+        last_offset: Offset of its ABORT marker (inclusive).
+        last_stable_offset: First offset of the oldest other open transaction when the marker came,
+            else the offset after the marker.
+    """
+
+    producer_id: int
+    first_offset: int
+    last_offset: int
+    last_stable_offset: int
+
+
+class SentBatch(NamedTuple):
+    """A data batch as its producer numbered it; all bounds are inclusive."""
+
+    first_sequence: int
+    last_sequence: int
+    first_offset: int
+    last_offset: int
+
+
+class LastRecord(NamedTuple):
+    """What the cleaner keeps of an active producer (UnifiedLog.lastRecordsOfActiveProducers).
+
+    Attributes:
+        offset: Last offset of its newest data batch; None when only markers came in its epoch.
+        epoch: Its epoch.
+    """
+
+    offset: int | None
+    epoch: int
+
+
+@dataclass(slots=True)
+class Producer:
+    """One producer.
+
+    Attributes:
+        epoch: Its newest epoch.
+        last_timestamp_ms: Timestamp of its newest batch or marker in ms; expiry counts from it.
+        batches: Its newest data batches of this epoch, oldest first.
+        open_since: Base offset of its open transaction; None without one.
+    """
+
+    epoch: int
+    last_timestamp_ms: int
+    batches: deque[SentBatch] = field(default_factory=lambda: deque(maxlen=REMEMBERED_BATCHES))
+    open_since: int | None = None
+
+    def sees(self, epoch: int) -> None:
+        """Another epoch starts without batches (ProducerStateEntry.maybeUpdateProducerEpoch)."""
+        self.epoch = epoch
+        self.batches.clear()
+
+
+class SnapshotEntry(NamedTuple):
+    """What a snapshot holds of one producer (ProducerStateManager.writeSnapshot).
+
+    Attributes:
+        epoch: Its newest epoch.
+        last_timestamp_ms: As `Producer` has it.
+        newest: Its newest data batch of this epoch; None without one.
+        open_since: As `Producer` has it.
+    """
+
+    epoch: int
+    last_timestamp_ms: int
+    newest: SentBatch | None
+    open_since: int | None
+
+
+@dataclass(slots=True)
+class ProducerStates:
+    """The producers of one log by id.
+
+    Attributes:
+        producers: Those that are known and not expired.
+        ended: (first offset, marker offset) of decided transactions that may still be undecided for
+            readers: their marker was not below the high watermark yet.
+    """
+
+    producers: dict[int, Producer] = field(default_factory=dict)
+    ended: list[tuple[int, int]] = field(default_factory=list)
+
+    def note(self, batch: Batch) -> AbortedTransaction | None:
+        """Take in a batch that was appended; an ABORT that closes a transaction is returned.
+
+        An empty control batch says that there was a producer and no more, not even its epoch
+        (ProducerAppendInfo.append). A data batch without sequence numbers is its producer's newest,
+        too.
+        """
+        base, end, _, records, at_ms, _, producer_id, epoch, first, in_txn, control, _ = batch
+        if producer_id < 0:
+            return None
+        producer = self.producers.get(producer_id)
+        if control is not None and not records:
+            if producer is None:
+                self.producers[producer_id] = Producer(NO_EPOCH, -1)
+            return None
+        if producer is None:
+            producer = self.producers[producer_id] = Producer(epoch, at_ms)
+        elif producer.epoch != epoch:
+            producer.sees(epoch)
+        producer.last_timestamp_ms = at_ms
+        if control is not None:
+            return self._end(producer_id, producer, batch)
+        if in_txn and producer.open_since is None:
+            producer.open_since = base
+        last = first if first < 0 else (first + end - base) % (MAX_SEQUENCE + 1)
+        producer.batches.append(make(SentBatch, (first, last, base, end)))
+        return None
+
+    def _end(
+        self, producer_id: int, producer: Producer, marker: Batch
+    ) -> AbortedTransaction | None:
+        first, producer.open_since = producer.open_since, None
+        if first is None:
+            return None
+        offset = marker.base_offset
+        self.ended.append((first, offset))
+        if marker.control is not Control.ABORT:
+            return None
+        still_open = [p.open_since for p in self.producers.values() if p.open_since is not None]
+        return AbortedTransaction(
+            producer_id, first, offset, min(still_open, default=marker.last_offset + 1)
+        )
+
+    def first_unstable_offset(self, below: int) -> int | None:
+        """First offset of the oldest transaction without a marker below `below` (exclusive).
+
+        Transactions that are decided below it are forgotten: `below` is the high watermark, which
+        does not go back but by truncation. Source: ProducerStateManager.firstUnstableOffset.
+        """
+        self.forget_decided(below=below)
+        return self.first_undecided_offset(below)
+
+    def first_undecided_offset(self, below: int) -> int | None:
+        """The same for who may read up to another place than the high watermark; nobody forgets."""
+        since = [producer.open_since for producer in self.producers.values()]
+        since += [first for first, marker in self.ended if marker >= below]
+        return min([first for first in since if first is not None], default=None)
+
+    def forget_decided(self, *, below: int) -> None:
+        """Forget transactions whose marker is below `below`, to which the high watermark has come.
+
+        Source: ProducerStateManager.removeUnreplicatedTransactions.
+        """
+        if self.ended:
+            self.ended = [pair for pair in self.ended if pair[1] >= below]
+
+    def last_records(self) -> dict[int, LastRecord]:
+        """What to keep of each producer."""
+        return {
+            producer_id: make(
+                LastRecord,
+                (producer.batches[-1].last_offset if producer.batches else None, producer.epoch),
+            )
+            for producer_id, producer in self.producers.items()
+        }
+
+    def last_sequences(self) -> dict[int, int]:
+        """Producer id -> its newest sequence number.
+
+        -1 when its newest batch has none, or only markers came in its epoch.
+        """
+        return {
+            producer_id: producer.batches[-1].last_sequence if producer.batches else -1
+            for producer_id, producer in self.producers.items()
+        }
+
+    def overtaken(self, producer_id: int, epoch: int, first_sequence: int) -> SentBatch | None:
+        """The newest batch of a producer, if that or an older one has this sequence number.
+
+        For a producer with one batch in flight, whatever is not above the newest is a repetition.
+        In another epoch it counts from 0 again (ProducerAppendInfo.checkSequence).
+        """
+        producer = self.producers.get(producer_id)
+        if producer is None or not producer.batches or producer.epoch != epoch:
+            return None
+        newest = producer.batches[-1]
+        return newest if first_sequence <= newest.last_sequence else None
+
+    def has_open(self, producer_id: int) -> bool:
+        """True while the producer has a transaction open."""
+        producer = self.producers.get(producer_id)
+        return producer is not None and producer.open_since is not None
+
+    def epoch_of(self, producer_id: int) -> int:
+        """Its newest epoch; NO_EPOCH = nobody knows it."""
+        producer = self.producers.get(producer_id)
+        return NO_EPOCH if producer is None else producer.epoch
+
+    def fences(self, producer_id: int, epoch: int) -> bool:
+        """True when it has a newer epoch by now (ProducerAppendInfo.checkProducerEpoch)."""
+        return epoch < self.epoch_of(producer_id)
+
+    def repeated(
+        self, producer_id: int, epoch: int, first_sequence: int, last_sequence: int
+    ) -> SentBatch | None:
+        """The remembered batch that a retry repeats (ProducerStateEntry.findDuplicateBatch)."""
+        producer = self.producers.get(producer_id)
+        if producer is None or producer.epoch != epoch:
+            return None
+        for sent in producer.batches:
+            if sent.first_sequence == first_sequence and sent.last_sequence == last_sequence:
+                return sent
+        return None
+
+    def expire(self, *, now_ms: int, after_ms: int) -> tuple[int, ...]:
+        """Forget producers that were silent for `after_ms` and have no open transaction.
+
+        Returns their ids. Source: ProducerStateManager.isProducerExpired.
+        """
+        silent = tuple(
+            producer_id
+            for producer_id, producer in self.producers.items()
+            if producer.open_since is None and now_ms - producer.last_timestamp_ms >= after_ms
+        )
+        for producer_id in silent:
+            del self.producers[producer_id]
+        return silent
+
+    def snapshot(self) -> dict[int, SnapshotEntry]:
+        """What a snapshot holds of each producer: the newest batch, and its transaction."""
+        return {
+            producer_id: make(
+                SnapshotEntry,
+                (
+                    producer.epoch,
+                    producer.last_timestamp_ms,
+                    producer.batches[-1] if producer.batches else None,
+                    producer.open_since,
+                ),
+            )
+            for producer_id, producer in self.producers.items()
+        }
+
+    @classmethod
+    def read(cls, snapshot: Mapping[int, SnapshotEntry]) -> ProducerStates:
+        """What is known after reading a snapshot (ProducerStateManager.readSnapshot)."""
+        states = cls()
+        for producer_id, entry in snapshot.items():
+            producer = Producer(entry.epoch, entry.last_timestamp_ms)
+            if entry.newest is not None:
+                producer.batches.append(entry.newest)
+            producer.open_since = entry.open_since
+            states.producers[producer_id] = producer
+        return states
+
+    def rebuild(self, batches: Iterable[Batch]) -> list[AbortedTransaction]:
+        """Forget everything and read a log again; returns the aborted transactions it holds.
+
+        What a cleaner has taken away is not seen; a batch that it kept empty still counts.
+        """
+        self.producers = {}
+        self.ended = []
+        return [ended for batch in batches if (ended := self.note(batch)) is not None]
+
+
+def advance_sequence(sequence: int, by: int) -> int:
+    """The sequence number `by` after `sequence`, with its wrap from 2^31 - 1 to 0."""
+    return (sequence + by) % (MAX_SEQUENCE + 1)
+
+
+NOBODY: Mapping[int, LastRecord] = {}
+"""No active producers."""

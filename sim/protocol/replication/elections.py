@@ -1,0 +1,245 @@
+"""Who may lead: votes, the in-sync and the eligible replicas, successors; and what winning does.
+
+A majority elects by votes (KIP-595, Raft 5.4.1); a controller chooses from the in-sync set and the
+eligible leader replicas (KIP-966). What the controller keeps of a partition is a value here:
+nothing knows who is alive.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+
+from sim.protocol.events import Event, LeaderElected
+from sim.protocol.log import Control, control_batch
+from sim.protocol.replication.leader import advance_high_watermark, append
+from sim.protocol.replication.messages import (
+    AlterPartitionRequest,
+    PartitionState,
+    VoteRequest,
+    VoteResponse,
+)
+from sim.protocol.replication.replica import Leadership, Replica
+from sim.protocol.rules.rules import Rules
+
+
+def last_entry(replica: Replica) -> tuple[int, int]:
+    """What votes compare: newest epoch of the log, then log end offset."""
+    return replica.last_fetched_epoch, replica.log.log_end_offset
+
+
+def grants_vote(voter: Replica, candidate: tuple[int, int]) -> bool:
+    """A voter grants iff the candidate's log is at least as up to date (canGrantVote)."""
+    return candidate >= last_entry(voter)
+
+
+def is_free(voter: Replica, epoch: int, candidate: str, *, rules: Rules) -> bool:
+    """Whether no earlier promise keeps a voter from `candidate` in `epoch` (canGrantVote).
+
+    It promised by moving to a higher epoch, by voting for another, or by leading the epoch itself.
+    With `vote_storage: none` there are no promises: votes compare logs only, as stories do.
+    """
+    if rules.election.vote_storage == "none" or epoch > voter.epoch:
+        return True
+    if epoch < voter.epoch:
+        return False
+    if voter.leadership is not None and voter.leadership.epoch == epoch:
+        return False
+    vote = voter.vote
+    return vote is None or vote[0] != epoch or vote[1] == candidate
+
+
+def votes_for(voter: Replica, epoch: int, candidate: str) -> None:
+    """Promise `candidate` the vote in `epoch`; it is kept before the answer goes out."""
+    voter.sees(epoch)
+    voter.vote = (epoch, candidate)
+
+
+def answer_vote(
+    voter: Replica,
+    request: VoteRequest,
+    *,
+    leader_known: bool,
+    heard_lately: bool,
+    barred: bool,
+    rules: Rules,
+) -> VoteResponse:
+    """Grant a vote and promise it, or refuse; a pre-vote is granted without a promise.
+
+    Source: KafkaRaftClient.handleVoteRequest, KIP-996.
+
+    Args:
+        voter: Who is asked; it has moved to the epoch of the request if that is above its own.
+        request: Who asks, and what its log ends with.
+        leader_known: Whether the voter follows a leader of that epoch, who has won it then.
+        heard_lately: Whether it has heard of a leader so lately that it helps nobody else to lead.
+        barred: Whether it lost its disk and has yet to get back what it had acknowledged.
+        rules: Say whether votes are promises.
+    """
+    epoch, candidate = request.epoch, request.candidate
+    able = epoch == voter.epoch and voter.leadership is None and not barred
+    granted = able and grants_vote(voter, (request.last_epoch, request.last_offset))
+    if request.pre_vote:
+        granted = granted and not heard_lately
+    elif granted:
+        granted = not leader_known and is_free(voter, epoch, candidate, rules=rules)
+        if granted:
+            votes_for(voter, epoch, candidate)
+    return VoteResponse(voter.name, voter.epoch, granted, request.pre_vote)
+
+
+def wins(
+    candidate: Replica,
+    voters: Iterable[Replica],
+    *,
+    voter_count: int,
+    epoch: int = 0,
+    rules: Rules | None = None,
+) -> list[Replica] | None:
+    """The live voters that grant, when they and the candidate are a majority; None = it loses.
+
+    With `rules` what was promised before in `epoch` counts, too, also by the candidate itself.
+    """
+    entry, name = last_entry(candidate), candidate.name
+
+    def free(voter: Replica) -> bool:
+        return rules is None or is_free(voter, epoch, name, rules=rules)
+
+    granting = [
+        voter
+        for voter in voters
+        if voter.up and voter is not candidate and grants_vote(voter, entry) and free(voter)
+    ]
+    won = free(candidate) and len(granting) + 1 >= voter_count // 2 + 1
+    return granting if won else None
+
+
+def become_leader(
+    replica: Replica,
+    epoch: int,
+    *,
+    isr: tuple[str, ...],
+    voters: tuple[str, ...],
+    rules: Rules,
+    now_ms: int,
+    leader_change_uid: int,
+) -> list[Event]:
+    """Lead `epoch` from the log end on; all follower positions are forgotten.
+
+    With `leader_change_record` a control record with uid `leader_change_uid` is appended first
+    (LeaderState.appendStartOfEpochControlRecords; formerly appendLeaderChangeMessage). The high
+    watermark stays what the replica knew. A partly fetched snapshot goes, if
+    `download_when_elected` says so.
+    """
+    log = replica.log
+    replica.epoch = max(replica.epoch, epoch)
+    if rules.snapshots.download_when_elected == "dropped":
+        replica.download = None
+    replica.leadership = Leadership(epoch, log.log_end_offset, isr, voters)
+    log.epochs.assign(epoch, log.log_end_offset)
+    events: list[Event] = [LeaderElected(replica.name, epoch, log.log_end_offset, isr, voters)]
+    if not rules.replication.leader_change_record:
+        return events + advance_high_watermark(replica, rules=rules)
+    marker = control_batch(
+        log.log_end_offset,
+        epoch=epoch,
+        control=Control.LEADER_CHANGE,
+        timestamp_ms=now_ms,
+        uid=leader_change_uid,
+    )
+    return events + append(replica, marker, rules=rules, now_ms=now_ms).events
+
+
+def successors(leadership: Leadership, leader: str, preferred: str) -> list[str]:
+    """The other voters by how far they have fetched, the farthest first.
+
+    Among equals `preferred` comes first, then the order of the voters
+    (LeaderState.nonLeaderVotersByDescendingFetchOffset).
+    """
+    others = [name for name in leadership.voters if name != leader]
+    positions = leadership.positions
+    return sorted(others, key=lambda name: (-positions.get(name, -1), name != preferred))
+
+
+def waits(heirs: Sequence[str], longest_ms: int) -> list[tuple[str, int]]:
+    """Each successor and how many ms it waits before it stands for election.
+
+    The first one does not wait, each later one twice as long as the one before it, none longer
+    than `longest_ms` (KafkaRaftClient.strictExponentialElectionBackoffMs).
+    """
+    shortest_ms = longest_ms >> max(0, len(heirs) - 1)
+    return [
+        (name, min(longest_ms, shortest_ms << (place - 1)) if place else 0)
+        for place, name in enumerate(heirs)
+    ]
+
+
+def alter_partition(
+    state: PartitionState, request: AlterPartitionRequest, *, rules: Rules
+) -> PartitionState:
+    """Give a leader the in-sync set it asks for, if it leads and knows the present state.
+
+    All members have to be eligible (ReplicationControlManager.validateAlterPartitionData).
+    """
+    leads = (request.leader, request.leader_epoch) == (state.leader, state.leader_epoch)
+    is_present = request.partition_epoch == state.partition_epoch
+    may_be = all(name in state.eligible for name in request.new_isr)
+    accepted = leads and is_present and may_be
+    return with_isr(state, request.new_isr, rules=rules) if accepted else state
+
+
+def with_isr(
+    state: PartitionState, isr: tuple[str, ...], *, unclean: Collection[str] = (), rules: Rules
+) -> PartitionState:
+    """The partition after its in-sync set has become `isr`.
+
+    Without eligible leader replicas the last member stays: only it may lead when it is back. With
+    them, who leaves a set that is smaller than `min_isr` after that stays eligible, unless it shut
+    down uncleanly (`unclean`), for nothing is committed without it until the set is large enough;
+    of an empty set the leader is remembered (PartitionChangeBuilder.maybePopulateTargetElr).
+    """
+    if rules.election.eligible_leaders == "isr":
+        return state._replace(isr=isr or state.isr, elr=(), last_known_leader=None)
+    if len(isr) >= rules.topic.min_isr:
+        return state._replace(isr=isr, elr=(), last_known_leader=None)
+    left = [name for name in (*state.elr, *state.isr) if name not in isr and name not in unclean]
+    last = state.last_known_leader
+    if state.isr and not isr and state.leader is not None:
+        last = state.leader
+    return state._replace(isr=isr, elr=tuple(dict.fromkeys(left)), last_known_leader=last)
+
+
+def alone_in_sync(state: PartitionState, name: str) -> PartitionState:
+    """The partition when one replica is all that is in sync, whatever the others have."""
+    return state._replace(isr=(name,), elr=(), last_known_leader=None)
+
+
+def clean_choice(state: PartitionState) -> tuple[str, ...]:
+    """The replicas that may be made leader without a loss; none = there is no such replica.
+
+    In sync, else eligible to lead; not fenced (PartitionChangeBuilder.electAnyLeader).
+    """
+    for names in (state.isr, state.elr):
+        found = tuple([name for name in names if name in state.eligible])
+        if found:
+            return found
+    return ()
+
+
+def last_resort(state: PartitionState) -> str | None:
+    """Who led last, where nobody is left in sync or eligible to lead; None = it is not there.
+
+    Its election is unclean: it came back from a crash, so it may have lost what it had. It takes
+    place without `unclean_election` all the same (PartitionChangeBuilder.canElectLastKnownLeader).
+    """
+    last = state.last_known_leader
+    nobody = not state.isr and not state.elr
+    return last if nobody and last in state.eligible else None
+
+
+def led_by(state: PartitionState, leader: str, *, rules: Rules) -> PartitionState:
+    """The partition when `leader` leads the next epoch: alone in sync, if it was not in sync."""
+    if leader not in state.isr:
+        state = with_isr(state, (leader,), rules=rules)
+    return state._replace(
+        leader=leader, leader_epoch=state.leader_epoch + 1, last_known_leader=None
+    )

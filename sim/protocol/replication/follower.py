@@ -1,0 +1,276 @@
+"""What a follower does: ask, copy, truncate where it diverges, turn to a snapshot."""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+from sim.protocol.events import (
+    REBUILT,
+    Copied,
+    EpochCacheChanged,
+    Event,
+    FetchingFailed,
+    GapLearned,
+    HighWatermarkMoved,
+    Pushed,
+)
+from sim.protocol.log import Batch, LeaderEpochCache, Log
+from sim.protocol.log.named_tuples import make
+from sim.protocol.replication.late_versions import raise_floor
+from sim.protocol.replication.messages import RECORDS, Answer, FetchRequest, FetchResponse
+from sim.protocol.replication.recovery import flush_after_copy
+from sim.protocol.replication.replica import Replica, SnapshotDownload, truncate, wipe
+from sim.protocol.replication.retention import start_afresh
+from sim.protocol.replication.snapshots.fetch import drop_download
+from sim.protocol.rules.rules import Rules
+
+FOLLOWING: Final = False
+"""Whose high watermark moved: a follower's."""
+NOT_FROM_A_LEADER: Final = (Answer.NOT_LEADER, Answer.STALE_LEADER)
+"""Answers that say nothing of the log."""
+
+
+def fetch_request(
+    follower: Replica,
+    max_batches: int | None = None,
+    max_bytes: int | None = None,
+    replica_epoch: int = 1,
+    version: int | None = None,
+    correlation_id: int = 0,
+) -> FetchRequest:
+    """The next fetch of a follower: its log end offset and its newest epoch.
+
+    It acknowledges what is below that offset. For the arguments see `FetchRequest`.
+    """
+    log = follower.log
+    end, entries = log.log_end_offset, log.epochs.entries
+    log.acknowledged_end = end
+    last_epoch = entries[-1].epoch if entries else follower.last_fetched_epoch
+    return make(
+        FetchRequest,
+        (
+            follower.name,
+            follower.epoch,
+            end,
+            last_epoch,
+            max_batches,
+            max_bytes,
+            log.high_watermark,
+            replica_epoch,
+            version,
+            correlation_id,
+        ),
+    )
+
+
+class ReceiveResult(NamedTuple):
+    """What an answer to a fetch led to.
+
+    Attributes:
+        events: What happened.
+        committed: True = the follower's high watermark has moved with what it copied.
+        rebuilt: True = it has thrown its log away, as after the loss of its disk.
+        retry_later: True = nothing came of it, and the same question at once would bring the same.
+    """
+
+    events: list[Event]
+    committed: bool = False
+    rebuilt: bool = False
+    retry_later: bool = False
+
+
+def receive_fetch(
+    follower: Replica, response: FetchResponse, rules: Rules, now_ms: int
+) -> ReceiveResult:
+    """Act on a leader's answer; a stale one changes nothing.
+
+    Stale is an answer from an epoch below the follower's, or to a fetch at another offset than the
+    follower's present log end. Without `response_fencing` only records at another offset are: the
+    log refuses them.
+    """
+    answer, replication = response.answer, rules.replication
+    if answer is not RECORDS and answer in NOT_FROM_A_LEADER:
+        return _ignored(follower, answer)
+    if replication.fencing and (
+        response.epoch != follower.epoch or follower.leadership is not None
+    ):
+        if response.epoch < follower.epoch and replication.response_fencing:
+            return _ignored(follower, answer)
+        follower.sees(response.epoch)
+    log = follower.log
+    elsewhere = response.fetch_offset != log.log_end_offset
+    if answer is RECORDS:
+        if elsewhere or follower.fetching_failed:
+            return _ignored(follower, answer)
+        if response.batches and response.batches[0].base_offset < log.log_end_offset:
+            return ReceiveResult([_fail(follower, response)])
+        high_watermark = log.high_watermark
+        events = _copy(follower, response, rules, now_ms)
+        return make(ReceiveResult, (events, log.high_watermark != high_watermark, False, False))
+    if elsewhere and replication.response_fencing:
+        return _ignored(follower, answer)
+    if answer is Answer.REBUILD:
+        return ReceiveResult(_rebuild(follower), rebuilt=True)
+    if answer is Answer.DIVERGING and response.diverging is not None:
+        epoch, end = response.diverging
+        own = log.epochs.end_offset_for(epoch, log.log_end_offset)
+        target, before = min(own.end_offset, end, log.log_end_offset), log.log_end_offset
+        events = truncate(follower, target)
+        return ReceiveResult(events, retry_later=target == before and follower.download is None)
+    if answer is Answer.OUT_OF_RANGE:
+        events = _back_in_range(follower, response)
+    else:
+        events = _start_download(follower, response, rules=rules)
+    return ReceiveResult(events, retry_later=not events and follower.download is None)
+
+
+def _back_in_range(follower: Replica, response: FetchResponse) -> list[Event]:
+    """Cut what is above the leader's log end, or begin anew at its start; else keep everything.
+
+    Source: AbstractFetcherThread.fetchOffsetAndTruncate, formerly
+    ReplicaFetcherThread.handleOffsetOutOfRange, which knows that the logs may differ then.
+    """
+    end = follower.log.log_end_offset
+    if response.log_end_offset < end:
+        return truncate(follower, response.log_end_offset)
+    if response.log_start_offset > end:
+        return start_afresh(follower, response.log_start_offset)
+    return []
+
+
+def _ignored(follower: Replica, answer: Answer) -> ReceiveResult:
+    """Nothing comes of a stale answer; after one with records the next fetch may go out at once."""
+    later = answer is not RECORDS and follower.download is None
+    return ReceiveResult([], retry_later=later)
+
+
+def _fail(follower: Replica, response: FetchResponse) -> FetchingFailed:
+    """Give up fetching: the answer begins in the middle of a batch, where logs have diverged."""
+    follower.fetching_failed = True
+    end = follower.log.log_end_offset
+    return FetchingFailed(follower.name, response.leader, response.batches[0].base_offset, end)
+
+
+def _copy(follower: Replica, response: FetchResponse, rules: Rules, now_ms: int) -> list[Event]:
+    """Append verbatim, then follow the leader's high watermark (FollowerState)."""
+    events: list[Event] = []
+    log, batches, replication = follower.log, response.batches, rules.replication
+    before = None
+    if response.epochs or rules.storage.epoch_recovery == "as_stored":
+        before = LeaderEpochCache(log.epochs.entries)
+    if batches:
+        for batch in batches:
+            if response.epochs:
+                _learn_epochs(log, response, batch.base_offset)
+            log.append(batch, now_ms)
+        if len(batches) > 1:
+            log.note_call(batches[0].base_offset)
+        flush_after_copy(log, rules)
+        start, end = response.fetch_offset, log.log_end_offset
+        events.append(make(Copied, (follower.name, response.leader, start, batches, end)))
+    elif response.gap_end > log.log_end_offset:
+        events.append(_learn_gap(follower, response))
+    if response.epochs:
+        _learn_epochs(log, response, log.log_end_offset)
+    if before is not None:
+        events += _told_epochs(follower, before, response)
+    if replication.lag_guard == "reset_propagated":
+        follower.removed_tombstone_end = max(
+            follower.removed_tombstone_end, response.removed_tombstone_end
+        )
+    if response.version_floor is not None:
+        raise_floor(follower, response.version_floor)
+    known, high_watermark = log.high_watermark, response.high_watermark
+    if log.log_end_offset < high_watermark:
+        high_watermark = log.log_end_offset
+    if high_watermark < log.log_start_offset:
+        high_watermark = log.log_start_offset
+    if high_watermark > known or (
+        high_watermark < known and replication.high_watermark_update == "assign"
+    ):
+        log.high_watermark = high_watermark
+        events.append(make(HighWatermarkMoved, (follower.name, high_watermark, FOLLOWING)))
+    return events
+
+
+def _learn_gap(follower: Replica, response: FetchResponse) -> GapLearned:
+    """Nothing is left up to where the leader says: go on there (`fix: gap_fetch`)."""
+    log = follower.log
+    start = log.log_end_offset
+    log.advance_to(response.gap_end)
+    for epoch, start_offset in response.gap_epochs:
+        log.epochs.assign(epoch, start_offset)
+    return GapLearned(follower.name, response.leader, start, response.gap_end, response.gap_epochs)
+
+
+def _learn_epochs(log: Log, response: FetchResponse, up_to: int) -> None:
+    """Take over the leader's epochs that start at or below `up_to`; batches may be left of none."""
+    for epoch, start_offset in response.epochs:
+        if epoch > log.epochs.latest and start_offset <= up_to:
+            log.epochs.assign(epoch, start_offset)
+
+
+def _told_epochs(
+    follower: Replica, before: LeaderEpochCache, response: FetchResponse
+) -> list[Event]:
+    """Tell what the cache holds unless the batches and the gap made that of the one `before`.
+
+    An epoch that starts where the copy does has no record yet, and is not taken for granted there.
+    """
+    if response.batches:
+        before.truncate_from(response.fetch_offset)
+    brought = [(batch.epoch, batch.base_offset) for batch in response.batches]
+    for epoch, start_offset in (*brought, *response.gap_epochs):
+        before.assign(epoch, start_offset)
+    entries = follower.log.epochs.entries
+    if entries == before.entries:
+        return []
+    return [EpochCacheChanged(follower.name, tuple(entries))]
+
+
+def _rebuild(follower: Replica) -> list[Event]:
+    """Start over from an empty log; unlike a new disk, the replica keeps the epoch it has seen."""
+    epoch = follower.epoch
+    events = wipe(follower, reason=REBUILT)
+    follower.epoch = epoch
+    return events
+
+
+def _start_download(follower: Replica, response: FetchResponse, *, rules: Rules) -> list[Event]:
+    """Turn to FetchSnapshot; progress with the same snapshot in the same epoch is kept.
+
+    A snapshot that the follower has already is of use only where its log ends with it.
+    """
+    id_, download = response.snapshot, follower.download
+    if id_ is None:
+        return []
+    log_end_offset = follower.log.log_end_offset
+    if id_ in follower.snapshots and (
+        id_.end_offset == log_end_offset or rules.snapshots.held_snapshot == "ignored"
+    ):
+        return []
+    if download is not None:
+        if download.id == id_ and download.leader_epoch == response.epoch:
+            return []
+        events = drop_download(follower, reason="another snapshot was offered")
+    else:
+        events = []
+    follower.download = SnapshotDownload(id_, response.leader, response.epoch)
+    return events
+
+
+def push(follower: Replica, leader: str, batch: Batch, *, now_ms: int) -> list[Event]:
+    """Append a copy of a leader's batch at the follower's own log end.
+
+    The naive design of KIP-280's drawing: followers number records themselves. It moves neither
+    high watermark nor recorded position.
+    """
+    offset = follower.log.log_end_offset
+    shift = offset - batch.base_offset
+    moved = batch._replace(
+        base_offset=offset,
+        last_offset=batch.last_offset + shift,
+        records=tuple(r._replace(offset=r.offset + shift) for r in batch.records),
+    )
+    follower.log.append(moved, now_ms=now_ms)
+    return [Pushed(follower.name, leader, moved)]

@@ -1,0 +1,272 @@
+"""A crash in the middle of a cleaning pass: where it comes, and what a restart finds after it.
+
+A pass writes the cleaned segments of one group, puts them in place, goes on with the next group,
+and in the end saves the cleaner's checkpoint. A crash comes
+
+* `cleaning`: while the first cleaned file is written;
+* `swap`: between the two halves of the first group's swap;
+* `checkpoint`: when everything is in place and the checkpoint is not;
+* a number: after that one of all operations on files, from 0, counted round.
+
+When the checkpoint is saved is the rule `cleaner_checkpoint`: `after_work` (Cleaner.doClean, then
+LogCleanerManager.doneCleaning), `before_work` (the marker of etcd 3.5.0 that ran ahead of its
+work), or `both`: one mark of what is begun, one of what is done, as the scheduled and the finished
+compact revision of etcd. What was begun bounds a log end that persists (etcd PR 17815).
+
+A directory holds files by (base offset, suffix); each operation on it is atomic, the sequence is
+not. How the sequence goes is the rule `segment_swap`:
+
+* `swap_files` (LocalLog.replaceSegments): the cleaned file is written with suffix `.cleaned`,
+  renamed to `.swap` when it is complete, the old ones become `.deleted` in ascending order, and
+  `.swap` loses its suffix. A restart (LogLoader.load) deletes `.cleaned` and `.deleted` files, and
+  finishes what a `.swap` file began.
+* `new_first`: the cleaned file is renamed over the first old one, then the other old ones go. A
+  restart in between loads both (Redpanda before PR 26755): what was merged is there twice.
+* `old_first`: the old files go, then the cleaned one gets its name. A restart in between finds
+  neither (BookKeeper issue 1534).
+
+Simplification: a `.swap` file knows where its group ends; Kafka reads that off its last offset, so
+old segments above it, of which nothing was kept, come back whole and are cleaned again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from sim.protocol.compaction import Cleaning
+from sim.protocol.events import Cleaned, Event, Removal, SegmentsLost
+from sim.protocol.log import Segment
+from sim.protocol.replication.replica import Replica
+from sim.protocol.rules.storage import SegmentSwap, StorageRules
+
+CLEANING, SWAP, CHECKPOINT = "cleaning", "swap", "checkpoint"
+MOMENTS = (CLEANING, SWAP, CHECKPOINT)
+"""When in a pass a crash can come."""
+
+
+def interrupt(
+    replica: Replica, result: Cleaning, *, during: str | int, storage: StorageRules, now_ms: int
+) -> tuple[bool, list[Event]]:
+    """Leave on disk what a crash in that moment leaves, and save the marks that are saved by then.
+
+    The pass began at `now_ms` of the replica's own clock, and the replica is to crash at once. What
+    a restart would find is put in place here: nobody reads the log in between. Returns whether the
+    log is another one than before the pass, and what happened.
+    """
+    log, reached = replica.log, max(replica.first_dirty_offset, result.next_dirty_offset)
+    before, first_dirty = log.size_bytes, replica.first_dirty_offset
+    sources = log.segments[: result.replaced]
+    after_them = log.segments[result.replaced :]
+    end = after_them[0].base_offset if after_them else log.log_end_offset
+    groups = groups_of(sources, result.segments, end=end)
+    state = _state(list(states(groups, swap=storage.segment_swap)), during, len(groups))
+    found = recovered(state.directory, groups)
+    effect = _effect(sources, found, result)
+    log.replace_segments(result.replaced, found)
+    if storage.cleaner_checkpoint == "before_work":
+        replica.first_dirty_offset = reached
+        replica.cleanly_compacted_offset = max(replica.cleanly_compacted_offset, reached)
+    elif storage.cleaner_checkpoint == "both":
+        replica.begun_offset = max(replica.begun_offset, reached)
+    events: list[Event] = []
+    if effect.changed or replica.first_dirty_offset > first_dirty:
+        gone = {removal.offset for removal in effect.removals}
+        for record in result.removed["tombstone"]:
+            if record.offset in gone:
+                end_of = max(replica.removed_tombstone_end, record.offset + 1)
+                replica.removed_tombstone_end = end_of
+        events.append(
+            Cleaned(
+                replica.name,
+                first_dirty,
+                replica.first_dirty_offset,
+                effect.removals,
+                effect.emptied,
+                effect.dropped,
+                effect.horizons,
+                result.protected_offset,
+                log.log_end_offset,
+                log.high_watermark,
+                (before, log.size_bytes),
+                stubs=len(replica.stubs),
+                rewritten=effect.rewritten,
+                now_ms=now_ms,
+            )
+        )
+    if effect.lost:
+        events.append(SegmentsLost(replica.name, effect.lost))
+    return effect.changed or bool(effect.lost), events
+
+
+def _state(found: list[State], during: str | int, groups: int) -> State:
+    if isinstance(during, int):
+        later = found[1:] or found
+        return later[during % len(later)]
+    if during == CLEANING:
+        return next((state for state in found[1:] if not state.replacing), found[0])
+    if during == CHECKPOINT:
+        return found[-1]
+    half_done = [state for state in found if state.group == 0 and state.replacing]
+    return half_done[-1] if half_done and groups else found[-1]
+
+
+class _Effect(NamedTuple):
+    """What of a pass took effect, and the offsets that are gone for no reason at all."""
+
+    removals: tuple[Removal, ...]
+    emptied: tuple[int, ...]
+    dropped: tuple[int, ...]
+    horizons: tuple[tuple[int, int], ...]
+    rewritten: tuple[tuple[int, int], ...]
+    lost: tuple[int, ...]
+
+    @property
+    def changed(self) -> bool:
+        return bool(self.removals or self.emptied or self.dropped or self.horizons)
+
+
+def _effect(sources: list[Segment], found: list[Segment], result: Cleaning) -> _Effect:
+    before = {batch.base_offset: batch for segment in sources for batch in segment.batches}
+    left = {batch.last_offset: batch for segment in found for batch in segment.batches}
+    records = {record.offset for batch in left.values() for record in batch.records}
+    removals = tuple(r for r in result.removals if r.offset not in records)
+    emptied = tuple(o for o in result.emptied if o in left and not left[o].records)
+    dropped = tuple(offset for offset in result.dropped if offset not in left)
+    stamped = {batch.base_offset: batch.delete_horizon_ms for batch in left.values()}
+    horizons = tuple(h for h in result.horizons if stamped.get(h[0]) == h[1])
+    rewritten = tuple(
+        (batch.base_offset, batch.size_bytes)
+        for batch in left.values()
+        if batch.records and batch is not before.get(batch.base_offset)
+    )
+    explained = {removal.offset for removal in removals} | set(dropped)
+    held = {
+        offset
+        for segment in sources
+        for batch in segment.batches
+        for offset in ([r.offset for r in batch.records] or [batch.last_offset])
+    }
+    lost = tuple(sorted(held - records - left.keys() - explained))
+    return _Effect(removals, emptied, dropped, horizons, rewritten, lost)
+
+
+_LIVE, _CLEANED, _SWAP, _DELETED = "", ".cleaned", ".swap", ".deleted"
+
+Directory = dict[tuple[int, str], Segment]
+"""(base offset, suffix) -> the segment in the file."""
+
+
+class Group(NamedTuple):
+    """Old segments, the one that takes their place, and where they end (exclusive)."""
+
+    sources: tuple[Segment, ...]
+    cleaned: Segment
+    end: int
+
+
+class State(NamedTuple):
+    """A directory after one more operation.
+
+    Attributes:
+        directory: What is in it.
+        group: How many groups are in place.
+        replacing: Whether something of the present group's old files is touched already.
+    """
+
+    directory: Directory
+    group: int
+    replacing: bool
+
+
+def groups_of(
+    sources: Sequence[Segment], cleaned: Sequence[Segment], *, end: int
+) -> tuple[Group, ...]:
+    """Which old segments each cleaned one replaces; `end` is where the last one ends."""
+    found = []
+    for index, merged in enumerate(cleaned):
+        last = index + 1 == len(cleaned)
+        limit = end if last else cleaned[index + 1].base_offset
+        own = [s for s in sources if merged.base_offset <= s.base_offset < max(limit, 1)]
+        found.append(Group(tuple(own), merged, limit))
+    return tuple(found)
+
+
+def states(groups: Sequence[Group], *, swap: SegmentSwap) -> Iterator[State]:
+    """The directory before the first operation and after each one, in order."""
+    directory: Directory = {
+        (segment.base_offset, _LIVE): segment for group in groups for segment in group.sources
+    }
+    yield State(dict(directory), 0, replacing=False)
+    for number, group in enumerate(groups):
+        base, done = group.cleaned.base_offset, number
+        for operation in _operations(group, swap):
+            operation_kind, key, target = operation
+            if operation_kind == "write":
+                directory[key] = group.cleaned
+            else:
+                moved = directory.pop(key)
+                if target is not None:
+                    directory[target] = moved
+            replaced = directory.get((base, _LIVE)) is group.cleaned
+            others = any((s.base_offset, _LIVE) in directory for s in group.sources[1:])
+            if replaced and not others:
+                done = number + 1
+            yield State(dict(directory), done, replacing=operation_kind != "write")
+
+
+_Key = tuple[int, str]
+
+
+def _operations(group: Group, swap: SegmentSwap) -> Iterator[tuple[str, _Key, _Key | None]]:
+    """("write" | "move", file, new name or None to delete it)."""
+    base = group.cleaned.base_offset
+    yield "write", (base, _CLEANED), None
+    if swap == "new_first":
+        yield "move", (base, _CLEANED), (base, _LIVE)
+        for segment in group.sources[1:]:
+            yield "move", (segment.base_offset, _LIVE), None
+        return
+    if swap == "swap_files":
+        yield "move", (base, _CLEANED), (base, _SWAP)
+    for segment in group.sources:
+        old = segment.base_offset
+        yield "move", (old, _LIVE), ((old, _DELETED) if swap == "swap_files" else None)
+    yield "move", (base, _SWAP if swap == "swap_files" else _CLEANED), (base, _LIVE)
+    if swap == "swap_files":
+        for segment in group.sources:
+            yield "move", (segment.base_offset, _DELETED), None
+
+
+def recovered(directory: Directory, groups: Sequence[Group]) -> list[Segment]:
+    """The segments a restart finds, in order of offsets.
+
+    Where two overlap, a reader is served by the one that begins later, so the earlier one is cut
+    there.
+    """
+    live = {base: segment for (base, suffix), segment in directory.items() if suffix == _LIVE}
+    ends = {group.cleaned.base_offset: group.end for group in groups}
+    for (base, suffix), segment in directory.items():
+        if suffix == _SWAP:
+            live = {b: s for b, s in live.items() if not base <= b < ends[base]}
+            live[base] = segment
+    found = [live[base] for base in sorted(live)]
+    return _without_overlap(found)
+
+
+def _without_overlap(segments: Sequence[Segment]) -> list[Segment]:
+    found = []
+    for index, segment in enumerate(segments):
+        end = segments[index + 1].base_offset if index + 1 < len(segments) else None
+        found.append(segment if end is None else _cut(segment, end))
+    return found
+
+
+def _cut(segment: Segment, end: int) -> Segment:
+    """The segment without what lies at or above `end`; itself if nothing does."""
+    kept = [batch for batch in segment.batches if batch.last_offset < end]
+    if len(kept) == len(segment.batches):
+        return segment
+    cut = Segment.of(segment.base_offset, kept, last_modified_ms=segment.last_modified_ms)
+    cut.aborted = [entry for entry in segment.aborted if entry.last_offset < end]
+    return cut

@@ -1,0 +1,364 @@
+"""What a leader does: append, answer fetches, advance the high watermark, keep the in-sync set."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import Final, NamedTuple
+
+from sim.protocol.events import (
+    Appended,
+    Event,
+    HighWatermarkMoved,
+    IsrChanged,
+    PositionRecorded,
+    SnapshotOffered,
+)
+from sim.protocol.log import Batch
+from sim.protocol.log.named_tuples import make
+from sim.protocol.replication.late_versions import why_refused
+from sim.protocol.replication.messages import RECORDS, Answer, FetchRequest, FetchResponse
+from sim.protocol.replication.recovery import flush_after_append
+from sim.protocol.replication.replica import Leadership, Replica
+from sim.protocol.rules.rules import Rules
+
+LEADING: Final = True
+"""Whose high watermark moved: a leader's."""
+
+
+class AppendResult(NamedTuple):
+    """What a leader did with a batch.
+
+    Attributes:
+        events: What happened.
+        accepted: False = it refused the batch, for a version that comes too late, or is none.
+    """
+
+    events: list[Event]
+    accepted: bool = True
+
+
+class FetchResult(NamedTuple):
+    """A leader's answer to a follower, and what happened for it."""
+
+    response: FetchResponse
+    events: list[Event]
+
+
+def append(leader: Replica, batch: Batch, rules: Rules, now_ms: int) -> AppendResult:
+    """Append a batch at the log end and see whether that commits something.
+
+    With `late_versions: floor` a batch with a record below the floor is refused whole, and so is
+    one with a version that nobody can read.
+
+    Raises:
+        ValueError: The batch does not start at the log end offset.
+    """
+    if leader.version_floor is not None:
+        refused = why_refused(leader, batch, rules=rules)
+        if refused is not None:
+            return AppendResult([refused], accepted=False)
+    log = leader.log
+    log.append(batch, now_ms)
+    flush_after_append(log, rules)
+    events: list[Event] = [make(Appended, (leader.name, batch))]
+    _advance(leader, rules, events)
+    return make(AppendResult, (events, True))
+
+
+def advance_high_watermark(leader: Replica, *, rules: Rules) -> list[Event]:
+    """Raise the leader's high watermark as far as the commit rule allows; it never falls."""
+    events: list[Event] = []
+    _advance(leader, rules, events)
+    return events
+
+
+def _advance(leader: Replica, rules: Rules, events: list[Event]) -> None:
+    """Add the move of the high watermark to `events`, if it moves."""
+    leadership = leader.leadership
+    if leadership is None:
+        return
+    log = leader.log
+    high_watermark = log.high_watermark
+    if rules.replication.commit == "isr":
+        # Smallest position of the in-sync set; an unknown one blocks (maybeIncrementLeaderHW).
+        own, positions, candidate = leader.name, leadership.positions, log.log_end_offset
+        members = leadership.isr
+        if leadership.awaited:
+            members = (*members, *leadership.awaited)
+        for name in members:
+            if name != own:
+                position = positions.get(name, -1)
+                if position < candidate:
+                    if position <= high_watermark:
+                        return
+                    candidate = position
+        if leadership.in_sync < rules.topic.min_isr:
+            return
+    else:
+        candidate = _majority_candidate(leader, leadership, rules.replication.epoch_commit_rule)
+    if candidate > high_watermark:
+        log.high_watermark = candidate
+        events.append(make(HighWatermarkMoved, (leader.name, candidate, LEADING)))
+
+
+def _majority_candidate(leader: Replica, leadership: Leadership, rule: str) -> int:
+    """Position that a majority of voters has reached (LeaderState.maybeUpdateHighWatermark)."""
+    candidate = _majority_end(leader, leadership, leadership.voters)
+    start = leadership.epoch_start_offset
+    if rule == "strict" and candidate <= start:
+        return -1
+    if rule == "off_by_one" and candidate < start:
+        return -1
+    return min(candidate, leader.log.log_end_offset)
+
+
+def _majority_end(leader: Replica, leadership: Leadership, voters: Collection[str]) -> int:
+    ends = [
+        leader.log.log_end_offset if name == leader.name else leadership.positions.get(name, 0)
+        for name in voters
+    ]
+    ends.sort(reverse=True)
+    return ends[len(ends) // 2]
+
+
+def can_do_without(leader: Replica, voter: str, committed: int) -> bool:
+    """Whether a majority of the other voters has everything below `committed`.
+
+    So the smaller set loses nothing, as it does not once it is committed by a majority of its own
+    (KIP-853). A leader does not leave.
+    """
+    leadership = leader.leadership
+    if leadership is None or voter == leader.name:
+        return False
+    rest = [name for name in leadership.voters if name != voter]
+    return _majority_end(leader, leadership, rest) >= committed
+
+
+def answer_fetch(
+    leader: Replica, request: FetchRequest, rules: Rules, *, snapshots: bool = True
+) -> FetchResult:
+    """Answer a follower: fence, redirect to a snapshot, find divergence, else record and read.
+
+    Without `snapshots`, what lies below the log start was deleted for good (`compact,delete`).
+    """
+    refused = refuse_fetch(leader, request, rules, snapshots=snapshots)
+    if refused is not None:
+        return refused
+    batches = leader.log.read(request.offset)
+    events = acknowledge_fetch(leader, request, rules, has_records=bool(batches))
+    return make(FetchResult, (answer_with(leader, request, batches, rules), events))
+
+
+def refuse_fetch(
+    leader: Replica, request: FetchRequest, rules: Rules, *, snapshots: bool
+) -> FetchResult | None:
+    """What a follower is told that is given no records; None = it may read.
+
+    An offset above the log end is out of range (KAFKA-2143), unless followers keep their tails.
+    For `snapshots` see `answer_fetch`.
+    """
+    leadership, log = leader.leadership, leader.log
+    if leadership is None:
+        return FetchResult(_nothing(Answer.NOT_LEADER, leader, leader.epoch, request), [])
+    epoch, offset, replication = leadership.epoch, request.offset, rules.replication
+    if request.epoch > epoch and replication.fencing:
+        return FetchResult(_nothing(Answer.STALE_LEADER, leader, epoch, request), [])
+    if log.log_start_offset > 0 or leader.snapshots:
+        if not snapshots:
+            if offset < log.log_start_offset:
+                return FetchResult(_out_of_range(leader, epoch, request), [])
+        elif _needs_snapshot(leader, request, rules):
+            return _offer_snapshot(leader, request, epoch)
+    last_epoch, epochs = request.last_epoch, log.epochs.entries
+    if (
+        last_epoch >= 0
+        and (offset > log.log_end_offset or not epochs or last_epoch != epochs[-1].epoch)
+        and replication.truncation == "epoch_diverging"
+    ):
+        if replication.unknown_epoch == "undefined" and last_epoch > log.epochs.latest:
+            return FetchResult(_out_of_range(leader, epoch, request), [])
+        found = log.epochs.end_offset_for(last_epoch, log.log_end_offset)
+        if found.epoch < last_epoch or found.end_offset < offset:
+            response = _nothing(Answer.DIVERGING, leader, epoch, request)
+            return FetchResult(response._replace(diverging=found), [])
+    if offset > log.log_end_offset and replication.truncation != "none":
+        return FetchResult(_out_of_range(leader, epoch, request), [])
+    if offset < leader.removed_tombstone_end and replication.lag_guard != "none":
+        return _rebuild(leader, leadership, request)
+    return None
+
+
+def _rebuild(leader: Replica, leadership: Leadership, request: FetchRequest) -> FetchResult | None:
+    """What a follower below a removed tombstone is told; None = it may read.
+
+    One that begins at 0 copies a log without those tombstones, however many fetches it takes; it
+    may have missed only what is removed after that.
+    """
+    removed, begun = leader.removed_tombstone_end, leadership.begun_below
+    if request.offset == 0:
+        begun[request.follower] = removed
+    if begun.get(request.follower, 0) >= removed:
+        return None
+    return FetchResult(_nothing(Answer.REBUILD, leader, leadership.epoch, request), [])
+
+
+def acknowledge_fetch(
+    leader: Replica, request: FetchRequest, rules: Rules, *, has_records: bool
+) -> list[Event]:
+    """Believe what a follower acknowledges; `has_records` says whether there are any for it.
+
+    One for whom there are none has everything, but where it has to be told of a gap first.
+    """
+    believed = request.offset
+    if (
+        not has_records
+        and believed != leader.log.log_end_offset
+        and rules.replication.follower_position == "read_end"
+        and not rules.cleaner.fix_applied.announces_gaps
+    ):
+        believed = leader.log.log_end_offset
+    return record_position(leader, request.follower, believed, rules)
+
+
+def answer_with(
+    leader: Replica, request: FetchRequest, batches: Sequence[Batch], rules: Rules
+) -> FetchResponse:
+    """The answer to a follower that may read, and for whom there are `batches`."""
+    log, leadership = leader.log, leader.leadership
+    assert leadership is not None, "whoever does not lead refuses"
+    response: FetchResponse = make(
+        FetchResponse,
+        (
+            RECORDS,
+            leader.name,
+            leadership.epoch,
+            request.offset,
+            tuple(_at_most(batches, request)),
+            log.high_watermark,
+            None,
+            None,
+            leader.removed_tombstone_end,
+            log.log_start_offset,
+            0,
+            (),
+            leader.version_floor,
+            tuple(log.epochs.entries) if rules.replication.epoch_cache == "copied" else (),
+            request.correlation_id,
+            -1,
+        ),
+    )
+    if not batches and rules.cleaner.fix_applied.announces_gaps:
+        return _with_gap(response, leader)
+    return response
+
+
+def _at_most(batches: Sequence[Batch], request: FetchRequest) -> Sequence[Batch]:
+    """As many batches as the follower asked for; the first one whatever its size (KIP-74)."""
+    if request.max_batches is not None:
+        batches = batches[: request.max_batches]
+    if request.max_bytes is None:
+        return batches
+    size = 0
+    for index, batch in enumerate(batches):
+        size += batch.size_bytes
+        if size > request.max_bytes:
+            return batches[: max(1, index)]
+    return batches
+
+
+def _with_gap(response: FetchResponse, leader: Replica) -> FetchResponse:
+    """Say that nothing is left from the fetch offset to the log end (`fix: gap_fetch`)."""
+    log, offset = leader.log, response.fetch_offset
+    if offset >= log.log_end_offset:
+        return response
+    epochs = tuple(entry for entry in log.epochs.entries if entry.start_offset >= offset)
+    return response._replace(gap_end=log.log_end_offset, gap_epochs=epochs)
+
+
+def _nothing(answer: Answer, leader: Replica, epoch: int, request: FetchRequest) -> FetchResponse:
+    """An answer without records."""
+    return FetchResponse(
+        answer,
+        leader.name,
+        epoch,
+        request.offset,
+        log_start_offset=leader.log.log_start_offset,
+        correlation_id=request.correlation_id,
+    )
+
+
+def _out_of_range(leader: Replica, epoch: int, request: FetchRequest) -> FetchResponse:
+    """OFFSET_OUT_OF_RANGE, with what a broker asks for next: where the log starts, and ends."""
+    response = _nothing(Answer.OUT_OF_RANGE, leader, epoch, request)
+    return response._replace(log_end_offset=leader.log.log_end_offset)
+
+
+def _needs_snapshot(leader: Replica, request: FetchRequest, rules: Rules) -> bool:
+    """Whether a follower is answered with a snapshot instead of records.
+
+    With `snapshot_offer: by_epoch` that is whoever fetches at 0 while there is a snapshot
+    (KAFKA-15078), at the log start in another epoch than that of the snapshot there, or in an epoch
+    older than the first snapshot's (ReplicatedLog.validateOffsetAndEpoch). A bootstrap snapshot 0-0
+    is the first one while the log starts at 0; it is never sent (KafkaRaftClient, KIP-853).
+    """
+    offset, start = request.offset, leader.log.log_start_offset
+    if start > 0 and (offset < start or offset == 0):
+        return True
+    if rules.snapshots.snapshot_offer == "below_start" or not leader.snapshots:
+        return False
+    bootstrap = rules.snapshots.bootstrap_snapshot and leader.disk == 1 and start == 0
+    earliest = 0 if bootstrap else min(leader.snapshots).epoch
+    other_epoch = start > 0 and offset == start and request.last_epoch != earliest
+    return offset == 0 or other_epoch or request.last_epoch < earliest
+
+
+def _offer_snapshot(leader: Replica, request: FetchRequest, epoch: int) -> FetchResult:
+    snapshot = leader.latest_snapshot()
+    id_ = None if snapshot is None else snapshot.id
+    response = _nothing(Answer.SNAPSHOT, leader, epoch, request)._replace(snapshot=id_)
+    end, snapshot_epoch = (-1, -1) if id_ is None else id_
+    offered = SnapshotOffered(leader.name, request.follower, request.offset, end, snapshot_epoch)
+    return FetchResult(response, [offered])
+
+
+def record_position(leader: Replica, follower: str, position: int, rules: Rules) -> list[Event]:
+    """Believe that `follower` has everything below `position` (updateFollowerFetchState)."""
+    leadership = leader.leadership
+    if leadership is None or leadership.positions.get(follower) == position:
+        return []
+    leadership.positions[follower] = position
+    events: list[Event] = [make(PositionRecorded, (leader.name, follower, position))]
+    _advance(leader, rules, events)
+    return events
+
+
+def set_isr(leader: Replica, isr: tuple[str, ...], *, rules: Rules) -> list[Event]:
+    """Set the in-sync set whatever the positions are, as a controller does."""
+    if leader.leadership is None:
+        return []
+    leader.leadership.isr = isr
+    events: list[Event] = [IsrChanged(leader.name, isr, None)]
+    _advance(leader, rules, events)
+    return events
+
+
+def may_join_isr(leader: Replica, follower: str, *, rules: Rules) -> bool:
+    """Whether the recorded position of `follower` is good enough (Partition.isFollowerInSync)."""
+    leadership = leader.leadership
+    position = None if leadership is None else leadership.positions.get(follower)
+    if leadership is None or position is None or position < leader.log.high_watermark:
+        return False
+    return rules.replication.isr_join == "hw_only" or position >= leadership.epoch_start_offset
+
+
+def expand_isr(leader: Replica, follower: str, *, rules: Rules) -> list[Event]:
+    """Admit `follower` if its position allows; no event when it does not or is a member already."""
+    leadership = leader.leadership
+    if leadership is None or follower in leadership.isr:
+        return []
+    if not may_join_isr(leader, follower, rules=rules):
+        return []
+    leadership.isr = (*leadership.isr, follower)
+    events: list[Event] = [IsrChanged(leader.name, leadership.isr, follower)]
+    _advance(leader, rules, events)
+    return events

@@ -1,0 +1,234 @@
+"""What a broker does with what clients want written: a batch, or the end of a transaction.
+
+In the order of ReplicaManager.appendRecords and Partition.appendRecordsToLeader: whether it leads,
+whether it knows the version of the request (KIP-87), whether enough replicas are in sync, whether
+the timestamps are plausible, whether the producer's epoch is the newest, whether the batch is there
+already, and only then what is written.
+"""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+from sim.protocol.events import AppendRefused, Event
+from sim.protocol.log import Control, Record, control_batch, data_batch
+from sim.protocol.log.named_tuples import make
+from sim.protocol.log.producers import ProducerStates
+from sim.protocol.log.versions import Versions
+from sim.protocol.replication.converting import as_stored, speaks
+from sim.protocol.replication.leader import append
+from sim.protocol.replication.messages import (
+    ACKS_ALL,
+    NO_ERROR,
+    ErrorCode,
+    ProduceRequest,
+    WriteTxnMarkersRequest,
+)
+from sim.protocol.replication.replica import Leadership, Replica
+from sim.protocol.rules.rules import Rules
+
+AT_ONCE: Final = -1
+"""`due_above` of an answer that waits for nothing: every high watermark is above it."""
+
+
+class ProduceResult(NamedTuple):
+    """What a broker did with a request, and when the answer is due.
+
+    Attributes:
+        events: What happened.
+        error: Why nothing was written; `NONE` = it was, now or when it came before.
+        base_offset: Offset of the first record of the batch or marker (inclusive); -1 = none.
+        last_offset: Offset of its last record (inclusive); -1 = none.
+        due_above: The answer is due once the leader's high watermark is above this offset:
+            `last_offset`, or `AT_ONCE`.
+        uids_used: How many uids were given to records, from the first one offered on.
+        repeated: True = the log had it before; nothing was written now.
+    """
+
+    events: list[Event]
+    error: ErrorCode
+    base_offset: int = -1
+    last_offset: int = -1
+    due_above: int = AT_ONCE
+    uids_used: int = 0
+    repeated: bool = False
+
+
+def produce(
+    leader: Replica,
+    request: ProduceRequest,
+    *,
+    rules: Rules,
+    now_ms: int,
+    first_uid: int,
+    versions: Versions | None = None,
+    timestamp_difference_max_ms: int | None = None,
+) -> ProduceResult:
+    """Append the batch of a producer, recognise it as a repetition, or refuse it.
+
+    Args:
+        leader: Who was asked; it may not lead.
+        request: What it is asked for; its records are not empty.
+        rules: What it goes by.
+        now_ms: Its own clock.
+        first_uid: Identity of the first record; the following ones count up from there.
+        versions: The broker's; None = the scenario is not about them.
+        timestamp_difference_max_ms: `message.timestamp.difference.max.ms`; None = any timestamp.
+    """
+    leadership = leader.leadership
+    if leadership is None:
+        return ProduceResult([], ErrorCode.NOT_LEADER_OR_FOLLOWER)
+    refused = _refused(leader, leadership, request.version, request.acks, rules, versions)
+    if refused is not None:
+        return refused
+    limit_ms = timestamp_difference_max_ms
+    if limit_ms is not None:
+        for record in request.records:
+            if abs(record.timestamp_ms - now_ms) > limit_ms:
+                return ProduceResult([], ErrorCode.INVALID_TIMESTAMP)
+    producer_id, epoch, first = request.producer_id, request.producer_epoch, request.base_sequence
+    if producer_id >= 0:
+        states = leader.log.producers
+        if states.fences(producer_id, epoch):
+            return _fenced(leader)
+        if first >= 0 and states.overtaken(producer_id, epoch, first) is not None:
+            last = first + len(request.records) - 1
+            sent = states.repeated(producer_id, epoch, first, last)
+            if sent is None:
+                return ProduceResult([], ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER)
+            due_above = sent.last_offset if request.acks == ACKS_ALL else AT_ONCE
+            return ProduceResult(
+                [], NO_ERROR, sent.first_offset, sent.last_offset, due_above, repeated=True
+            )
+    return _write(leader, leadership, request, first_uid, rules, now_ms, versions)
+
+
+def _write(
+    leader: Replica,
+    leadership: Leadership,
+    request: ProduceRequest,
+    first_uid: int,
+    rules: Rules,
+    now_ms: int,
+    versions: Versions | None,
+) -> ProduceResult:
+    """Append the records, if each of them is allowed in its format and none comes too late."""
+    _, sent, acks, producer_id, producer_epoch, base_sequence, in_txn, version, _ = request
+    base = leader.log.log_end_offset
+    records = tuple(
+        [
+            make(Record, (base + i, key, value, timestamp_ms, headers, flagged, first_uid + i))
+            for i, (_, key, value, timestamp_ms, headers, flagged, _) in enumerate(sent)
+        ]
+    )
+    events: list[Event] = []
+    if versions is not None:
+        stored = as_stored(leader.name, versions, records, version=version)
+        events += stored.events
+        if not stored.records:
+            return ProduceResult(events, ErrorCode.INVALID_RECORD)
+        records = stored.records
+    batch = data_batch(
+        records,
+        epoch=leadership.epoch,
+        producer_id=producer_id,
+        producer_epoch=producer_epoch,
+        base_sequence=base_sequence,
+        transactional=in_txn,
+    )
+    appended = append(leader, batch, rules, now_ms)
+    events = events + appended.events if events else appended.events
+    if not appended.accepted:
+        return ProduceResult(events, ErrorCode.INVALID_RECORD)
+    last = batch.last_offset
+    due_above = last if acks == ACKS_ALL else AT_ONCE
+    return ProduceResult(events, NO_ERROR, base, last, due_above, len(records))
+
+
+def write_marker(
+    leader: Replica,
+    request: WriteTxnMarkersRequest,
+    *,
+    rules: Rules,
+    now_ms: int,
+    uid: int,
+    versions: Versions | None = None,
+) -> ProduceResult:
+    """Write COMMIT or ABORT if the transaction is open here; else it was decided before.
+
+    Of a new instance it is written once in any case, see `WriteTxnMarkersRequest.fences`.
+
+    The answer is due when the decision is committed. For the arguments see `produce`.
+    """
+    leadership, log = leader.leadership, leader.log
+    if leadership is None:
+        return ProduceResult([], ErrorCode.NOT_LEADER_OR_FOLLOWER)
+    refused = _refused(leader, leadership, request.version, ACKS_ALL, rules, versions)
+    if refused is not None:
+        return refused
+    offset = log.log_end_offset
+    producer_id, producers = request.producer_id, log.producers
+    if producers.fences(producer_id, request.producer_epoch):
+        return _fenced(leader)
+    if _comes_again(producers, request, rules):
+        return _fenced(leader)
+    fences = request.fences and producers.epoch_of(producer_id) != request.producer_epoch
+    if not (fences or producers.has_open(producer_id)):
+        return ProduceResult([], NO_ERROR, due_above=offset - 1, repeated=True)
+    marker = control_batch(
+        offset,
+        epoch=leadership.epoch,
+        control=Control.COMMIT if request.committed else Control.ABORT,
+        timestamp_ms=now_ms,
+        producer_id=producer_id,
+        producer_epoch=request.producer_epoch,
+        uid=uid,
+    )
+    appended = append(leader, marker, rules=rules, now_ms=now_ms)
+    return ProduceResult(appended.events, NO_ERROR, offset, offset, offset, 1)
+
+
+def _comes_again(producers: ProducerStates, request: WriteTxnMarkersRequest, rules: Rules) -> bool:
+    """Whether a marker comes again that ended the transaction before the open one (KIP-1228)."""
+    coordinator = rules.coordinator
+    return (
+        coordinator.producer_epochs == "per_transaction"
+        and coordinator.marker_epoch == "newer"
+        and producers.has_open(request.producer_id)
+        and producers.epoch_of(request.producer_id) == request.producer_epoch
+    )
+
+
+def _fenced(leader: Replica) -> ProduceResult:
+    """Nothing is written for an epoch that its producer has left behind."""
+    refused = AppendRefused(leader.name, None, "producer_fenced")
+    return ProduceResult([refused], ErrorCode.INVALID_PRODUCER_EPOCH)
+
+
+def has_enough_replicas(leadership: Leadership, rules: Rules) -> bool:
+    """Whether enough replicas are in sync for clients that want all acknowledgements.
+
+    Else they are told NOT_ENOUGH_REPLICAS before anything is written
+    (Partition.appendRecordsToLeader). NOT_ENOUGH_REPLICAS_AFTER_APPEND does not occur: a high
+    watermark that only moves with enough replicas in sync is past a batch whenever the answer is
+    due (KAFKA-15583). A set that shrinks after the append leaves the client waiting.
+    """
+    return rules.replication.commit != "isr" or leadership.in_sync >= rules.topic.min_isr
+
+
+def _refused(
+    leader: Replica,
+    leadership: Leadership,
+    version: int | None,
+    acks: int,
+    rules: Rules,
+    versions: Versions | None,
+) -> ProduceResult | None:
+    """Why a leader refuses a request whatever it holds; None = it does not."""
+    if versions is not None and not speaks(versions, version):
+        unknown = AppendRefused(leader.name, None, "client_version")
+        return ProduceResult([unknown], ErrorCode.UNSUPPORTED_VERSION)
+    if acks == ACKS_ALL and not has_enough_replicas(leadership, rules):
+        few = AppendRefused(leader.name, None, "not_enough_replicas")
+        return ProduceResult([few], ErrorCode.NOT_ENOUGH_REPLICAS)
+    return None

@@ -1,0 +1,391 @@
+"""Consumers: what a replica gives a reader, what the client makes of it, where it goes on.
+
+The replica's half is UnifiedLog.read with its isolation levels; the client's half is
+CompletedFetch.nextFetchedRecord with its set of aborted producers, and the check of a position
+against a new leader (KIP-320, SubscriptionState.maybeCompleteValidation).
+
+A reader that stops at the end tells in one of three ways that it has everything (`WAYS`). Each is
+right on a log from which nothing was ever removed. A cleaned log may hold no record, and no batch,
+at its last offset, and fewer records than offsets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Final, Literal, NamedTuple
+
+from sim.protocol.compaction.tombstones import HORIZON_HEADER, without_record_horizon
+from sim.protocol.compaction.transactions import aborted_in
+from sim.protocol.events import Event, ReadingEnded
+from sim.protocol.events.logs import ResetCause
+from sim.protocol.log import AbortedTransaction, Batch, Control, Log, Record
+from sim.protocol.log.formats import MAGIC_FLAG
+from sim.protocol.log.named_tuples import make
+from sim.protocol.log.versions import Versions
+from sim.protocol.replication.converting import as_served, speaks
+from sim.protocol.replication.messages import (
+    NO_ERROR,
+    ConsumerFetchRequest,
+    ConsumerFetchResponse,
+    ErrorCode,
+)
+from sim.protocol.replication.replica import Replica
+from sim.protocol.rules.rules import Rules
+
+ISOLATIONS = ("read_uncommitted", "read_committed")
+"""Kafka's `isolation.level`, its default first."""
+
+WITHOUT_FLAG: Final[tuple[Literal["null_value", "header"], ...]] = ("null_value", "header")
+"""Marks of deletes in which no attribute is there to be converted."""
+
+
+@dataclass(slots=True)
+class Position:
+    """Where a consumer goes on.
+
+    Attributes:
+        offset: The offset it reads next (inclusive).
+        epoch: Leader epoch of the last batch it passed; -1 = none yet.
+        source: Name and leader epoch of the replica it has read last, which its position is good
+            for; None = it has read none yet.
+    """
+
+    offset: int = 0
+    epoch: int = -1
+    source: tuple[str, int] | None = None
+
+
+class ConsumerFetchResult(NamedTuple):
+    """A replica's answer to a consumer, and what happened for it."""
+
+    response: ConsumerFetchResponse
+    events: tuple[Event, ...]
+
+
+class Fetched(NamedTuple):
+    """What one fetch brought.
+
+    Attributes:
+        start: The position it was fetched at: where the consumer was, unless it was reset.
+        end: The position after it: behind the last batch that came, whatever is left of it.
+        batches: Those the application is given; control batches and aborted data are passed over.
+        reset: Why the replica did not read at the consumer's position; None = it did.
+    """
+
+    start: int
+    end: int
+    batches: tuple[Batch, ...]
+    reset: ResetCause | None = None
+
+
+def as_read(records: Sequence[Record], *, rules: Rules) -> tuple[Record, ...]:
+    """The records as a reader sees them: the cleaner's own header is taken off, if it is hidden.
+
+    Whatever the cleaner's rule is now: brokers may have changed it since they wrote the header.
+    """
+    if rules.reading.horizon_header != "visible":
+        for record in records:
+            for name, _ in record.headers:
+                if name == HORIZON_HEADER:
+                    return tuple([without_record_horizon(each) for each in records])
+    return tuple(records)
+
+
+def readable_end(log: Log, *, committed: bool) -> int:
+    """Up to where a consumer may read (exclusive): the high watermark or the last stable offset."""
+    end = log.high_watermark
+    unstable = log.producers.first_unstable_offset(end) if committed else None
+    return end if unstable is None else min(end, unstable)
+
+
+def aborted_transactions(
+    log: Log, start: int, end: int, *, rules: Rules
+) -> list[AbortedTransaction]:
+    """The aborted transactions a replica lists for a read of [start, end).
+
+    They touch the range; with `aborted_list: history` their markers may be gone from the log.
+    """
+    if rules.reading.aborted_list == "index":
+        return aborted_in(log.segments, start, end)
+    return [t for t in log.aborted_ever if t.last_offset >= start and t.first_offset < end]
+
+
+def undo_aborted(batches: Iterable[Batch], aborted: Iterable[AbortedTransaction]) -> list[Batch]:
+    """The data batches that a read_committed client hands on, in order.
+
+    A producer counts as aborted from the first offset of a listed transaction on, up to an ABORT
+    marker. A marker that the cleaner has emptied does not end it (containsAbortMarker).
+    """
+    waiting = sorted(aborted, key=lambda entry: entry.first_offset, reverse=True)
+    active: set[int] = set()
+    handed_on: list[Batch] = []
+    for batch in batches:
+        producer_id = batch.producer_id
+        if producer_id >= 0:
+            while waiting and waiting[-1].first_offset <= batch.last_offset:
+                active.add(waiting.pop().producer_id)
+            if batch.control is Control.ABORT and batch.records:
+                active.discard(producer_id)
+            elif batch.transactional and producer_id in active:
+                continue
+        if batch.control is None:
+            handed_on.append(batch)
+    return handed_on
+
+
+def handed_on(
+    replica: Replica,
+    batches: Sequence[Batch],
+    start: int,
+    end: int,
+    *,
+    committed: bool,
+    rules: Rules,
+) -> list[Batch]:
+    """The data batches of a read of [start, end) that reach the application."""
+    if committed and any(batch.transactional for batch in batches):
+        return undo_aborted(batches, aborted_transactions(replica.log, start, end, rules=rules))
+    return [batch for batch in batches if batch.control is None]
+
+
+def consumer_request(
+    position: Position,
+    client_id: str,
+    *,
+    read_committed: bool,
+    rules: Rules,
+    max_batches: int | None = None,
+    version: int | None = None,
+    leader_only: bool = True,
+    max_wait_ms: int = 0,
+    correlation_id: int = 0,
+) -> ConsumerFetchRequest:
+    """The next fetch of a consumer; for the arguments see `ConsumerFetchRequest`.
+
+    With `consumer_validation: epoch` it has its position checked at a replica, or in an epoch, that
+    is new to it.
+    """
+    checks = rules.reading.consumer_validation == "epoch"
+    return ConsumerFetchRequest(
+        client_id,
+        position.offset,
+        read_committed=read_committed,
+        max_batches=max_batches,
+        max_wait_ms=max_wait_ms,
+        version=version,
+        leader_only=leader_only,
+        last_epoch=position.epoch if checks and position.source is not None else -1,
+        checked_with=position.source,
+        correlation_id=correlation_id,
+    )
+
+
+def answer_consumer_fetch(
+    replica: Replica,
+    request: ConsumerFetchRequest,
+    *,
+    rules: Rules,
+    versions: Versions | None = None,
+    now_ms: int = 0,
+) -> ConsumerFetchResult:
+    """Read for a consumer what its isolation level allows, from its position on.
+
+    A position below the log start moves up to it (`auto.offset.reset: earliest`), one above the log
+    end moves back to it, and one in a new leader's log moves back to where the consumer's last
+    epoch ended there.
+
+    Args:
+        replica: Who is asked.
+        request: What it is asked for.
+        rules: Say what is listed as aborted, and what marks a delete.
+        versions: The broker's; None = the scenario is not about them.
+        now_ms: Simulated time of the read; 0 = the scenario is not timed.
+    """
+    log, number = replica.log, request.correlation_id
+    error = None
+    if request.leader_only and replica.leadership is None:
+        error = ErrorCode.NOT_LEADER_OR_FOLLOWER
+    elif not speaks(versions, request.version):
+        error = ErrorCode.UNSUPPORTED_VERSION
+    if error is not None:
+        refused = ConsumerFetchResponse(error, replica.name, replica.epoch, correlation_id=number)
+        return ConsumerFetchResult(refused, ())
+    wanted, diverging_epoch = _checked_offset(replica, request)
+    start = min(max(wanted, log.log_start_offset), log.log_end_offset)
+    readable = readable_end(log, committed=request.read_committed)
+    batches: Sequence[Batch] = ()
+    if start < readable:
+        batches = log.read_below(start, readable, max_batches=request.max_batches)
+    end = batches[-1].last_offset + 1 if batches else start
+    aborted: Sequence[AbortedTransaction] = ()
+    if request.read_committed and any(batch.transactional for batch in batches):
+        aborted = aborted_transactions(log, start, end, rules=rules)
+    events: tuple[Event, ...] = ()
+    if request.version is not None and batches:
+        understood = 1 if rules.cleaner.tombstone_mark in WITHOUT_FLAG else MAGIC_FLAG
+        batches, events = as_served(
+            replica.name,
+            batches,
+            understood=understood,
+            reader=request.client_id,
+            version=request.version,
+        )
+    response = ConsumerFetchResponse(
+        NO_ERROR,
+        replica.name,
+        replica.epoch,
+        start,
+        diverging_epoch,
+        tuple(batches),
+        end,
+        tuple(aborted),
+        readable,
+        log.log_start_offset,
+        number,
+        now_ms if batches else 0,
+    )
+    return ConsumerFetchResult(response, events)
+
+
+def _checked_offset(replica: Replica, request: ConsumerFetchRequest) -> tuple[int, int]:
+    """Where to read, and the epoch at whose end that is if the position had to go back; else -1.
+
+    Source: KIP-320, SubscriptionState.maybeCompleteValidation.
+    """
+    if request.last_epoch >= 0 and request.checked_with != (replica.name, replica.epoch):
+        log = replica.log
+        found = log.epochs.end_offset_for(request.last_epoch, log.log_end_offset)
+        if found.end_offset < request.offset:
+            return found.end_offset, found.epoch
+    return request.offset, -1
+
+
+def check_position(position: Position, replica: Replica, *, rules: Rules) -> ResetCause | None:
+    """Have a position checked by a replica that a consumer is about to read, without a fetch.
+
+    Returns why it had to go back; None = it did not.
+    """
+    request = consumer_request(position, "", read_committed=False, rules=rules)
+    offset, epoch = _checked_offset(replica, request)
+    position.source = (replica.name, replica.epoch)
+    if epoch < 0:
+        return None
+    position.offset, position.epoch = offset, epoch
+    return "log_truncated"
+
+
+def receive_consumer_fetch(
+    position: Position, response: ConsumerFetchResponse, *, committed: bool
+) -> Fetched:
+    """Go on behind what came, and hand on what the application is given of it.
+
+    A fetch that brings no batch leaves the position where the replica began to read.
+    """
+    start, batches = response.start, response.batches
+    if response.error is not NO_ERROR:
+        return make(Fetched, (position.offset, position.offset, (), None))
+    reset = _reset_by(position.offset, response)
+    position.source = (response.replica, response.epoch)
+    position.offset = start
+    if response.diverging_epoch >= 0:
+        position.epoch = response.diverging_epoch
+    if not batches:
+        return make(Fetched, (start, start, (), reset))
+    position.offset, position.epoch = response.end, batches[-1].epoch
+    if committed and any(batch.transactional for batch in batches):
+        given = undo_aborted(batches, response.aborted)
+    else:
+        given = [batch for batch in batches if batch.control is None]
+    return make(Fetched, (start, response.end, tuple(given), reset))
+
+
+def _reset_by(offset: int, response: ConsumerFetchResponse) -> ResetCause | None:
+    """Why an answer begins elsewhere than at the consumer's offset; None = it begins there."""
+    if response.start == offset:
+        return None
+    if response.start > offset:
+        return "below_log_start"
+    return "log_truncated" if response.diverging_epoch >= 0 else "above_log_end"
+
+
+def fetch(
+    position: Position,
+    replica: Replica,
+    *,
+    committed: bool,
+    rules: Rules,
+    max_batches: int | None = None,
+) -> Fetched:
+    """A fetch of any replica, leader or not, and its answer at once; it moves the position.
+
+    Args:
+        position: Where the consumer is.
+        replica: Whom it reads.
+        committed: True with `isolation.level: read_committed`.
+        rules: Say what is listed as aborted, and whether a new leader is asked first.
+        max_batches: Most batches to take; None = all.
+    """
+    request = consumer_request(
+        position,
+        "",
+        read_committed=committed,
+        rules=rules,
+        max_batches=max_batches,
+        leader_only=False,
+    )
+    answer = answer_consumer_fetch(replica, request, rules=rules)
+    return receive_consumer_fetch(position, answer.response, committed=committed)
+
+
+WAYS = ("position", "last_offset", "count")
+"""How a reader tells the end: by its position, by the offset of the last record it was given plus
+one, or by the number of records. All compare with the end offset that it asked for first."""
+
+
+@dataclass(slots=True)
+class ReadingGoal:
+    """One reader on its way to the end.
+
+    Attributes:
+        until: One of `WAYS`.
+        start: Its position when it began (inclusive).
+        end: The end offset it was told then (exclusive).
+        last_offset: Offset of the last record it was given; -1 = none.
+        count: Records it was given.
+    """
+
+    until: str
+    start: int
+    end: int
+    last_offset: int = -1
+    count: int = 0
+
+    def note(self, records: Sequence[Record]) -> None:
+        """Take in what a fetch brought."""
+        if records:
+            self.last_offset = records[-1].offset
+            self.count += len(records)
+
+    def reached(self, position: int) -> bool:
+        """Whether the reader stops at `position`; one that began at the end does at once."""
+        if self.start >= self.end:
+            return True
+        if self.until == "position":
+            return position >= self.end
+        if self.until == "last_offset":
+            return self.last_offset + 1 >= self.end
+        return self.count >= self.end - self.start
+
+    def ended(self, replica: str, consumer: str, position: int) -> ReadingEnded:
+        """What there is to tell when it stops, or when nothing more is to come."""
+        return ReadingEnded(
+            replica,
+            consumer,
+            self.until,
+            self.start,
+            self.end,
+            position,
+            self.last_offset,
+            self.count,
+        )

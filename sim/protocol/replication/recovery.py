@@ -1,0 +1,146 @@
+"""What is on disk when a replica goes down, and what a restart makes of it.
+
+A process that is killed loses nothing that it wrote: the pages are the operating system's. A
+machine that loses power keeps what was flushed. `Log.flushed_end` is moved by the log itself (a
+roll, `flush.messages`) and by the rule `flush`. The values of the rule:
+
+* `acknowledged`: what a follower fetched past and what a leader committed counts as flushed; for
+  the rest a fault says how much goes (`lose_batches`), or all of it does.
+* `on_append`: every append, by leader or follower (`flush.messages` = 1; the WAL of etcd).
+* `before_fetch`: a leader after each append, a follower before the fetch that acknowledges it
+  (KafkaRaftClient.flushLeaderLog, appendAsFollower). A leader counts itself for the high watermark
+  before it flushes, but nobody else acts in between: it is one step here.
+* `interval`: as `flush.messages` and `flush.ms` say. Kafka's default is neither: then the operating
+  system decides, and what is sure to be on disk is what was closed by a roll (UnifiedLog.roll).
+
+A restart looks at the log first, then at what lies beside it. A snapshot is complete when its file
+has its name; the log is emptied after. A crash in between leaves a snapshot above the log end.
+`install_recovery: finished` does the rest when the log is opened (KafkaMetadataLog.apply calls
+truncateToLatestSnapshot), `log_kept` goes on where the log ends, and leaves it to the leader to
+offer the snapshot again.
+
+Three files beside the log may be older than it, each for itself:
+
+* leader-epoch-checkpoint. `epoch_recovery: from_batches` adds the epochs of batches that are newer
+  than those in the file (LogSegment.recover) and drops those that start at or above the log end
+  (LogLoader.load); `as_stored` believes the file. Simplification: all segments are looked through,
+  not only those above the recovery point.
+* replication-offset-checkpoint, written every replica.high.watermark.checkpoint.interval.ms: the
+  high watermark is what it says, but not above the log end (Partition.createLog).
+* cleaner-offset-checkpoint: what is above the offset in it is dirty and is cleaned once more.
+"""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+from sim.protocol.events import EpochCacheChanged, Event
+from sim.protocol.log import Log
+from sim.protocol.replication.replica import Replica, come_back, crash
+from sim.protocol.replication.snapshots.fetch import install
+from sim.protocol.rules.rules import Rules
+from sim.protocol.rules.storage import Flush
+
+_LEADER_FLUSHES: Final[tuple[Flush, ...]] = ("on_append", "before_fetch")
+"""With these a leader flushes what it appended at once."""
+_FETCHING_FLUSHES: Final[tuple[Flush, ...]] = ("acknowledged", "before_fetch")
+"""With these a follower flushes what it acknowledges by its next fetch."""
+
+
+def flush_after_append(log: Log, rules: Rules) -> None:
+    """A leader has appended."""
+    if rules.storage.flush in _LEADER_FLUSHES:
+        log.flush()
+
+
+def flush_after_copy(log: Log, rules: Rules) -> None:
+    """A follower has appended what it fetched."""
+    if rules.storage.flush == "on_append":
+        log.flush()
+
+
+def durable_end(log: Log, *, rules: Rules) -> int:
+    """Up to where a log survives a loss of power (exclusive)."""
+    end = log.flushed_end
+    if rules.storage.flush in _FETCHING_FLUSHES:
+        end = max(end, log.acknowledged_end)
+    if rules.storage.flush == "acknowledged":
+        end = max(end, log.high_watermark)
+    return min(end, log.log_end_offset)
+
+
+class OldFiles(NamedTuple):
+    """What files beside the log say after a crash; None = the same as the memory did.
+
+    Attributes:
+        high_watermark: The replication-offset-checkpoint (exclusive).
+        cleaned: The cleaner-offset-checkpoint (exclusive).
+        epochs: The newest epoch in the leader-epoch-checkpoint.
+    """
+
+    high_watermark: int | None = None
+    cleaned: int | None = None
+    epochs: int | None = None
+
+
+NONE_OLD = OldFiles()
+
+
+def crash_with_files(
+    replica: Replica,
+    *,
+    rules: Rules,
+    lost_batches: int = 0,
+    lost_from: int | None = None,
+    old: OldFiles = NONE_OLD,
+) -> list[Event]:
+    """Go down as `crash` does, and lose the newest versions of the files beside the log."""
+    log = replica.log
+    if old.high_watermark is not None:
+        log.high_watermark = min(log.high_watermark, max(old.high_watermark, log.log_start_offset))
+    if old.cleaned is not None:
+        replica.first_dirty_offset = min(replica.first_dirty_offset, old.cleaned)
+    stored = list(log.epochs.entries) if replica.epoch_file is None else replica.epoch_file
+    events = crash(replica, lost_batches=lost_batches, lost_from=lost_from)
+    left = log.epochs.entries
+    if rules.storage.epoch_recovery == "from_batches":
+        stored = [entry for entry in stored if entry in left]
+    if old.epochs is not None:
+        stored = [entry for entry in stored if entry.epoch <= old.epochs]
+    replica.epoch_file = None if stored == left else stored
+    return events
+
+
+def recover(replica: Replica, *, rules: Rules) -> list[Event]:
+    """Restart with what is on disk, and finish what a crash interrupted, as far as rules say so."""
+    cache = replica.log.epochs
+    before = list(cache.entries)
+    if replica.epoch_file is not None:
+        cache.entries, replica.epoch_file = replica.epoch_file, None
+    if rules.storage.epoch_recovery == "from_batches":
+        _recover_epochs(replica)
+    events = come_back(replica, rules=rules)
+    if cache.entries != before:
+        events.append(EpochCacheChanged(replica.name, tuple(cache.entries)))
+    return events + _finish_install(replica, rules=rules)
+
+
+def _recover_epochs(replica: Replica) -> None:
+    """Note the epochs of batches that are newer than all in the cache."""
+    log = replica.log
+    last = log.last_batch()
+    if last is not None and last.epoch > log.epochs.latest:
+        for batch in log.batches():
+            if batch.epoch > log.epochs.latest:
+                log.epochs.assign(batch.epoch, batch.base_offset)
+
+
+def _finish_install(replica: Replica, *, rules: Rules) -> list[Event]:
+    """Empty the log for the newest snapshot if that is in a later epoch, or above the log end."""
+    newest = replica.latest_snapshot()
+    if newest is None or rules.snapshots.install_recovery != "finished":
+        return []
+    end, epoch = replica.log.log_end_offset, replica.log.epochs.latest
+    if newest.id.epoch > epoch or (newest.id.epoch == epoch and newest.id.end_offset > end):
+        return install(replica, newest, rules=rules)
+    return []

@@ -1,0 +1,326 @@
+"""The state of one replica. Only the functions of this package change it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Final, NamedTuple
+
+from sim.protocol.events import (
+    EpochCacheChanged,
+    Event,
+    ReplicaCrashed,
+    ReplicaRestarted,
+    ReplicaWiped,
+    Truncated,
+)
+from sim.protocol.log import Log, LogConfig, Record
+from sim.protocol.log.epochs import EpochEntry
+from sim.protocol.replication.messages import SnapshotId
+from sim.protocol.rules.rules import Rules
+
+
+def log_config(rules: Rules, config: LogConfig) -> LogConfig:
+    """The settings of a log with what the rules say of it."""
+    return replace(
+        config,
+        keeps_high_watermark=rules.replication.high_watermark_cut == "kept",
+        keeps_empty_epochs=rules.replication.epoch_cut == "kept",
+        always_rereads=rules.replication.producers_after_cut == "always",
+        indexes_calls=rules.cleaner.index_entries == "per_append",
+    )
+
+
+class Snapshot(NamedTuple):
+    """The winning record of each key below the end offset, sorted by key; tombstones are gone.
+
+    `timestamp_ms` is that of the last batch below the end offset, which its header says; -1 when
+    there is none (Snapshots.lastContainedLogTimestamp).
+    """
+
+    id: SnapshotId
+    records: tuple[Record, ...]
+    timestamp_ms: int = -1
+
+
+@dataclass(slots=True)
+class SnapshotDownload:
+    """A partly fetched snapshot: which one, in which epoch it was offered, and what has arrived.
+
+    Attributes:
+        id: Which one.
+        leader: Who offered it.
+        leader_epoch: In which epoch.
+        received: The records that are complete.
+        position: How much has arrived: entries, or bytes where the requests count those.
+    """
+
+    id: SnapshotId
+    leader: str
+    leader_epoch: int
+    received: list[Record] = field(default_factory=list)
+    position: int = 0
+
+
+LONG_AGO_MS: Final = -(10**9)
+
+
+@dataclass(slots=True)
+class FetchTimes:
+    """When a follower had what its leader had (ReplicaState).
+
+    Attributes:
+        caught_up_ms: When it last had everything the leader had.
+        fetch_ms: When it last fetched.
+        leader_end: The leader's log end offset at that time.
+    """
+
+    caught_up_ms: int = LONG_AGO_MS
+    fetch_ms: int = LONG_AGO_MS
+    leader_end: int = 0
+
+
+@dataclass(slots=True)
+class Leadership:
+    """What a replica knows while it leads.
+
+    Attributes:
+        epoch: The epoch it leads.
+        epoch_start_offset: Its log end offset when it was elected.
+        isr: The in-sync replicas, itself included.
+        confirmed: How many of them the controller has confirmed, while it has not all; None = all.
+        awaited: Others that the high watermark waits for, since they are about to join; see
+            `sim.protocol.replication.joining`.
+        fetch_times: Follower name -> when it had what the leader had, as far as that is known.
+        voters: The replicas a majority is counted over.
+        positions: Follower name -> offset below which the leader believes it has everything.
+        begun_below: Follower name -> below it no tombstone was left when the follower last fetched
+            at 0 (exclusive; `lag_guard`).
+    """
+
+    epoch: int
+    epoch_start_offset: int
+    isr: tuple[str, ...]
+    voters: tuple[str, ...]
+    positions: dict[str, int] = field(default_factory=dict)
+    confirmed: int | None = None
+    awaited: tuple[str, ...] = ()
+    fetch_times: dict[str, FetchTimes] = field(default_factory=dict)
+    begun_below: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def in_sync(self) -> int:
+        """How many replicas count as in sync where `min.insync.replicas` is concerned.
+
+        One that joins does not count before the controller knows (Partition.isUnderMinIsr).
+        """
+        return len(self.isr) if self.confirmed is None else self.confirmed
+
+
+@dataclass(slots=True, eq=False)
+class Replica:
+    """One replica: its disk (log, snapshots, checkpoint) and its role.
+
+    Attributes:
+        name: What it is called.
+        up: False while it is crashed; its disk still counts in the invariants.
+        log: Its log.
+        epoch: The highest leader epoch it has seen.
+        vote: (epoch, candidate) of its last vote; None = it has not voted, or forgot.
+        leadership: Set while it acts as leader.
+        first_dirty_offset: The cleaner checkpoint: everything below was cleaned (exclusive).
+        begun_offset: Below it a pass has begun (exclusive; `cleaner_checkpoint: both`).
+        last_cleaning: (end offset exclusive, own time in ms) of its last pass; on its disk only
+            under `cleaning_checkpoint`. None before the first pass.
+        cleanly_compacted_offset: What it reports to the coordinator (MCCO, exclusive).
+        removal_bound: Coordinated removal: tombstones below may go (MTRO, exclusive).
+        marker_removal_bound: Coordinated removal: markers below may go (MXRO, exclusive).
+        disk: Which disk it has, or how often its log began anew, counted from 1.
+        removed_tombstone_end: One above the highest tombstone it removed, or learnt was removed.
+        version_floor: With `late_versions: floor`: the highest version, without its offset, of a
+            removed tombstone, or what a leader said it is; None = nothing was removed.
+        stubs: With `late_versions: stub`: key -> its removed tombstone, as far as a cleaner needs.
+        uncleanable: A pass failed; there are no more until it restarts.
+        fetching_failed: It could not append what it fetched, and fetches no more until it restarts
+            or follows a leader of another epoch.
+        epoch_file: What a restart finds in the file of leader epochs, where a crash left that
+            behind or ahead of the log; None = what the cache held.
+        snapshots: Its snapshots by id, oldest first.
+        download: The snapshot it is fetching, if any.
+    """
+
+    name: str
+    log: Log = field(default_factory=Log)
+    up: bool = True
+    epoch: int = 0
+    vote: tuple[int, str] | None = None
+    leadership: Leadership | None = None
+    first_dirty_offset: int = 0
+    begun_offset: int = 0
+    last_cleaning: tuple[int, int] | None = None
+    cleanly_compacted_offset: int = 0
+    removal_bound: int = 0
+    marker_removal_bound: int = 0
+    disk: int = 1
+    removed_tombstone_end: int = 0
+    version_floor: tuple[int, ...] | None = None
+    stubs: dict[str, Record] = field(default_factory=dict)
+    uncleanable: bool = False
+    fetching_failed: bool = False
+    epoch_file: list[EpochEntry] | None = None
+    snapshots: dict[SnapshotId, Snapshot] = field(default_factory=dict)
+    download: SnapshotDownload | None = None
+
+    def latest_snapshot(self) -> Snapshot | None:
+        """The snapshot with the highest end offset."""
+        return self.snapshots[max(self.snapshots)] if self.snapshots else None
+
+    def base_snapshot(self) -> Snapshot | None:
+        """The snapshot that ends where the log starts, which the log continues."""
+        start = self.log.log_start_offset
+        found = [snapshot for id_, snapshot in self.snapshots.items() if id_.end_offset == start]
+        return found[-1] if found and start > 0 else None
+
+    @property
+    def last_fetched_epoch(self) -> int:
+        """The epoch of the last record: of a log that a cut emptied, that of its snapshot.
+
+        -1 when nothing is known. Source: KafkaMetadataLog.lastFetchedEpoch.
+        """
+        latest, log = self.log.epochs.latest, self.log
+        if latest < 0 and log.log_end_offset == log.log_start_offset:
+            base = self.base_snapshot()
+            return latest if base is None else base.id.epoch
+        return latest
+
+    def sees(self, epoch: int) -> None:
+        """Remember the highest epoch; a leader that sees one above its own stops leading."""
+        if epoch > self.epoch:
+            self.epoch = epoch
+        if self.leadership is not None and self.leadership.epoch < epoch:
+            self.leadership = None
+
+
+def truncate(replica: Replica, target: int) -> list[Event]:
+    """Cut the log at `target` (exclusive end) and lower the cleaner's checkpoint with it.
+
+    Epochs that start at or above the target are forgotten even when no record goes.
+    """
+    log = replica.log
+    known = len(log.epochs.entries)
+    end, high_watermark, start = log.log_end_offset, log.high_watermark, log.log_start_offset
+    lowest = log.truncate_to(target)
+    _lower_checkpoints(replica)
+    if target >= end:
+        left = log.epochs.entries
+        return [EpochCacheChanged(replica.name, tuple(left))] if len(left) < known else []
+    leading = replica.leadership is not None
+    below = lowest if lowest < target else None
+    kept = log.high_watermark > log.log_end_offset
+    return [Truncated(replica.name, target, end, high_watermark, start, leading, below, kept)]
+
+
+def crash(replica: Replica, *, lost_batches: int = 0, lost_from: int | None = None) -> list[Event]:
+    """Go down and lose the last `lost_batches` batches, or all from offset `lost_from` on.
+
+    Leadership does not end with a crash (the epoch is on disk), but recorded positions are gone.
+    The cleaner's checkpoint is a file of its own, which the loss does not touch: the cleaner finds
+    out when it looks (LogCleanerManager.cleanableOffsets). Epochs that start at the end of what is
+    left are forgotten even when no record is lost, if the log was cut there.
+    """
+    replica.up = False
+    if replica.leadership is not None:
+        replica.leadership.fetch_times.clear()
+        replica.leadership.positions.clear()
+    log, checkpoint = replica.log, replica.first_dirty_offset
+    before, known = log.log_end_offset, list(log.epochs.entries)
+    log.lose_tail(lost_batches)
+    if lost_from is not None:
+        log.truncate_to(lost_from)
+    _lower_checkpoints(replica)
+    if log.config.aligned:
+        replica.first_dirty_offset = checkpoint
+    end = log.log_end_offset
+    events: list[Event] = [ReplicaCrashed(replica.name, end, log.high_watermark, replica.epoch)]
+    if end < before:
+        known = [entry for entry in known if entry.start_offset < end]
+    if log.epochs.entries != known:
+        events.append(EpochCacheChanged(replica.name, tuple(log.epochs.entries)))
+    return events
+
+
+def restart(
+    replica: Replica, *, leo_from_last_record: bool = False, log_end_persists: bool = False
+) -> list[Event]:
+    """Come back; a partly fetched snapshot is lost (KafkaMetadataLog.recoverSnapshots).
+
+    A log end that is derived from the last record is not below what was cleaned, if that persists.
+    """
+    replica.up = True
+    replica.download = None
+    replica.uncleanable = False
+    replica.fetching_failed = False
+    replica.log.reopen(recovered_from=replica.log.flushed_end)
+    replica.log.reload_producers()
+    if leo_from_last_record:
+        begun = max(replica.first_dirty_offset, replica.begun_offset)
+        cleaned = begun if log_end_persists else 0
+        replica.log.recompute_log_end_offset(at_least=cleaned)
+        _lower_checkpoints(replica)
+    log = replica.log
+    return [ReplicaRestarted(replica.name, log.log_end_offset, log.high_watermark, replica.epoch)]
+
+
+def come_back(replica: Replica, *, rules: Rules) -> list[Event]:
+    """Restart with what the rules keep beside the log (QuorumState.initialize).
+
+    A leader has resigned under `leader_restart: resigned`, and whenever it forgot its epoch.
+    """
+    if rules.election.leader_restart == "resigned":
+        replica.leadership = None
+    if rules.election.vote_storage != "disk":
+        replica.vote = None
+    if rules.election.epoch_storage == "memory":
+        replica.leadership = None
+        replica.epoch = max(0, replica.log.epochs.latest)
+    return restart(
+        replica,
+        leo_from_last_record=rules.storage.leo_source == "last_record",
+        log_end_persists=rules.cleaner.fix_applied.persists_log_end,
+    )
+
+
+def wipe(replica: Replica, *, reason: str) -> list[Event]:
+    """Lose log, snapshots, checkpoints and epoch, as with a new disk; the replica is up after."""
+    _begin_anew(replica)
+    return [ReplicaWiped(replica.name, reason)]
+
+
+def empty_log(replica: Replica) -> None:
+    """Throw log, snapshots and checkpoints away; unlike a new disk, the epoch is kept."""
+    epoch = replica.epoch
+    _begin_anew(replica)
+    replica.epoch = epoch
+
+
+def _begin_anew(replica: Replica) -> None:
+    disk = replica.disk + 1
+    Replica.__init__(replica, replica.name, Log(replica.log.config), disk=disk)
+
+
+def _lower_checkpoints(replica: Replica) -> None:
+    """What was cleaned cannot reach beyond the log.
+
+    Kafka lowers the checkpoint to the base of what is the active segment now
+    (LogCleanerManager.maybeTruncateCheckpoint).
+    """
+    log = replica.log
+    end = log.log_end_offset
+    checkpoint = min(replica.first_dirty_offset, end)
+    if log.config.aligned:
+        checkpoint = min(checkpoint, max(log.active.base_offset, log.log_start_offset))
+    replica.first_dirty_offset = checkpoint
+    replica.begun_offset = min(replica.begun_offset, end)
+    replica.cleanly_compacted_offset = min(replica.cleanly_compacted_offset, checkpoint)
+    if replica.last_cleaning is not None:
+        cleaned_end, at_ms = replica.last_cleaning
+        replica.last_cleaning = (min(cleaned_end, checkpoint), at_ms)

@@ -1,0 +1,68 @@
+"""The rules of readers: what they are given, what they keep, what they do at a new leader."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal, NamedTuple
+
+from sim.protocol.rules.spec import Value
+
+
+class ReadingRules(NamedTuple):
+    """What consumers are given, what they keep, and what they do at a new leader."""
+
+    consumer_order: Annotated[
+        Literal["offset", "strategy"],
+        "which of the records of a key that it was given a consumer keeps",
+        Value(
+            "the last one",
+            "KIP-280, Recommendations: what a consumer does that is not aware of the strategy",
+            "kip280/kip280_69_consumer_takes_the_last_record.yaml",
+        ),
+        Value(
+            "the one that wins by the strategy",
+            "KIP-280, Recommendations: consumers should be aware of the strategy",
+            "kip280/kip280_70_consumer_applies_the_strategy.yaml",
+        ),
+    ] = "offset"
+    horizon_header: Annotated[
+        Literal["hidden", "visible"],
+        "with record_horizon: whether consumers are given the header that holds the horizon",
+        Value(
+            "it is taken off",
+            "KIP-534, Rejected Alternatives: a header that consumers should not see",
+            "kip534/kip534_17_horizon_in_the_record.yaml",
+        ),
+        Value(
+            "it is a header like any other",
+            "KIP-534, Rejected Alternatives: what a header does if nobody takes it off",
+            "kip534/kip534_18_readers_see_the_header.yaml",
+        ),
+    ] = "hidden"
+    consumer_validation: Annotated[
+        Literal["none", "epoch"],
+        "what a consumer does first at a new leader",
+        Value(
+            "it goes on at its offset",
+            "consumers before KIP-320",
+            "readers/readers_06_position_carried_to_another_history.yaml",
+        ),
+        Value(
+            "it asks where the epoch of its position ends",
+            "KIP-320; SubscriptionState.maybeCompleteValidation",
+            "readers/readers_07_position_checked_with_the_new_leader.yaml",
+        ),
+    ] = "none"
+    aborted_list: Annotated[
+        Literal["index", "history"],
+        "which aborted transactions a read_committed consumer is told of",
+        Value(
+            "those whose marker is left",
+            "TransactionIndex.collectAbortedTxns",
+            "readers/readers_09_list_goes_with_the_markers.yaml",
+        ),
+        Value(
+            "all there ever were",
+            "Redpanda before PR 7081",
+            "readers/readers_08_list_of_all_aborted_transactions.yaml",
+        ),
+    ] = "index"

@@ -1,0 +1,155 @@
+"""Rules: every disputed behaviour of the protocol and of the cleaner as a named switch.
+
+A hidden choice makes a testbed report bugs that are not there, or miss those that are. Each group
+of rules has a module beside this one: a class with a field for each rule, whose annotation is its
+one home: values as types, what it decides, what each value means and who says so. Files and the
+command line know rules by their names alone, without the group.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from sim.errors import BadInput, did_you_mean
+from sim.files.limits import in_short, whole_number
+from sim.protocol.rules.cleaner import CleanerRules
+from sim.protocol.rules.coordinator import CoordinatorRules
+from sim.protocol.rules.election import ElectionRules
+from sim.protocol.rules.reading import ReadingRules
+from sim.protocol.rules.replication import ReplicationRules
+from sim.protocol.rules.snapshots import SnapshotRules
+from sim.protocol.rules.spec import RuleSpec, RuleValue, rules_of, shown
+from sim.protocol.rules.storage import StorageRules
+from sim.protocol.rules.topic import TopicSettings
+
+__all__ = ["RULES", "RuleSpec", "RuleValue", "Rules", "check_value", "listed", "shown"]
+
+
+class Rules(NamedTuple):
+    """One value for every rule; the defaults are those of a Raft log with Kafka's cleaner."""
+
+    cleaner: CleanerRules = CleanerRules()
+    replication: ReplicationRules = ReplicationRules()
+    election: ElectionRules = ElectionRules()
+    storage: StorageRules = StorageRules()
+    snapshots: SnapshotRules = SnapshotRules()
+    reading: ReadingRules = ReadingRules()
+    coordinator: CoordinatorRules = CoordinatorRules()
+    topic: TopicSettings = TopicSettings()
+
+    @classmethod
+    def of(cls, **values: RuleValue) -> Rules:
+        """The defaults, but for the rules that are given by name.
+
+        Raises:
+            BadInput: A rule or a value does not exist; the message lists what is allowed.
+        """
+        return cls().with_values(values)
+
+    def with_values(self, values: Mapping[str, object], *, where: str = "rules") -> Rules:
+        """These rules with some values changed, given by name.
+
+        Raises:
+            BadInput: A rule or a value does not exist; the message lists what is allowed.
+        """
+        checked = {name: check_value(name, value, where=where) for name, value in values.items()}
+        return Rules(*(_with(group, checked) for group in self))
+
+    def as_dict(self) -> dict[str, RuleValue]:
+        """All rules with their values by name, group by group in order of declaration."""
+        return {name: getattr(getattr(self, group), name) for name, group in GROUP_OF.items()}
+
+    def differing_from(self, other: Rules) -> dict[str, RuleValue]:
+        """The rules whose value here is not the one in `other`."""
+        if self == other:
+            return {}
+        theirs = other.as_dict()
+        return {name: value for name, value in self.as_dict().items() if theirs[name] != value}
+
+
+GROUP_OF: dict[str, str] = {
+    rule: group for group in Rules._fields for rule in getattr(Rules(), group)._fields
+}
+"""The group of every rule by its name, in the order of `Rules`; no two rules have one name."""
+
+DEFAULTS: dict[str, RuleValue] = Rules().as_dict()
+"""The default of every rule."""
+
+RULES: dict[str, RuleSpec] = {
+    name: spec for group in Rules() for name, spec in rules_of(group).items()
+}
+"""Every rule by name, in the order of `Rules`."""
+
+
+def _with(group: Any, values: Mapping[str, object]) -> Any:
+    """A group of rules with those of the values that are its own."""
+    return group._replace(**{name: values[name] for name in group._fields if name in values})
+
+
+def check_value(name: str, value: object, *, where: str = "rules") -> RuleValue:
+    """The value if rule `name` allows it; numbers and booleans may come as text.
+
+    Raises:
+        BadInput: Unknown rule, or a value it does not allow.
+    """
+    if name not in RULES:
+        said = f"unknown rule {in_short(name)}{did_you_mean(name, RULES)}"
+        raise BadInput(f"{where}: {said}; allowed: {listed(RULES)}")
+    try:
+        return allowed_value(name, value)
+    except ValueError as error:
+        raise BadInput(f"{place_of(name, where)}: {error}") from None
+
+
+def allowed_value(name: str, value: object) -> RuleValue:
+    """The value if rule `name`, which exists, allows it; numbers and booleans may come as text.
+
+    Raises:
+        ValueError: It does not; the text says what is allowed, and not where the value stands.
+    """
+    spec, default = RULES[name], DEFAULTS[name]
+    parsed = _parse(value, type(default))
+    if parsed is None or (spec.values and parsed not in spec.values):
+        allowed = listed(spec.values) or _kind(default, spec.minimum)
+        close = did_you_mean(str(value), [str(known) for known in spec.values])
+        said = in_short(value) if isinstance(value, str) else repr(value)
+        raise ValueError(f"unknown value {said}{close}; allowed: {allowed}")
+    problem = _beyond(spec, parsed)
+    if problem is not None:
+        raise ValueError(problem)
+    return parsed
+
+
+def _beyond(spec: RuleSpec, value: RuleValue) -> str | None:
+    """What is wrong with a number or a text that has the right type; None = nothing is."""
+    if isinstance(value, bool) or spec.limit is None:
+        return None
+    if isinstance(value, int):
+        return spec.limit.problem(value, least=spec.minimum)
+    return spec.limit.too_many(len(value), "characters")
+
+
+def place_of(name: str, where: str) -> str:
+    """How messages call the rule `name` in `where`: a part of it, or the value of an option."""
+    return f"{where} {name}" if where.startswith("--") else f"{where}.{name}"
+
+
+def _kind(default: RuleValue, minimum: int | None) -> str:
+    """What a rule allows that has no names for its values."""
+    if isinstance(default, str):
+        return "a text that is not empty"
+    return "an integer" if minimum is None else f"an integer from {minimum}"
+
+
+def _parse(value: Any, kind: type) -> RuleValue | None:
+    """The value, or what its text stands for; None = it is none of this kind."""
+    if isinstance(value, str) and kind is not str:
+        return {"true": True, "false": False}.get(value) if kind is bool else whole_number(value)
+    fits = isinstance(value, kind) and isinstance(value, bool) == (kind is bool)
+    return value if fits and value != "" else None
+
+
+def listed(values: object) -> str:
+    """Values as an error message lists them."""
+    return ", ".join(map(shown, values))  # type: ignore[call-overload]

@@ -1,0 +1,111 @@
+"""What a rule is, as data: what it decides, its values, what each means and who says so."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple, get_args, get_type_hints
+
+from sim.files.limits import Limit
+from sim.protocol.compaction.extending import meaning_of
+
+RuleValue = str | int | bool
+
+
+class Value(NamedTuple):
+    """One value of a rule.
+
+    Attributes:
+        means: What it means, for people.
+        source: Who says so: a section of a KIP, a class and method, a ticket, a paper.
+        example: A file below `scenarios/` in which it makes a difference; empty for a plugin's.
+        name: The value, as in files.
+    """
+
+    means: str
+    source: str
+    example: str = ""
+    name: RuleValue = ""
+
+
+def shown(value: object) -> str:
+    """A value of a rule as files have it."""
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+class Open(NamedTuple):
+    """What a rule takes that has no list of values.
+
+    Attributes:
+        source: Who says so.
+        limit: Largest allowed number, or longest text.
+        minimum: Smallest allowed number.
+    """
+
+    source: str
+    limit: Limit
+    minimum: int | None = None
+
+
+class RuleSpec(NamedTuple):
+    """One rule, as the annotation of the field that holds it says.
+
+    Attributes:
+        name: Its name in files and on the command line: that of the field.
+        decides: What it decides, for people.
+        choices: Its values, the default first; empty when any number or text will do. A registry
+            of strategies, fixes or the like stands for what is in it when asked: each has a
+            `source`, perhaps an `example`, and `means` or a docstring.
+        source: Who says so, of a rule that takes any number or text; else each value has its own.
+        limit: Largest allowed number, or longest text, for rules that take any.
+        minimum: Smallest allowed number, for rules that take one.
+    """
+
+    name: str
+    decides: str
+    choices: tuple[Value, ...] | Mapping[str, object] = ()
+    source: str = ""
+    limit: Limit | None = None
+    minimum: int | None = None
+
+    @property
+    def values(self) -> tuple[RuleValue, ...]:
+        """Allowed values, the default first, those of plugins last; empty = any of the type."""
+        if isinstance(self.choices, tuple):
+            return tuple(value.name for value in self.choices)
+        return tuple(self.choices)
+
+    def described(self) -> tuple[Value, ...]:
+        """The same with what each means, its source and its example."""
+        if isinstance(self.choices, tuple):
+            return self.choices
+        return tuple(
+            Value(meaning_of(one), source_of(one), getattr(one, "example", ""), name)
+            for name, one in self.choices.items()
+        )
+
+
+def rules_of(group: NamedTuple) -> dict[str, RuleSpec]:
+    """The rules of a group of defaults by name, in the order of its fields.
+
+    The annotation of a field is the rule: its type, what it decides, then a `Value` for each of
+    the values in the order of the type, a registry that has them, or what an `Open` rule takes.
+    """
+    kinds = get_type_hints(type(group), include_extras=True)
+    return {name: _rule(name, kinds[name], default) for name, default in group._asdict().items()}
+
+
+def _rule(name: str, kind: Any, default: RuleValue) -> RuleSpec:
+    decides, *given = kind.__metadata__
+    match given:
+        case [Open() as any_that_fits]:
+            return RuleSpec(name, decides, (), *any_that_fits)
+        case [dict() as registry]:
+            return RuleSpec(name, decides, registry)
+    names = (default, not default) if kind.__origin__ is bool else get_args(kind.__origin__)
+    named = zip(given, names, strict=True)
+    return RuleSpec(name, decides, tuple(value._replace(name=one) for value, one in named))
+
+
+def source_of(described: object) -> str:
+    """Who says so, in the words of the strategy, the fix or the like itself."""
+    return str(getattr(described, "source", ""))

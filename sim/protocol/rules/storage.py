@@ -1,0 +1,108 @@
+"""The rules of storage: what is on disk when, and what a restart makes of it."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal, NamedTuple
+
+from sim.protocol.rules.spec import Value
+
+Flush = Literal["acknowledged", "on_append", "before_fetch", "interval"]
+"""What of a log is on disk."""
+
+SegmentSwap = Literal["swap_files", "new_first", "old_first"]
+"""How cleaned segments take the place of the old ones."""
+
+
+class StorageRules(NamedTuple):
+    """What is on disk when, and what a restart makes of it."""
+
+    leo_source: Annotated[
+        Literal["stored", "last_record"],
+        "where a replica knows its log end offset from after cleaning and after a restart",
+        Value(
+            "it is kept beside the records",
+            "LocalLog.nextOffsetMetadata",
+            "kip280/kip280_50_cleaning_leaves_the_log_end.yaml",
+        ),
+        Value(
+            "it is the offset after the last record that is left",
+            "etcd issue 17780",
+            "kip280/kip280_49_cleaning_moves_the_log_end.yaml",
+        ),
+    ] = "stored"
+    flush: Annotated[
+        Flush,
+        "what of a log is on disk, so survives a loss of power",
+        Value(
+            "what a follower fetched past, and what is committed",
+            "KafkaRaftClient.appendAsFollower",
+            "durability/durability_04_acknowledged_records_survive.yaml",
+        ),
+        Value(
+            "everything",
+            "log.flush.interval.messages = 1; etcd, server/storage/wal",
+            "durability/durability_02_power_failure_every_append_flushed.yaml",
+        ),
+        Value(
+            "what a leader appended, and what a follower fetched past",
+            "KafkaRaftClient.flushLeaderLog, .appendAsFollower",
+            "durability/durability_03_flushed_before_acknowledged.yaml",
+        ),
+        Value(
+            "what flush.messages and flush.ms say, and closed segments",
+            "log.flush.interval.messages, log.flush.interval.ms; UnifiedLog.roll",
+            "durability/durability_01_power_failure_nothing_flushed.yaml",
+        ),
+    ] = "acknowledged"
+    segment_swap: Annotated[
+        SegmentSwap,
+        "how cleaned segments take the place of the old ones, if a crash comes in between",
+        Value(
+            "by a file that a restart finishes with: all of a group or nothing",
+            "LocalLog.replaceSegments; LogLoader.load",
+            "durability/swap_03_swap_file_is_finished.yaml",
+        ),
+        Value(
+            "the cleaned one first: what was merged may be there twice",
+            "Redpanda before PR 26755",
+            "durability/swap_04_cleaned_segment_first.yaml",
+        ),
+        Value(
+            "the old ones go first: both may be missing",
+            "BookKeeper issue 1534",
+            "durability/swap_02_old_segments_deleted_first.yaml",
+        ),
+    ] = "swap_files"
+    cleaner_checkpoint: Annotated[
+        Literal["after_work", "before_work", "both"],
+        "when it is written down up to where a log is cleaned, if a crash comes in between",
+        Value(
+            "after the pass",
+            "Cleaner.doClean; LogCleanerManager.doneCleaning",
+            "durability/checkpoint_01_saved_after_the_work.yaml",
+        ),
+        Value(
+            "before the pass: what was not cleaned counts as clean",
+            "etcd, v3.5 data inconsistency postmortem",
+            "durability/checkpoint_02_saved_before_the_work.yaml",
+        ),
+        Value(
+            "before it what is begun, after it what is done; the log end is above the first",
+            "etcd PR 17815: scheduled and finished compact revision",
+            "durability/checkpoint_04_begun_and_done.yaml",
+        ),
+    ] = "after_work"
+    epoch_recovery: Annotated[
+        Literal["from_batches", "as_stored"],
+        "what a restart makes of a file of leader epochs that is behind or ahead of the log",
+        Value(
+            "newer epochs come from the batches; those at or above the log end go",
+            "LogSegment.recover; LogLoader.load",
+            "durability/files_02_epochs_come_from_the_batches.yaml",
+        ),
+        Value(
+            "nothing: the file is believed",
+            "this project: what LogLoader.load protects from; KAFKA-16541",
+            "durability/files_01_file_of_epochs_is_behind.yaml",
+        ),
+    ] = "from_batches"

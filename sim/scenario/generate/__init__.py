@@ -1,4 +1,0 @@
-"""Random scenarios: one seed and a mix give one scenario, the same everywhere."""
-
-from sim.scenario.generate.mix import BUILT_IN_MIXES, Mix
-from sim.scenario.generate.scenario import generate

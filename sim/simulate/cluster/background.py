@@ -1,0 +1,189 @@
+"""What every replica does for itself: clean on its own clock, and drop what is too old."""
+
+from __future__ import annotations
+
+from sim.protocol.compaction import map_capacity
+from sim.protocol.compaction.eligibility import (
+    Eligibility,
+    EligibilityConfig,
+    cleanable_bound,
+    eligibility,
+    first_dirty,
+)
+from sim.protocol.events import CleanerLooked, ProducersForgotten
+from sim.protocol.log.named_tuples import make
+from sim.protocol.replication.cleaning import Cleaner, CleaningResult, stable_offset
+from sim.protocol.replication.retention import delete_old_segments
+from sim.simulate.cluster.broker import Broker
+
+
+class BackgroundTasks:
+    """The background work of one replica; it goes on in its own rhythm, whoever leads.
+
+    Attributes:
+        paused: How many faults keep its cleaner from running at present.
+    """
+
+    def __init__(self, broker: Broker) -> None:
+        """Nothing runs before `start`."""
+        self._broker = broker
+        self._cleaner = Cleaner(broker.rules)
+        self.paused = 0
+        self._metric_secs = 0
+        self._topic = topic = broker.context.scenario.topic
+        self._config = EligibilityConfig(
+            min_cleanable_dirty_ratio=topic.min_cleanable_dirty_ratio,
+            min_compaction_lag_ms=topic.min_compaction_lag_ms,
+            max_compaction_lag_ms=topic.max_compaction_lag_ms,
+            lag_estimate=broker.rules.cleaner.lag_estimate,
+            segment_ms=topic.segment_ms,
+        )
+
+    def start(self, index: int, of: int) -> None:
+        """Begin; replica `index` of `of` looks at its log out of step with the others."""
+        broker, rules = self._broker, self._broker.context.rules
+        backoff_ms, flush_ms = broker.spec.cleaner_backoff_ms, self._topic.flush_ms
+        if backoff_ms is not None and rules.cleaner.cleanup != "snapshot":
+            broker.start_regularly(self._look, backoff_ms, index, of)
+        if flush_ms is not None and rules.storage.flush == "interval":
+            broker.start_regularly(self._flush, flush_ms, index, of)
+
+    def _flush(self) -> None:
+        """`flush.ms` is over (LogManager.flushDirtyLogs)."""
+        if self._broker.replica.up:
+            self._broker.replica.log.flush()
+
+    def _look(self) -> None:
+        """The cleaner looks at the log, and cleans it if it is due."""
+        broker, topic = self._broker, self._topic
+        replica = broker.replica
+        if not replica.up or self.paused:
+            return
+        log = replica.log
+        if topic.producer_expiration_ms is not None and log.producers.producers:
+            # Producers that were silent for too long lose the protection of their last batch.
+            forgotten = log.producers.expire(
+                now_ms=broker.now_ms, after_ms=topic.producer_expiration_ms
+            )
+            if forgotten:
+                broker.context.emit(ProducersForgotten(broker.name, forgotten))
+        if broker.rules.cleaner.roll == "timer":
+            log.roll_if_waited(now_ms=broker.now_ms)
+        replica.first_dirty_offset = first_dirty(
+            replica.first_dirty_offset,
+            log_start_offset=log.log_start_offset,
+            log_end_offset=log.log_end_offset,
+        ).offset
+        timed = self._config.max_compaction_lag_ms is not None
+        closed = log.segments[-1].base_offset > replica.first_dirty_offset
+        if topic.compacts and (timed or closed):
+            self._clean_if_due()
+        retention = broker.context.retention
+        if retention is not None and replica.up:
+            broker.context.emit_all(delete_old_segments(replica, retention, now_ms=broker.now_ms))
+
+    def _clean_if_due(self) -> None:
+        broker = self._broker
+        replica, context = broker.replica, broker.context
+        stable = stable_offset(replica, rules=broker.rules)
+        found = eligibility(
+            replica.log.segments,
+            self._config,
+            first_dirty_offset=replica.first_dirty_offset,
+            stable_offset=stable,
+            now_ms=broker.now_ms,
+        )
+        if self._config.max_compaction_lag_ms is not None:
+            context.emit(self._looked(found, stable))
+        if not found.eligible:
+            return
+        moment = broker.crash_in_pass
+        if moment is not None:
+            broker.crash_in_pass = None
+            context.emit_all(self._clean(found.upper_bound, crash_during=moment).events)
+            context.crash(broker.name, moment)
+        else:
+            context.emit_all(self._clean(found.upper_bound).events)
+
+    def _looked(self, found: Eligibility, stable: int) -> CleanerLooked:
+        broker, config = self._broker, self._config
+        if found.eligible or broker.rules.cleaner.lag_metric == "every_scan":
+            self._metric_secs = found.compaction_delay_ms // 1000
+        assert config.max_compaction_lag_ms is not None
+        return make(
+            CleanerLooked,
+            (
+                broker.name,
+                broker.now_ms,
+                found.eligible,
+                broker.replica.first_dirty_offset,
+                found.upper_bound,
+                stable,
+                found.compaction_delay_ms,
+                self._metric_secs,
+                config.max_compaction_lag_ms,
+                self._topic.timestamp_difference_max_ms,
+            ),
+        )
+
+    def clean_what_is_left(self) -> bool:
+        """One pass over all that may be cleaned, whatever the ratio; True when it changed a log."""
+        broker = self._broker
+        if not self._topic.compacts:
+            return False
+        replica, segments = broker.replica, broker.replica.log.segments
+        bound = cleanable_bound(
+            segments,
+            first_dirty_offset=replica.first_dirty_offset,
+            stable_offset=stable_offset(replica, rules=broker.rules),
+            min_compaction_lag_ms=self._config.min_compaction_lag_ms,
+            now_ms=broker.now_ms,
+        )
+        bound = max(bound, min(replica.first_dirty_offset, segments[-1].base_offset))
+        if bound <= segments[0].base_offset:
+            return False
+        result = self._clean(bound, rescan=True)
+        broker.context.emit_all(result.events)
+        return result.changed
+
+    def _clean(
+        self, upper_bound: int, *, rescan: bool = False, crash_during: str | int | None = None
+    ) -> CleaningResult:
+        broker, rules = self._broker, self._broker.rules
+        if self._cleaner.rules is not rules:
+            self._cleaner = Cleaner(rules)
+        limit = 0
+        if rules.cleaner.tombstone_removal == "leo_gated":
+            limit = min(broker.context.oracle.log_ends(live=False))
+        return self._cleaner.run(
+            broker.replica,
+            upper_bound=upper_bound,
+            now_ms=broker.now_ms,
+            rescan=rescan,
+            map_capacity=None if rescan else self._map_capacity(),
+            max_message_bytes=self._topic.max_message_bytes,
+            removal_limit=limit,
+            legacy_horizon_ms=self._legacy_horizon_ms(),
+            crash_during=crash_during,
+        )
+
+    def _map_capacity(self) -> int | None:
+        """Most keys of one pass: a map with versions in its entries holds fewer of them."""
+        topic = self._topic
+        if topic.dedupe_buffer_bytes is None:
+            return None
+        size, load = topic.dedupe_buffer_bytes, topic.dedupe_load_factor
+        return max(1, map_capacity(size, load, self._cleaner.policy.strategy))
+
+    def _legacy_horizon_ms(self) -> int | None:
+        """Before KIP-534: modification time of the last clean segment minus the retention.
+
+        Source: LogCleaner.clean in 2.8. None when nothing is clean yet, or with another rule.
+        """
+        rules, replica = self._broker.rules, self._broker.replica
+        cleaner = rules.cleaner
+        if "last_modified" not in (cleaner.tombstone_removal, cleaner.unstamped_tombstones):
+            return None
+        dirty = replica.first_dirty_offset
+        clean = [segment for segment in replica.log.segments if segment.base_offset < dirty]
+        return clean[-1].last_modified_ms - rules.topic.delete_retention_ms if clean else None

@@ -1,0 +1,120 @@
+"""What the parts of one replica share: its state, its settings, its clock and its way out."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import Any
+
+from sim.protocol.events import Event
+from sim.protocol.log import Log
+from sim.protocol.log.versions import OLD, VERSION_SETTINGS, Versions
+from sim.protocol.replication.replica import Replica
+from sim.protocol.rules import Rules
+from sim.simulate.cluster.context import Context
+from sim.simulate.cluster.waiting import Lives, regularly
+from sim.simulate.scenario.model import ReplicaSpec
+
+Settings = tuple[Rules, Versions | None]
+"""What may change while a replica runs."""
+
+
+class Broker(ABC):
+    """One replica as its parts see it.
+
+    Attributes:
+        context: What everybody in the cluster shares.
+        env: SimPy's, with simulated time; the replica's own clock is `now_ms`.
+        network: Where messages go out.
+        spec: Its settings in the scenario.
+        skew_ms: How far its own clock is ahead of simulated time.
+        name: What it is called, which is its address.
+        rules: What it goes by: the cluster's, but for what its own software takes for a tombstone,
+            and for settings that have changed since the start.
+        versions: Its software, protocol and message format (KIP-87); None = not told of.
+        replica: Its state; up or down, its disk is here.
+        incarnation: Which of its lives this is, counted from 1 (a broker epoch).
+        heard_ms: When it last heard from a leader, or let somebody else become one.
+        crash_in_pass: The moment of its next cleaning pass at which it is to crash, or the number
+            of an operation on files; None = at none.
+        crash_at_install: Whether it is to crash before it installs its next snapshot.
+        lives: What it does while it is up; a crash interrupts it.
+        background_lives: What it does regularly for itself, whoever leads.
+    """
+
+    def __init__(self, context: Context, spec: ReplicaSpec) -> None:
+        """A live replica with an empty disk that knows of no leader."""
+        self.context = context
+        self.env = context.env
+        self.network = context.network
+        self.spec = spec
+        self.skew_ms = spec.clock_skew_ms
+        self.name = spec.name
+        mark = spec.tombstone_mark
+        rules = (
+            context.rules if mark is None else context.rules.with_values({"tombstone_mark": mark})
+        )
+        self.configure((rules, spec.versions))
+        self.replica = Replica(spec.name, Log(context.log_config))
+        self.incarnation = 1
+        self.heard_ms = 0
+        self.crash_in_pass: str | int | None = None
+        self.crash_at_install = False
+        self.lives = Lives(context.env)
+        self.background_lives = Lives(context.env)
+
+    @property
+    def now_ms(self) -> int:
+        """The replica's own clock in ms."""
+        return self.env.now + self.skew_ms  # type: ignore[return-value]
+
+    @property
+    def settings(self) -> Settings:
+        """What it is set to, whatever its software can do of it."""
+        return self._settings, self.versions
+
+    def own_settings(self) -> tuple[tuple[str, str], ...]:
+        """Its rules that are not those of the scenario, and its versions, as names and texts."""
+        found: dict[str, object] = {**self._settings.differing_from(self.context.rules)}
+        if self.versions is not None:
+            found |= {
+                name: value
+                for name, value in zip(VERSION_SETTINGS, self.versions, strict=True)
+                if value is not None
+            }
+        return tuple([(name, str(value)) for name, value in found.items()])
+
+    def configure(self, settings: Settings) -> None:
+        """Go by other settings; software that does not know the flag cleans by the null value."""
+        self._settings, self.versions = settings
+        old = self.versions is not None and self.versions.software == OLD
+        rules = self._settings
+        self.rules = rules.with_values({"tombstone_mark": "null_value"}) if old else rules
+
+    def start_regularly(self, act: Callable[[], None], every_ms: int, index: int, of: int) -> None:
+        """Begin to do something again and again; replica `index` of `of` out of step with others.
+
+        It goes on while the replica is down, in the same rhythm, until it leaves.
+        """
+        first_ms = max(1, every_ms * (index + 1) // of)
+        self.background_lives.start(regularly(self.env, act, every_ms, first_ms=first_ms))
+
+    def send(self, target: str, message: Any) -> None:
+        """Send a message to an address."""
+        self.network.send(self.name, target, message)
+
+    @abstractmethod
+    def publish(self, events: list[Event]) -> None:
+        """Let events out that may have moved the log end or the high watermark of a leader."""
+
+    @abstractmethod
+    def sees(self, epoch: int) -> None:
+        """Learn of an epoch; a leader of an older one stops leading."""
+
+    @abstractmethod
+    def rebuilt(self, log_end_offset: int) -> None:
+        """The log begins anew; it ended at that offset (exclusive) before."""
+
+    @abstractmethod
+    def high_watermark_moved(self) -> None:
+        """The high watermark of this replica is another one: who waits for that is answered."""

@@ -1,0 +1,95 @@
+"""One simulated cluster as the environment sees it: its replicas, who leads, who comes and goes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+
+from sim.protocol.events import ConfigChanged, Event, ReplicaAdded, ReplicaRemoved
+from sim.simulate.cluster.context import Context
+from sim.simulate.cluster.elections import ControllerElections, Elections, QuorumElections, leading
+from sim.simulate.cluster.node import Node
+from sim.simulate.cluster.removal import RemovalCoordination
+from sim.simulate.cluster.witness import Witness
+from sim.simulate.scenario.model import ReplicaSpec, Scenario
+
+
+class Cluster:
+    """The replicas of one simulated cluster; it is the oracle that `Context.oracle` names.
+
+    Replicas know each other by name, and talk by messages alone. What stands above them (faults,
+    changes of settings, settling) may look at them here.
+
+    Attributes:
+        context: What all of them share.
+        nodes: The replicas by name, in the order in which they joined.
+        elections: Who makes leaders.
+        witness: Who sees whether messages have effects that they may not have.
+    """
+
+    def __init__(self, scenario: Scenario, record: Callable[[int, Iterable[Event]], None]) -> None:
+        """The replicas of a scenario before anything happens."""
+        self.context = context = Context(scenario, record)
+        context.oracle = self
+        self.nodes: dict[str, Node] = {}
+        self.witness = Witness(context, self.nodes)
+        context.network.watch = self.witness.over
+        by_controller = scenario.rules.replication.commit == "isr"
+        kind: type[Elections] = ControllerElections if by_controller else QuorumElections
+        self.elections = self.witness.elections = kind(context, self.nodes)
+        for spec in scenario.replicas:
+            self._connect(Node(context, spec))
+
+    def start(self) -> None:
+        """Elect the first leader, and begin what every replica does for itself."""
+        self.elections.start()
+        for index, node in enumerate(self.nodes.values()):
+            self._begin(node, index, len(self.nodes))
+
+    def _connect(self, node: Node) -> None:
+        self.nodes[node.name] = node
+        self.context.network.add(node.name, node.receive)
+        self.context.emit(ReplicaAdded(node.name))
+        own = node.own_settings()
+        if own:
+            self.context.emit(ConfigChanged(node.name, own, initial=True))
+
+    def _begin(self, node: Node, index: int, of: int) -> None:
+        node.background.start(index, of)
+        node.snapshots.start(index, of)
+        if self.context.rules.cleaner.tombstone_removal == "coordinated":
+            RemovalCoordination(node).start()
+
+    def add(self, name: str) -> None:
+        """Take in a new replica, set up as the first one is now, without skew."""
+        first = next(iter(self.nodes.values()))
+        spec: ReplicaSpec = replace(self.context.scenario.replicas[0], name=name, clock_skew_ms=0)
+        node = Node(self.context, spec)
+        node.configure(first.settings)
+        self._connect(node)
+        self._begin(node, 0, 1)
+        self.elections.added(node)
+
+    def remove(self, node: Node) -> None:
+        """Let a replica go for good; what is on its way to or from it does not arrive."""
+        node.leave()
+        del self.nodes[node.name]
+        self.context.network.remove(node.name)
+        for other in self.nodes.values():
+            if other.leader is not None:
+                other.leader.fetches.waiting.pop(node.name, None)
+        self.context.emit(ReplicaRemoved(node.name))
+        self.elections.removed(node)
+
+    def leading(self) -> Node | None:
+        """The newest leader if it is up and still leads."""
+        return leading(self.context, self.nodes)
+
+    def log_ends(self, *, live: bool) -> list[int]:
+        """The log end offset (exclusive) of each replica, or of each that is up."""
+        replicas = [node.replica for node in self.nodes.values()]
+        return [r.log.log_end_offset for r in replicas if r.up or not live]
+
+    def disks(self) -> dict[str, int]:
+        """Name of each replica, up or not -> which disk it has now."""
+        return {name: node.replica.disk for name, node in self.nodes.items()}

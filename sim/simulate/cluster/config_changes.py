@@ -1,0 +1,82 @@
+"""Configuration that changes during a run reaches brokers and producers one by one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from simpy.events import ProcessGenerator
+
+from sim.protocol.events import ConfigChanged
+from sim.protocol.log.formats import FIRST_WITH_FLAG
+from sim.protocol.replication.cleaning import write_checkpoint_anew
+from sim.simulate.cluster.cluster import Cluster
+from sim.simulate.cluster.consumer import Consumer
+from sim.simulate.cluster.workload import Timetable
+from sim.simulate.scenario.model import Change
+from sim.simulate.scenario.model.changes import EVERY_REPLICA, changed
+from sim.simulate.scenario.model.promises import changes_of
+
+
+class ConfigChanges:
+    """The changes of a scenario, each at its time.
+
+    A broker that is down at that time has the new settings when it is back; what its cleaner has
+    compacted before stays as it is.
+    """
+
+    def __init__(
+        self, cluster: Cluster, timetable: Timetable, consumers: Sequence[Consumer]
+    ) -> None:
+        """They start with `start`."""
+        self._cluster = cluster
+        self._context = cluster.context
+        self._timetable = timetable
+        self._consumers = consumers
+
+    def start(self) -> None:
+        """Make the changes at 0 now, and wait for the times of the others.
+
+        Consumers without the flag say so first: what their version leaves out is as agreed.
+        """
+        for consumer in self._consumers:
+            if consumer.client is not None and consumer.client < FIRST_WITH_FLAG:
+                own = (("format", str(consumer.client)),)
+                self._context.emit(ConfigChanged(consumer.name, own, initial=True))
+        for change in changes_of(self._context.scenario):
+            if change.at_ms <= 0:
+                self._make(change)
+            else:
+                self._context.env.process(self._make_later(change))
+
+    def _make_later(self, change: Change) -> ProcessGenerator:
+        yield self._context.env.timeout(change.at_ms)
+        self._make(change)
+
+    def _make(self, change: Change) -> None:
+        context = self._context
+        if change.replica is not None:
+            settings = tuple((name, str(value)) for name, value in change.settings)
+            for node in self._cluster.nodes.values():
+                if change.replica in (EVERY_REPLICA, node.name):
+                    before = node.rules.cleaner.tombstone_removal
+                    node.configure(changed(*node.settings, change))
+                    after = node.rules.cleaner.tombstone_removal
+                    if after == "cleaning_checkpoint" and before != after:
+                        write_checkpoint_anew(node.replica, now_ms=node.now_ms)
+                    context.emit(ConfigChanged(node.name, settings))
+        if change.producer is not None:
+            self._emit(self._timetable.roll_out(change), change)
+        if change.consumer is not None and change.format is not None:
+            for consumer in self._consumers:
+                if consumer.name == change.consumer:
+                    consumer.roll_out(change.format)
+            self._emit([change.consumer], change)
+
+    def _emit(self, names: list[str], change: Change) -> None:
+        settings = []
+        if change.versions is not None and change.consumer is None:
+            settings.append(("versions", "true" if change.versions else "false"))
+        if change.format is not None:
+            settings.append(("format", str(change.format)))
+        for name in names:
+            self._context.emit(ConfigChanged(name, tuple(settings)))

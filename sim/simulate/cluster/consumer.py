@@ -1,0 +1,255 @@
+"""Consumers: they fetch from a leader, or from one replica, hand on what comes and go on.
+
+A fetch that finds nothing waits at the broker, so the pause between two polls (`poll_ms`) is that
+after a fetch was answered. What a fetch brings is up to `sim.protocol.replication.reading`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from simpy import Event
+from simpy.events import ProcessGenerator
+
+from sim.protocol.compaction import TOMBSTONE_MARKS
+from sim.protocol.events import Consumed, ConsumerReset, Understood
+from sim.protocol.log import Record
+from sim.protocol.log.named_tuples import make
+from sim.protocol.replication.messages import (
+    NO_ERROR,
+    ConsumerFetchRequest,
+    ConsumerFetchResponse,
+    ErrorCode,
+)
+from sim.protocol.replication.reading import (
+    Fetched,
+    Position,
+    ReadingGoal,
+    as_read,
+    consumer_request,
+    receive_consumer_fetch,
+)
+from sim.protocol.rules import Rules
+from sim.simulate.cluster.context import Context
+from sim.simulate.cluster.waiting import Lives, Waiting
+from sim.simulate.scenario.model import Consumer as ConsumerSpec
+
+
+class Consumer:
+    """One consumer, its position and its request on its way.
+
+    Attributes:
+        name: What it is called, which is its address.
+        client: Its fetch version (KIP-87); None = the scenario is not about it.
+    """
+
+    def __init__(self, context: Context, spec: ConsumerSpec) -> None:
+        """A consumer at the very beginning that has asked for nothing."""
+        timers = context.scenario.timers
+        self._context = context
+        self._rules: Rules = context.rules
+        self._spec = spec
+        self._committed = spec.isolation == "read_committed"
+        self._asked: str | None = spec.replica
+        self._place = Position()
+        self._goal: ReadingGoal | None = None
+        self._done = False
+        self._number = 0
+        self._lives = Lives(context.env)
+        self._waiting = Waiting(context.env)
+        self._wait_ms = timers.fetch_wait_ms
+        self._timeout_ms = (
+            timers.fetch_wait_ms + timers.fetch_retry_ms + 2 * context.network.slowest_ms
+        )
+        self.name = spec.name
+        self.client: int | None = spec.format
+        context.network.add_client(self.name, self.receive)
+
+    @property
+    def position(self) -> int:
+        """The offset it reads next (inclusive)."""
+        return self._place.offset
+
+    @property
+    def tied_to(self) -> str | None:
+        """The one replica that it reads; None = whoever leads."""
+        return self._spec.replica
+
+    def start(self, index: int) -> None:
+        """Begin to poll; consumers do not poll in step."""
+        spec = self._spec
+        self._lives.start(self._poll_from(spec.starts_ms + max(1, spec.poll_ms) + index))
+
+    def roll_out(self, client: int) -> None:
+        """Go on in another version: restarted, it polls again and forgets its last request."""
+        self.client = client
+        if self._number:
+            self._lives.interrupt()
+            self._lives.start(self._poll())
+
+    def _poll_from(self, start_ms: int) -> ProcessGenerator:
+        yield self._context.env.timeout(start_ms)
+        yield from self._poll()
+
+    def _poll(self) -> ProcessGenerator:
+        """A consumer's life: find a broker, fetch, hand on, pause, fetch."""
+        spec = self._spec
+        while not self._done:
+            yield from self._find_a_broker()
+            delay_ms = 0
+            while self._asked is not None:
+                response = yield self._ask(self._asked, delay_ms)
+                if response is None:  # in time: ask somebody else if there is a choice
+                    self._asked = spec.replica
+                    break
+                if response.error is NO_ERROR:
+                    self._take(response)
+                elif response.error is ErrorCode.NOT_LEADER_OR_FOLLOWER:
+                    self._asked = spec.replica
+                if self._done:
+                    return
+                delay_ms = self._next_poll_ms(max(1, spec.poll_ms))
+            else:  # sent on: after a pause, but not later than without an answer
+                yield self._context.env.timeout(min(delay_ms, self._waiting.left_ms))
+
+    def _find_a_broker(self) -> ProcessGenerator:
+        """Wait for the end of a pause, and until somebody leads."""
+        context = self._context
+        while True:
+            paused_ms = self._next_poll_ms(0)
+            if not paused_ms:
+                if self._asked is None and context.leader is not None:
+                    self._asked = context.leader[1]
+                if self._asked is not None:
+                    return
+            yield context.env.timeout(paused_ms or max(1, self._spec.poll_ms))
+
+    def _next_poll_ms(self, delay_ms: int) -> int:
+        """How long until it polls when it wants to in `delay_ms`, but not in a pause."""
+        now_ms = self._context.now_ms
+        at_ms = now_ms + delay_ms
+        for start_ms, end_ms in self._spec.pauses:
+            if start_ms <= at_ms < end_ms:
+                at_ms = end_ms
+        return at_ms - now_ms
+
+    def _wait_from(self, at_ms: int) -> int:
+        """How long a poll may wait for something to read: not into a pause."""
+        wait_ms = self._wait_ms
+        for start_ms, _ in self._spec.pauses:
+            if at_ms <= start_ms < at_ms + wait_ms:
+                wait_ms = start_ms - at_ms
+        return wait_ms
+
+    def _ask(self, broker: str, delay_ms: int) -> Event:
+        """Send a fetch when `delay_ms` have passed; to be sent and to arrive is one event."""
+        spec = self._spec
+        self._number += 1
+        asks_end = spec.until is not None and self._goal is None
+        request = self._request(
+            max_wait_ms=0 if asks_end else self._wait_from(self._context.now_ms + delay_ms),
+            leader_only=spec.replica is None,
+            max_batches=spec.max_batches,
+        )
+        self._context.network.send(self.name, broker, request, delay_ms)
+        return self._waiting.begin(delay_ms + self._timeout_ms)
+
+    def _request(
+        self, *, max_wait_ms: int, leader_only: bool, max_batches: int | None = None
+    ) -> ConsumerFetchRequest:
+        return consumer_request(
+            self._place,
+            self.name,
+            read_committed=self._committed,
+            rules=self._rules,
+            max_batches=max_batches,
+            version=self.client,
+            leader_only=leader_only,
+            max_wait_ms=max_wait_ms,
+            correlation_id=self._number,
+        )
+
+    def receive(self, response: ConsumerFetchResponse) -> None:
+        """A fetch was answered; an answer to an earlier one comes too late and is ignored."""
+        if response.correlation_id == self._number:
+            self._waiting.end(response)
+
+    def _take(self, response: ConsumerFetchResponse) -> Fetched:
+        """Hand on what came to the application."""
+        if self._goal is None and self._spec.until is not None:
+            self._goal = ReadingGoal(
+                self._spec.until, response.log_start_offset, response.readable_end
+            )
+        goal = self._goal
+        if goal is not None and goal.reached(self.position):
+            self._finish(response.replica, goal)
+            return Fetched(self.position, self.position, ())
+        fetched = receive_consumer_fetch(self._place, response, committed=self._committed)
+        if fetched.reset is not None:
+            self._context.emit(
+                ConsumerReset(response.replica, self.name, fetched.start, fetched.reset)
+            )
+        if fetched.end > fetched.start:
+            self._hand_on(fetched, response)
+        if goal is not None and goal.reached(self.position):
+            self._finish(response.replica, goal)
+        return fetched
+
+    def _hand_on(self, fetched: Fetched, response: ConsumerFetchResponse) -> None:
+        context, replica = self._context, response.replica
+        start, end, batches, _ = fetched
+        given: Sequence[Record] = [record for batch in batches for record in batch.records]
+        given = as_read(given, rules=self._rules)
+        if given and given[0].offset < start:
+            given = tuple([record for record in given if record.offset >= start])
+        if self._goal is not None:
+            self._goal.note(given)
+        context.emit(
+            make(
+                Consumed, (replica, self.name, start, end, given, response.read_ms, self._committed)
+            )
+        )
+        if self.client is not None:
+            context.emit(understood(self.name, replica, given, mark=self._mark()))
+
+    def _mark(self) -> str:
+        """What it takes for a delete: it asks `isTombstone` if there is one, else for the value.
+
+        In magic 2 that is the flag, before the null value; a client of the header asks for that.
+        """
+        if self.client == 2 or self._spec.deletes_by != "flag":
+            return "null_value"
+        return "header" if self._rules.cleaner.tombstone_mark == "header" else "magic"
+
+    def _finish(self, replica: str, goal: ReadingGoal) -> None:
+        self._done = True
+        self._context.emit(goal.ended(replica, self.name, self.position))
+
+    def read_to_the_end(
+        self, answer: Callable[[ConsumerFetchRequest], ConsumerFetchResponse]
+    ) -> None:
+        """At rest: read everything there is by `answer`, at once; then nothing more is to come."""
+        self._lives.interrupt()
+        replica = ""
+        while not self._done:
+            response = answer(self._request(max_wait_ms=0, leader_only=False))
+            replica = response.replica
+            if response.error is not NO_ERROR:
+                break
+            fetched = self._take(response)
+            if fetched.end == fetched.start:
+                break
+        if self._goal is not None and not self._done:
+            self._finish(replica, self._goal)
+
+
+def understood(consumer: str, replica: str, given: Sequence[Record], *, mark: str) -> Understood:
+    """What a consumer that goes by `mark` takes the keyed records for that `replica` gave it."""
+    is_delete = TOMBSTONE_MARKS[mark]
+    keyed = [record for record in given if record.key is not None]
+    return Understood(
+        replica,
+        consumer,
+        tuple(record for record in keyed if not is_delete(record)),
+        tuple(record for record in keyed if is_delete(record)),
+    )

@@ -1,0 +1,200 @@
+"""What the parts of one simulated cluster share: settings, services and counters, but no replica.
+
+Some things take no time here, and no message, though they would elsewhere. Each is named:
+
+* `Context.leader`: what clients learn when they ask for metadata (MetadataRequest).
+* `Context.instances`, `Context.producer_epochs`, `Context.under_way`: what the transaction
+  coordinator tells producers, and knows of them (InitProducerId, AddPartitionsToTxn, EndTxn).
+* `Context.next_uid`: identities of records, by which the checks tell copies apart.
+* `Context.committed`: what faults have to know so as not to break the contract of the protocol.
+* `Oracle`: what rules say of all replicas at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from hashlib import blake2b
+from random import Random
+from typing import Any, Protocol
+
+from simpy import Environment
+
+from sim.protocol.events import Event
+from sim.protocol.log import LogConfig
+from sim.protocol.replication.replica import log_config
+from sim.protocol.replication.retention import Retention
+from sim.simulate.cluster.network import Network
+from sim.simulate.cluster.overdue import OverdueNetwork
+from sim.simulate.scenario.model import Scenario
+
+
+@dataclass(slots=True)
+class Counts:
+    """What no event tells.
+
+    Attributes:
+        sends_given_up: Batches whose producer ran out of retries (they may be in the log), or that
+            were never sent before the end.
+        repeats_recognised: Retries of idempotent producers that were not appended again.
+    """
+
+    sends_given_up: int = 0
+    repeats_recognised: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Spent:
+    """What a simulation took until a moment.
+
+    Attributes:
+        at_ms: The moment.
+        simulator_events: Events the simulator went through.
+        messages_sent: Messages between replicas, and between replicas and the controller.
+        messages_lost: Those of them that did not arrive.
+        counts: What happened to clients and faults.
+    """
+
+    at_ms: int
+    simulator_events: int
+    messages_sent: int
+    messages_lost: int
+    counts: Counts
+
+
+@dataclass(frozen=True, slots=True)
+class SimulationResult:
+    """How a simulation ended.
+
+    Attributes:
+        inconclusive: Why it could not be brought to rest; None when it was.
+        spent: What it took, with what brought it to rest.
+    """
+
+    inconclusive: str | None
+    spent: Spent
+
+
+class Oracle(Protocol):
+    """What three rules know of all replicas at once, which no broker is told by any message.
+
+    `tombstone_removal: leo_gated` and `prefix_gate` are rules over the log ends of all replicas;
+    `lost_disk_report: dropped` is one over their present disks.
+    """
+
+    def log_ends(self, *, live: bool) -> list[int]:
+        """The log end offset (exclusive) of each replica, or of each that is up."""
+
+    def disks(self) -> dict[str, int]:
+        """Name of each replica, up or not -> which disk it has now."""
+
+
+class Context:
+    """What everybody in one simulated cluster shares.
+
+    Attributes:
+        scenario: What is simulated.
+        rules: Its rules.
+        env: SimPy's, whose time is in whole ms.
+        network: Links between the addresses.
+        log_config: When logs roll.
+        retention: What a `compact,delete` topic keeps; None = nothing is deleted by age or size.
+        leader: (epoch, name) of the newest leader; None = there was none yet.
+        committed: Highest high watermark any leader ever had.
+        instances: Id of a transactional producer with later instances -> the newest of them.
+        under_way: Ids of producers of whose newest transaction the coordinator knows no end.
+        producer_epochs: Id of a transactional producer -> its newest epoch, if that is not 0.
+        next_uid: Identity of the next record that is appended; they start at 1.
+        settling: What brings the run to rest now that it is over, in words; empty = it is not over.
+        counts: See `Counts`.
+        oracle: See `Oracle`.
+        crash: Called with the name of a replica and a moment, when that moment has come and a fault
+            wants the replica to crash in it.
+    """
+
+    oracle: Oracle
+    crash: Callable[[str, str | int], None]
+
+    def __init__(self, scenario: Scenario, record: Callable[[int, Iterable[Event]], None]) -> None:
+        """A context before anything happens; `record` is called as `record(at_ms, events)`."""
+        self.scenario = scenario
+        self._seed = scenario.seed
+        self._streams: list[tuple[str, Random]] = []
+        self.rules = scenario.rules
+        self.env = Environment()
+        self.network = self._network()
+        topic = scenario.topic
+        bounds = [ms for ms in (topic.segment_ms, topic.max_compaction_lag_ms) if ms is not None]
+        self.log_config = log_config(
+            self.rules,
+            LogConfig(
+                topic.segment_bytes,
+                min(bounds, default=None),
+                aligned=True,
+                flush_messages=topic.flush_messages
+                if self.rules.storage.flush == "interval"
+                else None,
+                time_index_bytes=self.rules.topic.index_interval_bytes
+                if topic.min_compaction_lag_ms or topic.retention_ms is not None
+                else None,
+            ),
+        )
+        self.retention = (
+            Retention(topic.retention_ms, topic.retention_bytes) if topic.deletes else None
+        )
+        self.leader: tuple[int, str] | None = None
+        self.committed = 0
+        self.instances: dict[int, int] = {}
+        self.under_way: set[int] = set()
+        self.producer_epochs: dict[int, int] = {}
+        self.counts = Counts()
+        self.settling = ""
+        self._record: Callable[[Any, Iterable[Event]], None] = record
+        self.next_uid = 1
+
+    def _network(self) -> Network:
+        scenario, late = self.scenario, self.scenario.late_messages
+        if late.late or late.repeated:
+            return OverdueNetwork(self.env, scenario.network, late, self.random)
+        return Network(self.env, scenario.network, self.random)
+
+    @property
+    def now_ms(self) -> int:
+        """Simulated time in ms; only whole delays are ever waited for."""
+        return self.env.now  # type: ignore[return-value]
+
+    def random(self, purpose: str) -> Random:
+        """The stream of randomness for one purpose; it depends on nothing else but the seed."""
+        stream = Random(self._seed_for(purpose))
+        self._streams.append((purpose, stream))
+        return stream
+
+    def draw_anew(self, seed: int) -> None:
+        """From now on all streams go on as those of another seed do."""
+        self._seed = seed
+        for purpose, stream in self._streams:
+            stream.seed(self._seed_for(purpose))
+
+    def _seed_for(self, purpose: str) -> int:
+        text = f"{self._seed}:{purpose}".encode()
+        return int.from_bytes(blake2b(text, digest_size=8).digest(), "big")
+
+    def spent(self, simulator_events: int) -> Spent:
+        """What the simulation took until now, in so many events of the simulator."""
+        network = self.network
+        counts = replace(self.counts)
+        return Spent(self.now_ms, simulator_events, network.sent, network.lost, counts)
+
+    def take_uid(self) -> int:
+        """An identity for one more appended record; they start at 1."""
+        uid = self.next_uid
+        self.next_uid = uid + 1
+        return uid
+
+    def emit(self, event: Event) -> None:
+        """Let one event out of the cluster."""
+        self._record(self.env.now, (event,))
+
+    def emit_all(self, events: Iterable[Event]) -> None:
+        """Let events out of the cluster, in order."""
+        self._record(self.env.now, events)

@@ -1,0 +1,208 @@
+"""ISR mode: a controller keeps the in-sync set and makes leaders; leaders ask it for changes.
+
+The controller itself never fails, and its links lose nothing; but a partition cuts a replica off
+from it, too. Sources: ReplicationControlManager, PartitionChangeBuilder, KIP-497 (AlterPartition),
+KIP-966 (a restarted replica is out of the set). A broker's side of it is
+`sim.simulate.cluster.isr`.
+
+Heartbeats that would say nothing new are not sent: one arrives exactly when the broker is up and
+its link is not cut. So a session is at risk only from the moment on at which the environment takes
+one of the two away, and `Controller.hears` says at its end whether heartbeats arrive again.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable
+from typing import Any
+
+from simpy.events import ProcessGenerator
+
+from sim.protocol.events import UncleanElection
+from sim.protocol.events.cluster import ADMINISTRATOR, ANY_REPLICA, LAST_KNOWN_LEADER
+from sim.protocol.replication.elections import (
+    alone_in_sync,
+    alter_partition,
+    clean_choice,
+    last_resort,
+    led_by,
+    with_isr,
+)
+from sim.protocol.replication.messages import (
+    AlterPartitionRequest,
+    BrokerHeartbeatRequest,
+    BrokerRegistrationRequest,
+    LeaderAndIsrRequest,
+    PartitionState,
+)
+from sim.simulate.cluster.context import Context
+from sim.simulate.cluster.network import CONTROLLER
+from sim.simulate.cluster.waiting import Lives
+
+
+class Controller:
+    """Decides who leads and who is in sync; replicas learn of it after a latency.
+
+    A replica it has not heard from for `election_timeout_ms` is fenced: out of the in-sync set,
+    unless nobody else is in it, and no leader any more. A leader that is cut off goes on as a
+    zombie until it hears of its successor. With `eligible_leaders: elr` the set may become empty,
+    and a replica that crashed counts as one that may have lost something.
+
+    Attributes:
+        state: What it knows of the partition.
+        hears: Whether heartbeats of a broker arrive at present.
+    """
+
+    def __init__(self, context: Context, hears: Callable[[str], bool]) -> None:
+        """A controller that knows no replica yet."""
+        self._context = context
+        self._network = context.network
+        self._rules = context.rules
+        self._random = context.random("controller")
+        self._session_ms = context.scenario.timers.election_timeout_ms
+        self.hears = hears
+        self.state = PartitionState(0, 0, None, (), ())
+        self._incarnations: dict[str, int] = {}
+        self._sessions = defaultdict[str, Lives](lambda: Lives(context.env))
+        self._handlers: dict[type, Callable[[Any], None]] = {
+            BrokerRegistrationRequest: self._register,
+            BrokerHeartbeatRequest: self._heartbeat,
+            AlterPartitionRequest: self._alter,
+        }
+
+    def start(self, names: tuple[str, ...]) -> None:
+        """The replicas are registered and in sync, and the first one leads."""
+        self._network.add(CONTROLLER, self.receive)
+        self._incarnations = dict.fromkeys(names, 1)
+        epochs = (1,) * len(names)
+        self.state = PartitionState(1, 1, names[0], names, names, (), None, names, epochs)
+        self._inform_all()
+
+    def receive(self, message: Any) -> None:
+        """A broker says something."""
+        self._handlers[type(message)](message)
+
+    def session_at_risk(self, name: str) -> None:
+        """Heartbeats of a broker do not arrive any more: it is fenced if that goes on."""
+        lowest_ms, highest_ms = self._session_ms
+        timeout_ms = max(1, self._random.randint(lowest_ms, highest_ms))
+        self._sessions[name].start(self._session(name, timeout_ms))
+
+    def _session(self, name: str, timeout_ms: int) -> ProcessGenerator:
+        """A broker is silent: fence it, unless a word of it interrupts this."""
+        yield self._context.env.timeout(timeout_ms)
+        if not self.hears(name):
+            self._change(self._without(name), fenced=(name,))
+
+    def _without(self, name: str) -> PartitionState:
+        """The state in which a replica is not eligible."""
+        return self._with_eligible(tuple(n for n in self.state.eligible if n != name))
+
+    def _with_eligible(self, eligible: tuple[str, ...]) -> PartitionState:
+        epochs = tuple(self._incarnations.get(name, 0) for name in eligible)
+        return self.state._replace(eligible=eligible, eligible_epochs=epochs)
+
+    def _register(self, request: BrokerRegistrationRequest) -> None:
+        """A broker has started: it is in no set before it has caught up."""
+        name, incarnation = request.broker, request.incarnation
+        known = self._incarnations.get(name)
+        if known is not None and incarnation < known:
+            return
+        self._incarnations[name] = incarnation
+        self._contact(name, fenced=(name,) if known not in (None, incarnation) else ())
+
+    def _heartbeat(self, request: BrokerHeartbeatRequest) -> None:
+        """A broker is still there; a partition may have kept it from saying so."""
+        name = request.broker
+        if request.incarnation != self._incarnations.get(name):
+            return
+        if name in self.state.eligible:
+            self._sessions[name].interrupt()
+            self._inform(name)
+        else:
+            self._contact(name)
+
+    def _contact(self, name: str, fenced: tuple[str, ...] = ()) -> None:
+        self._sessions[name].interrupt()
+        eligible = self.state.eligible
+        state = self._with_eligible(eligible if name in eligible else (*eligible, name))
+        self._change(state, fenced=fenced, unclean=fenced)
+
+    def _change(
+        self, state: PartitionState, *, fenced: tuple[str, ...] = (), unclean: tuple[str, ...] = ()
+    ) -> None:
+        """Take `fenced` out of the set and of the lead if possible, and tell everybody.
+
+        Of those `unclean` came back from a crash.
+        """
+        isr = tuple(n for n in state.isr if n not in fenced and n in state.eligible)
+        state = with_isr(state, isr, unclean=unclean, rules=self._rules)
+        leader = state.leader
+        if leader is None or leader in fenced or leader not in state.eligible:
+            state = self._elect(state)
+        self._set(state)
+        self._inform_all()
+
+    def _set(self, state: PartitionState) -> None:
+        self.state = state._replace(
+            partition_epoch=state.partition_epoch + 1, replicas=tuple(self._incarnations)
+        )
+
+    def _elect(self, state: PartitionState) -> PartitionState:
+        """Any replica that may lead cleanly leads the next epoch; None if there is none.
+
+        Then it is who led last, if the rules remember that; with `unclean_election` any replica
+        that the controller hears from.
+        """
+        able = clean_choice(state)
+        if able:
+            return led_by(state, self._random.choice(able), rules=self._rules)
+        last = last_resort(state)
+        if last is not None:
+            return self._elect_uncleanly(state, last, LAST_KNOWN_LEADER)
+        if self._rules.election.unclean_election and state.eligible:
+            return self._elect_uncleanly(state, self._random.choice(state.eligible), ANY_REPLICA)
+        return state._replace(leader=None)
+
+    def _elect_uncleanly(self, state: PartitionState, name: str, because: str) -> PartitionState:
+        """A replica leads alone in sync, whatever it has."""
+        self._context.emit(UncleanElection(name, state.leader_epoch + 1, because))
+        return led_by(alone_in_sync(state, name), name, rules=self._rules)
+
+    def elect(self, name: str, *, unclean: bool) -> bool:
+        """An administrator wants a replica to lead (ElectLeaders); False = it may not.
+
+        Cleanly that is one of the in-sync set alone.
+        """
+        state = self.state
+        if name not in state.eligible or name == state.leader:
+            return False
+        if name not in state.isr:
+            if not unclean:
+                return False
+            self._set(self._elect_uncleanly(state, name, ADMINISTRATOR))
+        else:
+            state = alone_in_sync(state, name) if unclean else state
+            self._set(led_by(state, name, rules=self._rules))
+        self._inform_all()
+        return True
+
+    def unassign(self, name: str) -> None:
+        """An administrator takes a replica away: it is in no set, and is told nothing any more."""
+        self._incarnations.pop(name, None)
+        self._sessions[name].interrupt()
+        self._change(self._without(name), fenced=(name,), unclean=(name,))
+
+    def _inform_all(self) -> None:
+        for name in self._incarnations:
+            self._inform(name)
+
+    def _inform(self, name: str) -> None:
+        message = LeaderAndIsrRequest(self._incarnations[name], self.state)
+        self._network.send(CONTROLLER, name, message)
+
+    def _alter(self, request: AlterPartitionRequest) -> None:
+        """Accept another in-sync set from the leader, or not, and say what is true."""
+        self._set(alter_partition(self.state, request, rules=self._rules))
+        if request.leader in self._incarnations:
+            self._inform(request.leader)

@@ -1,0 +1,109 @@
+"""The faults of a scenario as they happen; what each kind does is in `sim.simulate.faults`.
+
+Faults stand above the cluster: they see replicas as they are, and need no message. A fault whose
+target does not exist, is down, or may not do it now, is left out.
+"""
+
+from __future__ import annotations
+
+from simpy.events import ProcessGenerator
+
+from sim.protocol.events import FaultEnded, FaultInjected
+from sim.simulate.cluster.cluster import Cluster
+from sim.simulate.cluster.node import Node
+from sim.simulate.cluster.waiting import Lives
+from sim.simulate.faults import Fault
+from sim.simulate.faults.fault import Life
+
+
+class Faults:
+    """The faults of a scenario, each a process; the end of the run interrupts them.
+
+    Attributes:
+        cluster: Whom they happen to.
+        context: Its.
+        gone: The names of replicas that have left for good.
+    """
+
+    def __init__(self, cluster: Cluster) -> None:
+        """They start with `start`."""
+        self.cluster = cluster
+        self.context = cluster.context
+        self.context.crash = self._at_last
+        self.gone: set[str] = set()
+        self._waiting: dict[tuple[str, str | int], tuple[Fault, Life]] = {}
+        self._lives = Lives(cluster.context.env)
+        self._going_on: list[FaultEnded] = []
+
+    def start(self) -> None:
+        """Begin to wait for the times of the faults."""
+        for fault in sorted(self.context.scenario.faults, key=lambda fault: fault.at_ms):
+            self._lives.start(self._happen(fault))
+
+    def _happen(self, fault: Fault) -> ProcessGenerator:
+        """One fault: it begins at its time, and is over after its duration."""
+        yield self.context.env.timeout(max(0, fault.at_ms))
+        struck = fault.strike(self)
+        if struck is not None:
+            yield from self._last(fault, *struck)
+
+    def _last(self, fault: Fault, node: Node, life: Life) -> ProcessGenerator:
+        """A fault goes on until it is over; it ends nothing if its replica has left for good."""
+        ended = FaultEnded(node.name, fault.kind)
+        self._going_on.append(ended)
+        yield self.context.env.timeout(max(1, fault.duration_ms))
+        self._going_on.remove(ended)
+        if node.name not in self.gone:
+            next(life, None)
+        self.context.emit(ended)
+
+    def end(self) -> None:
+        """Nothing happens any more; what is going on ends now."""
+        self._lives.interrupt()
+        self.context.network.heal()
+        for node in list(self.cluster.nodes.values()):
+            node.fetcher.slow_ms = 0
+            node.background.paused = 0
+            node.crash_in_pass, node.crash_at_install = None, False
+            if node.replica.up:
+                self.cluster.elections.reconnected(node)
+            else:
+                self.bring_back(node)
+        self.context.emit_all(self._going_on)
+
+    def goes_on(self, fault: Fault, node: Node) -> bool:
+        """Whether a fault of that kind goes on at a replica."""
+        return FaultEnded(node.name, fault.kind) in self._going_on
+
+    def target_of(self, fault: Fault) -> Node | None:
+        """The replica that a fault is aimed at, up or down; None = there is none."""
+        if fault.target == "leader":
+            return self.cluster.leading()
+        if fault.target != "follower":
+            return self.cluster.nodes.get(fault.target)
+        leader = self.cluster.leading()
+        followers = [
+            node
+            for name, node in sorted(self.cluster.nodes.items())
+            if node is not leader and node.replica.up
+        ]
+        return followers[fault.pick % len(followers)] if followers else None
+
+    def tell(self, fault: Fault, replica: str, detail: str) -> None:
+        """A fault has begun at a replica; `detail` is for people."""
+        self.context.emit(FaultInjected(replica, fault.kind, detail))
+
+    def wait(self, node: Node, moment: str | int, fault: Fault, life: Life) -> None:
+        """A fault waits for a moment of a replica's work, and begins then."""
+        self._waiting[node.name, moment] = fault, life
+
+    def _at_last(self, name: str, moment: str | int) -> None:
+        """The moment has come that a fault waited for at a replica."""
+        fault, life = self._waiting[name, moment]
+        next(life)
+        self._lives.start(self._last(fault, self.cluster.nodes[name], life))
+
+    def bring_back(self, node: Node) -> None:
+        """Restart a replica that is down."""
+        if not node.replica.up:
+            node.restart()

@@ -1,0 +1,188 @@
+"""A broker's side of the controller: it leads or follows as it is told, and keeps the in-sync set.
+
+Sources: Partition.maybeShrinkIsr and .maybeExpandIsr, ReplicaManager.maybeShrinkIsr (looks every
+half `replica.lag.time.max.ms`), AlterPartitionManager.
+"""
+
+from __future__ import annotations
+
+from simpy.events import ProcessGenerator
+
+from sim.protocol.replication.joining import caught_up_ms, is_caught_up, wait_for_joining
+from sim.protocol.replication.leader import (
+    advance_high_watermark,
+    expand_isr,
+    may_join_isr,
+    set_isr,
+)
+from sim.protocol.replication.messages import (
+    AlterPartitionRequest,
+    BrokerHeartbeatRequest,
+    BrokerRegistrationRequest,
+    LeaderAndIsrRequest,
+    PartitionState,
+)
+from sim.simulate.cluster.leader import LeaderState
+from sim.simulate.cluster.network import CONTROLLER
+from sim.simulate.cluster.node import Membership, Node
+
+
+class IsrMembership(Membership):
+    """What one broker knows of the partition's state, and does about it.
+
+    Attributes:
+        state: The newest state that it was told; None = none yet.
+        asked_ms: When it asked the controller for another in-sync set; None = not now.
+    """
+
+    def __init__(self, node: Node) -> None:
+        """A broker that was told nothing."""
+        self._node = node
+        self._lag_max_ms = node.context.scenario.timers.replica_lag_max_ms
+        self._half_lag_ms = max(1, self._lag_max_ms // 2)
+        self._registered = 0
+        self.state: PartitionState | None = None
+        self.asked_ms: int | None = None
+        node.handlers[LeaderAndIsrRequest] = self._receive
+
+    def register(self) -> None:
+        """Tell the controller that the broker has started."""
+        node = self._node
+        node.send(CONTROLLER, BrokerRegistrationRequest(node.name, node.incarnation))
+
+    def send_heartbeat(self) -> None:
+        """Tell the controller that the broker is still there, or, before it answered, is new."""
+        node = self._node
+        if self._registered == node.incarnation:
+            node.send(CONTROLLER, BrokerHeartbeatRequest(node.name, node.incarnation))
+        else:
+            self.register()
+
+    def restarted(self) -> None:
+        """The broker registers again, and does nothing before it is told."""
+        self._node.fetcher.stop()
+        self.register()
+
+    def _receive(self, message: LeaderAndIsrRequest) -> None:
+        """Act on the controller's state, unless it is meant for an earlier life, or is older."""
+        node, state = self._node, message.state
+        known = self.state
+        if message.incarnation != node.incarnation:
+            return
+        self._registered = node.incarnation
+        if known is not None and state.partition_epoch <= known.partition_epoch:
+            return
+        self.state = state
+        if state.leader == node.name:
+            self._lead(state)
+        elif state.leader is not None:
+            fetcher = node.fetcher
+            node.sees(state.leader_epoch)
+            if fetcher.leader != state.leader or fetcher.epoch != state.leader_epoch:
+                node.resign()
+                fetcher.follow(state.leader, state.leader_epoch)
+
+    def _lead(self, state: PartitionState) -> None:
+        node = self._node
+        leader = node.leader
+        if leader is None or leader.epoch != state.leader_epoch:
+            leader = node.lead(state.leader_epoch, isr=state.isr, replicas=state.replicas)
+            leader.lives.start(self._look_for_laggards(leader))
+        self.asked_ms = None
+        leadership = node.replica.leadership
+        if leadership is None:
+            return
+        leadership.confirmed = None
+        self._await(leader, state, state.isr)
+        if set(leadership.isr) == set(state.isr):
+            leadership.isr = state.isr
+            leader.react(advance_high_watermark(node.replica, rules=node.rules))
+        else:
+            leader.react(set_isr(node.replica, state.isr, rules=node.rules))
+
+    def fetched(self, follower: str) -> None:
+        """Admit a follower that has caught up, and ask for it to be confirmed."""
+        node = self._node
+        leadership = node.replica.leadership
+        if leadership is None or follower in leadership.isr:
+            return
+        leader, state = node.leader, self.state
+        if leader is None or state is None:
+            return
+        if (
+            self.asked_ms is None
+            and self._is_eligible(leader, state, follower)
+            and may_join_isr(node.replica, follower, rules=node.rules)
+        ):
+            leadership.confirmed = len(leadership.isr)
+            leader.react(expand_isr(node.replica, follower, rules=node.rules))
+            self._ask(leader, state, leadership.isr)
+        self._await(leader, state, leadership.isr)
+
+    def before_commit(self) -> None:
+        """See again whom the high watermark waits for: time has passed."""
+        leadership = self._node.replica.leadership
+        if leadership is None or not leadership.awaited:
+            return
+        leader, state = self._node.leader, self.state
+        if leader is not None and state is not None:
+            self._await(leader, state, leadership.isr)
+
+    def _is_eligible(self, leader: LeaderState, state: PartitionState, name: str) -> bool:
+        """Whether a replica may join: not fenced, and in the life that the controller knows of.
+
+        Source: Partition.isReplicaIsrEligible.
+        """
+        if name not in state.eligible or name not in leader.progress:
+            return False
+        epoch = state.eligible_epochs[state.eligible.index(name)]
+        return leader.progress[name].replica_epoch == epoch
+
+    def _await(self, leader: LeaderState, state: PartitionState, isr: tuple[str, ...]) -> None:
+        """Hold the high watermark back for those that are about to join `isr`, as the rules say."""
+        node = self._node
+        wait_for_joining(
+            node.replica,
+            state.replicas,
+            isr=isr,
+            eligible=[name for name in state.eligible if self._is_eligible(leader, state, name)],
+            now_ms=node.context.now_ms,
+            lag_max_ms=self._lag_max_ms,
+            rules=node.rules,
+        )
+
+    def _look_for_laggards(self, leader: LeaderState) -> ProcessGenerator:
+        """Look again and again for those that have not caught up for too long."""
+        looks = 1
+        while True:
+            yield self._node.env.timeout(looks * self._half_lag_ms)
+            # Nobody can be late before `late_ms` are over: looks in between would find nothing.
+            late_ms = self._ask_without_laggards(leader)
+            looks = max(1, -(-(late_ms + 1) // self._half_lag_ms))
+
+    def _ask_without_laggards(self, leader: LeaderState) -> int:
+        """Ask for a set without laggards, if there are any; in how many ms there may be one."""
+        node, state, now_ms = self._node, self.state, self._node.context.now_ms
+        leadership, limit_ms = node.replica.leadership, self._lag_max_ms
+        assert leadership is not None
+        assert state is not None
+        if self.asked_ms is not None and now_ms - self.asked_ms <= limit_ms:
+            return 0
+        followers = [name for name in leadership.isr if name != node.name]
+        laggards = [
+            name
+            for name in followers
+            if not is_caught_up(node.replica, name, now_ms=now_ms, lag_max_ms=limit_ms)
+        ]
+        if laggards or self.asked_ms is not None:
+            in_sync = tuple(name for name in leadership.isr if name not in laggards)
+            self._ask(leader, state, in_sync)
+            return 0
+        caught_up = [caught_up_ms(leadership, name) for name in followers]
+        return min(caught_up, default=now_ms) + limit_ms - now_ms
+
+    def _ask(self, leader: LeaderState, state: PartitionState, isr: tuple[str, ...]) -> None:
+        node = self._node
+        self.asked_ms = node.context.now_ms
+        request = AlterPartitionRequest(node.name, leader.epoch, state.partition_epoch, isr)
+        node.send(CONTROLLER, request)

@@ -1,0 +1,272 @@
+"""What a leader does in time: answer fetches, let them wait, acknowledge what is committed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from sim.protocol.events import Acknowledged, Event
+from sim.protocol.replication.converting import as_served
+from sim.protocol.replication.joining import note_fetch, trust_the_in_sync
+from sim.protocol.replication.leader import (
+    acknowledge_fetch,
+    advance_high_watermark,
+    answer_fetch,
+    answer_with,
+    refuse_fetch,
+)
+from sim.protocol.replication.messages import RECORDS, Answer, FetchRequest, FetchResponse
+from sim.protocol.replication.overdue import is_of_an_older_session
+from sim.simulate.cluster.broker import Broker
+from sim.simulate.cluster.delayed import Delayed
+from sim.simulate.cluster.waiting import Lives
+
+Acknowledgement = tuple[int, str, Any, Acknowledged | None]
+"""A response that waits until an offset (inclusive) is committed: offset, client, response, and
+what a producer is told by it; None = it is about no batch."""
+
+
+class FollowerProgress:
+    """What a leader has heard of a follower, besides how far behind it is (`FetchTimes`).
+
+    Attributes:
+        contact_ms: When it last asked for something.
+        replica_epoch: The newest of its lives that the leader has heard of (KIP-903).
+        newest: The highest number of its fetches in that life.
+    """
+
+    def __init__(self, now_ms: int) -> None:
+        """A follower of a new leader."""
+        self.contact_ms = now_ms
+        self.replica_epoch = 0
+        self.newest = 0
+
+
+class LeaderState:
+    """A leader's working memory for one epoch; it is gone when the leadership ends.
+
+    A fetch that finds nothing new waits until something is appended or `fetch_wait_ms` is over. In
+    majority mode a moved high watermark ends the wait, too (KafkaRaftClient), and a follower that
+    does not know it is answered at once (KIP-1166); in ISR mode followers learn it with their next
+    answer (KAFKA-9731).
+
+    Attributes:
+        epoch: The epoch.
+        progress: Follower name -> what was heard of it.
+        fetches: The fetches of followers that wait.
+        lives: What goes on as long as it leads.
+    """
+
+    def __init__(self, broker: Broker, epoch: int, replicas: Iterable[str]) -> None:
+        """The state of a leader that was elected just now; `replicas` may follow it."""
+        context = broker.context
+        now_ms = broker.context.now_ms
+        self._broker = broker
+        self.epoch = epoch
+        trust_the_in_sync(broker.replica, now_ms=now_ms)
+        self.progress = {name: FollowerProgress(now_ms) for name in replicas if name != broker.name}
+        self.fetches = Delayed[FetchRequest](broker.env, self._answer)
+        self.lives = Lives(broker.env)
+        self._acknowledgements: list[Acknowledgement] = []
+        self._high_watermark = -1
+        self._snapshots = context.retention is None
+        self._tells_commits = context.rules.replication.commit == "majority"
+        self._wait_ms = context.scenario.timers.fetch_wait_ms
+
+    def react(self, events: Sequence[Event]) -> None:
+        """Let events out; when the high watermark has moved, answer those who wait for that."""
+        if not events:
+            return
+        broker = self._broker
+        broker.context.emit_all(events)
+        committed = broker.replica.log.high_watermark
+        if committed > self._high_watermark:
+            self._high_watermark = committed
+            self._commit(committed)
+
+    def _commit(self, committed: int) -> None:
+        context = self._broker.context
+        if committed > context.committed:
+            context.committed = committed
+        self._broker.high_watermark_moved()
+        waiting = self._acknowledgements
+        if waiting:
+            self._acknowledgements = [one for one in waiting if one[0] >= committed]
+            for last_offset, client, response, told in waiting:
+                if last_offset < committed:
+                    self.tell(client, response, told)
+        if self._tells_commits:
+            self.wake()
+
+    def tell(self, client: str, response: Any, told: Acknowledged | None) -> None:
+        """Answer a client now; `told`: which batch it learns of as written."""
+        if told is not None:
+            self._broker.context.emit(told)
+        self._broker.send(client, response)
+
+    def acknowledge(
+        self,
+        last_offset: int,
+        client: str,
+        response: Any,
+        told: Acknowledged | None,
+        *,
+        after: Sequence[Event] = (),
+    ) -> None:
+        """Answer a client when everything up to an offset (inclusive) is committed.
+
+        It may be already, before or by the events `after` which it is to be answered. If the
+        leadership ends before, there is no answer.
+        """
+        if last_offset < self._broker.replica.log.high_watermark and not after:
+            self.tell(client, response, told)
+            return
+        self._acknowledgements.append((last_offset, client, response, told))
+        self.react(after)
+
+    def count_over(self, voters: tuple[str, ...]) -> None:
+        """Count majorities over other voters from now on; perhaps something is committed by it."""
+        replica = self._broker.replica
+        if replica.leadership is not None:
+            replica.leadership.voters = voters
+            self.react(advance_high_watermark(replica, rules=self._broker.rules))
+
+    def fetch(self, request: FetchRequest) -> bool:
+        """Answer a follower's fetch now or later; True when its position was recorded.
+
+        One that was sent in an earlier life of the follower is dropped (KIP-903).
+        """
+        broker = self._broker
+        name = request.follower
+        progress = self.progress.get(name)
+        if progress is None:
+            progress = self.progress[name] = FollowerProgress(broker.context.now_ms)
+        elif request.replica_epoch < progress.replica_epoch:
+            return False
+        replica, rules = broker.replica, broker.rules
+        refused = refuse_fetch(replica, request, rules, snapshots=self._snapshots)
+        if refused is not None:
+            if refused.response.answer is Answer.REBUILD and replica.leadership is not None:
+                replica.leadership.positions.pop(name, None)
+            self.react(refused.events)
+            broker.send(name, refused.response)
+            return False
+        log = replica.log
+        batches = log.read(request.offset)
+        events = acknowledge_fetch(replica, request, rules, has_records=bool(batches))
+        response = None
+        known = request.high_watermark
+        # More of what the follower has may be committed than it knows (KIP-1166).
+        if batches or (
+            self._tells_commits and known < log.high_watermark and known < request.offset
+        ):
+            response = answer_with(replica, request, batches, rules)
+        self._note_fetch(progress, request, log.log_end_offset)
+        if events:
+            self.react(events)
+        if response is None:
+            self.fetches.hold(name, request, self._wait_ms)
+        else:
+            self._send(request, response)
+        return True
+
+    def is_overtaken(self, request: FetchRequest) -> bool:
+        """Whether a fetch that comes late was overtaken by a later one of its follower.
+
+        Then it is dealt with here. It does not wait, lest it take the later one's place, and nobody
+        waits for the answer: its connection is closed.
+        """
+        broker, progress = self._broker, self.progress.get(request.follower)
+        if progress is None or request.correlation_id > progress.newest:
+            return False
+        life = progress.replica_epoch
+        if request.replica_epoch >= life and not is_of_an_older_session(
+            request, newest=progress.newest, replica_epoch=life, rules=broker.rules
+        ):
+            answered = answer_fetch(
+                broker.replica, request, rules=broker.rules, snapshots=self._snapshots
+            )
+            self.react(answered.events)
+            progress.contact_ms = broker.context.now_ms
+        return True
+
+    def note_contact(self, follower: str) -> None:
+        """A follower asked for something that says nothing about its position."""
+        progress = self.progress.get(follower)
+        if progress is not None:
+            progress.contact_ms = self._broker.context.now_ms
+
+    def forget(self, follower: str, replica_epoch: int) -> None:
+        """Do not count on what a follower acknowledged before life `replica_epoch`.
+
+        Nor on a fetch of that time that waits here, or is still to come.
+        """
+        leadership = self._broker.replica.leadership
+        if leadership is not None:
+            leadership.positions.pop(follower, None)
+        self.fetches.waiting.pop(follower, None)
+        progress = self.progress.get(follower)
+        if progress is None:
+            progress = self.progress[follower] = FollowerProgress(self._broker.context.now_ms)
+        progress.replica_epoch = max(progress.replica_epoch, replica_epoch)
+
+    def _note_fetch(self, progress: FollowerProgress, request: FetchRequest, end: int) -> None:
+        """Keep when and in which life it fetched, and whether it is caught up by that."""
+        now_ms, leadership = self._broker.context.now_ms, self._broker.replica.leadership
+        if leadership is not None:
+            note_fetch(leadership, request.follower, request.offset, end, now_ms)
+        progress.contact_ms = now_ms
+        progress.replica_epoch = request.replica_epoch
+        progress.newest = request.correlation_id
+
+    def end(self) -> None:
+        """The leadership is over: nobody who waits here gets an answer."""
+        self.fetches.waiting.clear()
+        self.lives.interrupt()
+
+    def wake(self) -> None:
+        """Answer every waiting fetch: something was appended, or there is more to say."""
+        if self.fetches.waiting:
+            self._answer(self.fetches.take_all())
+
+    def _answer(self, requests: Iterable[FetchRequest]) -> None:
+        """Answer fetches that have waited, whatever there is to say.
+
+        Their positions are recorded already, so equal questions have equal answers.
+        """
+        broker = self._broker
+        answered_one: FetchRequest | None = None
+        shared: FetchResponse | None = None
+        for request in requests:
+            if (
+                shared is not None
+                and answered_one is not None
+                and request.asks_the_same_as(answered_one)
+            ):
+                response = shared._replace(correlation_id=request.correlation_id)
+            else:
+                answered = answer_fetch(
+                    broker.replica, request, rules=broker.rules, snapshots=self._snapshots
+                )
+                response = answered.response
+                self.react(answered.events)
+                if response.answer is RECORDS:
+                    answered_one, shared = request, response
+            self._send(request, response)
+
+    def _send(self, request: FetchRequest, response: FetchResponse) -> None:
+        """Send records, converted if the follower does not know their format (KIP-87)."""
+        broker, name = self._broker, request.follower
+        versions = broker.versions
+        if versions is not None and request.version is not None and response.batches:
+            served = as_served(
+                broker.name,
+                response.batches,
+                understood=versions.understood,
+                reader=name,
+                version=request.version,
+            )
+            if served.events:
+                broker.context.emit_all(served.events)
+                response = response._replace(batches=served.batches)
+        broker.network.send(broker.name, name, response)

@@ -1,0 +1,215 @@
+"""The network: links with latency and loss, and what partitions do to them.
+
+A message is a value that travels from one address to another; to arrive is one event of the
+simulator. It is lost when the link drops it, or when the link is cut at the moment of sending or of
+arrival; a cut that begins and ends while it travels does not touch it. Clients (producers and
+consumers) are outside: partitions never cut them off.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable
+from random import Random
+from typing import Any, Final, NamedTuple
+
+from simpy import Environment
+
+from sim.simulate.cluster.waiting import Later
+from sim.simulate.scenario.model import Network as NetworkSettings
+
+CONTROLLER: Final = "controller"
+"""The address of the controller (commit: isr). Partitions cut its links; they lose nothing."""
+
+Receive = Callable[[Any], None]
+"""What is called at an address with each message that arrives there."""
+
+
+class Link:
+    """One direction between two addresses.
+
+    Attributes:
+        outside: Whether a client is at one of its ends.
+        cuts: How many partitions cut it at present.
+        loss: Chance that a message is lost.
+        lowest_ms: Smallest latency in ms; never below 1.
+        span_ms: Number of different latencies.
+        draw: The stream of numbers in [0, 1) for its latencies and losses.
+        receive: What is called with a message that arrives.
+        sent: Messages handed to it.
+        lost: Messages that did not arrive.
+        arrivals: What is called when a message arrives.
+    """
+
+    def __init__(
+        self,
+        latency_ms: tuple[int, int],
+        loss: float,
+        draw: Callable[[], float],
+        receive: Receive,
+        *,
+        outside: bool,
+    ) -> None:
+        """A link that works; `latency_ms` is inclusive on both ends."""
+        self.outside = outside
+        self.cuts = 0
+        self.loss = loss
+        self.lowest_ms = max(1, latency_ms[0])
+        self.span_ms = max(1, latency_ms[1] - self.lowest_ms + 1)
+        self.draw = draw
+        self.receive = receive
+        self.sent = 0
+        self.lost = 0
+        self.arrivals = [self._deliver]
+
+    def _deliver(self, arrival: Later) -> None:
+        """A message arrives, unless the link is cut now."""
+        if self.cuts:
+            self.lost += 1
+        else:
+            self.receive(arrival.message)
+
+
+class Client(NamedTuple):
+    """What is called with a response that arrives at a client, and chance on its way there."""
+
+    receive: Receive
+    draw_request: Callable[[], float]
+    draw_response: Callable[[], float]
+
+
+class Network:
+    """Who can talk to whom, and how long it takes.
+
+    Attributes:
+        slowest_ms: Largest latency of any link in ms.
+        watch: Called with each replica's address and what takes its messages; what it returns takes
+            them instead.
+    """
+
+    def __init__(
+        self, env: Environment, settings: NetworkSettings, random: Callable[[str], Random]
+    ) -> None:
+        """A network without addresses; `random` gives the stream for a purpose."""
+        self._env = env
+        self._settings = settings
+        self._random = random
+        self._exceptions = {(link.source, link.target): link for link in settings.links}
+        self._links: dict[str, dict[str, Link]] = {}
+        self._all: list[Link] = []
+        self._receivers: dict[str, Receive] = {}
+        self._clients: dict[str, Client] = {}
+        self.watch: Callable[[str, Receive], Receive] | None = None
+        slowest = [settings.latency_ms[1], *(link.latency_ms[1] for link in settings.links)]
+        self.slowest_ms = max(1, *slowest)
+
+    def add(self, name: str, receive: Receive) -> None:
+        """Connect a replica, or the controller, with everybody."""
+        if self.watch is not None:
+            receive = self.watch(name, receive)
+        others = list(self._receivers.items())
+        self._links[name] = {}
+        self._receivers[name] = receive
+        for other, receives in others:
+            self._connect(name, other, receives)
+            self._connect(other, name, receive)
+        for address, client in self._clients.items():
+            self._connect_client(address, client, name)
+
+    def _connect(self, source: str, target: str, receive: Receive) -> None:
+        settings = self._exceptions.get((source, target), self._settings)
+        loss = 0.0 if CONTROLLER in (source, target) else settings.loss
+        draw = self._random(f"link {source} {target}").random
+        self._put(source, target, Link(settings.latency_ms, loss, draw, receive, outside=False))
+
+    def add_client(self, name: str, receive: Receive) -> None:
+        """Connect a client with every replica; its links to and from them share a stream each."""
+        self._links[name] = {}
+        client = Client(receive, self._random(name).random, self._random(f"to {name}").random)
+        self._clients[name] = client
+        for replica in self._receivers:
+            self._connect_client(name, client, replica)
+
+    def _connect_client(self, name: str, client: Client, replica: str) -> None:
+        latency_ms, loss = self._settings.latency_ms, self._settings.loss
+        receive = self._receivers[replica]
+        request = Link(latency_ms, loss, client.draw_request, receive, outside=True)
+        self._put(name, replica, request)
+        response = Link(latency_ms, loss, client.draw_response, client.receive, outside=True)
+        self._put(replica, name, response)
+
+    def _put(self, source: str, target: str, link: Link) -> None:
+        self._links[source][target] = link
+        self._all.append(link)
+
+    def remove(self, name: str) -> None:
+        """Disconnect a replica for good; what is on its way from it or to it is lost."""
+        gone = [*self._links.pop(name).values()]
+        gone += [targets.pop(name) for targets in self._links.values() if name in targets]
+        self.cut(gone)
+        del self._receivers[name]
+
+    def replicas(self) -> list[str]:
+        """The addresses of all replicas in the order in which they were connected."""
+        return [name for name in self._receivers if name != CONTROLLER]
+
+    def send(self, source: str, target: str, message: Any, delay_ms: int = 0) -> None:
+        """Send a message when `delay_ms` have passed; it is lost if nobody has that address."""
+        link = self._links[source].get(target)
+        if link is None:
+            return
+        link.sent += 1
+        if link.cuts or (link.loss and link.draw() < link.loss):
+            link.lost += 1
+            return
+        latency_ms = link.lowest_ms + int(link.draw() * link.span_ms)
+        Later(self._env, latency_ms + delay_ms, link.arrivals, message)
+
+    def outgoing(self, name: str, peers: Collection[str] = ()) -> list[Link]:
+        """The links on which `name` sends, to `peers` if there are any, else to everybody."""
+        return [
+            link
+            for target, link in self._links[name].items()
+            if not link.outside and (not peers or target in peers)
+        ]
+
+    def incoming(self, name: str, peers: Collection[str] = ()) -> list[Link]:
+        """The links on which `name` receives, from `peers` if there are any."""
+        return [
+            targets[name]
+            for source, targets in self._links.items()
+            if name in targets and not targets[name].outside and (not peers or source in peers)
+        ]
+
+    def reaches(self, source: str, target: str) -> bool:
+        """Whether messages from `source` to `target` get through, loss aside."""
+        link = self._links.get(source, {}).get(target)
+        return link is not None and link.cuts == 0
+
+    @property
+    def sent(self) -> int:
+        """Messages between replicas, and between replicas and the controller."""
+        return sum(link.sent for link in self._all if not link.outside)
+
+    @property
+    def lost(self) -> int:
+        """Those of them that did not arrive."""
+        return sum(link.lost for link in self._all if not link.outside)
+
+    @staticmethod
+    def cut(links: Iterable[Link]) -> None:
+        """Cut links once more."""
+        for link in links:
+            link.cuts += 1
+
+    @staticmethod
+    def mend(links: Iterable[Link]) -> None:
+        """Undo one cut of each of the links."""
+        for link in links:
+            link.cuts -= 1
+
+    def heal(self) -> None:
+        """Undo every cut, and lose nothing any more."""
+        for targets in self._links.values():
+            for link in targets.values():
+                link.cuts = 0
+                link.loss = 0.0

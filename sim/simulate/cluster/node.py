@@ -1,0 +1,280 @@
+"""One replica in simulated time: takes messages, hands them to its parts, crashes and restarts."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import Any
+
+from sim.protocol.events import Event, LeaderResigned
+from sim.protocol.replication.converting import speaks
+from sim.protocol.replication.elections import become_leader
+from sim.protocol.replication.leader import answer_fetch
+from sim.protocol.replication.messages import (
+    ConsumerFetchRequest,
+    FetchRequest,
+    FetchResponse,
+    FetchSnapshotRequest,
+    FetchSnapshotResponse,
+    OffsetsForLeaderEpochRequest,
+    OffsetsForLeaderEpochResponse,
+    ProduceRequest,
+    WriteTxnMarkersRequest,
+)
+from sim.protocol.replication.overdue import is_refused
+from sim.protocol.replication.recovery import (
+    NONE_OLD,
+    OldFiles,
+    crash_with_files,
+    durable_end,
+    recover,
+)
+from sim.protocol.replication.replica import wipe
+from sim.protocol.replication.snapshots.fetch import answer_fetch_snapshot
+from sim.protocol.replication.truncation import answer_offsets_for_leader_epoch
+from sim.simulate.cluster.background import BackgroundTasks
+from sim.simulate.cluster.broker import Broker
+from sim.simulate.cluster.consumer_fetch import ConsumerFetches
+from sim.simulate.cluster.context import Context
+from sim.simulate.cluster.fetcher import Fetcher
+from sim.simulate.cluster.leader import LeaderState
+from sim.simulate.cluster.loading import StateLoader
+from sim.simulate.cluster.overdue import Overdue
+from sim.simulate.cluster.produce import receive_marker, receive_produce
+from sim.simulate.cluster.snapshot_tasks import SnapshotTasks
+from sim.simulate.scenario.model import ReplicaSpec
+
+
+class Membership(ABC):
+    """A replica's part in elections: with a controller (commit: isr), or among voters.
+
+    What a kind of elections has no use for, it leaves to this class.
+    """
+
+    @abstractmethod
+    def restarted(self) -> None:
+        """The replica is back from a crash."""
+
+    def rebuilt(self, log_end_offset: int) -> None:
+        """Its log begins anew; it ended at that offset (exclusive) before."""
+
+    def fetched(self, follower: str) -> None:
+        """As a leader it noted the position of a follower."""
+
+    def before_commit(self) -> None:
+        """As a leader it is about to see how far its log is committed."""
+
+    def heard_epoch(self, epoch: int) -> None:
+        """As a leader it met a follower with a higher epoch."""
+
+
+class Node(Broker):
+    """A replica and its processes.
+
+    Attributes:
+        leader: What it does as a leader; None while it does not lead.
+        fetcher: What it does as a follower.
+        consumers: Fetches of consumers.
+        background: Its cleaner.
+        snapshots: Its snapshots.
+        loader: The loading of its state machine.
+        membership: Its part in elections.
+        handlers: Class of a message -> what takes it.
+    """
+
+    membership: Membership
+
+    def __init__(self, context: Context, spec: ReplicaSpec) -> None:
+        """A live replica with an empty disk that knows of no leader."""
+        super().__init__(context, spec)
+        self.leader: LeaderState | None = None
+        self.loader = StateLoader(self)
+        self.fetcher = Fetcher(self, self.loader)
+        self.consumers = ConsumerFetches(self)
+        self.background = BackgroundTasks(self)
+        self.snapshots = SnapshotTasks(self, self.loader)
+        self.handlers: dict[type, Callable[[Any], None]] = {
+            FetchRequest: self._fetch,
+            FetchResponse: self.fetcher.receive,
+            FetchSnapshotRequest: self._fetch_snapshot,
+            FetchSnapshotResponse: self.fetcher.receive_other,
+            OffsetsForLeaderEpochRequest: self._offsets_for_leader_epoch,
+            OffsetsForLeaderEpochResponse: self.fetcher.receive_other,
+            ProduceRequest: self._produce,
+            WriteTxnMarkersRequest: self._write_marker,
+            ConsumerFetchRequest: self.consumers.receive,
+            Overdue: self._overdue,
+        }
+
+    def receive(self, message: Any) -> None:
+        """A message arrives; nobody is there to take it while the replica is down."""
+        if self.replica.up:
+            self.handlers[type(message)](message)
+
+    def _overdue(self, overdue: Overdue) -> None:
+        """A message comes late, or again: perhaps its sender has given it up."""
+        message, state = overdue.message, self.leader
+        if is_refused(self.replica, message, rules=self.rules):
+            return
+        if isinstance(message, FetchRequest) and state is not None and state.is_overtaken(message):
+            return
+        self.handlers[type(message)](message)
+
+    def _fetch(self, request: FetchRequest) -> None:
+        """A follower fetches; in a version that is not known here, it gets no answer."""
+        if self.versions is not None and not speaks(self.versions, request.version):
+            return
+        state = self.leader
+        if state is not None:
+            if request.epoch > state.epoch and self.rules.replication.fencing:
+                self.membership.heard_epoch(request.epoch)
+            if self.leader is state:
+                self.membership.before_commit()
+                if state.fetch(request):
+                    self.membership.fetched(request.follower)
+                return
+        answered = answer_fetch(
+            self.replica, request, rules=self.rules, snapshots=self.context.retention is None
+        )
+        self.send(request.follower, answered.response)
+
+    def _fetch_snapshot(self, request: FetchSnapshotRequest) -> None:
+        response = answer_fetch_snapshot(self.replica, request, rules=self.rules)
+        if self.leader is not None:
+            self.leader.note_contact(request.follower)
+        self.send(request.follower, response)
+
+    def _offsets_for_leader_epoch(self, request: OffsetsForLeaderEpochRequest) -> None:
+        response = answer_offsets_for_leader_epoch(self.replica, request, rules=self.rules)
+        if self.leader is not None:
+            self.leader.note_contact(request.replica)
+        self.send(request.replica, response)
+
+    def _produce(self, request: ProduceRequest) -> None:
+        if not self.loader.loading:
+            self.membership.before_commit()
+            receive_produce(self, self.leader, request)
+
+    def _write_marker(self, request: WriteTxnMarkersRequest) -> None:
+        if not self.loader.loading:
+            self.membership.before_commit()
+            receive_marker(self, self.leader, request)
+
+    def publish(self, events: list[Event]) -> None:
+        """Let events out that may have moved the log end or the high watermark of a leader."""
+        state = self.leader
+        if state is None:
+            self.context.emit_all(events)
+        else:
+            state.react(events)
+            state.wake()
+
+    def high_watermark_moved(self) -> None:
+        """Consumers who wait may be answered, and a snapshot may be due."""
+        if self.consumers.waiting:
+            self.consumers.wake()
+        if self.snapshots.watches:
+            self.snapshots.high_watermark_moved()
+
+    def lead(self, epoch: int, *, isr: tuple[str, ...], replicas: tuple[str, ...]) -> LeaderState:
+        """Become the leader of `epoch`; `replicas` are those that a majority is counted over."""
+        context = self.context
+        self.fetcher.stop()
+        self.resign()
+        if context.leader is None or context.leader[0] < epoch:
+            context.leader = (epoch, self.name)
+        events = become_leader(
+            self.replica,
+            epoch,
+            isr=isr,
+            voters=replicas,
+            rules=self.rules,
+            now_ms=self.now_ms,
+            leader_change_uid=(
+                context.take_uid() if context.rules.replication.leader_change_record else 0
+            ),
+        )
+        state = self.resume_leading(epoch)
+        state.react(events)
+        return state
+
+    def resume_leading(self, epoch: int) -> LeaderState:
+        """Begin to work as the leader of `epoch`, which the replica is."""
+        self.leader = LeaderState(self, epoch, self.network.replicas())
+        return self.leader
+
+    def resign(self) -> None:
+        """Stop leading, if it leads; who waits for an acknowledgement gets none."""
+        state = self._stop_leading()
+        if state is not None:
+            self.replica.leadership = None
+            self.context.emit(LeaderResigned(self.name, state.epoch))
+            self.consumers.wake()
+
+    def _stop_leading(self) -> LeaderState | None:
+        state, self.leader = self.leader, None
+        if state is not None:
+            state.end()
+        return state
+
+    def sees(self, epoch: int) -> None:
+        """Learn of an epoch; a leader of an older one stops leading."""
+        if self.leader is not None and self.leader.epoch < epoch:
+            self.resign()
+        self.replica.sees(epoch)
+
+    def rebuilt(self, log_end_offset: int) -> None:
+        """Its log begins anew (`lag_guard`); it ended at that offset (exclusive) before."""
+        self.membership.rebuilt(log_end_offset)
+
+    def crash(
+        self, *, lost_batches: int = 0, power_loss: bool = False, old: OldFiles = NONE_OLD
+    ) -> None:
+        """Go down; the last batches are lost, and connections to others are closed.
+
+        With a `power_loss` those are all that were not flushed. `old` files are found later.
+        """
+        log = self.replica.log
+        lost_from = durable_end(log, rules=self.rules) if power_loss else None
+        rules = self.context.rules
+        if rules.replication.commit == "majority" and rules.election.leader_restart == "resumes":
+            self._stop_leading()
+        self._close_connections()
+        self.fetcher.interrupt()
+        self.context.emit_all(
+            crash_with_files(
+                self.replica,
+                rules=self.rules,
+                lost_batches=lost_batches,
+                lost_from=lost_from,
+                old=old,
+            )
+        )
+
+    def _close_connections(self) -> None:
+        """Stop leading; nobody waits here for an answer any more."""
+        self.consumers.close()
+        self.resign()
+        self.loader.stop()
+        self.lives.interrupt()
+        self.incarnation += 1
+
+    def leave(self) -> None:
+        """Go for good, up or down."""
+        self._close_connections()
+        self.fetcher.stop()
+        self.background_lives.interrupt()
+        self.replica.up = False
+
+    def restart(self) -> None:
+        """Come back with what is on disk."""
+        self.heard_ms = self.context.now_ms
+        self.context.emit_all(recover(self.replica, rules=self.rules))
+        self.fetcher.acknowledged = self.replica.log.log_end_offset
+        self.loader.begin()
+        self.membership.restarted()
+
+    def wipe(self) -> None:
+        """Lose the disk; the replica is up after."""
+        self.fetcher.stop()
+        self.context.emit_all(wipe(self.replica, reason="a new disk"))

@@ -1,0 +1,411 @@
+"""Majority mode: the voters elect their leader themselves (KIP-595, Raft 5.2).
+
+Election timers run at the replicas and are drawn anew each time; a vote is on disk before it is
+sent. Without `pre_vote` a replica that was cut off disturbs the others when it is back (KIP-996).
+Replicas that join later observe and do not vote.
+"""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+from simpy.events import ProcessGenerator, Timeout
+
+from sim.protocol.replication.elections import answer_vote, last_entry, successors, votes_for, waits
+from sim.protocol.replication.messages import (
+    BeginQuorumEpochRequest,
+    EndQuorumEpochRequest,
+    VoteRequest,
+    VoteResponse,
+)
+from sim.simulate.cluster.leader import LeaderState
+from sim.simulate.cluster.node import Membership, Node
+from sim.simulate.scenario.model import Timers
+
+BACKOFF_MS: Final = 100
+"""The unit of the pauses of candidates (KafkaRaftClient.RETRY_BACKOFF_BASE_MS)."""
+
+CHECK_QUORUM_FACTOR: Final = 1.5
+"""A leader without fetches from a majority for so many fetch timeouts resigns (LeaderState)."""
+
+
+class Timeouts(NamedTuple):
+    """How long voters wait for their leader, a leader for its voters, candidates for each other.
+
+    Attributes:
+        election_ms: Range of the election timeout, drawn anew each time.
+        wait_ms: How much longer a follower waits: no word is due before a waiting fetch ends.
+        loyal_ms: After the last word of a leader nobody else gets a pre-vote for so long.
+        check_quorum_ms: A voter that was not heard for so long does not count for the leader.
+        half_ms: How often a leader looks.
+    """
+
+    election_ms: tuple[int, int]
+    wait_ms: int
+    loyal_ms: int
+    check_quorum_ms: int
+    half_ms: int
+
+
+def timeouts_of(timers: Timers) -> Timeouts:
+    """The timeouts that follow from a cluster's timers."""
+    lowest_ms, highest_ms = timers.election_timeout_ms
+    fetch_timeout_ms = timers.fetch_wait_ms + highest_ms
+    return Timeouts(
+        timers.election_timeout_ms,
+        timers.fetch_wait_ms,
+        timers.fetch_wait_ms + lowest_ms,
+        int(CHECK_QUORUM_FACTOR * fetch_timeout_ms),
+        max(1, fetch_timeout_ms // 2),
+    )
+
+
+class QuorumMembership(Membership):
+    """One replica's part in elections by majority: a voter, or an observer that votes for nobody.
+
+    Attributes:
+        voters: Those a majority is counted over.
+        timeout_ms: No word from a leader for so long makes a voter a candidate.
+        candidacy: The epoch it campaigns in; None while it is no candidate.
+        prospect: The epoch in which it asks for pre-votes; None = it does not.
+        asked_ms: When it began to ask for them.
+        granted: Who voted for it, or would, itself included.
+        refused: Who did not, in the epoch it campaigns in.
+        attempts: How often in a row it has campaigned.
+        loyal_until_ms: Told whose turn it is to stand: until its own it refuses pre-votes.
+        barred_below: After the loss of its disk: it neither votes nor campaigns before its log has
+            reached this offset again, since it forgot what it promised.
+    """
+
+    def __init__(self, node: Node, voters: tuple[str, ...]) -> None:
+        """A voter that has not voted yet, if it is one of `voters`."""
+        self._node = node
+        self._random = node.context.random(f"elections {node.name}")
+        self._times = timeouts_of(node.context.scenario.timers)
+        self.voters = voters
+        self.timeout_ms = 0
+        self.candidacy: int | None = None
+        self.prospect: int | None = None
+        self.asked_ms = 0
+        self.granted: list[str] = []
+        self.refused: list[str] = []
+        self.attempts = 0
+        self.loyal_until_ms = 0
+        self.barred_below = 0
+        node.handlers[VoteRequest] = self._vote
+        node.handlers[VoteResponse] = self._receive_vote
+        node.handlers[BeginQuorumEpochRequest] = self._begin_epoch
+        node.handlers[EndQuorumEpochRequest] = self._end_epoch
+
+    @property
+    def is_voter(self) -> bool:
+        """Whether it has a vote."""
+        return self._node.name in self.voters
+
+    @property
+    def barred(self) -> bool:
+        """Whether it still has to catch up after the loss of its disk."""
+        if self.barred_below and self._node.replica.log.log_end_offset >= self.barred_below:
+            self.barred_below = 0
+        return self.barred_below > 0
+
+    @property
+    def _due_ms(self) -> int:
+        """When it stands for election, if it hears of no leader before."""
+        return max(self._node.heard_ms, self.asked_ms) + self.timeout_ms
+
+    def start(self) -> None:
+        """Wait for a leader."""
+        self._wait_for_leader()
+
+    def restarted(self) -> None:
+        """A replica goes on with the leader it knew; it leads on only if the rules say so."""
+        node = self._node
+        leadership = node.replica.leadership
+        if leadership is not None:
+            self._announce_all(node.resume_leading(leadership.epoch))
+        self._wait_for_leader()
+        node.fetcher.resume()
+
+    def crashed(self) -> None:
+        """It is no candidate any more."""
+        self.candidacy = None
+        self.loyal_until_ms = 0
+
+    def rebuilt(self, log_end_offset: int) -> None:
+        """Its log begins anew: it may not vote before it has again what it had acknowledged."""
+        self.barred_below = max(1, log_end_offset)
+
+    def heard_epoch(self, epoch: int) -> None:
+        """A leader that meets a higher epoch stops leading."""
+        self._learn(epoch)
+
+    def _draw(self) -> int:
+        return max(1, self._random.randint(*self._times.election_ms))
+
+    def _wait_for_leader(self) -> None:
+        self.timeout_ms = self._draw() + self._times.wait_ms
+        if self.is_voter:
+            self._node.lives.start(self._stand_without_a_leader(self._until_due()))
+
+    def _until_due(self) -> Timeout:
+        return self._node.env.timeout(max(1, self._due_ms - self._node.context.now_ms))
+
+    def _stand_without_a_leader(self, due: Timeout) -> ProcessGenerator:
+        """A voter's election timer: stand whenever no leader was heard for too long."""
+        node = self._node
+        while True:
+            yield due
+            now_ms = node.context.now_ms
+            if node.leader is not None or self.barred:
+                node.heard_ms = now_ms
+            elif now_ms >= self._due_ms:
+                if self.candidacy is None or node.rules.election.election_backoff == "none":
+                    self._stand()
+                else:
+                    self._back_off(self.candidacy)
+            due = self._until_due()
+
+    def _back_off(self, epoch: int) -> None:
+        """Campaign again a little later: longer after each time that failed.
+
+        Source: KafkaRaftClient.binaryExponentialElectionBackoffMs, CandidateState.startBackingOff.
+        """
+        self.asked_ms = self._node.context.now_ms
+        longest_ms = self._times.election_ms[1]
+        pause_ms = BACKOFF_MS * self._random.randrange(1 << min(self.attempts, 21))
+        again = self._campaign_again(epoch, max(1, min(pause_ms, longest_ms)))
+        self._node.lives.start(again)
+        self.timeout_ms = longest_ms + 1
+
+    def _campaign_again(self, epoch: int, pause_ms: int) -> ProcessGenerator:
+        node = self._node
+        yield node.env.timeout(pause_ms)
+        if self.candidacy == epoch == node.replica.epoch and not self.barred:
+            self.campaign()
+
+    def _stand(self) -> None:
+        """Campaign, or first ask whether that has a chance."""
+        if self._node.rules.election.pre_vote:
+            self._ask_for_pre_votes()
+        else:
+            self.campaign()
+
+    def _ask_for_pre_votes(self) -> None:
+        """Ask in the present epoch who would vote: no epoch changes (KIP-996, Prospective)."""
+        node = self._node
+        self.asked_ms = node.context.now_ms
+        self.timeout_ms = self._draw()
+        self.prospect = epoch = node.replica.epoch
+        self.granted = [node.name]
+        if self._has_majority():
+            self.campaign()
+        else:
+            self._ask_for_votes(epoch, pre_vote=True)
+
+    def campaign(self) -> None:
+        """Vote for itself in the next epoch, and ask the others to."""
+        node = self._node
+        node.fetcher.stop()
+        epoch = node.replica.epoch + 1
+        node.sees(epoch)
+        node.heard_ms = node.context.now_ms
+        self.timeout_ms = self._draw()
+        votes_for(node.replica, epoch, node.name)
+        self.attempts = 1 if self.candidacy is None else self.attempts + 1
+        self.candidacy = epoch
+        self.prospect = None
+        self.granted = [node.name]
+        self.refused = []
+        if self._has_majority():
+            self._lead(epoch)
+        else:
+            self._ask_for_votes(epoch, pre_vote=False)
+
+    def _has_majority(self) -> bool:
+        return sum(name in self.voters for name in self.granted) > len(self.voters) // 2
+
+    def _ask_for_votes(self, epoch: int, *, pre_vote: bool) -> None:
+        node = self._node
+        last_epoch, last_offset = last_entry(node.replica)
+        request = VoteRequest(node.name, epoch, last_epoch, last_offset, pre_vote)
+        for voter in self.voters:
+            if voter != node.name:
+                node.send(voter, request)
+
+    def _vote(self, request: VoteRequest) -> None:
+        """Grant or refuse, and remember it (KafkaRaftClient.handleVoteRequest)."""
+        node, replica = self._node, self._node.replica
+        if not self.is_voter:
+            return
+        epoch, fetcher = request.epoch, node.fetcher
+        if epoch > replica.epoch:
+            self._learn(epoch)
+        now_ms = node.context.now_ms
+        response = answer_vote(
+            replica,
+            request,
+            leader_known=fetcher.leader is not None and fetcher.epoch == epoch,
+            heard_lately=self._is_loyal(now_ms),
+            barred=self.barred,
+            rules=node.rules,
+        )
+        if response.granted and not request.pre_vote:
+            node.heard_ms = now_ms
+        node.send(request.candidate, response)
+
+    def _is_loyal(self, now_ms: int) -> bool:
+        """Whether it has fetched from a leader and still waits for it (FollowerState)."""
+        if now_ms < self.loyal_until_ms:
+            return True
+        fetcher, heard_ms = self._node.fetcher, self._node.heard_ms
+        following = fetcher.leader is not None and fetcher.fetched
+        return following and now_ms < heard_ms + self._times.loyal_ms
+
+    def _receive_vote(self, response: VoteResponse) -> None:
+        """A voter grants or refuses; one that refuses may be in a later epoch."""
+        node, epoch = self._node, response.epoch
+        own = node.replica.epoch
+        if not response.granted:
+            if epoch > own:
+                self._learn(epoch)
+            elif not response.pre_vote and self.candidacy == epoch == own:
+                self._refuse(response.voter, epoch)
+            return
+        if response.pre_vote:
+            counts = self.prospect == epoch == own and node.heard_ms <= self.asked_ms
+        else:
+            counts = self.candidacy == epoch == own
+        if not counts:
+            return
+        if response.voter not in self.granted:
+            self.granted.append(response.voter)
+        if self._has_majority():
+            if response.pre_vote:
+                self.campaign()
+            else:
+                self._lead(epoch)
+
+    def _refuse(self, voter: str, epoch: int) -> None:
+        """A voter does not vote for this candidate, which perhaps cannot win any more."""
+        if voter in self.refused or voter not in self.voters:
+            return
+        possible = len(self.voters) - len(self.refused) > len(self.voters) // 2
+        self.refused.append(voter)
+        lost = len(self.voters) - len(self.refused) <= len(self.voters) // 2
+        if possible and lost and self._node.rules.election.election_backoff == "exponential":
+            self._back_off(epoch)
+
+    def _learn(self, epoch: int) -> None:
+        """Move on to a higher epoch, whose leader is not known yet."""
+        node = self._node
+        self.loyal_until_ms = 0
+        node.sees(epoch)
+        node.fetcher.stop()
+        self.candidacy = None
+
+    def _lead(self, epoch: int) -> None:
+        self.candidacy = None
+        self._announce_all(self._node.lead(epoch, isr=self.voters, replicas=self.voters))
+
+    def _announce_all(self, leader: LeaderState) -> None:
+        """Announce the new leader, and begin to check whether a majority follows it."""
+        for name in self._others():
+            self.announce(leader, name)
+        leader.lives.start(self._check_quorum(leader))
+
+    def announce(self, leader: LeaderState, name: str) -> None:
+        """Tell a replica who leads."""
+        self._node.send(name, BeginQuorumEpochRequest(self._node.name, leader.epoch))
+
+    def _begin_epoch(self, request: BeginQuorumEpochRequest) -> None:
+        """Somebody leads an epoch."""
+        node, epoch = self._node, request.epoch
+        if epoch < node.replica.epoch:
+            return
+        if epoch > node.replica.epoch:
+            self._learn(epoch)
+        node.heard_ms = node.context.now_ms
+        self.candidacy = None
+        self.loyal_until_ms = 0
+        self.timeout_ms = self._draw() + self._times.wait_ms
+        fetcher = node.fetcher
+        if fetcher.leader != request.leader or fetcher.epoch != epoch:
+            fetcher.follow(request.leader, epoch)
+
+    def _check_quorum(self, leader: LeaderState) -> ProcessGenerator:
+        """Check quorum again and again, and announce the leader to those who do not fetch."""
+        node = self._node
+        while True:
+            yield node.env.timeout(self._times.half_ms)
+            heard = 1 + sum(self._is_heard(leader, name) for name in self._others())
+            if heard <= len(self.voters) // 2 and node.rules.election.check_quorum:
+                self._resign()
+                return
+
+    def _others(self) -> list[str]:
+        node = self._node
+        return [name for name in node.network.replicas() if name != node.name]
+
+    def _is_heard(self, leader: LeaderState, name: str) -> bool:
+        """Whether a replica counts for the leader, which is announced to one that is silent."""
+        now_ms, times = self._node.context.now_ms, self._times
+        progress = leader.progress.get(name)
+        silent_ms = now_ms - progress.contact_ms if progress is not None else now_ms
+        if silent_ms > times.half_ms and name not in leader.fetches.waiting:
+            self.announce(leader, name)
+        return name in self.voters and silent_ms <= times.check_quorum_ms
+
+    def _resign(self) -> None:
+        node = self._node
+        node.resign()
+        node.heard_ms = node.context.now_ms
+        self.timeout_ms = self._draw() + self._times.wait_ms
+
+    def hand_over(self, preferred: str) -> bool:
+        """An administrator wants another voter to lead: the leader resigns and names successors.
+
+        With `successors: named` that is `preferred` alone; with `by_offset` all voters by how far
+        they have fetched, `preferred` first among equals. There is no unclean election in this
+        mode: only an up-to-date log can win.
+        """
+        node, leadership = self._node, self._node.replica.leadership
+        if node.leader is None or leadership is None:
+            return False
+        if node.rules.election.successors == "by_offset":
+            ordered = successors(leadership, node.name, preferred)
+            heirs = tuple(name for name in ordered if name in self.voters)
+        elif preferred in self.voters and preferred != node.name:
+            heirs = (preferred,)
+        else:
+            return False
+        self._resign()
+        request = EndQuorumEpochRequest(leadership.epoch, heirs)
+        for name in heirs:
+            node.send(name, request)
+        return True
+
+    def _end_epoch(self, request: EndQuorumEpochRequest) -> None:
+        """The leader has resigned; stand for election when it is this replica's turn."""
+        node = self._node
+        if not self.is_voter or self.barred or request.epoch < node.replica.epoch:
+            return
+        if request.epoch > node.replica.epoch:
+            self._learn(request.epoch)
+        if node.rules.election.successors == "named":
+            if node.leader is None:
+                self.campaign()
+            return
+        turns = dict(waits(request.preferred_successors, self._times.election_ms[1]))
+        if node.fetcher.leader is not None and node.fetcher.fetched:
+            self.loyal_until_ms = node.context.now_ms + turns[node.name]
+        node.fetcher.stop()
+        node.lives.start(self._succeed(request.epoch, turns[node.name]))
+
+    def _succeed(self, epoch: int, turn_ms: int) -> ProcessGenerator:
+        """Stand when it is this replica's turn, unless somebody else leads by then."""
+        node = self._node
+        yield node.env.timeout(turn_ms)
+        vacant = node.replica.epoch == epoch and node.fetcher.leader is None
+        if vacant and node.leader is None and not self.barred:
+            self._stand()

@@ -1,0 +1,139 @@
+"""When a replica takes snapshots, and when it deletes old ones with the log before them."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from simpy import Process
+from simpy.events import ProcessGenerator
+
+from sim.protocol.compaction.transactions import undivided_end
+from sim.protocol.replication.cleaning import stable_offset
+from sim.protocol.replication.snapshots.delete import (
+    SnapshotRetention,
+    delete_old_snapshots,
+    delete_prefix,
+    may_delete_prefix,
+)
+from sim.protocol.replication.snapshots.take import take_snapshot
+from sim.simulate.cluster.broker import Broker
+from sim.simulate.cluster.loading import StateLoader
+from sim.simulate.cluster.waiting import Later
+
+
+class SnapshotTasks:
+    """The snapshots of one replica; it goes on in its own rhythm, whoever leads.
+
+    Attributes:
+        watches: Whether it wants to know what is committed.
+    """
+
+    def __init__(self, broker: Broker, loader: StateLoader) -> None:
+        """Nothing runs before `start`."""
+        self._broker = broker
+        self._loader = loader
+        scenario = broker.context.scenario
+        self._settings = settings = scenario.snapshots
+        self._timers = scenario.timers
+        self.watches = False
+        self._retention: SnapshotRetention | None = None
+        if settings.retention_bytes is not None or settings.retention_ms is not None:
+            self._retention = SnapshotRetention(settings.retention_bytes, settings.retention_ms)
+        self._bytes = 0
+        self._counted = 0
+        self._since_ms: int | None = None
+        self._aging: Process | None = None
+
+    def start(self, index: int, of: int) -> None:
+        """Begin; replica `index` of `of` does by the clock what it does out of step with others."""
+        broker, timers, settings = self._broker, self._timers, self._settings
+        if broker.context.rules.cleaner.cleanup == "compact":
+            return
+        self.watches = settings.record_bytes is not None or settings.interval_ms is not None
+        if timers.snapshot_interval_ms is not None:
+            broker.start_regularly(self._take, timers.snapshot_interval_ms, index, of)
+        if self._retention is not None:
+            clean = partial(self._clean, self._retention)
+            broker.start_regularly(clean, timers.snapshot_cleaning_ms, index, of)
+
+    def high_watermark_moved(self) -> None:
+        """Perhaps enough is committed for a snapshot (SnapshotGenerator)."""
+        if not self.watches:
+            return
+        broker, log = self._broker, self._broker.replica.log
+        latest = broker.replica.latest_snapshot()
+        base = max(log.log_start_offset, 0 if latest is None else latest.id.end_offset)
+        if base > self._counted or log.high_watermark < self._counted:
+            self._counted, self._bytes, self._since_ms = base, 0, None
+        for batch in log.read(self._counted):
+            if batch.last_offset >= log.high_watermark:
+                break
+            self._bytes += batch.size_bytes
+            self._counted = batch.last_offset + 1
+        settings = self._settings
+        if settings.record_bytes is not None and self._bytes >= settings.record_bytes:
+            self._bytes = 0
+            Later(broker.env, 0, [lambda _: self._take()])
+        if self._since_ms is None and self._counted > base:
+            self._since_ms = broker.context.now_ms
+        idle = self._aging is None or not self._aging.is_alive
+        if settings.interval_ms is not None and idle and self._since_ms is not None:
+            self._aging = broker.background_lives.start(self._age(settings.interval_ms))
+
+    def _age(self, interval_ms: int) -> ProcessGenerator:
+        """Something may be newer than the last snapshot for as long as is allowed (KIP-876)."""
+        left_ms = interval_ms
+        while left_ms > 0:
+            yield self._broker.env.timeout(left_ms)
+            if self._since_ms is None:
+                return
+            left_ms = self._since_ms + interval_ms - self._broker.context.now_ms
+        self._take()
+
+    def _take(self) -> None:
+        """Take a snapshot at the own high watermark.
+
+        No snapshot ends within a transaction (KIP-868). Without bounds on what is kept, the
+        previous snapshot is where the log starts then, so a follower that reads it has time.
+        """
+        broker = self._broker
+        context, replica = broker.context, broker.replica
+        if not replica.up or self._loader.loading:
+            return
+        previous = replica.latest_snapshot()
+        log = replica.log
+        stable = min(log.high_watermark, stable_offset(replica, rules=broker.rules))
+        end_offset = undivided_end(tuple(log.batches()), below=stable)
+        in_log = broker.rules.snapshots.snapshot_placement == "in_log"
+        uid = context.take_uid() if in_log and replica.leadership is not None else 0
+        taken = take_snapshot(
+            replica, end_offset, rules=broker.rules, now_ms=broker.now_ms, uid=uid
+        )
+        if not taken:
+            return
+        self._since_ms = None
+        broker.publish(taken)
+        if self._retention is None and previous is not None:
+            to = previous.id.end_offset
+            if self._may_delete(to):
+                context.emit_all(delete_prefix(replica, to))
+
+    def _may_delete(self, to: int) -> bool:
+        broker = self._broker
+        return may_delete_prefix(
+            broker.replica,
+            to,
+            live_ends=broker.context.oracle.log_ends(live=True),
+            rules=broker.rules,
+            now_ms=broker.now_ms,
+        )
+
+    def _clean(self, retention: SnapshotRetention) -> None:
+        """Look for snapshots beyond size or age."""
+        broker = self._broker
+        if broker.replica.up:
+            broker.context.emit_all(
+                delete_old_snapshots(
+                    broker.replica, retention, now_ms=broker.now_ms, may_delete=self._may_delete
+                )
+            )

@@ -1,0 +1,209 @@
+"""Which log the cleaner would clean, and why not the others (`replog eligible`)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from sim.protocol.compaction.eligibility import (
+    Eligibility,
+    FirstDirty,
+    Limit,
+    Scan,
+    age_from_ms,
+    earliest_dirty_ms,
+    eligibility,
+    first_dirty,
+    held_back_by,
+    max_compaction_delay_secs,
+    select,
+)
+from sim.simulate.logfile.described import DescribedLog
+from sim.simulate.logfile.outlook import Outlook
+
+
+@dataclass(frozen=True, slots=True)
+class LogEligibility:
+    """What the cleaner makes of one log.
+
+    Attributes:
+        log: The log.
+        now_ms: When it looks.
+        dirty: Where the dirty section begins.
+        found: The numbers; `eligible` says nothing yet of the policy, `in_progress` and
+            `uncleanable`.
+    """
+
+    log: DescribedLog
+    now_ms: int
+    dirty: FirstDirty
+    found: Eligibility
+
+    @property
+    def considered(self) -> bool:
+        """It is compacted, nobody cleans it now, and no pass over it ended in an error."""
+        return self.log.compacts and not (self.log.in_progress or self.log.uncleanable)
+
+    @property
+    def eligible(self) -> bool:
+        """Whether it could be selected."""
+        return self.considered and self.found.eligible
+
+    @property
+    def earliest_ms(self) -> int | None:
+        """From when the delay counts: the time of the oldest dirty segment; None = it has none."""
+        log = self.log
+        return earliest_dirty_ms(log.segments, log.config, first_dirty_offset=self.dirty.offset)
+
+    @property
+    def why(self) -> str:
+        """The first condition that is not met, or the one that made it eligible; then the bound."""
+        return f"{self._verdict()}; {self._bound()}"
+
+    @property
+    def outlook(self) -> str | None:
+        """When it will be eligible, and what makes it so now; None = it is, or nothing will."""
+        if self.eligible or not self.considered:
+            return None
+        return Outlook(self.log, self.now_ms, self.dirty.offset, self.found).told
+
+    def _verdict(self) -> str:
+        found = self.found
+        if not self.log.compacts:
+            return "not eligible: its cleanup.policy is delete, it is never compacted"
+        if self.log.in_progress:
+            return "not eligible: it is in progress, being cleaned or paused already"
+        if self.log.uncleanable:
+            return "not eligible: it is marked uncleanable, a pass over it failed unexpectedly"
+        if found.dirty_ratio is None:
+            return "not eligible: 0 bytes, nothing lies below the bound"
+        bytes_of = f"{found.cleanable_bytes} of {found.clean_bytes + found.cleanable_bytes} bytes"
+        ratio = f"ratio {found.dirty_ratio:g} ({bytes_of}) is"
+        least = f"above min.cleanable.dirty.ratio {self.log.config.min_cleanable_dirty_ratio:g}"
+        if found.overdue:
+            return (
+                f"eligible by delay: {self._delay()}, and {found.cleanable_bytes} bytes are "
+                "cleanable"
+            )
+        if found.eligible:
+            return f"eligible: {ratio} {least}"
+        if found.compaction_delay_ms > 0:
+            return f"not eligible by delay: {self._delay()}, but 0 bytes are cleanable"
+        return f"not eligible: {self._delay()}, and {ratio} not {least}"
+
+    def _delay(self) -> str:
+        """How overdue it is, and since when that counts."""
+        most = self.log.config.max_compaction_lag_ms
+        if most is None:
+            return "no delay without max.compaction.lag.ms"
+        earliest = self.earliest_ms
+        if earliest is None:
+            return "no delay, for no dirty segment but the active one has a first timestamp above 0"
+        if self.found.compaction_delay_ms == 0:
+            return (
+                f"no delay, its oldest dirty segment of {earliest} ms is "
+                f"{self.now_ms - earliest} ms old, not more than max.compaction.lag.ms {most}"
+            )
+        return (
+            f"its oldest dirty segment, of {earliest} ms, is {self.found.compaction_delay_ms} ms "
+            f"over max.compaction.lag.ms {most}"
+        )
+
+    def _bound(self) -> str:
+        """Where cleaning would stop, and what keeps it from going further."""
+        bound, text = self.found.bound, self.limit
+        if bound.limited_to < bound.offset:
+            text = f"the first dirty offset {bound.offset} is past all that may be cleaned: {text}"
+        rounded = f" (rounded down to a segment from {bound.offset})"
+        return f"bound {bound.effective}{rounded * (bound.effective != bound.offset)}: {text}"
+
+    @property
+    def limit(self) -> str:
+        """What keeps cleaning from going further."""
+        log, to, limit = self.log, self.found.bound.limited_to, self.found.bound.limit
+        if limit is Limit.ACTIVE_SEGMENT:
+            return f"the active segment, from {to}, is never cleaned"
+        if limit is Limit.MIN_LAG:
+            lag, first = log.config.min_compaction_lag_ms, self.dirty.offset
+            young = held_back_by(
+                log.segments, first_dirty_offset=first, lag_ms=lag, now_ms=self.now_ms
+            )
+            assert young is not None  # it set the limit
+            return (
+                f"min.compaction.lag.ms {lag} keeps the segment at {to}, which has a record of "
+                f"{age_from_ms(young)} ms, younger than that"
+            )
+        if to < log.high_watermark:
+            return (
+                f"the last stable offset is {to}, the first unstable one: a transaction that began "
+                f"there is not decided below the high watermark {log.high_watermark}"
+            )
+        return f"the high watermark is {to}"
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """What the cleaner makes of all logs, and which one it would clean; None = none.
+
+    `delay_secs` is the metric `max-compaction-delay-secs` after this one look.
+    """
+
+    selected: str | None
+    logs: dict[str, LogEligibility]
+    delay_secs: int
+
+
+def select_log(described: Mapping[str, DescribedLog], *, now_ms: int) -> Selection:
+    """Look at every log and select the one to clean."""
+    logs = {name: look_at(log, now_ms=now_ms) for name, log in described.items()}
+    selected = select({name: one.found for name, one in logs.items() if one.eligible})
+    delays = tuple(one.found.compaction_delay_ms for one in logs.values() if one.considered)
+    scan = Scan(0, delays, cleaned=selected is not None)
+    return Selection(selected, logs, max_compaction_delay_secs([scan]))
+
+
+def first_dirty_of(log: DescribedLog) -> FirstDirty:
+    """Where the dirty section of a log begins."""
+    return first_dirty(
+        log.checkpoint, log_start_offset=log.log_start_offset, log_end_offset=log.log_end_offset
+    )
+
+
+def look_at(log: DescribedLog, *, now_ms: int) -> LogEligibility:
+    """What the cleaner makes of one log at `now_ms`."""
+    dirty = first_dirty_of(log)
+    found = eligibility(
+        log.segments,
+        log.config,
+        first_dirty_offset=dirty.offset,
+        stable_offset=log.last_stable_offset,
+        now_ms=now_ms,
+    )
+    return LogEligibility(log, now_ms, dirty, found)
+
+
+def eligible_answer(selection: Selection) -> dict[str, Any]:
+    """What `replog eligible --json` answers."""
+    return {
+        "selected": selection.selected,
+        "logs": {
+            name: numbers_of(one.dirty, one.found)
+            | {"eligible": one.eligible, "why": one.why, "outlook": one.outlook}
+            for name, one in selection.logs.items()
+        },
+    }
+
+
+def numbers_of(dirty: FirstDirty, found: Eligibility) -> dict[str, Any]:
+    """By which numbers the cleaner's manager decides, and how far a pass would go."""
+    return {
+        "first_dirty_offset": dirty.offset,
+        "first_uncleanable_offset": found.bound.offset,
+        "effective_upper_bound": found.bound.effective,
+        "force_update_checkpoint": dirty.force_update,
+        "clean_bytes": found.clean_bytes,
+        "cleanable_bytes": found.cleanable_bytes,
+        "cleanable_ratio": found.dirty_ratio,
+        "compaction_delay_ms": found.compaction_delay_ms,
+    }

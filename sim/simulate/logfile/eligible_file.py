@@ -1,0 +1,332 @@
+"""A log file with logs to choose from, for `replog eligible`: strictly checked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from pydantic import Field, TypeAdapter
+
+from sim.files.bounds import Share, Tags
+from sim.files.document import CommandLine, Complaints, Document, Place, unknown_field
+from sim.files.fields import as_object, check_format
+from sim.files.formats import LOG_FORMAT
+from sim.files.limits import GROWN_SEGMENTS, LONG
+from sim.files.models import Part, shaped
+from sim.protocol.compaction.eligibility import EligibilityConfig
+from sim.protocol.log import Segment
+from sim.protocol.rules import Rules
+from sim.simulate.logfile.batches import Natural, OrNone, Positive
+from sim.simulate.logfile.described import DescribedLog
+from sim.simulate.logfile.file import read_log_document
+from sim.simulate.logfile.steps import Note
+from sim.simulate.rule_values import rule_problem
+
+if TYPE_CHECKING:
+    from sim.simulate.logfile.settings import Level
+
+RULES = ("lag_estimate",)
+"""Rules that may stand in a file with logs to choose from."""
+
+Order = Literal["highest_ratio", "most_overdue"]
+"""Which of the eligible logs a thread takes: Kafka's, or the one whose deadline passed first."""
+_IN_A_SCHEDULE = "says something in a schedule alone; give `schedule`"
+
+
+class DescribedSegmentLine(Part):
+    """A segment as a file describes it."""
+
+    base_offset: Natural
+    size_bytes: Natural
+    first_batch_timestamp_ms: OrNone | None = None
+    largest_timestamp_ms: OrNone | None = None
+    last_modified_ms: OrNone | None = None
+
+
+class LogLine(Part):
+    """A log as a file describes it; offsets are exclusive ends but for the start."""
+
+    segments: Annotated[tuple[DescribedSegmentLine, ...], Field(min_length=1)]
+    log_start_offset: Natural | None = None
+    log_end_offset: Natural
+    high_watermark: Natural | None = None
+    last_stable_offset: Natural | None = None
+    checkpoint: Natural | None = None
+    in_progress: bool | None = None
+    uncleanable: bool | None = None
+    topic: Any = None
+    segment_every_ms: Positive | None = None
+    survives: Share | None = None
+
+
+class ScheduleLine(Part):
+    """Until when the cleaner is watched."""
+
+    until_ms: Natural
+    """Where the schedule ends, in ms; a pass may end after it."""
+    order: Order | None = None
+    """Which log a thread takes; default: the one with the highest ratio, as in Kafka."""
+
+
+class EligibleFileLines(Part):
+    """A log file with logs to choose from."""
+
+    format: Literal["replog-log/1"]
+    id: Any = None
+    title: Any = None
+    source: Any = None
+    tags: Tags | None = None
+    """Words to select files by."""
+    now_ms: Natural
+    """The cleaner's clock, in ms."""
+    rules: Any = None
+    broker: Any = None
+    topic: Any = None
+    schedule: ScheduleLine | None = None
+    logs: dict[str, LogLine]
+    note: Note = None
+    expect: Any = None
+
+
+_FILE: TypeAdapter[EligibleFileLines] = TypeAdapter(EligibleFileLines)
+
+
+@dataclass(frozen=True, slots=True)
+class ScheduleSettings:
+    """Until when the cleaner is watched, and what it has.
+
+    Attributes:
+        until_ms: Where the schedule ends, in ms; a pass may end after it.
+        order: Which log a thread takes.
+        threads: `log.cleaner.threads`.
+        bytes_per_second: `log.cleaner.io.max.bytes.per.second`, of all threads together; None = a
+            pass takes no time.
+        backoff_ms: `log.cleaner.backoff.ms`: how long a thread sleeps that found nothing to do.
+    """
+
+    until_ms: int
+    order: Order
+    threads: int
+    bytes_per_second: int | None
+    backoff_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class EligibleFile:
+    """The logs of one cleaner, and its clock in ms.
+
+    Attributes:
+        now_ms: The clock.
+        logs: By name.
+        rules: Of them `lag_estimate` has a meaning here.
+        schedule: Until when to go on, and with which threads; None = one look.
+        notes: What is no failure, and should be known: settings that change nothing.
+    """
+
+    now_ms: int
+    logs: dict[str, DescribedLog]
+    rules: Rules
+    schedule: ScheduleSettings | None = None
+    notes: tuple[str, ...] = ()
+
+
+def load_eligible_file(path: Path, *, rules: Mapping[str, object] | None = None) -> EligibleFile:
+    """Read and check a file for `replog eligible`; `rules` replace its own.
+
+    Raises:
+        BadInput: `file: path: what is wrong (line 7)`.
+    """
+    return eligible_file_in(read_log_document(path), rules=rules)
+
+
+def is_eligible_document(document: Document) -> bool:
+    """True for a log file with `logs` to choose from, false for one with steps."""
+    return isinstance(document.data, dict) and "logs" in document.data
+
+
+def eligible_file_in(
+    document: Document, *, rules: Mapping[str, object] | None = None
+) -> EligibleFile:
+    """What a document describes; `rules`, from the command line, replace its own.
+
+    Raises:
+        BadInput: `file: path: what is wrong (line 7)`, a line for each thing.
+    """
+    check_format(document, (LOG_FORMAT,))
+    top, data = document.top, document.data
+    if "steps" in data:
+        text = "has steps to do, not logs to choose from; ask it with: replog clean"
+        top.at("steps").fail(text)
+    wrong, goes_by = Complaints(), Rules()
+    with wrong:
+        file = shaped(data, top, _FILE)
+    with wrong:
+        goes_by = rules_of(data.get("rules"), top.at("rules"), base=goes_by)
+        if rules:
+            goes_by = rules_of(dict(rules), CommandLine("--rule", rules).top, base=goes_by)
+    wrong.end()
+    return _built(file, goes_by, top)
+
+
+def _built(file: EligibleFileLines, rules: Rules, top: Place) -> EligibleFile:
+    """The file, every part of which can be read. Raises BadInput where they do not go together."""
+    # What reads settings takes a while to import, and comparing a log file with steps needs none.
+    from sim.simulate.logfile.settings import (
+        broker_at,
+        compacts,
+        config_of,
+        notes_of_choice,
+        topic_at,
+    )
+
+    wrong = Complaints()
+    logs, estimate = {}, rules.cleaner.lag_estimate
+    topic, broker = topic_at(None, top.at("topic")), broker_at(None, top.at("broker"))
+    schedule: ScheduleSettings | None = None
+    own: list[Level] = []
+    with wrong:
+        topic = topic_at(file.topic, top.at("topic"))
+    with wrong:
+        broker = broker_at(file.broker, top.at("broker"))
+    with wrong:
+        config_of([topic, broker], estimate)
+    with wrong:
+        schedule = _schedule(file.schedule, broker, top, now_ms=file.now_ms)
+    for name, line in file.logs.items():
+        with wrong:
+            at = top.at("logs").at(name)
+            own.append(topic_at(line.topic, at.at("topic")))
+            levels = [own[-1], topic, broker]
+            config = config_of(levels, estimate)
+            log = _log(line, at, config, in_schedule=file.schedule is not None)
+            logs[name] = replace(log, compacts=compacts(levels))
+    with wrong:
+        if schedule is not None:
+            _check_growth(logs.values(), top.at("logs"), lasts_ms=schedule.until_ms - file.now_ms)
+    wrong.end()
+    notes = notes_of_choice([topic, broker, *own], estimate)
+    return EligibleFile(file.now_ms, logs, rules, schedule, notes)
+
+
+def _schedule(
+    line: ScheduleLine | None, broker: Level, place: Place, *, now_ms: int
+) -> ScheduleSettings | None:
+    """What the file at `place` asks for, with the threads of its broker; None = no schedule.
+
+    Raises:
+        BadInput: It ends before it begins, or threads have nothing to do.
+    """
+    from sim.simulate.logfile.settings import OF_THREADS
+
+    if line is None:
+        for name in OF_THREADS:
+            if getattr(broker.settings, name, None) is not None:
+                broker.name(name).fail(_IN_A_SCHEDULE)
+        return None
+    if line.until_ms < now_ms:
+        text = f"{line.until_ms} is before now_ms, {now_ms}"
+        place.at("schedule").at("until_ms").fail(text)
+    threads, bytes_per_second, backoff_ms = (
+        getattr(broker.settings, name, None) for name in OF_THREADS
+    )
+    if bytes_per_second is not None:
+        # Kafka's default is the largest number there is: no limit.
+        bytes_per_second = None if bytes_per_second > LONG else max(1, int(bytes_per_second))
+    return ScheduleSettings(
+        line.until_ms,
+        line.order or "highest_ratio",
+        threads or 1,
+        bytes_per_second,
+        backoff_ms or 15_000,
+    )
+
+
+def _check_growth(logs: Iterable[DescribedLog], place: Place, *, lasts_ms: int) -> None:
+    """Raise BadInput at `place` when the logs get more segments than are looked at one by one."""
+    every = [log.segment_every_ms for log in logs if log.segment_every_ms is not None]
+    text = f"segments more, one every `segment_every_ms` for {lasts_ms} ms"
+    place.check(GROWN_SEGMENTS.too_many(sum(lasts_ms // every_ms for every_ms in every), text))
+
+
+def rules_of(values: object, place: Place, *, base: Rules) -> Rules:
+    """The rules at `place`, over `base`.
+
+    Raises:
+        BadInput: A rule that decides nothing here, or no value of it.
+    """
+    given = {} if values is None else as_object(values, place)
+    for name, value in given.items():
+        if name not in RULES:
+            place.at(name).fail(unknown_field(name, RULES))
+        place.at(name).check(None if value is None else rule_problem(name, value))
+    return base.with_values({name: value for name, value in given.items() if value is not None})
+
+
+def _log(
+    line: LogLine, place: Place, config: EligibilityConfig, *, in_schedule: bool
+) -> DescribedLog:
+    segments = _segments(line, place, config)
+    log_end, active = line.log_end_offset, segments[-1].base_offset
+    start = segments[0].base_offset if line.log_start_offset is None else line.log_start_offset
+    watermark = log_end if line.high_watermark is None else line.high_watermark
+    stable = watermark if line.last_stable_offset is None else line.last_stable_offset
+    text = f"{log_end} is below {active}, the active segment's base"
+    place.refuse("log_end_offset", log_end < active, text)
+    text = f"{start} is above the log end offset, {log_end}"
+    place.refuse("log_start_offset", start > log_end, text)
+    text = f"{watermark} is above the log end offset, {log_end}"
+    place.refuse("high_watermark", watermark > log_end, text)
+    text = f"{stable} is above the high watermark, {watermark}"
+    place.refuse("last_stable_offset", stable > watermark, text)
+    for name in ("segment_every_ms", "survives"):
+        unasked = getattr(line, name) is not None and not in_schedule
+        place.refuse(name, unasked, _IN_A_SCHEDULE)
+    return DescribedLog(
+        config,
+        segments,
+        start,
+        log_end,
+        watermark,
+        stable,
+        line.checkpoint,
+        bool(line.in_progress),
+        bool(line.uncleanable),
+        line.segment_every_ms,
+        1.0 if line.survives is None else line.survives,
+    )
+
+
+def _segments(line: LogLine, place: Place, config: EligibilityConfig) -> tuple[Segment, ...]:
+    found: list[Segment] = []
+    for index, one in enumerate(line.segments):
+        at = place.at("segments").at(index)
+        if found and one.base_offset <= found[-1].base_offset:
+            at.at("base_offset").fail(f"{one.base_offset} is not above {found[-1].base_offset}")
+        first, largest, modified = (
+            -1 if ms is None else ms
+            for ms in (one.first_batch_timestamp_ms, one.largest_timestamp_ms, one.last_modified_ms)
+        )
+        is_closed = index < len(line.segments) - 1
+        if is_closed and largest < 0 and one.last_modified_ms is None and _reads_it(one, config):
+            at.at("last_modified_ms").fail("missing")
+        found.append(
+            Segment(
+                one.base_offset,
+                modified,
+                size_bytes=one.size_bytes,
+                first_timestamp_ms=first,
+                largest_ms=largest,
+            )
+        )
+    return tuple(found)
+
+
+def _reads_it(segment: DescribedSegmentLine, config: EligibilityConfig) -> bool:
+    """Whether somebody asks for its largest timestamp, or else for its last modification."""
+    return (
+        config.min_compaction_lag_ms > 0
+        or config.lag_estimate == "previous_segment"
+        or (config.lag_estimate == "largest_less_roll" and segment.first_batch_timestamp_ms is None)
+    )

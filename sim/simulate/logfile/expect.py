@@ -1,0 +1,177 @@
+"""What a log file expects, compared with what came of it; what it says nothing about may differ."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from sim.errors import did_you_mean
+from sim.files.document import Document, Place, listed, shown
+from sim.files.fields import as_list, as_object
+from sim.files.foreign.lines import one_line
+from sim.protocol.log import Log
+from sim.simulate.logfile.answer import answer_to, step_answer
+from sim.simulate.logfile.doubts import explained_doubts
+from sim.simulate.logfile.eligible_file import EligibleFile, eligible_file_in, is_eligible_document
+from sim.simulate.logfile.file import LogFile, log_file_in, read_log_document
+from sim.simulate.logfile.run import run_steps
+from sim.simulate.logfile.schedule import answer_about
+
+_ASKED = ("surviving_keys", "first_batch_last_offset")
+"""What only an expectation asks for, and no answer says."""
+MUST_NOT_INCLUDE = "surviving_keys_must_not_include"
+NOTE = "note"
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """A log file of either kind, answered and compared.
+
+    Attributes:
+        id: Its `id`, else the name of the file.
+        title: Its `title`.
+        command: What answers it: `replog clean` or `replog eligible`.
+        differences: Where the answer is not what its `expect` says, a line each; empty = met. A
+            file without `expect` expects to be answered at all.
+        why: What became of the records that they are about, a sentence each.
+        notes: What is no failure, and should be known.
+    """
+
+    id: str
+    title: str
+    command: str
+    differences: tuple[str, ...]
+    why: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+def checked(path: Path, *, rules: Mapping[str, object] | None = None) -> Checked:
+    """Answer a log file and compare; `rules` replace its own.
+
+    Raises:
+        BadInput: `file: path: what is wrong (line 7)`; the expectation may be what is wrong.
+    """
+    document = read_log_document(path)
+    why, notes, found = list[str](), tuple[str, ...](), list[str]()
+    if is_eligible_document(document):
+        command, choice = "eligible", eligible_file_in(document, rules=rules)
+        notes, found = choice.notes, differences_of_choice(choice, document)[1]
+    else:
+        command, file = "clean", log_file_in(document, rules=rules)
+        notes, found = file.notes, differences_of_steps(file, document)[1]
+        if found:
+            why = explained_doubts(file, _facts(file), document.data["expect"])
+    title = str(document.data.get("title") or "")
+    name = _id_of(document, path)
+    return Checked(name, title, f"replog {command}", tuple(found), tuple(why), notes)
+
+
+def read_and_check(path: Path) -> str:
+    """Read a log file of either kind without answering it; its id.
+
+    Raises:
+        BadInput: `file: path: what is wrong (line 7)`.
+    """
+    document = read_log_document(path)
+    if is_eligible_document(document):
+        eligible_file_in(document)
+    else:
+        log_file_in(document)
+    return _id_of(document, path)
+
+
+def _id_of(document: Document, path: Path) -> str:
+    return str(document.data.get("id") or one_line(path.stem))
+
+
+def differences_of_choice(
+    file: EligibleFile, document: Document
+) -> tuple[dict[str, Any], list[str]]:
+    """What is answered about logs to choose from, and where it is not what `expect` says.
+
+    Raises:
+        BadInput: `file: path: what is wrong (line 7)`, of the expectation.
+    """
+    answer, expected = answer_about(file), document.data.get("expect")
+    if expected is None:
+        return answer, []
+    return answer, list(_differ(answer, expected, "", document.top.at("expect")))
+
+
+def differences_of_steps(file: LogFile, document: Document) -> tuple[dict[str, Any], list[str]]:
+    """What is answered to the steps of a log file, and where it is not what `expect` says.
+
+    A line is such as `steps[0].x is 1, expected 2`.
+
+    Raises:
+        BadInput: `file: path: what is wrong (line 7)`, of the expectation.
+    """
+    expected, place = document.data.get("expect"), document.top.at("expect")
+    if expected is None:
+        return answer_to(file), []
+    facts = _facts(file)
+    answer = {"steps": [{n: v for n, v in fact.items() if n not in _ASKED} for fact in facts]}
+    if not isinstance(expected, list) or len(expected) != len(facts):
+        place.fail(f"expected a list of {len(facts)} objects, one for each step")
+    found: list[str] = []
+    for number, (fact, claims) in enumerate(zip(facts, expected, strict=True)):
+        found += _differ_in_step(fact, claims, f"steps[{number}]", place.at(number))
+    return answer, found
+
+
+def _facts(file: LogFile) -> list[dict[str, Any]]:
+    """What came of each step."""
+    return [step_answer(result, file) | _keys(result.log) for result in run_steps(file)]
+
+
+def _keys(log: Log) -> dict[str, Any]:
+    """What only an expectation asks for."""
+    batches = list(log.batches())
+    return {
+        "surviving_keys": [
+            record.key
+            for batch in batches
+            if batch.control is None
+            for record in batch.records
+            if record.key is not None and record.value is not None
+        ],
+        "first_batch_last_offset": batches[0].last_offset if batches else None,
+    }
+
+
+def _differ_in_step(fact: dict[str, Any], claims: Any, path: str, place: Place) -> Iterator[str]:
+    claims = as_object(claims, place)
+    forbidden = as_list(claims.get(MUST_NOT_INCLUDE, []), place.at(MUST_NOT_INCLUDE))
+    rest = {name: claim for name, claim in claims.items() if name not in (MUST_NOT_INCLUDE, NOTE)}
+    yield from _differ(fact, rest, path, place, also=(MUST_NOT_INCLUDE, NOTE))
+    left = [key for key in forbidden if key in fact["surviving_keys"]]
+    if left:
+        yield f"{path}.surviving_keys includes {shown(left)}, expected none of these"
+
+
+def _differ(
+    have: Any, want: Any, path: str, place: Place, *, also: tuple[str, ...] = ()
+) -> Iterator[str]:
+    """Where `have` is not `want`; an object may have more fields, a list no more items.
+
+    `path` is the way in the answer, `place` where the claim stands in the file, for claims about
+    what no answer has.
+    """
+    if isinstance(want, dict) and isinstance(have, dict):
+        for name, claim in want.items():
+            if name not in have and not path.endswith(("removed", "last_sequences")):
+                known = [*have, *also]
+                text = f"no answer has this{did_you_mean(name, known)}; allowed: {listed(known)}"
+                place.at(name).fail(text)
+            way = f"{path}.{name}" if path else name
+            yield from _differ(have.get(name), claim, way, place.at(name))
+    elif isinstance(want, list) and isinstance(have, list) and want and isinstance(want[0], dict):
+        if len(have) != len(want):
+            yield f"{path} has {len(have)} items, expected {len(want)}: {shown(have)}"
+            return
+        for index, (one, claim) in enumerate(zip(have, want, strict=True)):
+            yield from _differ(one, claim, f"{path}[{index}]", place.at(index))
+    elif have != want or isinstance(have, bool) != isinstance(want, bool):
+        yield f"{path} is {shown(have)}, expected {shown(want)}"

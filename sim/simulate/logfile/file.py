@@ -1,0 +1,312 @@
+"""A log file, `format: replog-log/1`: segments, rules and steps, strictly checked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from pydantic import Field, TypeAdapter
+
+from sim.files.bounds import Tags
+from sim.files.document import CommandLine, Complaints, Document, Location, Place, shown
+from sim.files.fields import check_format
+from sim.files.formats import LOG_FORMAT
+from sim.files.models import Part, shaped
+from sim.files.reading import read_document, read_json
+from sim.protocol.compaction.eligibility import EligibilityConfig
+from sim.protocol.log import Batch
+from sim.protocol.log.log import MAX_RELATIVE_OFFSET
+from sim.simulate.logfile.batches import BatchLine, Natural, batch_of, check_follows, check_markers
+from sim.simulate.logfile.rules import LogRules, rules_at
+from sim.simulate.logfile.steps import Append, Clean, Note, Step, StepLine
+
+if TYPE_CHECKING:
+    from sim.simulate.logfile.settings import Level
+
+
+class SegmentLine(Part):
+    """A segment with what is known of it beside its batches."""
+
+    base_offset: Natural | None = None
+    batches: tuple[BatchLine, ...]
+    last_modified_ms: Natural | None = None
+
+
+class LogFileLines(Part):
+    """A log file with steps to do."""
+
+    format: Literal["replog-log/1"]
+    id: Any = None
+    title: Any = None
+    source: Any = None
+    tags: Tags | None = None
+    """Words to select files by."""
+    rules: Any = None
+    topic: Any = None
+    segments: Annotated[tuple[SegmentLine, ...], Field(json_schema_extra={"minItems": 1})]
+    """In order; the last one is active, and may be empty."""
+    steps: tuple[StepLine, ...]
+    note: Note = None
+    expect: Annotated[
+        Any, Field(json_schema_extra={"type": ["array", "null"], "items": {"type": "object"}})
+    ] = None
+    """What comes of each step, as far as it is claimed."""
+
+
+_FILE: TypeAdapter[LogFileLines] = TypeAdapter(LogFileLines)
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenSegment:
+    """A segment as the file gives it.
+
+    Attributes:
+        base_offset: Its first offset (inclusive).
+        batches: In order.
+        last_modified_ms: When it was last modified, in ms; None = the file does not say.
+    """
+
+    base_offset: int
+    batches: tuple[Batch, ...]
+    last_modified_ms: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TopicOfLog:
+    """What the settings of a log file's topic decide, beside the rules of the cleaner.
+
+    Attributes:
+        config: When the log is cleaned, where the cleaner's manager is asked.
+        compacts: Whether it ever is.
+        roll_ms: An append rolls the log when the first record is older, by timestamps; None = none
+            does.
+        roll_bytes: An append rolls the log that would grow beyond so many bytes; None = none does.
+    """
+
+    config: EligibilityConfig = field(default_factory=EligibilityConfig)
+    compacts: bool = True
+    roll_ms: int | None = None
+    roll_bytes: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LogFile:
+    """A log file as it was read.
+
+    Attributes:
+        rules: The rules of the cleaner.
+        segments: In order; the last one is active.
+        steps: What is done to it.
+        topic: What its settings decide.
+        place: Where the steps stand.
+        notes: What is no failure, and should be known: settings that change nothing.
+    """
+
+    rules: LogRules
+    segments: tuple[WrittenSegment, ...]
+    steps: tuple[Step, ...]
+    topic: TopicOfLog
+    place: Place
+    notes: tuple[str, ...] = ()
+
+
+class LogDocument(Document):
+    """A log file's document, whose problems are told in the published form: the JSON path first."""
+
+    __slots__ = ()
+
+    def problem(self, location: Location, text: str, *, path: str | None = None) -> str:
+        """One line for the user: `file: path: text (line 7)`."""
+        way = self.name_of(location) if path is None else path
+        return f"{': '.join(filter(None, [self.name, way, text]))} (line {self.line_of(location)})"
+
+
+def read_log_document(path: Path) -> LogDocument:
+    """The document in a file: YAML in a file named `.yaml` or `.yml`, else JSON.
+
+    Raises:
+        BadInput: The file cannot be read, or is not what its name says.
+    """
+    read = read_document(path) if path.suffix in (".yaml", ".yml") else read_json(path)
+    return LogDocument(read.name, read.data, read.line_of)
+
+
+def load_log_file(path: Path, *, rules: Mapping[str, object] | None = None) -> LogFile:
+    """Read and check a log file; `rules` replace those of the file.
+
+    Raises:
+        BadInput: `file: path: what is wrong (line 7)`; it cannot be read, or is no possible log.
+    """
+    return log_file_in(read_log_document(path), rules=rules)
+
+
+def log_file_from(data: object) -> LogFile:
+    """The log file in data as JSON has it.
+
+    Raises:
+        BadInput: `path: what is wrong`.
+    """
+    return log_file_in(Document("", data))
+
+
+def log_file_in(document: Document, *, rules: Mapping[str, object] | None = None) -> LogFile:
+    """The log file in a document; `rules`, from the command line, replace its own.
+
+    Raises:
+        BadInput: `file: path: what is wrong (line 7)`, a line for each thing.
+    """
+    check_format(document, (LOG_FORMAT,))
+    top, data = document.top, document.data
+    if "logs" in data:
+        text = "has logs to choose from, not steps; ask it with: replog eligible"
+        top.at("logs").fail(text)
+    wrong = Complaints()
+    works_by, level = rules_at(None, top), None
+    with wrong:
+        file = shaped(_with_segments(data, top.at("segments"), wrong), top, _FILE)
+    with wrong:
+        works_by = rules_at(data.get("rules"), top.at("rules"))
+    if data.get("topic") is not None:
+        with wrong:
+            level = _topic_at(data["topic"], top.at("topic"))
+            works_by = _under(works_by, level)
+    with wrong:
+        if rules:
+            works_by = works_by.with_values(rules, CommandLine("--rule", rules).top)
+    wrong.end()
+    topic, steps, at = TopicOfLog(), list[Step](), top.at("steps")
+    with wrong:
+        topic = _topic_of(level)
+    placed: list[tuple[Batch, Place]] = []
+    segments = _segments(
+        file.segments, data["segments"], top.at("segments"), works_by, placed, wrong
+    )
+    for index, line in enumerate(file.steps):
+        with wrong:
+            steps.append(line.read(works_by, at.at(index)))
+            appended = enumerate(getattr(steps[-1], "batches", ()))
+            placed += [(one, at.at(index).at("batches").at(n)) for n, one in appended]
+    wrong.end()
+    check_markers(placed)
+    notes = _check_steps(steps, at, level, topic, works_by.rules.cleaner.strategy)
+    return LogFile(works_by, segments, tuple(steps), topic, at, notes)
+
+
+def _with_segments(data: dict[str, Any], place: Place, wrong: Complaints) -> dict[str, Any]:
+    """The same where every segment is an object: a list is that of its batches."""
+    segments = data.get("segments")
+    if not isinstance(segments, list):
+        return data
+    if not segments:
+        wrong.add(place.problem("expected at least the active segment; it may be empty: []"))
+    for index, one in enumerate(segments):
+        if not isinstance(one, dict | list):
+            text = f"expected a list of batches, or an object with them, not {shown(one)}"
+            wrong.add(place.at(index).problem(text))
+    objects = [
+        one if isinstance(one, dict) else {"batches": one if isinstance(one, list) else []}
+        for one in segments
+    ]
+    return {**data, "segments": objects}
+
+
+def _topic_at(value: object, place: Place) -> Level:
+    """The settings at `place`; what reads them takes a while to import, and few files have any."""
+    from sim.simulate.logfile.settings import topic_at
+
+    return topic_at(value, place)
+
+
+def _under(rules: LogRules, topic: Level) -> LogRules:
+    """The rules with those that a topic's settings give; a line for each contradiction."""
+    from sim.simulate.logfile.settings import rules_by
+
+    said = rules_by(topic, rules.given)
+    values = {"preset": rules.preset, **said, **rules.given}
+    return rules_at(values, topic.place)
+
+
+def _topic_of(level: Level | None) -> TopicOfLog:
+    """What the settings decide beside the rules.
+
+    Of what makes an append roll the log (LogConfig.maxSegmentMs, LogSegment.shouldRoll) only
+    settings that are given count: files without them have said nothing of it.
+    """
+    if level is None:
+        return TopicOfLog()
+    from sim.simulate.logfile.settings import compacts, config_of
+
+    config, given = config_of([level], "first_timestamp"), level.settings
+    limits = [getattr(given, name, None) for name in ("segment_ms", "max_compaction_lag_ms")]
+    return TopicOfLog(
+        config,
+        compacts([level]),
+        min([ms for ms in limits if ms is not None], default=None),
+        getattr(given, "segment_bytes", None),
+    )
+
+
+def _check_steps(
+    steps: Sequence[Step], place: Place, level: Level | None, topic: TopicOfLog, strategy: str
+) -> tuple[str, ...]:
+    """What the settings say in vain, given these steps.
+
+    Raises:
+        BadInput: A step is a pass over a log that is never compacted.
+    """
+    if level is None:
+        return ()
+    from sim.simulate.logfile.settings import notes_of_log
+
+    passes = [one for one in steps if isinstance(one, Clean)]
+    for number, one in enumerate(steps):
+        if not topic.compacts and isinstance(one, Clean) and one.upper_bound is not None:
+            text = "a pass over a log whose cleanup.policy is delete; allowed: compact in it"
+            place.at(number).at("upper_bound").fail(text)
+    return notes_of_log(
+        level,
+        strategy,
+        asks_manager=any(one.upper_bound is None for one in passes),
+        appends=any(isinstance(one, Append) for one in steps),
+    )
+
+
+def _segments(
+    lines: Sequence[SegmentLine],
+    values: Sequence[Any],
+    place: Place,
+    rules: LogRules,
+    placed: list[tuple[Batch, Place]],
+    wrong: Complaints,
+) -> tuple[WrittenSegment, ...]:
+    """The segments; `values` are as the file has them, and every batch goes to `placed`."""
+    found: list[WrittenSegment] = []
+    end = 0
+    for index, (line, value) in enumerate(zip(lines, values, strict=True)):
+        at = place.at(index)
+        within = at if isinstance(value, list) else at.at("batches")
+        with wrong:
+            base = end if line.base_offset is None else line.base_offset
+            at.refuse(
+                "base_offset", base < end, f"{base} is below {end}, where the one before ends"
+            )
+            end, before = base, len(placed)
+            for number, one in enumerate(line.batches):
+                with wrong:
+                    batch = batch_of(one, within.at(number), rules)
+                    check_follows(batch, end, within.at(number))
+                    placed.append((batch, within.at(number)))
+                    end = batch.last_offset + 1
+            batches = tuple(batch for batch, _ in placed[before:])
+            if line.base_offset is None and batches:
+                base = batches[0].base_offset
+            farthest = batches[-1].last_offset - base if batches else 0
+            if farthest > MAX_RELATIVE_OFFSET:
+                text = f"ends {farthest} offsets behind its base, {base}"
+                at.fail(f"{text}; no segment can: allowed: {MAX_RELATIVE_OFFSET} at most")
+            if found and not wrong.told and base <= found[-1].base_offset:
+                at.fail(f"starts at {base}, where segments[{index - 1}] starts")
+            found.append(WrittenSegment(base, batches, line.last_modified_ms))
+    return tuple(found)

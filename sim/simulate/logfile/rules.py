@@ -1,0 +1,148 @@
+"""The rules of a log file: those that concern one cleaner, beside a preset of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from sim.files.document import CommandLine, Complaints, Place, shown, unknown_field
+from sim.files.fields import as_object
+from sim.files.limits import LONG
+from sim.protocol.compaction.strategies import ENCODERS
+from sim.protocol.rules import PRESETS, Rules
+from sim.protocol.rules.rules import DEFAULTS
+from sim.simulate.rule_values import check_rule
+
+DEFAULT_PRESET = "kafka-4.0"
+
+OF_A_PRESET = (
+    "tombstone_removal",
+    "fix",
+    "map_range",
+    "map_reads_from",
+    "index_entries",
+    "header_form",
+    "marker_lookup",
+    "empty_segments",
+    "old_formats",
+    "cleaner_bound",
+)
+"""What a log file takes over from its preset; the strategy is named in the file itself."""
+
+LAST_MODIFIED = "segment_last_modified_ms"
+SEGMENT_BYTES = "segment_bytes"
+_NUMBERS = {LAST_MODIFIED: ("a time in ms", -1), SEGMENT_BYTES: ("a number of bytes", 1)}
+"""What is no rule: what is expected, and the smallest number."""
+ALLOWED = (
+    "preset",
+    "strategy",
+    "header_key",
+    "header_form",
+    "ties",
+    "fix",
+    "map_range",
+    "map_reads_from",
+    "index_entries",
+    "tombstone_removal",
+    "tombstone_mark",
+    "horizon_stamp",
+    "horizon_rebase",
+    "unstamped_tombstones",
+    "marker_removal",
+    "marker_lookup",
+    "empty_segments",
+    "old_formats",
+    "cleaner_bound",
+    "delete_retention_ms",
+    "index_interval_bytes",
+    LAST_MODIFIED,
+    SEGMENT_BYTES,
+)
+"""Every rule that may stand in a log file."""
+
+
+@dataclass(frozen=True, slots=True)
+class LogRules:
+    """The rules one cleaner works by.
+
+    Attributes:
+        preset: Name of the preset that was started from.
+        rules: The rules; those that do not concern one cleaner have no meaning here.
+        last_modified_ms: Modification time of all segments in ms; None = the time of each pass.
+        segment_bytes: Neighbours up to this size become one segment (`segment.bytes`); None = all
+            do. An append does not roll for it.
+        given: The values beside the preset, as given.
+    """
+
+    preset: str
+    rules: Rules
+    last_modified_ms: int | None = None
+    segment_bytes: int | None = None
+    given: Mapping[str, object] = field(default_factory=dict)
+
+    def encode(self, version: int) -> bytes:
+        """The header value that stands for a version, in the form the rules read.
+
+        Raises:
+            OverflowError: It does not fit 64 bits.
+        """
+        if not -LONG - 1 <= version <= LONG:
+            raise OverflowError
+        return ENCODERS[self.rules.cleaner.header_form](version)
+
+    def with_values(self, values: Mapping[str, object], place: Place) -> LogRules:
+        """These rules with some values replaced; a `preset` replaces what came from the old one.
+
+        `place` is where the values stand.
+
+        Raises:
+            BadInput: Unknown rule, preset or value; the message lists what is allowed.
+        """
+        preset = values.get("preset", self.preset)
+        given = {**self.given, **{n: v for n, v in values.items() if n != "preset"}}
+        return rules_at({"preset": preset, **given}, place)
+
+
+def rules_at(values: object, place: Place) -> LogRules:
+    """The rules at `place`: the `rules` object of a log file, or None. Null means not given.
+
+    On a command line numbers come as text.
+
+    Raises:
+        BadInput: Unknown rule, preset or value; the message lists what is allowed.
+    """
+    given = {} if values is None else as_object(values, place)
+    wrong = Complaints()
+    taken: dict[str, Any] = {}
+    for name, value in given.items():
+        with wrong:
+            if name not in ALLOWED:
+                place.at(name).fail(unknown_field(name, ALLOWED, what="rule"))
+            if value is not None:
+                taken[name] = _value(name, value, place.at(name))
+    wrong.end()
+    preset = taken.pop("preset", DEFAULT_PRESET)
+    beside = dict(taken)
+    modified, size = taken.pop(LAST_MODIFIED, None), taken.pop(SEGMENT_BYTES, None)
+    if "header_key" in taken:
+        taken["strategy_header"] = taken.pop("header_key")
+    started = {n: value for n, value in PRESETS[preset].values.items() if n in OF_A_PRESET}
+    return LogRules(preset, Rules().with_values(started | taken), modified, size, beside)
+
+
+def _value(name: str, value: object, place: Place) -> object:
+    """What may stand under a name; a log file calls one of the rules otherwise."""
+    typed = isinstance(place.document, CommandLine)
+    if name in _NUMBERS:
+        what, minimum = _NUMBERS[name]
+        if typed and isinstance(value, str) and value.isdecimal():
+            value = int(value)
+        if type(value) is not int or not minimum <= value <= LONG:
+            place.fail(f"expected {what}, not {shown(value)}")
+        return value
+    rule = "strategy_header" if name == "header_key" else name
+    if not typed and type(DEFAULTS.get(rule)) is int and type(value) is not int:
+        place.fail(f"expected a whole number, not {shown(value)}")
+    check_rule(rule, value, place)
+    return value

@@ -1,0 +1,262 @@
+"""Runs the steps of a log file: one log, one cleaner, no cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from sim.protocol.compaction import Cleaning, CleaningPass, OffsetMap, PassFailed, clean
+from sim.protocol.log import Log, LogConfig, Record, Segment
+from sim.protocol.log.old_formats import OldBatch
+from sim.protocol.log.producers import SentBatch
+from sim.protocol.rules.policy import cleaner_policy
+from sim.simulate.logfile.eligible import LogEligibility
+from sim.simulate.logfile.file import LogFile
+from sim.simulate.logfile.replica import LogReplica
+from sim.simulate.logfile.steps import Clean, ProduceDuplicate, Step
+
+
+@dataclass(frozen=True, slots=True)
+class PassResult:
+    """One cleaning pass.
+
+    Attributes:
+        number: Number of its step, from 1.
+        plan: What the cleaner was given.
+        cleaning: What it did.
+        modified: Base offset and modification time in ms of each segment when it ran, in order.
+        failed: Why it was not run to its end, nor is any other before the log is loaded again;
+            None = it was.
+        decision: What the cleaner's manager made of the log; None = it was not asked.
+    """
+
+    number: int
+    plan: CleaningPass
+    cleaning: Cleaning
+    modified: tuple[tuple[int, int], ...]
+    failed: PassFailed | None = None
+    decision: LogEligibility | None = None
+
+    @property
+    def did_nothing(self) -> bool:
+        """Nothing entered its map, so that no segment was copied."""
+        return self.cleaning.replaced == 0
+
+    @property
+    def latest_offset(self) -> int:
+        """How far its map reached (inclusive)."""
+        return min(self.cleaning.next_dirty_offset, self.plan.upper_bound) - 1
+
+    def modified_ms(self, offset: int) -> int:
+        """Modification time of the segment that held `offset`, in ms."""
+        return [time_ms for base, time_ms in self.modified if base <= offset][-1]
+
+    def mapped(self, offset: int) -> bool:
+        """Whether it decided about the record at `offset`."""
+        return not self.did_nothing and offset <= self.latest_offset
+
+
+@dataclass(frozen=True, slots=True)
+class StepResult:
+    """A step, and what came of it; the log itself has moved on to after the step.
+
+    Attributes:
+        number: Number of the step, from 1.
+        step: The step.
+        replica: The log after it, with checkpoint and high watermark; later steps change it.
+        cleaned: The pass, if it was one.
+        duplicate_of: The batch that a retry repeats, if it was one and there is one.
+    """
+
+    number: int
+    step: Step
+    replica: LogReplica
+    cleaned: PassResult | None = None
+    duplicate_of: SentBatch | None = None
+
+    @property
+    def log(self) -> Log:
+        """The log after the step; later steps change it."""
+        return self.replica.log
+
+
+def run_steps(file: LogFile) -> Iterator[StepResult]:
+    """Do the steps of a log file in order; look at the log before asking for the next one.
+
+    Raises:
+        BadInput: One cannot follow on what is before it.
+    """
+    replica = LogReplica(log_of(file), legacy=file.rules.rules.cleaner.cleaner_bound == "leo")
+    cleaner = _Cleaner(file, replica)
+    for number, step in enumerate(file.steps, start=1):
+        cleaned = cleaner.clean(number, step) if isinstance(step, Clean) else None
+        repeated = step.repeated(replica) if isinstance(step, ProduceDuplicate) else None
+        step.do(replica, file.place.at(number - 1))
+        replica.look()
+        cleaner.times.forget_from(replica.log.active.base_offset)
+        yield StepResult(number, step, replica, cleaned, repeated)
+
+
+def log_of(file: LogFile) -> Log:
+    """The log before the first step, producers and aborted transactions derived from it."""
+    interval_bytes = file.rules.rules.topic.index_interval_bytes
+    rolls = file.topic
+    log = Log(
+        LogConfig(
+            segment_bytes=rolls.roll_bytes,
+            segment_ms=rolls.roll_ms,
+            time_index_bytes=interval_bytes,
+        )
+    )
+    log.segments = []
+    for written in file.segments:
+        segment = Segment(written.base_offset)
+        for batch in written.batches:
+            segment.append(batch, now_ms=0)
+            if not isinstance(batch, OldBatch):
+                log.epochs.assign(batch.epoch, batch.base_offset)
+            aborted = log.producers.note(batch)
+            if aborted is not None:
+                segment.aborted.append(aborted)
+        log.segments.append(segment)
+    last = log.last_batch()
+    log.log_start_offset = log.segments[0].base_offset
+    log.log_end_offset = max(log.active.base_offset, 0 if last is None else last.last_offset + 1)
+    log.reopen(recovered_from=log.log_start_offset)
+    log.rescan_producers()
+    return log
+
+
+class _Times:
+    """When segments were last modified, by the clock of whoever wrote the file.
+
+    A time that the file gives a segment stays with it, and a segment that is merged of several has
+    that of the last one; one that is closed later, perhaps once more after a truncation, has the
+    time of the first pass after that. Where no segment has one, all count as modified at the same
+    time.
+    """
+
+    def __init__(self, file: LogFile) -> None:
+        given = [(one.base_offset, one.last_modified_ms) for one in file.segments]
+        self._given = {base: time_ms for base, time_ms in given if time_ms is not None}
+        self._follows = bool(self._given)
+        self._seen: set[int] = set()
+        self._always_ms = file.rules.last_modified_ms
+
+    def set(self, segments: list[Segment], now_ms: int) -> None:
+        """Set them before a pass at `now_ms`; nobody asks for that of the active segment."""
+        default_ms = now_ms if self._always_ms is None else self._always_ms
+        for segment in segments[:-1]:
+            if segment.base_offset in self._given:
+                segment.last_modified_ms = self._given.pop(segment.base_offset)
+                self._seen.add(segment.base_offset)
+            elif segment.base_offset not in self._seen:
+                segment.last_modified_ms = default_ms
+                if self._follows:
+                    self._seen.add(segment.base_offset)
+
+    def forget_from(self, base_offset: int) -> None:
+        """What was closed from here on is so no more: the segment here is the active one."""
+        self._seen = {base for base in self._seen if base < base_offset}
+
+
+class _Cleaner:
+    """The cleaner of one log, and what it remembers from pass to pass."""
+
+    def __init__(self, file: LogFile, replica: LogReplica) -> None:
+        self._file = file
+        self._replica = replica
+        self.times = _Times(file)
+        self._last_cleaning: tuple[int, int] | None = None
+
+    def clean(self, number: int, step: Clean) -> PassResult:
+        """Run one pass and swap its segments in, unless an earlier one failed."""
+        replica = self._replica
+        log = replica.log
+        self.times.set(log.segments, step.now_ms)
+        modified = tuple((each.base_offset, each.last_modified_ms) for each in log.segments)
+        decision = None
+        if step.first_dirty_offset is None or step.upper_bound is None:
+            decision = replica.decide(
+                self._file.topic.config, compacts=self._file.topic.compacts, now_ms=step.now_ms
+            )
+            first_dirty, bound = decision.dirty.offset, decision.found.bound.effective
+        else:
+            first_dirty, bound = step.first_dirty_offset, step.upper_bound
+        plan = self._plan(step, first_dirty, bound)
+        result = PassResult(
+            number, plan, Cleaning([], 0, first_dirty), modified, replica.failed, decision
+        )
+        if replica.failed is not None or (decision is not None and not decision.eligible):
+            return result
+        if any(segment.base_offset < plan.upper_bound for segment in log.segments):
+            cleaning = clean(log.segments, plan)
+            log.replace_segments(cleaning.replaced, cleaning.segments)
+            replica.failed = cleaning.failure
+            result = replace(result, cleaning=cleaning, failed=cleaning.failure)
+            self._write_checkpoint(result)
+        if replica.failed is None:
+            self._last_cleaning = (result.cleaning.next_dirty_offset, step.now_ms)
+        return result
+
+    def _write_checkpoint(self, result: PassResult) -> None:
+        """Write it after a pass; one that failed wrote where it began (LogCleaner.cleanLog)."""
+        if result.failed is None and result.cleaning.replaced:
+            self._replica.checkpoint = result.cleaning.next_dirty_offset
+        elif result.failed is not None and result.decision is not None:
+            self._replica.checkpoint = result.plan.first_dirty_offset
+
+    def _plan(self, step: Clean, first_dirty_offset: int, upper_bound: int) -> CleaningPass:
+        log, rules = self._replica.log, self._file.rules
+        values = rules.rules
+        return CleaningPass(
+            policy=replace(cleaner_policy(values), checks_producers=True),
+            first_dirty_offset=first_dirty_offset,
+            upper_bound=effective_bound(log.segments, upper_bound),
+            now_ms=step.now_ms,
+            high_watermark=log.log_end_offset,
+            log_start_offset=log.log_start_offset,
+            delete_retention_ms=values.topic.delete_retention_ms,
+            last_records=log.producers.last_records(),
+            map_capacity=step.map_capacity,
+            given_map=_given_map(step),
+            segment_bytes=rules.segment_bytes,
+            removal_limit=_removal_limit(log, first_dirty_offset, values.cleaner.tombstone_removal),
+            legacy_horizon_ms=_legacy_horizon_ms(
+                log, step, first_dirty_offset, values.topic.delete_retention_ms
+            ),
+            last_cleaning=self._last_cleaning,
+        )
+
+
+def effective_bound(segments: list[Segment], upper_bound: int) -> int:
+    """The highest segment base at or below `upper_bound`; the log's first when none is."""
+    bases = [segment.base_offset for segment in segments]
+    return max((base for base in bases if base <= upper_bound), default=bases[0])
+
+
+def _given_map(step: Clean) -> OffsetMap | None:
+    """The map that the step gives; records in it stand for their offsets alone."""
+    if step.map_latest_offset is None:
+        return None
+    winners = {key: Record(offset, key, "") for key, offset in (step.offset_map or {}).items()}
+    # Nothing counts as inside its range, so that offsets alone decide.
+    return OffsetMap(winners, mapped_from=1 << 62, latest_offset=step.map_latest_offset)
+
+
+def _removal_limit(log: Log, first_dirty_offset: int, removal: str) -> int:
+    """What the gated removal rules wait for: there is one replica, this one."""
+    return first_dirty_offset if removal == "coordinated" else log.log_end_offset
+
+
+def _legacy_horizon_ms(
+    log: Log, step: Clean, first_dirty_offset: int, delete_retention_ms: int
+) -> int:
+    """The horizon of a pass before KIP-534 in ms; 0 when no segment is below the dirty section.
+
+    Source: LogCleaner.clean in 2.8.
+    """
+    if step.delete_horizon_ms is not None:
+        return step.delete_horizon_ms
+    below = [s for s in log.segments if s.base_offset < first_dirty_offset]
+    return below[-1].last_modified_ms - delete_retention_ms if below else 0

@@ -1,0 +1,187 @@
+"""What the settings of Kafka's in a log file decide: `topic`, and for `eligible` also `broker`.
+
+They are read as in a timed scenario (`sim.simulate.scenario.file.configs`). What a log's own
+`topic` does not say, the file's `topic` says, else the file's `broker`, else Kafka's defaults. A
+maximum lag of null is no bound, whoever says it (LogConfig, CleanerConfig). What nothing makes
+anything of is named in a note.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from pydantic import TypeAdapter
+
+from sim.files.document import Complaints, Location, Place
+from sim.files.models import shaped
+from sim.protocol.compaction.eligibility import EligibilityConfig, LagEstimate
+from sim.simulate.scenario.file.configs import (
+    BrokerSettings,
+    TopicSettings,
+    alias_of,
+    at_odds,
+    nameless_header,
+)
+from sim.simulate.scenario.file.strategies import with_known_strategy
+from sim.simulate.scenario.notes import unread_notes
+
+Settings = TopicSettings | BrokerSettings
+
+MIN_LAG, MAX_LAG = "min_compaction_lag_ms", "max_compaction_lag_ms"
+WHEN = ("min_cleanable_dirty_ratio", MIN_LAG, MAX_LAG, "segment_ms")
+"""Settings that decide when a log is cleaned, by the names that `EligibilityConfig` has."""
+POLICY = "cleanup_policy"
+OF_THREADS = ("log_cleaner_threads", "log_cleaner_io_max_bytes_per_second", "backoff_ms")
+"""Settings of the cleaner threads."""
+AS_RULES = {
+    "compaction_strategy": "strategy",
+    "compaction_strategy_header": "header_key",
+    "delete_retention_ms": "delete_retention_ms",
+    "index_interval_bytes": "index_interval_bytes",
+    "segment_bytes": "segment_bytes",
+}
+"""Settings of a topic that are rules of a log file, too: field -> name of the rule."""
+
+_TOPIC, _BROKER = TypeAdapter(TopicSettings), TypeAdapter(BrokerSettings)
+_ASKED = "only a `clean` without bounds asks for it, and no step is one"
+
+
+class Level(NamedTuple):
+    """What one object of settings says.
+
+    Attributes:
+        settings: What it says.
+        place: Where that stands.
+    """
+
+    settings: Settings
+    place: Place
+
+    @property
+    def given(self) -> dict[str, Any]:
+        """What it says of when to clean; null says nothing, but for a maximum lag: none then."""
+        of, said = self.settings, self.settings.model_fields_set
+        values = {name: getattr(of, name) for name in WHEN if name in said}
+        return {n: value for n, value in values.items() if value is not None or n == MAX_LAG}
+
+    def name(self, setting: str) -> Place:
+        """Where it says something."""
+        return self.place.at(alias_of(self.settings, setting))
+
+    def unread(self, read: Collection[str]) -> list[str]:
+        """Kafka's names of what is given and not among `read`, as a note calls them."""
+        said = self.settings.model_fields_set - set(read)
+        ordered = (name for name in type(self.settings).model_fields if name in said)
+        return [f"{self.place.path}.{alias_of(self.settings, name)}" for name in ordered]
+
+
+def topic_at(value: object, place: Place) -> Level:
+    """The settings of a topic at `place`; None = nothing is said.
+
+    Raises:
+        BadInput: One that Kafka does not have, or no value of it.
+    """
+    settings = TopicSettings() if value is None else shaped(value, place, _TOPIC)
+    if "snapshot" in settings.cleanup_policy:
+        text = "a log file has no snapshots; allowed: compact, compact,delete, delete"
+        place.at("cleanup.policy").fail(text)
+    return Level(settings, place)
+
+
+def broker_at(value: object, place: Place) -> Level:
+    """The settings of a broker at `place`; None = nothing is said. Raises BadInput."""
+    settings = BrokerSettings() if value is None else shaped(value, place, _BROKER)
+    return Level(settings, place)
+
+
+def config_of(levels: Sequence[Level], estimate: LagEstimate) -> EligibilityConfig:
+    """What applies to one log; the first of `levels` that says something about a setting counts.
+
+    Raises:
+        BadInput: The minimum lag is above the maximum: said of the one that is nearer to the log.
+    """
+    by = {setting: level for level in reversed(levels) for setting in level.given}
+    given = {setting: level.given[setting] for setting, level in by.items()}
+    least, most = given.get(MIN_LAG, 0), given.get(MAX_LAG)
+    if most is not None and least > most:
+        nearest, other = sorted((MIN_LAG, MAX_LAG), key=lambda one: levels.index(by[one]))
+        where = by[other].name(other)
+        beside = alias_of(by[other].settings, other) if by[other] is by[nearest] else where.path
+        above = "above" if nearest == MIN_LAG else "below"
+        text = f"{given[nearest]} is {above} {beside}, {given[other]}"
+        by[nearest].name(nearest).fail(text)
+    return EligibilityConfig(lag_estimate=estimate, **given)
+
+
+def compacts(levels: Iterable[Level]) -> bool:
+    """Whether the log is compacted at all; the first of `levels` that says a policy counts."""
+    said = (
+        getattr(one.settings, POLICY) for one in levels if POLICY in one.settings.model_fields_set
+    )
+    return bool(next(said, "compact") != "delete")
+
+
+def rules_by(topic: Level, rules: Mapping[str, object]) -> dict[str, object]:
+    """The rules that a topic's settings give, by the names that log files have for them.
+
+    Args:
+        topic: The settings.
+        rules: What the file's `rules` say, which may be the same thing and not another one.
+
+    Raises:
+        BadInput: A line for each setting that contradicts a rule; a strategy that nobody knows, or
+            that needs a header and does not say which.
+    """
+    document, wrong = topic.place.document, Complaints()
+
+    def report(location: Location, text: str) -> None:
+        wrong.add(document.problem(location, text))
+
+    assert isinstance(topic.settings, TopicSettings)
+    settings = with_known_strategy(topic.settings, "topic", by_key=False, report=report)
+    found = {rule: getattr(settings, field) for field, rule in AS_RULES.items()}
+    found = {rule: value for rule, value in found.items() if value is not None}
+    for setting, text in at_odds(rules, settings, found, AS_RULES):
+        report(("topic", setting), text)
+    known = rules if "header_key" not in rules else {**rules, "strategy_header": ""}
+    for place, text in nameless_header(known, settings, BrokerSettings()):
+        report(place, text)
+    wrong.end()
+    return found
+
+
+def notes_of_log(
+    topic: Level, strategy: str, *, asks_manager: bool, appends: bool
+) -> tuple[str, ...]:
+    """What the settings of a log file with steps say in vain.
+
+    Args:
+        topic: The settings.
+        strategy: By which the log is compacted.
+        asks_manager: Some step lets the cleaner's manager decide about a pass.
+        appends: Some step appends, which may roll the log.
+    """
+    notes = unread_notes(topic.unread({*AS_RULES, *WHEN, POLICY}))
+    idle = {*WHEN} if not asks_manager else set[str]()
+    idle -= {MAX_LAG, "segment_ms"} if appends else set()
+    said = [alias_of(topic.settings, name) for name in WHEN if name in {*topic.given} & idle]
+    if said:
+        several = "change" if len(said) > 1 else "changes"
+        notes.append(f"{', '.join(said)} {several} nothing: {_ASKED}")
+    if getattr(topic.settings, "compaction_strategy_header", None) and strategy != "header":
+        why = f"the strategy is {strategy}, not header"
+        notes.append(f"compaction.strategy.header changes nothing: {why}")
+    return tuple(notes)
+
+
+def notes_of_choice(levels: Sequence[Level], estimate: LagEstimate) -> tuple[str, ...]:
+    """What the settings of a file with logs to choose from say in vain.
+
+    Without timestamps and with `largest_less_roll` the longest time that a segment is active
+    counts.
+    """
+    read = {*WHEN, POLICY, *OF_THREADS}
+    if estimate != "largest_less_roll":
+        read.remove("segment_ms")
+    return tuple(unread_notes(name for level in levels for name in level.unread(read)))

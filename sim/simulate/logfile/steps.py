@@ -1,0 +1,332 @@
+"""The steps of a log file: what each may say, does to the log, and is called."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from annotated_types import Ge, Le
+from pydantic import Discriminator, Field
+
+from sim.files.document import Place
+from sim.files.limits import LONG, PRODUCER_EPOCH
+from sim.files.models import Part
+from sim.protocol.log import Batch
+from sim.protocol.log.producers import MAX_SEQUENCE, SentBatch, advance_sequence
+from sim.protocol.replication.retention import delete_below_start
+from sim.simulate.logfile.batches import (
+    BatchLine,
+    Natural,
+    OrNone,
+    Positive,
+    batch_of,
+    check_follows,
+)
+from sim.simulate.logfile.content import Content
+
+if TYPE_CHECKING:
+    from sim.simulate.logfile.replica import LogReplica
+    from sim.simulate.logfile.rules import LogRules
+
+Note = Annotated[Any, Field(description="Anything; nobody reads it.")]
+
+
+class AnyStep(Part):
+    """What every step may say, and what can be asked of it."""
+
+    note: Note = None
+
+    def read(self, rules: LogRules, place: Place) -> Step:
+        """The step at `place`, as it is done. Raises BadInput where fields do not go together."""
+        del rules, place
+        return self  # type: ignore[return-value]  # of the steps only this class is none
+
+    def do(self, replica: LogReplica, place: Place) -> None:
+        """Do it; a pass or a retry is more, and done elsewhere (`sim.simulate.logfile.run`).
+
+        Raises:
+            BadInput: The step, which stands at `place`, cannot follow on what is before it.
+        """
+
+    def told(self) -> str:
+        """What it does, for people."""
+        return str(getattr(self, "op", ""))
+
+
+def many(count: int, one: str, more: str) -> str:
+    """So many of a thing, such as `2 batches`."""
+    return f"{count} {one if count == 1 else more}"
+
+
+class Clean(AnyStep):
+    """One cleaning pass."""
+
+    op: Literal["clean"]
+    now_ms: Natural
+    """The cleaner's clock in ms."""
+    first_dirty_offset: Natural | None = None
+    """Where the dirty section begins (inclusive)."""
+    upper_bound: Natural | None = None
+    """Where the pass ends (exclusive); rounded down to a segment's base. Without this, and without
+    a first dirty offset, the cleaner's manager decides both, and whether there is a pass."""
+    map_capacity: Natural | None = None
+    """Most distinct keys. No meaning beside `offset_map` or `forced_rescan`."""
+    offset_map: dict[str, Natural] | None = None
+    """Key and offset, instead of a map that is built."""
+    map_latest_offset: OrNone | None = None
+    """Last offset (inclusive) that the given map, or the empty one, reaches."""
+    forced_rescan: bool | None = None
+    """Nothing is dirty; run with an empty map all the same."""
+    delete_horizon_ms: Annotated[int, Ge(-LONG - 1), Le(LONG)] | None = None
+    """The pass-wide horizon of the rules before KIP-534, in ms; derived when not given."""
+
+    def read(self, rules: LogRules, place: Place) -> Step:
+        """Its fields go together."""
+        given = {name for name, value in self if value is not None}
+        missing = {"first_dirty_offset", "upper_bound"} - given
+        alone = len(missing) == 2  # the cleaner's manager decides about it, and builds the map
+        for name in ("offset_map", "map_latest_offset", "forced_rescan"):
+            text = "goes with a first_dirty_offset and an upper_bound that are given"
+            place.refuse(name, alone and name in given, text)
+        for name in sorted(missing) if len(missing) == 1 else ():
+            place.at(name).fail("missing")
+        mapped, strategy = "offset_map" in given, rules.rules.cleaner.strategy
+        text = f"goes with strategy offset only, and this is {strategy}"
+        place.refuse("offset_map", mapped and strategy != "offset", text)
+        text = "forced_rescan runs with an empty map; give one or the other"
+        place.refuse("offset_map", self.offset_map and self.forced_rescan, text)
+        has_map, reaches = mapped or bool(self.forced_rescan), "map_latest_offset" in given
+        place.refuse("map_latest_offset", has_map and not reaches, "missing")
+        text = "needs offset_map or forced_rescan: true beside it"
+        place.refuse("map_latest_offset", reaches and not has_map, text)
+        return self
+
+    def told(self) -> str:
+        """Where it goes, when, and with which map."""
+        given = ""
+        if self.forced_rescan:
+            given = f", forced rescan with an empty map up to {self.map_latest_offset}"
+        elif self.offset_map is not None:
+            given = f", with a given map up to {self.map_latest_offset}"
+        elif self.map_capacity is not None:
+            given = f", map of at most {self.map_capacity} keys"
+        if self.upper_bound is None:
+            return f"clean if it is due at {self.now_ms} ms{given}"
+        return f"clean [{self.first_dirty_offset}, {self.upper_bound}) at {self.now_ms} ms{given}"
+
+
+class AppendLine(AnyStep):
+    """New batches for the active segment, which is closed after them if `roll_after`."""
+
+    op: Literal["append"]
+    batches: tuple[BatchLine, ...]
+    roll_after: bool | None = None
+
+    def read(self, rules: LogRules, place: Place) -> Step:
+        """With its batches as a log has them."""
+        lines = enumerate(self.batches)
+        batches = [batch_of(line, place.at("batches").at(n), rules) for n, line in lines]
+        return Append(tuple(batches), bool(self.roll_after))
+
+
+@dataclass(frozen=True, slots=True)
+class Append:
+    """As `AppendLine`, with batches as a log has them."""
+
+    batches: tuple[Batch, ...]
+    roll_after: bool
+
+    def do(self, replica: LogReplica, place: Place) -> None:
+        """Add the batches, and close the segment perhaps.
+
+        Raises:
+            BadInput: They do not follow, or one fits no segment (RecordBatchTooLargeException).
+        """
+        log = replica.log
+        there = log.active.batches
+        if self.batches and there and there[-1].last_offset >= log.log_end_offset:
+            text = f"the log ends at {log.log_end_offset}, below what its active segment holds"
+            place.at("batches").fail(f"{text}; what is written there is no possible log")
+        for number, batch in enumerate(self.batches):
+            at = place.at("batches").at(number)
+            check_follows(batch, replica.log.log_end_offset, at)
+            most = replica.log.config.segment_bytes
+            if most is not None and batch.size_bytes > most:
+                at.fail(f"{batch.size_bytes} bytes are more than segment.bytes, {most}")
+            replica.append(batch)
+        if self.roll_after:
+            replica.roll()
+
+    def told(self) -> str:
+        """How many batches."""
+        then = ", then roll" if self.roll_after else ""
+        return f"append {many(len(self.batches), 'batch', 'batches')}{then}"
+
+
+class Roll(AnyStep):
+    """A new empty active segment, unless it is empty already."""
+
+    op: Literal["roll"]
+
+    def do(self, replica: LogReplica, place: Place) -> None:
+        """Roll."""
+        replica.roll()
+
+
+class Reload(AnyStep):
+    """Producer state is forgotten and derived from the log again."""
+
+    op: Literal["reload"]
+
+    def do(self, replica: LogReplica, place: Place) -> None:
+        """Read the log from disk."""
+        replica.reload()
+
+    def told(self) -> str:
+        """What that means."""
+        return "reload: producer state is derived from the log again"
+
+
+class ProduceDuplicate(AnyStep):
+    """A retry of an old batch with a record for each key; nothing is appended."""
+
+    op: Literal["produce_duplicate"]
+    producer_id: Natural
+    producer_epoch: Annotated[int, Ge(0), Le(PRODUCER_EPOCH.most)]
+    base_sequence: Annotated[int, Ge(0), Le(MAX_SEQUENCE)]
+    keys: Annotated[tuple[Content | None, ...], Field(min_length=1)]
+
+    def repeated(self, replica: LogReplica) -> SentBatch | None:
+        """The batch that it repeats; None = the log knows none."""
+        last = advance_sequence(self.base_sequence, len(self.keys) - 1)
+        return replica.log.producers.repeated(
+            self.producer_id, self.producer_epoch, self.base_sequence, last
+        )
+
+    def told(self) -> str:
+        """Who sends how much."""
+        return (
+            f"producer {self.producer_id}, epoch {self.producer_epoch}, sends "
+            f"{many(len(self.keys), 'record', 'records')} from sequence {self.base_sequence} again"
+        )
+
+
+class Truncate(AnyStep):
+    """The log is cut: it ends at `offset` (exclusive) at most (LogManager.truncateTo)."""
+
+    op: Literal["truncate"]
+    offset: Natural
+
+    def do(self, replica: LogReplica, place: Place) -> None:
+        """Cut the log."""
+        replica.truncate(self.offset)
+
+    def told(self) -> str:
+        """Where."""
+        return f"truncate to {self.offset}"
+
+
+class TruncateFully(AnyStep):
+    """All of the log goes; it starts and ends at `offset` (LogManager.truncateFullyAndStartAt)."""
+
+    op: Literal["truncate_fully"]
+    offset: Natural
+
+    def do(self, replica: LogReplica, place: Place) -> None:
+        """Begin anew."""
+        replica.truncate_fully(self.offset)
+
+    def told(self) -> str:
+        """Where it starts."""
+        return f"truncate fully, start again at {self.offset}"
+
+
+class HighWatermark(AnyStep):
+    """The replica learns that what is below `offset` (exclusive) is committed.
+
+    From then on appends do not move its high watermark; before, it is the log end offset. It stays
+    within the log, wherever the leader's is (UnifiedLog.updateHighWatermark).
+    """
+
+    op: Literal["high_watermark"]
+    offset: Natural
+
+    def do(self, replica: LogReplica, place: Place) -> None:
+        """Tell the replica."""
+        replica.tell_high_watermark(self.offset)
+
+    def told(self) -> str:
+        """What it is told."""
+        return f"the high watermark is {self.offset}"
+
+
+class DeleteRecords(AnyStep):
+    """The log starts at `before` from now on; segments stay as they are.
+
+    Source: KIP-107; UnifiedLog.maybeIncrementLogStartOffset.
+    """
+
+    op: Literal["delete_records"]
+    before: Natural
+
+    def do(self, replica: LogReplica, place: Place) -> None:
+        """Move the log start. Raises BadInput unless what is deleted is committed."""
+        committed = replica.log.high_watermark
+        text = f"{self.before} is above the high watermark, {committed}"
+        place.refuse("before", self.before > committed, text)
+        replica.start_at(self.before)
+
+    def told(self) -> str:
+        """Where the log starts then."""
+        return f"delete records before {self.before}: the log starts there"
+
+
+class DeleteOldSegments(AnyStep):
+    """Segments that lie below the log start go (UnifiedLog.deleteOldSegments)."""
+
+    op: Literal["delete_old_segments"]
+
+    def do(self, replica: LogReplica, place: Place) -> None:
+        """Delete them."""
+        delete_below_start(replica.log)
+
+    def told(self) -> str:
+        """Which."""
+        return "delete segments below the log start"
+
+
+class ExpireProducers(AnyStep):
+    """Producers that were silent for too long are forgotten.
+
+    Source: ProducerStateManager.removeExpiredProducers.
+    """
+
+    op: Literal["expire_producers"]
+    now_ms: Natural
+    """The broker's clock in ms."""
+    expiration_ms: Positive
+    """`producer.id.expiration.ms`."""
+
+    def do(self, replica: LogReplica, place: Place) -> None:
+        """Forget them."""
+        replica.log.producers.expire(now_ms=self.now_ms, after_ms=self.expiration_ms)
+
+    def told(self) -> str:
+        """For how long they were silent."""
+        return f"forget producers that were silent for {self.expiration_ms} ms at {self.now_ms} ms"
+
+
+_Other = (
+    Roll
+    | Reload
+    | ProduceDuplicate
+    | Truncate
+    | TruncateFully
+    | HighWatermark
+    | DeleteRecords
+    | DeleteOldSegments
+    | ExpireProducers
+)
+Step = Clean | Append | _Other
+StepLine = Annotated[Clean | AppendLine | _Other, Discriminator("op")]
+"""A step as a file gives it."""

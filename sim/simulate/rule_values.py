@@ -1,0 +1,42 @@
+"""Rules in a file: a wrong one is complained about where it stands."""
+
+from __future__ import annotations
+
+from sim.files.document import Complaints, Place, unknown_field, unknown_value
+from sim.files.fields import as_object
+from sim.protocol.rules import PRESETS, RULES, Rules, rules_from
+from sim.protocol.rules.rules import allowed_value
+
+
+def rule_problem(name: str, value: object) -> str | None:
+    """What is wrong with the value of a rule or of `preset`, without its place; None = nothing."""
+    if name == "preset":
+        known = isinstance(value, str) and value in PRESETS
+        return None if known else unknown_value(value, PRESETS, what="preset")
+    if name not in RULES:
+        return unknown_field(name, RULES, what="rule")
+    try:
+        allowed_value(name, value)
+    except ValueError as error:
+        return str(error)
+    return None
+
+
+def check_rule(name: str, value: object, place: Place) -> None:
+    """Raise BadInput unless a rule, or `preset`, may have the value that stands at `place`."""
+    place.check(rule_problem(name, value))
+
+
+def rules_at(values: object, place: Place, *, base: Rules) -> Rules:
+    """The object of rules at `place`, which may name a `preset`, over `base`.
+
+    Raises:
+        BadInput: Unknown preset, rule or value.
+    """
+    given = as_object(values, place)
+    wrong = Complaints()
+    for name, value in given.items():
+        with wrong:
+            check_rule(name, value, place.at(name))
+    wrong.end()
+    return rules_from(given, base=base)

@@ -1,0 +1,396 @@
+"""Topic and broker settings under Kafka's own names, as in `kafka-configs --describe`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import NoneType
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args, get_type_hints
+
+from pydantic import Field, WithJsonSchema, create_model
+
+from sim.files.attribute_docs import attribute_docs
+from sim.files.bounds import Count, Name, Period, Setting, Size
+from sim.files.limits import LONG
+from sim.protocol.compaction import STRATEGIES
+from sim.protocol.rules import Rules
+from sim.protocol.rules.rules import RuleValue
+from sim.simulate.scenario.file import as_printed
+from sim.simulate.scenario.file.as_printed import AsPrinted
+from sim.simulate.scenario.model import Topic
+from sim.simulate.scenario.model.snapshots import (
+    FETCH_SNAPSHOT_BYTES,
+    INTERVAL_MS,
+    RECORD_BYTES,
+    RETENTION_BYTES,
+    RETENTION_MS,
+    SnapshotSettings,
+)
+from sim.simulate.scenario.model.topic import InKafka
+
+NEVER_REACHED = LONG
+"""What -1 stands for: old snapshots are looked for, and stay."""
+
+Release = Literal["0.10.1", "0.10.2"]
+"""The releases before and with KIP-87, as `sim.protocol.log.versions` has them."""
+
+
+StrategyName = Annotated[
+    str, WithJsonSchema({"anyOf": [{"enum": [*STRATEGIES, ""]}, {"type": "string"}]})
+]
+"""Looked up by `sim.simulate.scenario.file.strategies`: plugins may have added some."""
+
+
+class TopicSettings(AsPrinted):
+    """A file's `topic`. What is not given comes from `broker`, then from the defaults.
+
+    Kafka's settings have one reader, here, for timed scenarios and for log files; who makes
+    something of which of them is the business of each kind of file.
+    """
+
+    cleanup_policy: Literal[
+        "compact",
+        "compact,delete",
+        "delete,compact",
+        "delete",
+        "snapshot",
+        "compact,snapshot",
+        "snapshot,compact",
+        "delete,snapshot",
+        "snapshot,delete",
+    ] = Field("compact", alias="cleanup.policy")
+    """`compact`: by key; `delete`: old segments go, by age and size; `snapshot`: as in KIP-630."""
+    compaction_strategy: StrategyName | None = Field(None, alias="compaction.strategy")
+    """KIP-280, in any case; empty = offset, whatever the broker says. Short: `rules.strategy`."""
+    compaction_strategy_header: Name | None = Field(None, alias="compaction.strategy.header")
+    """KIP-280: the header that the header strategy reads."""
+    delete_retention_ms: Setting | None = Field(None, alias="delete.retention.ms")
+    """How long a tombstone stays at least, in ms; `rules.delete_retention_ms` is its short form."""
+    index_interval_bytes: Count | None = Field(None, alias="index.interval.bytes")
+    """Bytes of a segment between two entries of its offset index: where a cleaner starts to read.
+
+    `rules.index_interval_bytes` is its short form.
+    """
+    min_insync_replicas: Size | None = Field(None, alias="min.insync.replicas")
+    """Smallest in-sync set that commits; `rules.min_isr` is its short form."""
+    unclean_leader_election: bool | None = Field(None, alias="unclean.leader.election.enable")
+    """Whether any live replica may lead when none may cleanly; `rules.unclean_election`."""
+
+
+class BrokerSettings(AsPrinted):
+    """A file's `broker`: defaults for what `topic` does not say."""
+
+    start_offset_lag_ms: Setting | None = Field(None, alias="metadata.start.offset.lag.time.max.ms")
+    """`prefix_gate: all_live_or_timeout`: so long deletion waits for replicas (KIP-630, drafts)."""
+    strategy_names: Literal["reserved", "header_keys"] = "reserved"
+    """What a strategy's name may be: one of a few, or, as in drafts of KIP-280, a header's key."""
+    software: Release | None = None
+    """What the brokers run: the release before KIP-87, or the one with it."""
+    protocol_version: Release | None = Field(None, alias="inter.broker.protocol.version")
+    """In which version followers fetch (KIP-87); default: as new as the software."""
+    message_format_version: Release | None = Field(None, alias="log.message.format.version")
+    """In which format leaders store what producers send (KIP-87); default: as the software."""
+    backoff_ms: Period | None = Field(None, alias="log.cleaner.backoff.ms")
+    """Pause of a cleaner that found nothing to do, in ms, for replicas without one of their own."""
+    compaction_strategy: StrategyName | None = Field(None, alias="log.cleaner.compaction.strategy")
+    compaction_strategy_header: Name | None = Field(
+        None, alias="log.cleaner.compaction.strategy.header"
+    )
+    delete_retention_ms: Setting | None = Field(None, alias="log.cleaner.delete.retention.ms")
+    index_interval_bytes: Count | None = Field(None, alias="log.index.interval.bytes")
+    min_insync_replicas: Size | None = Field(None, alias="min.insync.replicas")
+    unclean_leader_election: bool | None = Field(None, alias="unclean.leader.election.enable")
+
+
+_AS_RULES = {
+    "compaction_strategy": "strategy",
+    "compaction_strategy_header": "strategy_header",
+    "delete_retention_ms": "delete_retention_ms",
+    "index_interval_bytes": "index_interval_bytes",
+    "min_insync_replicas": "min_isr",
+    "start_offset_lag_ms": "start_offset_lag_ms",
+    "unclean_leader_election": "unclean_election",
+}
+"""Settings that are rules, too: field of the settings -> name of the rule."""
+
+
+def _in_kafka(kind: type) -> dict[str, InKafka]:
+    """The fields of a dataclass that files give under names of Kafka's."""
+    found: dict[str, InKafka] = {}
+    for name, hint in get_type_hints(kind, include_extras=True).items():
+        given = [one for one in getattr(hint, "__metadata__", ()) if isinstance(one, InKafka)]
+        told = given[0] if given else InKafka()
+        topic = name.replace("_", ".") if told.topic is None else told.topic
+        if topic or told.broker:
+            found[name] = told._replace(topic=topic)
+    return found
+
+
+_AS_TOPIC = tuple(_in_kafka(Topic))
+_ALWAYS = frozenset(
+    name for name, hint in get_type_hints(Topic).items() if NoneType not in get_args(hint)
+)
+"""Settings that a topic always has: null says nothing of them."""
+
+_AS_SNAPSHOTS = {f"snapshot_{name}": name for name in _in_kafka(SnapshotSettings)}
+"""Settings of snapshots: field of the broker's settings -> field of `SnapshotSettings`."""
+
+
+def _given_in(section: str, kind: type, prefix: str = "") -> dict[str, Any]:
+    """The fields of a section of a file for the settings of a dataclass that it may give."""
+    hints, means = get_type_hints(kind, include_extras=True), attribute_docs(kind)
+    found: dict[str, Any] = {}
+    for name, known_as in _in_kafka(kind).items():
+        if alias := getattr(known_as, section):
+            told = Field(None, alias=alias, description=means[name])
+            found[prefix + name] = ((known_as.takes or hints[name]) | None, told)
+    return found
+
+
+if not TYPE_CHECKING:
+    TopicSettings = create_model(
+        "TopicSettings",
+        __base__=TopicSettings,
+        __doc__=TopicSettings.__doc__,
+        **_given_in("topic", Topic),
+        **as_printed.fields_of(as_printed.OF_TOPICS),
+    )
+    BrokerSettings = create_model(
+        "BrokerSettings",
+        __base__=BrokerSettings,
+        __doc__=BrokerSettings.__doc__,
+        **_given_in("broker", SnapshotSettings, "snapshot_"),
+        **_given_in("broker", Topic),
+        **as_printed.fields_of(as_printed.OF_BROKERS),
+    )
+
+
+def unread(settings: TopicSettings | BrokerSettings) -> list[str]:
+    """Kafka's names of what is given, and no timed scenario makes anything of."""
+    idle = as_printed.OF_TOPICS if isinstance(settings, TopicSettings) else as_printed.OF_BROKERS
+    names = (alias_of(settings, name) for name in type(settings).model_fields)
+    given = {alias_of(settings, name) for name in settings.model_fields_set}
+    return [name for name in names if name in given and name in idle]
+
+
+def settings_as_rules(settings: TopicSettings | BrokerSettings) -> dict[str, str | int]:
+    """The rules that the settings give, by name of the rule."""
+    found = {rule: getattr(settings, name, None) for name, rule in _AS_RULES.items()}
+    policy = getattr(settings, "cleanup_policy", "compact")
+    if "snapshot" in policy:
+        found["cleanup"] = "compact_and_snapshot" if "compact" in policy else "snapshot"
+    return {rule: value for rule, value in found.items() if value is not None}
+
+
+def topic_of(topic: TopicSettings, broker: BrokerSettings) -> Topic:
+    """What the topic says, else the broker, else the defaults.
+
+    A setting that `topic` gives as null means no bound, whatever the broker says, where a topic can
+    do without one.
+    """
+    values: dict[str, Any] = {}
+    for name in _AS_TOPIC:
+        for settings in (topic, broker):
+            given = getattr(settings, name, None)
+            if name in settings.model_fields_set and not (given is None and name in _ALWAYS):
+                values[name] = None if given == -1 else given
+                break
+    policy = topic.cleanup_policy
+    return Topic(**values, deletes="delete" in policy, compacts=policy != "delete")
+
+
+def lags_at_odds(
+    topic: TopicSettings, broker: BrokerSettings
+) -> tuple[tuple[str, str], str] | None:
+    """(place, what is wrong) where the maximum lag that counts is below the minimum.
+
+    Whoever is nearer to the topic is blamed, of two in the same place the maximum.
+    """
+    known = topic_of(topic, broker)
+    least, most = known.min_compaction_lag_ms, known.max_compaction_lag_ms
+    if most is None or most >= least:
+        return None
+    section = {
+        name: "topic" if name in topic.model_fields_set else "broker"
+        for name in ("max_compaction_lag_ms", "min_compaction_lag_ms")
+    }
+    known_as = {"topic": TopicSettings.model_fields, "broker": BrokerSettings.model_fields}
+    names = {name: known_as[of][name].alias or name for name, of in section.items()}
+    highest, lowest = section
+    if section[highest] == "broker" and section[lowest] == "topic":
+        text = f"{least} is above broker.{names[highest]}, {most}"
+        return ("topic", names[lowest]), text
+    beside = "" if section[highest] == section[lowest] else "broker."
+    return (section[highest], names[highest]), f"{most} is below {beside}{names[lowest]}, {least}"
+
+
+def snapshots_of(broker: BrokerSettings, *, policy: str) -> SnapshotSettings:
+    """How replicas take, keep and fetch snapshots.
+
+    With `snapshot` in the topic's cleanup `policy`, what the broker does not say is Kafka's
+    default; otherwise none is taken that no setting asks for. What it gives as null is not done for
+    that reason.
+    """
+    values = _snapshot_defaults(policy)
+    for setting, name in _AS_SNAPSHOTS.items():
+        value = getattr(broker, setting)
+        if value is not None or (setting in broker.model_fields_set and name != "chunk_bytes"):
+            values[name] = value
+    if values["interval_ms"] == 0:
+        values["interval_ms"] = None
+    for name in ("retention_bytes", "retention_ms"):
+        if values[name] == -1:
+            values[name] = NEVER_REACHED
+    return SnapshotSettings(**values)  # type: ignore[arg-type]
+
+
+def _snapshot_defaults(policy: str) -> dict[str, int | None]:
+    """What is not given, by field of `SnapshotSettings`, under a cleanup policy."""
+    asked = "snapshot" in policy
+    return {
+        "record_bytes": RECORD_BYTES if asked else None,
+        "interval_ms": INTERVAL_MS if asked else None,
+        "retention_bytes": RETENTION_BYTES if asked else None,
+        "retention_ms": RETENTION_MS if asked else None,
+        "chunk_bytes": FETCH_SNAPSHOT_BYTES,
+    }
+
+
+def settings_of_topic(topic: Topic, rules: Rules) -> tuple[dict[str, Any], dict[str, Any]]:
+    """What of the topic differs from the defaults, by Kafka's names: in `topic`, and in `broker`.
+
+    The latter are those that Kafka has for brokers alone. What is a rule, too, is left to `rules`.
+    """
+    standard = Topic()
+    of_topic: dict[str, Any] = {}
+    of_broker: dict[str, Any] = {}
+    policy = "compact,delete" if topic.compacts else "delete"
+    if topic.deletes and topic.compacts and rules.cleaner.cleanup == "snapshot":
+        policy = "delete,snapshot"
+    if topic.deletes or not topic.compacts:
+        of_topic["cleanup.policy"] = policy
+    for name in _AS_TOPIC:
+        value = getattr(topic, name)
+        if value != getattr(standard, name):
+            section = of_topic if name in TopicSettings.model_fields else of_broker
+            section[_kafka_name(name)] = value
+    return of_topic, of_broker
+
+
+def settings_of_snapshots(snapshots: SnapshotSettings, *, policy: str) -> dict[str, int | None]:
+    """What of the settings of snapshots differs from the defaults, as `broker` has it."""
+    standard = _snapshot_defaults(policy)
+    found: dict[str, int | None] = {}
+    for setting, name in _AS_SNAPSHOTS.items():
+        value = getattr(snapshots, name)
+        if value != standard[name]:
+            no_bound = value == NEVER_REACHED and name.startswith("retention")
+            found[_kafka_name(setting)] = -1 if no_bound else value
+    return found
+
+
+def kafka_settings(
+    rules: Rules,
+    topic: Topic | None = None,
+    snapshots: SnapshotSettings | None = None,
+    *,
+    takes_snapshots: bool,
+) -> dict[str, RuleValue | float | None]:
+    """All settings by Kafka's names, whoever gave them; None = no bound.
+
+    `topic` and `snapshots` are None for a story, which has those settings alone that are rules.
+    """
+    given = rules.as_dict()
+    policy = _policy_of(rules, topic, takes_snapshots=takes_snapshots)
+    found: dict[str, RuleValue | float | None] = {"cleanup.policy": policy}
+    found |= {_kafka_name(name): given[rule] for name, rule in _AS_RULES.items()}
+    if topic is not None:
+        found |= {_kafka_name(name): getattr(topic, name) for name in _AS_TOPIC}
+    if snapshots is not None:
+        found |= {_kafka_name(name): getattr(snapshots, of) for name, of in _AS_SNAPSHOTS.items()}
+    return found
+
+
+def _policy_of(rules: Rules, topic: Topic | None, *, takes_snapshots: bool) -> str:
+    """What `cleanup.policy` comes to."""
+    if topic is not None and not topic.compacts:
+        return "delete"
+    cleanup = rules.cleaner.cleanup
+    parts = {
+        "compact": cleanup != "snapshot",
+        "delete": topic is not None and topic.deletes,
+        "snapshot": cleanup == "snapshot" or (takes_snapshots and cleanup != "compact"),
+    }
+    return ",".join(part for part, asked in parts.items() if asked)
+
+
+def _kafka_name(name: str) -> str:
+    """Kafka's name of a field, that of the topic's setting where there are two."""
+    of_topic = TopicSettings.model_fields
+    return (of_topic if name in of_topic else BrokerSettings.model_fields)[name].alias or name
+
+
+def at_odds(
+    rules: Mapping[str, object],
+    topic: TopicSettings,
+    given: Mapping[str, object],
+    names: Mapping[str, str],
+) -> list[tuple[str, str]]:
+    """(setting, what is wrong) for each thing given in `rules` and in `topic` with two values.
+
+    Args:
+        rules: What the file's `rules` say.
+        topic: What its `topic` says.
+        given: The same by name of the rule.
+        names: Field of the settings -> name of the rule.
+    """
+    return [
+        (alias_of(topic, name), f"{given[rule]} here, but rules.{rule} is {rules[rule]}")
+        for name, rule in names.items()
+        if rule in rules and rule in given and str(rules[rule]) != str(given[rule])
+    ]
+
+
+def conflicts(rules: Mapping[str, object], topic: TopicSettings) -> list[tuple[str, str]]:
+    """(setting, what is wrong) for each thing given in `rules` and in `topic` with two values."""
+    names = {**_AS_RULES, "cleanup_policy": "cleanup"}
+    found = at_odds(rules, topic, settings_as_rules(topic), names)
+    if rules.get("cleanup") == "snapshot" and takes_no_snapshots(topic):
+        text = f"{topic.cleanup_policy} here, but rules.cleanup is snapshot"
+        found.append(("cleanup.policy", text))
+    return found
+
+
+def takes_no_snapshots(topic: TopicSettings) -> bool:
+    """The topic names its cleanup policy, and snapshots are no part of it."""
+    return "cleanup_policy" in topic.model_fields_set and "snapshot" not in topic.cleanup_policy
+
+
+def nameless_header(
+    rules: Mapping[str, object], topic: TopicSettings, broker: BrokerSettings
+) -> list[tuple[tuple[str, str], str]]:
+    """(place, what is wrong) where settings ask for a header and do not say which.
+
+    The fork refuses that (LogConfig.validateValues in 4e9967880). The short form, `rules.strategy`,
+    reads the header of `rules.strategy_header`, which has a default.
+    """
+    sections = (("topic", topic), ("broker", broker))
+    found = [
+        ((section, alias_of(settings, "compaction_strategy_header")), "is blank")
+        for section, settings in sections
+        if (settings.compaction_strategy_header or "x").isspace()
+    ]
+    given = [one.compaction_strategy_header for _, one in sections]
+    if any(given) or "strategy" in rules or "strategy_header" in rules:
+        return found
+    asking = [one for one in sections if one[1].compaction_strategy is not None]
+    for section, settings in asking[:1]:
+        if settings.compaction_strategy == "header":
+            header = alias_of(settings, "compaction_strategy_header")
+            text = f"header needs {header}, the name of the header to read"
+            found.append(((section, alias_of(settings, "compaction_strategy")), text))
+    return found
+
+
+def alias_of(settings: TopicSettings | BrokerSettings, field: str) -> str:
+    """Kafka's name of a field."""
+    return type(settings).model_fields[field].alias or field

@@ -1,0 +1,313 @@
+"""What may stand in a scenario file, `format: replog-scenario/1`.
+
+The face of `sim.simulate.scenario.model` for people: Kafka's names for settings, one line per send
+and per fault. Editors get a JSON Schema of these classes (`sim.simulate.scenario.file.schema`).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from annotated_types import Ge
+from pydantic import Discriminator, Field, Tag, create_model
+
+from sim.files.bounds import (
+    BatchRecords,
+    Changes,
+    Count,
+    Key,
+    Milliseconds,
+    Name,
+    Period,
+    Producer,
+    Rounds,
+    Seed,
+    Skew,
+    Tags,
+    Text,
+    Title,
+    Transaction,
+    Version,
+    Within,
+)
+from sim.files.limits import (
+    CONSUMERS,
+    HEADERS,
+    PHASES,
+    REPLICAS,
+    SENDS,
+    TEXT,
+    TRANSACTIONS,
+)
+from sim.files.limits import FAULTS as MOST_FAULTS
+from sim.files.models import Part
+from sim.simulate.faults import FAULTS, Fault
+from sim.simulate.faults.fault import meaning_of, own_fields
+from sim.simulate.scenario.file.configs import BrokerSettings, Release, TopicSettings
+from sim.simulate.scenario.generate.shape import WorkloadShape
+from sim.simulate.scenario.model import Consumer, Expect, LateMessages, Limits, Network, Timers
+
+Many = Within(SENDS)
+
+
+class HeaderLine(Part):
+    """One header of a record: `{version: 5}`, or `{bytes: 0a, name: other}`."""
+
+    version: Version | None = None
+    """Its number, written as the rules read it."""
+    hex_bytes: Annotated[str, Field(pattern="^([0-9a-fA-F]{2})*$"), Within(TEXT)] | None = Field(
+        None, alias="bytes"
+    )
+    """Or its bytes, as pairs of hexadecimal digits."""
+    name: Name | None = None
+    """Default: that of the version header."""
+
+
+class SendLine(Part):
+    """One record a producer writes: `{at: 100, key: k1, value: a, version: 5}`."""
+
+    at: Milliseconds
+    """When the producer sends it, in ms; it arrives later."""
+    key: Key
+    value: Text | None
+    """null deletes the key."""
+    version: Version | None = None
+    """Value of the version header; without it the record has no such header."""
+    headers: Annotated[tuple[HeaderLine, ...], Within(HEADERS)] = ()
+    """In the place of `version`: all its headers, in order, such as two versions."""
+    timestamp: Milliseconds | None = None
+    """Create time in ms; `at` when not given."""
+    producer: Producer = 1
+    transaction: Annotated[
+        int,
+        Ge(0),
+        Within(TRANSACTIONS),
+        Field(description="Number of the producer's transaction, from 1; 0 = none."),
+    ] = 0
+    flag: bool | None = None
+    """The tombstone attribute of KIP-87 (`tombstone_mark: flag`); default: set if value is null."""
+
+
+class EndLine(Part):
+    """The end of a producer's transaction: `{at: 300, commit: 1}` or `{at: 300, abort: 1}`."""
+
+    at: Milliseconds
+    commit: Transaction | None = None
+    """Number of the transaction to commit."""
+    abort: Transaction | None = None
+    """Number of the transaction to abort."""
+    producer: Producer = 1
+
+
+def _line_kind(line: Any) -> str:
+    return "end" if isinstance(line, dict) and ("commit" in line or "abort" in line) else "send"
+
+
+WorkloadLine = Annotated[
+    Annotated[SendLine, Tag("send")] | Annotated[EndLine, Tag("end")], Discriminator(_line_kind)
+]
+
+
+class InstanceLine(Part):
+    """A producer that is the next instance of another one: `{producer: 2, after: 1}`."""
+
+    producer: Producer
+    """It begins with its first send, and fences the one before (KIP-98)."""
+    after: Producer
+    """The one before, with the same `transactional.id`."""
+
+
+class SendsWorkload(Part):
+    """Sends line by line, with settings of the producers."""
+
+    sends: Annotated[tuple[WorkloadLine, ...], Many]
+    retry_ms: Period = 200
+    """A producer without an answer sends again after so many ms."""
+    retries: Count = 3
+    idempotent: bool = True
+    """Whether the leader recognises a retry."""
+    acks: Literal["all", "1"] = "all"
+    """A producer is told when its batch is committed, or as soon as the leader has it."""
+    instances: Annotated[tuple[InstanceLine, ...], Many] = ()
+    """Transactional producers that are the next instances of others."""
+
+
+class TraceWorkload(Part):
+    """Real changes out of a file, see `replog trace`."""
+
+    trace: Name
+    """Parquet or CSV file, relative to the scenario file."""
+    batch_records: BatchRecords = 100
+    """So many changes go into one batch."""
+    interval_ms: Period = 5
+    """One batch every so many ms."""
+    limit: Changes | None = None
+    """Only the first so many changes."""
+
+
+class RandomWorkload(Part):
+    """Sends drawn from the scenario's seed."""
+
+    random: WorkloadShape
+
+
+def _workload_kind(workload: Any) -> str:
+    if isinstance(workload, list):
+        return "lines"
+    if isinstance(workload, dict):
+        for kind in ("trace", "random"):
+            if kind in workload:
+                return kind
+    return "sends"
+
+
+AnyWorkload = Annotated[
+    Annotated[Annotated[tuple[WorkloadLine, ...], Many], Tag("lines")]
+    | Annotated[SendsWorkload, Tag("sends")]
+    | Annotated[TraceWorkload, Tag("trace")]
+    | Annotated[RandomWorkload, Tag("random")],
+    Discriminator(_workload_kind),
+]
+
+
+class ReplicaSettings(Part):
+    """One replica."""
+
+    name: Name
+    clock_skew_ms: Skew = 0
+    """Added to the time to give this replica's own clock."""
+    cleaner_backoff_ms: Period | None = None
+    """Pause of its cleaner in ms; null = it never cleans; default `log.cleaner.backoff.ms`."""
+    tombstone_mark: Literal["null_value", "flag", "magic"] | None = None
+    """What its software takes for a tombstone when it cleans (KIP-87); default: as the rules."""
+    software: Release | None = None
+    """What it runs: the release before KIP-87, or the one with it; default `broker.software`."""
+    protocol_version: Release | None = Field(None, alias="inter.broker.protocol.version")
+    """In which version it fetches (KIP-87); default: that of `broker`, then of the software."""
+    message_format_version: Release | None = Field(None, alias="log.message.format.version")
+    """In which format it stores what producers send; default: that of `broker`, the software."""
+
+
+def _named_kind(item: Any) -> str:
+    return "name" if isinstance(item, str) else "fields"
+
+
+def _list_kind(items: Any) -> str:
+    return "count" if isinstance(items, int) else "list"
+
+
+NamedReplica = Annotated[
+    Annotated[Name, Tag("name")] | Annotated[ReplicaSettings, Tag("fields")],
+    Discriminator(_named_kind),
+]
+AnyReplicas = Annotated[
+    Annotated[Annotated[int, Ge(1), Within(REPLICAS)], Tag("count")]
+    | Annotated[
+        Annotated[tuple[NamedReplica, ...], Field(min_length=1), Within(REPLICAS)], Tag("list")
+    ],
+    Discriminator(_list_kind),
+]
+NamedConsumer = Annotated[
+    Annotated[Name, Tag("name")] | Annotated[Consumer, Tag("fields")], Discriminator(_named_kind)
+]
+AnyConsumers = Annotated[
+    Annotated[Annotated[int, Ge(0), Within(CONSUMERS)], Tag("count")]
+    | Annotated[Annotated[tuple[NamedConsumer, ...], Within(CONSUMERS)], Tag("list")],
+    Discriminator(_list_kind),
+]
+
+
+class FaultLine(Part):
+    """One fault: `{at: 2000, crash: r2, for_ms: 1500}`. Exactly one kind, with its target.
+
+    A target is a replica, or `leader` or `follower`: whoever is that at the time.
+    """
+
+    at: Milliseconds
+    for_ms: Period | None = None
+    """How long it lasts."""
+    pick: Count = 0
+    """With target `follower`, or a migration from `leader`: which one, by name order."""
+
+    def named(self) -> list[tuple[type[Fault], str]]:
+        """The kinds that are given, with their targets."""
+        pairs = [(kind, getattr(self, name)) for name, kind in FAULTS.items()]
+        return [(kind, target) for kind, target in pairs if target is not None]
+
+
+OWN_FIELDS = {name: own_fields(kind) for name, kind in FAULTS.items()}
+"""By each kind of fault, what it has beside the fields of every fault."""
+
+
+def _fault_fields() -> dict[str, Any]:
+    """A field a kind, for its target, and the fields that kinds have of their own."""
+    found: dict[str, Any] = {
+        name: (Name | None, Field(None, description=meaning_of(kind)))
+        for name, kind in FAULTS.items()
+    }
+    for own in OWN_FIELDS.values():
+        for name, one in own.items():
+            found[name] = (one.type, Field(one.default, description=one.means))
+    return found
+
+
+if not TYPE_CHECKING:
+    FaultLine = create_model("FaultLine", __base__=FaultLine, **_fault_fields())
+
+
+class ChangeLine(Part):
+    """One change of settings: `{at: 900, replica: r1, set: {strategy: header}}`.
+
+    Or of clients: `{at: 900, producer: 1, versions: true}`, `{at: 900, consumer: c1, format: 3}`.
+    """
+
+    at: Milliseconds
+    replica: Name | None = None
+    """The broker it reaches; `all`: every broker, at that moment."""
+    settings: dict[str, str | int | bool] | None = Field(None, alias="set")
+    """Rules of the cleaner, or versions of the broker (KIP-87), with their new values."""
+    producer: Literal["all"] | Producer | None = None
+    """The producer that is rolled out anew; `all`: every one."""
+    versions: bool | None = None
+    """Whether the producer sends version headers from now on; at the start all do."""
+    consumer: Name | None = None
+    """The consumer that is rolled out anew."""
+    format: Literal[2, 3] | None = None
+    """The client's version from now on (KIP-87); producers begin with 2, consumers as they say."""
+
+
+class ScenarioFile(Part):
+    """A scenario for `replog run` and `replog suite`."""
+
+    format: Literal["replog-scenario/1"]
+    id: Name | None = None
+    """Default: the name of the file."""
+    title: Title = ""
+    source: Title = ""
+    """The document, ticket or discussion it comes from."""
+    tags: Tags = ()
+    """Words to select it by, as in `replog suite -k`."""
+    seed: Seed = 0
+    """Seed of latencies, losses and timeouts, and of a random workload."""
+    duration_ms: Period = 10_000
+    """Simulated time before faults are healed and the end is judged."""
+    rules: dict[str, str | int | bool] = Field(default_factory=dict)
+    """Disputed behaviour; `preset` names a bundle. See `replog list rules`."""
+    topic: TopicSettings = TopicSettings()
+    broker: BrokerSettings = BrokerSettings()
+    replicas: AnyReplicas = 3
+    """How many, or their names, or their settings."""
+    network: Network = Network()
+    late_messages: LateMessages = LateMessages()
+    timers: Timers = Timers()
+    workload: AnyWorkload = ()
+    consumers: AnyConsumers = 1
+    """How many, or their names, or their settings."""
+    faults: Annotated[tuple[FaultLine, ...], Within(MOST_FAULTS)] = ()
+    changes: Annotated[tuple[ChangeLine, ...], Within(PHASES)] = ()
+    """Settings that change during the run, and reach replicas and producers one by one."""
+    last_rounds: Rounds = 0
+    """When the cluster is at rest: so many rounds of cleaning, `delete.retention.ms` apart."""
+    expect: Expect = Expect()
+    """Without it, every safety invariant is expected to hold."""
+    limits: Limits = Limits()

@@ -1,0 +1,297 @@
+"""From a `Scenario` to the text of a scenario file that loads to the same run.
+
+Only what differs from the defaults is written: rules as differences from the preset that named
+them, sends and faults in one line each. Before a text is returned it is read again: it gives the
+same value, or `BadInput` names what the format has no words for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import fields, replace
+from os.path import relpath
+from pathlib import Path
+from typing import Any
+
+from sim.errors import BadInput
+from sim.files.document import Location, shown, told_together
+from sim.files.formats import SCENARIO_FORMAT
+from sim.files.models import validate
+from sim.files.yaml_text import parse_yaml
+from sim.protocol.log.versions import VERSION_SETTINGS, Versions
+from sim.protocol.rules import PRESETS, Rules
+from sim.simulate.faults import Fault
+from sim.simulate.scenario.file.build import build
+from sim.simulate.scenario.file.configs import settings_of_snapshots, settings_of_topic
+from sim.simulate.scenario.file.format import ScenarioFile
+from sim.simulate.scenario.file.replicas import ROLES
+from sim.simulate.scenario.file.yaml_lines import yaml_lines
+from sim.simulate.scenario.model import (
+    Applications,
+    Change,
+    EndTransaction,
+    ReplicaSpec,
+    Scenario,
+    Send,
+    SentHeader,
+    TraceSource,
+    Workload,
+)
+from sim.simulate.scenario.model.changes import EVERY_REPLICA
+from sim.simulate.scenario.model.promises import changes_of
+
+_NAME = "scenario"
+"""What messages call a scenario that has no file."""
+
+
+def scenario_text(scenario: Scenario, *, folder: Path = Path()) -> str:
+    """A YAML scenario file that loads to the same run: same events, same digest.
+
+    `folder` is where the file will be: the path of a file of changes is written relative to it.
+
+    Raises:
+        BadInput: The scenario has something that no scenario file can say; the message names it.
+    """
+    said = as_said(scenario)
+    text = "\n".join(yaml_lines(_document(said, folder))) + "\n"
+    _check(text, said, folder)
+    return text
+
+
+def as_said(scenario: Scenario) -> Scenario:
+    """The same run as a file says it.
+
+    Sends, faults and changes are in order of time, without faults whose role their kind never
+    strikes, such as the removal of who leads; a header in capitals has its name, and a version in
+    whose place other headers are sent is left out.
+    """
+    applications, workload = scenario.applications, scenario.workload
+    own = scenario.rules.topic.strategy_header
+    order = sorted(range(len(workload.sends)), key=lambda index: workload.sends[index].at_ms)
+    places = {index: place for place, index in enumerate(order)}
+    instead = dict(applications.headers)
+    headers = [
+        (places[index], tuple(_named(header, own) for header in sent))
+        for index, sent in applications.headers
+    ]
+    return replace(
+        scenario,
+        workload=replace(
+            workload,
+            sends=tuple(
+                workload.sends[index]._replace(version=None)
+                if index in instead
+                else workload.sends[index]
+                for index in order
+            ),
+            ends=tuple(sorted(workload.ends, key=lambda end: end.at_ms)),
+        ),
+        applications=replace(applications, headers=tuple(sorted(headers))),
+        faults=tuple(sorted(filter(_may_strike, scenario.faults), key=lambda fault: fault.at_ms)),
+        changes=changes_of(scenario),
+    )
+
+
+def _may_strike(fault: Fault) -> bool:
+    """Whether its target is a replica, or a role that its kind can have."""
+    return fault.target not in ROLES or fault.target in fault.roles
+
+
+def _named(header: SentHeader, own: str) -> SentHeader:
+    """A header whose name is written out if it is that of the strategy in capitals."""
+    if not header.capitals:
+        return header
+    return SentHeader(header.version, header.raw, header.name or own.upper())
+
+
+def _check(text: str, said: Scenario, folder: Path) -> None:
+    """Raise BadInput unless the text loads to that scenario."""
+    problems: list[str] = []
+    document = parse_yaml(text, _NAME)
+
+    def report(location: Location, problem: str) -> None:
+        problems.append(f"{_NAME}: {document.name_of(location)}: {problem}")
+
+    read = build(validate(document, ScenarioFile), path=folder / "x.yaml", seed=None, report=report)
+    if problems:
+        raise told_together(list(dict.fromkeys(problems)))
+    for field in fields(Scenario):
+        if not field.compare:
+            continue  # nothing reads it, so none is written
+        wanted, found = getattr(said, field.name), getattr(read, field.name)
+        if field.name == "workload":
+            wanted, found = _with_real_path(wanted), _with_real_path(found)
+        if wanted != found:
+            raise BadInput(f"{_NAME}: {field.name}: no scenario file can say {shown(str(wanted))}")
+
+
+def _with_real_path(workload: Workload) -> Workload:
+    if workload.trace is None:
+        return workload
+    trace = replace(workload.trace, path=str(Path(workload.trace.path).resolve()))
+    return replace(workload, trace=trace)
+
+
+def _document(said: Scenario, folder: Path) -> dict[str, Any]:
+    """The file as data, in the order of its format."""
+    versions = _common_versions(said.replicas)
+    topic, of_broker = settings_of_topic(said.topic, said.rules)
+    policy = topic.get("cleanup.policy", "")
+    broker: dict[str, Any] = settings_of_snapshots(said.snapshots, policy=policy)
+    if versions is not None:
+        broker |= _of_versions(versions)
+    parts: dict[str, Any] = {
+        "format": SCENARIO_FORMAT,
+        "id": said.id,
+        "title": said.title,
+        "source": said.source,
+        "seed": said.seed,
+        "duration_ms": said.duration_ms,
+        "rules": _rules(said),
+        "topic": topic,
+        "broker": of_broker | broker,
+        "replicas": _replicas(said.replicas, common=versions),
+        "network": _plain(said.network),
+        "late_messages": _plain(said.late_messages),
+        "timers": _plain(said.timers),
+        "workload": _workload(said.workload, said.applications, folder),
+        "consumers": _counted([_plain(consumer) for consumer in said.consumers], "c"),
+        "faults": [_fault(fault) for fault in said.faults],
+        "changes": [_change(change) for change in said.changes],
+        "last_rounds": said.last_rounds,
+        "expect": _plain(said.expect),
+        "limits": _plain(said.limits),
+    }
+    known = ScenarioFile.model_fields
+    return {
+        name: value
+        for name, value in parts.items()
+        if value not in ({}, [], known[name].get_default(call_default_factory=True))
+    }
+
+
+def _plain(value: Any) -> Any:
+    """A value as data: tuples as lists, dataclasses as mappings without their defaults."""
+    if isinstance(value, tuple):
+        return [_plain(item) for item in value]
+    if hasattr(value, "__dataclass_fields__"):
+        given = {field.name: getattr(value, field.name) for field in fields(value)}
+        return {f.name: _plain(given[f.name]) for f in fields(value) if given[f.name] != f.default}
+    return value
+
+
+def _rules(said: Scenario) -> dict[str, Any]:
+    """The preset that named the rules, and what differs from it."""
+    if said.preset is None:
+        return dict(said.rules.differing_from(Rules()))
+    if said.preset not in PRESETS:
+        raise BadInput(f"{_NAME}: rules.preset: there is no preset {said.preset!r}")
+    base = Rules().with_values(PRESETS[said.preset].values)
+    return {"preset": said.preset, **said.rules.differing_from(base)}
+
+
+def _common_versions(replicas: Sequence[ReplicaSpec]) -> Versions | None:
+    """The versions that all replicas begin with; None = they differ, or have none."""
+    found = {replica.versions for replica in replicas}
+    return found.pop() if len(found) == 1 else None
+
+
+def _of_versions(versions: Versions) -> dict[str, str]:
+    given = zip(VERSION_SETTINGS, versions, strict=True)
+    return {name: value for name, value in given if value is not None}
+
+
+def _replicas(
+    replicas: Sequence[ReplicaSpec], *, common: Versions | None
+) -> int | list[str | dict[str, Any]]:
+    """How many, if all are as they are by default, else their names or settings."""
+    listed = []
+    for replica in replicas:
+        own = _plain(replace(replica, versions=None))
+        if replica.versions is not None and common is None:
+            own |= _of_versions(replica.versions)
+        listed.append(own)
+    return _counted(listed, "r")
+
+
+def _counted(listed: Sequence[dict[str, Any]], letter: str) -> int | list[str | dict[str, Any]]:
+    """Names where there is nothing but a name; how many, where all have the name everybody gets."""
+    named = [own["name"] if len(own) == 1 else own for own in listed]
+    usual = [f"{letter}{number}" for number in range(1, len(named) + 1)]
+    return len(named) if named == usual else named
+
+
+def _workload(workload: Workload, applications: Applications, folder: Path) -> Any:
+    if workload.trace is not None:
+        return _trace(workload.trace, folder)
+    headers = dict(applications.headers)
+    steps: list[tuple[int, dict[str, Any]]] = [
+        (send.at_ms, _send(send, headers.get(index, ())))
+        for index, send in enumerate(workload.sends)
+    ]
+    steps += [(end.at_ms, _end(end)) for end in workload.ends]
+    steps.sort(key=lambda step: step[0])  # ends come after the sends of their moment
+    lines = [line for _, line in steps]
+    settings = _plain(replace(workload, sends=(), ends=()))
+    if applications.instances:
+        settings["instances"] = [
+            {"producer": later, "after": before} for later, before in applications.instances
+        ]
+    return {**settings, "sends": lines} if settings else lines
+
+
+def _trace(trace: TraceSource, folder: Path) -> dict[str, Any]:
+    name = relpath(Path(trace.path).resolve(), folder.resolve())
+    return {"trace": name, **{field: v for field, v in _plain(trace).items() if field != "path"}}
+
+
+def _send(send: Send, headers: tuple[SentHeader, ...]) -> dict[str, Any]:
+    line: dict[str, Any] = {"at": send.at_ms, "key": send.key, "value": send.value}
+    if headers:
+        line["headers"] = [_header(header) for header in headers]
+    elif send.version is not None:
+        line["version"] = send.version
+    if send.timestamp_ms != send.at_ms:
+        line["timestamp"] = send.timestamp_ms
+    if send.producer != 1:
+        line["producer"] = send.producer
+    if send.transaction:
+        line["transaction"] = send.transaction
+    if send.flag is not None:
+        line["flag"] = send.flag
+    return line
+
+
+def _header(header: SentHeader) -> dict[str, Any]:
+    line: dict[str, Any] = (
+        {"bytes": header.raw.hex()} if header.version is None else {"version": header.version}
+    )
+    return line if header.name is None else line | {"name": header.name}
+
+
+def _end(end: EndTransaction) -> dict[str, Any]:
+    line = {"at": end.at_ms, "commit" if end.commit else "abort": end.transaction}
+    return line if end.producer == 1 else line | {"producer": end.producer}
+
+
+def _fault(fault: Fault) -> dict[str, Any]:
+    line: dict[str, Any] = {"at": fault.at_ms, fault.kind: fault.target}
+    if fault.duration_ms:
+        line["for_ms"] = fault.duration_ms
+    told = ("at_ms", "target", "duration_ms")
+    return line | {name: value for name, value in _plain(fault).items() if name not in told}
+
+
+def _change(change: Change) -> dict[str, Any]:
+    line: dict[str, Any] = {"at": change.at_ms}
+    if change.replica is not None:
+        line |= {"replica": change.replica, "set": dict(change.settings)}
+    elif change.producer is not None:
+        line["producer"] = change.producer or EVERY_REPLICA
+        if change.versions is not None:
+            line["versions"] = change.versions
+    else:
+        line["consumer"] = change.consumer
+    if change.format is not None:
+        line["format"] = change.format
+    return line

@@ -1,0 +1,65 @@
+"""A scenario: everything a run of a simulated cluster depends on, as immutable data.
+
+These are plain dataclasses so that generating thousands of them costs little; files are validated
+with the bounds their annotations state (see `sim.simulate.scenario.file.load`). All times are
+integer ms of simulated time, all offsets and sizes integers. Workload and faults are fixed lists:
+they cannot depend on the rules, so that every rule set meets the same environment.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+from sim.files.bounds import Rounds
+from sim.protocol.rules import Rules
+from sim.simulate.faults import Fault
+from sim.simulate.scenario.model.applications import Applications
+from sim.simulate.scenario.model.changes import Change
+from sim.simulate.scenario.model.cluster import LateMessages, Network, ReplicaSpec, Timers
+from sim.simulate.scenario.model.expectations import Expect, Limits
+from sim.simulate.scenario.model.snapshots import SnapshotSettings
+from sim.simulate.scenario.model.topic import Topic
+from sim.simulate.scenario.model.workload import Consumer, Workload
+
+
+@dataclass(frozen=True, slots=True)
+class Scenario:
+    """Everything a run depends on, the rules included.
+
+    `last_rounds`: so often, when the cluster is at rest, every log is rolled and cleaned and the
+    delete retention passes, before the end is judged. `preset` is what the rules were named by,
+    None = nothing; `rules` have all its values. `unread` names settings of Kafka's that its file
+    gives, and nothing reads.
+    """
+
+    id: str
+    title: str = ""
+    source: str = ""
+    seed: int = 0
+    duration_ms: int = 10_000
+    rules: Rules = field(default_factory=Rules)
+    topic: Topic = field(default_factory=Topic)
+    replicas: tuple[ReplicaSpec, ...] = (ReplicaSpec("r1"), ReplicaSpec("r2"), ReplicaSpec("r3"))
+    network: Network = field(default_factory=Network)
+    late_messages: LateMessages = field(default_factory=LateMessages)
+    timers: Timers = field(default_factory=Timers)
+    workload: Workload = field(default_factory=Workload)
+    applications: Applications = field(default_factory=Applications)
+    consumers: tuple[Consumer, ...] = (Consumer("c1"),)
+    faults: tuple[Fault, ...] = ()
+    changes: tuple[Change, ...] = ()
+    snapshots: SnapshotSettings = field(default_factory=SnapshotSettings)
+    last_rounds: Rounds = 0
+    expect: Expect = field(default_factory=Expect)
+    limits: Limits = field(default_factory=Limits)
+    preset: str | None = None
+    unread: tuple[str, ...] = field(default=(), compare=False)
+
+    @property
+    def clock_skews(self) -> dict[str, int]:
+        """How far the clock of each replica is ahead of simulated time in ms, by its name."""
+        return {replica.name: replica.clock_skew_ms for replica in self.replicas}
+
+    def with_rules(self, rules: Rules) -> Scenario:
+        """The same environment under other rules."""
+        return replace(self, rules=rules)

@@ -1,0 +1,189 @@
+"""What a story claims, its `expect`, checked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType, UnionType
+from typing import Any, NamedTuple, TypeAlias, cast, get_args, get_origin
+
+from sim.check.registry import INVARIANTS, discover
+from sim.files.document import Complaints, Place, shown, unknown_value
+from sim.files.fields import Fields, as_list, as_object
+from sim.simulate.story.fields import REPLICA, check_names, no_such_label
+from sim.simulate.story.op import Scope
+
+_EMPTY_SLOT = "-"
+"""What a claim says of a slot without a record."""
+_EXPECT = ("violated", "checked", "leader", "replicas", "moments", "note")
+
+Claims: TypeAlias = Mapping[str, Mapping[str, Any]]
+"""What is claimed of replicas, by name."""
+
+
+class StoryExpect(NamedTuple):
+    """What a story claims; None = no claim.
+
+    `replicas` speaks of the end, `moments` of what each `moment` step noted, by its name.
+    """
+
+    violated: tuple[str, ...] = ()
+    checked: tuple[str, ...] | None = None
+    leader: str | None = None
+    replicas: Claims = MappingProxyType({})
+    moments: Mapping[str, Claims] = MappingProxyType({})
+
+
+class Claim(NamedTuple):
+    """What may be claimed of a replica.
+
+    Attributes:
+        shape: Its type, as annotations write it; numbers are no texts here.
+        expected: What it is called in errors.
+        means: What is claimed.
+    """
+
+    shape: Any
+    expected: str
+    means: str
+
+
+CLAIMS = {
+    "log": Claim(
+        list[str],
+        "a list of label@offset texts",
+        "The records of its log, `label@offset` each.",
+    ),
+    "batches": Claim(
+        list[str],
+        "a list of texts, label@offset epoch N each",
+        "Its batches, `label@offset epoch N` each.",
+    ),
+    "epochs": Claim(
+        list[tuple[int, int]], "a list of [epoch, start offset]", "[epoch, start offset] each."
+    ),
+    "offsets": Claim(list[int], "a list of integers", "Offsets of its records."),
+    "leo": Claim(int, "an integer", "Log end offset (exclusive)."),
+    "hw": Claim(int, "an integer", "High watermark (exclusive)."),
+    "start": Claim(int, "an integer", "Log start offset."),
+    "lso": Claim(int, "an integer", "Last stable offset (exclusive)."),
+    "committed": Claim(
+        list[str],
+        "a list of label@offset texts",
+        "What a consumer of committed records is given, `label@offset` each.",
+    ),
+    "state": Claim(dict[str, str | int], "a mapping of keys to labels", "The label each key has."),
+    "up": Claim(bool, "true or false", "Whether it is up."),
+}
+"""What may be claimed of a replica, by name."""
+
+
+def _fits(value: object, shape: Any) -> bool:
+    """Whether a value is of a type as annotations write it; a tuple is a list in a file."""
+    of, parts = get_origin(shape), get_args(shape)
+    if of is UnionType:
+        return type(value) in parts
+    if of is list:
+        return isinstance(value, list) and all(_fits(item, parts[0]) for item in value)
+    if of is tuple:
+        fit = isinstance(value, list) and len(value) == len(parts)
+        return fit and all(map(_fits, cast("list[object]", value), parts))
+    if of is dict:
+        return isinstance(value, dict) and all(_fits(one, parts[1]) for one in value.values())
+    return type(value) is shape
+
+
+def _claimed(part: str, claim: Any, place: Place) -> Any:
+    """A claim as the view of a replica has it: a step may give a label as a number, too."""
+    if not _fits(claim, CLAIMS[part].shape):
+        place.fail(f"expected {CLAIMS[part].expected}, not {shown(claim)}")
+    if part == "state":
+        return {key: str(label) for key, label in claim.items()}
+    return [tuple(entry) for entry in claim] if part == "epochs" else claim
+
+
+def expect_at(raw: object, scope: Scope, place: Place, wrong: Complaints) -> StoryExpect:
+    """The claims at `place`, checked.
+
+    Args:
+        raw: As the file has them.
+        scope: What is known at the end: the replicas, and those of each moment that a step notes.
+        place: Where the claims are, for errors.
+        wrong: Is told when a field, an invariant or a replica does not exist, or a claim can never
+            be met because it is not of the type of what it is about.
+    """
+    fields = Fields(raw, place, _EXPECT, wrong)
+    discover()
+    violated = _invariants(fields, "violated", wrong)
+    checked = _invariants(fields, "checked", wrong)
+    known = scope.known if scope.sure else None
+    replicas = _of_replicas(fields.values.get("replicas", {}), known, fields.at("replicas"), wrong)
+    moments: dict[str, Claims] = {}
+    with wrong:
+        at_moments = fields.at("moments")
+        for name, claims in as_object(fields.values.get("moments", {}), at_moments).items():
+            at = at_moments.at(name)
+            if scope.sure and name not in scope.moments:
+                wrong.add(at.problem(unknown_value(name, scope.moments, what="moment")))
+            moments[name] = _of_replicas(claims, scope.moments.get(name), at, wrong)
+    leader = fields.values.get("leader")
+    with wrong:
+        if leader is not None and scope.sure:
+            check_names(REPLICA, str(leader), scope.known, fields.at("leader"))
+    return StoryExpect(
+        violated or (), checked, None if leader is None else str(leader), replicas, moments
+    )
+
+
+def check_labels(
+    expect: StoryExpect, labels: Sequence[str], place: Place, wrong: Complaints
+) -> None:
+    """Complain of records in claims about logs that no step writes."""
+    at_moments = [(place.at("moments").at(name), of) for name, of in expect.moments.items()]
+    for at, of in ((place.at("replicas"), expect.replicas), *at_moments):
+        for replica, claims in of.items():
+            for part in ("log", "committed"):
+                for index, entry in enumerate(claims.get(part, ())):
+                    label = entry.rpartition("@")[0]
+                    why = None if label == _EMPTY_SLOT else no_such_label(label, labels)
+                    if why is not None:
+                        wrong.add(at.at(replica).at(part).at(index).problem(why))
+
+
+def _of_replicas(
+    raw: object, known: Sequence[str] | None, place: Place, wrong: Complaints
+) -> Claims:
+    """The claims about each replica; `known` is None where nobody knows which there are."""
+    replicas: dict[str, dict[str, Any]] = {}
+    with wrong:
+        for name, claims in as_object(raw, place).items():
+            with wrong:
+                if known is not None:
+                    # The line is that of the name, the path that of what names replicas.
+                    check_names(REPLICA, name, known, place.at(name, label=place.path))
+                replicas[name] = _claims(claims, place.at(name), wrong)
+    return replicas
+
+
+def _invariants(fields: Fields, part: str, wrong: Complaints) -> tuple[str, ...] | None:
+    if part not in fields.values:
+        return None
+    names: list[str] = []
+    with wrong:
+        names = as_list(fields.values[part], fields.at(part))
+        if part == "checked" and not names:
+            fields.at(part).fail("no invariant would be judged; leave it out")
+        for index, name in enumerate(names):
+            if not isinstance(name, str) or name not in INVARIANTS:
+                place = fields.at(part).at(index)
+                wrong.add(place.problem(unknown_value(name, INVARIANTS, what="invariant")))
+    return tuple(names)
+
+
+def _claims(raw: object, place: Place, wrong: Complaints) -> dict[str, Any]:
+    fields = Fields(raw, place, [*CLAIMS, "note"], wrong)
+    claims: dict[str, Any] = {}
+    for part, claim in fields.values.items():
+        with wrong:
+            if part in CLAIMS:
+                claims[part] = _claimed(part, claim, fields.at(part))
+    return claims

@@ -1,0 +1,238 @@
+"""The types that a field of a step may have: what is allowed, and how it is read."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sim.errors import did_you_mean
+from sim.files import limits
+from sim.files.document import Place, shown
+from sim.files.limits import LONG, Limit
+from sim.protocol.replication.interrupting import MOMENTS
+from sim.protocol.replication.reading import ISOLATIONS, WAYS
+
+_INTEGER = re.compile(r"-?[0-9]{1,60}", re.ASCII)
+"""Longer ones are beyond every limit."""
+
+
+_AS_TEXT = {"type": "string", "pattern": "^-?[0-9]+$"}
+_NAME = [
+    {"type": "string", "minLength": 1},
+    {"type": "integer", "minimum": -LONG - 1, "maximum": LONG},
+]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FieldType:
+    """A type of fields; each is a type of its own.
+
+    Attributes:
+        expected: What it is called in errors.
+        parse: How a given value is read.
+        schema: What may be given, for editors; numbers and names may come as text, as in a line.
+        limit: The largest of it; None = there is none.
+    """
+
+    expected: str
+    parse: Callable[[Any], Any]
+    schema: Mapping[str, Any]
+    limit: Limit | None = None
+
+    def value_of(self, value: object, place: Place) -> Any:
+        """The value at `place` as this type reads it.
+
+        Raises:
+            BadInput: It is not of this type.
+        """
+        try:
+            return self.parse(value)
+        except _BeyondLimit as error:
+            place.fail(str(error))
+        except (ValueError, TypeError, KeyError, RecursionError):
+            place.fail(f"expected {self.expected}, not {shown(value)}")
+
+
+class _BeyondLimit(ValueError):
+    """A value is of the right type, and beyond what is allowed; the text says so."""
+
+
+def _fail(value: Any) -> Any:
+    raise ValueError(value)
+
+
+def _checked(problem: str | None) -> None:
+    if problem is not None:
+        raise _BeyondLimit(problem)
+
+
+def _integer(value: Any) -> int:
+    if isinstance(value, int) and not isinstance(value, bool):
+        return value
+    return int(value) if isinstance(value, str) and _INTEGER.fullmatch(value) else _fail(value)
+
+
+def _number(limit: Limit, *, natural: bool = False) -> FieldType:
+    """An integer within a limit; from 0 on if it is `natural`."""
+
+    def parse(value: Any) -> int:
+        number = _integer(value)
+        if natural and number < 0:
+            _fail(value)
+        _checked(limit.problem(number))
+        return number
+
+    least = 0 if natural else limit.least
+    schema = {"anyOf": [{"type": "integer", "minimum": least, "maximum": limit.most}, _AS_TEXT]}
+    expected = "an integer that is not negative" if natural else "an integer"
+    return FieldType(expected, parse, schema, limit)
+
+
+NATURAL = _number(limits.OFFSET, natural=True)
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, bool) or not isinstance(value, str | int):
+        _fail(value)
+    if isinstance(value, int):
+        _checked(limits.NUMBER.problem(value))
+    text = str(value) or _fail(value)
+    _checked(limits.TEXT.too_many(len(text), "characters"))
+    return text
+
+
+def _name(value: Any) -> str:
+    text = _text(value)
+    _checked(limits.NAME.too_many(len(text), "characters"))
+    return text
+
+
+def _boolean(value: Any) -> bool:
+    if isinstance(value, bool):
+        return value
+    return {"true": True, "false": False}[value] if value in ("true", "false") else _fail(value)
+
+
+def names_in(value: Any) -> tuple[str, ...]:
+    """Names in a list, or in one text with commas.
+
+    Raises:
+        ValueError: It is neither.
+    """
+    items = value.split(",") if isinstance(value, str) else value
+    if not isinstance(items, list):
+        _fail(value)
+    _checked(limits.REPLICAS.too_many(len(items), "names"))
+    return tuple(_name(item) for item in items)
+
+
+def _segments(value: Any) -> tuple[tuple[int, int, int], ...]:
+    items = json.loads(value) if isinstance(value, str) else value
+    if not isinstance(items, list):
+        _fail(value)
+    parsed: list[tuple[int, int, int]] = []
+    for item in items:
+        if not isinstance(item, list):
+            _fail(value)
+        base, end, last_modified = (NATURAL.parse(number) for number in item)
+        if base > end or (parsed and base < parsed[-1][1]):
+            _fail(value)
+        parsed.append((base, end, last_modified))
+    return tuple(parsed)
+
+
+def _version(value: Any) -> int | None:
+    if value in (None, "null"):
+        return None
+    version = _integer(value)
+    return version if limits.VERSION.problem(version) is None else _fail(value)
+
+
+def _bytes(value: Any) -> bytes:
+    if not isinstance(value, str):
+        _fail(value)
+    _checked(limits.TEXT.too_many(len(value), "characters"))
+    return bytes.fromhex(value)
+
+
+def _optional_text(value: Any) -> str | None:
+    return None if value is None else _text(value)
+
+
+def _one_of(*allowed: str) -> FieldType:
+    return FieldType(
+        f"one of {', '.join(allowed)}",
+        lambda value: value if value in allowed else _fail(value),
+        {"enum": list(allowed)},
+    )
+
+
+_OFFSETS = {"type": "array", "items": NATURAL.schema, "minItems": 3, "maxItems": 3}
+_NAMES = {"type": "array", "items": {"anyOf": _NAME}}
+
+TIME = _number(limits.TIMESTAMP)
+PRODUCER = _number(limits.PRODUCER_ID)
+EPOCH = _number(limits.LEADER_EPOCH, natural=True)
+SPAN = _number(limits.ADVANCE, natural=True)
+PERIOD = _number(limits.DURATION, natural=True)
+TEXT = FieldType("a text", _text, {"anyOf": _NAME})
+KEY = FieldType("a text", _text, {"anyOf": _NAME})
+LABEL = FieldType("a text", _text, {"anyOf": _NAME})
+OPTIONAL_TEXT = FieldType("a text or null", _optional_text, {"anyOf": [*_NAME, {"type": "null"}]})
+BOOLEAN = FieldType("true or false", _boolean, {"enum": [True, False, "true", "false"]})
+REPLICA = FieldType("a replica", _name, {"anyOf": _NAME})
+NAMED = FieldType("a text", _name, {"anyOf": _NAME})
+REPLICAS = FieldType("a list of replicas", names_in, {"anyOf": [_NAMES, _NAME[0]]})
+SEGMENTS = FieldType(
+    "a list of [base, end, last modified] in the order of offsets",
+    _segments,
+    {"anyOf": [{"type": "array", "items": _OFFSETS}, {"type": "string"}]},
+)
+BYTES = FieldType(
+    "pairs of hexadecimal digits",
+    _bytes,
+    {"type": "string", "pattern": r"^\s*([0-9A-Fa-f]{2}\s*)*$"},
+)
+VERSION = FieldType(
+    "an integer of 64 bits or null",
+    _version,
+    {"anyOf": [*_number(limits.VERSION).schema["anyOf"], {"enum": [None, "null"]}]},
+    limits.VERSION,
+)
+MARKER = _one_of("commit", "abort")
+MOMENT = _one_of(*MOMENTS)
+ISOLATION = _one_of(*ISOLATIONS)
+WAY = _one_of(*WAYS)
+
+
+_OWN = re.compile(r"[CA]:-?[0-9]+|(LC|SN)[0-9]+", re.ASCII)
+"""Labels that no step gives: of markers, of leader changes, of snapshots in a log."""
+
+
+def unwritten(
+    kind: FieldType, value: Any, keys: Sequence[str], labels: Sequence[str]
+) -> str | None:
+    """Say what is wrong with a value that names a key or record which no step writes."""
+    if kind is KEY and value not in keys:
+        return f"no step writes a key {value!r}{did_you_mean(value, keys)}"
+    return no_such_label(value, labels) if kind is LABEL else None
+
+
+def no_such_label(label: str, labels: Sequence[str]) -> str | None:
+    """Say what is wrong with a label that no step gives to a record."""
+    if label in labels or _OWN.fullmatch(label):
+        return None
+    return f"no step writes a record {label!r}{did_you_mean(label, labels)}"
+
+
+def check_names(kind: FieldType, value: Any, known: Sequence[str], place: Place) -> None:
+    """Raise BadInput if the value names a replica twice, or one that is not known."""
+    names = (value,) if kind is REPLICA else value if kind is REPLICAS else ()
+    if len(set(names)) < len(names):
+        place.fail(f"a replica is named twice in {', '.join(names)}")
+    for name in names:
+        if name not in known:
+            place.fail(f"no replica {name!r}; known here: {', '.join(known)}")

@@ -1,0 +1,16 @@
+"""The steps that a story may take, by subject; each is said once, where it is carried out."""
+
+from importlib import import_module
+
+from sim.simulate.story.fields import REPLICA, REPLICAS, FieldType
+from sim.simulate.story.op import OPS
+
+for _subject in (
+    "leading",
+    "following",
+    "compacting",
+    "faults",
+    "reading",
+    "resting",
+):
+    import_module(f"{__name__}.{_subject}")  # each op of it adds itself to OPS

@@ -1,0 +1,122 @@
+"""How a log gets shorter: compaction, and snapshots of what it stands for."""
+
+from __future__ import annotations
+
+from sim.protocol.events import Cleaned, Event
+from sim.protocol.replication.cleaning import stable_offset
+from sim.protocol.replication.coordination import hold_round
+from sim.protocol.replication.joining import laggards
+from sim.protocol.replication.replica import crash
+from sim.protocol.replication.snapshots.delete import delete_prefix as move_log_start
+from sim.protocol.replication.snapshots.delete import may_delete_prefix
+from sim.protocol.replication.snapshots.take import take_snapshot
+from sim.simulate.story.driver import StoryDriver
+from sim.simulate.story.fields import MOMENT, NATURAL, REPLICAS, SEGMENTS, TIME
+from sim.simulate.story.op import ACTOR, Step, may, need, op
+
+
+@op(
+    source="Cleaner.doClean",
+    replica=ACTOR,
+    legacy_horizon=may(TIME, "The pass-wide delete horizon before KIP-534, in ms."),
+    segments=may(
+        SEGMENTS, "Segments as [base offset, end offset (exclusive), last modified in ms]."
+    ),
+    upto=may(NATURAL, "An offset (exclusive) that is not passed."),
+    crash=may(MOMENT, "The moment of the pass at which the replica goes down."),
+)
+def compact(world: StoryDriver, step: Step) -> str | None:
+    """One cleaning pass up to the bound of the rule `cleaner_bound`."""
+    replica = world.replicas[step["replica"]]
+    if world.rules.cleaner.cleanup == "snapshot":
+        return "with `cleanup: snapshot` no log is cleaned"
+    failed = replica.uncleanable
+    bound = min(stable_offset(replica, rules=world.rules), step.get("upto", 1 << 62))
+    result = world.cleaner.run(
+        replica,
+        upper_bound=bound,
+        now_ms=world.now_ms,
+        rescan=True,
+        removal_limit=_lowest_end(world),
+        legacy_horizon_ms=step.get("legacy_horizon"),
+        legacy_last_modified=step.get("segments", ()),
+        crash_during=step.get("crash"),
+    )
+    world.emit(result.events)
+    if "crash" in step.fields:
+        world.emit(crash(replica))
+    if failed:
+        return "a pass has failed before"
+    late = laggards(replica) if world.rules.replication.commit == "isr" else ()
+    world.in_vain = late != () and not any(map(_changes, result.events))
+    mark = f": the high watermark, {replica.log.high_watermark}, waits for {', '.join(late)}"
+    return "there is nothing to clean" + (mark if late else "")
+
+
+def _changes(event: Event) -> bool:
+    """Whether it says that a pass left the log other than it was: a horizon changes a batch."""
+    return isinstance(event, Cleaned) and bool(event.removals or event.dropped or event.rewritten)
+
+
+def _lowest_end(world: StoryDriver) -> int:
+    """Where the shortest log ends (exclusive), for the rule that asks for it; else 0."""
+    if world.rules.cleaner.tombstone_removal != "leo_gated":
+        return 0
+    return min(replica.log.log_end_offset for replica in world.replicas.values())
+
+
+@op(
+    source="Redpanda PR 28087",
+    reachable=may(REPLICAS, "Who takes part; everybody up when not given."),
+)
+def coordinate(world: StoryDriver, step: Step) -> str | None:
+    """Replicas report up to where they have compacted, and are told the lowest.
+
+    Below that tombstones may go.
+    """
+    reachable = step.get("reachable")
+    if reachable is None:
+        reachable = [name for name, replica in world.replicas.items() if replica.up]
+    present = [world.replicas[name] for name in reachable]
+    every = world.replicas.values()
+    world.emit(hold_round(world.coordinator, every, present, rules=world.rules))
+    return "nobody has anything new to report"
+
+
+_NO_SNAPSHOTS = "with `cleanup: compact` there are no snapshots"
+
+
+@op(
+    source="KIP-630, Snapshot Format",
+    replica=ACTOR,
+    end=need(NATURAL, "Offset (exclusive) below which the state is taken."),
+)
+def snapshot(world: StoryDriver, step: Step) -> str | None:
+    """The replica takes a snapshot of the state below an offset."""
+    replica, end = world.replicas[step["replica"]], step["end"]
+    if world.rules.cleaner.cleanup == "compact":
+        return _NO_SNAPSHOTS
+    in_log = world.rules.snapshots.snapshot_placement == "in_log"
+    uid = world.new_uid(f"SN{end}") if in_log else 0
+    world.emit(take_snapshot(replica, end, rules=world.rules, now_ms=world.now_ms, uid=uid))
+    there = any(id_.end_offset == end for id_ in replica.snapshots)
+    return f"{replica.name} " + (
+        f"has one that ends at {end}" if there else f"has no log from 1 to {end}"
+    )
+
+
+@op(
+    source="KIP-630, When to Increase the LogStartOffset",
+    replica=ACTOR,
+    to=need(NATURAL, "The new log start offset."),
+)
+def delete_prefix(world: StoryDriver, step: Step) -> str | None:
+    """The log starts at an offset from now on, which a snapshot covers."""
+    replica, to = world.replicas[step["replica"]], step["to"]
+    if world.rules.cleaner.cleanup == "compact":
+        return _NO_SNAPSHOTS
+    ends = [r.log.log_end_offset for r in world.replicas.values() if r.up]
+    if not may_delete_prefix(replica, to, live_ends=ends, rules=world.rules, now_ms=world.now_ms):
+        return f"not every live replica has what is below {to}"
+    world.emit(move_log_start(replica, to))
+    return f"{replica.name}'s log starts at {replica.log.log_start_offset} already"

@@ -1,0 +1,281 @@
+"""What a follower does: it becomes one, fetches, or is sent copies."""
+
+from __future__ import annotations
+
+from sim.files.document import Place
+from sim.protocol.events import Event
+from sim.protocol.log import Batch
+from sim.protocol.replication import Replica, follower, leader
+from sim.protocol.replication.messages import (
+    Answer,
+    ErrorCode,
+    FetchResponse,
+    FetchSnapshotResponse,
+)
+from sim.protocol.replication.replica import crash
+from sim.protocol.replication.snapshots.fetch import (
+    answer_fetch_snapshot,
+    receive_snapshot_chunk,
+    snapshot_request,
+)
+from sim.protocol.replication.truncation import (
+    answer_offsets_for_leader_epoch,
+    receive_offsets_for_leader_epoch,
+    start_following,
+)
+from sim.simulate.story.driver import Response, StoryDriver
+from sim.simulate.story.fields import BOOLEAN, LABEL, NATURAL, REPLICA
+from sim.simulate.story.op import FOLLOWER, LEADER, Fields, Step, be_up, may, need, op
+
+_DELAYED = may(BOOLEAN, "The answer waits for a `deliver`.")
+_NOTHING_NEW = "there is nothing to fetch"
+
+
+def _pair(world: StoryDriver, step: Step) -> tuple[Replica, Replica] | str:
+    """Follower and leader of a step; a text = why they do not talk to each other."""
+    fetcher, source = world.replicas[step["follower"]], world.replicas[step["leader"]]
+    if fetcher is source:
+        return f"{source.name} does not follow itself"
+    return fetcher, source
+
+
+@op(source="Partition.makeFollower; KIP-101", follower=FOLLOWER, leader=LEADER)
+def follow(world: StoryDriver, step: Step) -> str | None:
+    """The replica becomes a follower, and truncates as the rule `truncation` says."""
+    pair = _pair(world, step)
+    if isinstance(pair, str):
+        return pair
+    fetcher, source = pair
+    assert source.leadership is not None
+    result = start_following(fetcher, source.leadership.epoch, rules=world.rules)
+    if result.refused:
+        return _is_ahead(fetcher, source)
+    world.emit(result.events)
+    while (request := result.request) is not None:
+        response = answer_offsets_for_leader_epoch(source, request, rules=world.rules)
+        if response.error is not ErrorCode.NONE:
+            return f"{source.name} answers {response.error}"
+        result = receive_offsets_for_leader_epoch(fetcher, request, response, rules=world.rules)
+        world.emit(result.events)
+    return f"{fetcher.name} follows {source.name}'s epoch already, and has nothing to cut"
+
+
+def _is_ahead(fetcher: Replica, source: Replica) -> str:
+    return f"{fetcher.name} knows of a newer epoch than {source.name}'s"
+
+
+def _check_fetch(fields: Fields, place: Place) -> None:
+    if fields.get("delay_response") and fields.get("drop_response"):
+        place.at("delay_response").fail("a dropped response cannot be late")
+
+
+@op(
+    source="AbstractFetcherThread; KIP-595",
+    check=_check_fetch,
+    follower=FOLLOWER,
+    leader=LEADER,
+    max=may(NATURAL, "Most batches that are copied."),
+    drop_response=may(BOOLEAN, "The answer is lost."),
+    delay_response=_DELAYED,
+)
+def fetch(world: StoryDriver, step: Step) -> str | None:
+    """One round trip of a follower to its leader.
+
+    The leader records the follower's position and answers; the follower copies what it is given.
+    """
+    pair = _pair(world, step)
+    if isinstance(pair, str):
+        return pair
+    fetcher, source = pair
+    response = _answer(world, fetcher, source, step.get("max"))
+    world.answered(_said(fetcher, source, response))
+    if step.get("delay_response", False):
+        world.delayed.put(fetcher.name, source.name, response)
+        return None
+    if step.get("drop_response", False):
+        return "its response is lost"
+    _receive(world, fetcher, response)
+    return _why_nothing_came(world, fetcher, source, response)
+
+
+@op(
+    source="this project",
+    follower=need(REPLICA, "The replica that follows."),
+    leader=need(REPLICA, "The replica that answered."),
+)
+def deliver(world: StoryDriver, step: Step) -> str | None:
+    """The oldest delayed response of that leader arrives, whoever leads by now."""
+    name = step["follower"]
+    response = world.delayed.take(name, step["leader"])
+    if response is None:
+        return f"no response of {step['leader']} is on its way to {name}"
+    _receive(world, world.replicas[name], response)
+    return None
+
+
+@op(source="this project", follower=FOLLOWER, leader=LEADER)
+def sync(world: StoryDriver, step: Step) -> str | None:
+    """Fetch until nothing changes any more."""
+    pair = _pair(world, step)
+    return pair if isinstance(pair, str) else until_stable(world, *pair)
+
+
+def until_stable(world: StoryDriver, fetcher: Replica, source: Replica) -> str | None:
+    """Rounds until nothing changes or a state comes back; why nothing came of the last one."""
+    seen = set()
+    response: Response | None = None
+    while (state := _progress(fetcher, source)) not in seen:
+        seen.add(state)
+        chunk = _chunk(world, fetcher, source) if fetcher.download else None
+        response = chunk or _answer(world, fetcher, source)
+        _receive(world, fetcher, response)
+    return _why_nothing_came(world, fetcher, source, response)
+
+
+def _said(fetcher: Replica, source: Replica, response: FetchResponse) -> str:
+    """What a fetch was answered, in a sentence."""
+    at = f"{source.name} answers {fetcher.name}'s fetch at {response.fetch_offset}"
+    if response.answer is Answer.RECORDS:
+        found = [
+            ", ".join(str(record.offset) for record in batch.records)
+            or f"{batch.last_offset} (an empty batch)"
+            for batch in response.batches
+        ]
+        what = f"what is at {', '.join(found)}" if found else "nothing new"
+        return f"{at}: {what}, high watermark {response.high_watermark}"
+    if response.diverging is not None:
+        epoch, end = response.diverging
+        return f"{at}: diverging, epoch {epoch} ends at {end}"
+    return f"{at}: {response.answer}"
+
+
+def _why_nothing_came(
+    world: StoryDriver, fetcher: Replica, source: Replica, response: Response | None
+) -> str:
+    """Why an answer changed nothing, if it changed nothing."""
+    if response is None:
+        return f"{fetcher.name} fetches no snapshot"
+    if world.rules.replication.fencing and response.epoch < fetcher.epoch:
+        return _is_ahead(fetcher, source)
+    if isinstance(response, FetchSnapshotResponse):
+        served = response.error is ErrorCode.NONE
+        return _NOTHING_NEW if served else f"{source.name} answers {response.error}"
+    return {
+        Answer.RECORDS: _NOTHING_NEW,
+        Answer.DIVERGING: f"{fetcher.name} has nothing to cut",
+        Answer.SNAPSHOT: f"{fetcher.name} has the snapshot that {source.name} offers",
+        Answer.OUT_OF_RANGE: f"{source.name} has no answer for {fetcher.name}'s offset and epoch",
+    }.get(response.answer, f"{source.name} answers: {response.answer}")
+
+
+def _answer(
+    world: StoryDriver, fetcher: Replica, source: Replica, limit: int | None = None
+) -> FetchResponse:
+    request = follower.fetch_request(fetcher, max_batches=limit)
+    answered = leader.answer_fetch(source, request, rules=world.rules)
+    if answered.response.answer is Answer.RECORDS:
+        world.joining.fetched(source, fetcher.name, request.offset)
+    world.emit(answered.events)
+    return answered.response
+
+
+def _receive(world: StoryDriver, fetcher: Replica, response: Response | None) -> None:
+    if isinstance(response, FetchResponse):
+        result = follower.receive_fetch(fetcher, response, rules=world.rules, now_ms=world.now_ms)
+        world.emit(result.events)
+    else:
+        _receive_chunk(world, fetcher, response)
+
+
+def _chunk(
+    world: StoryDriver, fetcher: Replica, source: Replica, limit: int | None = None
+) -> FetchSnapshotResponse | None:
+    """The answer to a request for the next `limit` entries (None = all); None = no download."""
+    request = snapshot_request(fetcher, max_entries=limit)
+    return None if request is None else answer_fetch_snapshot(source, request, rules=world.rules)
+
+
+def _receive_chunk(
+    world: StoryDriver,
+    fetcher: Replica,
+    response: FetchSnapshotResponse | None,
+    *,
+    crashes: bool = False,
+) -> None:
+    """What a chunk does at the follower; with `crashes` it goes down before the install."""
+    events: list[Event] = []
+    if response is not None:
+        result = receive_snapshot_chunk(
+            fetcher, response, rules=world.rules, crash_before_install=crashes
+        )
+        events += result.events
+    world.emit(events + (crash(fetcher) if crashes else []))
+
+
+def _progress(fetcher: Replica, source: Replica) -> tuple[object, ...]:
+    """What `sync` watches: it stops when none of this changes any more."""
+    log, leadership = fetcher.log, source.leadership
+    return (
+        tuple((batch.base_offset, batch.epoch, len(batch.records)) for batch in log.batches()),
+        log.log_start_offset,
+        log.log_end_offset,
+        log.high_watermark,
+        tuple(log.epochs.entries),
+        source.log.high_watermark,
+        None if leadership is None else leadership.positions.get(fetcher.name),
+        None if fetcher.download is None else fetcher.download.position,
+    )
+
+
+def _check_chunk(fields: Fields, place: Place) -> None:
+    if fields.get("delay_response") and fields.get("crash"):
+        place.at("delay_response").fail("the replica is down when it comes")
+
+
+@op(
+    source="KIP-630, FetchSnapshot",
+    check=_check_chunk,
+    follower=FOLLOWER,
+    leader=LEADER,
+    chunk=may(NATURAL, "Most keys in the chunk; all that are left when not given."),
+    crash=may(BOOLEAN, "The replica goes down before the snapshot is in place."),
+    delay_response=_DELAYED,
+)
+def fetch_snapshot(world: StoryDriver, step: Step) -> str | None:
+    """One chunk of the leader's snapshot; the last one replaces the log."""
+    pair = _pair(world, step)
+    if isinstance(pair, str):
+        return pair
+    fetcher, source = pair
+    response = _chunk(world, fetcher, source, step.get("chunk"))
+    if response is not None and step.get("delay_response", False):
+        world.delayed.put(fetcher.name, source.name, response)
+        return None
+    _receive_chunk(world, fetcher, response, crashes=step.get("crash", False))
+    return _why_nothing_came(world, fetcher, source, response)
+
+
+@op(
+    source="KIP-280, special case of the log end",
+    follower=FOLLOWER,
+    leader=need(REPLICA, "The replica that leads.", must=be_up),
+    label=need(LABEL, "What stories call the record: `label@offset` in a log."),
+)
+def push(world: StoryDriver, step: Step) -> str | None:
+    """The follower appends a copy of the record at its own log end offset.
+
+    That is the drawing in KIP-280; no broker does it.
+    """
+    target, source = world.replicas[step["follower"]], world.replicas[step["leader"]]
+    batch = _latest_held(world, source, step["label"])
+    if batch is None:
+        return f"{source.name} holds no record {step['label']}"
+    world.emit(follower.push(target, source.name, batch, now_ms=world.now_ms))
+    return None
+
+
+def _latest_held(world: StoryDriver, source: Replica, label: str) -> Batch | None:
+    """The batch of the latest record of that label that `source` still holds, if it has one."""
+    held = {record.uid: batch for batch in source.log.batches() for record in batch.records}
+    named = [uid for uid, name in world.labels.items() if name == label]
+    return next((held[uid] for uid in reversed(named) if uid in held), None)

@@ -1,0 +1,274 @@
+"""Writing, elections and the in-sync set."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from sim.files.document import Place
+from sim.protocol.compaction.strategies import ENCODERS
+from sim.protocol.log import Batch, Control, Record, control_batch, data_batch
+from sim.protocol.log.formats import TOMBSTONE_HEADER
+from sim.protocol.replication import elections
+from sim.protocol.replication import leader as leading
+from sim.protocol.rules import Rules
+from sim.simulate.story.driver import StoryDriver
+from sim.simulate.story.fields import (
+    BOOLEAN,
+    BYTES,
+    EPOCH,
+    MARKER,
+    OPTIONAL_TEXT,
+    PRODUCER,
+    REPLICA,
+    REPLICAS,
+    TEXT,
+    TIME,
+    VERSION,
+)
+from sim.simulate.story.op import Fields, Step, be_up, lead, may, need, op
+
+_EPOCH = "The leader epoch."
+_TO_LEAD = need(REPLICA, "The replica that is to lead.", must=be_up)
+_VOTES = may(REPLICAS, "Who is asked for its vote.")
+
+
+def _marks(*marks: str) -> Callable[[Rules], str | None]:
+    """For a field that says of a record whether it deletes its key, under these tombstone marks."""
+
+    def void(rules: Rules) -> str | None:
+        own = rules.cleaner.tombstone_mark
+        given = " or ".join(marks)
+        says = f"means nothing under `tombstone_mark: {own}`, but under `tombstone_mark: {given}`"
+        return None if own in marks else says
+
+    return void
+
+
+def _check_append(fields: Fields, place: Place) -> None:
+    if "marker" in fields:
+        if "pid" not in fields:
+            place.at("pid").fail("missing; a marker needs the producer it is for")
+        return
+    if "label" not in fields:
+        place.at("label").fail("missing; required: leader, label, key (or marker, pid)")
+    if "key" not in fields:
+        place.at("key").fail("missing; null for a record without a key")
+
+
+@op(
+    source="UnifiedLog.appendAsLeader",
+    check=_check_append,
+    leader=need(REPLICA, "The replica that leads.", must=be_up),
+    label=may(TEXT, "What stories call the record: `label@offset` in a log.", usual=True),
+    key=may(OPTIONAL_TEXT, "The key; null for a record without one.", usual=True),
+    ts=may(TIME, "Create time in ms; the time of the story when not given."),
+    hdr=may(VERSION, "The version header, a 64-bit number; null or nothing for none (KIP-280)."),
+    hdr_bytes=may(BYTES, "The version header as pairs of hexadecimal digits."),
+    pid=may(PRODUCER, "The producer of a transaction."),
+    tombstone=may(
+        BOOLEAN,
+        "Whether it deletes its key, under `tombstone_mark: explicit`.",
+        void=_marks("explicit"),
+    ),
+    flag=may(
+        BOOLEAN,
+        "Whether the attribute, or the header, of a delete is set (KIP-87).",
+        void=_marks("flag", "header", "magic"),
+    ),
+    null_value=may(
+        BOOLEAN,
+        "Whether the value is null; not under `tombstone_mark: explicit`.",
+        void=_marks("null_value", "flag", "header", "magic"),
+    ),
+    epoch=may(EPOCH, _EPOCH),
+    marker=may(MARKER, "How the transaction of `pid` ends."),
+)
+def append(world: StoryDriver, step: Step) -> str | None:
+    """The leader writes one record, or the marker of a transaction, at its log end offset.
+
+    With `epoch` a leader of that epoch that has been replaced does.
+    """
+    writer = world.replicas[step["leader"]]
+    epoch = step.get("epoch")
+    if epoch is None:
+        if writer.leadership is None:
+            return lead(writer)
+        epoch = writer.leadership.epoch
+    batch = _batch(
+        step,
+        writer.log.log_end_offset,
+        epoch=epoch,
+        uid=world.new_uid(_label(step)),
+        now_ms=world.now_ms,
+        rules=world.rules,
+        producer_epoch=_producer_epoch(world, step),
+    )
+    world.emit(leading.append(writer, batch, rules=world.rules, now_ms=world.now_ms).events)
+    return f"{writer.name} refuses it"
+
+
+def _producer_epoch(world: StoryDriver, step: Step) -> int:
+    """The epoch of the producer, which is known where the end of a transaction brings a new one."""
+    if "pid" not in step.fields or world.rules.coordinator.producer_epochs == "per_instance":
+        return -1
+    epoch = world.producer_epochs.get(step["pid"], 0) + ("marker" in step.fields)
+    world.producer_epochs[step["pid"]] = epoch
+    return epoch
+
+
+def _label(step: Step) -> str:
+    """What the record is called in expectations: `C:p` and `A:p` for markers of producer p."""
+    if "marker" in step.fields:
+        return f"{_control(step)[0]}:{step['pid']}"
+    return str(step["label"])
+
+
+def _control(step: Step) -> Control:
+    return Control.COMMIT if step["marker"] == "commit" else Control.ABORT
+
+
+def _batch(
+    step: Step,
+    offset: int,
+    *,
+    epoch: int,
+    uid: int,
+    now_ms: int,
+    rules: Rules,
+    producer_epoch: int,
+) -> Batch:
+    """The batch at `offset` in `epoch`; its timestamp is `now_ms` unless the step gives one."""
+    timestamp_ms = step.get("ts", now_ms)
+    if "marker" in step.fields:
+        return control_batch(
+            offset,
+            epoch=epoch,
+            control=_control(step),
+            timestamp_ms=timestamp_ms,
+            producer_id=step["pid"],
+            producer_epoch=producer_epoch,
+            uid=uid,
+        )
+    value, flagged = _value_and_flag(step, rules.cleaner.tombstone_mark)
+    record = Record(
+        offset,
+        step["key"],
+        value,
+        timestamp_ms,
+        _headers(step, rules),
+        flagged=flagged,
+        uid=uid,
+    )
+    return data_batch(
+        (record,),
+        epoch=epoch,
+        producer_id=step.get("pid", -1),
+        producer_epoch=producer_epoch,
+        transactional="pid" in step.fields,
+    )
+
+
+def _headers(step: Step, rules: Rules) -> tuple[tuple[str, bytes], ...]:
+    """`hdr` in the form that the rules read, `hdr_bytes` as they are, then the mark of a delete."""
+    values: list[bytes] = []
+    if step.get("hdr") is not None:
+        values.append(ENCODERS[rules.cleaner.header_form](step["hdr"]))
+    if "hdr_bytes" in step.fields:
+        values.append(step["hdr_bytes"])
+    headers = tuple((rules.topic.strategy_header, value) for value in values)
+    marked = rules.cleaner.tombstone_mark == "header" and step.get("flag", False)
+    return (*headers, TOMBSTONE_HEADER) if marked else headers
+
+
+def _value_and_flag(step: Step, mark: str) -> tuple[str | None, bool | None]:
+    """The value and the tombstone attribute of what an `append` writes under `tombstone_mark`.
+
+    With `magic` a step that gives `flag` writes a record of magic 2, and any other one of a format
+    without a flag, in which `null_value` decides. With `header` the field `flag` becomes a header.
+    Where the flag decides, a null value is data (KIP-87, Proposed Changes).
+    """
+    label = step["label"]
+    value = None if step.get("null_value") else label
+    if mark == "header":
+        return value, False
+    if mark == "flag" or (mark == "magic" and "flag" in step.fields):
+        return value, step.get("flag", False)
+    deleted = step.get("tombstone" if mark == "explicit" else "null_value", False)
+    flagged = None if mark == "magic" else deleted and mark == "explicit"
+    return None if deleted else label, flagged
+
+
+@op(
+    source="Partition.makeLeader; the Raft paper, section 5.2",
+    leader=_TO_LEAD,
+    epoch=need(EPOCH, _EPOCH),
+    votes=_VOTES,
+)
+def elect(world: StoryDriver, step: Step) -> str | None:
+    """The replica leads the epoch; with `votes`, if a majority grants it.
+
+    The epoch starts at the end of its log, and it knows no follower's position yet.
+    """
+    candidate = world.replicas[step["leader"]]
+    epoch, voters = step["epoch"], world.story.voters
+    if "votes" in step.fields:
+        asked = [world.replicas[name] for name in step["votes"] if name in voters]
+        granting = elections.wins(
+            candidate, asked, voter_count=len(voters), epoch=epoch, rules=world.rules
+        )
+        if granting is None:
+            world.answered(f"no majority votes for {candidate.name} in epoch {epoch}")
+            return f"no majority votes for {candidate.name}"
+        names = ", ".join(voter.name for voter in granting) or "nobody else"
+        world.answered(f"{names} votes for {candidate.name} in epoch {epoch}")
+        for voter in (candidate, *granting):
+            elections.votes_for(voter, epoch, candidate.name)
+    world.leader = candidate.name
+    events = elections.become_leader(
+        candidate,
+        epoch,
+        isr=world.isr,
+        voters=voters,
+        rules=world.rules,
+        now_ms=world.now_ms,
+        leader_change_uid=world.new_uid(f"LC{epoch}"),
+    )
+    world.joining.elected(candidate)
+    world.emit(events)
+    return f"{candidate.name} leads epoch {epoch} already"
+
+
+@op(
+    source="PartitionLeaderElectionAlgorithms.offlinePartitionLeaderElection",
+    leader=_TO_LEAD,
+    epoch=need(EPOCH, _EPOCH),
+    votes=_VOTES,
+)
+def elect_from_isr(world: StoryDriver, step: Step) -> str | None:
+    """As `elect`, and nothing happens unless the replica is in sync."""
+    if step["leader"] not in world.isr:
+        return f"{step['leader']} is not in sync"
+    return elect(world, step)
+
+
+@op(
+    source="AlterPartition, decided by the controller",
+    isr=need(REPLICAS, "The replicas in sync."),
+)
+def isr(world: StoryDriver, step: Step) -> str | None:
+    """These replicas are in sync from now on."""
+    world.set_isr(step["isr"])
+    return "they are in sync already"
+
+
+@op(source="Partition.maybeExpandIsr", replica=need(REPLICA, "The replica that joins.", must=be_up))
+def expand_isr(world: StoryDriver, step: Step) -> str | None:
+    """The replica joins the in-sync set if the rule `isr_join` lets it."""
+    acting, joining = world.acting_leader(), world.replicas[step["replica"]]
+    if acting is None or acting.leadership is None:
+        return "nobody leads"
+    if joining.name in acting.leadership.isr:
+        return f"{joining.name} is in sync already"
+    world.emit(leading.expand_isr(acting, joining.name, rules=world.rules))
+    world.isr = acting.leadership.isr
+    return f"{acting.name} does not know {joining.name} to have caught up"

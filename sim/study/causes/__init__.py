@@ -1,0 +1,10 @@
+"""Why the runs of a sweep fail: the failing ones grouped by cause, each with its smallest witness.
+
+`causes_of` reads a folder; `add_witnesses` shrinks one run per cause; `Cause.story` is the story of
+the track record that shows the same.
+"""
+
+from sim.study.causes.grouping import Cause, Causes, causes_of
+from sim.study.causes.track_record import NOT_KNOWN
+from sim.study.causes.witness import played
+from sim.study.causes.witnesses import add_witnesses

@@ -1,0 +1,230 @@
+"""The failing runs of a sweep by their causes, with how often each was met where."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field
+from itertools import chain, product
+from operator import itemgetter
+from pathlib import Path
+from typing import Any
+
+from sim.bounds import Inconclusive
+from sim.diagnose.explain.signature import signature_of
+from sim.simulate.recorded import conclusive
+from sim.study.causes.track_record import Shown, TrackRecord
+from sim.study.causes.witness import Witness
+from sim.study.sweep.evidence import sentence_of
+from sim.study.sweep.folder import read_sweep
+from sim.study.sweep.one_run import scenario_of_run
+from sim.study.sweep.plan import Sweep
+from sim.study.sweep.statistics import JUDGED
+from sim.study.sweep.stats import Interval, clopper_pearson
+from sim.study.sweep.table import State, open_rows
+from sim.study.sweep.wording import counted
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """How often a cause was met under one rule set in one environment.
+
+    Attributes:
+        environment: The plan's name for what cases are drawn from.
+        rule_set: Its index in the plan.
+        label: Its label.
+        runs: Failing runs with this cause.
+        judged: Runs that held or violated something.
+        interval: Of runs / judged, exact, two-sided, 95 %; None = no run was judged.
+    """
+
+    environment: str
+    rule_set: int
+    label: str
+    runs: int
+    judged: int
+    interval: Interval | None
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """A failing run with a cause: the one that fails earliest; ties: fewest events.
+
+    Attributes:
+        run_id: Its number.
+        environment: Of its case.
+        label: Of its rule set.
+        invariant: What it violated first.
+        at_ms: When, in simulated time.
+        events: How many it has in all.
+        sentence: What happened.
+    """
+
+    run_id: int
+    environment: str
+    label: str
+    invariant: str
+    at_ms: int
+    events: int
+    sentence: str
+
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """Why some of the runs fail.
+
+    Attributes:
+        text: Family and mechanism (`sim.diagnose.explain.signature.Signature.cause`).
+        runs: How many fail for it first.
+        invariants: What they violate first -> how many.
+        shares: For each environment and rule set, in the order of the plan.
+        example: One of them.
+        story: The story of the track record that shows what the example does; None = not known.
+        witness: The smallest run known; None = nobody looked for it, or there is none.
+    """
+
+    text: str
+    runs: int
+    invariants: dict[str, int]
+    shares: tuple[Share, ...]
+    example: Example
+    story: Shown | None
+    witness: Witness | None = None
+
+    def as_json(self) -> dict[str, Any]:
+        """A document; `story` is null where the cause is not known."""
+        told = asdict(self)
+        for name, found in (("story", self.story), ("witness", self.witness)):
+            told[name] = None if found is None else found.as_json()
+        return {"cause": told.pop("text"), **told}
+
+
+@dataclass(frozen=True, slots=True)
+class Causes:
+    """All causes of a sweep, most runs first.
+
+    Attributes:
+        folder: Of the sweep.
+        failing: How many runs fail.
+        causes: Why.
+    """
+
+    folder: Path
+    failing: int
+    causes: tuple[Cause, ...]
+
+    @property
+    def text(self) -> str:
+        """`503 failing runs, 6 causes`."""
+        if not self.failing:
+            return "no failing run"
+        return f"{counted(self.failing, 'failing run')}, {counted(len(self.causes), 'cause')}"
+
+    def as_json(self) -> dict[str, Any]:
+        """What `replog causes --json` prints."""
+        return {"failing": self.failing, "causes": [cause.as_json() for cause in self.causes]}
+
+
+Row = dict[str, Any]
+
+_FIRST = ("first_invariant", "first_violation_ms")
+_COLUMNS = ("run_id", "case_id", "rule_set", "verdict", *_FIRST, "events", "cause")
+
+
+@dataclass(slots=True)
+class Group:
+    """The runs that fail for one cause first.
+
+    Attributes:
+        first: The row of the one that fails earliest; ties: fewest events, lowest number.
+        invariants: What they violate first -> how many.
+        cells: Their rule sets and environments (`Sweep.cell_of`) -> how many.
+    """
+
+    first: Row
+    invariants: Counter[str] = field(default_factory=Counter)
+    cells: Counter[int] = field(default_factory=Counter)
+
+    def add(self, row: Row, cell: int) -> None:
+        """Count one more."""
+        self.invariants[row["first_invariant"]] += 1
+        self.cells[cell] += 1
+        self.first = min(self.first, row, key=itemgetter("first_violation_ms", "events", "run_id"))
+
+
+def causes_of(out: Path | str, *, stories: Path | str | None = None) -> Causes:
+    """Why the runs of a sweep fail.
+
+    Args:
+        out: The folder of a sweep, finished or interrupted.
+        stories: The folder of the track record; None = the scenarios that come with Replog.
+
+    Raises:
+        BadInput: The folder holds no sweep, nothing of it is finished, or its table is damaged.
+    """
+    out = Path(out)
+    sweep, table = read_sweep(out), open_rows(out)
+    groups, judged = dict[str, Group](), Counter[int]()
+    for row in chain.from_iterable(batch.to_pylist() for batch in table.batches(_COLUMNS)):
+        cell = sweep.cell_of(row["case_id"], row["rule_set"])
+        judged[cell] += row["verdict"] in JUDGED
+        if row["verdict"] == "violated":
+            groups.setdefault(row["cause"], Group(row)).add(row, cell)
+    sentences = _sentences(table, {group.first["run_id"] for group in groups.values()})
+    known = TrackRecord(stories)
+    causes = [
+        Cause(
+            text,
+            group.cells.total(),
+            dict(group.invariants.most_common()),
+            tuple(_shares(sweep, group.cells, judged)),
+            _example(sweep, group.first, sentences),
+            _known(known, out, group.first),
+        )
+        for text, group in groups.items()
+    ]
+    causes.sort(key=lambda cause: (-cause.runs, cause.text))
+    return Causes(out, sum(cause.runs for cause in causes), tuple(causes))
+
+
+def _sentences(table: State, run_ids: set[int]) -> dict[int, str]:
+    """What the first violation of each of some runs says."""
+    found = table.violations(("run_id", "position", "evidence"))
+    return {
+        row["run_id"]: sentence_of(row["evidence"])
+        for row in found.to_pylist()
+        if row["position"] == 0 and row["run_id"] in run_ids
+    }
+
+
+def _known(known: TrackRecord, out: Path, row: Row) -> Shown | None:
+    """The story that shows what a run does, which is run once more; None = it is not known.
+
+    One that comes out otherwise now, by another version, is not known either.
+    """
+    with suppress(Inconclusive):
+        run = conclusive(scenario_of_run(out, row["run_id"]))
+        for first in run.violations[:1]:
+            found = signature_of(run.events, first, run.rules)
+            return known.story_of(found, run.rules) if found.cause == row["cause"] else None
+    return None
+
+
+def _shares(sweep: Sweep, failing: Counter[int], judged: Counter[int]) -> Iterator[Share]:
+    for cell, (where, rule_set) in enumerate(product(sweep.environments, sweep.rule_sets)):
+        runs, of = failing[cell], judged[cell]
+        interval = clopper_pearson(runs, of) if of else None
+        yield Share(where.name, rule_set.index, rule_set.label, runs, of, interval)
+
+
+def _example(sweep: Sweep, row: Row, sentences: dict[int, str]) -> Example:
+    return Example(
+        row["run_id"],
+        sweep.environment_of(row["case_id"]).name,
+        sweep.rule_sets[row["rule_set"]].label,
+        row["first_invariant"],
+        row["first_violation_ms"],
+        row["events"],
+        sentences.get(row["run_id"], ""),
+    )

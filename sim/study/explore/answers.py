@@ -1,0 +1,382 @@
+"""What the search of a plan answers: what breaks, how soon and how, and what was looked at."""
+
+from __future__ import annotations
+
+import math
+import resource
+import time
+from collections.abc import Callable, Collection, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import combinations
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from sim.check.certify import certify
+from sim.diagnose.shrink.near_miss import near_miss_of
+from sim.diagnose.shrink.writing import file_of, near_miss_file
+from sim.diagnose.what_if.changes import violated_by
+from sim.protocol.events.digest import digest_of
+from sim.protocol.rules import Rules
+from sim.simulate.scenario.model import Scenario
+from sim.simulate.story.driver import run_story
+from sim.simulate.story.expect import StoryExpect
+from sim.simulate.story.format import Story
+from sim.simulate.story.result import StoryRun
+from sim.simulate.story.trace_header import header_of
+from sim.simulate.trace_file import TraceVerdict, trace_lines
+from sim.study.explore.judging import JUDGED
+from sim.study.explore.kept import Kept
+from sim.study.explore.plan import Plan
+from sim.study.explore.search import Level, Searched
+from sim.study.explore.witness import schedule_of, story_of
+from sim.study.explore.world import Move
+from sim.study.workers import Lifeline, follow_the_parent, worker_context
+
+Task = tuple[str, str]
+"""A search of a plan: a label and, where two rule sets are compared, the other one."""
+
+
+class Progress(NamedTuple):
+    """How far a search is.
+
+    Attributes:
+        depth: The level that it has been through.
+        states: How many states there were since it began, or went on.
+        frontier: How many are in the next level.
+        seconds: Real time since then.
+        megabytes: The most memory that its process had, in 10**6 bytes.
+    """
+
+    depth: int
+    states: int
+    frontier: int
+    seconds: float
+    megabytes: float
+
+
+Told = Callable[[str, Progress], None]
+"""Takes what is searched and how far it is."""
+
+
+class Break(NamedTuple):
+    """A shortest schedule that breaks an invariant: how many moves, which, and a step after them.
+
+    The step is one by which a story has it judged; empty = it is judged at once.
+    """
+
+    depth: int
+    moves: list[Move]
+    ends_with: str
+
+
+class Ended(NamedTuple):
+    """What a search found: see `Result` and `Answer`."""
+
+    levels: list[Level]
+    exhausted: bool
+    found: dict[tuple[int, str], Break]
+    interrupted: bool = False
+
+
+GoesOn = Callable[[Level, int], bool]
+"""Told of each level, with how many states the next one has; whether there is to be a next one."""
+Engine = Callable[[Searched, int | None, Sequence[str], GoesOn], Ended]
+"""Searches what it is given, to a depth, for some invariants, as long as it may go on."""
+
+
+class Bounds(NamedTuple):
+    """After which level a search stops, unless it is at its end.
+
+    Attributes:
+        seconds: Real time.
+        megabytes: Memory of the process, in 10**6 bytes.
+    """
+
+    seconds: float = math.inf
+    megabytes: float = 8_000
+
+    def allow_more(self, seconds: float) -> bool:
+        """Whether a search goes on that has taken so long."""
+        return seconds < self.seconds and megabytes_used() < self.megabytes
+
+
+UP_TO_8_GB = Bounds()
+
+
+def megabytes_used() -> float:
+    """The most memory that this process ever had, in 10**6 bytes."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e6
+
+
+def tell_nobody(_name: str, _progress: Progress) -> None:
+    """Takes how far a search is, and tells it to nobody."""
+
+
+@dataclass(frozen=True, slots=True)
+class Witness:
+    """A shortest schedule after which an invariant is broken.
+
+    Attributes:
+        invariant: Which.
+        steps: How many moves it has; a `quiesce` or `check` after them does not count.
+        schedule: Its steps as a story has them, a line each.
+        sentence: What the checker says of it.
+        story: The file of the story.
+        near_miss: That of the same schedule where the invariant holds; empty = no other value of
+            one rule makes it hold.
+        healed_by: The rule with the value that makes it hold; of two rule sets, the other one.
+        disputed: Whether the oracle of traces does not find the same as the checker: one of them
+            is wrong about this schedule.
+    """
+
+    invariant: str
+    steps: int
+    schedule: tuple[str, ...]
+    sentence: str
+    story: str
+    near_miss: str
+    healed_by: str
+    disputed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What the search of one rule set, or of two side by side, found.
+
+    Attributes:
+        label: The rule set; of two the one in which the witnesses break.
+        against: The other one, in which they break nothing of the same name; empty = there is none.
+        levels: A row for each depth.
+        exhausted: Whether every schedule of the world was followed to its end.
+        witnesses: By how soon they break, then by the order of the invariants.
+        seconds: How long it took.
+        interrupted: Whether Ctrl-C stopped it: what it had found is told.
+    """
+
+    label: str
+    against: str
+    levels: tuple[Level, ...]
+    exhausted: bool
+    witnesses: tuple[Witness, ...]
+    seconds: float
+    interrupted: bool = False
+
+    @property
+    def states(self) -> int:
+        """How many states there are, those counted once that differ in names of replicas alone."""
+        return sum(level.states for level in self.levels)
+
+    @property
+    def transitions(self) -> int:
+        """How many moves from them change something."""
+        return sum(level.transitions for level in self.levels)
+
+    @property
+    def depth(self) -> int:
+        """How many moves the longest schedule has."""
+        return len(self.levels) - 1
+
+    def sentence(self) -> str:
+        """How far it looked, as one may quote it."""
+        said = f"{self.states:,} states, {self.transitions:,} transitions"
+        if self.exhausted:
+            return f"every schedule of this world: {said}, exhausted at depth {self.depth}"
+        return f"every schedule of up to {self.depth} moves: {said}, not exhausted"
+
+
+def explore(
+    plan: Plan,
+    *,
+    processes: int = 1,
+    bounds: Bounds = UP_TO_8_GB,
+    told: Told = tell_nobody,
+    done: Collection[Task] = (),
+    keep: Path | None = None,
+    engine: Engine | None = None,
+) -> Iterator[tuple[Answer, ...]]:
+    """Search every rule set of a plan, then each pair that it compares, as they are done.
+
+    Args:
+        plan: The plan.
+        processes: How many searches go on at a time; with one they go on in this process.
+        bounds: Of each search.
+        told: Hears of every level, in the process of its search.
+        done: Searches to leave out.
+        keep: A folder in which the levels of searches are until they are done; a search goes on
+            behind those that are there.
+        engine: What searches them instead, one after the other.
+    """
+    tasks = [task for task in tasks_of(plan) if task not in done]
+    if processes == 1 or len(tasks) == 1 or engine is not None:
+        for task in tasks:
+            answers = answers_of(plan, task, bounds, told, keep, engine)
+            yield answers
+            if answers[0].interrupted:
+                raise KeyboardInterrupt
+        return
+    lifeline = Lifeline()
+    pool = ProcessPoolExecutor(processes, worker_context(), follow_the_parent, (lifeline.end,))
+    try:
+        futures = [pool.submit(answers_of, plan, task, bounds, told, keep) for task in tasks]
+        for future in as_completed(futures):
+            yield future.result()
+    finally:
+        pool.shutdown(wait=False, cancel_futures=True)
+        lifeline.cut()
+
+
+def tasks_of(plan: Plan) -> list[Task]:
+    """The searches of a plan."""
+    return [*[(label, "") for label, _ in plan.searched()], *combinations(plan.compare, 2)]
+
+
+def answers_of(
+    plan: Plan,
+    task: Task,
+    bounds: Bounds = UP_TO_8_GB,
+    told: Told = tell_nobody,
+    keep: Path | None = None,
+    engine: Engine | None = None,
+) -> tuple[Answer, ...]:
+    """One search: an answer, or two, of what breaks in one of two worlds alone."""
+    rules = dict(plan.searched())
+    labels = [label for label in task if label]
+    searched = Searched(plan.world_of(), tuple(rules[label] for label in labels))
+    began, states = time.monotonic(), 0
+
+    def goes_on(level: Level, frontier: int) -> bool:
+        nonlocal states
+        seconds, states = time.monotonic() - began, states + level.states
+        how_far = Progress(level.depth, states, frontier, seconds, megabytes_used())
+        told(" against ".join(labels), how_far)
+        return bounds.allow_more(seconds)
+
+    search_it = partial(_in_this_process, keep=keep) if engine is None else engine
+    result = search_it(searched, plan.depth, plan.invariants, goes_on)
+    seconds = time.monotonic() - began
+    return tuple(
+        Answer(
+            label,
+            labels[1 - place] if len(labels) > 1 else "",
+            tuple(result.levels),
+            result.exhausted,
+            tuple(_witnesses(result, place, labels, [rules[one] for one in labels], plan)),
+            seconds,
+            result.interrupted,
+        )
+        for place, label in enumerate(labels)
+    )
+
+
+def _in_this_process(
+    searched: Searched,
+    depth: int | None,
+    invariants: Sequence[str],
+    goes_on: GoesOn,
+    keep: Path | None,
+) -> Ended:
+    search = searched.search()
+    search.only(invariants)
+    kept = Kept(keep, (searched, depth, sorted(invariants))) if keep is not None else None
+    if kept is not None:
+        kept.take_up(search)
+
+    def told(level: Level) -> bool:
+        if kept is not None and level.depth != depth:
+            kept.write(search)
+        return goes_on(level, len(search.rows))
+
+    interrupted = False
+    try:
+        search.run(depth=depth, told=told)
+    except KeyboardInterrupt:
+        interrupted = True
+    result = search.result
+    if kept is not None and (result.exhausted or result.levels[-1].depth == depth):
+        kept.remove()
+    found = {
+        key: Break(one.depth, schedule_of(search, one), one.ends_with)
+        for key, one in result.found.items()
+    }
+    return Ended(result.levels, result.exhausted, found, interrupted)
+
+
+def _witnesses(
+    result: Ended, place: int, labels: Sequence[str], rules: Sequence[Rules], plan: Plan
+) -> Iterator[Witness]:
+    found = {name: one for (world, name), one in result.found.items() if world == place}
+    named = [name for name in JUDGED if name in found]
+    for invariant in sorted(named, key=lambda name: found[name].depth):
+        one = found[invariant]
+        story = story_of(
+            plan.world_of(), rules[place], one.moves, ends_with=one.ends_with, name=invariant
+        )
+        sentence, disputed = confirmed(story, invariant)
+        other: Story | Scenario | None
+        if len(rules) > 1:
+            other, healed_by = replace(story, rules=rules[1 - place]), labels[1 - place]
+            if invariant in violated_by(other, invariant):
+                raise AssertionError(f"{invariant}: both break it, and one alone was to")
+        else:
+            near = near_miss_of(story, invariant)
+            other, healed_by = (near.value, near.change) if near else (None, "")
+        yield Witness(
+            invariant,
+            one.depth,
+            tuple(step.line for step in story.steps),
+            sentence,
+            file_of(story, invariant, sentence),
+            near_miss_file(other, invariant) if other is not None else "",
+            healed_by,
+            disputed,
+        )
+
+
+def confirmed(story: Story, invariant: str) -> tuple[str, bool]:
+    """What the checker says of a story, and whether the oracle of traces finds something else.
+
+    Raises:
+        AssertionError: The checker finds nothing: it or the search is wrong.
+    """
+    run = run_story(replace(story, expect=StoryExpect((invariant,))))
+    said = [one for one in run.violations if one.invariant == invariant]
+    if not said:
+        raise AssertionError(f"{invariant}: the checker finds no violation in {story.steps}")
+    return said[0].sentence, bool(differing(story, run))
+
+
+def differing(story: Story, run: StoryRun) -> list[str]:
+    """Where the oracle of traces does not find what the checker did in the run of a story."""
+    rows = tuple(one.as_row(when="at") for one in run.seen)
+    verdict = TraceVerdict(run.verdict, run.reason, rows, digest_of(run.events))
+    return certify(b"".join(trace_lines(header_of(story), run.events, verdict))).differing
+
+
+def as_document(answers: Sequence[Answer]) -> list[dict[str, Any]]:
+    """Answers as JSON has them."""
+    return [
+        {
+            "label": one.label,
+            **({"against": one.against} if one.against else {}),
+            "states": one.states,
+            "transitions": one.transitions,
+            "depth": one.depth,
+            "exhausted": one.exhausted,
+            "seconds": round(one.seconds, 1),
+            "levels": [level._asdict() for level in one.levels],
+            "witnesses": [
+                {
+                    "invariant": witness.invariant,
+                    "steps": witness.steps,
+                    "schedule": list(witness.schedule),
+                    "sentence": witness.sentence,
+                    **({"healed_by": witness.healed_by} if witness.healed_by else {}),
+                    **({"disputed": True} if witness.disputed else {}),
+                }
+                for witness in one.witnesses
+            ],
+        }
+        for one in answers
+    ]

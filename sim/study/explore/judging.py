@@ -1,0 +1,337 @@
+"""Which invariants a move or a state breaks, judged by the product's own invariants.
+
+The checker of `sim.check` judges a run event by event, with all that ever happened. A search meets
+the same parts of runs again and again, so each invariant is handed just what it looks at: the
+replicas that a move touched, a log and the committed history, two logs, a state at rest. That this
+finds the same as the checker is tried on random schedules, and on every witness.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from copy import copy
+from typing import TYPE_CHECKING, Any, Final
+
+from sim.check.folding import undone_deletes
+from sim.check.history import ClusterHistory
+from sim.check.listening import handlers_of
+from sim.check.registry import INVARIANTS, discover
+from sim.check.replica_view import HOLE, ReplicaView
+from sim.protocol.events import Event, HighWatermarkMoved, LeaderElected, Quiesced, SnapshotTaken
+from sim.protocol.log.record import Record
+from sim.protocol.rules import Rules
+from sim.study.explore.world import History
+
+if TYPE_CHECKING:
+    from sim.study.explore.views import WatchedView
+    from sim.study.explore.world import World
+
+BY_EVENTS: Final = (
+    "follower-position-sound",
+    "hw-monotonic",
+    "hw-within-log",
+    "no-truncation-below-hw",
+    "truncation-below-log-start",
+    "leader-append-only",
+    "leo-preservation",
+    "record-offset-uniqueness",
+    "snapshot-bound",
+    "snapshot-at-log-start",
+    "snapshot-never-regresses",
+    "snapshot-install-atomic",
+    "leader-never-loads-snapshot",
+    "prefix-deletion-safety",
+)
+"""Judged by what a move does to the replicas that it touches."""
+BY_HISTORY: Final = (
+    "no-offset-reuse",
+    "state-machine-safety",
+    "leader-completeness",
+    "committed-replicated",
+)
+"""Judged by what a move does and what was committed before."""
+BY_PAIRS: Final = ("log-matching", "slot-agreement")
+"""Judged by two logs of a state."""
+SNAPSHOTS: Final = "snapshot-consistency"
+"""Judged by the snapshots of two replicas, and by those of one and what was committed."""
+CAUGHT_UP: Final = "no-resurrection"
+"""Judged for a live replica that knows all that is committed, and by its log alone."""
+AT_REST: Final = (
+    "committed-never-lost",
+    "hole-justified",
+    "leo-convergence",
+    "replica-convergence",
+    "winner-retained",
+    "materialized-state-equivalence",
+)
+"""Judged where everybody up has fetched all that there is."""
+JUDGED_BY: Final = {CAUGHT_UP: "check"}
+"""The step by which a story has it judged, of what is judged by states that are not at rest."""
+JUDGED: Final = (*BY_EVENTS, *BY_HISTORY, *BY_PAIRS, SNAPSHOTS, CAUGHT_UP, *AT_REST)
+"""Every invariant that a search judges; a set of them is a mask in this order."""
+BIT: Final = {name: 1 << place for place, name in enumerate(JUDGED)}
+
+
+def names_of(mask: int) -> list[str]:
+    """The invariants of a mask."""
+    return [name for name in JUDGED if mask & BIT[name]]
+
+
+class _Asked(dict[str, ReplicaView]):
+    """The logs that somebody asked for; those that nobody did are not among its values."""
+
+    before: Mapping[str, ReplicaView]
+
+    def __missing__(self, name: str) -> ReplicaView:
+        view = self[name] = self.before[name]
+        return view
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """The log of a replica; a search has no names of others."""
+        del default
+        return self[name]
+
+
+class _Broken:
+    """Takes what invariants report, as a mask."""
+
+    def __init__(self) -> None:
+        self.mask = 0
+
+    def by(self, name: str) -> Callable[..., None]:
+        bit = BIT[name]
+
+        def report(*_told: object) -> None:
+            self.mask |= bit
+
+        return report
+
+    def taken(self) -> int:
+        mask, self.mask = self.mask, 0
+        return mask
+
+
+class MemberJudge:
+    """What events say of the replicas that a move touches.
+
+    Attributes:
+        history: Every record that was ever written in the search.
+    """
+
+    def __init__(self, rules: Rules) -> None:
+        """Nothing is written yet."""
+        discover()
+        self.history = ClusterHistory(rules)
+        self.history.replicas = self._asked = _Asked()
+        self._broken = _Broken()
+        self._handlers: dict[type, list[Callable[[Any], None]]] = {}
+        for name in BY_EVENTS:
+            invariant = INVARIANTS[name](self.history, self._broken.by(name))
+            for kind, handler in handlers_of(invariant).items():
+                self._handlers.setdefault(kind, []).append(handler)
+
+    def follow(
+        self, events: Sequence[Event], before: Mapping[str, WatchedView]
+    ) -> tuple[dict[str, tuple[int, ...]], int]:
+        """The lineage of each replica that the events are about, after them; and what they broke.
+
+        Args:
+            events: What a move did.
+            before: The log of each replica before the move.
+        """
+        if not events:
+            return {}, 0
+        history = self.history
+        self._asked.clear()
+        self._asked.before = before
+        history.disagreements = []
+        for event in events:
+            history.contested_offsets.clear()
+            take_in = history.handlers.get(type(event))
+            if take_in is not None and not isinstance(event, LeaderElected):
+                take_in(event)  # who leads, and what is committed by that, is judged elsewhere
+            for handler in self._handlers.get(type(event), ()):
+                handler(event)
+        lineages = {
+            name: tuple(one.lineage)
+            for name, one in history.replicas.items()
+            if "lineage" in vars(one)
+        }
+        return lineages, self._broken.taken()
+
+
+class Court:
+    """Judges logs by what is committed, and states at rest."""
+
+    def __init__(self, rules: Rules, judge: MemberJudge, world: World) -> None:
+        """Judge by the records that `judge` knows."""
+        self._rules, self._judge, self._names = rules, judge, world.names
+        self._broken = _Broken()
+        self._histories: dict[History, ClusterHistory] = {}
+        self._own: dict[tuple[str, int], ReplicaView] = {}
+        self._kept: list[ReplicaView] = []
+        self._at_rest: dict[History, list[Callable[[Any], None]]] = {}
+        self._replicated: dict[History, Callable[[Any], None]] = {}
+
+    def incomplete(self, view: ReplicaView, was: History) -> bool:
+        """Whether a new leader lacks something that was committed."""
+        history = self._history(was)
+        self._seat(history, {view.name: view}, view.name)
+        known = len(was.committed)
+        return history.first_missing(view, known, twice_counts=True) is not None
+
+    def too_few(
+        self, views: Sequence[ReplicaView], was: History, leader: str, isr: tuple[str, ...]
+    ) -> int:
+        """What is broken if those who have to have what is committed lack some of it."""
+        history, named = self._history(was), self._named(views)
+        self._seat(history, named, leader)
+        history.isr, history.voters = isr, self._names
+        mark = named[leader].high_watermark
+        self._replicated[was](HighWatermarkMoved(leader, mark, leading=True))
+        return self._broken.taken()
+
+    def shows_deleted(self, view: ReplicaView, was: History) -> bool:
+        """Whether a replica that is live and caught up gives a deleted key a value."""
+        known = len(was.committed)
+        if not view.up or view.high_watermark < known or len(view.slots) < known:
+            return False
+        history = self._history(was)
+        if not history.deleted:
+            return False
+        self._seat(history, {view.name: view}, None)
+        return bool(undone_deletes(history, view))
+
+    def contradicts(self, view: ReplicaView, was: History) -> bool:
+        """Whether a snapshot of a replica is not what the committed history below its end is."""
+        if not view.snapshots:
+            return False
+        history = self._history(was)
+        self._seat(history, {view.name: view}, None)
+        invariant = INVARIANTS[SNAPSHOTS](history, self._broken.by(SNAPSHOTS))
+        judged = handlers_of(invariant)[SnapshotTaken]
+        for (end, epoch), records in view.snapshots.items():
+            judged(SnapshotTaken(view.name, end, epoch, records))
+        return self._broken.taken() > 0
+
+    def at_rest(self, views: Sequence[ReplicaView], was: History, leader: str) -> int:
+        """What is broken where everybody up has fetched all that there is."""
+        history = self._history(was)
+        self._seat(history, self._named(views), leader)
+        history.contested_offsets.clear()
+        history.contested_offsets.update(range(max(len(view.slots) for view in views)))
+        history.find_disagreements()
+        event = Quiesced(leader, synced=True)
+        for handler in self._at_rest[was]:
+            handler(event)
+        return self._broken.taken()
+
+    def _named(self, views: Sequence[ReplicaView]) -> dict[str, ReplicaView]:
+        """Views by the names of the replicas; those whose logs look alike share one."""
+        named = {}
+        for name, view in zip(self._names, views, strict=True):
+            own = self._own.get((name, id(view)))
+            if own is None:
+                own = copy(view)
+                own.name, own.unexplained_offsets = name, set()
+                self._own[name, id(view)] = own
+                self._kept.append(view)  # no other view has its id from now on
+            named[name] = own
+        return named
+
+    def _seat(
+        self, history: ClusterHistory, views: Mapping[str, ReplicaView], leader: str | None
+    ) -> None:
+        history.replicas.clear()
+        history.replicas.update(views)
+        history.leader = leader
+        for view in views.values():
+            view.unexplained_offsets.clear()
+            history.compare(view, view.log_start_offset, history.committed[view.log_start_offset :])
+
+    def _history(self, was: History) -> ClusterHistory:
+        """The facts of a committed history."""
+        found = self._histories.get(was)
+        if found is None:
+            found = self._histories[was] = ClusterHistory(self._rules)
+            found.written = self._judge.history.written
+            found.uids_of_key = self._judge.history.uids_of_key
+            found.commit(0, list(was.committed))
+            found.committed_twice.update(dict.fromkeys(was.twice, 0))
+            handlers: list[Callable[[Any], None]] = []
+            for name in AT_REST:
+                invariant = INVARIANTS[name](found, self._broken.by(name))
+                handlers.append(handlers_of(invariant)[Quiesced])
+            self._at_rest[was] = handlers
+            name = "committed-replicated"
+            replicated = INVARIANTS[name](found, self._broken.by(name))
+            self._replicated[was] = handlers_of(replicated)[HighWatermarkMoved]
+        return found
+
+
+def epoch_of(uid: int) -> int:
+    """The epoch in which a record was written; `Space` names records so."""
+    return uid - 1 >> 16 & 0xFF
+
+
+def clash(one: ReplicaView, other: ReplicaView) -> int:
+    """What two logs break by what they hold, and by their snapshots."""
+    mine, theirs = one.slots, other.slots
+    mask = BIT[SNAPSHOTS] * _snapshots_differ(one, other)
+    if mine == theirs:
+        return mask
+    both = [
+        (offset, a, b)
+        for offset, (a, b) in enumerate(zip(mine, theirs, strict=False))
+        if a > HOLE and b > HOLE
+    ]
+    apart = [offset for offset, a, b in both if a != b]
+    if not apart:
+        return mask
+    if apart[0] < min(one.high_watermark, other.high_watermark):
+        mask |= BIT["slot-agreement"]
+    same_epoch = any(epoch_of(mine[at]) == epoch_of(theirs[at]) for at in apart)
+    if same_epoch or any(a == b and offset > apart[0] for offset, a, b in both):
+        mask |= BIT["log-matching"]
+    return mask
+
+
+def _snapshots_differ(one: ReplicaView, other: ReplicaView) -> bool:
+    """Whether two snapshots of one id do not have the same records."""
+    both = one.snapshots.keys() & other.snapshots.keys()
+    return any(_uids(one.snapshots[id_]) != _uids(other.snapshots[id_]) for id_ in both)
+
+
+def _uids(records: Sequence[Record]) -> set[int]:
+    return {record.uid for record in records if record.key is not None}
+
+
+def after(
+    was: History, facts: Sequence[tuple[Any, ...]], leader: str | None, lineage: tuple[int, ...]
+) -> tuple[History, int]:
+    """What is committed after some facts of an effect, and what was broken by what was before.
+
+    Args:
+        was: What was committed.
+        facts: Those of the effect.
+        leader: Who was elected last.
+        lineage: What the log of the one that commits ever held.
+    """
+    committed, twice, mask = list(was.committed), {*was.twice}, 0
+    for fact in facts:
+        if fact[0] == "appended":
+            _, offset, uid = fact
+            if offset < len(committed) and committed[offset] != uid:
+                mask |= BIT["no-offset-reuse"]
+        elif fact[0] == "elected":
+            committed += lineage[len(committed) : fact[2]]
+        elif fact[1] == leader:
+            _, _, before, mark = fact
+            known = len(committed)
+            again = enumerate(lineage[before : min(mark, known)], before)
+            for offset, uid in again:
+                if uid != committed[offset]:
+                    twice.add(offset)
+                    mask |= BIT["state-machine-safety"]
+            committed += lineage[known:mark]
+    return History(tuple(committed), tuple(sorted(twice))), mask

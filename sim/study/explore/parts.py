@@ -1,0 +1,299 @@
+"""Replicas, and the rest of a state, in parts, and which parts a move reads.
+
+A replica of a search is a tuple of numbers, one for each attribute of the replica and of its log;
+the rest of a state is another. A move works on watched replicas, which make a part only when it is
+asked for and note that it was: so what a move depends on is not written down anywhere, where it
+could be wrong, but seen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sim.protocol.log import Log
+from sim.protocol.log.offset_index import OffsetIndex
+from sim.protocol.log.segment import Segment
+from sim.protocol.replication import Replica
+from sim.protocol.replication.frozen import attributes, freeze_part, maker, renamed
+from sim.protocol.replication.replica import Leadership
+from sim.protocol.rules import Rules
+from sim.study.explore.tables import Column, Numbering, hash_of_text
+from sim.study.explore.world import Budgets
+
+OF_LOG: Final = attributes(Log)
+OF_LEADERSHIP: Final = attributes(Leadership)
+OF_REPLICA: Final = tuple(name for name in attributes(Replica) if name != "log")
+"""`leadership` is a part of its own: whether there is one."""
+LINEAGE: Final = "lineage"
+"""What a log ever held, by offset: a fact of the run, which no function of the protocol reads."""
+PARTS: Final = (
+    *OF_REPLICA,
+    *[f"leadership.{name}" for name in OF_LEADERSHIP],
+    *[f"log.{name}" for name in OF_LOG],
+    LINEAGE,
+)
+PLACE: Final[Mapping[str, int]] = {name: place for place, name in enumerate(PARTS)}
+
+REST: Final = ("leader", "isr", "told", "now_ms", "coordinator", "history", *Budgets._fields)
+"""All of a state but the replicas.
+
+Who was elected last; the in-sync set, as the controller has it, and as events told it last (a
+leader that is down tells nothing); the time; what the coordinator of removals knows; what was
+committed; how much of each budget is used.
+"""
+OF_REST: Final[Mapping[str, int]] = {name: place for place, name in enumerate(REST)}
+"""The places of the parts of a rest."""
+
+_LEADS: Final = PLACE["leadership"]
+
+Member = tuple[int, ...]
+"""A replica: the number of each of its parts, in the order of `PARTS`; or a rest, of `REST`."""
+Changes = tuple[tuple[int, int], ...]
+"""Place and new number of each part that is different."""
+Tidying = Mapping[int, Callable[[Any], Any]]
+"""Place -> what is kept of a part that is there."""
+
+
+class Parts:
+    """Every value that a part of replicas, or of rests, ever had, by number.
+
+    Attributes:
+        values: Index = number.
+        naming: Places of the parts that name replicas.
+        makers: What makes each where it is a part; None = the value is what is there.
+        hashes: One of 128 bits for each, the same in every process.
+    """
+
+    def __init__(self, names: Sequence[Mapping[str, str]], tidying: Tidying) -> None:
+        """None yet; `names` are the ways to rename the replicas."""
+        self._tidying = tidying
+        self._all = Numbering()
+        self.values: list[Any] = self._all.values
+        self.makers: list[Callable[[], Any] | None] = []
+        self.hashes = Column(np.uint64, 2)
+        self._names = names
+        self._images: dict[tuple[int, int, int], int] = {}
+        self.naming: list[int] = []
+
+    def number(self, place: int, value: Hashable) -> int:
+        """The number of a value of the part at a place."""
+        found = self._all.number((place, value), value)
+        if found == len(self.makers):
+            self.makers.append(maker(value) if type(value) is tuple else None)
+            if place not in self.naming and self._names_replicas(value):
+                self.naming.append(place)
+            self.hashes.append(hash_of_text((place, value)))
+        return found
+
+    def member(self, live: Sequence[Any]) -> Member:
+        """The numbers of all parts as they are."""
+        return tuple([self.of(place, value) for place, value in enumerate(live)])
+
+    def of(self, place: int, live: Any) -> int:
+        """The number of a part as it is."""
+        tidy = self._tidying.get(place)
+        return self.number(place, freeze_part(live if tidy is None else tidy(live)))
+
+    def images(self, rows: NDArray[np.int32], order: int) -> NDArray[np.int32]:
+        """Members, a row each, with the names of a way to rename the replicas."""
+        found = rows.copy()
+        for place in self.naming:
+            numbers, inverse = np.unique(rows[:, place], return_inverse=True)
+            images = [self._image(place, number, order) for number in numbers.tolist()]
+            found[:, place] = np.array(images, np.int32)[inverse]
+        return found
+
+    def _image(self, place: int, number: int, order: int) -> int:
+        key = (place, number, order)
+        found = self._images.get(key)
+        if found is None:
+            value = renamed(self.values[number], self._names[order])
+            found = self._images[key] = self.number(place, value)
+        return found
+
+    def _names_replicas(self, value: Any) -> bool:
+        return any(renamed(value, names) != value for names in self._names)
+
+
+def parts_of(replica: Replica, lineage: tuple[int, ...]) -> list[Any]:
+    """A replica in parts, as they are."""
+    values = [getattr(replica, name) for name in OF_REPLICA]
+    values += [getattr(replica.leadership, name, None) for name in OF_LEADERSHIP]
+    values += [getattr(replica.log, name) for name in OF_LOG]
+    return [*values, lineage]
+
+
+def of_replicas(rules: Rules) -> Tidying:
+    """What is kept of the parts of replicas."""
+
+    def constant(value: Any) -> Callable[[Any], Any]:
+        return lambda _live: value
+
+    return {
+        PLACE["log.segments"]: _without_index,
+        PLACE["leadership.isr"]: _in_order,
+        _LEADS: bool,
+        **{PLACE[name]: constant(value) for name, value in unread(rules).items()},
+    }
+
+
+def of_rests() -> Tidying:
+    """What is kept of the parts of rests."""
+    return {OF_REST["isr"]: _in_order, OF_REST["told"]: _in_order}
+
+
+def _in_order(names: Sequence[str] | None) -> tuple[str, ...] | None:
+    return None if names is None else tuple(sorted(names))
+
+
+def _without_index(segments: list[Segment]) -> list[Segment]:
+    """The same; an index is read for transactions."""
+    for segment in segments:
+        segment.index = OffsetIndex()
+    return segments
+
+
+def unread(rules: Rules) -> dict[str, Any]:
+    """Parts that no move of a search can read under some rules, with the value they are given.
+
+    They would tell states apart in which the same can happen.
+    """
+    removal, empty = rules.cleaner.tombstone_removal, Log()
+    found: dict[str, Any] = {
+        "leadership.awaited": (),  # seen anew before it is read
+        "log.acknowledged_end": 0,  # read when power is lost
+        "log.flushed_end": 0,
+        "log.snapshots": freeze_part(empty.snapshots),  # read for producers
+        "log.producers": freeze_part(empty.producers),
+    }
+    if removal != "cleaning_checkpoint":
+        found["last_cleaning"] = None
+    if removal != "coordinated":
+        found["cleanly_compacted_offset"] = 0
+    if rules.replication.lag_guard == "none":
+        found["removed_tombstone_end"] = 0
+    if rules.cleaner.map_range == "full" and rules.storage.leo_source == "stored":
+        found["first_dirty_offset"] = 0
+    return found
+
+
+class Notes:
+    """The parts of a replica, or of a rest, while a move is under way.
+
+    Attributes:
+        read: Places of the parts that were asked for.
+        live: Place -> the part as it is now, of those that were asked for or set.
+    """
+
+    __slots__ = ("_member", "_parts", "live", "read")
+
+    def __init__(self, parts: Parts, member: Member) -> None:
+        """Nothing was asked for yet."""
+        self._parts, self._member = parts, member
+        self.read: set[int] = set()
+        self.live: dict[int, Any] = {}
+
+    def get(self, place: int) -> Any:
+        """A part as it is now."""
+        if place not in self.live:
+            self.read.add(place)
+            number = self._member[place]
+            make = self._parts.makers[number]
+            self.live[place] = self._parts.values[number] if make is None else make()
+        return self.live[place]
+
+    def asked(self, places: tuple[int, ...]) -> tuple[int, ...]:
+        """The numbers of some parts, as they were; they count as read."""
+        self.read.update(places)
+        return tuple([self._member[place] for place in places])
+
+    def changes(self) -> Changes:
+        """Place and new number of each part that is different now."""
+        member, values, found = self._member, self._parts.values, []
+        for place, live in self.live.items():
+            known = place in self.read
+            if known and live is values[member[place]]:
+                continue  # what is no object cannot have changed in its place
+            number = self._parts.of(place, live)
+            if number != member[place] or not known:
+                found.append((place, number))
+        return tuple(sorted(found))
+
+
+class WatchedLog(Log):
+    """A log whose parts are made when they are asked for."""
+
+    __slots__ = ("notes",)
+    notes: Notes
+
+
+class WatchedLeadership(Leadership):
+    """What a replica knows as a leader, in parts that are made when they are asked for."""
+
+    __slots__ = ("notes",)
+    notes: Notes
+
+
+class WatchedReplica(Replica):
+    """A replica whose parts are made when they are asked for."""
+
+    __slots__ = ("notes", "watched_leadership", "watched_log")
+    notes: Notes
+    watched_leadership: WatchedLeadership
+    watched_log: WatchedLog
+
+    @classmethod
+    def of(cls, parts: Parts, member: Member) -> WatchedReplica:
+        """A member as a replica."""
+        made = cls.__new__(cls)
+        made.notes = notes = Notes(parts, member)
+        made.watched_log = WatchedLog.__new__(WatchedLog)
+        made.watched_leadership = WatchedLeadership.__new__(WatchedLeadership)
+        made.watched_log.notes = made.watched_leadership.notes = notes
+        return made
+
+
+def watched(place: int) -> property:
+    """An attribute that is a part of what its object notes."""
+
+    def get(self: Any) -> Any:
+        return self.notes.get(place)
+
+    def set_(self: Any, value: Any) -> None:
+        self.notes.live[place] = value
+
+    return property(get, set_)
+
+
+def _log(self: WatchedReplica) -> Log:
+    return self.watched_log
+
+
+def _set_log(self: WatchedReplica, log: Log) -> None:
+    for name in OF_LOG:
+        setattr(self.watched_log, name, getattr(log, name))
+
+
+def _leadership(self: WatchedReplica) -> Leadership | None:
+    return self.watched_leadership if self.notes.get(_LEADS) else None
+
+
+def _set_leadership(self: WatchedReplica, leadership: Leadership | None) -> None:
+    self.notes.live[_LEADS] = leadership
+    for name in OF_LEADERSHIP:
+        setattr(self.watched_leadership, name, getattr(leadership, name, None))
+
+
+for _prefix, _names, _kind in (
+    ("", OF_REPLICA, WatchedReplica),
+    ("leadership.", OF_LEADERSHIP, WatchedLeadership),
+    ("log.", OF_LOG, WatchedLog),
+):
+    for _name in _names:
+        setattr(_kind, _name, watched(PLACE[_prefix + _name]))
+setattr(WatchedReplica, "log", property(_log, _set_log))  # noqa: B010 - a slot of its base
+setattr(WatchedReplica, "leadership", property(_leadership, _set_leadership))  # noqa: B010

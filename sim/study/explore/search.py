@@ -1,0 +1,450 @@
+"""Breadth-first search of every schedule of a world, a level at a time.
+
+A level is an array with a row for each state. States are told apart by a hash of 128 bits: of ten
+million states two are taken for one with a chance of 1 in 10**24.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sim.protocol.rules import Rules
+from sim.study.explore import judging
+from sim.study.explore.expander import Expander, Facts, Rows
+from sim.study.explore.judging import BIT
+from sim.study.explore.space import Space
+from sim.study.explore.tables import ODD, Hashes, Mask, Numbers, Seen
+from sim.study.explore.world import Move, World
+
+NO_MOVE = -1
+CHUNK = 1 << 18
+"""So many states are expanded at once."""
+SHIFT = np.uint64(29)
+
+
+class Level(NamedTuple):
+    """What came of a depth.
+
+    Attributes:
+        depth: How many moves lead there.
+        states: States that no shorter schedule leads to.
+        transitions: Moves that change something, from those states.
+    """
+
+    depth: int
+    states: int
+    transitions: int
+
+
+@dataclass
+class Found:
+    """Where an invariant is broken first.
+
+    Attributes:
+        depth: After so many moves.
+        row: The state, by its row in the level; with a move the state before that.
+        move: The number of the move that breaks it; NO_MOVE = the state does.
+        ends_with: The step by which a story has it judged; empty = it is judged at once.
+    """
+
+    depth: int
+    row: int
+    move: int
+    ends_with: str = ""
+
+
+@dataclass
+class Parents:
+    """How the states of a level were first reached.
+
+    Attributes:
+        rows: From which row of the level above.
+        moves: By which move.
+        orders: How the replicas were renamed after it.
+    """
+
+    rows: NDArray[np.int32]
+    moves: NDArray[np.int16]
+    orders: NDArray[np.int8]
+
+
+NO_PARENTS = Parents(np.zeros(0, np.int32), np.zeros(0, np.int16), np.zeros(0, np.int8))
+
+
+@dataclass
+class Result:
+    """What a search found.
+
+    Attributes:
+        levels: A row for each depth.
+        found: By world and invariant, the first state that breaks it; of two worlds, that breaks it
+            in one alone.
+        exhausted: Whether every schedule was followed to its end.
+    """
+
+    levels: list[Level] = field(default_factory=list)
+    found: dict[tuple[int, str], Found] = field(default_factory=dict)
+    exhausted: bool = False
+
+    @property
+    def states(self) -> int:
+        """How many different states there are."""
+        return sum(level.states for level in self.levels)
+
+
+class Search:
+    """A search from the start on, a level at a time, in one world or in two side by side.
+
+    In two worlds, which have different rules, every schedule happens in both: a move that is not
+    possible in one of them does nothing there. A state then says, too, what each has broken so far.
+
+    Attributes:
+        expanders: What applies moves in each world.
+        result: What was found so far.
+        parents: For each level but the first, how its states were reached.
+        beginning: The state at the start, as a row.
+        rows: The states of the present level.
+        moves: Every move of the schedules, in order.
+    """
+
+    def __init__(self, *spaces: Space) -> None:
+        """At the start of the worlds."""
+        self.expanders = [Expander(space) for space in spaces]
+        self.n = spaces[0].world.replicas
+        self.orders = spaces[0].orders
+        self.moves = list(dict.fromkeys(one.move for each in self.expanders for one in each.placed))
+        self._placed = [{one.move: one for one in each.placed} for each in self.expanders]
+        self._pair = len(spaces) > 1
+        self.result = Result()
+        self.parents: list[Parents] = []
+        start = [number for space in spaces for number in space.start()]
+        rows = np.array([start + [0, 0] * self._pair], np.int32)
+        self._order_numbers = self._by_code()
+        self.beginning, hashes, orders = self._canonical(rows)
+        self.rows = self.beginning.copy()
+        self._seen = Seen()
+        self._seen.add(hashes)
+        self._start_order = int(orders[0])
+        self._left = [sum(BIT.values()) for _ in spaces]
+
+    def run(
+        self,
+        *,
+        depth: int | None = None,
+        told: Callable[[Level], bool] = lambda _level: True,
+    ) -> Result:
+        """Go on until nothing new is left, to a depth, or until `told` says to stop."""
+        while len(self.rows) and (depth is None or len(self.result.levels) <= depth):
+            level = self.step()
+            self.result.exhausted = not len(self.rows)
+            if not told(level):
+                break
+        return self.result
+
+    def only(self, invariants: Iterable[str]) -> None:
+        """Look for these alone."""
+        self._left = [sum(BIT[name] for name in {*invariants})] * len(self.expanders)
+
+    def step(self) -> Level:
+        """Judge the states of this level, and find those of the next one."""
+        depth, rows = len(self.result.levels), self.rows
+        self._judge(depth)
+        transitions, parts = 0, []
+        for start in range(0, len(rows), CHUNK):
+            chunk = rows[start : start + CHUNK]
+            quiet, part = self._expanded(depth, chunk, start)
+            transitions += sum(len(after) for after, *_ in part)
+            self._judge_rest(depth, chunk, start, quiet)
+            if part:
+                parts.append(self._new(part))
+        self._begin_level(parts)
+        level = Level(depth, len(rows), transitions)
+        self.result.levels.append(level)
+        return level
+
+    def expand(
+        self, rows: Rows
+    ) -> tuple[int, dict[tuple[int, str], Found], tuple[Rows, Hashes, Parents]]:
+        """What comes of any states: how many moves change something, what breaks, new states."""
+        self.rows, self.result = rows, Result()
+        self.only(BIT)
+        self._judge(0)
+        quiet, part = self._expanded(0, rows, 0)
+        self._judge_rest(0, rows, 0, quiet)
+        self._seen = Seen()
+        nothing = rows[:0], np.zeros((0, 2), np.uint64), NO_PARENTS
+        new = self._new(part) if part else nothing
+        return sum(len(after) for after, *_ in part), self.result.found, new
+
+    def follow(self, schedules: Numbers) -> Rows:
+        """The states after schedules of one length; a move is followed by how it renames replicas.
+
+        Args:
+            schedules: A row each.
+        """
+        rows = np.repeat(self.beginning, len(schedules), axis=0)
+        for place in range(0, schedules.shape[1], 2):
+            self._set_broken(rows)
+            rows = self._moved(rows, schedules[:, place], schedules[:, place + 1])
+        return rows
+
+    def take_up(self, level: Level, how: Parents) -> None:
+        """Come to the next level by what is known of it, without trying any other move.
+
+        Raises:
+            ValueError: It is not known of this search: two states of it are one here.
+        """
+        self._set_broken(self.rows)
+        self.rows = self._moved(self.rows[how.rows], how.moves, how.orders)
+        if not self._seen.add(self._hashed(self.rows)).all():
+            raise ValueError("a state is there twice")
+        self.parents.append(how)
+        self.result.levels.append(level)
+        self.result.exhausted = not len(self.rows)
+
+    def remember(self, found: Mapping[tuple[int, str], Found]) -> None:
+        """What was found before is not looked for any more."""
+        self.result.found |= found
+        for world, name in found:
+            self._left[world] &= ~BIT[name]
+
+    def _moved(self, rows: Rows, moves: NDArray[Any], orders: NDArray[Any]) -> Rows:
+        """States after a move each, by its number, and with the names of an order each then."""
+        rows = rows.copy()
+        for number in np.unique(moves).tolist():
+            at, move = np.flatnonzero(moves == number), self.moves[number]
+            possible = self._possible(move, self._facts_of(rows[at]))
+            rows[at] = self._applied(move, rows[at], possible)[0]
+        return self._renamed(rows, orders)
+
+    def hashes(self, rows: Rows) -> list[bytes]:
+        """The hash of each state, as 16 bytes."""
+        return as_bytes(self._hashed(rows))
+
+    def _block(self, rows: Rows, world: int) -> Rows:
+        """The columns of one of the worlds."""
+        width = self.n + 1
+        return rows[:, world * width : (world + 1) * width]
+
+    def _expanded(self, depth: int, rows: Rows, start: int) -> tuple[Mask, list[Any]]:
+        """Which states are at rest in all worlds, and what every move makes of the states."""
+        quiet = np.ones(len(rows), np.bool_)
+        facts, leaders = self._facts_of(rows), []
+        for expander, of in zip(self.expanders, facts, strict=True):
+            leaders.append(expander.acting_leader(of))
+            quiet &= leaders[-1] >= 0
+        found = []
+        for number, move in enumerate(self.moves):
+            possible = self._possible(move, facts)
+            at = np.flatnonzero(np.logical_or.reduce(possible))
+            if not len(at):
+                continue
+            after, changed, broken = self._applied(move, rows[at], [one[at] for one in possible])
+            self._note_moves(depth + 1, broken, start + at, number)
+            if move.op in ("fetch", "fetch_snapshot"):
+                for leader in leaders:
+                    quiet[at[changed & (leader[at] == move.who[1])]] = False
+            kept = np.flatnonzero(changed)
+            if len(kept):
+                found.append((after[kept], (start + at[kept]).astype(np.int32), number))
+        return quiet, found
+
+    def _facts_of(self, rows: Rows) -> list[Facts]:
+        """What decides which moves are possible in each world."""
+        return [
+            expander.facts_of(self._block(rows, world))
+            for world, expander in enumerate(self.expanders)
+        ]
+
+    def _possible(self, move: Move, facts: list[Facts]) -> list[Mask]:
+        """In which states a move may do anything in each world."""
+        return [
+            expander.possible(move, of) if move in placed else np.zeros(len(of.rest), np.bool_)
+            for expander, placed, of in zip(self.expanders, self._placed, facts, strict=True)
+        ]
+
+    def _applied(
+        self, move: Move, rows: Rows, possible: list[Mask]
+    ) -> tuple[Rows, Mask, list[Numbers]]:
+        """The states after a move; where it changes anything; what is broken in each world then."""
+        after = rows.copy()
+        changed = np.zeros(len(rows), np.bool_)
+        everything = []
+        order = self.order_of(move)
+        for world, expander in enumerate(self.expanders):
+            before = expander.renamed(self._block(rows, world), order)
+            broken = np.zeros(len(rows), np.int64)
+            result = before.copy()
+            at = np.flatnonzero(possible[world])
+            if len(at):
+                number = self._placed[world][move].number
+                result[at], broken[at] = expander.apply(number, before[at])
+            if self._pair and len(at) < len(rows):
+                idle = np.flatnonzero(~possible[world])
+                result[idle, self.n] = expander.idle(move, before[idle, self.n])
+            changed |= expander.changed(before, result)
+            self._block(after, world)[:] = result
+            if self._pair:
+                broken |= rows[:, world - 2]
+                after[:, world - 2] = broken
+            everything.append(broken)
+        return after, changed, everything
+
+    def order_of(self, move: Move) -> int:
+        """The number of the order that renames the replicas for a move."""
+        return next(each[move].order for each in self._placed if move in each)
+
+    def start_names(self) -> list[int]:
+        """Index = number of a replica in the state at the start: its number in stories."""
+        return [self.orders[self._start_order].index(one) for one in range(self.n)]
+
+    def _judge(self, depth: int) -> None:
+        """Judge the states of the level by what is in them."""
+        everything = self._set_broken(self.rows)
+        self._note(
+            everything,
+            lambda row, name: Found(depth, row, NO_MOVE, judging.JUDGED_BY.get(name, "")),
+        )
+
+    def _set_broken(self, rows: Rows) -> list[Numbers]:
+        """What is broken in each world so far; where there are two, states say it."""
+        everything = []
+        for world, expander in enumerate(self.expanders):
+            broken = expander.judge_states(self._block(rows, world))
+            if self._pair:
+                broken |= rows[:, world - 2]
+                rows[:, world - 2] = broken
+            everything.append(broken)
+        return everything
+
+    def _judge_rest(self, depth: int, rows: Rows, start: int, quiet: Mask) -> None:
+        """Judge the states in which everybody up has fetched all there is, in all worlds."""
+        at = np.flatnonzero(quiet)
+        if len(at):
+            rests = [
+                expander.judge_rest(self._block(rows, world)[at])
+                for world, expander in enumerate(self.expanders)
+            ]
+            self._note(rests, lambda row, _: Found(depth, start + int(at[row]), NO_MOVE, "quiesce"))
+
+    def _note_moves(self, depth: int, everything: list[Numbers], at: Numbers, move: int) -> None:
+        """Remember which moves from this level break what was never broken before."""
+        self._note(everything, lambda row, _: Found(depth, int(at[row]), move))
+
+    def _note(self, everything: list[Numbers], found: Callable[[int, str], Found]) -> None:
+        """Remember the first that breaks an invariant; of two worlds, in one alone."""
+        for world, broken in enumerate(everything):
+            alone = broken & ~everything[1 - world] if self._pair else broken
+            for name in judging.names_of(
+                self._left[world] & int(np.bitwise_or.reduce(alone, initial=0))
+            ):
+                row = int(np.flatnonzero(alone & BIT[name])[0])
+                self.result.found.setdefault((world, name), found(row, name))
+                self._left[world] &= ~BIT[name]
+
+    def _new(self, part: list[Any]) -> tuple[Rows, Hashes, Parents]:
+        """The states of candidates that were never seen, each once."""
+        rows = np.concatenate([after for after, _, _ in part])
+        origins = np.concatenate([at for _, at, _ in part])
+        moves = np.concatenate([np.full(len(at), number, np.int16) for _, at, number in part])
+        rows, hashes, orders = self._canonical(rows)
+        fresh = np.flatnonzero(self._seen.add(hashes))
+        return rows[fresh], hashes[fresh], Parents(origins[fresh], moves[fresh], orders[fresh])
+
+    def _begin_level(self, parts: list[tuple[Rows, Hashes, Parents]]) -> None:
+        if not parts:
+            self.rows = self.rows[:0]
+            self.parents.append(NO_PARENTS)
+            return
+        self.rows = np.concatenate([rows for rows, _, _ in parts])
+        how = [parents for _, _, parents in parts]
+        self.parents.append(
+            Parents(
+                np.concatenate([one.rows for one in how]),
+                np.concatenate([one.moves for one in how]),
+                np.concatenate([one.orders for one in how]),
+            )
+        )
+
+    def _canonical(self, rows: Rows) -> tuple[Rows, Hashes, NDArray[np.int8]]:
+        """Of all ways to name the replicas the one that is the same for all of them; and which.
+
+        Replicas are put in the order of what does not change with names; where two are alike in
+        that, of all ways that with the least hash is taken.
+        """
+        orders = np.zeros(len(rows), np.int8)
+        if len(self.orders) == 1:
+            return rows, self._hashed(rows), orders
+        kinds = np.zeros((len(rows), self.n), np.uint64)
+        for world, expander in enumerate(self.expanders):
+            of = expander.space.members.orbits()
+            kinds += of[self._block(rows, world)[:, : self.n]] * ODD[world]
+        in_order = np.argsort(kinds, axis=1)
+        orders = self._order_numbers[in_order @ self.n ** np.arange(self.n)]
+        best = self._renamed(rows, orders)
+        hashes = self._hashed(best)
+        kinds = np.take_along_axis(kinds, in_order, axis=1)
+        alike = np.flatnonzero((kinds[:, 1:] == kinds[:, :-1]).any(axis=1))
+        if len(alike):
+            best[alike], hashes[alike], orders[alike] = self._least(rows[alike])
+        return best, hashes, orders
+
+    def _least(self, rows: Rows) -> tuple[Rows, Hashes, NDArray[np.int8]]:
+        """Of all ways to name the replicas that with the least hash."""
+        best, hashes = rows, self._hashed(rows)
+        orders = np.zeros(len(rows), np.int8)
+        for number in range(1, len(self.orders)):
+            other = self._renamed(rows, np.full(len(rows), number))
+            others = self._hashed(other)
+            less = others[:, 0] < hashes[:, 0]
+            best = np.where(less[:, None], other, best)
+            hashes = np.where(less[:, None], others, hashes)
+            orders[less] = number
+        return best, hashes, orders
+
+    def _renamed(self, rows: Rows, orders: NDArray[Any]) -> Rows:
+        """States with the names of an order each."""
+        other = rows.copy()
+        for number in range(1, len(self.orders)):
+            at = np.flatnonzero(orders == number)
+            for world, expander in enumerate(self.expanders):
+                block = self._block(rows, world)[at]
+                self._block(other, world)[at] = expander.renamed(block, number)
+        return other
+
+    def _by_code(self) -> NDArray[np.int8]:
+        """The number of the order that puts replicas so: each place times a power of how many."""
+        numbers = np.zeros(self.n**self.n, np.int8)
+        for number, order in enumerate(self.orders):
+            numbers[sum(old * self.n**new for old, new in enumerate(order))] = number
+        return numbers
+
+    def _hashed(self, rows: Rows) -> Hashes:
+        hashes = np.zeros((len(rows), 2), np.uint64)
+        for world, expander in enumerate(self.expanders):
+            hashes = (hashes ^ hashes >> SHIFT) * ODD[0] + expander.hashed(self._block(rows, world))
+            if self._pair:
+                hashes += rows[:, world - 2, None].astype(np.uint64) * ODD[1]
+        return hashes ^ hashes >> SHIFT
+
+
+class Searched(NamedTuple):
+    """What is searched: a world under one set of rules, or under two side by side."""
+
+    world: World
+    rules: tuple[Rules, ...]
+
+    def search(self) -> Search:
+        """A search of it, at its start."""
+        return Search(*[Space(self.world, rules) for rules in self.rules])
+
+
+def as_bytes(hashes: Hashes) -> list[bytes]:
+    """Each hash as 16 bytes."""
+    words = hashes.astype(">u8").tobytes()
+    return [words[at : at + 16] for at in range(0, len(words), 16)]

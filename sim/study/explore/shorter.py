@@ -1,0 +1,118 @@
+"""Whether a story is a shortest one in its world: its replicas, keys, versions and budgets."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from sim.simulate.story.format import Story
+from sim.study.explore import check_installation
+from sim.study.explore.answers import Bounds
+from sim.study.explore.judging import JUDGED
+from sim.study.explore.plan import MOST_REPLICAS, MOST_TIMES, beyond
+from sim.study.explore.search import Level, Search, Searched
+from sim.study.explore.witness import schedule_of, story_of
+from sim.study.explore.world import USES, Budgets, World
+
+_FREE = ("fetch", "sync", "follow", "restart", "fetch_snapshot", "delete_prefix", "coordinate")
+_AT_THE_END = ("quiesce", "check")
+_OF_APPENDS = {"leader", "label", "key", "hdr", "ts", "tombstone", "null_value", "flag"}
+
+
+@dataclass(frozen=True, slots=True)
+class Shortest:
+    """What a search of the world of a story says.
+
+    Attributes:
+        why_not: Why there is no search of it, or it came to no end; empty = there was one.
+        moves: How many moves the shortest schedule has that breaks the invariant.
+        syncs: Whether the story has steps that are several moves.
+        states: How many states were met.
+        story: That schedule, if it has fewer moves than the story has steps.
+    """
+
+    why_not: str = ""
+    moves: int = 0
+    syncs: bool = False
+    states: int = 0
+    story: Story | None = None
+
+    def sentence(self) -> str:
+        """What one may say of the story."""
+        if self.why_not:
+            return f"not known to be the shortest: {self.why_not}"
+        found = f"{self.states:,} states of its world were searched"
+        if self.story is not None:
+            return f"a schedule of {self.moves} moves breaks it, too, whatever the cause; {found}"
+        least = f"no schedule of fewer than {self.moves} moves breaks it; {found}"
+        return f"{least}; a sync is several" if self.syncs else f"shortest: {least}"
+
+
+def shortest(story: Story, invariant: str, bounds: Bounds) -> Shortest:
+    """Look for a shorter schedule that breaks an invariant.
+
+    Raises:
+        BadInput: There can be no search in this installation.
+    """
+    check_installation()
+    why_not = _why_not(story, invariant)
+    if why_not:
+        return Shortest(why_not)
+    world = world_of(story)
+    search = Searched(world, (story.rules,)).search()
+    search.only([invariant])
+    search.run(told=_until(search, (0, invariant), bounds))
+    found = search.result.found.get((0, invariant))
+    if found is None:
+        ended = "no schedule of a search breaks it" if search.result.exhausted else "out of time"
+        return Shortest(ended)
+    length = sum(step.op not in _AT_THE_END for step in story.steps)
+    syncs = any(step.op == "sync" for step in story.steps)
+    other = None
+    if found.depth < length:
+        moves = schedule_of(search, found)
+        other = story_of(world, story.rules, moves, ends_with=found.ends_with, name=story.id)
+    return Shortest("", found.depth, syncs, search.result.states, other)
+
+
+def _until(search: Search, found: tuple[int, str], bounds: Bounds) -> Callable[[Level], bool]:
+    began = time.monotonic()
+    return lambda _: (
+        found not in search.result.found and bounds.allow_more(time.monotonic() - began)
+    )
+
+
+def world_of(story: Story) -> World:
+    """The world of a story: what it has, and each thing as often as it has it."""
+    appends = [step.fields for step in story.steps if step.op == "append"]
+    versions = dict.fromkeys(fields.get("hdr", fields.get("ts")) for fields in appends)
+    used = Counter(USES[step.op] for step in story.steps if step.op in USES)
+    return World(
+        len(story.replicas),
+        tuple(story.replicas.index(name) for name in story.isr),
+        tuple(dict.fromkeys(fields["key"] for fields in appends)) or ("k",),
+        tuple(versions) or (0,),
+        any(fields.keys() & {"tombstone", "null_value", "flag"} for fields in appends),
+        all(step.op != "elect" for step in story.steps[1:]),
+        Budgets(**{name: used[name] for name in Budgets._fields}),
+    )
+
+
+def _why_not(story: Story, invariant: str) -> str:
+    """Why a story is in no world that can be searched; empty = it is in one."""
+    if invariant not in JUDGED:
+        return f"a search does not judge {invariant}"
+    names = tuple(f"r{one + 1}" for one in range(len(story.replicas)))
+    if story.replicas != names or len(names) > MOST_REPLICAS:
+        return f"a search has replicas r1 to r{MOST_REPLICAS}"
+    for step in story.steps:
+        if step.op not in (*USES, *_FREE, *_AT_THE_END):
+            return f"a search has no {step.op}"
+        fields = step.fields
+        if step.op == "append" and (fields.keys() - _OF_APPENDS or fields["key"] is None):
+            return "a search has no such append: " + step.line
+    if max(Counter(step.op for step in story.steps).values(), default=0) > MOST_TIMES:
+        return f"a search has nothing more often than {MOST_TIMES} times"
+    return "; ".join(beyond(story.rules))

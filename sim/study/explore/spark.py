@@ -1,0 +1,140 @@
+"""A search on Spark: each level is a table, for worlds that do not fit one machine.
+
+A level is a table of the states that no shorter schedule leads to: the hash of each, of 128 bits,
+and its schedule. Executors follow and lengthen schedules; what comes of it is written, and the
+states of it that no earlier level has are the next level. Both are there once Spark has written
+`_SUCCESS` beside them: a search that was stopped goes on behind what is there, and a task whose
+worker dies runs anew. The driver sees counts and what breaks first.
+
+Every level costs a second or two of Spark's own, and following schedules a look-up for each of
+their moves: one process is quicker as long as its memory and its time are enough.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import partial
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as f
+from pyspark.sql.pandas.types import from_arrow_schema
+
+from sim.study.explore.answers import Break, Ended, Engine, GoesOn
+from sim.study.explore.blocks import (
+    SCHEMA,
+    Breaks,
+    beginning,
+    breaks_of,
+    expand_blocks,
+)
+from sim.study.explore.kept import name_of
+from sim.study.explore.search import Level, Search, Searched
+from sim.study.explore.witness import named_moves
+from sim.study.sweep.engines.hadoop import HadoopFolder
+from sim.study.sweep.engines.session import spark_session
+
+
+@contextmanager
+def on_spark(
+    folder: str, *, master: str | None = None, settings: Mapping[str, str] | None = None
+) -> Iterator[Engine]:
+    """What searches on a session of Spark's, with levels below a folder: see `SparkSearch`.
+
+    `master` and `settings` are for `spark_session`. Raises BadInput as that does.
+    """
+    with spark_session(master=master, settings=settings) as session:
+        yield partial(_search, session, folder)
+
+
+def _search(
+    session: SparkSession,
+    folder: str,
+    searched: Searched,
+    depth: int | None,
+    invariants: Sequence[str],
+    goes_on: GoesOn,
+) -> Ended:
+    levels, found, search, frontier = list[Level](), Breaks(), searched.search(), 1
+    interrupted, on_disk = False, SparkSearch(session, searched, folder)
+    try:
+        for level, breaks, frontier in on_disk.levels():
+            levels.append(level)
+            found = {key: one for key, one in breaks.items() if key[1] in invariants} | found
+            if not goes_on(level, frontier) or level.depth == depth:
+                break
+    except KeyboardInterrupt:
+        interrupted = True
+    if levels and (not frontier or levels[-1].depth == depth):
+        on_disk.remove()
+    broken = {key: _break(search, *one) for key, one in found.items()}
+    return Ended(levels, not frontier, broken, interrupted)
+
+
+def _break(search: Search, depth: int, schedule: Sequence[int], ends_with: str) -> Break:
+    taken = list(zip(schedule[::2], schedule[1::2], strict=True))
+    return Break(depth, named_moves(search, taken), ends_with)
+
+
+class SparkSearch:
+    """A search whose levels are tables below a folder."""
+
+    def __init__(self, session: SparkSession, searched: Searched, folder: str) -> None:
+        """Search on a session.
+
+        Below `folder`, any address that Spark writes to, is one for each world and its rules.
+        """
+        self._session, self._searched = session, searched
+        self._above, self._name = folder.rstrip("/"), name_of(searched)
+        self._schema = from_arrow_schema(SCHEMA)
+
+    def levels(self) -> Iterator[tuple[Level, Breaks, int]]:
+        """Each level, what breaks there, and how many states the next one has.
+
+        Those that are there come first, and then those that are made.
+        """
+        if not self._is_there("level", 0):
+            start = beginning(self._searched).to_pylist()
+            self._write(self._session.createDataFrame(start, self._schema), "level", 0)
+        depth, states = 0, 1
+        expanding = partial(expand_blocks, pickle.dumps(self._searched))
+        while states:
+            if not self._is_there("answers", depth):
+                longer = self._read("level", depth).mapInArrow(expanding, self._schema)
+                self._write(longer, "answers", depth)
+            if not self._is_there("level", depth + 1):
+                self._write(self._new(depth), "level", depth + 1)
+            said = self._read("answers", depth).where("hash is null")
+            transitions = said.agg(f.sum("transitions")).collect()[0][0]
+            broken = [row.asDict() for row in said.where("invariant is not null").collect()]
+            frontier = self._read("level", depth + 1).count()
+            yield Level(depth, states, transitions), breaks_of(broken, depth), frontier
+            depth, states = depth + 1, frontier
+
+    def _new(self, depth: int) -> DataFrame:
+        """The states that were never seen, each by the first of its schedules."""
+        reached = self._read("answers", depth).where("hash is not null")
+        seen = self._read("level", 0).select("hash")
+        for level in range(1, depth + 1):
+            seen = seen.unionAll(self._read("level", level).select("hash"))
+        once = reached.groupBy("hash").agg(f.min("schedule").alias("schedule"))
+        rest = [f.lit(None).cast(one.dataType).alias(one.name) for one in self._schema.fields[2:]]
+        return once.join(seen, "hash", "left_anti").select("hash", "schedule", *rest)
+
+    def _path(self, what: str, depth: int) -> str:
+        return f"{self._above}/{self._name}/{what}-{depth:03}"
+
+    def remove(self) -> None:
+        """The search is done: nobody goes on with it."""
+        HadoopFolder(self._session.sparkContext, self._above).remove(self._name)
+
+    def _is_there(self, what: str, depth: int) -> bool:
+        context = self._session.sparkContext
+        return "_SUCCESS" in HadoopFolder(context, self._path(what, depth)).entries()
+
+    def _read(self, what: str, depth: int) -> DataFrame:
+        return self._session.read.schema(self._schema).parquet(self._path(what, depth))
+
+    def _write(self, table: DataFrame, what: str, depth: int) -> None:
+        table.write.mode("overwrite").parquet(self._path(what, depth))

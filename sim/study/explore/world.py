@@ -1,0 +1,227 @@
+"""What a world is made of besides its replicas, and which moves there are.
+
+A move is one step of a story. Replicas are numbered from 0 here and are called r1, r2, ... in
+stories.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import combinations, permutations, product
+from typing import Any, Final, NamedTuple
+
+from sim.protocol.rules import Rules
+from sim.protocol.rules.replication import Truncation
+from sim.simulate.story.driver import StoryDriver
+from sim.simulate.story.op import OPS, Step
+
+NOBODY = -1
+_CUTS_FIRST: Final[tuple[Truncation, ...]] = ("high_watermark", "epoch_kip101", "epoch_kip279")
+"""With these a new follower cuts its log before it fetches, which is a move of its own."""
+
+
+class Budgets(NamedTuple):
+    """How often each thing may happen in a schedule; None = as often as there is cause.
+
+    Attributes:
+        appends: Records that leaders write.
+        epochs: Elections.
+        cleanings: Cleaning passes.
+        crashes: Replicas that go down; each may come back.
+        shrinks: Replicas that are taken out of the in-sync set.
+        grows: Replicas that are admitted to it.
+        passes: Times that the retention of tombstones passes.
+        snapshots: Snapshots that are taken.
+    """
+
+    appends: int | None = 0
+    epochs: int | None = 1
+    cleanings: int | None = None
+    crashes: int | None = 0
+    shrinks: int | None = 0
+    grows: int | None = None
+    passes: int | None = 0
+    snapshots: int | None = 0
+
+
+USES: Final = {
+    "append": "appends",
+    "elect": "epochs",
+    "elect_from_isr": "epochs",
+    "compact": "cleanings",
+    "crash": "crashes",
+    "isr": "shrinks",
+    "expand_isr": "grows",
+    "advance": "passes",
+    "snapshot": "snapshots",
+}
+"""Step -> the budget that it is counted against."""
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """Where a search starts, and what may happen there.
+
+    Attributes:
+        replicas: How many there are.
+        isr: Who is in sync at the start, by number.
+        keys: The keys that records have.
+        versions: The versions that records have, as far as the strategy looks at them; None = a
+            record says none.
+        tombstones: Whether records may be tombstones, too.
+        clean: Whether only members of the in-sync set are elected.
+        budgets: How often each thing may happen.
+    """
+
+    replicas: int
+    isr: tuple[int, ...]
+    keys: tuple[str, ...]
+    versions: tuple[int | None, ...]
+    tombstones: bool
+    clean: bool
+    budgets: Budgets
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What stories call the replicas."""
+        return tuple(f"r{number + 1}" for number in range(self.replicas))
+
+
+class History(NamedTuple):
+    """What was committed.
+
+    Attributes:
+        committed: Index = offset; the uid that was there when the offset was first committed.
+        twice: The offsets that were committed a second time as something else.
+    """
+
+    committed: tuple[int, ...] = ()
+    twice: tuple[int, ...] = ()
+
+
+class Effect(NamedTuple):
+    """What an act does besides changing replicas and what is known of them.
+
+    Attributes:
+        uses: The budget that it is counted against.
+        facts: What the committed history has to know, in order: ("appended", offset, uid),
+            ("elected", replica, mark) and ("committed", replica, mark before, mark).
+        joined: Whether a replica was admitted to the in-sync set by its position.
+    """
+
+    uses: str = ""
+    facts: tuple[tuple[Any, ...], ...] = ()
+    joined: bool = False
+
+
+class Move(NamedTuple):
+    """One step that may be possible: its op, the replicas it names, and what else it says.
+
+    Attributes:
+        op: The op of the step.
+        who: The replicas, by number, in the order of the op's fields; for `append` and `expand_isr`
+            the acting leader comes first, which the step of the latter does not name.
+        what: The other fields, by name.
+    """
+
+    op: str
+    who: tuple[int, ...]
+    what: tuple[tuple[str, Any], ...] = ()
+
+    @property
+    def uses(self) -> str:
+        """The budget that it is counted against; empty = none."""
+        return USES.get(self.op, "")
+
+
+def moves_of(world: World, rules: Rules) -> list[Move]:
+    """Every move there may be, in the order in which the first of several shortest ones is told."""
+    everyone = range(world.replicas)
+    majority = rules.replication.commit == "majority"
+    found = [
+        Move("elect", (one, *votes))
+        for one in everyone
+        for votes in (_votes(one, everyone) if majority else [()])
+    ]
+    found += [Move("append", (one,), what) for one in everyone for what in _records(world, rules)]
+    pairs = list(permutations(everyone, 2))
+    if rules.replication.truncation in _CUTS_FIRST:
+        found += [Move("follow", pair) for pair in pairs]
+    found += [Move("fetch", pair) for pair in pairs]
+    if rules.cleaner.cleanup != "snapshot":
+        found += [Move("compact", (one,)) for one in everyone]
+    if rules.cleaner.cleanup != "compact" and world.budgets.snapshots != 0:
+        found += [Move("snapshot", (one,)) for one in everyone]
+        found += [Move("delete_prefix", (one,)) for one in everyone]
+        found += [Move("fetch_snapshot", pair) for pair in pairs]
+    if not majority:
+        found += [Move("isr", (one,)) for one in everyone]
+        found += [Move("expand_isr", pair) for pair in pairs]
+    found += [Move("crash", (one,)) for one in everyone]
+    if world.budgets.crashes != 0:
+        found += [Move("restart", (one,)) for one in everyone]
+    if rules.cleaner.tombstone_removal == "coordinated":
+        found.append(Move("coordinate", ()))
+    retention_ms = rules.topic.delete_retention_ms
+    found.append(Move("advance", (), (("ms", retention_ms + 1),)))
+    return [move for move in found if not move.uses or getattr(world.budgets, move.uses) != 0]
+
+
+def _votes(candidate: int, everyone: Sequence[int]) -> Iterator[tuple[int, ...]]:
+    """Whose votes may make a majority with that of a candidate."""
+    others = [one for one in everyone if one != candidate]
+    for size in range(len(everyone) // 2, len(everyone)):
+        yield from combinations(others, size)
+
+
+def _records(world: World, rules: Rules) -> Iterator[tuple[tuple[str, Any], ...]]:
+    """The fields of each record that may be written."""
+    field = {"header": "hdr", "timestamp": "ts"}.get(rules.cleaner.strategy)
+    versions = world.versions if field else (0,)
+    marks = (False, True) if world.tombstones else (False,)
+    mark = {"explicit": "tombstone", "null_value": "null_value"}.get(
+        rules.cleaner.tombstone_mark, "flag"
+    )
+    for key, version, deletes in product(world.keys, versions, marks):
+        version_of = ((field, version),) if field and version is not None else ()
+        yield (("key", key), *version_of, *(((mark, True),) if deletes else ()))
+
+
+def step_of(
+    move: Move, world: World, driver: StoryDriver, epoch: Callable[[], int], label: str = "v"
+) -> Step | None:
+    """The step of a story that a move is as the story stands; None = there is none such now.
+
+    Args:
+        move: The move.
+        world: Its world.
+        driver: The story.
+        epoch: Tells the epoch of the next election.
+        label: What a record is called.
+    """
+    names = [world.names[one] for one in move.who]
+    fields: dict[str, Any] = dict(move.what)
+    op = move.op
+    if op == "elect":
+        fields |= {"leader": names[0], "epoch": epoch()}
+        if names[1:]:
+            fields["votes"] = tuple(names[1:])
+        elif world.clean:
+            op = "elect_from_isr"
+    elif op == "append":
+        fields |= {"leader": names[0], "label": label}
+    elif op in ("fetch", "follow", "fetch_snapshot"):
+        fields |= {"follower": names[0], "leader": names[1]}
+    elif op == "isr":
+        fields["isr"] = tuple(name for name in driver.isr if name != names[0])
+    elif op == "snapshot":
+        fields |= {"replica": names[0], "end": driver.replicas[names[0]].log.high_watermark}
+    elif op == "delete_prefix":
+        latest = driver.replicas[names[0]].latest_snapshot()
+        if latest is None:
+            return None
+        fields |= {"replica": names[0], "to": latest.id.end_offset}
+    elif names:
+        fields["replica"] = names[-1]
+    return Step(0, op, {name: fields[name] for name in OPS[op].told if name in fields})

@@ -1,0 +1,268 @@
+"""Matrices: scenarios run under every value of one rule, and under other rules beside it.
+
+What holds under which rules, and at what price, is read off one table instead of many runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from fnmatch import fnmatchcase
+from functools import cache
+from itertools import chain, product
+from math import prod
+from pathlib import Path
+
+from sim.bounds import Inconclusive
+from sim.check import Checker, Violation
+from sim.check.checker import story_invariants
+from sim.check.counters import RunCounters
+from sim.errors import BadInput, did_you_mean
+from sim.files.formats import SCENARIO_FORMAT, STORY_FORMAT
+from sim.files.limits import COMBINATIONS
+from sim.protocol.rules import RULES, Rules
+from sim.protocol.rules.rules import RuleValue, check_value, listed, shown
+from sim.simulate.scenario.model import Scenario
+from sim.simulate.story import Story, run_story
+from sim.simulate.timed_run import conclusive, default_invariants, run_scenario
+from sim.study.suite import format_of, scenario_files
+from sim.study.suite.running import content_at
+
+AS_WRITTEN = "as written"
+
+PRICES = {
+    "bytes_retained": "bytes retained",
+    "records_retained": "records retained",
+    "empty_batches": "empty batches left",
+    "bytes_replicated": "bytes replicated",
+    "gaps_learned": "gaps told to followers",
+    "log_ends_persisted": "log ends written down",
+    "stale_reads_last": "keys on whose stale record a reader ends",
+}
+"""What a matrix adds up over its scenarios: counter -> how it is called."""
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """A rule and the values to try, in order."""
+
+    rule: str
+    values: tuple[RuleValue, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class MatrixCell:
+    """How one scenario ended under one rule set.
+
+    Attributes:
+        violated: Invariants that were violated, in order of detection; of a scenario that names
+            what is checked, only those.
+        counters: See `sim.check.counters.COUNTERS`.
+    """
+
+    violated: tuple[str, ...]
+    counters: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One scenario and how it ended.
+
+    Attributes:
+        path: Its file.
+        id: Its id.
+        title: Its title.
+        outcomes: Per condition, per value of the varied rule.
+        twins: Ids of others that differ from it in the varied rule alone, so that they are the
+            same here.
+    """
+
+    path: Path
+    id: str
+    title: str
+    outcomes: tuple[tuple[MatrixCell, ...], ...]
+    twins: tuple[str, ...] = ()
+
+    @property
+    def differs(self) -> bool:
+        """Whether the varied rule changes what is violated, with the other rules as written."""
+        return len({frozenset(outcome.violated) for outcome in self.outcomes[0]}) > 1
+
+
+@dataclass(frozen=True, slots=True)
+class Matrix:
+    """What came out.
+
+    Attributes:
+        varied: The rule in question and its values.
+        conditions: What else was changed: `as written`, then `rule=value` of each rule beside it.
+        lines: One per scenario, in order of the files; scenarios that are the same but for the
+            varied rule are one.
+    """
+
+    varied: Choice
+    conditions: tuple[str, ...]
+    lines: tuple[Line, ...]
+
+    def violating(self, invariant: str, condition: int, value: int) -> int:
+        """In how many scenarios an invariant is violated."""
+        return sum(invariant in line.outcomes[condition][value].violated for line in self.lines)
+
+    def blamed(self, invariant: str, condition: int, value: int) -> bool:
+        """Whether a scenario violates an invariant under this value and not under another one."""
+        rows = [line.outcomes[condition] for line in self.lines]
+        violated = [[invariant in outcome.violated for outcome in row] for row in rows]
+        return any(row[value] and not all(row) for row in violated)
+
+    @property
+    def violated(self) -> tuple[str, ...]:
+        """Every invariant that is violated anywhere, in order of name."""
+        cells = chain.from_iterable(row for line in self.lines for row in line.outcomes)
+        return tuple(sorted({name for cell in cells for name in cell.violated}))
+
+    @property
+    def decided(self) -> tuple[str, ...]:
+        """The invariants that the varied rule decides: some value violates, another does not."""
+        places = [*product(range(len(self.conditions)), range(len(self.varied.values)))]
+        return tuple(
+            name for name in self.violated if any(self.blamed(name, *place) for place in places)
+        )
+
+    def price(self, counter: str, value: int) -> int:
+        """A counter, added up over all scenarios with the other rules as written."""
+        return sum(line.outcomes[0][value].counters[counter] for line in self.lines)
+
+
+def choice_of(text: str, *, option: str) -> Choice:
+    """A `rule` with all its values, or `rule=value,value` with some.
+
+    Raises:
+        BadInput: Unknown rule or value, or a rule whose values cannot be listed and are not given.
+    """
+    name, equals, given = text.partition("=")
+    spec = RULES.get(name)
+    if spec is None:
+        raise BadInput(
+            f"{option} {text}: unknown rule{did_you_mean(name, RULES)}; allowed: {listed(RULES)}"
+        )
+    if not equals and not spec.values:
+        raise BadInput(f"{option} {text}: say which values: {name}=VALUE,VALUE")
+    if not equals:
+        return Choice(name, spec.values)
+    values = [check_value(name, value, where=option) for value in given.split(",")]
+    return Choice(name, tuple(dict.fromkeys(values)))
+
+
+def choices_of(text: str, *, option: str) -> tuple[Choice, ...]:
+    """Rules joined by `+`, to be combined with each other; see `choice_of`."""
+    return tuple(choice_of(part, option=option) for part in text.split("+"))
+
+
+def make_matrix(
+    paths: Sequence[Path],
+    varied: Choice,
+    *,
+    under: Sequence[Sequence[Choice]] = (),
+    rules: Mapping[str, str] | None = None,
+    skip: Sequence[str] = (),
+) -> Matrix:
+    """Run every story and timed scenario of some files and folders under each value.
+
+    Args:
+        paths: Files or folders; log files in them are left out.
+        varied: The rule in question.
+        under: Other rules, tried beside it: of each group every combination of values.
+        rules: Values, or a preset, that replace those of the files throughout.
+        skip: Patterns of names of files to leave out, such as `kip280_0[1-6]*`.
+
+    Raises:
+        BadInput: A file says something wrong, there is none, or a rule is named twice.
+    """
+    beside = [choice for group in under for choice in group]
+    names = [varied.rule, *[choice.rule for choice in beside], *(rules or {})]
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise BadInput(f"{twice}: named twice; a rule is varied, tried beside it, or fixed")
+    count = (1 + sum(prod(len(one.values) for one in group) for group in under)) * len(
+        varied.values
+    )
+    problem = COMBINATIONS.too_many(count, "combinations of rules")
+    if problem is not None:
+        raise BadInput(problem)
+    changes: list[dict[str, RuleValue]] = [{}]
+    for group in under:
+        tried = product(*([(one.rule, value) for value in one.values] for one in group))
+        changes += map(dict, tried)
+    grid = [[{**change, varied.rule: value} for value in varied.values] for change in changes]
+    cases: dict[object, list[tuple[Path, Story | Scenario]]] = {}
+    for path in _files(paths, skip):
+        case = content_at(path, {**(rules or {}), varied.rule: shown(varied.values[0])})
+        cases.setdefault(_what_counts(case), []).append((path, case))
+    lines = tuple(
+        Line(path, case.id, case.title, _outcomes(case, grid), tuple(twin.id for _, twin in twins))
+        for (path, case), *twins in cases.values()
+    )
+    return Matrix(varied, tuple(map(_label, changes)), lines)
+
+
+def _label(change: Mapping[str, RuleValue]) -> str:
+    return ", ".join(f"{name}={shown(value)}" for name, value in change.items()) or AS_WRITTEN
+
+
+def _files(paths: Iterable[Path], skip: Sequence[str]) -> list[Path]:
+    found = dict.fromkeys(file for path in paths for file in scenario_files(path))
+    kept = [
+        path
+        for path in found
+        if format_of(path) in (STORY_FORMAT, SCENARIO_FORMAT)
+        and not any(fnmatchcase(path.stem, pattern) for pattern in skip)
+    ]
+    if not kept:
+        raise BadInput(f"{', '.join(map(str, paths))}: no story and no timed scenario")
+    return kept
+
+
+def _what_counts(case: Story | Scenario) -> str:
+    """All of a scenario but what it says about itself."""
+    said = ("id", "title", "source", "expect")
+    counting = {f.name: getattr(case, f.name) for f in fields(case) if f.name not in said}
+    return f"{counting} {case.expect.checked}"
+
+
+def _outcomes(
+    case: Story | Scenario, grid: Sequence[Sequence[Mapping[str, RuleValue]]]
+) -> tuple[tuple[MatrixCell, ...], ...]:
+    @cache
+    def outcome(rules: Rules) -> MatrixCell:
+        """The same case under other rules."""
+        if isinstance(case, Scenario):
+            return _simulate(case.with_rules(rules))
+        return _run_story(replace(case, rules=rules))
+
+    base = case.rules
+    return tuple(tuple(outcome(base.with_values(values)) for values in row) for row in grid)
+
+
+def _run_story(story: Story) -> MatrixCell:
+    run = run_story(story)
+    if run.reason is not None:
+        raise Inconclusive(f"{story.id}: {run.reason}")
+    judged = story.expect.checked or story_invariants(liveness=True)
+    checker = Checker(story.rules, ())
+    counters = RunCounters(checker)
+    for step, event in run.events:
+        checker.on(step, event)
+    return _cell(run.seen, judged, counters.values({"events": len(run.events)}))
+
+
+def _simulate(scenario: Scenario) -> MatrixCell:
+    run = conclusive(run_scenario(scenario))
+    judged = scenario.expect.checked or default_invariants()
+    return _cell(run.violations, judged, run.counters)
+
+
+def _cell(
+    found: Iterable[Violation], judged: Collection[str], counters: Mapping[str, int]
+) -> MatrixCell:
+    names = dict.fromkeys(violation.invariant for violation in found)
+    return MatrixCell(tuple(name for name in names if name in judged), counters)

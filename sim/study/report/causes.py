@@ -1,0 +1,96 @@
+"""Why runs fail, for a report: the causes of a sweep with their witnesses and pictures."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from sim.diagnose.draw import Case, figure_html, strip
+from sim.errors import BadInput
+from sim.files.foreign import shell
+from sim.plugins import as_options
+from sim.simulate.recorded import Recorded
+from sim.study.causes import Cause, Causes, add_witnesses, causes_of, played
+from sim.study.causes.witness import Witness
+from sim.study.causes.witnesses import ToldWitness
+from sim.study.report.sweep_folder import SweepFolder
+from sim.study.sweep import wording
+
+STRIP_WIDTH = 96
+"""Columns of a witness as text: it is read in a block of a page."""
+
+
+def causes_in(
+    folder: SweepFolder,
+    *,
+    shrink: bool,
+    told_witness: ToldWitness | None = None,
+) -> Causes | None:
+    """The causes of a sweep; None = it cannot be said, as in a folder without tables.
+
+    Args:
+        folder: Of the sweep.
+        shrink: Make the witnesses that are not there yet.
+        told_witness: As of `add_witnesses`.
+
+    Raises:
+        BadInput: The tables are damaged, or not of this sweep.
+    """
+    if folder.table is None:
+        return None
+    return add_witnesses(causes_of(folder.path), told=told_witness, kept_only=not shrink)
+
+
+def causes_content(folder: SweepFolder, found: Causes | None) -> dict[str, Any] | None:
+    """What `report.json` says of them; null where it cannot be said."""
+    if found is None:
+        return None
+    return {"text": found.text, "causes": [_cause(folder, each) for each in found.causes]}
+
+
+def _cause(folder: SweepFolder, cause: Cause) -> dict[str, Any]:
+    content = cause.as_json()
+    content["example"]["command"] = folder.replay_command(cause.example.run_id)
+    for share in content["shares"]:
+        interval = share["interval"]
+        share["text"] = "-" if interval is None else wording.shares(interval)
+    if cause.witness is not None:
+        content["witness"] |= _witness(folder, cause.witness)
+    return content
+
+
+def _witness(folder: SweepFolder, witness: Witness) -> dict[str, Any]:
+    """Of a witness its size in words, its file as a reader finds it, its text and its strip."""
+    file = witness.file.relative_to(folder.path)
+    words = [f"{folder.name}/{file.as_posix()}", *as_options(folder.plan.get("plugins", ()))]
+    return {
+        "file": file.as_posix(),
+        "size": witness.size,
+        "text": witness.text,
+        "command": f"replog run {shell.command(words)}",
+        "strip": _drawn(witness, _strip),
+    }
+
+
+def _strip(run: Recorded) -> str:
+    return strip(Case(run.events, run.violations[0], run.rules, run.labels), STRIP_WIDTH)
+
+
+def pictures(found: Causes | None) -> dict[str, str]:
+    """Cause -> the picture of its witness, as a piece of a page; empty where there is none."""
+    causes = () if found is None else found.causes
+    return {
+        each.text: "" if each.witness is None else _drawn(each.witness, _figure) for each in causes
+    }
+
+
+def _figure(run: Recorded) -> str:
+    return figure_html(Case(run.events, run.violations[0], run.rules, run.labels), unit=run.unit)
+
+
+def _drawn(witness: Witness, draw: Callable[[Recorded], str]) -> str:
+    """A picture of a witness; empty if its file does not show any more what it should."""
+    try:
+        return draw(played(witness))
+    except BadInput:
+        return ""

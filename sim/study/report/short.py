@@ -1,0 +1,113 @@
+"""The short table of a sweep: what its plan is about and every family, all rule sets in one view.
+
+A README quotes what the plan is about between two comments, and so says what the last
+sweep said.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from sim.check.families import FAMILIES
+from sim.errors import BadInput
+from sim.files.atomic import replacing
+from sim.files.foreign import markdown
+from sim.files.opening import read_text
+from sim.study.report.blocks import LISTED_MAX, Block, blocks_by_first_rule, title_of
+from sim.study.report.conditions import conditions_of
+from sim.study.report.shares import named_share
+from sim.study.report.sweep_folder import SweepFolder, read_folder
+from sim.study.sweep import wording
+
+
+class ShortTable(NamedTuple):
+    """How many cases violated what, a column per set of other rules.
+
+    In a cell are the values of the first swept rule, in the order of `values`.
+    """
+
+    values: tuple[str, ...]
+    columns: tuple[str, ...]
+    sections: tuple[tuple[str, tuple[tuple[str, ...], ...]], ...]
+    """Of each environment: what its cases are, and its rows."""
+
+    @property
+    def markdown(self) -> str:
+        """The table in Markdown."""
+        values = " / ".join(map(markdown.code, self.values))
+        rows = [
+            f"| {values} | {' | '.join(map(markdown.text, self.columns))} |",
+            f"|---|{'--:|' * len(self.columns)}",
+        ]
+        for caption, of_it in self.sections:
+            rows.append(f"| *{markdown.text(caption)}* |{' |' * len(self.columns)}")
+            rows += [f"| {' | '.join(map(markdown.text, row))} |" for row in of_it]
+        return "\n".join(rows)
+
+
+def short_table(folder: SweepFolder, *, about_alone: bool = False) -> ShortTable | None:
+    """The short table; with `about_alone` only what the plan is about. None: it does not fit."""
+    blocks = blocks_by_first_rule(folder)
+    if len(blocks[0].values) > LISTED_MAX:
+        return None
+    columns = tuple(title_of(folder, block) or "cases" for block in blocks)
+    others = [name for name in folder.about if name not in FAMILIES]
+    names = folder.about if about_alone else [*others, *FAMILIES]
+    sections = []
+    for one in folder.environments:
+        entries = one.tallies["rule_sets"]
+        rows = [
+            (name, *(_cell(entries, block, name) for block in blocks))
+            for name in names
+            if any(named_share(entry, name).runs for entry in entries)
+        ]
+        if not about_alone:
+            first = blocks[0].values[0]
+            title = f"keys that end on what their producer did not mean, under {first}"
+            rows.append((title, *(_unmeant_share(entries[b.places[0]]) for b in blocks)))
+        sections.append((conditions_of(one).hunts, tuple(rows)))
+    return ShortTable(blocks[0].values, columns, tuple(sections))
+
+
+def _cell(entries: Sequence[dict[str, Any]], block: Block, name: str) -> str:
+    shares = [named_share(entries[place], name) for place in block.places]
+    return " / ".join(wording.count(share.runs) for share in shares)
+
+
+def _unmeant_share(entry: dict[str, Any]) -> str:
+    """Of all keys of a rule set, the share that ends on what its producer did not mean."""
+    totals = entry["totals"]
+    return wording.share(totals["unmeant_keys"] / totals["keys"]) if totals["keys"] else "-"
+
+
+def quote(out: Path, page: Path) -> None:
+    """Put the short table of a finished sweep into a Markdown file.
+
+    Raises BadInput as `quoted` does, and where the file cannot be written; then it is as it was.
+    """
+    text = quoted(out, page)
+    with replacing(page) as file:
+        file.write(text.encode())
+
+
+def quoted(out: Path, page: Path) -> str:
+    """A Markdown file with the short table of a finished sweep in it, as it would be written.
+
+    It goes between the lines `<!-- short table of PLAN -->` and `<!-- end -->`, PLAN being the
+    file name of the plan, in the place of what is there.
+
+    Raises:
+        BadInput: There is no such file or place, or no finished sweep.
+    """
+    folder = read_folder(out)
+    mark = f"<!-- short table of {Path(folder.plan['plan_file'] or '').name} -->"
+    text = read_text(page)
+    place = re.compile(f"(?<={re.escape(mark)}\n).*?(?=<!-- end -->)", re.DOTALL)
+    if place.search(text) is None:
+        raise BadInput(f"{page}: no lines {mark} and <!-- end --> in it")
+    short = short_table(folder, about_alone=True)
+    table = f"\n{short.markdown if short else ''}\n\n"
+    return place.sub(lambda _found: table, text, count=1)

@@ -1,0 +1,110 @@
+"""The files of a suite as cases: read first, which may fail, then run, which tells what came of it.
+
+Whatever happens to a case of a suite is a result.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from sim.bounds import bounded
+from sim.errors import BadInput
+from sim.files.foreign.lines import one_line
+from sim.files.formats import LOG_FORMAT, SCENARIO_FORMAT, STORY_FORMAT
+from sim.study.suite.result import BAD_INPUT, ERROR, INCONCLUSIVE, CaseResult
+from sim.study.suite.running import content_at, log_result, result_of, since
+from sim.study.suite.scenario_files import IN_A_SUITE, format_of, refusal
+
+if TYPE_CHECKING:
+    from sim.simulate.scenario.model import Scenario
+    from sim.simulate.story.format import Story
+
+STRIP_COLUMNS = 96
+"""Of the picture of a failure, which is indented in what is at most 100 wide."""
+
+
+class Case(NamedTuple):
+    """A file that was read.
+
+    Attributes:
+        path: The file.
+        id: What it calls itself, else the name of the file.
+        run: Runs it. Raises BadInput where a log file expects what no answer has.
+    """
+
+    path: Path
+    id: str
+    run: Callable[[], CaseResult]
+
+
+def load_case(path: Path) -> Case:
+    """Read a story, a timed scenario or a log file.
+
+    Raises:
+        BadInput: It is none, or says something wrong.
+    """
+    found = format_of(path)
+    if found == LOG_FORMAT:
+        from sim.simulate.logfile.expect import read_and_check
+
+        return Case(path, read_and_check(path), partial(log_result, path))
+    if found not in (STORY_FORMAT, SCENARIO_FORMAT):
+        raise BadInput(*refusal(path, IN_A_SUITE))
+    content = content_at(path)
+    return Case(path, content.id, partial(_run, path, content))
+
+
+def _run(path: Path, content: Story | Scenario) -> CaseResult:
+    result, run = result_of(path, content)
+    about = next(iter(result.unexpected), None)
+    if result.expectation_met or not (result.is_story or about):
+        return result
+    from sim.diagnose.draw import Case, strip
+
+    if not run.events:  # of a timed run, which mostly needs none, the first one kept none
+        _, run = result_of(path, content, keep_events=True)
+    drawn = Case(run.events, about, run.rules, run.labels, skews=run.skews)
+    return result._replace(strip=strip(drawn, STRIP_COLUMNS))
+
+
+def run_any(path: Path) -> CaseResult:
+    """Read and run one file; that it cannot be read or run is a result like any other."""
+    started = time.perf_counter()
+    try:
+        with bounded() as watch:
+            result = load_case(path).run()
+            return result._replace(wall_ms=since(started))
+        verdict, reason = INCONCLUSIVE, str(watch.reached)
+    except BadInput as error:
+        verdict, reason = BAD_INPUT, str(error)
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - the others are run all the same
+        verdict, reason = ERROR, _last_place(error)
+    return without_result(path, verdict, reason)._replace(wall_ms=since(started))
+
+
+def without_result(path: Path, verdict: str, reason: str) -> CaseResult:
+    """The result of a file that has none of its own."""
+    return CaseResult(path, one_line(path.stem), "", verdict, reason, run_with=_command(path))
+
+
+def _command(path: Path) -> str:
+    """The command that says the same about a file, as far as one can tell."""
+    try:
+        return "replog clean" if format_of(path) == LOG_FORMAT else "replog run"
+    except BadInput:
+        return "replog run"
+
+
+def _last_place(error: BaseException) -> str:
+    """The exception and where it was raised, in one line."""
+    import traceback
+
+    text = traceback.format_exception_only(error)[-1].strip()
+    frames = traceback.extract_tb(error.__traceback__)
+    if not frames:
+        return text
+    return f"{text} ({Path(frames[-1].filename).name}, line {frames[-1].lineno})"

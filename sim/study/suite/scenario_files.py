@@ -1,0 +1,337 @@
+"""Which files of folders are scenarios, by the `format` each says it has, and what the others are.
+
+Nothing is left out in silence: a YAML or JSON file that says no format of Replog's is refused, and
+what a suite does not run is counted with the reason.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from difflib import get_close_matches
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from sim.errors import BadInput
+from sim.files.document import Complaints, Document
+from sim.files.fields import check_format
+from sim.files.foreign import shell
+from sim.files.formats import (
+    FOLDERS,
+    LOG_FORMAT,
+    NOT_RUN,
+    SCENARIO_FORMAT,
+    STORY_FORMAT,
+    WRITTEN,
+    kind_of,
+)
+from sim.files.opening import is_pipe, read_text
+from sim.files.reading import document_in, read_document
+
+SUFFIXES = (".yaml", ".yml", ".json")
+IN_A_SUITE = (STORY_FORMAT, SCENARIO_FORMAT, LOG_FORMAT)
+"""What a suite runs."""
+
+
+SCHEMA, LEFT_OUT = "JSON Schema", "left out by --skip"
+OUTPUT, OUTPUT_FOLDER = "file that a command wrote", "folder that a command wrote"
+HIDDEN, LINK = "hidden file or folder", "link to a folder"
+_MANY = {
+    LEFT_OUT: LEFT_OUT,
+    OUTPUT: "files that commands wrote",
+    OUTPUT_FOLDER: "folders that commands wrote",
+    HIDDEN: "hidden files and folders",
+    LINK: "links to folders",
+}
+NO_SUFFIX = "."
+_SCHEMA_OF_JSON_SCHEMA = re.compile(r"https?://json-schema\.org/")
+_AT_THE_LEFT = re.compile(r"""^(["']?)format\1[ \t]*:[ \t]+(["']?)([^\s"'#]+)\2""", re.MULTILINE)
+"""The field in a YAML file's own mapping, and not in one further in."""
+
+
+class Collected(NamedTuple):
+    """What was found for a suite.
+
+    Attributes:
+        files: What is to be run, and what is refused, in order of the folders and their paths.
+        refused: What is wrong with each YAML or JSON file of them that says no format of Replog's.
+        others: What else is there, and how often: `sweep plan`, or its suffix, `.md`.
+    """
+
+    files: tuple[Path, ...]
+    refused: Mapping[Path, str]
+    others: Mapping[str, int]
+
+    @property
+    def not_run(self) -> str:
+        """The others as a line: `9 sweep plans, 1 other file (.md)`; empty when there are none."""
+        kinds = {name: count for name, count in self.others.items() if not name.startswith(".")}
+        told = [_counted(kinds[name], name) for name in sorted(kinds)]
+        suffixes = sorted(name for name in self.others if name.startswith("."))
+        if suffixes:
+            count = sum(self.others[name] for name in suffixes)
+            named = ", ".join(name for name in suffixes if name != NO_SUFFIX) or "without a suffix"
+            told.append(f"{_counted(count, 'other file')} ({named})")
+        return ", ".join(told)
+
+
+def _counted(count: int, name: str) -> str:
+    return f"{count} {name if count == 1 else _MANY.get(name, f'{name}s')}"
+
+
+def format_of(path: Path) -> str | None:
+    """The value of the file's `format` field; None when it has none, or no text there.
+
+    Raises:
+        BadInput: The file cannot be read.
+    """
+    text = read_text(path)
+    if path.suffix != ".json":
+        found = _AT_THE_LEFT.search(text)
+        if found:
+            return found.group(3)
+    elif (first := _first_line(text)) is not None:
+        return str(first.get("format"))
+    top = _top_of(document_in(text, path))
+    given = top.get("format")
+    return given if isinstance(given, str) else None
+
+
+def _first_line(text: str) -> Mapping[str, Any] | None:
+    """The object in the first of several lines, as traces have them; None = it has none."""
+    line, newline, rest = text.partition("\n")
+    if not newline or not rest.strip() or not line.startswith("{"):
+        return None
+    try:
+        value = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    return value if isinstance(value, dict) and "format" in value else None
+
+
+def _top_of(document: Document) -> Mapping[str, Any]:
+    return document.data if isinstance(document.data, dict) else {}
+
+
+def refusal(path: Path, formats: Sequence[str]) -> list[str]:
+    """What is wrong with a file that says none of `formats`: file, line and what is allowed.
+
+    Of a misspelt format that is nearly one of a suite's, what else is wrong is told as well.
+    """
+    try:
+        document = read_document(path)
+    except BadInput as error:
+        return list(error.args)
+    told = format_complaints(document, path, formats)
+    plain = f"write it as plain text: format: {formats[0]}"
+    return told or [document.problem(["format"], plain)]
+
+
+def format_complaints(document: Document, path: Path, formats: Sequence[str]) -> list[str]:
+    """As `refusal`, of a document; none = it has one of the formats."""
+    wrong = Complaints()
+    with wrong:
+        check_format(document, formats)
+    given = str(_top_of(document).get("format"))
+    meant = get_close_matches(given, IN_A_SUITE, n=1)
+    if wrong.told and meant and meant[0] in formats and _name(given) not in _KNOWN:
+        corrected = {**document.data, "format": meant[0]}
+        with wrong:
+            _read(Document(document.name, corrected, document.line_of), path)
+    return wrong.told
+
+
+def elsewhere(document: Document, path: Path | None) -> str | None:
+    """Which command takes a file that is no scenario; None = it lies nowhere, or is of no kind."""
+    top = _top_of(document)
+    found, kind = top.get("format"), kind_of(top)
+    if path is None or kind is None:
+        return None
+    command = shell.command(["replog", kind.command, path])
+    return f"{document.name}: format: {found}: a {kind.name}; run it with: {command}"
+
+
+def _name(given: str) -> str:
+    return given.partition("/")[0]
+
+
+_KNOWN = {_name(one) for one in (*IN_A_SUITE, *NOT_RUN, *WRITTEN)}
+"""Formats, of whatever version: a file of another one is not misspelt."""
+
+
+def _read(document: Document, path: Path) -> None:
+    """Read what a suite runs, to see what is wrong with it. Raises BadInput."""
+    if document.data["format"] != LOG_FORMAT:
+        from sim.study.suite.running import content_in
+
+        content_in(document, path)
+        return
+    from sim.simulate.logfile.eligible_file import eligible_file_in, is_eligible_document
+    from sim.simulate.logfile.file import log_file_in
+
+    (eligible_file_in if is_eligible_document(document) else log_file_in)(document)
+
+
+def from_here(path: Path) -> Path:
+    """A path as people name it in the current folder, if it is in there."""
+    here = Path.cwd()
+    return path.relative_to(here) if path.is_relative_to(here) else path
+
+
+def is_output(folder: Path) -> bool:
+    """Whether a command wrote a folder: of a failure, a sweep or a search."""
+    for name, begins in FOLDERS.items():
+        try:
+            if (folder / name).is_file() and str(format_of(folder / name)).startswith(begins):
+                return True
+        except (BadInput, OSError):
+            continue
+    return False
+
+
+def scenario_files(folder: Path) -> list[Path]:
+    """All stories, timed scenarios and log files below `folder`, sorted by path.
+
+    Folders in it that commands wrote are not looked into.
+
+    Raises:
+        BadInput: It is no folder, or holds none.
+    """
+    if folder.is_file():
+        return [folder]
+    if not folder.is_dir():
+        raise BadInput(f"{folder}: no such folder")
+    written = {path for path in folder.rglob("*/") if is_output(path)}
+    found = [
+        path
+        for path in sorted(folder.rglob("*"))
+        if path.suffix in SUFFIXES
+        and written.isdisjoint(path.parents)
+        and format_of(path) in IN_A_SUITE
+    ]
+    if not found:
+        raise BadInput(f"{folder}: no scenario files; they say format: {' or '.join(IN_A_SUITE)}")
+    return found
+
+
+def collect(paths: Iterable[Path], *, skip: Sequence[str] = ()) -> Collected:
+    """What a suite runs of these files and folders, and what it does not run.
+
+    Hidden files and folders are not looked into, nor folders that commands wrote. A file that is
+    reached twice is run once.
+
+    Args:
+        paths: Files and folders.
+        skip: Patterns as in a shell; a file with such a name, or such a path, is left out.
+
+    Raises:
+        BadInput: A path does not exist, or is a folder without any scenario.
+    """
+    files: dict[Path, Path] = {}
+    refused: dict[Path, str] = {}
+    others: Counter[str] = Counter()
+    for start in paths:
+        found = _look_into(start, skip)
+        if not found.files:
+            seen = f"; not run: {found.not_run}" if found.others else ""
+            formats = " or ".join(IN_A_SUITE)
+            raise BadInput(f"{start}: no scenario files{seen}; they say format: {formats}")
+        for path in found.files:
+            if files.setdefault(path.absolute(), path) is path and path in found.refused:
+                refused[path] = found.refused[path]
+        others.update(found.others)
+    return Collected(tuple(files.values()), refused, others)
+
+
+def _look_into(start: Path, skip: Sequence[str]) -> Collected:
+    if not start.exists():
+        text = "no such file or folder; what comes with Replog is run with --shipped"
+        raise BadInput(f"{start}: {text}")
+    others: Counter[str] = Counter()
+    files: list[Path] = []
+    refused: dict[Path, str] = {}
+    for path in sorted(_below(start, others, refused)):
+        if any(fnmatchcase(path.name, one) or fnmatchcase(str(path), one) for one in skip):
+            others[LEFT_OUT] += 1
+            continue
+        try:
+            if path in refused:
+                raise BadInput(*refused[path].splitlines())
+            kind = set_aside(path, named=path == start)
+        except BadInput as error:
+            kind, refused[path] = None, str(error)
+        if kind is None:
+            files.append(path)
+        else:
+            others[kind] += 1
+    return Collected(tuple(files), refused, others)
+
+
+def _below(start: Path, others: Counter[str], refused: dict[Path, str]) -> Iterator[Path]:
+    """The files below a folder; what is hidden, written by a command, or a link, is counted.
+
+    A folder that cannot be read is one of them, and with the reason in `refused`.
+    """
+    if not start.is_dir():
+        yield start
+        return
+    unreadable: list[Path] = []
+
+    def note(error: OSError) -> None:
+        folder = Path(error.filename)
+        if folder == start:
+            raise BadInput(f"{folder}: cannot be read: {error.strerror}") from None
+        refused[folder] = f"{folder}: cannot be read: {error.strerror}"
+        unreadable.append(folder)
+
+    for folder, folders, names in os.walk(start, onerror=note):
+        for name in [*folders, *names]:
+            path = Path(folder, name)
+            if name.startswith("."):
+                others[HIDDEN] += 1
+            elif name in names:
+                yield path
+            elif path.is_symlink():
+                others[LINK] += 1
+        kept = [name for name in folders if not name.startswith(".")]
+        folders[:] = [name for name in kept if not is_output(Path(folder, name))]
+        if len(folders) < len(kept):
+            others[OUTPUT_FOLDER] += len(kept) - len(folders)
+    yield from unreadable
+
+
+def set_aside(path: Path, *, named: bool = False) -> str | None:
+    """What a file is that a suite does not run; None = the suite runs it.
+
+    Args:
+        path: The file.
+        named: Whether somebody asked for this very file, so that it cannot be left out.
+
+    Raises:
+        BadInput: It is to be a scenario, and says no format, or one that there is not.
+    """
+    if path.suffix.lower() not in SUFFIXES and not named:
+        return path.suffix or NO_SUFFIX
+    if not named and is_pipe(path):
+        raise BadInput(f"{path}: is a pipe; allowed in a folder: regular files")
+    found = format_of(path)
+    if found in IN_A_SUITE:
+        return None
+    if named and found in NOT_RUN:
+        raise BadInput(str(elsewhere(read_document(path), path)))
+    if found in NOT_RUN:
+        return NOT_RUN[found].name
+    if found in WRITTEN and not named:
+        return OUTPUT
+    if found is None and not named and _is_schema(path):
+        return SCHEMA
+    raise BadInput(*refusal(path, (*IN_A_SUITE, *NOT_RUN)))
+
+
+def _is_schema(path: Path) -> bool:
+    named = _top_of(read_document(path)).get("$schema")
+    return isinstance(named, str) and _SCHEMA_OF_JSON_SCHEMA.match(named) is not None

@@ -1,0 +1,116 @@
+"""Which files of a suite are run: `-k EXPRESSION`, as pytest reads it."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from sim.errors import BadInput
+from sim.files.document import Document
+from sim.files.formats import LOG_FORMAT, SCENARIO_FORMAT, STORY_FORMAT
+from sim.files.reading import read_document
+from sim.files.tags import is_tag, tags_at
+from sim.study.suite.scenario_files import Collected, from_here
+
+KINDS = {STORY_FORMAT: "story", SCENARIO_FORMAT: "timed", LOG_FORMAT: "log"}
+"""The tag that each file has by its format."""
+_TOKEN = re.compile(r"\s*(?:([()])|([\w:+\-.\[\]\\/]+))")
+_ALLOWED = "words, and, or, not, parentheses"
+
+Names = Iterable[str]
+Chooses = Callable[[Names], bool]
+"""Whether something with these names is meant."""
+
+
+def chooser(expression: str) -> Chooses:
+    """Whether something is meant by an expression such as `kip280 and not (timed or slow)`.
+
+    A word stands for whatever has it in one of its names, in upper or lower case. That is what
+    `-k` of pytest means, whose own reader is private; precedence and parentheses are Python's.
+
+    Raises:
+        BadInput: It cannot be read.
+    """
+    words: list[str] = []
+    source = ""
+    position = 0
+    expression = expression.strip()
+    while position < len(expression):
+        token = _TOKEN.match(expression, position)
+        if token is None:
+            raise BadInput(f"-k {expression}: cannot be read from column {position + 1} on")
+        position = token.end()
+        parenthesis, word = token.groups()
+        if parenthesis or word in ("and", "or", "not"):
+            source += f" {parenthesis or word}"
+        else:
+            source += f" _{len(words)}"
+            words.append(word.lower())
+    try:
+        tree = ast.parse(source.strip(), mode="eval").body
+        return _meaning(tree, words)
+    except (SyntaxError, RecursionError):
+        raise BadInput(f"-k {expression}: cannot be read; allowed: {_ALLOWED}") from None
+
+
+def _meaning(tree: ast.expr, words: list[str]) -> Chooses:
+    match tree:
+        case ast.Name(name):
+            word = words[int(name[1:])]
+            return lambda names: any(word in one.lower() for one in names)
+        case ast.UnaryOp(ast.Not(), operand):
+            inner = _meaning(operand, words)
+            return lambda names: not inner(names)
+        case ast.BoolOp(operator, values):
+            parts = [_meaning(value, words) for value in values]
+            both = all if isinstance(operator, ast.And) else any
+            return lambda names: both(part(names) for part in parts)
+        case _:
+            raise SyntaxError(ast.dump(tree))
+
+
+def names_of(path: Path) -> tuple[str, ...]:
+    """What a scenario file goes by: its path, its id, and its tags."""
+    document = read_document(path)
+    given = document.data.get("id") if isinstance(document.data, dict) else None
+    return (str(from_here(path)), str(given or path.stem), *_tags_in(document, path))
+
+
+def tags_of(path: Path) -> tuple[str, ...]:
+    """The tags of a scenario file: its kind, the name of its folder, and those it has itself.
+
+    Raises:
+        BadInput: It cannot be read, or has tags that are none.
+    """
+    return _tags_in(read_document(path), path)
+
+
+def _tags_in(document: Document, path: Path) -> tuple[str, ...]:
+    top: Mapping[str, Any] = document.data if isinstance(document.data, dict) else {}
+    own = tags_at(top.get("tags"), document.top.at("tags"))
+    folder = path.absolute().parent.name
+    derived = [KINDS.get(str(top.get("format")), ""), folder]
+    return tuple(dict.fromkeys([*filter(is_tag, derived), *own]))
+
+
+def select(found: Collected, expression: str) -> Collected:
+    """The files that an expression means; one that cannot be read goes by its path alone.
+
+    Raises:
+        BadInput: The expression cannot be read, or means none of them.
+    """
+    is_meant = chooser(expression)
+    chosen = [path for path in found.files if is_meant(_names_as_known(path))]
+    if not chosen:
+        raise BadInput(f"-k {expression}: means none of {len(found.files)} scenario files")
+    return found._replace(files=tuple(chosen))
+
+
+def _names_as_known(path: Path) -> Names:
+    try:
+        return names_of(path)
+    except BadInput:
+        return (str(from_here(path)),)

@@ -1,0 +1,242 @@
+"""The columns of a sweep's table, each declared once: name, type, unit, meaning, how it is counted.
+
+The schema of the table, `replog list columns`, the documentation of data frames, the statistics and
+what reports count are taken from here. A counter is declared in `sim.check.counters`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from typing import Final, Literal, NamedTuple
+
+import pyarrow as pa
+
+from sim.check.counters import COSTS, COUNTER
+from sim.study.sweep.plan import Sweep, swept_type
+
+Counted = Literal["", "value", "words", "last line", "flag", "sum"]
+"""How a column is summed up: not at all; in how many runs it has a value, a word, such a last line
+of its text, or is true; or by the sum over the runs that came to an end."""
+
+
+class Column(NamedTuple):
+    """One column.
+
+    Attributes:
+        name: As in the table.
+        means: In a sentence.
+        source: What it is taken from: a module, or a KIP or ticket that defines it.
+        kind: `int64`, `string`, `double` or `bool`, as in Parquet.
+        unit: Such as `ms`, `bytes`; empty for names and texts.
+        group: What it belongs to, for whoever looks for one.
+        counted: How statistics sum it up.
+        table: `runs`, `violations` or `summary.csv`.
+    """
+
+    name: str
+    means: str
+    source: str
+    kind: str = "string"
+    unit: str = ""
+    group: str = "the run"
+    counted: Counted = ""
+    table: str = "runs"
+
+
+SWEPT: Final = "(swept rules)"
+"""Stands for the columns that a plan's swept rules make, one each, under their own names."""
+VIOLATIONS: Final = "violations"
+"""The last column of the table: the violations of the run, as a list."""
+TIMING_COLUMNS: Final = ("wall_ms",)
+"""Columns that differ from one machine to the next; every other one is a function of the plan."""
+
+_SINCE = "Since when it was so at the latest: before it was judged, where that is at rest."
+_number = partial(Column, source="sim.study.sweep.plan", kind="int64")
+_verdict = partial(Column, group="verdict")
+_time = partial(_verdict, kind="int64", unit="ms")
+_HEAD = (
+    _number("run_id", "Number of the run: what `replog run` takes."),
+    _number("case_id", "Number of the case: the same random scenario under every rule set."),
+    _number("seed", "Of the case; draws the scenario in its environment."),
+    _number("rule_set", "Place of the rule set in the plan, from 0."),
+    Column(SWEPT, "One column for each rule that the plan varies.", "replog list rules", ""),
+    _verdict(
+        "verdict",
+        "holds, violated, inconclusive, or error (an exception).",
+        "sim.simulate.timed_run",
+        counted="value",
+    ),
+    _verdict("reason", "Why it is inconclusive.", "sim.simulate.timed_run", counted="value"),
+    _verdict(
+        "first_invariant", "Which invariant was violated first.", "sim.check", counted="value"
+    ),
+    _time(
+        "first_violation_ms",
+        "When that was, in simulated time; at rest, where that is after the run.",
+        "sim.check",
+    ),
+    _verdict("violation_count", "All of them.", "sim.check", "int64", "violations"),
+)
+_TAIL = (
+    Column(
+        "reached",
+        "Situations that occurred until the run was over, sorted, joined by spaces.",
+        "replog list reached",
+        group="situations",
+        counted="words",
+    ),
+    Column("digest", "Of every event with its time, 32 hex digits.", "sim.protocol.events.digest"),
+    Column(
+        "weather",
+        "Digest of workload, faults, network and clocks: equal in the runs of a case.",
+        "sim.simulate.scenario.environment",
+    ),
+    Column(
+        "wall_ms",
+        "Real time; the only column that no seed decides.",
+        "sim.study.sweep",
+        "double",
+        "ms",
+    ),
+    _verdict(
+        "error", "The traceback of an exception.", "sim.study.sweep.work", counted="last line"
+    ),
+    Column("environment", "The plan's name for what the case is drawn from.", "the plan"),
+    Column(
+        "hunted",
+        "Whether the case has a scripted hunt.",
+        "tail_hunts, election_hunts and disk_hunts of a mix",
+        "bool",
+        counted="flag",
+    ),
+    Column(
+        "hunts",
+        "Which: tail, elections, lost_disks, joined by spaces.",
+        "tail_hunts, election_hunts and disk_hunts of a mix",
+        counted="words",
+    ),
+    _verdict("cause", "Why the first violation happened.", "sim.diagnose.explain.signature"),
+    _time("first_since_ms", _SINCE, "sim.diagnose.explain.since"),
+)
+RUN: Final = (
+    *_HEAD,
+    *(
+        Column(
+            name,
+            one.means,
+            one.source,
+            "int64",
+            one.unit,
+            "costs" if name in COSTS else "counters",
+            counted="sum",
+        )
+        for name, one in COUNTER.items()
+    ),
+    *_TAIL,
+)
+"""Of a run, in the order of the table; its violations follow as a list."""
+
+_violation = partial(Column, group="a violation", table=VIOLATIONS)
+VIOLATION: Final = (
+    _violation(
+        "position",
+        "Its number in the run, from 0, as detected.",
+        "sim.check",
+        "int64",
+    ),
+    _violation("invariant", "What was violated.", "replog list invariants"),
+    _violation(
+        "at_ms",
+        "When it was judged, in simulated time; at rest, where that is after the run.",
+        "sim.check",
+        "int64",
+        "ms",
+    ),
+    _violation("since_ms", _SINCE, "sim.diagnose.explain.since", "int64", "ms"),
+    _violation("replica", "Where, if at one replica.", "sim.check"),
+    _violation("offset", "The offset it is about, if about one.", "sim.check", "int64"),
+    _violation("key", "The key it is about, if about one.", "sim.check"),
+    _violation(
+        "evidence",
+        "What happened, as JSON: a template and its values.",
+        "sim.study.sweep.evidence",
+    ),
+    _violation(
+        "family",
+        "What goes wrong for whoever uses the log.",
+        "sim.check.families",
+    ),
+    _violation(
+        "cause",
+        "Why, of the first of each invariant and family in the run; null of the others.",
+        "sim.diagnose.explain.signature",
+    ),
+)
+"""Of a violation, as it is stored in the list of its run."""
+_RUN_ID = _violation("run_id", "The run it is of.", "runs", "int64")
+_SENTENCE = _violation(
+    "sentence", "The same, as data frames have it made: not in the files.", "evidence"
+)
+
+_summary = partial(Column, group="a count", table="summary.csv")
+SUMMARY: Final = (
+    _summary("rule_set", "Label of the rule set.", "the plan"),
+    _summary(SWEPT, "One column for each rule that the plan varies.", "replog list rules", ""),
+    _summary(
+        "measure",
+        "What is counted: a column of runs by its values; invariant, family or about (what the "
+        "plan is about) of their violations; or total, of a counter.",
+        "sim.study.sweep.statistics",
+    ),
+    _summary("name", "Of what is counted, such as an invariant.", "sim.study.sweep.statistics"),
+    _summary("runs", "What the value is out of.", "sim.study.sweep.statistics", "int64", "runs"),
+    _summary(
+        "value",
+        "In how many runs; of a total, the sum over the runs that came to an end.",
+        "sim.study.sweep.statistics",
+        "int64",
+    ),
+    _summary("environment", "Its name; empty for all cases together.", "the plan"),
+)
+
+
+def columns() -> Iterator[Column]:
+    """Every column, in the order of its table."""
+    yield from RUN
+    evidence = next(at for at, one in enumerate(VIOLATION, 1) if one.name == "evidence")
+    yield from (_RUN_ID, *VIOLATION[:evidence], _SENTENCE, *VIOLATION[evidence:])
+    yield from SUMMARY
+
+
+_ARROW: Final = {
+    "int64": pa.int64(),
+    "string": pa.string(),
+    "double": pa.float64(),
+    "bool": pa.bool_(),
+}
+_OF_RULE: Final = {str: "string", int: "int64", bool: "bool"}
+_VIOLATION_FIELDS: Final = [pa.field(one.name, _ARROW[one.kind]) for one in VIOLATION]
+VIOLATIONS_SCHEMA: Final = pa.schema([pa.field("run_id", pa.int64()), *_VIOLATION_FIELDS])
+"""A row for each violation, once the lists of the runs are unnested."""
+
+
+def table_schema(swept: dict[str, type]) -> pa.Schema:
+    """The schema of the table of a sweep; `swept` are its swept rules with their Python types."""
+    fields = []
+    for one in RUN:
+        own = swept.items() if one.name == SWEPT else ()
+        fields += [pa.field(name, _ARROW[_OF_RULE[kind]]) for name, kind in own]
+        fields += [] if one.name == SWEPT else [pa.field(one.name, _ARROW[one.kind])]
+    fields.append(pa.field(VIOLATIONS, pa.list_(pa.struct(_VIOLATION_FIELDS))))
+    schema = pa.schema(fields)
+    assert len(set(schema.names)) == len(fields), f"a column twice: {schema.names}"
+    return schema
+
+
+def runs_schema(sweep: Sweep) -> pa.Schema:
+    """The schema of a sweep's table: a row per run, the columns `RUN`, violations nested last.
+
+    A run that did not end has null for all it did not get to.
+    """
+    return table_schema({name: swept_type(name) for name in sweep.swept})

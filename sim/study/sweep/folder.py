@@ -1,0 +1,253 @@
+"""The folder of a sweep: what it holds, who may write into it, and what `plan.json` says.
+
+`plan.json` says what the table is; `runs` is the table, a Parquet file for each block;
+`tallies.json` and `summary.csv` are its statistics, written when all blocks are there.
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any, Final
+
+from pydantic import ValidationError
+
+from sim.errors import BadInput
+from sim.files.atomic import replace_text
+from sim.files.foreign.documents import json_text, readable
+from sim.plugins import in_use, require_plugins
+from sim.study.sweep.code_digest import code_digest
+from sim.study.sweep.plan import Plan, Sweep, number_runs
+from sim.study.sweep.revision import revision
+from sim.study.sweep.shapes import FOLDER_FORMAT, SCHEMA_VERSION, plan_document
+from sim.study.sweep.storage import LOCK_FILE, Folder, LocalFolder
+
+PLAN_FILE: Final = "plan.json"
+TALLIES_FILE: Final = "tallies.json"
+SUMMARY_FILE: Final = "summary.csv"
+RUNS: Final = "runs"
+SET_ASIDE: Final = "set-aside"
+"""What was found damaged or foreign; nothing reads it."""
+_OURS = {PLAN_FILE, RUNS, LOCK_FILE, TALLIES_FILE, SUMMARY_FILE, SET_ASIDE}
+_ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:/")
+"""How an address begins, once it was taken for a path: `hdfs:/host/folder`."""
+
+
+def describe(sweep: Sweep, *, plan_file: str | None = None) -> dict[str, Any]:
+    """The content of `plan.json`: enough to make every run again, and to see what made it.
+
+    `plan_file` is the plan's path as the user gave it, for the command in the report.
+    """
+    from importlib.metadata import version  # 30 ms, which a replay need not spend
+
+    return {
+        "format": FOLDER_FORMAT,
+        "schema_version": SCHEMA_VERSION,
+        "package_version": version("replog"),
+        "code": code_digest(),
+        "revision": revision(),
+        "plan_file": None if plan_file is None else readable(plan_file),
+        "plugins": list(in_use().modules),
+        "count": sweep.count,
+        "seed": sweep.seed,
+        "runs": sweep.runs,
+        "environments": [
+            {
+                "name": environment.name,
+                "cases": sweep.cases_in(number),
+                "generate": environment.mix.model_dump(mode="json"),
+            }
+            for number, environment in enumerate(sweep.environments)
+        ],
+        "rule_sets": [
+            {
+                "index": rule_set.index,
+                "label": rule_set.label,
+                "swept": rule_set.values,
+                "rules": rule_set.rules.as_dict(),
+            }
+            for rule_set in sweep.rule_sets
+        ],
+        "plan": sweep.plan.model_dump(mode="json"),
+    }
+
+
+def plan_content(folder: Folder) -> dict[str, Any]:
+    """The content of `plan.json`. Raises BadInput when there is none, or it is no plan's."""
+    path = f"{folder.label}/{PLAN_FILE}"
+    try:
+        content = folder.read(PLAN_FILE)
+    except (FileNotFoundError, NotADirectoryError):
+        if _ADDRESS.match(folder.label) and isinstance(folder, LocalFolder):
+            raise BadInput(
+                f"{folder.label}: is no folder of this machine; copy it here, as with "
+                "hdfs dfs -get ADDRESS DIR"
+            ) from None
+        raise BadInput(
+            f"{folder.label}: no {PLAN_FILE} there; give the folder of a sweep (--out)"
+        ) from None
+    return plan_document(path, content)
+
+
+def check_folder(folder: Folder, sweep: Sweep, *, resume: bool) -> None:
+    """Raises BadInput unless `sweep` may be written there; touches nothing.
+
+    It may be written into a folder that does not exist or is empty, or holds nothing but its plan,
+    and, with `resume`, into one that holds the very same sweep, or fewer cases of it, made by the
+    same code. A case is a hash of its seed and its draw: those that are there stay what they are.
+    """
+    label = folder.label
+    try:
+        names = {name for name in folder.entries() if not name.endswith(".draft")}
+    except NotADirectoryError:
+        raise BadInput(f"{label}: is a file; a sweep is written into a folder of its own") from None
+    if PLAN_FILE not in names:
+        foreign = sorted(names - _OURS)
+        if foreign or (names - {LOCK_FILE} and not resume):
+            raise BadInput(
+                f"{label}: holds {(foreign or sorted(names))[0]!r} and no {PLAN_FILE}; "
+                "a sweep is written into a new or empty folder"
+            )
+        return
+    if resume and is_damaged(folder):
+        return
+    found = differences(plan_content(folder), describe(sweep), may_grow=resume)
+    if found:
+        raise BadInput(f"{label}: holds another sweep ({'; '.join(found)}); name another folder")
+    if not resume and RUNS in names:
+        state = "complete" if TALLIES_FILE in names else "not finished"
+        raise BadInput(f"{label}: holds this sweep already, {state}; --resume continues it")
+
+
+def drawn_there(folder: Folder, plan: Plan) -> tuple[int | None, int | None]:
+    """Count and seed of the sweep in a folder; None = those of the plan.
+
+    They are the plan's where there is no sweep, and where the plan says something else by now.
+    """
+    with suppress(NotADirectoryError):  # which `check_folder` says
+        if PLAN_FILE in folder.entries() and not is_damaged(folder):
+            return _drawn(plan_content(folder), plan)
+    return None, None
+
+
+def _drawn(there: dict[str, Any], plan: Plan) -> tuple[int | None, int | None]:
+    said = there["plan"]
+    return (
+        there["count"] if said.get("count") == plan.count else None,
+        there["seed"] if said.get("seed") == plan.seed else None,
+    )
+
+
+def is_damaged(folder: Folder) -> bool:
+    """Whether `plan.json` cannot be read as one; what is in the table is checked by its rows."""
+    try:
+        json.loads(folder.read(PLAN_FILE))["rule_sets"]
+    except (KeyError, TypeError, ValueError):
+        return True
+    return False
+
+
+def differences(
+    there: dict[str, Any], here: dict[str, Any], *, may_grow: bool = False
+) -> list[str]:
+    """In what two `plan.json` differ, in a few words each; titles and file names do not count.
+
+    Nor does it, with `may_grow`, that there are fewer cases there.
+    """
+    names = ["format", "schema_version", "package_version", "code", "seed"]
+    names += [] if may_grow and there["count"] < here["count"] else ["count"]
+    found = [_difference(name, there, here) for name in names]
+    plan_there, plan_here = there["plan"], json.loads(json.dumps(here["plan"]))
+    # Count and seed were compared as used.
+    words = {"title", "source", "count", "seed", "confirmation_seed"}
+    fields = sorted((plan_there.keys() | plan_here.keys()) - words)
+    found += [_difference(name, plan_there, plan_here) for name in fields]
+    same_rules = there.get("rule_sets") == json.loads(json.dumps(here["rule_sets"]))
+    if not any(found) and not same_rules:
+        return ["the plan's rules mean something else there"]
+    return [one for one in found if one is not None]
+
+
+def _difference(name: str, there: dict[str, Any], here: dict[str, Any]) -> str | None:
+    if there.get(name) == here.get(name):
+        return None
+    return f"{name} {_short(there.get(name))} there, {_short(here.get(name))} here"
+
+
+def _short(value: object) -> str:
+    text = json.dumps(value)
+    return text if len(text) <= 80 else text[:77] + "..."
+
+
+def write_plan(
+    folder: Folder,
+    sweep: Sweep,
+    *,
+    plan_file: str | None = None,
+    tell: Callable[[str], None] = lambda _line: None,
+) -> None:
+    """Writes `plan.json` unless it says the same already, after somebody found that it may.
+
+    A sweep that grows is not finished from then on. `tell` gets a line when it is damaged.
+    """
+    if PLAN_FILE in folder.entries():
+        if is_damaged(folder):
+            tell(f"{folder.label}/{PLAN_FILE}: is damaged; written anew")
+        else:
+            before = plan_content(folder)
+            if before["count"] == sweep.count:
+                return
+            plan_file = plan_file or before.get("plan_file")
+            folder.remove(TALLIES_FILE)
+    folder.write(PLAN_FILE, as_json(describe(sweep, plan_file=plan_file)).encode())
+
+
+def as_json(value: object) -> str:
+    """JSON, indented."""
+    return json_text(value, indent=2) + "\n"
+
+
+def write_json(path: Path, value: object) -> None:
+    """JSON, indented, put in place by a rename."""
+    replace_text(path, as_json(value))
+
+
+@contextmanager
+def clear_errors(out: Path | str) -> Iterator[None]:
+    """Turns a folder that cannot be read or written into one line of BadInput."""
+    try:
+        yield
+    except ConnectionError:  # of Spark's, which says it better
+        raise
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise BadInput(
+                f"{out}: no space left on the disk; what was finished is kept, --resume continues"
+            ) from None
+        raise BadInput(f"{error.filename or out}: {error.strerror or error}") from None
+
+
+def read_sweep(out: Path) -> Sweep:
+    """The sweep a folder holds. Raises BadInput when it holds none, or one of another version."""
+    return sweep_in(str(out), plan_content(LocalFolder(out)))
+
+
+def sweep_in(label: str, content: dict[str, Any]) -> Sweep:
+    """The sweep that the `plan.json` of a folder describes. Raises as `read_sweep` does."""
+    try:
+        require_plugins(content.get("plugins", ()))
+    except BadInput as error:
+        raise BadInput(f"{label}: made with a plugin: {error}") from None
+    try:
+        plan = Plan.model_validate_json(json.dumps(content["plan"]))
+        return number_runs(plan, count=content["count"], seed=content["seed"])
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        reason = f"{'.'.join(map(str, first['loc'])):.120}: {' '.join(first['msg'].split()):.200}"
+    except (BadInput, ValueError) as error:
+        reason = str(error).splitlines()[0][:300]
+    raise BadInput(f"{label}/{PLAN_FILE}: no longer a valid plan: {reason}")

@@ -1,0 +1,376 @@
+"""A sweep plan: what is drawn at random, which rule sets meet it, and how runs are numbered.
+
+The design is paired: case `c` is one random scenario, and every rule set of the plan runs on that
+same scenario. Cases take turns in the environments of the plan, and those of one turn are one draw.
+Runs are numbered without gaps, `run_id = case_id * len(rule_sets) + rule_set`, so a number alone
+(with the plan beside it) says which scenario under which rules it was.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    GetJsonSchemaHandler,
+    ValidationInfo,
+    field_validator,
+)
+from pydantic_core.core_schema import CoreSchema
+
+from sim.check.checker import known_invariants
+from sim.check.families import FAMILIES
+from sim.errors import BadInput, did_you_mean
+from sim.files.bounds import Seed, Within
+from sim.files.document import Document, listed
+from sim.files.formats import PLAN_FORMAT
+from sim.files.limits import CASES, CELLS, ENVIRONMENTS, RULE_SETS, SEED, TITLE
+from sim.files.models import refused
+from sim.files.reading import read_document
+from sim.plugins import require_plugins
+from sim.protocol.rules import rules_from
+from sim.protocol.rules.rules import DEFAULTS, Rules, RuleValue, shown
+from sim.simulate.rule_values import rule_problem
+from sim.simulate.scenario.generate.mix import BUILT_IN_MIXES, Mix, Weights
+from sim.study.sweep.environments import Environment, case_seed, changed, environments_of
+from sim.study.sweep.plan_matrix import read_plan
+from sim.study.sweep.wording import drawn
+
+PRESET = "preset"
+_CASES_ASKED, _CASES_DRAWN = 200, 3
+"""Of a plan with last rounds so many cases are asked for some, and of those that have, drawn."""
+_SHORT_MS = 10_000
+"""No case at rest has an event for each ms of the last rounds of such a retention."""
+FLAG_MARKS = ("magic", "flag")
+"""Values of `tombstone_mark` with which a plan may have `mixed_clients`: by the format, and with
+cleaners that know the flag alone."""
+
+Count = Annotated[int, Field(ge=1), Within(CASES)]
+Text = Annotated[str, Field(min_length=1), Within(TITLE)]
+
+
+def _loaded(plugins: list[str]) -> list[str]:
+    try:
+        require_plugins(plugins)
+    except BadInput as error:
+        raise ValueError(str(error)) from None
+    return plugins
+
+
+def _rules(given: Any) -> Any:
+    """Refuse each wrong rule in its place."""
+    if isinstance(given, dict):
+        found = ((name, rule_problem(name, value)) for name, value in given.items())
+        refused(((name,), problem) for name, problem in found if problem is not None)
+    return given
+
+
+def _about(name: str) -> str:
+    if name not in FAMILIES and name not in known_invariants():
+        close = did_you_mean(name, [*FAMILIES, *known_invariants()])
+        raise ValueError(
+            f"{name}: no invariant (replog list invariants) and no family{close}; "
+            f"families: {', '.join(FAMILIES)}"
+        )
+    return name
+
+
+def _environment(changes: dict[str, Any], info: ValidationInfo) -> dict[str, Any]:
+    """Refuse each wrong field in its place, also where `generate` is wrong itself."""
+    changed(info.data.get("generate", BUILT_IN_MIXES["reference"]), changes)
+    return changes
+
+
+class _FieldsOfMix:
+    """Says which fields an object of any fields may have: messages list them."""
+
+    def __get_pydantic_json_schema__(
+        self, _schema: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> dict[str, Any]:
+        """Pydantic asks for this."""
+        fields: dict[str, Any] = {name: {} for name in Mix.model_fields if name != "mix"}
+        fields["weights"] = handler(Weights.__pydantic_core_schema__)
+        return {"type": "object", "properties": fields}
+
+
+RuleMap = Annotated[dict[str, RuleValue], BeforeValidator(_rules)]
+"""Rules by name, with an optional `preset`."""
+Changes = Annotated[dict[str, Any], AfterValidator(_environment), _FieldsOfMix()]
+
+
+class Plan(BaseModel):
+    """A sweep plan file, `format: replog-sweep/1`; unknown fields and wrong types are errors."""
+
+    model_config = ConfigDict(strict=True, frozen=True, extra="forbid")
+
+    format: Literal["replog-sweep/1"]
+    title: Text
+    source: Text
+    count: Count
+    """Number of random cases, those of all environments together; every rule set runs on each."""
+    seed: Seed
+    confirmation_seed: Seed | None = None
+    """A seed that nobody looks at while a plan, or what it judges, is being worked on."""
+    about: list[Annotated[Text, AfterValidator(_about)]] = []
+    """What the rule sets are meant to differ in: families or invariants, for the headline."""
+    plugins: Annotated[list[str], AfterValidator(_loaded)] = Field(default_factory=list)
+    """Modules that it needs, which register strategies, fixes or the like; `--plugin` names them,
+    too."""
+    generate: Mix
+    environments: Annotated[dict[Text, Changes], Within(ENVIRONMENTS)] = {}
+    """By name, what differs from `generate`; cases take turns (`sim.study.sweep.environments`)."""
+    rules: RuleMap = Field(default_factory=dict)
+    """Common to every rule set; may name a `preset`."""
+    rule_sets: Annotated[list[RuleMap], Field(min_length=1), Within(RULE_SETS)]
+    """What differs: each entry is laid over `rules`. The keys that occur are the swept rules.
+
+    A plan file may give a `matrix` instead, or beside it (`sim.study.sweep.plan_matrix`)."""
+    labels: list[Text] = []
+    """Short names of the rule sets, in their order; none = their swept values."""
+    notes: list[Text] = []
+    """What each rule set promises, a sentence each, for the report; none = nothing is said."""
+
+    @field_validator("rule_sets")
+    @classmethod
+    def _can_be_counted(cls, rule_sets: list[RuleMap], info: ValidationInfo) -> list[RuleMap]:
+        cells = len(rule_sets) * len(info.data.get("environments", {}))
+        problem = CELLS.too_many(cells, "rule sets in environments")
+        if problem is not None:
+            raise ValueError(problem)
+        return rule_sets
+
+    @field_validator("rule_sets")
+    @classmethod
+    def _all_different(cls, rule_sets: list[RuleMap], info: ValidationInfo) -> list[RuleMap]:
+        if "rules" not in info.data:
+            return rule_sets
+        base = rules_from(info.data["rules"])
+        seen: dict[Rules, int] = {}
+        for index, values in enumerate(rule_sets):
+            same = seen.setdefault(rules_from(values, base=base), index)
+            if same != index:  # one of them tells why; with a matrix there are many
+                raise ValueError(f"entries {same} and {index} (from 0) are the same rules")
+        return rule_sets
+
+    @field_validator("rule_sets")
+    @classmethod
+    def _know_the_flag(cls, rule_sets: list[RuleMap], info: ValidationInfo) -> list[RuleMap]:
+        """Deletes of new clients have the flag: by null values alone they are values."""
+        mix = info.data.get("generate")
+        if mix is None or "rules" not in info.data:
+            return rule_sets
+        base, allowed = info.data["rules"], f"allowed: {listed(FLAG_MARKS)}"
+        marks = [
+            rules_from(values, base=rules_from(base)).cleaner.tombstone_mark
+            for values in (rule_sets if mix.mixed_clients else ())
+        ]
+        refused(
+            (
+                (at,),
+                f"entry {at} (from 0): mixed_clients, but tombstone_mark is {mark}; {allowed}",
+            )
+            for at, mark in enumerate(marks)
+            if mark not in FLAG_MARKS
+        )
+        return rule_sets
+
+    @field_validator("confirmation_seed")
+    @classmethod
+    def _is_another(cls, seed: int | None, info: ValidationInfo) -> int | None:
+        if seed is not None and seed == info.data.get("seed"):
+            raise ValueError(f"{seed}: the same as seed; it would confirm nothing")
+        return seed
+
+    @field_validator("environments")
+    @classmethod
+    def _are_different(
+        cls, environments: dict[str, dict[str, Any]], info: ValidationInfo
+    ) -> dict[str, dict[str, Any]]:
+        mix = info.data.get("generate")
+        if isinstance(mix, Mix):
+            drawn: dict[Mix, str] = {}
+            one_by_one = [(e.name, e.mix) for e in environments_of(mix, environments)]
+            refused(
+                ((name,), f"{same} and {name} are the same")
+                for name, of_it in one_by_one
+                if (same := drawn.setdefault(of_it, name)) != name
+            )
+        return environments
+
+    @field_validator("labels", "notes")
+    @classmethod
+    def _one_each(cls, texts: list[str], info: ValidationInfo) -> list[str]:
+        rule_sets = info.data.get("rule_sets", texts)
+        if texts and len(texts) != len(rule_sets):
+            raise ValueError(f"{len(texts)} given for {len(rule_sets)} rule sets")
+        if info.field_name == "labels" and len(set(texts)) != len(texts):
+            raise ValueError("a label is given twice")
+        return texts
+
+
+def load_plan(path: Path) -> Plan:
+    """The plan in a YAML file.
+
+    Raises BadInput, `file:line: field: what is wrong, what is allowed`.
+    """
+    return plan_in(read_document(path))
+
+
+def plan_in(document: Document) -> Plan:
+    """The plan that a document holds; a `matrix` in it is written out as `rule_sets`.
+
+    Raises BadInput as `load_plan` does.
+    """
+    plan = read_plan(document, PLAN_FORMAT, Plan)
+    if problem := _never_at_rest(number_runs(plan)):
+        raise BadInput(document.problem(("generate", "last_rounds"), problem))
+    return plan
+
+
+@dataclass(frozen=True, slots=True)
+class RuleSet:
+    """One way to run every case."""
+
+    index: int
+    label: str
+    """The plan's, else the swept values: one alone, several as `rule=value` joined by spaces."""
+    values: dict[str, RuleValue]
+    """One entry per swept rule of the plan, whether this rule set names it or not."""
+    rules: Rules
+    """All rules, those that are the same in every rule set included."""
+    preset: str | None = None
+    """What the rules were named by; None = nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sweep:
+    """A plan with its seed and count fixed: the complete description of a table of runs."""
+
+    plan: Plan
+    seed: int
+    count: int
+    """Cases, not runs."""
+    rule_sets: tuple[RuleSet, ...]
+    environments: tuple[Environment, ...]
+
+    @property
+    def swept(self) -> tuple[str, ...]:
+        """The swept rules, in the order in which the plan first names them."""
+        return tuple(self.rule_sets[0].values)
+
+    @property
+    def drawn(self) -> str:
+        """The seeds and the environments in words: what numbers of its cases are numbers of."""
+        return drawn(self.count, [one.name for one in self.environments])
+
+    @property
+    def runs(self) -> int:
+        """How many runs there are."""
+        return self.count * len(self.rule_sets)
+
+    def run_id(self, case_id: int, rule_set: int) -> int:
+        """The number of a case's run under a rule set."""
+        return case_id * len(self.rule_sets) + rule_set
+
+    def place_of(self, run_id: int) -> tuple[int, RuleSet]:
+        """The case and the rule set of a run. Raises BadInput when there is no such run."""
+        if not 0 <= run_id < self.runs:
+            raise BadInput(f"run {run_id}: no such run; this sweep has runs 0 to {self.runs - 1}")
+        case_id, rule_set = divmod(run_id, len(self.rule_sets))
+        return case_id, self.rule_sets[rule_set]
+
+    def environment_of(self, case_id: int) -> Environment:
+        """In which environment a case is drawn: they take turns."""
+        return self.environments[case_id % len(self.environments)]
+
+    def cases_in(self, environment: int) -> int:
+        """How many cases there are in an environment, by its number."""
+        others = len(self.environments) - 1 - environment
+        return (self.count + others) // len(self.environments)
+
+    def cell_of(self, case_id: int, rule_set: int) -> int:
+        """The number of a rule set within an environment: what is counted together."""
+        return case_id % len(self.environments) * len(self.rule_sets) + rule_set
+
+    def case_seed(self, case_id: int) -> int:
+        """The seed of a case's scenario (`sim.study.sweep.environments.case_seed`)."""
+        return case_seed(self.seed, len(self.environments), case_id)
+
+
+def number_runs(plan: Plan, *, count: int | None = None, seed: int | None = None) -> Sweep:
+    """The runs of a plan; `count` (cases) and `seed` replace the plan's own when given.
+
+    Raises BadInput when either is out of range.
+    """
+    cases, first = plan.count if count is None else count, plan.seed if seed is None else seed
+    if not 1 <= cases <= CASES.most:
+        raise BadInput(f"count {cases}: a sweep has between 1 and {CASES.most} cases")
+    if not 0 <= first <= SEED.most:
+        raise BadInput(f"seed {first}: a seed is between 0 and {SEED.most}")
+    environments = environments_of(plan.generate, plan.environments)
+    return Sweep(plan, first, cases, _rule_sets(plan), environments)
+
+
+def _never_at_rest(sweep: Sweep) -> str | None:
+    """That a case cannot come to its end, since its last rounds wait too long; None = none known.
+
+    By default a tombstone is retained for a day.
+    """
+    longest = [one for one in sweep.rule_sets if one.rules.topic.delete_retention_ms > _SHORT_MS]
+    if not longest or not any(one.mix.last_rounds for one in sweep.environments):
+        return None
+    from sim.simulate.scenario.generate.scenario import generate, last_rounds_of
+    from sim.simulate.scenario.rest import too_long_at_rest
+
+    cases = [
+        case_id
+        for case_id in range(min(sweep.count, _CASES_ASKED))
+        if last_rounds_of(sweep.case_seed(case_id), sweep.environment_of(case_id).mix)
+    ]
+    for case_id in cases[:_CASES_DRAWN]:
+        scenario = generate(sweep.case_seed(case_id), sweep.environment_of(case_id).mix)
+        for rule_set in longest:
+            problem = too_long_at_rest(scenario.with_rules(rule_set.rules))
+            if problem is not None:
+                return f"case {case_id}, rule set {rule_set.label}: {problem}"
+    return None
+
+
+def _rule_sets(plan: Plan) -> tuple[RuleSet, ...]:
+    swept = list(dict.fromkeys(name for values in plan.rule_sets for name in values))
+    base = rules_from(plan.rules)
+    found = []
+    for index, given in enumerate(plan.rule_sets):
+        rules = rules_from(given, base=base)
+        values = {name: _value(plan, given, rules, name) for name in swept}
+        label = plan.labels[index] if plan.labels else _label(values, index)
+        named = given.get(PRESET, plan.rules.get(PRESET))
+        preset = None if named is None else str(named)
+        found.append(RuleSet(index, label, values, rules, preset))
+    return tuple(found)
+
+
+def _value(plan: Plan, given: Mapping[str, RuleValue], rules: Rules, name: str) -> RuleValue:
+    if name == PRESET:
+        return given.get(PRESET, plan.rules.get(PRESET, ""))
+    return rules.as_dict()[name]
+
+
+def _label(values: Mapping[str, RuleValue], index: int) -> str:
+    if not values:
+        return f"rules {index}"
+    if len(values) == 1:
+        return shown(*values.values())
+    return " ".join(f"{name}={shown(value)}" for name, value in values.items())
+
+
+def swept_type(name: str) -> type:
+    """The Python type of a swept rule's column: str, int or bool."""
+    return str if name == PRESET else type(DEFAULTS[name])

@@ -1,0 +1,283 @@
+"""`matrix` in a sweep plan: rules with the values they take, instead of every combination.
+
+A matrix is shorthand, and gone once a plan is read: `expanded` writes its combinations out as the
+`rule_sets` that the rest of Replog knows, and a folder's `plan.json` holds.
+
+Combinations are in the standard order of a factorial design: the first rule changes fastest, so
+that neighbours differ in what the plan names first, which is what a report compares. With
+`rule_sets` in the plan, each of them meets the whole matrix, one after the other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from itertools import product
+from string import Formatter
+from typing import Any, TypeVar
+
+from pydantic import BaseModel
+
+from sim.errors import BadInput, closest, did_you_mean
+from sim.files.document import (
+    Complaints,
+    Document,
+    Location,
+    Place,
+    listed,
+    shown,
+    unknown_field,
+)
+from sim.files.fields import as_list, as_object, as_text, check_format
+from sim.files.formats import EXPLORE_FORMAT, LOG_FORMAT, PLAN_FORMAT, SCENARIO_FORMAT, STORY_FORMAT
+from sim.files.limits import RULE_SETS
+from sim.files.models import validate
+from sim.plugins import require_plugins
+from sim.protocol.rules import RULES, rules_from
+from sim.protocol.rules.rules import RuleValue
+from sim.protocol.rules.rules import shown as rule_shown
+from sim.simulate.rule_values import check_rule
+
+MATRIX, EXCLUDE, LABEL = "matrix", "exclude", "label"
+M = TypeVar("M", bound=BaseModel)
+_FORMATS = (PLAN_FORMAT, EXPLORE_FORMAT, STORY_FORMAT, SCENARIO_FORMAT, LOG_FORMAT)
+
+Values = dict[str, RuleValue]
+
+
+class Expanded(Document):
+    """A plan with its rule sets written out; what is wrong with them is said of its matrix."""
+
+    __slots__ = ("_written",)
+
+    def __init__(self, written: Document, data: Any) -> None:
+        super().__init__(written.name, data, lambda steps: written.line_of(_as_written(steps)))
+        self._written = written
+
+    def problem(self, location: Location, text: str, *, path: str | None = None) -> str:
+        """One line for the user, about what the file says."""
+        as_written = _as_written(location)
+        if list(as_written) == list(location):
+            return super().problem(location, text, path=path)
+        return self._written.problem(as_written, text)
+
+
+def _as_written(location: Location) -> Location:
+    """Where in the file stands what is at a place of the expanded plan."""
+    if location and location[0] == "rule_sets":
+        return [MATRIX]
+    return [LABEL] if location and location[0] == "labels" else location
+
+
+def read_plan(document: Document, plan_format: str, model: type[M]) -> M:
+    """The plan that a document holds, as a model that knows no matrix.
+
+    Raises:
+        BadInput: With all that is wrong, in its order, a line each: `file:line: field: what is
+            wrong, what is allowed`.
+    """
+    wrong = Complaints()
+    with wrong:
+        check_format(document, (plan_format,))
+    if wrong.told and not _is_plan(document):
+        wrong.end()
+    told = ["format"] if wrong.told else []
+    written_out, about = expanded(document, wrong)
+    plan: M | None = None
+    with wrong:
+        plan = validate(written_out, model, told=[*told, *about])
+    wrong.end(document)
+    assert plan is not None
+    return plan
+
+
+def _is_plan(document: Document) -> bool:
+    """Whether somebody meant a plan of this kind, whatever its format is called."""
+    data = document.data
+    if not isinstance(data, dict) or data.get("format") in _FORMATS:
+        return False
+    return MATRIX in data or "rule_sets" in data
+
+
+def expanded(document: Document, wrong: Complaints) -> tuple[Document, list[str]]:
+    """The same plan without a matrix, and the fields of it that nobody can read.
+
+    What is told to `wrong`: an unknown rule or value, a rule without values or with one twice, a
+    rule that `rule_sets` gives as well, an exclusion that excludes nothing, nothing left, too many
+    rule sets, or a label that names no swept rule. Then there are no rule sets in the plan.
+    """
+    data, top = document.data, document.top
+    if not isinstance(data, dict):
+        return document, []
+    rest = {name: value for name, value in data.items() if name not in (MATRIX, EXCLUDE, LABEL)}
+    if MATRIX not in data:
+        for name in (EXCLUDE, LABEL):
+            if name in data:
+                wrong.add(top.at(name).problem("only with matrix"))
+        return Document(document.name, rest, document.line_of), []
+    before = len(wrong.told)
+    if LABEL in data and "labels" in data:
+        wrong.add(top.at(LABEL).problem("labels is given, too; give one of them"))
+    with wrong:
+        _load_plugins(data, top)
+    matrix, entries = _factors(data, top, wrong), _entries(data, top, wrong)
+    swept = _swept(data[MATRIX], *entries)
+    unwanted = _exclusions(data, top, swept, wrong)
+    label = _label(data, top, swept, wrong)
+    if len(wrong.told) == before:
+        with wrong:
+            rest["rule_sets"] = _without(_met(matrix, entries, top), unwanted, top)
+            if label is not None:
+                rest["labels"] = _labels(rest["rule_sets"], data.get("rules"), label, swept)
+    unread = ["rule_sets", "labels", "compare"] if len(wrong.told) > before else []
+    return Expanded(document, {n: v for n, v in rest.items() if n not in unread}), unread
+
+
+def _load_plugins(data: Mapping[str, Any], top: Place) -> None:
+    """A plan's plugins register values that its matrix may name."""
+    named = data.get("plugins", [])
+    if isinstance(named, list) and all(isinstance(one, str) for one in named):
+        try:
+            require_plugins(named)
+        except BadInput as error:
+            top.at("plugins").fail(str(error))
+
+
+def _factors(data: Mapping[str, Any], top: Place, wrong: Complaints) -> dict[str, list[RuleValue]]:
+    """The rules of a matrix, each with its values."""
+    at, found = top.at(MATRIX), {}
+    with wrong:
+        for name, values in as_object(data[MATRIX], at).items():
+            with wrong:
+                found[name] = _values(name, values, at.at(name), wrong)
+        if not data[MATRIX]:
+            at.fail("no rule in it; name rules, each with its values")
+    return found
+
+
+def _values(name: str, given: object, at: Place, wrong: Complaints) -> list[RuleValue]:
+    values = as_list(given, at)
+    at.check(RULE_SETS.too_many(len(values), "values"))
+    if not values:
+        at.fail("no value; name at least one")
+    if name not in RULES and name != "preset":
+        check_rule(name, values[0], at)
+    for index, value in enumerate(values):
+        with wrong:
+            check_rule(name, value, at.at(index))
+            if value in values[:index]:
+                at.at(index).fail(f"{shown(value)} is given twice")
+    return values
+
+
+def _entries(data: Mapping[str, Any], top: Place, wrong: Complaints) -> list[Values]:
+    """What the plan's `rule_sets` give beside the matrix; without them one that gives nothing."""
+    if "rule_sets" not in data:
+        return [{}]
+    at, matrix, found = top.at("rule_sets"), data[MATRIX], []
+    with wrong:
+        entries = as_list(data["rule_sets"], at)
+        if not entries:
+            at.fail("empty; leave it out, or give what each rule set has beside the matrix")
+        for index, entry in enumerate(entries):
+            place = at.at(index)
+            with wrong:
+                found.append(as_object(entry, place))
+                for name, value in entry.items():
+                    with wrong:
+                        if isinstance(matrix, dict) and name in matrix:
+                            place.at(name).fail("a rule of the matrix, too; give it in one of them")
+                        check_rule(name, value, place.at(name))
+    return found
+
+
+def _swept(*rules: object) -> list[str]:
+    """The swept rules, in the order in which they are named; a misspelt one as it was meant."""
+    named = [name for one in rules if isinstance(one, dict) for name in one]
+    known = [*RULES, "preset"]
+    meant = (name if name in known else closest(name, known) or name for name in named)
+    return list(dict.fromkeys(meant))
+
+
+def _met(matrix: Mapping[str, list[RuleValue]], entries: list[Values], top: Place) -> list[Values]:
+    """Each entry with every combination."""
+    count = len(entries)
+    for values in matrix.values():
+        count *= len(values)
+    top.at(MATRIX).check(RULE_SETS.too_many(count, "rule sets"))
+    return [{**cell, **entry} for entry in entries for cell in _cells(matrix)]
+
+
+def _cells(matrix: Mapping[str, list[RuleValue]]) -> Iterator[Values]:
+    """Every combination, the first rule changing fastest."""
+    names = list(matrix)
+    for values in product(*(matrix[name] for name in reversed(names))):
+        yield dict(zip(names, reversed(values), strict=True))
+
+
+def _exclusions(
+    data: Mapping[str, Any], top: Place, swept: list[str], wrong: Complaints
+) -> list[Values]:
+    """What is excluded, in the order of the plan."""
+    at, found = top.at(EXCLUDE), []
+    with wrong:
+        for index, given in enumerate(as_list(data.get(EXCLUDE, []), at)):
+            with wrong:
+                found.append(as_object(given, at.at(index)))
+                if not given:
+                    at.at(index).fail("no rule in it; it would exclude everything")
+                for name in given:
+                    if name not in swept:
+                        text = unknown_field(name, swept, what="swept rule")
+                        wrong.add(at.at(index).at(name).problem(text))
+    return found
+
+
+def _without(rule_sets: list[Values], exclusions: list[Values], top: Place) -> list[Values]:
+    """The rule sets that no exclusion is about."""
+    at = top.at(EXCLUDE)
+    kept = rule_sets
+    for index, unwanted in enumerate(exclusions):
+        if not any(_has(one, unwanted) for one in rule_sets):
+            at.at(index).fail("excludes nothing: no rule set has these values")
+        kept = [one for one in kept if not _has(one, unwanted)]
+    if not kept:
+        at.fail("no rule set is left")
+    return kept
+
+
+def _has(rule_set: Values, values: Mapping[str, Any]) -> bool:
+    return all(name in rule_set and rule_set[name] == value for name, value in values.items())
+
+
+def _label(data: Mapping[str, Any], top: Place, swept: list[str], wrong: Complaints) -> str | None:
+    """The text that labels are made of; None = none is given, or it cannot be used."""
+    at = top.at(LABEL)
+    if LABEL not in data:
+        return None
+    with wrong:
+        text = as_text(data[LABEL], at)
+        try:
+            parts = list(Formatter().parse(text))
+        except ValueError as error:
+            at.fail(f"{error}; a rule in braces is replaced by its value")
+        for _text, name, form, conversion in parts:
+            if name is not None and (name not in swept or form or conversion):
+                said = f"no swept rule{did_you_mean(name, swept)}; allowed: {listed(swept)}"
+                wrong.add(at.problem(f"{{{name}}}: {said}"))
+        return text
+    return None
+
+
+def _labels(rule_sets: list[Values], common: object, text: str, swept: list[str]) -> list[str]:
+    """The label of each rule set, out of a text such as `{strategy}: {fix}`."""
+    common = common if isinstance(common, dict) else {}
+    try:
+        base = rules_from(common)
+    except BadInput:
+        return []  # the plan itself says so, with its line
+    labels = []
+    for rule_set in rule_sets:
+        values = {**rules_from(rule_set, base=base).as_dict(), "preset": common.get("preset")}
+        values |= rule_set
+        labels.append(text.format_map({name: rule_shown(values[name]) for name in swept}))
+    return labels

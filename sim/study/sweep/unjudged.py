@@ -1,0 +1,43 @@
+"""Runs of a sweep without a verdict that should have one: exceptions, and bounds that were hit."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from sim.simulate.timed_run import LEFT_THE_CONTRACT
+
+
+class Unjudged(NamedTuple):
+    """How many there are.
+
+    Attributes:
+        errors: Runs that ended in an exception.
+        unfinished: Inconclusive runs that did not leave the durability contract.
+        first_run: The lowest number of one; None = there is none, and the sweep is green.
+    """
+
+    errors: int
+    unfinished: int
+    first_run: int | None
+
+    def in_words(self, runs: int) -> str:
+        """What is wrong with a sweep of so many runs, in a line; empty = nothing is."""
+        counts = {"ended in an exception": self.errors, "hit a bound": self.unfinished}
+        told = " and ".join(f"{count:,} {what}" for what, count in counts.items() if count)
+        return f"not green: of {runs:,} runs {told}" if told else ""
+
+
+def unjudged(content: dict[str, Any]) -> Unjudged:
+    """What `tallies.json` says of them; one that left the durability contract needs no verdict."""
+    errors = unfinished = 0
+    first: list[int] = []
+    for entry in content["rule_sets"]:
+        verdicts, reasons = entry["counts"]["verdict"], dict(entry["counts"]["reason"])
+        failed = verdicts["error"]["runs"]
+        outside = reasons.pop(LEFT_THE_CONTRACT, {"runs": 0})["runs"]
+        cut_off = verdicts["inconclusive"]["runs"] - outside
+        errors, unfinished = errors + failed, unfinished + cut_off
+        if failed:
+            first.append(verdicts["error"]["first_run"])
+        first += [seen["first_run"] for seen in reasons.values()]
+    return Unjudged(errors, unfinished, min(first, default=None))

@@ -1,0 +1,104 @@
+"""Numbers as people read them: one way to write a count, a share, an interval, a p value."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from sim.study.sweep.stats import Interval
+
+MINUS = "\u2212"
+
+
+def count(number: int) -> str:
+    """12,345."""
+    return f"{number:,}".replace("-", MINUS)
+
+
+def counted(number: int, noun: str) -> str:
+    """1 run, 2 runs."""
+    return f"{count(number)} {noun}{'' if number == 1 else 's'}"
+
+
+def drawn(cases: int, environments: Sequence[str]) -> str:
+    """What was drawn at random: 200 seeds; of as many cases 100 seeds in plain and hunted."""
+    seeds = counted(-(-cases // len(environments)), "seed")
+    if len(environments) == 1:
+        return seeds
+    *others, last = environments
+    return f"{seeds} in {', '.join(others)} and {last}"
+
+
+def share(value: float) -> str:
+    """A proportion in per cent: 12.7 %, 0.035 %, 0 %."""
+    return f"{_digits(100 * value)} %"
+
+
+def points(value: float) -> str:
+    """A difference of two proportions, with its sign: +0.35 points."""
+    sign = "+" if value > 0 else ""
+    return f"{sign}{_digits(100 * value)} points"
+
+
+def shares(interval: Interval) -> str:
+    """10.7 to 13.6 %."""
+    return f"{_digits(100 * interval.low)} to {share(interval.high)}"
+
+
+def interval_points(interval: Interval) -> str:
+    """+0.11 to +0.72 points."""
+    return f"{bare_points(interval)} points"
+
+
+def bare_points(interval: Interval) -> str:
+    """+0.11 to +0.72, where the unit is said beside it."""
+    low, high = (f"{'+' if one > 0 else ''}{_digits(100 * one)}" for one in interval)
+    return f"{low} to {high}"
+
+
+def number(value: float) -> str:
+    """A mean: whole from 1,000 on."""
+    if abs(value) >= 1000:
+        return count(round(value))
+    return _digits(value)
+
+
+def numbers(interval: Interval) -> str:
+    """The interval of a mean: 8,785 to 9,157."""
+    return f"{number(interval.low)} to {number(interval.high)}"
+
+
+def signed_numbers(interval: Interval) -> str:
+    """The interval of a mean difference: +0.83 to +0.86."""
+    return f"{signed(interval.low)} to {signed(interval.high)}"
+
+
+def ratio(value: float, interval: Interval | None) -> str:
+    """×1.007 (1.006 to 1.008): three decimals, and more where the interval is narrower."""
+    if interval is None:
+        return f"\u00d7{value:.3f}"
+    width = interval.high - interval.low
+    decimals = min(max(3, 1 - math.floor(math.log10(width))), 6) if width > 0 else 3
+    low, high = (f"{one:.{decimals}f}" for one in interval)
+    return f"\u00d7{value:.{decimals}f} ({low} to {high})"
+
+
+def signed(value: float) -> str:
+    """A mean difference with its sign."""
+    return f"{'+' if value > 0 else ''}{number(value)}"
+
+
+def p_value(value: float) -> str:
+    """As in "p < 0.0001" and "p = 0.016"."""
+    return "p < 0.0001" if value < 1e-4 else f"p = {_digits(value)}"
+
+
+def _digits(value: float) -> str:
+    """Three significant digits from 1 on, two below; no exponent, no more than 12 decimals."""
+    if value == 0:
+        return "0"
+    size = math.floor(math.log10(abs(value)))
+    decimals = max(0, 2 - size) if size >= 0 else 1 - size
+    return f"{value:.{min(decimals, 12)}f}".replace("-", MINUS)

@@ -1,5 +1,0 @@
-"""Suites: any scenario file, story, timed or log, to a result with what was expected of it."""
-
-from sim.suite.many import run_suite
-from sim.suite.result import BAD_INPUT, ERROR, CaseResult, exit_code
-from sim.suite.scenario_files import Collected, collect, format_of, scenario_files

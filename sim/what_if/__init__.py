@@ -1,4 +1,0 @@
-"""What could have been otherwise: when a violation was sealed, and which one change avoids it.
-
-`sim.what_if.no_return.point_of_no_return` and `sim.what_if.heals` (`heals`).
-"""
