@@ -89,9 +89,10 @@ def header_of(scenario: Scenario) -> TraceHeader:
 def save_result(result: CaseResult, folder: Path) -> Path | None:
     """The folder, below `folder`, about what nobody expected of a file of a suite.
 
-    None = it has none: it is as expected, or did not run to an end. Raises BadInput.
+    None = it has none: it is as expected but for its notes, or did not run to an end. Raises
+    BadInput.
     """
-    if result.expectation_met or result.verdict in (BAD_INPUT, ERROR):
+    if result.expectation_met or result.noted or result.verdict in (BAD_INPUT, ERROR):
         return None
     if result.is_log:
         from sim.diagnose.failures import log_failure, save_failure

@@ -58,7 +58,8 @@ def suite(
             each has its kind, story, timed or log, and its folder as tags.
         last_failed: Only what failed when it was last run from this folder; all, if nothing did.
         stop_at_first: Stop at the first failure.
-        strict: A note is a failure: a step that did nothing, a violation that is not judged.
+        strict: A note is a failure: a step that did nothing, a violation that is not judged, an
+            id that several files have.
         jobs: Number of processes; 0 = one for each core.
         skip: Leave out files so named, or with such a path; may be given more than once.
         junit: Also write JUnit XML to this file.
@@ -87,7 +88,8 @@ def suite(
         chosen, jobs, strict=strict, stop_at_first=stop_at_first, show_rows=not as_json
     )
     complain(remember(results))
-    notes = [*map(one_line, _same_ids(results)), *_not_run(found, chosen, len(results))]
+    same_ids = [*map(one_line, _same_ids(results))]
+    notes = [*same_ids, *_not_run(found, chosen, len(results))]
     seconds = time.perf_counter() - started
     summary = f"{_counted(results)}; {seconds:.1f} s"
     saved = {} if failures is None else _save(results, failures, summary)
@@ -108,7 +110,7 @@ def suite(
     if interrupted:
         complain("interrupted")
         return EXIT_INTERRUPTED
-    return exit_code(results)
+    return exit_code(results) or int(strict and same_ids != [])
 
 
 def _run(

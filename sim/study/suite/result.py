@@ -40,6 +40,7 @@ class CaseResult(NamedTuple):
         expected: The invariants that the file expects to be violated; None = it cannot say.
         strip: What each replica held at the first violation that was not expected, or at the end
             of a story that has none; only of what is not as expected, in a suite.
+        noted: Whether nothing but its notes is not as expected, for somebody who is strict.
     """
 
     path: Path
@@ -58,6 +59,7 @@ class CaseResult(NamedTuple):
     notes: Sequence[str] = ()
     expected: tuple[str, ...] | None = None
     strip: str = ""
+    noted: bool = False
 
     @property
     def expectation_met(self) -> bool:
@@ -101,8 +103,9 @@ class CaseResult(NamedTuple):
 
     def strictly(self) -> CaseResult:
         """The same where a note is a difference: nothing is as expected that leaves one."""
-        told = (*self.differences, *self.notes)
-        return self._replace(differences=told, notes=()) if self.expectation_met else self
+        if not self.notes or not self.expectation_met:
+            return self
+        return self._replace(differences=tuple(self.notes), notes=(), noted=True)
 
     @property
     def is_log(self) -> bool:
