@@ -37,6 +37,9 @@ def test_a_step_that_does_nothing_says_why(row: dict[str, Any]) -> None:
         "isr 1\nappend 1 a A\nappend 1 b A\ncompact 1",
         "append 1 d K tombstone=true\nsync 2 1\nappend 1 z Z\ncompact 1",
         "append 1 a A\nsync 2 1\nfetch 2 1 delay_response=true",
+        # While the high watermark waits for 2, a pass below it gives a tombstone its horizon.
+        "append 1 a A tombstone=true\nsync 2 1\nappend 1 b B\ncompact 1",
+        "append 1 a A\nappend 1 b B\nsync 2 1\nappend 1 c C\ncompact 1 upto=1",
     ],
 )
 def test_a_step_that_changes_something_or_is_seen_is_not_idle(step: str) -> None:

@@ -126,6 +126,7 @@ class StoryDriver:
     def take(self, step: Step) -> None:
         """Carry out one step."""
         self.step, self.in_vain = step.number, False
+        self.joining.look()  # time may have passed
         watched = step.does_nothing or step.number in self._watched
         before = self._state() if watched else None
         why = self._carried_out(step)
@@ -142,7 +143,6 @@ class StoryDriver:
 
     def _carried_out(self, step: Step) -> str | None:
         """Do what the step says; why nothing came of it, if nothing did and that is known."""
-        self.joining.look()
         op = OPS[step.op]
         for name, field in op.told.items():
             why = None if field.must is None else field.must(self.replicas[step[name]])

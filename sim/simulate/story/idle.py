@@ -118,7 +118,7 @@ def state_of(world: Any, *, loses_power: bool) -> object:
         world.consumers.positions(),
     )
     copies = [_plain(part, ignored) for part in parts]
-    return world.now_ms, world.isr, world.leader, len(world.moments), copies
+    return world.now_ms, sorted(world.isr), world.leader, len(world.moments), copies
 
 
 def _plain(value: Any, ignored: tuple[str, ...]) -> object:
@@ -138,6 +138,8 @@ def _plain(value: Any, ignored: tuple[str, ...]) -> object:
         for name in getattr(kind, declared, ())
     ]
     names += getattr(value, "__dict__", ())
+    told = [(name, getattr(value, name, None)) for name in names if name not in ignored]
     return [
-        (name, _plain(getattr(value, name, None), ignored)) for name in names if name not in ignored
+        (name, sorted(held) if name == "isr" and held else _plain(held, ignored))
+        for name, held in told
     ]
