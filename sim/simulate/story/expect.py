@@ -7,7 +7,7 @@ from types import MappingProxyType, UnionType
 from typing import Any, NamedTuple, TypeAlias, cast, get_args, get_origin
 
 from sim.check.registry import INVARIANTS, discover
-from sim.files.document import Complaints, Place, shown, unknown_value
+from sim.files.document import Complaints, Place, listed, shown, unknown_value
 from sim.files.fields import Fields, as_list, as_object
 from sim.simulate.story.fields import REPLICA, check_names, no_such_label
 from sim.simulate.story.op import Scope
@@ -124,6 +124,8 @@ def expect_at(raw: object, scope: Scope, place: Place, wrong: Complaints) -> Sto
             at = at_moments.at(name)
             if scope.sure and name not in scope.moments:
                 wrong.add(at.problem(unknown_value(name, scope.moments, what="moment")))
+            elif claims == {}:
+                at.fail("claims nothing; name replicas")
             moments[name] = _of_replicas(claims, scope.moments.get(name), at, wrong)
     leader = fields.values.get("leader")
     with wrong:
@@ -186,4 +188,6 @@ def _claims(raw: object, place: Place, wrong: Complaints) -> dict[str, Any]:
         with wrong:
             if part in CLAIMS:
                 claims[part] = _claimed(part, claim, fields.at(part))
+    if not fields.values:
+        wrong.add(place.problem(f"claims nothing; allowed: {listed(CLAIMS)}"))
     return claims

@@ -44,10 +44,16 @@ def _marks(*marks: str) -> Callable[[Rules], str | None]:
     return void
 
 
+_OF_RECORDS = ("label", "key", "hdr", "hdr_bytes", "tombstone", "flag", "null_value")
+
+
 def _check_append(fields: Fields, place: Place) -> None:
     if "marker" in fields:
         if "pid" not in fields:
             place.at("pid").fail("missing; a marker needs the producer it is for")
+        for name in _OF_RECORDS:
+            if name in fields:
+                place.at(name).fail("means nothing: the marker of a transaction has none")
         return
     if "label" not in fields:
         place.at("label").fail("missing; required: leader, label, key (or marker, pid)")

@@ -30,9 +30,9 @@ def expect_tombstone_gone(world: StoryDriver, step: Step) -> str | None:
 @op(source="this project", observes=True, nosync=may(BOOLEAN, "Nobody is brought anywhere."))
 def quiesce(world: StoryDriver, step: Step) -> None:
     """Everybody up is brought to the leader's end, then what has to hold at rest is judged."""
-    synced = not step.get("nosync", False)
     source = world.acting_leader()
-    if synced and source is not None:
+    synced = source is not None and not step.get("nosync", False)
+    if source is not None and synced:
         for _ in range(2):
             for fetcher in world.replicas.values():
                 if fetcher.up and fetcher is not source and source.leadership is not None:
