@@ -126,8 +126,9 @@ class StoryDriver:
     def take(self, step: Step) -> None:
         """Carry out one step."""
         self.step, self.in_vain = step.number, False
-        self.joining.look()  # time may have passed
         watched = step.does_nothing or step.number in self._watched
+        if watched:
+            self.joining.look()  # what the time that passed has done is of no step
         before = self._state() if watched else None
         why = self._carried_out(step)
         self.joining.taken(step)
@@ -143,6 +144,7 @@ class StoryDriver:
 
     def _carried_out(self, step: Step) -> str | None:
         """Do what the step says; why nothing came of it, if nothing did and that is known."""
+        self.joining.look()
         op = OPS[step.op]
         for name, field in op.told.items():
             why = None if field.must is None else field.must(self.replicas[step[name]])
