@@ -108,7 +108,7 @@ def test_a_cluster_at_rest_is_not_said_to_be_in_sync_while_a_member_is_down() ->
 
 
 def test_without_a_live_leader_nobody_is_said_to_have_fetched() -> None:
-    from sim.trace.sentences import describe
+    from sim.protocol.events.sentences import describe
 
     *_, (_, last) = run_steps("elect 1 1\nappend 1 a A\ncrash 1\nquiesce").events
 

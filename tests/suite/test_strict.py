@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from sim.cli.suites import suite
-from sim.suite import collect, run_suite
-from sim.suite.reports import write_junit
+from sim.study.suite import collect, run_suite
+from sim.study.suite.reports import write_junit
 from tests.suite.conftest import Fill
 
 STORY = "format: replog-story/1\nreplicas: [r1]\nsteps: [elect r1 1, append r1 a A{}]\n"

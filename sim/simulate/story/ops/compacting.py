@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from sim.protocol.events import Cleaned, Event
 from sim.protocol.replication.cleaning import stable_offset
 from sim.protocol.replication.coordination import hold_round
 from sim.protocol.replication.joining import laggards
