@@ -300,11 +300,6 @@ class Complaints:
         self.told.append(line)
 
     @property
-    def any(self) -> bool:
-        """Whether there are some."""
-        return bool(self.told)
-
-    @property
     def enough(self) -> bool:
         """Whether so much is wrong that nobody reads on."""
         return len(self.told) >= ENOUGH

@@ -173,7 +173,7 @@ def _steps(top: Fields, scope: Scope, wrong: Complaints) -> tuple[Step, ...]:
     with wrong:
         listed = as_list(top.values.get("steps", []), place)
         place.check(limits.STEPS.too_many(len(listed), "steps"))
-        if not listed and ("steps" in top.values or not wrong.any):
+        if not listed and ("steps" in top.values or not wrong.told):
             place.fail("no steps; a story without any tells nothing")
         for number, raw in enumerate(listed, start=1):
             at = place.at(number - 1, label=f"step {number}")
