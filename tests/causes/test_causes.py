@@ -13,7 +13,7 @@ from sim.diagnose.explain.since import so_since
 from sim.errors import BadInput
 from sim.files.formats import STORY_FORMAT
 from sim.protocol.events import Event
-from sim.simulate.scenario.model.promises import promise_of
+from sim.simulate.scenario.model.cluster import promise_of
 from sim.simulate.story import load_story, run_story
 from sim.simulate.timed_run import run_scenario
 from sim.study.causes import Causes, add_witnesses, causes_of, played, witnesses

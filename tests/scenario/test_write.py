@@ -26,7 +26,7 @@ from sim.simulate.scenario.model import (
     TraceSource,
     Workload,
 )
-from sim.simulate.scenario.model.snapshots import SnapshotSettings
+from sim.simulate.scenario.model.cluster import SnapshotSettings
 from sim.simulate.timed_run import run_scenario
 from sim.study.sweep.plan import load_plan, number_runs
 

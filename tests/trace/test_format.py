@@ -129,7 +129,7 @@ def test_the_page_tells_of_every_field_of_a_pass_a_batch_a_record_and_both_ends(
 
 
 def test_a_record_says_whether_it_is_a_tombstone_by_the_newest_mark_of_the_run() -> None:
-    """That is what the run is judged by; see `sim.simulate.scenario.model.promises`."""
+    """That is what the run is judged by; see `sim.simulate.scenario.model.cluster`."""
     from dataclasses import replace
 
     from sim.simulate.scenario.model import Change, Scenario, Send, Workload

@@ -31,8 +31,7 @@ from sim.simulate.scenario.model import (
     Topic,
     Workload,
 )
-from sim.simulate.scenario.model.changes import EVERY_REPLICA
-from sim.simulate.scenario.model.snapshots import SnapshotSettings
+from sim.simulate.scenario.model.cluster import EVERY_REPLICA, SnapshotSettings
 
 ROLES = ("leader", "follower")
 

@@ -13,7 +13,7 @@ from sim.simulate.cluster.cluster import Cluster
 from sim.simulate.cluster.consumer import Consumer
 from sim.simulate.cluster.workload import Timetable
 from sim.simulate.scenario.model import Change
-from sim.simulate.scenario.model.changes import EVERY_REPLICA, changed
+from sim.simulate.scenario.model.cluster import EVERY_REPLICA, changed
 from sim.simulate.scenario.model.promises import changes_of
 
 

@@ -9,7 +9,7 @@ from pathlib import PurePath
 import msgspec
 
 from sim.simulate.scenario.model import Applications, LateMessages, Scenario
-from sim.simulate.scenario.model.snapshots import SnapshotSettings
+from sim.simulate.scenario.model.cluster import SnapshotSettings
 
 
 def environment_digest(scenario: Scenario) -> str:

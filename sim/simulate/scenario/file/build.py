@@ -27,7 +27,7 @@ from sim.simulate.scenario.file.replicas import build_replicas, no_such_replica
 from sim.simulate.scenario.file.strategies import with_known_strategies
 from sim.simulate.scenario.file.workload import build_applications, build_workload
 from sim.simulate.scenario.model import Consumer, Network, Scenario
-from sim.simulate.scenario.model.snapshots import SnapshotSettings
+from sim.simulate.scenario.model.cluster import SnapshotSettings
 from sim.simulate.scenario.rest import too_long_at_rest
 
 

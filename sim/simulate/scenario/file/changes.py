@@ -12,7 +12,7 @@ from sim.simulate.rule_values import rule_problem
 from sim.simulate.scenario.file.format import ChangeLine, ScenarioFile
 from sim.simulate.scenario.file.replicas import no_such_replica
 from sim.simulate.scenario.model import Change, Consumer, ReplicaSpec
-from sim.simulate.scenario.model.changes import CHANGEABLE, EVERY_REPLICA
+from sim.simulate.scenario.model.cluster import CHANGEABLE, EVERY_REPLICA
 
 
 def build_changes(

@@ -17,15 +17,15 @@ from sim.protocol.rules.rules import RuleValue
 from sim.simulate.scenario.file import as_printed
 from sim.simulate.scenario.file.as_printed import AsPrinted
 from sim.simulate.scenario.model import Topic
-from sim.simulate.scenario.model.snapshots import (
+from sim.simulate.scenario.model.cluster import (
     FETCH_SNAPSHOT_BYTES,
     INTERVAL_MS,
     RECORD_BYTES,
     RETENTION_BYTES,
     RETENTION_MS,
+    InKafka,
     SnapshotSettings,
 )
-from sim.simulate.scenario.model.topic import InKafka
 
 NEVER_REACHED = LONG
 """What -1 stands for: old snapshots are looked for, and stay."""

@@ -16,8 +16,8 @@ from sim.simulate.scenario.file.format import (
     TraceWorkload,
     WorkloadLine,
 )
+from sim.simulate.scenario.generate.clients import draw_workload
 from sim.simulate.scenario.generate.streams import stream
-from sim.simulate.scenario.generate.workload import draw_workload
 from sim.simulate.scenario.model import (
     Applications,
     EndTransaction,

@@ -37,7 +37,7 @@ from sim.simulate.scenario.model import (
     TraceSource,
     Workload,
 )
-from sim.simulate.scenario.model.changes import EVERY_REPLICA
+from sim.simulate.scenario.model.cluster import EVERY_REPLICA
 from sim.simulate.scenario.model.promises import changes_of
 
 _NAME = "scenario"

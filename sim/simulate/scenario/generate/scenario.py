@@ -6,31 +6,150 @@ made of plain dataclasses without validation: making one must cost far less than
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 from sim.simulate.scenario.generate.clients import (
+    FIRST,
+    SECOND,
     draw_consumers,
     draw_idle_phases,
     draw_shape,
     draw_takeover,
+    draw_workload,
+    with_header_mistakes,
+    with_mixed_clients,
 )
-from sim.simulate.scenario.generate.disk_hunts import disk_hunt
-from sim.simulate.scenario.generate.election_hunts import election_hunt
 from sim.simulate.scenario.generate.faults import draw_faults
-from sim.simulate.scenario.generate.headers import with_header_mistakes
-from sim.simulate.scenario.generate.hunts import tail_hunt
 from sim.simulate.scenario.generate.mix import Mix
-from sim.simulate.scenario.generate.mixed_clients import with_mixed_clients
-from sim.simulate.scenario.generate.settings import (
-    draw_network,
-    draw_replicas,
-    draw_snapshots,
-    draw_timers,
-    draw_topic,
+from sim.simulate.scenario.generate.streams import (
+    Draws,
+    between,
+    log_between,
+    perhaps,
+    share_between,
+    stream,
 )
-from sim.simulate.scenario.generate.streams import Draws, stream
-from sim.simulate.scenario.generate.workload import FIRST, SECOND, draw_workload
-from sim.simulate.scenario.model import Applications, LateMessages, Scenario
+from sim.simulate.scenario.generate.targeted_faults import disk_hunt, election_hunt, tail_hunt
+from sim.simulate.scenario.model import (
+    Applications,
+    LateMessages,
+    Link,
+    Network,
+    ReplicaSpec,
+    Scenario,
+    Timers,
+    Topic,
+)
+from sim.simulate.scenario.model.cluster import SnapshotSettings
+
+_CLEANER_BACKOFFS_MS = (100, 200, 500, 500, 1_000, 2_000)
+_SEGMENT_BYTES = (400, 800, 2_000, 4_000, 16_000)
+_SEGMENT_MS = (None, 200, 500, 1_000, 2_000)
+_DIRTY_RATIOS = (0.0, 0.1, 0.3, 0.5)
+_LAG_MAX_MS = (200, 400, 600, 1_000)
+
+
+def draw_replicas(seed: int, mix: Mix) -> tuple[ReplicaSpec, ...]:
+    """Replicas r1, r2, …, their clocks and their cleaners."""
+    clocks, cleaners = Draws(seed, "clocks"), Draws(seed, "cleaners")
+    skew_ms = mix.clock_skew_ms if clocks.happens(mix.skewed_clocks) else 0
+    replicas = []
+    for number in range(1, between(Draws(seed, "replicas"), mix.replicas) + 1):
+        cleans, backoff_ms = cleaners.happens(mix.cleaners), cleaners.choice(_CLEANER_BACKOFFS_MS)
+        ahead_ms = int(skew_ms * (2.0 * clocks.random() - 1.0))
+        replicas.append(ReplicaSpec(f"r{number}", ahead_ms, backoff_ms if cleans else None))
+    return tuple(replicas)
+
+
+def draw_network(seed: int, mix: Mix, replicas: Sequence[str]) -> Network:
+    """Latency, perhaps loss, perhaps one link far slower than the others."""
+    latency, slow, lossy = Draws(seed, "latency"), Draws(seed, "slow link"), Draws(seed, "loss")
+    low = 1 + latency.below(4)
+    high = low + int(25 ** latency.random())
+    links: tuple[Link, ...] = ()
+    if slow.happens(mix.slow_link) and len(replicas) > 1:
+        source = slow.choice(replicas)
+        target = slow.choice([name for name in replicas if name != source])
+        links = (Link(source, target, (high, high + log_between(slow, (20, 400)))),)
+    loss = share_between(lossy, mix.loss) if lossy.happens(mix.lossy_network) else 0.0
+    return Network((low, high), loss, links)
+
+
+def draw_topic(seed: int, mix: Mix) -> Topic:
+    """Segments, and perhaps lags, small offset maps, forgotten producers, flushes, small fetches.
+
+    Small fetches hold one to eight small batches.
+    """
+    segments = Draws(seed, "segments")
+    least_ms = perhaps(seed, "minimum lag", mix.topic_lags, (10, 1_000)) or 0
+    longer_ms = perhaps(seed, "maximum lag", mix.topic_lags, (200, 5_000))
+    return Topic(
+        segment_bytes=segments.choice(_SEGMENT_BYTES),
+        segment_ms=segments.choice(_SEGMENT_MS),
+        min_cleanable_dirty_ratio=segments.choice(_DIRTY_RATIOS),
+        min_compaction_lag_ms=least_ms,
+        max_compaction_lag_ms=None if longer_ms is None else least_ms + longer_ms,
+        dedupe_buffer_bytes=perhaps(seed, "offset map", mix.small_maps, (60, 400)),
+        producer_expiration_ms=perhaps(
+            seed, "producer expiration", mix.forgotten_producers, (500, 8_000)
+        ),
+        replica_fetch_max_bytes=perhaps(seed, "fetch size", mix.small_fetches, (80, 640)),
+        flush_messages=perhaps(seed, "flush.messages", mix.flush_settings, (1, 50)),
+        flush_ms=perhaps(seed, "flush.ms", mix.flush_settings, (50, 5_000)),
+        **_retention(seed, mix),
+    )
+
+
+def _retention(seed: int, mix: Mix) -> dict[str, Any]:
+    """Perhaps `compact,delete`; not where snapshots take the place of a log's beginning."""
+    draws, snapshots = Draws(seed, "retention"), draw_snapshots(seed, mix)
+    due = (_snapshot_interval_ms(seed, mix), snapshots.record_bytes, snapshots.interval_ms)
+    if any(due) or not draws.happens(mix.retention):
+        return {}
+    by_age, by_size = draws.below(3) < 2, draws.below(3) < 2
+    age_ms, size = log_between(draws, (800, 8_000)), log_between(draws, (1_000, 12_000))
+    return {
+        "deletes": True,
+        "retention_ms": age_ms if by_age or not by_size else None,
+        "retention_bytes": size if by_size else None,
+    }
+
+
+def draw_timers(seed: int, mix: Mix) -> Timers:
+    """Timers; where there are snapshots, half of the state machines take time to load.
+
+    That keeps leaders busy at the beginning of their epoch.
+    """
+    draws = Draws(seed, "timers")
+    loading = 0.5 if mix.snapshots > 0 else 0.0
+    return Timers(
+        replica_lag_max_ms=draws.choice(_LAG_MAX_MS),
+        fetch_wait_ms=draws.choice((100, 300, 500)),
+        fetch_retry_ms=draws.choice((50, 100, 300)),
+        coordination_interval_ms=draws.choice((200, 500, 1_500)),
+        snapshot_interval_ms=_snapshot_interval_ms(seed, mix),
+        load_us_per_record=perhaps(seed, "loading", loading, (100, 50_000)) or 0,
+    )
+
+
+def _snapshot_interval_ms(seed: int, mix: Mix) -> int | None:
+    return perhaps(seed, "snapshot interval", mix.snapshots, (500, 4_000))
+
+
+def draw_snapshots(seed: int, mix: Mix) -> SnapshotSettings:
+    """Chunks so small that leaders change in the middle of a transfer, and records are cut."""
+    if mix.snapshots <= 0:
+        return SnapshotSettings()
+    return SnapshotSettings(
+        chunk_bytes=log_between(Draws(seed, "snapshot chunks"), (40, 1_000)),
+        record_bytes=perhaps(seed, "snapshot records", 0.5, (150, 4_000)),
+        interval_ms=perhaps(seed, "snapshot age", 0.3, (200, 4_000)),
+        retention_bytes=perhaps(seed, "snapshot retention bytes", 0.4, (300, 8_000)),
+        retention_ms=perhaps(seed, "snapshot retention ms", 0.3, (200, 4_000)),
+    )
+
 
 _LAST_ROUNDS = 3
 """One sets a delete horizon, the next takes what has one, the third sees that nothing is left."""

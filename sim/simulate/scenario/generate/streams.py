@@ -79,6 +79,14 @@ def log_between(rng: Uniform, limits: tuple[int, int]) -> int:
     return min(high, int(low * ((high + 1) / low) ** rng.random()))
 
 
+def perhaps(seed: int, purpose: str, chance: float, limits: tuple[int, int]) -> int | None:
+    """With this chance a whole number in `limits`, each order of magnitude alike; else None."""
+    if chance <= 0:
+        return None
+    draws = Draws(seed, purpose)
+    return log_between(draws, limits) if draws.happens(chance) else None
+
+
 def share_between(rng: Uniform, limits: tuple[float, float]) -> float:
     """A number in `limits`."""
     low, high = limits

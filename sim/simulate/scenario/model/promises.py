@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from sim.protocol.rules.rules import Rules
-from sim.simulate.scenario.model.changes import Change, changed
+from sim.simulate.scenario.model.cluster import Change, changed
 from sim.simulate.scenario.model.scenario import Scenario
 
 

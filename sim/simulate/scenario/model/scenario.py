@@ -9,17 +9,47 @@ they cannot depend on the rules, so that every rule set meets the same environme
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from typing import Annotated
 
-from sim.files.bounds import Rounds
+from annotated_types import Gt
+
+from sim.files.bounds import Rounds, Within
+from sim.files.limits import EVENTS
 from sim.protocol.rules import Rules
 from sim.simulate.faults import Fault
-from sim.simulate.scenario.model.applications import Applications
-from sim.simulate.scenario.model.changes import Change
-from sim.simulate.scenario.model.cluster import LateMessages, Network, ReplicaSpec, Timers
-from sim.simulate.scenario.model.expectations import Expect, Limits
-from sim.simulate.scenario.model.snapshots import SnapshotSettings
-from sim.simulate.scenario.model.topic import Topic
-from sim.simulate.scenario.model.workload import Consumer, Workload
+from sim.simulate.scenario.model.cluster import (
+    Change,
+    LateMessages,
+    Network,
+    ReplicaSpec,
+    SnapshotSettings,
+    Timers,
+    Topic,
+)
+from sim.simulate.scenario.model.workload import Applications, Consumer, Workload
+
+
+@dataclass(frozen=True, slots=True)
+class Expect:
+    """What the run is expected to show.
+
+    `violated`: exactly these invariants, among `checked` (None = all safety invariants, and those
+    that are in `violated`).
+    `reached`: situations that have to occur; without them the run proves nothing. `unreached`:
+    situations that must not occur.
+    """
+
+    violated: tuple[str, ...] = ()
+    checked: tuple[str, ...] | None = None
+    reached: tuple[str, ...] = ()
+    unreached: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Bounds of a run; reaching one makes it inconclusive."""
+
+    max_events: Annotated[int, Gt(0), Within(EVENTS)] = 200_000
 
 
 @dataclass(frozen=True, slots=True)

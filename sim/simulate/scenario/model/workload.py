@@ -1,4 +1,4 @@
-"""What clients do: what producers write, and who reads it."""
+"""Clients: what producers write and with which headers, which instance follows which, who reads."""
 
 from __future__ import annotations
 
@@ -17,6 +17,41 @@ from sim.files.bounds import (
     Within,
 )
 from sim.files.limits import PHASES
+
+
+class SentHeader(NamedTuple):
+    """A header of a record that is not sent with the one header it should have.
+
+    `version` is written as the rules read it (`header_form`); None = the bytes are `raw`. `name`
+    None = the version header's, in capitals if `capitals`.
+    """
+
+    version: int | None = None
+    raw: bytes = b""
+    name: str | None = None
+    capitals: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Applications:
+    """What applications do beside sending.
+
+    `instances`: pairs of producers (the later one, the one before it) with the same
+    `transactional.id`: the later one has the next epoch of the same producer id, and fences the
+    other (KIP-98), which KIP-280 rejected in favour of versions. `headers`: of some sends, by their
+    index in the workload, the headers in the place of the version header; a producer that sends no
+    versions leaves them out, too.
+    """
+
+    instances: tuple[tuple[int, int], ...] = ()
+    headers: tuple[tuple[int, tuple[SentHeader, ...]], ...] = ()
+
+    def identity_of(self, producer: int) -> tuple[int, int]:
+        """The producer id and the epoch of a producer."""
+        before, epoch = dict(self.instances), 0
+        while producer in before:
+            producer, epoch = before[producer], epoch + 1
+        return producer, epoch
 
 
 class Send(NamedTuple):
