@@ -332,7 +332,7 @@ class Expander:
             rest[place] = parts.number(place, parts.values[rest[place]] + 1)
         held = () if lineage < 0 else space.members.parts.values[lineage]
         leader, was = parts.values[rest[OF_REST["leader"]]], parts.values[rest[_HISTORY]]
-        history, mask = judging.after(was, effect.facts, leader, held)
+        history, mask = space.court.after(was, effect.facts, leader, held)
         rest[_HISTORY] = parts.number(_HISTORY, history)
         return space.rests.number(rest) << BROKEN | mask
 
@@ -395,7 +395,7 @@ class Expander:
 
     def _clash(self, key: list[int]) -> int:
         one, other = key
-        return judging.clash(self.space.logs[one], self.space.logs[other])
+        return self.space.court.of_two(self.space.logs[one], self.space.logs[other])
 
     def _shows(self, key: list[int]) -> int:
         court, (view, was) = self.space.court, self._one_log(key)

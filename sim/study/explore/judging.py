@@ -16,9 +16,16 @@ from sim.check.folding import undone_deletes
 from sim.check.history import ClusterHistory
 from sim.check.listening import handlers_of
 from sim.check.registry import INVARIANTS, discover
-from sim.check.replica_view import HOLE, ReplicaView
-from sim.protocol.events import Event, HighWatermarkMoved, LeaderElected, Quiesced, SnapshotTaken
-from sim.protocol.log.record import Record
+from sim.check.replica_view import ReplicaView
+from sim.protocol.events import (
+    Appended,
+    Copied,
+    Event,
+    HighWatermarkMoved,
+    LeaderElected,
+    Quiesced,
+    SnapshotTaken,
+)
 from sim.protocol.rules import Rules
 from sim.study.explore.world import History
 
@@ -208,10 +215,8 @@ class Court:
             return False
         history = self._history(was)
         self._seat(history, {view.name: view}, None)
-        invariant = INVARIANTS[SNAPSHOTS](history, self._broken.by(SNAPSHOTS))
-        judged = handlers_of(invariant)[SnapshotTaken]
-        for (end, epoch), records in view.snapshots.items():
-            judged(SnapshotTaken(view.name, end, epoch, records))
+        taken = [SnapshotTaken(view.name, *id_, held) for id_, held in view.snapshots.items()]
+        self._hand((SNAPSHOTS,), history, taken)
         return self._broken.taken() > 0
 
     def at_rest(self, views: Sequence[ReplicaView], was: History, leader: str) -> int:
@@ -226,10 +231,67 @@ class Court:
             handler(event)
         return self._broken.taken()
 
+    def of_two(self, one: ReplicaView, other: ReplicaView) -> int:
+        """What two logs break by what they hold, and by their snapshots."""
+        if one is other:
+            return 0
+        pair, named = ClusterHistory(self._rules), self._named((one, other))
+        pair.written, pair.replicas = self._judge.history.written, dict(named)
+        pair.find_disagreements(range(min(len(one.slots), len(other.slots))))
+        taken = [
+            SnapshotTaken(name, end, epoch, records)
+            for name, view in named.items()
+            for (end, epoch), records in view.snapshots.items()
+        ]
+        copied = [Copied(name, "", 0, (), 0) for name in named] if pair.disagreements else []
+        self._hand((*BY_PAIRS, SNAPSHOTS), pair, [*taken, *copied])
+        return self._broken.taken()
+
+    def after(
+        self,
+        was: History,
+        facts: Sequence[tuple[Any, ...]],
+        leader: str | None,
+        lineage: tuple[int, ...],
+    ) -> tuple[History, int]:
+        """What is committed after an act, and what it broke by what was committed before.
+
+        Args:
+            was: What was committed.
+            facts: Those of the effect of the act.
+            leader: The replica that was elected last.
+            lineage: What the log of the one that commits ever held.
+        """
+        history, committed = self._history(was), list(was.committed)
+        history.recommitted = []
+        for fact in facts:
+            if fact[0] == "appended":
+                batch = history.written[fact[2]].batch
+                self._hand(("no-offset-reuse",), history, [Appended("", batch)])
+            elif fact[0] == "elected":
+                committed += lineage[len(committed) : fact[2]]
+            elif fact[1] == leader:
+                _, name, before, mark = fact
+                history.commit_again(before, list(lineage[before : min(mark, len(committed))]))
+                moved = HighWatermarkMoved(name, mark, leading=True)
+                self._hand(("state-machine-safety",), history, [moved])
+                committed += lineage[len(committed) : mark]
+        twice = tuple(sorted(history.committed_twice))
+        history.committed_twice = dict.fromkeys(was.twice, 0)
+        return History(tuple(committed), twice), self._broken.taken()
+
+    def _hand(self, names: Sequence[str], history: ClusterHistory, events: Sequence[Event]) -> None:
+        """Ask invariants about events that a history has taken in."""
+        for name in names if events else ():
+            handlers = handlers_of(INVARIANTS[name](history, self._broken.by(name)))
+            for event in events:
+                if type(event) in handlers:
+                    handlers[type(event)](event)
+
     def _named(self, views: Sequence[ReplicaView]) -> dict[str, ReplicaView]:
-        """Views by the names of the replicas; those whose logs look alike share one."""
+        """Views by the names of the first replicas; those whose logs look alike share one."""
         named = {}
-        for name, view in zip(self._names, views, strict=True):
+        for name, view in zip(self._names, views, strict=False):
             own = self._own.get((name, id(view)))
             if own is None:
                 own = copy(view)
@@ -267,71 +329,3 @@ class Court:
             replicated = INVARIANTS[name](found, self._broken.by(name))
             self._replicated[was] = handlers_of(replicated)[HighWatermarkMoved]
         return found
-
-
-def epoch_of(uid: int) -> int:
-    """The epoch in which a record was written; `Space` names records so."""
-    return uid - 1 >> 16 & 0xFF
-
-
-def clash(one: ReplicaView, other: ReplicaView) -> int:
-    """What two logs break by what they hold, and by their snapshots."""
-    mine, theirs = one.slots, other.slots
-    mask = BIT[SNAPSHOTS] * _snapshots_differ(one, other)
-    if mine == theirs:
-        return mask
-    both = [
-        (offset, a, b)
-        for offset, (a, b) in enumerate(zip(mine, theirs, strict=False))
-        if a > HOLE and b > HOLE
-    ]
-    apart = [offset for offset, a, b in both if a != b]
-    if not apart:
-        return mask
-    if apart[0] < min(one.high_watermark, other.high_watermark):
-        mask |= BIT["slot-agreement"]
-    same_epoch = any(epoch_of(mine[at]) == epoch_of(theirs[at]) for at in apart)
-    if same_epoch or any(a == b and offset > apart[0] for offset, a, b in both):
-        mask |= BIT["log-matching"]
-    return mask
-
-
-def _snapshots_differ(one: ReplicaView, other: ReplicaView) -> bool:
-    """Whether two snapshots of one id do not have the same records."""
-    both = one.snapshots.keys() & other.snapshots.keys()
-    return any(_uids(one.snapshots[id_]) != _uids(other.snapshots[id_]) for id_ in both)
-
-
-def _uids(records: Sequence[Record]) -> set[int]:
-    return {record.uid for record in records if record.key is not None}
-
-
-def after(
-    was: History, facts: Sequence[tuple[Any, ...]], leader: str | None, lineage: tuple[int, ...]
-) -> tuple[History, int]:
-    """What is committed after some facts of an effect, and what was broken by what was before.
-
-    Args:
-        was: What was committed.
-        facts: Those of the effect.
-        leader: Who was elected last.
-        lineage: What the log of the one that commits ever held.
-    """
-    committed, twice, mask = list(was.committed), {*was.twice}, 0
-    for fact in facts:
-        if fact[0] == "appended":
-            _, offset, uid = fact
-            if offset < len(committed) and committed[offset] != uid:
-                mask |= BIT["no-offset-reuse"]
-        elif fact[0] == "elected":
-            committed += lineage[len(committed) : fact[2]]
-        elif fact[1] == leader:
-            _, _, before, mark = fact
-            known = len(committed)
-            again = enumerate(lineage[before : min(mark, known)], before)
-            for offset, uid in again:
-                if uid != committed[offset]:
-                    twice.add(offset)
-                    mask |= BIT["state-machine-safety"]
-            committed += lineage[known:mark]
-    return History(tuple(committed), tuple(sorted(twice))), mask
