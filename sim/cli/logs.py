@@ -15,7 +15,6 @@ from sim.files.foreign.lines import one_line
 LogPath = Annotated[
     Path, Argument(shipped, help="A log file, replog-log/1, JSON or YAML; or a shipped one's id.")
 ]
-_ROUNDS_SHOWN = 12
 
 if TYPE_CHECKING:
     from sim.files.document import Document
@@ -70,11 +69,7 @@ def eligible(logfile: LogPath, *, rule: GivenRules = None, as_json: Json = False
     document, differences = differences_of_choice(file, read)
     document |= {"notes": list(file.notes), "differences": differences}
 
-    def show() -> None:
-        _show_selection(select_log(file.logs, now_ms=file.now_ms))
-        if "schedule" in document:
-            _show_schedule(document["schedule"], logfile)
-
+    show = partial(_show_selection, select_log(file.logs, now_ms=file.now_ms))
     return _tell("eligible", logfile, rule, document, show, expects=_expects(read), as_json=as_json)
 
 
@@ -174,24 +169,3 @@ def _show_selection(selection: Selection) -> None:
     print(f"selected: {one_line(selection.selected or 'none')}")
     if selection.selected is not None:
         print(f"max-compaction-delay-secs: {selection.delay_secs}")
-
-
-def _show_schedule(schedule: dict[str, Any], file: Path) -> None:
-    print()
-    rounds = schedule["rounds"]
-    if rounds:
-        print_table(rounds[:_ROUNDS_SHOWN])
-    if len(rounds) > _ROUNDS_SHOWN:
-        command = f"replog eligible {shell.quoted(file)} --json"
-        print(f"and {len(rounds) - _ROUNDS_SHOWN} rounds more: {command}")
-    for log, one in schedule["logs"].items():
-        name = one_line(log)
-        late = f", up to {one['largest_delay_ms']} ms overdue as one began"
-        late += f" and {one['late_ms']} ms as one ended"
-        waits = f", overdue by {one['waiting_ms']} ms at the end"
-        print(
-            f"{name}: {one['rounds']} rounds, {one['io_bytes']} bytes read and written"
-            + (late if one["late_ms"] else "")
-            + (waits if one["waiting_ms"] else "")
-        )
-    print(f"all logs: {len(rounds)} rounds, {schedule['io_bytes']} bytes read and written")

@@ -191,15 +191,6 @@ WEIGHT: Final = Limit(
 
 STEPS: Final = Limit("steps", 100_000, "steps", "stories have at most 40; wall time ends the rest")
 ADVANCE: Final = Limit("clock of a story", 10**17, "ms", "three million years, all steps together")
-CLEANER_THREADS: Final = Limit(
-    "cleaner threads", 1_000, "threads", "log.cleaner.threads is 1 by default, and seldom above 10"
-)
-GROWN_SEGMENTS: Final = Limit(
-    "segments of a schedule",
-    5_000,
-    "segments",
-    "of all logs together; each is looked at again whenever another one is there",
-)
 
 # Sweeps and studies.
 

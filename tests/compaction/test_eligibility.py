@@ -8,12 +8,10 @@ from sim.protocol.compaction.eligibility import (
     EligibilityConfig,
     FirstDirty,
     Limit,
-    Scan,
     bound_of,
     cleanable_bound,
     eligibility,
     first_dirty,
-    max_compaction_delay_secs,
     select,
 )
 from sim.protocol.log import Segment
@@ -208,18 +206,3 @@ def test_the_highest_ratio_is_selected_also_over_a_log_that_is_overdue() -> None
     assert select({"overdue": overdue, "no": no}) == "overdue"
     assert select({"b": dirty, "a": dirty}) == "b"  # of equals the first named
     assert select({"no": no}) is None
-
-
-@pytest.mark.parametrize(
-    ("scans", "metric_secs"),
-    [
-        ([], 0),
-        ([Scan(0, (999, 1_999), cleaned=True), Scan(1, (500,), cleaned=True)], 1),
-        ([Scan(0, (5_000,), cleaned=True), Scan(0, (), cleaned=False)], 5),
-        ([Scan(0, (5_000,), cleaned=True), Scan(0, (0,), cleaned=True)], 0),
-    ],
-)
-def test_the_delay_metric_is_the_largest_of_what_each_thread_found_when_it_last_cleaned(
-    scans: list[Scan], metric_secs: int
-) -> None:
-    assert max_compaction_delay_secs(scans) == metric_secs

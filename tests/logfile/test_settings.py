@@ -11,9 +11,9 @@ import pytest
 from sim.errors import BadInput
 from sim.files.document import Document
 from sim.simulate.logfile.answer import answer_to
+from sim.simulate.logfile.eligible import eligible_answer, select_log
 from sim.simulate.logfile.eligible_file import eligible_file_in
 from sim.simulate.logfile.file import log_file_from
-from sim.simulate.logfile.schedule import answer_about
 from sim.simulate.scenario.file.configs import BrokerSettings, TopicSettings
 from tests.commands import replog
 from tests.logfile.many_logs import NOW, document, log
@@ -80,21 +80,19 @@ def test_a_setting_of_a_log_file_changes_something_or_is_named_in_a_note(name: s
 
 
 def choice(**topic: Any) -> Json:
-    """Two logs, one dirtier than the other, and threads that clean them."""
+    """Two logs, one dirtier than the other."""
     logs = {
-        "a": log(0, 5, 10, 15, end=18, checkpoint=5, segment_every_ms=40_000, survives=0.5),
+        "a": log(0, 5, 10, 15, end=18, checkpoint=5),
         "b": log(0, 5, 10, 15, end=18, checkpoint=5),
     }
     for number, one in enumerate(logs["a"]["segments"]):
         one["largest_timestamp_ms"] = one["first_batch_timestamp_ms"] = NOW - 60 * (4 - number)
-    made = document(topic=topic, **logs)
-    made |= {"broker": {"log.cleaner.io.max.bytes.per.second": 90}}
-    return made | {"schedule": {"until_ms": NOW + 100_000}}
+    return document(topic=topic, **logs) | {"broker": {}}
 
 
 def chosen(of: Json) -> tuple[Json, tuple[str, ...]]:
     read = eligible_file_in(Document("", of))
-    return answer_about(read), read.notes
+    return eligible_answer(select_log(read.logs, now_ms=read.now_ms)), read.notes
 
 
 @pytest.mark.parametrize(
@@ -184,7 +182,6 @@ def test_a_log_whose_policy_is_delete_is_never_compacted() -> None:
     assert (first["selected"], first["outlook"], first["removed"]) == (False, None, {})
     assert "its cleanup.policy is delete, it is never compacted" in first["why"]
     assert told["selected"] is None
-    assert told["schedule"]["rounds"] == []
     assert "its cleanup.policy is delete, it is never compacted" in told["logs"]["a"]["why"]
 
 

@@ -11,13 +11,13 @@ from sim.files.formats import LOG_FORMAT, PLAN_FORMAT, SCENARIO_FORMAT, STORY_FO
 from sim.protocol.rules import RULES, Rules
 from sim.protocol.rules.spec import Value
 from sim.simulate.logfile.answer import answer_to
+from sim.simulate.logfile.eligible import eligible_answer, select_log
 from sim.simulate.logfile.eligible_file import (
     EligibleFile,
     is_eligible_document,
     load_eligible_file,
 )
 from sim.simulate.logfile.file import LogFile, load_log_file, read_log_document
-from sim.simulate.logfile.schedule import answer_about
 from sim.simulate.scenario.file.load import load_scenario
 from sim.simulate.scenario.model import Scenario
 from sim.simulate.story import Story, load_story, run_story
@@ -60,7 +60,8 @@ def outcome(example: str, rule: str, value: object) -> object:
     """What the file ends with when one rule has this value."""
     kind, content = loaded(example)
     if isinstance(content, EligibleFile):
-        return answer_about(load_eligible_file(FOLDER / example, rules={rule: value}))
+        file = load_eligible_file(FOLDER / example, rules={rule: value})
+        return eligible_answer(select_log(file.logs, now_ms=file.now_ms))
     if kind == LOG_FORMAT:
         return answer_to(load_log_file(FOLDER / example, rules={rule: value}))
     if kind == STORY_FORMAT:

@@ -164,7 +164,7 @@ def loads(data: dict[str, Any]) -> bool:
     [
         "kip280/kip280_01_followers_assign_offsets.yaml",
         "kip534/log_horizon_deltas_kept.json",
-        "kip354/eligible_deadline_missed.json",
+        "kip354/eligible_dirtiest_goes_first.json",
     ],
 )
 def test_a_field_that_a_loader_does_not_know_is_unknown_to_the_schema_and_no_other(

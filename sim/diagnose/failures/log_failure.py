@@ -120,13 +120,14 @@ def log_failure(result: CaseResult, file: Path) -> LogFailure:
 def _answered(document: Document) -> tuple[dict[str, Any], Iterator[str]]:
     """What comes of a log file, as JSON and in words."""
     from sim.simulate.logfile.answer import answer_to
+    from sim.simulate.logfile.eligible import eligible_answer, select_log
     from sim.simulate.logfile.eligible_file import eligible_file_in, is_eligible_document
     from sim.simulate.logfile.file import log_file_in
-    from sim.simulate.logfile.schedule import answer_about
     from sim.simulate.logfile.text import log_lines
 
     if is_eligible_document(document):
-        chosen = answer_about(eligible_file_in(document))
+        choice = eligible_file_in(document)
+        chosen = eligible_answer(select_log(choice.logs, now_ms=choice.now_ms))
         return chosen, (one_line(f"{name}: {one['why']}") for name, one in chosen["logs"].items())
     file = log_file_in(document)
     answer = answer_to(file)

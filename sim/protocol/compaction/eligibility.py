@@ -7,7 +7,7 @@ LogCleanerManager.cleanableOffsets, .calculateCleanableBytes, .maxCompactionDela
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import Literal, NamedTuple
@@ -279,27 +279,3 @@ def select(logs: Mapping[str, Eligibility]) -> str | None:
     """
     eligible = [name for name, found in logs.items() if found.eligible]
     return max(eligible, key=lambda name: logs[name].dirty_ratio or 0.0, default=None)
-
-
-class Scan(NamedTuple):
-    """One look of a cleaner thread over all logs.
-
-    Attributes:
-        thread: Which thread.
-        delays_ms: Compaction delay of each log it considered, in ms.
-        cleaned: Whether it found a log to clean.
-    """
-
-    thread: int
-    delays_ms: tuple[int, ...]
-    cleaned: bool
-
-
-def max_compaction_delay_secs(scans: Iterable[Scan]) -> int:
-    """The metric `max-compaction-delay-secs` after some scans, in whole seconds.
-
-    Each thread remembers the largest delay of its last scan that led to a clean; one that found
-    nothing to clean does not refresh it. Source: LogCleaner.registerMetrics, PreCleanStats.
-    """
-    remembered = {scan.thread: max(scan.delays_ms, default=0) for scan in scans if scan.cleaned}
-    return max(remembered.values(), default=0) // 1000

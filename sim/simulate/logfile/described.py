@@ -14,9 +14,6 @@ class DescribedLog:
 
     Attributes:
         config: When it is cleaned.
-        segment_every_ms: In a schedule, so often the active segment is closed and the next one
-            begins, of the size of the active one; None = nothing is written.
-        survives: Share of the bytes that a pass leaves of what it reads.
         compacts: Whether it ever is cleaned: false = its `cleanup.policy` is `delete`.
     """
 
@@ -29,6 +26,4 @@ class DescribedLog:
     checkpoint: int | None
     in_progress: bool
     uncleanable: bool
-    segment_every_ms: int | None = None
-    survives: float = 1.0
     compacts: bool = True

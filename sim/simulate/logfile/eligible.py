@@ -10,13 +10,11 @@ from sim.protocol.compaction.eligibility import (
     Eligibility,
     FirstDirty,
     Limit,
-    Scan,
     age_from_ms,
     earliest_dirty_ms,
     eligibility,
     first_dirty,
     held_back_by,
-    max_compaction_delay_secs,
     select,
 )
 from sim.simulate.logfile.described import DescribedLog
@@ -144,9 +142,13 @@ class LogEligibility:
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """What the cleaner makes of all logs, and which one it would clean; None = none.
+    """What the cleaner makes of all logs, and which one it would clean.
 
-    `delay_secs` is the metric `max-compaction-delay-secs` after this one look.
+    Attributes:
+        selected: Name of the log to clean; None = none.
+        logs: What it makes of each, by name.
+        delay_secs: The metric `max-compaction-delay-secs` after this look: the largest delay of a
+            log that was considered, 0 where none is selected (PreCleanStats).
     """
 
     selected: str | None
@@ -158,9 +160,8 @@ def select_log(described: Mapping[str, DescribedLog], *, now_ms: int) -> Selecti
     """Look at every log and select the one to clean."""
     logs = {name: look_at(log, now_ms=now_ms) for name, log in described.items()}
     selected = select({name: one.found for name, one in logs.items() if one.eligible})
-    delays = tuple(one.found.compaction_delay_ms for one in logs.values() if one.considered)
-    scan = Scan(0, delays, cleaned=selected is not None)
-    return Selection(selected, logs, max_compaction_delay_secs([scan]))
+    delays = [one.found.compaction_delay_ms for one in logs.values() if one.considered]
+    return Selection(selected, logs, 0 if selected is None else max(delays) // 1000)
 
 
 def first_dirty_of(log: DescribedLog) -> FirstDirty:

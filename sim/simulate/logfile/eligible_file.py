@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field, TypeAdapter
 
-from sim.files.bounds import Share, Tags
+from sim.files.bounds import Tags
 from sim.files.document import CommandLine, Complaints, Document, Place, unknown_field
 from sim.files.fields import as_object, check_format
 from sim.files.formats import LOG_FORMAT
-from sim.files.limits import GROWN_SEGMENTS, LONG
 from sim.files.models import Part, shaped
 from sim.protocol.compaction.eligibility import EligibilityConfig
 from sim.protocol.log import Segment
 from sim.protocol.rules import Rules
-from sim.simulate.logfile.batches import Natural, OrNone, Positive
+from sim.simulate.logfile.batches import Natural, OrNone
 from sim.simulate.logfile.described import DescribedLog
 from sim.simulate.logfile.file import read_log_document
 from sim.simulate.logfile.steps import Note
@@ -30,9 +29,8 @@ if TYPE_CHECKING:
 RULES = ("lag_estimate",)
 """Rules that may stand in a file with logs to choose from."""
 
-Order = Literal["highest_ratio", "most_overdue"]
-"""Which of the eligible logs a thread takes: Kafka's, or the one whose deadline passed first."""
-_IN_A_SCHEDULE = "says something in a schedule alone; give `schedule`"
+_DROPPED = "schedules of cleaner threads are not supported any more; only now_ms is looked at"
+"""What is said of the fields of schedules, which earlier releases read."""
 
 
 class DescribedSegmentLine(Part):
@@ -57,17 +55,6 @@ class LogLine(Part):
     in_progress: bool | None = None
     uncleanable: bool | None = None
     topic: Any = None
-    segment_every_ms: Positive | None = None
-    survives: Share | None = None
-
-
-class ScheduleLine(Part):
-    """Until when the cleaner is watched."""
-
-    until_ms: Natural
-    """Where the schedule ends, in ms; a pass may end after it."""
-    order: Order | None = None
-    """Which log a thread takes; default: the one with the highest ratio, as in Kafka."""
 
 
 class EligibleFileLines(Part):
@@ -84,33 +71,12 @@ class EligibleFileLines(Part):
     rules: Any = None
     broker: Any = None
     topic: Any = None
-    schedule: ScheduleLine | None = None
     logs: dict[str, LogLine]
     note: Note = None
     expect: Any = None
 
 
 _FILE: TypeAdapter[EligibleFileLines] = TypeAdapter(EligibleFileLines)
-
-
-@dataclass(frozen=True, slots=True)
-class ScheduleSettings:
-    """Until when the cleaner is watched, and what it has.
-
-    Attributes:
-        until_ms: Where the schedule ends, in ms; a pass may end after it.
-        order: Which log a thread takes.
-        threads: `log.cleaner.threads`.
-        bytes_per_second: `log.cleaner.io.max.bytes.per.second`, of all threads together; None = a
-            pass takes no time.
-        backoff_ms: `log.cleaner.backoff.ms`: how long a thread sleeps that found nothing to do.
-    """
-
-    until_ms: int
-    order: Order
-    threads: int
-    bytes_per_second: int | None
-    backoff_ms: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,14 +87,12 @@ class EligibleFile:
         now_ms: The clock.
         logs: By name.
         rules: Of them `lag_estimate` has a meaning here.
-        schedule: Until when to go on, and with which threads; None = one look.
         notes: What is no failure, and should be known: settings that change nothing.
     """
 
     now_ms: int
     logs: dict[str, DescribedLog]
     rules: Rules
-    schedule: ScheduleSettings | None = None
     notes: tuple[str, ...] = ()
 
 
@@ -160,6 +124,7 @@ def eligible_file_in(
         text = "has steps to do, not logs to choose from; ask it with: replog clean"
         top.at("steps").fail(text)
     wrong, goes_by = Complaints(), Rules()
+    _refuse_schedules(data, top)
     with wrong:
         file = shaped(data, top, _FILE)
     with wrong:
@@ -184,7 +149,6 @@ def _built(file: EligibleFileLines, rules: Rules, top: Place) -> EligibleFile:
     wrong = Complaints()
     logs, estimate = {}, rules.cleaner.lag_estimate
     topic, broker = topic_at(None, top.at("topic")), broker_at(None, top.at("broker"))
-    schedule: ScheduleSettings | None = None
     own: list[Level] = []
     with wrong:
         topic = topic_at(file.topic, top.at("topic"))
@@ -192,62 +156,26 @@ def _built(file: EligibleFileLines, rules: Rules, top: Place) -> EligibleFile:
         broker = broker_at(file.broker, top.at("broker"))
     with wrong:
         config_of([topic, broker], estimate)
-    with wrong:
-        schedule = _schedule(file.schedule, broker, top, now_ms=file.now_ms)
     for name, line in file.logs.items():
         with wrong:
             at = top.at("logs").at(name)
             own.append(topic_at(line.topic, at.at("topic")))
             levels = [own[-1], topic, broker]
             config = config_of(levels, estimate)
-            log = _log(line, at, config, in_schedule=file.schedule is not None)
-            logs[name] = replace(log, compacts=compacts(levels))
-    with wrong:
-        if schedule is not None:
-            _check_growth(logs.values(), top.at("logs"), lasts_ms=schedule.until_ms - file.now_ms)
+            logs[name] = replace(_log(line, at, config), compacts=compacts(levels))
     wrong.end()
     notes = notes_of_choice([topic, broker, *own], estimate)
-    return EligibleFile(file.now_ms, logs, rules, schedule, notes)
+    return EligibleFile(file.now_ms, logs, rules, notes)
 
 
-def _schedule(
-    line: ScheduleLine | None, broker: Level, place: Place, *, now_ms: int
-) -> ScheduleSettings | None:
-    """What the file at `place` asks for, with the threads of its broker; None = no schedule.
-
-    Raises:
-        BadInput: It ends before it begins, or threads have nothing to do.
-    """
-    from sim.simulate.logfile.settings import OF_THREADS
-
-    if line is None:
-        for name in OF_THREADS:
-            if getattr(broker.settings, name, None) is not None:
-                broker.name(name).fail(_IN_A_SCHEDULE)
-        return None
-    if line.until_ms < now_ms:
-        text = f"{line.until_ms} is before now_ms, {now_ms}"
-        place.at("schedule").at("until_ms").fail(text)
-    threads, bytes_per_second, backoff_ms = (
-        getattr(broker.settings, name, None) for name in OF_THREADS
-    )
-    if bytes_per_second is not None:
-        # Kafka's default is the largest number there is: no limit.
-        bytes_per_second = None if bytes_per_second > LONG else max(1, int(bytes_per_second))
-    return ScheduleSettings(
-        line.until_ms,
-        line.order or "highest_ratio",
-        threads or 1,
-        bytes_per_second,
-        backoff_ms or 15_000,
-    )
-
-
-def _check_growth(logs: Iterable[DescribedLog], place: Place, *, lasts_ms: int) -> None:
-    """Raise BadInput at `place` when the logs get more segments than are looked at one by one."""
-    every = [log.segment_every_ms for log in logs if log.segment_every_ms is not None]
-    text = f"segments more, one every `segment_every_ms` for {lasts_ms} ms"
-    place.check(GROWN_SEGMENTS.too_many(sum(lasts_ms // every_ms for every_ms in every), text))
+def _refuse_schedules(data: dict[str, Any], top: Place) -> None:
+    """Raises BadInput for what asks for a schedule of cleaner threads."""
+    top.refuse("schedule", "schedule" in data, _DROPPED)
+    logs = data["logs"]
+    for name, log in logs.items() if isinstance(logs, dict) else ():
+        for field in ("segment_every_ms", "survives"):
+            asked = isinstance(log, dict) and field in log
+            top.at("logs").at(name).refuse(field, asked, _DROPPED)
 
 
 def rules_of(values: object, place: Place, *, base: Rules) -> Rules:
@@ -264,9 +192,7 @@ def rules_of(values: object, place: Place, *, base: Rules) -> Rules:
     return base.with_values({name: value for name, value in given.items() if value is not None})
 
 
-def _log(
-    line: LogLine, place: Place, config: EligibilityConfig, *, in_schedule: bool
-) -> DescribedLog:
+def _log(line: LogLine, place: Place, config: EligibilityConfig) -> DescribedLog:
     segments = _segments(line, place, config)
     log_end, active = line.log_end_offset, segments[-1].base_offset
     start = segments[0].base_offset if line.log_start_offset is None else line.log_start_offset
@@ -280,9 +206,6 @@ def _log(
     place.refuse("high_watermark", watermark > log_end, text)
     text = f"{stable} is above the high watermark, {watermark}"
     place.refuse("last_stable_offset", stable > watermark, text)
-    for name in ("segment_every_ms", "survives"):
-        unasked = getattr(line, name) is not None and not in_schedule
-        place.refuse(name, unasked, _IN_A_SCHEDULE)
     return DescribedLog(
         config,
         segments,
@@ -293,8 +216,6 @@ def _log(
         line.checkpoint,
         bool(line.in_progress),
         bool(line.uncleanable),
-        line.segment_every_ms,
-        1.0 if line.survives is None else line.survives,
     )
 
 

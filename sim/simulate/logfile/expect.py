@@ -14,10 +14,10 @@ from sim.files.foreign.lines import one_line
 from sim.protocol.log import Log
 from sim.simulate.logfile.answer import answer_to, step_answer
 from sim.simulate.logfile.doubts import explained_doubts
+from sim.simulate.logfile.eligible import eligible_answer, select_log
 from sim.simulate.logfile.eligible_file import EligibleFile, eligible_file_in, is_eligible_document
 from sim.simulate.logfile.file import LogFile, log_file_in, read_log_document
 from sim.simulate.logfile.run import run_steps
-from sim.simulate.logfile.schedule import answer_about
 
 _ASKED = ("surviving_keys", "first_batch_last_offset")
 """What only an expectation asks for, and no answer says."""
@@ -94,7 +94,8 @@ def differences_of_choice(
     Raises:
         BadInput: `file: path: what is wrong (line 7)`, of the expectation.
     """
-    answer, expected = answer_about(file), document.data.get("expect")
+    answer = eligible_answer(select_log(file.logs, now_ms=file.now_ms))
+    expected = document.data.get("expect")
     if expected is None:
         return answer, []
     return answer, list(_differ(answer, expected, "", document.top.at("expect")))

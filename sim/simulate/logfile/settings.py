@@ -32,8 +32,6 @@ MIN_LAG, MAX_LAG = "min_compaction_lag_ms", "max_compaction_lag_ms"
 WHEN = ("min_cleanable_dirty_ratio", MIN_LAG, MAX_LAG, "segment_ms")
 """Settings that decide when a log is cleaned, by the names that `EligibilityConfig` has."""
 POLICY = "cleanup_policy"
-OF_THREADS = ("log_cleaner_threads", "log_cleaner_io_max_bytes_per_second", "backoff_ms")
-"""Settings of the cleaner threads."""
 AS_RULES = {
     "compaction_strategy": "strategy",
     "compaction_strategy_header": "header_key",
@@ -181,7 +179,7 @@ def notes_of_choice(levels: Sequence[Level], estimate: LagEstimate) -> tuple[str
     Without timestamps and with `largest_less_roll` the longest time that a segment is active
     counts.
     """
-    read = {*WHEN, POLICY, *OF_THREADS}
+    read = {*WHEN, POLICY}
     if estimate != "largest_less_roll":
         read.remove("segment_ms")
     return tuple(unread_notes(name for level in levels for name in level.unread(read)))

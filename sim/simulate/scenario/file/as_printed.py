@@ -16,7 +16,7 @@ from pydantic import Field, GetJsonSchemaHandler, model_validator
 from pydantic_core import CoreSchema
 
 from sim.files.bounds import Count, Must, Setting, Size, Within
-from sim.files.limits import CLEANER_THREADS, INT_SETTING, TEXT
+from sim.files.limits import INT_SETTING, TEXT
 from sim.files.models import Part
 
 _WHOLE = re.compile(r"\s*-?[0-9]{1,20}\s*", re.ASCII)
@@ -114,7 +114,7 @@ OF_BROKERS: dict[str, Any] = {
     "log.cleaner.enable": _IsOn,
     "log.cleaner.io.buffer.size": Count,
     "log.cleaner.io.max.bytes.per.second": Annotated[float, Ge(1), Le(MOST)],
-    "log.cleaner.threads": Annotated[int, Ge(1), Within(CLEANER_THREADS)],
+    "log.cleaner.threads": Count,
     "log.flush.offset.checkpoint.interval.ms": Count,
     "log.flush.scheduler.interval.ms": Setting,
     "log.flush.start.offset.checkpoint.interval.ms": Count,
@@ -128,7 +128,7 @@ OF_BROKERS: dict[str, Any] = {
     "log.roll.jitter.ms": Setting,
     "log.segment.delete.delay.ms": Setting,
 }
-"""The same of brokers, as far as logs and their cleaner go; threads are `replog eligible`'s."""
+"""The same of brokers, as far as logs and their cleaner go."""
 
 
 def fields_of(settings: dict[str, Any]) -> dict[str, Any]:
