@@ -224,7 +224,7 @@ def shrunk(run: Run, invariant: str, *, within_s: float | None) -> Shrunk:
     """
     from sim.api.runs import Run
     from sim.diagnose.shrink.engine import Budget
-    from sim.diagnose.shrink.witness import Case
+    from sim.diagnose.shrink.smallest import Case
 
     content: Any = run.scenario.content
     case = Case(content, invariant, source=run.scenario.source)

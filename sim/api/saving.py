@@ -64,10 +64,10 @@ def _shrunk(scenario: Scenario, found: Violation | None) -> dict[str, str]:
         return {}
     from sim.api.runs import run
     from sim.diagnose.failures.run_failure import SHRUNK, SHRUNK_PICTURE
-    from sim.diagnose.shrink.witness import witness_of
+    from sim.diagnose.shrink.smallest import smallest_example
 
     content: Any = scenario.content
-    witness = witness_of(content, found.invariant, within_s=SHRINK_S, source=scenario.source)
+    witness = smallest_example(content, found.invariant, within_s=SHRINK_S, source=scenario.source)
     if witness.interrupted:
         raise KeyboardInterrupt
     picture = run(witness.text).timeline(found.invariant).svg

@@ -22,7 +22,7 @@ from sim.files.limits import RUN
 
 if TYPE_CHECKING:
     from sim.diagnose.shrink.near_miss import NearMiss
-    from sim.diagnose.shrink.witness import Case, Witness
+    from sim.diagnose.shrink.smallest import Case, SmallestExample
     from sim.study.explore.shorter import Shortest
 
 WITHIN_S = 60.0
@@ -60,7 +60,7 @@ def shrink(
             time again; one that is found is written beside the result.
     """
     from sim.diagnose.shrink.engine import Budget
-    from sim.diagnose.shrink.witness import Case
+    from sim.diagnose.shrink.smallest import Case
     from sim.files.atomic import replace_text
 
     words: list[object] = [file, *([] if run_id is None else [run_id])]
@@ -89,7 +89,7 @@ def shrink(
     return print_answer(as_json, shown.document(), partial(shown.tell, within), status=status)
 
 
-def _searched(found: Witness, within: float) -> Shortest:
+def _searched(found: SmallestExample, within: float) -> Shortest:
     from sim.study.explore import check_installation
 
     check_installation()
@@ -121,7 +121,7 @@ class _Shown:
     def __init__(
         self,
         case: Case,
-        found: Witness,
+        found: SmallestExample,
         near: NearMiss | None,
         out: Path | None,
         searched: Shortest | None,

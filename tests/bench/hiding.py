@@ -15,7 +15,6 @@ from random import Random
 from typing import NamedTuple
 
 from sim.check import Violation
-from sim.diagnose.shrink.sought import judged, sought_in
 from sim.diagnose.shrink.stories import (
     names_of,
     offsets_written,
@@ -24,6 +23,7 @@ from sim.diagnose.shrink.stories import (
     with_offsets,
     with_steps,
 )
+from sim.diagnose.shrink.target import judged, target_of
 from sim.protocol.rules import RULES
 from sim.simulate.story.driver import run_story
 from sim.simulate.story.format import STORY_DEFAULTS, Story
@@ -57,7 +57,7 @@ def hide(story: Story, invariant: str | None, *, seed: int, noise: int) -> Hidde
 
     Args:
         story: A story that breaks the law.
-        invariant: The law; None = as in `sought_in`.
+        invariant: The law; None = as in `target_of`.
         seed: Of the noise.
         noise: How many steps to add.
     """
@@ -74,7 +74,7 @@ class _Hiding:
     def __init__(self, story: Story, invariant: str | None, rng: Random) -> None:
         quiet = with_steps(story, [step for step in story.steps if step.op != "moment"])
         quiet = replace(quiet, expect=story.expect)
-        self.sought, shown, _ = sought_in(quiet, invariant)
+        self.target, shown, _ = target_of(quiet, invariant)
         self.rng = rng
         self.noise = Noise(rng)
         self.story = with_steps(quiet, quiet.steps)
@@ -98,7 +98,7 @@ class _Hiding:
 
     def _accept(self, story: Story, own: Sequence[bool]) -> bool:
         """Take the story if the same step breaks the law for the same cause."""
-        found = self.sought.found_in(story)
+        found = self.target.found_in(story)
         if found is None or found.violation != self._first_in(story):
             return False
         at = found.violation.at
@@ -109,7 +109,7 @@ class _Hiding:
 
     def _first_in(self, story: Story) -> Violation:
         """The first violation of the law, whatever its cause."""
-        name = self.sought.invariant
+        name = self.target.invariant
         seen = (each for together, _ in judged(story, (name,)) for each in together)
         return next(each for each in seen if each.invariant == name)
 

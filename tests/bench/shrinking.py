@@ -16,7 +16,7 @@ from statistics import median
 from typing import NamedTuple
 
 from sim.diagnose.shrink.engine import Budget
-from sim.diagnose.shrink.witness import Case
+from sim.diagnose.shrink.smallest import Case
 from sim.files.atomic import replacing
 from sim.files.formats import STORY_FORMAT
 from sim.protocol.rules.spec import shown

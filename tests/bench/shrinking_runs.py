@@ -18,7 +18,7 @@ from statistics import median
 from typing import NamedTuple
 
 from sim.diagnose.shrink.engine import Budget
-from sim.diagnose.shrink.witness import Case, Witness, witness_of
+from sim.diagnose.shrink.smallest import Case, SmallestExample, smallest_example
 from sim.files.atomic import replacing
 from sim.simulate.scenario.generate import generate
 from sim.simulate.scenario.model import Scenario
@@ -48,12 +48,12 @@ RATIO = 1.5
 
 HOW = """\
 Every run is one of a plan in `scenarios/sweeps`, made as `replog sweep` makes it; of each plan \
-and invariant the first ones count that have 500 events or more. A witness violates the same \
-invariant with the same signature, and as a story it takes no liberty that the run did not take, \
-such as to elect a replica that is not in sync. The shortest story known is the shortest one, \
-shrunk by itself, of `scenarios/` that violates the same invariant with the same signature, under \
-whichever rules; where there is none, nothing is compared. A scenario is what is left where no \
-story shows the same. Events left are those of the witness up to its violation."""
+and invariant the first ones count that have 500 events or more. An example violates the same \
+invariant with the same signature, and as a story it takes no illegal step of a kind that the run \
+did not take, such as to elect a replica that is not in sync. The shortest story known is the \
+shortest one, shrunk by itself, of `scenarios/` that violates the same invariant with the same \
+signature, under whichever rules; where there is none, nothing is compared. A scenario is what is \
+left where no story shows the same. Events left are those of the example up to its violation."""
 
 
 class Row(NamedTuple):
@@ -63,21 +63,21 @@ class Row(NamedTuple):
         plan: Of which plan.
         case: Number of its case.
         rule_set: Number of its rule set.
-        witness: What it was shrunk to.
+        example: What it was shrunk to.
         seconds: Of processor time.
     """
 
     plan: str
     case: int
     rule_set: int
-    witness: Witness
+    example: SmallestExample
     seconds: float
 
 
 def rows_of_random_runs(
     plans: Sequence[str] = PLANS, *, runs: int = RUNS, tries: int = TRIES, jobs: int = 1
 ) -> Iterator[Row]:
-    """Failing runs of the plans with their witnesses, plan by plan."""
+    """Failing runs of the plans with their examples, plan by plan."""
     if jobs == 1:
         for plan in plans:
             yield from _rows_of_plan(plan, runs, tries)
@@ -103,8 +103,8 @@ def _rows_of_plan(plan: str, runs: int, tries: int) -> list[Row]:
             if taken.get(invariant, 0) < EACH:
                 taken[invariant] = taken.get(invariant, 0) + 1
                 begun = time.process_time()
-                witness = witness_of(scenario, invariant, tries=tries)
-                rows.append(Row(plan, case, rule_set, witness, time.process_time() - begun))
+                example = smallest_example(scenario, invariant, tries=tries)
+                rows.append(Row(plan, case, rule_set, example, time.process_time() - begun))
     return rows
 
 
@@ -126,17 +126,17 @@ def shortest_known(folder: Path = SCENARIOS) -> dict[str, int]:
 
 def page(rows: Sequence[Row], shortest: dict[str, int]) -> str:
     """The report."""
-    stories = [row for row in rows if row.witness.kind == "story"]
-    known = [row for row in stories if str(row.witness.signature) in shortest]
-    ratios = [(row.witness.steps or 0) / shortest[str(row.witness.signature)] for row in known] or [
+    stories = [row for row in rows if row.example.kind == "story"]
+    known = [row for row in stories if str(row.example.signature) in shortest]
+    ratios = [(row.example.steps or 0) / shortest[str(row.example.signature)] for row in known] or [
         0.0
     ]
     seconds = [row.seconds for row in rows]
-    small = sum(row.witness.events <= 60 for row in rows)
+    small = sum(row.example.events <= 60 for row in rows)
     lines = [
         "# Shrinking random runs",
         "",
-        "Failing runs of the sweeps' plans, made small by `sim.diagnose.shrink.witness`.",
+        "Failing runs of the sweeps' plans, made small by `sim.diagnose.shrink.smallest`.",
         "",
         (
             f"Made by `python -m tests.bench.shrinking_runs`; at most {TRIES:,} tries each; times "
@@ -146,26 +146,26 @@ def page(rows: Sequence[Row], shortest: dict[str, int]) -> str:
         "| | |",
         "|---|--:|",
         f"| runs | {len(rows)} |",
-        f"| events of a run: median | {median(row.witness.events_before for row in rows):,.0f} |",
+        f"| events of a run: median | {median(row.example.events_before for row in rows):,.0f} |",
         f"| stories | {len(stories)} |",
-        f"| steps of a story: median | {median(row.witness.steps or 0 for row in stories):.0f} |",
+        f"| steps of a story: median | {median(row.example.steps or 0 for row in stories):.0f} |",
         f"| stories whose bug has a story in `scenarios/` | {len(known)} |",
         f"| steps, of the shortest of those: median | {median(ratios):.2f} |",
         f"| at most {RATIO:g} times the shortest | {sum(r <= RATIO for r in ratios)} |",
-        f"| witnesses of at most 60 events | {small} |",
+        f"| examples of at most 60 events | {small} |",
         f"| seconds: median, longest | {median(seconds):.1f}, {max(seconds):.1f} |",
-        f"| shrunk to the end | {sum(row.witness.complete for row in rows)} |",
+        f"| shrunk to the end | {sum(row.example.complete for row in rows)} |",
         "",
         HOW,
         "",
         (
-            "| plan | case, rule set | violates | why | events | witness | steps | shortest known "
+            "| plan | case, rule set | violates | why | events | example | steps | shortest known "
             "| events left | seconds | tries |"
         ),
         "|---|--:|---|---|--:|---|--:|--:|--:|--:|--:|",
     ]
     for row in rows:
-        seen = row.witness
+        seen = row.example
         least = shortest.get(str(seen.signature), "") if seen.kind == "story" else ""
         kind = seen.kind if seen.complete else f"{seen.kind}, cut short"
         lines.append(
@@ -188,7 +188,7 @@ def main() -> None:
     rows: list[Row] = []
     for row in rows_of_random_runs(given.plans, runs=given.runs, jobs=given.jobs):
         rows.append(row)
-        seen = row.witness
+        seen = row.example
         print(
             f"{row.plan} {row.case} {seen.invariant}: {seen.events_before} events to {seen.kind} "
             f"of {seen.steps or seen.events}, {row.seconds:.1f} s",

@@ -30,17 +30,17 @@ def test_out_of_time_it_says_so_and_what_is_left_can_be_shrunk(here: Path) -> No
 
 
 def test_an_interrupt_keeps_the_best(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from sim.diagnose.shrink.sought import Sought
+    from sim.diagnose.shrink.target import Target
 
-    shown_by, calls = Sought.shown_by, iter(range(1000))
+    shown_by, calls = Target.shown_by, iter(range(1000))
 
-    def interrupted(self: Sought, story: object) -> object:
+    def interrupted(self: Target, story: object) -> object:
         if next(calls) == 60:
             assert (here / "out.yaml").is_file(), "the best so far is there at any time"
             raise KeyboardInterrupt
         return shown_by(self, story)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(Sought, "shown_by", interrupted)
+    monkeypatch.setattr(Target, "shown_by", interrupted)
     answer = replog("shrink", RED, "-o", "out.yaml")
     monkeypatch.undo()
 

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from sim.diagnose.shrink.engine import Budget, Reducer
 from sim.diagnose.shrink.scenarios import parts_of, with_parts, without_replica
-from sim.diagnose.shrink.sought import Sought, sought_in
 from sim.diagnose.shrink.stories import key_of, step_of, with_steps, without_steps
+from sim.diagnose.shrink.target import Target, target_of
 from sim.errors import BadInput
 from sim.simulate.faults.add_replica import AddReplica
 from sim.simulate.faults.crash import Crash
@@ -36,17 +36,17 @@ CASES: dict[str, tuple[Story | Scenario, str | None, int]] = {
 HIDDEN = ["bound_04", "kip280_49", "kip280_77", "kip534_11", "snap_12"]
 
 
-def begun(value: Any, invariant: str | None) -> tuple[Sought[Any], Reducer[Any]]:
-    sought, shown, _ = sought_in(value, invariant)
-    return sought, sought.reducer(shown.value)
+def begun(value: Any, invariant: str | None) -> tuple[Target[Any], Reducer[Any]]:
+    target, shown, _ = target_of(value, invariant)
+    return target, target.reducer(shown.value)
 
 
 @cache
-def shrunk(name: str) -> tuple[Sought[Any], Any]:
+def shrunk(name: str) -> tuple[Target[Any], Any]:
     value, invariant, _ = CASES[name]
-    sought, reducer = begun(value, invariant)
+    target, reducer = begun(value, invariant)
     assert reducer.run(Budget())
-    return sought, reducer.best
+    return target, reducer.best
 
 
 def key(value: Story | Scenario) -> object:
@@ -65,14 +65,14 @@ def fewer(value: Any) -> list[Any]:
 @pytest.mark.parametrize("name", CASES)
 def test_no_part_can_go_and_shrinking_again_changes_nothing(name: str) -> None:
     value, invariant, most = CASES[name]
-    sought, best = shrunk(name)
+    target, best = shrunk(name)
 
     assert len(best.value.steps if isinstance(value, Story) else best.events) <= most
-    assert best.violation.invariant == sought.invariant == (invariant or sought.invariant)
-    assert sought.found_in(best.value) == best
-    assert [less for less in fewer(best.value) if sought.shown_by(less) is not None] == []
-    again, reducer = begun(best.value, sought.invariant)
-    assert again.signature == sought.signature
+    assert best.violation.invariant == target.invariant == (invariant or target.invariant)
+    assert target.found_in(best.value) == best
+    assert [less for less in fewer(best.value) if target.shown_by(less) is not None] == []
+    again, reducer = begun(best.value, target.invariant)
+    assert again.signature == target.signature
     assert reducer.run(Budget())
     assert key(reducer.best.value) == key(best.value)
 
@@ -93,14 +93,14 @@ def test_what_is_left_is_as_plain_as_people_would_write_it() -> None:
 @settings(max_examples=3)
 @given(st.sampled_from(HIDDEN), st.integers(0, 10_000))
 def test_hidden_anyhow_the_same_is_left_for_the_same_cause(name: str, seed: int) -> None:
-    sought, _, _ = sought_in(story(name))
-    hidden = hide(story(name), sought.invariant, seed=seed, noise=60).story
+    target, _, _ = target_of(story(name))
+    hidden = hide(story(name), target.invariant, seed=seed, noise=60).story
 
-    first, second = (begun(hidden, sought.invariant)[1] for _ in range(2))
+    first, second = (begun(hidden, target.invariant)[1] for _ in range(2))
     for reducer in (first, second):
         assert reducer.run(Budget())
 
-    assert sought.found_in(first.best.value) == first.best
+    assert target.found_in(first.best.value) == first.best
     assert len(first.best.value.steps) < len(hidden.steps)
     assert first.best == second.best
 
@@ -114,12 +114,12 @@ def test_a_lost_tail_among_hundreds_of_steps_is_found_in_six_as_well() -> None:
 
 
 def test_elections_that_no_cluster_would_hold_make_another_story() -> None:
-    sought, shown, _ = sought_in(LOST_TAIL)
+    target, shown, _ = target_of(LOST_TAIL)
     first = step_of("elect", {"leader": "r2", "epoch": 1})
     odd = with_steps(shown.value, [first, *shown.value.steps])
 
-    assert sought.shown_by(shown.value) is not None
-    assert sought.shown_by(odd) is None
+    assert target.shown_by(shown.value) is not None
+    assert target.shown_by(odd) is None
 
 
 def test_where_an_append_goes_offsets_move_down_or_stay() -> None:
@@ -134,10 +134,10 @@ def test_where_an_append_goes_offsets_move_down_or_stay() -> None:
 
 def test_another_cause_does_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
-        "sim.diagnose.shrink.sought.signature_of", lambda events, *_: len(events) > 50
+        "sim.diagnose.shrink.target.signature_of", lambda events, *_: len(events) > 50
     )
-    sought, shown, _ = sought_in(FAILING, "tombstone-safety")
-    reducer = sought.reducer(shown.value)
+    target, shown, _ = target_of(FAILING, "tombstone-safety")
+    reducer = target.reducer(shown.value)
     reducer.run(Budget(tries=15))
 
     assert 50 < len(reducer.best.events) < len(shown.events)
@@ -158,7 +158,7 @@ HOLDS = replace(LOST_TAIL, rules=LOST_TAIL.rules.with_values({"leo_source": "sto
 )
 def test_what_is_not_violated_is_not_shrunk(value: Any, invariant: str | None, words: str) -> None:
     with pytest.raises(BadInput, match=words):
-        sought_in(value, invariant)
+        target_of(value, invariant)
 
 
 def test_what_belongs_to_something_that_is_gone_goes_with_it() -> None:

@@ -26,11 +26,11 @@ Item = TypeVar("Item")
 
 
 class Shown(NamedTuple, Generic[V]):
-    """A value that shows what is sought, and its run.
+    """A value that shows the target of a shrink, and its run.
 
     Attributes:
         value: A story or a scenario.
-        violation: What is sought, as it is in this run.
+        violation: The target, as it is in this run.
         events: (when, event) of all that happened up to it.
     """
 

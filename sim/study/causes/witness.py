@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Final, Literal
 
 from sim.bounds import Inconclusive
-from sim.diagnose.shrink.witness import witness_of
+from sim.diagnose.shrink.smallest import smallest_example
 from sim.errors import BadInput
 from sim.simulate.recorded import Recorded, conclusive
 from sim.study.suite.running import content_at
@@ -75,7 +75,7 @@ def make_witness(out: Path, run_id: int, cause: str, file: Path) -> Witness | No
     """
     try:
         source = f"run {run_id} of {out.name}"
-        found = witness_of(scenario_of_run(out, run_id), tries=TRIES, source=source)
+        found = smallest_example(scenario_of_run(out, run_id), tries=TRIES, source=source)
     except BadInput:
         return None
     if found.signature.cause != cause:

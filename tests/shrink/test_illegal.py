@@ -1,9 +1,9 @@
-"""What a story may do and no cluster does is told, and what a cluster does is none of it."""
+"""Steps that a story can do and no cluster does are found, and those of a cluster are not."""
 
 import pytest
 
-from sim.diagnose.shrink import liberties as of
-from sim.diagnose.shrink.liberties import liberties
+from sim.diagnose.shrink import illegal as of
+from sim.diagnose.shrink.illegal import illegal_steps
 from sim.protocol.events import Event
 from sim.protocol.rules import Rules
 from sim.simulate.scenario.generate import BUILT_IN_MIXES, Mix, generate
@@ -24,21 +24,21 @@ CASES: dict[str, tuple[dict[str, str], str, str]] = {
     of.NO_SNAPSHOT: (SNAPSHOT, "delete_prefix r1 1", "snapshot r1 1; delete_prefix r1 1"),
     of.UNCOMMITTED: (SNAPSHOT, "append r1 b k; snapshot r1 2", "snapshot r1 1"),
 }
-"""Under which rules which steps take a liberty, and nearly the same steps that take none."""
+"""Under which rules which steps are illegal, and nearly the same steps that are not."""
 
 
 def taken(rules: dict[str, str], steps: str) -> set[str]:
     names = ["r1", "r2", "r3"]
     data = {"format": "replog-story/1", "rules": rules, "replicas": names}
     story = story_from({**data, "steps": f"{FIRST}; {steps}".split("; ")}, where="story")
-    return liberties(run_story(story).events, story.rules)
+    return illegal_steps(run_story(story).events, story.rules)
 
 
-@pytest.mark.parametrize("liberty", CASES)
-def test_a_liberty_is_told_and_what_a_cluster_would_do_is_none(liberty: str) -> None:
-    rules, steps, near = CASES[liberty]
+@pytest.mark.parametrize("kind", CASES)
+def test_an_illegal_step_is_found_and_what_a_cluster_would_do_is_none(kind: str) -> None:
+    rules, steps, near = CASES[kind]
 
-    assert (taken(rules, steps), taken(rules, near)) == ({liberty}, set())
+    assert (taken(rules, steps), taken(rules, near)) == ({kind}, set())
 
 
 NO_WIPES = Mix(weights=Weights(wipe=0.0, crash=4.0))
@@ -52,7 +52,7 @@ NO_WIPES = Mix(weights=Weights(wipe=0.0, crash=4.0))
         (BUILT_IN_MIXES["storm"], "isr", 2, {of.OUT_OF_SYNC, of.NOT_ADMITTED}),
     ],
 )
-def test_a_cluster_takes_no_liberty_but_by_unclean_elections(
+def test_a_cluster_does_nothing_illegal_but_by_unclean_elections(
     mix: Mix, commit: str, seeds: int, expected: set[str]
 ) -> None:
     found: set[str] = set()
@@ -60,6 +60,6 @@ def test_a_cluster_takes_no_liberty_but_by_unclean_elections(
         scenario = generate(seed, mix).with_rules(Rules.of(commit=commit))
         events: list[tuple[int, Event]] = []
         run_scenario(scenario, trace=events)
-        found |= liberties(events, scenario.rules)
+        found |= illegal_steps(events, scenario.rules)
 
     assert found == expected

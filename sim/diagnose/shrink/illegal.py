@@ -1,9 +1,9 @@
-"""Liberties of a story: what its steps may do, and no cluster does.
+"""Illegal steps: what the steps of a story can do and no cluster does.
 
-A step of a story does what it says, without asking who may: a replica that is in no in-sync set
-leads, a disk is replaced that everybody counts on. What is violated after that says nothing about
-the rules. So a story that is made of a run takes no liberty that the run did not take itself, such
-as an unclean election.
+A step of a story does what it says, without asking who may: a replica outside every in-sync set
+leads, a disk that others count on is replaced. What is violated after that says nothing about the
+rules. So a story made of a run takes no illegal step of a kind that the run did not take itself, as
+in an unclean election.
 """
 
 from __future__ import annotations
@@ -13,19 +13,8 @@ from typing import Final, TypeAlias
 
 from sim.check import Checker
 from sim.check.replica_view import ReplicaView
-from sim.protocol.events import (
-    REBUILT,
-    Appended,
-    Event,
-    IsrChanged,
-    LeaderElected,
-    PositionRecorded,
-    PrefixDeleted,
-    ReplicaCrashed,
-    ReplicaWiped,
-    SnapshotTaken,
-    Truncated,
-)
+from sim.protocol import events as on
+from sim.protocol.events import Event
 from sim.protocol.rules import Rules
 
 Events: TypeAlias = Sequence[tuple[int, Event]]
@@ -39,96 +28,89 @@ NOT_THE_LEADER: Final = "a replica writes in an epoch that it does not lead"
 NO_SNAPSHOT: Final = "the beginning of a log goes without a snapshot"
 UNCOMMITTED: Final = "a snapshot has what is not committed"
 
-
 ELECTIONS: Final = ("election-safety", "epoch-monotonic")
-"""Invariants that are violated by elections which no cluster would hold: liberties of their own."""
+"""Invariants that only elections break which no cluster would hold."""
 
 
-def odd_elections(events: Events, rules: Rules) -> set[str]:
-    """Those of `ELECTIONS` that are violated."""
-    checker = Checker(rules, ELECTIONS)
-    for at, event in events:
-        checker.on(at, event)
-    return {violation.invariant for violation in checker.violations}
-
-
-def liberties(events: Events, rules: Rules) -> set[str]:
-    """The liberties that were taken.
+def illegal_steps(events: Events, rules: Rules) -> set[str]:
+    """The kinds of illegal steps that were taken; of elections the invariants that they broke.
 
     Args:
         events: (when, event) of a run or a story from its beginning.
         rules: Say who elects: a controller out of the in-sync set, or a majority.
     """
     watch = _Watch(rules)
-    taken = {liberty for at, event in events for liberty in watch.on(at, event)}
-    return taken | odd_elections(events, rules)
+    found = set[str]()
+    for at, event in events:
+        found.update(watch.illegal(event, watch.view(getattr(event, "replica", ""))))
+        watch.checker.on(at, event)
+    return found | {violation.invariant for violation in watch.checker.violations}
 
 
 class _Watch:
-    """Looks for liberties event by event."""
+    """Compares each event with the history before it.
+
+    Attributes:
+        checker: Keeps the history and judges the elections.
+    """
 
     def __init__(self, rules: Rules) -> None:
+        self.checker = Checker(rules, ELECTIONS)
         self._by_majority = rules.replication.commit == "majority"
-        self._checker = Checker(rules, ())
-        self._history = self._checker.history
+        self._history = self.checker.history
         self._led: set[tuple[str, int]] = set()
         self._acknowledged: dict[str, int] = {}
 
-    def on(self, at: int, event: Event) -> list[str]:
-        """What liberties an event takes."""
-        found = list(self._taken_by(event, self._view(getattr(event, "replica", ""))))
-        self._checker.on(at, event)
-        return found
-
-    def _view(self, name: str) -> ReplicaView:
+    def view(self, name: str) -> ReplicaView:
+        """A replica before the event; empty if it is not there."""
         return self._history.replicas.get(name) or ReplicaView(name)
 
-    def _taken_by(self, event: Event, view: ReplicaView) -> Iterator[str]:
-        """Of followers it counts what they told their leaders that they have."""
+    def illegal(self, event: Event, view: ReplicaView) -> Iterator[str]:
+        """What is illegal of an event; a follower has acknowledged what its leaders recorded."""
         name, end, known = view.name, view.log_end_offset, self._acknowledged
         match event:
-            case LeaderElected():
+            case on.LeaderElected():
                 yield from (
                     self._elected_by_votes(event) if self._by_majority else self._elected(event)
                 )
                 self._led.add((name, event.epoch))
-            case IsrChanged(joined=None, isr=isr):
+            case on.IsrChanged(joined=None, isr=isr):
                 yield from self._not_admitted(isr)
-            case Appended(batch=batch) if (name, batch.epoch) not in self._led:
+            case on.Appended(batch=batch) if (name, batch.epoch) not in self._led:
                 yield NOT_THE_LEADER
-            case SnapshotTaken(end_offset=taken) if taken > view.high_watermark:
+            case on.SnapshotTaken(end_offset=taken) if taken > view.high_watermark:
                 yield UNCOMMITTED
-            case PrefixDeleted(log_start_offset=start):
+            case on.PrefixDeleted(log_start_offset=start):
                 if start not in {taken for taken, _ in view.snapshots}:
                     yield NO_SNAPSHOT
-            case PositionRecorded(follower=follower, position=position):
-                there = min(position, self._view(follower).log_end_offset)
+            case on.PositionRecorded(follower=follower, position=position):
+                there = min(position, self.view(follower).log_end_offset)
                 known[follower] = max(known.get(follower, 0), there)
-            case Truncated(target=target, lowest=lowest):
+            case on.Truncated(target=target, lowest=lowest):
                 known[name] = min(known.get(name, 0), target if lowest is None else lowest)
-            case ReplicaCrashed(log_end_offset=left):
+            case on.ReplicaCrashed(log_end_offset=left):
                 if left < min(max(known.get(name, 0), len(self._history.committed)), end):
                     yield ACKNOWLEDGED_LOST
                 known[name] = min(known.get(name, 0), left)
-            case ReplicaWiped(reason=reason):
+            case on.ReplicaWiped(reason=reason):
                 counted = end > 0 if self._by_majority else name in self._history.isr
-                if reason != REBUILT and counted:
+                if reason != on.REBUILT and counted:
                     yield DISK_COUNTED_ON
                 known.pop(name, None)
                 self._led = {(other, epoch) for other, epoch in self._led if other != name}
 
-    def _elected_by_votes(self, event: LeaderElected) -> Iterator[str]:
+    def _elected_by_votes(self, event: on.LeaderElected) -> Iterator[str]:
         votes = [
-            self._view(name)
+            self.view(name)
             for name in event.voters
             if name not in {event.replica, *self._history.removed_replicas}
         ]
-        own = self._entry(self._view(event.replica))
+        own = self._entry(self.view(event.replica))
         granted = [voter for voter in votes if voter.up and self._entry(voter) <= own]
         if len(granted) < len(event.voters) // 2:
             yield NO_MAJORITY
 
-    def _elected(self, event: LeaderElected) -> Iterator[str]:
+    def _elected(self, event: on.LeaderElected) -> Iterator[str]:
         if event.replica not in (self._history.isr or event.isr) or event.replica not in event.isr:
             yield OUT_OF_SYNC
         yield from self._not_admitted(event.isr)

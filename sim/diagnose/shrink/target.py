@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
-from typing import Any, Generic, TypeAlias, TypeVar, cast
+from typing import Any, Generic, TypeAlias, TypeVar
 
 from sim.check import Violation
 from sim.check.checker import known_invariants, story_invariants
 from sim.diagnose.explain.signature import Signature, signature_of
 from sim.diagnose.shrink.engine import Kind, Reducer, Shown
-from sim.diagnose.shrink.liberties import Events, odd_elections
+from sim.diagnose.shrink.illegal import ELECTIONS, Events, illegal_steps
 from sim.diagnose.shrink.scenarios import SCENARIOS
 from sim.diagnose.shrink.stories import STORIES, with_steps
 from sim.errors import BadInput
@@ -64,21 +64,21 @@ def rules_of(value: Story | Scenario) -> Rules:
 
 
 @dataclass(frozen=True, slots=True)
-class Sought(Generic[V]):
+class Target(Generic[V]):
     """The violation that a value has to show to count as the same.
 
     Attributes:
         invariant: What is violated.
         signature: Why.
-        taken_in: The liberties of a story that count (`sim.diagnose.shrink.liberties`), by its
-            events.
-        allowed: Those that it may take, as what is shrunk took them.
+        allowed: Kinds of illegal steps that a story may take (`sim.diagnose.shrink.illegal`), as
+            what is shrunk took them.
+        from_run: Whether all kinds count, as in a story made of a run; otherwise elections alone.
     """
 
     invariant: str
     signature: Signature
-    taken_in: Callable[[Events, Rules], set[str]] = lambda _, __: set()
     allowed: frozenset[str] = frozenset()
+    from_run: bool = False
 
     def found_in(self, value: V, moments: Moments | None = None) -> Shown[V] | None:
         """The first violation for this cause.
@@ -87,21 +87,24 @@ class Sought(Generic[V]):
             value: A story or a scenario.
             moments: What it violates while it is run, if it is run already.
         """
-        rules = rules_of(value)
-        for violations, events in moments or judged(value, (self.invariant,)):
+        rules, elections = rules_of(value), set[str]()
+        counted = {*ELECTIONS} if isinstance(value, Story) else set()
+        for violations, events in moments or judged(value, (self.invariant, *counted)):
+            elections |= {each.invariant for each in violations} & counted
             for violation in violations:
                 if violation.invariant == self.invariant:
                     past = _past(events, violation)
-                    same = signature_of(past, violation, rules) == self.signature
-                    if same and self.taken_in(past, rules) <= self.allowed:
+                    same = elections <= self.allowed and self.signature == signature_of(
+                        past, violation, rules
+                    )
+                    if same and (not self.from_run or illegal_steps(past, rules) <= self.allowed):
                         return Shown(value, violation, past)
         return None
 
     def shown_by(self, value: V) -> Shown[V] | None:
         """A story up to the step that shows it, a scenario that a file can say; None = neither.
 
-        What the simulator itself refuses in the midst of a run is no smaller case of what is
-        sought.
+        What the simulator itself refuses in the midst of a run is no smaller case of the target.
         """
         try:
             found = self.found_in(value)
@@ -131,19 +134,16 @@ def _past(events: Events, violation: Violation) -> Events:
     return [pair for pair in events if pair[0] <= violation.at]
 
 
-def _up_to(value: V, violation: Violation) -> V:
+def _up_to(value: Any, violation: Violation) -> Any:
     """A story up to the step that shows it; a scenario as its file would say it."""
-    small: Any
     if isinstance(value, Story):
-        small = with_steps(value, value.steps[: violation.at])
-    else:
-        small = replace(as_said(value), expect=Expect())
-    return cast(V, small)
+        return with_steps(value, value.steps[: violation.at])
+    return replace(as_said(value), expect=Expect())
 
 
-def sought_in(
+def target_of(
     value: V, invariant: str | None = None, *, where: str | None = None
-) -> tuple[Sought[V], Shown[V], int]:
+) -> tuple[Target[V], Shown[V], int]:
     """What a shrink of a story or a scenario has to keep, where it begins, and the run's events.
 
     Args:
@@ -156,7 +156,10 @@ def sought_in(
         BadInput: It violates nothing, or not this.
     """
     where = where or value.id
-    named = [] if invariant is None else [_known(invariant, where)]
+    if invariant is not None and invariant not in known_invariants():
+        hint = unknown_value(invariant, known_invariants(), what="invariant")
+        raise BadInput(f"{where}: {hint}")
+    named = [] if invariant is None else [invariant]
     by_format = story_invariants(liveness=True) if isinstance(value, Story) else ()
     moments = list(judged(value, [*by_format, *value.expect.violated, *named]))
     violations = [violation for found, _ in moments for violation in found]
@@ -169,15 +172,8 @@ def sought_in(
         raise BadInput(f"{where}: {invariant} is not violated; violated: {listed(violated)}")
     events, rules = moments[-1][1], rules_of(value)
     past = _past(events, violation)
-    sought: Sought[V] = Sought(violation.invariant, signature_of(past, violation, rules))
-    if isinstance(value, Story):
-        allowed = frozenset(odd_elections(past, rules))
-        sought = replace(sought, taken_in=odd_elections, allowed=allowed)
-    return sought, Shown(_up_to(value, violation), violation, past), len(events)
-
-
-def _known(invariant: str, where: str) -> str:
-    if invariant not in known_invariants():
-        hint = unknown_value(invariant, known_invariants(), what="invariant")
-        raise BadInput(f"{where}: {hint}")
-    return invariant
+    allowed = illegal_steps(past, rules) & {*ELECTIONS} if isinstance(value, Story) else ()
+    target: Target[V] = Target(
+        violation.invariant, signature_of(past, violation, rules), frozenset(allowed)
+    )
+    return target, Shown(_up_to(value, violation), violation, past), len(events)

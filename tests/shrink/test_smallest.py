@@ -1,4 +1,4 @@
-"""Witnesses where no story shows the same, and within a budget; near misses heal what they say."""
+"""Smallest examples: where no story shows the same, within a budget; what near misses heal."""
 
 from pathlib import Path
 
@@ -6,7 +6,7 @@ import pytest
 
 from sim.diagnose.shrink.engine import Budget
 from sim.diagnose.shrink.near_miss import near_miss_of
-from sim.diagnose.shrink.witness import NO_STORY, Case, witness_of
+from sim.diagnose.shrink.smallest import NO_STORY, Case, smallest_example
 from sim.diagnose.what_if.changes import violated_by, with_rule
 from sim.simulate.scenario.file.load import load_scenario
 from sim.simulate.timed_run import differences, run_scenario
@@ -14,20 +14,20 @@ from tests.shrink.cases import REUSED, story, timed
 
 
 def test_what_no_story_says_stays_a_scenario(tmp_path: Path) -> None:
-    witness = witness_of(timed("timed_unchanged_application"))
-    path = tmp_path / "witness.yaml"
-    path.write_text(witness.text)
+    example = smallest_example(timed("timed_unchanged_application"))
+    path = tmp_path / "example.yaml"
+    path.write_text(example.text)
     scenario = load_scenario(path)
 
-    assert (witness.kind, witness.steps, witness.made_of) == ("scenario", None, NO_STORY)
-    assert witness.events < 10
+    assert (example.kind, example.steps, example.made_of) == ("scenario", None, NO_STORY)
+    assert example.events < 10
     assert differences(scenario, run_scenario(scenario)) == []
-    cut_off = witness_of(timed("timed_b8_old_cleaner"), tries=20)
+    cut_off = smallest_example(timed("timed_b8_old_cleaner"), tries=20)
     assert cut_off.remark == "as a scenario: settings do not change in the midst of a story"
 
 
 def test_a_budget_in_tries_gives_the_same_witness_every_time() -> None:
-    first, second = (witness_of(REUSED, "leader-completeness", tries=30) for _ in range(2))
+    first, second = (smallest_example(REUSED, "leader-completeness", tries=30) for _ in range(2))
 
     assert (first.complete, first.tries) == (False, 30)
     assert first == second

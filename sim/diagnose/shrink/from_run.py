@@ -1,9 +1,9 @@
-"""From a timed run to a story of single steps that violates the same invariant.
+"""Converts a timed run to a story of single steps that violates the same invariant.
 
-The story takes the steps of the whole run, and to leave out what does not matter is the work of the
-shrinker. It need not be right: it is judged by running it, and where it does not violate the same
-for the same cause it is told in another way. When all are wrong there is no story: what decides may
-be something that stories cannot say.
+The story takes the steps of the whole run; leaving out what does not matter is the work of the
+shrinker. A conversion may go wrong: running the story judges it, and where it does not violate the
+same for the same cause, a second conversion goes as far as it can. Where both fail there is no
+story: what decides may be something that stories cannot say.
 
 A step is taken only where the story has not got there by itself: what a fetch brings or a quorum
 decides comes out of the story's own rules.
@@ -17,48 +17,27 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
 from itertools import starmap, takewhile
+from operator import attrgetter
 from typing import Any, Final, TypeAlias
 
 from sim.diagnose.explain import mechanisms as of
 from sim.diagnose.explain.signature import Signature
 from sim.diagnose.shrink.engine import Shown
-from sim.diagnose.shrink.liberties import Events, liberties
-from sim.diagnose.shrink.sought import Sought, rules_of, watched
+from sim.diagnose.shrink.illegal import ELECTIONS, illegal_steps
+from sim.diagnose.shrink.scenarios import ROLES
 from sim.diagnose.shrink.stories import OFFSETS, with_steps
+from sim.diagnose.shrink.target import Target, rules_of, watched
+from sim.protocol import events as on
 from sim.protocol.compaction.strategies import ENCODERS, VERSION_HEADER_BYTES, decode_varint
-from sim.protocol.events import (
-    NAMES,
-    REBUILT,
-    Appended,
-    Cleaned,
-    Consumed,
-    ConsumerReset,
-    Copied,
-    Event,
-    FaultInjected,
-    GapLearned,
-    HighWatermarkMoved,
-    IsrChanged,
-    LeaderElected,
-    PositionRecorded,
-    PrefixDeleted,
-    Quiesced,
-    ReadingEnded,
-    RemovalBoundMoved,
-    ReplicaAdded,
-    ReplicaCrashed,
-    ReplicaRemoved,
-    ReplicaRestarted,
-    ReplicaWiped,
-    SnapshotTaken,
-    Truncated,
-)
+from sim.protocol.events import NAMES, REBUILT, Event
 from sim.protocol.log import Batch, Control, Record
 from sim.protocol.replication import Replica
 from sim.protocol.replication.cleaning import stable_offset
 from sim.protocol.replication.elections import wins
+from sim.protocol.replication.interrupting import SWAP
 from sim.protocol.replication.joining import waits_for_joining
 from sim.protocol.rules import Rules
+from sim.simulate.faults.crash import Crash
 from sim.simulate.scenario.model import Scenario
 from sim.simulate.story.driver import StoryDriver
 from sim.simulate.story.expect import StoryExpect
@@ -66,7 +45,7 @@ from sim.simulate.story.format import Story
 from sim.simulate.story.op import Step
 from sim.simulate.story.ops import OPS, REPLICA
 
-UNTELLABLE: Final = {
+NOT_IN_STORIES: Final = {
     of.BY_OTHER_SETTINGS: "settings do not change in the midst of a story",
     of.CLOCK_AHEAD: "a story has one clock",
     of.EXPIRED: "no step of a story deletes by age or size",
@@ -74,14 +53,14 @@ UNTELLABLE: Final = {
 """Facts of a signature that no story shows, and why."""
 
 
-def why_untellable(signature: Signature) -> str | None:
+def why_no_story(signature: Signature) -> str | None:
     """Why no story shows a violation with this signature; None = one may."""
-    return next((UNTELLABLE[fact] for fact in signature.mechanism if fact in UNTELLABLE), None)
+    return next(filter(None, map(NOT_IN_STORIES.get, signature.mechanism)), None)
 
 
 def story_from_run(
     shown: Shown[Scenario], signature: Signature
-) -> tuple[Sought[Story], Shown[Story], str] | None:
+) -> tuple[Target[Story], Shown[Story], str] | None:
     """A story that violates the same invariant as a timed run, for the same cause.
 
     Args:
@@ -89,38 +68,36 @@ def story_from_run(
         signature: Why.
 
     Returns:
-        The first one that does, of some that are tried in turn; its last step shows it. Before it
-        what it shows: shrink it by this, and it takes no liberty that the run did not take. Behind
-        it what of the run it was made of, in words. None = there is none.
+        The target, with no illegal steps but those of the run; the story, whose last step shows
+        it; what of the run it was made of, in words. None = no conversion shows the same.
     """
-    past, violation, rules = shown.events, shown.violation, rules_of(shown.value)
-    allowed = frozenset(liberties(past, rules))
-    sought: Sought[Story] = Sought(violation.invariant, signature, liberties, allowed)
-    reads = any(word in violation.invariant for word in ("consumer", "read"))
+    invariant, rules = shown.violation.invariant, rules_of(shown.value)
+    allowed = frozenset(illegal_steps(shown.events, rules))
+    target: Target[Story] = Target(invariant, signature, allowed, from_run=True)
     for exact in (True, False):
-        driver = StoryDriver(_beginning(shown), invariants=(sought.invariant,))
-        telling = Retelling(driver, past, rules, reads=reads, exact=exact)
+        driver = StoryDriver(_beginning(shown, rules), invariants=(invariant, *ELECTIONS))
+        conversion = Conversion(driver, shown, exact=exact)
         with suppress(ValueError):  # a log refuses what no leader would send: this is no story
-            moments = watched(driver, starmap(telling.at, past))
-            found = sought.found_in(driver.story, moments)
+            moments = watched(driver, starmap(conversion.take, shown.events))
+            found = target.found_in(driver.story, moments)
             if found is not None:
-                story = with_steps(driver.story, telling.steps[: found.violation.at])
+                story = with_steps(driver.story, conversion.steps[: found.violation.at])
                 words = "the run" if exact else "the run, as far as it goes"
-                return sought, found._replace(value=story), words
+                return target, found._replace(value=story), words
     return None
 
 
-def _beginning(shown: Shown[Scenario]) -> Story:
+def _beginning(shown: Shown[Scenario], rules: Rules) -> Story:
     """The replicas there are before the first leader, whom it begins with, and what holds.
 
     A delete is marked as such, where all agree what one is.
     """
-    past, rules = shown.events, rules_of(shown.value)
+    past = shown.events
     if rules.cleaner.tombstone_mark == "null_value":
         rules = rules.with_values({"tombstone_mark": "explicit"})
-    first = next((event for _, event in past if isinstance(event, LeaderElected)), None)
+    first = next((event for _, event in past if isinstance(event, on.LeaderElected)), None)
     before = takewhile(lambda pair: pair[1] is not first, past)
-    names = tuple(event.replica for _, event in before if isinstance(event, ReplicaAdded))
+    names = tuple(event.replica for _, event in before if isinstance(event, on.ReplicaAdded))
     isr, voters = (names, names) if first is None else (first.isr, first.voters)
     story = Story("story", "", "", rules, names, isr or names, voters or names, (), StoryExpect())
     return replace(story, replica_lag_max_ms=shown.value.timers.replica_lag_max_ms)
@@ -129,21 +106,17 @@ def _beginning(shown: Shown[Scenario]) -> Story:
 _AT_ONCE = 3
 """So many rounds of fetching until a follower has what it is to have: to part, and to copy."""
 _MARKERS = {Control.COMMIT: "commit", Control.ABORT: "abort"}
-_DURING = re.compile(r" during a pass \((.*?)\)")
 _SUFFIX: Final = {kind: re.sub("([A-Z])", r"_\1", name).lower() for kind, name in NAMES.items()}
 """Class of event -> how the names of the methods end that take it."""
-_READING: Final = (Consumed, ConsumerReset, ReadingEnded)
+_READING: Final = (on.Consumed, on.ConsumerReset, on.ReadingEnded)
 
 
 _SAME: Final[dict[type, tuple[str, dict[str, str]]]] = {
-    RemovalBoundMoved: ("coordinate", {}),
-    SnapshotTaken: ("snapshot", {"replica": "replica", "end": "end_offset"}),
-    PrefixDeleted: ("delete_prefix", {"replica": "replica", "to": "log_start_offset"}),
-    ReplicaRemoved: ("remove_replica", {"replica": "replica"}),
-    ReadingEnded: (
-        "read_to_end",
-        {"consumer": "consumer", "replica": "replica", "until": "until"},
-    ),
+    on.RemovalBoundMoved: ("coordinate", {}),
+    on.SnapshotTaken: ("snapshot", {"replica": "replica", "end": "end_offset"}),
+    on.PrefixDeleted: ("delete_prefix", {"replica": "replica", "to": "log_start_offset"}),
+    on.ReplicaRemoved: ("remove_replica", {"replica": "replica"}),
+    on.ReadingEnded: ("read_to_end", {n: n for n in ("consumer", "replica", "until")}),
 }
 """Class of event -> the step that is all it needs: its op, and field -> what the event calls it."""
 
@@ -151,51 +124,49 @@ Pair: TypeAlias = tuple[Replica, Replica]
 """A follower and its leader."""
 
 
-class Retelling:
+class Conversion:
     """A story in the making out of the events of a run.
 
-    What `_SAME` does not say of an event, a method does that ends in its name: `_at` is given the
+    What `_SAME` does not say of an event, a method does that ends in its name: `_at` takes the
     replica of the event, `_of` its follower and leader, who are such in the story, too.
 
     Attributes:
-        driver: What the story has come to.
+        driver: The story so far.
         replicas: Those of the story, by name.
         steps: Those taken so far.
         rules: Those of the run.
     """
 
-    def __init__(
-        self, driver: StoryDriver, past: Events, rules: Rules, *, reads: bool, exact: bool
-    ) -> None:
+    def __init__(self, driver: StoryDriver, shown: Shown[Scenario], *, exact: bool) -> None:
         """A story without steps.
 
         Args:
             driver: Runs it.
-            past: What happened in the run.
-            rules: Those of the run.
-            reads: Whether consumers read.
+            shown: The run.
             exact: Whether a pass goes as far as in the run, and a fetch brings as much; otherwise
                 as far as it can.
         """
-        self.driver, self.replicas, self.rules = driver, driver.replicas, rules
+        self.driver, self.replicas, self.rules = driver, driver.replicas, rules_of(shown.value)
         self.steps: list[Step] = []
-        self._reads, self._exact = reads, exact
+        self._exact, self._at_ms = exact, 0
+        self._reads = any(word in shown.violation.invariant for word in ("consumer", "read"))
         self._followed: set[tuple[str, str, int]] = set()
-        self._interrupted = _interrupted(past)
+        self._amid_passes = _amid_passes(shown)
         self._replaced: Counter[str] = Counter()
-        self._commits = _commits(past) if waits_for_joining(rules) else frozenset()
+        self._commits: set[int] = set()
+        if waits_for_joining(self.rules):
+            for at, event in shown.events:
+                if isinstance(event, on.HighWatermarkMoved) and event.leading:
+                    self._commits.add(at)
 
-    def at(self, now_ms: int, event: Any) -> None:
-        """Take what steps an event of a moment needs.
+    def take(self, now_ms: int, event: Any) -> None:
+        """Take the steps that an event of the run needs.
 
         Whom a high watermark waits for is a matter of time, where it moves.
         """
+        self._at_ms = now_ms
         if now_ms in self._commits:
             self.until(now_ms)
-        self.on(event)
-
-    def on(self, event: Any) -> None:
-        """Take what steps the event needs."""
         if isinstance(event, _READING) and not self._reads:
             return
         suffix, same = _SUFFIX[type(event)], _SAME.get(type(event))
@@ -206,14 +177,14 @@ class Retelling:
             getattr(self, f"_of{suffix}")(event, pair)
         elif replica is not None and hasattr(self, f"_at{suffix}"):
             getattr(self, f"_at{suffix}")(event, replica)
-        elif isinstance(event, ReplicaAdded) and replica is None:
+        elif isinstance(event, on.ReplicaAdded) and replica is None:
             self.step("add_replica", replica=event.replica)
-        elif isinstance(event, Quiesced):
+        elif isinstance(event, on.Quiesced):
             self.step("quiesce" if event.synced else "check")
 
     def _same(self, event: Any, replica: Replica, op: str, names: Mapping[str, str]) -> None:
         """Take a step with the fields of an event; of its offsets the story has its own."""
-        fields = {name: getattr(event, told) for name, told in names.items()}
+        fields = {name: getattr(event, field) for name, field in names.items()}
         here = {name: held_at(replica, fields[name]) for name in OFFSETS & fields.keys()}
         self.step(op, **(fields | here))
 
@@ -247,10 +218,6 @@ class Retelling:
         if now_ms > self.driver.now_ms:
             self.step("advance", ms=now_ms - self.driver.now_ms)
 
-    def between(self, op: str, pair: Pair, **fields: Any) -> None:
-        """Take one step of a follower and its leader."""
-        self.step(op, follower=pair[0].name, leader=pair[1].name, **fields)
-
     def follow(self, pair: Pair) -> None:
         """Become a follower first, where that is a step of its own."""
         mode, leadership = self.rules.replication.truncation, pair[1].leadership
@@ -259,16 +226,16 @@ class Retelling:
         known = (pair[0].name, pair[1].name, leadership.epoch)
         if known not in self._followed:
             self._followed.add(known)
-            self.between("follow", pair)
+            self.step("follow", follower=pair[0].name, leader=pair[1].name)
 
-    def tell(self, pair: Pair) -> None:
-        """The leader hears where the follower is, and the follower what is committed."""
+    def fetch(self, pair: Pair, most: int | None = None) -> None:
+        """Fetch once, at most so many batches; by that the leader hears where the follower is."""
         self.follow(pair)
-        self.between("fetch", pair, max=0)
+        self.step("fetch", follower=pair[0].name, leader=pair[1].name, max=most)
 
     # Writing.
 
-    def _at_appended(self, event: Appended, replica: Replica) -> None:
+    def _at_appended(self, event: on.Appended, replica: Replica) -> None:
         batch, leadership = event.batch, replica.leadership
         zombie = leadership is None or leadership.epoch != batch.epoch
         epoch = batch.epoch if zombie else None
@@ -285,7 +252,7 @@ class Retelling:
 
     # Leading.
 
-    def _at_leader_elected(self, event: LeaderElected, candidate: Replica) -> None:
+    def _at_leader_elected(self, event: on.LeaderElected, candidate: Replica) -> None:
         if not candidate.up:
             self.step("restart", replica=event.replica)
         by_isr, is_first = self.rules.replication.commit == "isr", self.driver.leader is None
@@ -312,7 +279,7 @@ class Retelling:
         if set(known) != set(self.driver.isr):
             self.step("isr", isr=known)
 
-    def _at_isr_changed(self, event: IsrChanged, leader: Replica) -> None:
+    def _at_isr_changed(self, event: on.IsrChanged, leader: Replica) -> None:
         if leader.name != self.driver.leader:
             return
         if event.joined is None or event.joined in self.driver.isr:
@@ -320,7 +287,7 @@ class Retelling:
         elif event.joined in self.replicas:
             pair = self.pair(event.joined, leader.name)
             if pair is not None and self._known(pair) < pair[0].log.log_end_offset:
-                self.tell(pair)
+                self.fetch(pair, 0)
             self.step("expand_isr", replica=event.joined)
 
     def _known(self, pair: Pair) -> int:
@@ -330,11 +297,11 @@ class Retelling:
 
     # Following.
 
-    def _of_position_recorded(self, event: PositionRecorded, pair: Pair) -> None:
+    def _of_position_recorded(self, event: on.PositionRecorded, pair: Pair) -> None:
         if self._known(pair) != held_at(pair[1], event.position):
-            self.tell(pair)
+            self.fetch(pair, 0)
 
-    def _of_copied(self, event: Copied | GapLearned, pair: Pair) -> None:
+    def _of_copied(self, event: on.Copied | on.GapLearned, pair: Pair) -> None:
         """Fetch until the follower has what its leader has below a bound of the run."""
         (fetcher, source), bound = pair, event.log_end_offset
         for _ in range(_AT_ONCE):
@@ -344,35 +311,33 @@ class Retelling:
                 return
             most = count(source, end, bound)
             everything = most == count(source, end)
-            self.follow(pair)
-            self.between("fetch", pair, max=None if everything or not self._exact else most)
+            self.fetch(pair, None if everything or not self._exact else most)
             if not most or fetcher.log.log_end_offset >= max(wanted, end + 1):
                 return
 
     _of_gap_learned = _of_copied
 
-    def _of_truncated(self, event: Truncated, pair: Pair) -> None:
+    def _of_truncated(self, event: on.Truncated, pair: Pair) -> None:
         target = event.target if event.lowest is None else event.lowest
         end = pair[0].log.log_end_offset
         # What stood at the end may be cleaned away: then its place says nothing of the target.
         if end <= held_at(pair[0], target) and end <= pair[1].log.log_end_offset:
             return
         by_fetch = self.rules.replication.truncation == "epoch_diverging"
-        if not by_fetch:
-            self.follow(pair)
+        self.follow(pair)
         if by_fetch or pair[0].log.log_end_offset > pair[1].log.log_end_offset:  # out of range
-            self.between("fetch", pair)
+            self.fetch(pair)
 
-    def _of_high_watermark_moved(self, event: HighWatermarkMoved, pair: Pair) -> None:
+    def _of_high_watermark_moved(self, event: on.HighWatermarkMoved, pair: Pair) -> None:
         log, known = pair[0].log, pair[0].log.high_watermark
         wanted = held_at(pair[0], event.high_watermark)
         has_news = known < wanted <= log.log_end_offset and pair[1].log.high_watermark > known
         if has_news and not event.leading:
-            self.tell(pair)
+            self.fetch(pair, 0)
 
     # Cleaning.
 
-    def _at_cleaned(self, event: Cleaned, replica: Replica) -> None:
+    def _at_cleaned(self, event: on.Cleaned, replica: Replica) -> None:
         self.until(event.now_ms)
         ripe = [each for each in event.removals if each.reason in ("tombstone", "marker")]
         self._ripen(replica, {held_at(replica, each.offset) for each in ripe})
@@ -382,7 +347,7 @@ class Retelling:
             fields = {"legacy_horizon": 1, "segments": ((0, bound, 0),)}
         if self._exact and bound < stable_offset(replica, rules=self.driver.rules):
             fields["upto"] = bound
-        crash = self._interrupted.get(id(event))
+        crash = self._amid_passes.get((self._at_ms, replica.name))
         self.step("compact", replica=replica.name, **fields, crash=crash)
 
     def _ripen(self, replica: Replica, offsets: set[int]) -> None:
@@ -392,20 +357,21 @@ class Retelling:
 
     # Who goes down and comes back.
 
-    def _at_fault_injected(self, event: FaultInjected, replica: Replica) -> None:
-        if event.fault == "crash" and (moment := _DURING.search(event.detail)):
-            self.step("compact", replica=replica.name, crash=moment[1])
+    def _at_fault_injected(self, event: on.FaultInjected, replica: Replica) -> None:
+        moment = self._amid_passes.get((self._at_ms, replica.name))
+        if event.fault == Crash.kind and moment is not None:  # of a pass that left no event
+            self.step("compact", replica=replica.name, crash=moment)
 
-    def _at_replica_crashed(self, event: ReplicaCrashed, replica: Replica) -> None:
+    def _at_replica_crashed(self, event: on.ReplicaCrashed, replica: Replica) -> None:
         if replica.up:
             lost = count(replica, event.log_end_offset)
             self.step("crash", replica=replica.name, lose=lost or None)
 
-    def _at_replica_restarted(self, event: ReplicaRestarted, replica: Replica) -> None:
+    def _at_replica_restarted(self, event: on.ReplicaRestarted, replica: Replica) -> None:
         if not replica.up:
             self.step("restart", replica=event.replica)
 
-    def _at_replica_wiped(self, event: ReplicaWiped, replica: Replica) -> None:
+    def _at_replica_wiped(self, event: on.ReplicaWiped, replica: Replica) -> None:
         if event.reason != REBUILT:
             self.step("wipe", replica=replica.name)
 
@@ -413,24 +379,25 @@ class Retelling:
 
     def _of_snapshot_offered(self, _: Event, pair: Pair) -> None:
         if pair[0].download is None:
-            self.between("fetch", pair)
+            self.step("fetch", follower=pair[0].name, leader=pair[1].name)
 
     _of_log_emptied = _of_snapshot_offered
 
     def _of_snapshot_chunk_fetched(self, event: Any, pair: Pair) -> None:
         if pair[0].download is not None:
             free = not self._exact or getattr(event, "in_bytes", True)
-            self.between("fetch_snapshot", pair, chunk=None if free else event.entries or None)
+            names = {"follower": pair[0].name, "leader": pair[1].name}
+            self.step("fetch_snapshot", **names, chunk=None if free else event.entries or None)
 
     _of_snapshot_installed = _of_snapshot_chunk_fetched
 
-    def _at_consumed(self, event: Consumed, replica: Replica) -> None:
+    def _at_consumed(self, event: on.Consumed, replica: Replica) -> None:
         self.until(event.now_ms)
         end = held_at(replica, event.end)
         upto = end if end < replica.log.high_watermark else None
         self._consume(event, replica, upto, "read_committed" if event.committed else None)
 
-    def _at_consumer_reset(self, event: ConsumerReset, replica: Replica) -> None:
+    def _at_consumer_reset(self, event: on.ConsumerReset, replica: Replica) -> None:
         """Its position moves when it asks; where that does not move it, another reader goes on.
 
         A story moves readers only as far as KIP-320 does; who is new begins where it likes.
@@ -438,7 +405,7 @@ class Retelling:
         seen = len(self.driver.events)
         self._consume(event, replica, held_at(replica, event.position))
         told = [each for _, each in self.driver.events[seen:]]
-        if not any(isinstance(each, ConsumerReset) for each in told):
+        if not any(isinstance(each, on.ConsumerReset) for each in told):
             self._replaced[event.consumer] += 1
 
     def _consume(
@@ -448,23 +415,27 @@ class Retelling:
         self.step("consume", consumer=name, replica=replica.name, upto=upto, isolation=isolation)
 
 
-def _commits(past: Events) -> frozenset[int]:
-    """The moments in which the high watermark of a leader moves."""
-    moved = [(at, event) for at, event in past if isinstance(event, HighWatermarkMoved)]
-    return frozenset(at for at, event in moved if event.leading)
+def _amid_passes(shown: Shown[Scenario]) -> dict[tuple[int, str], str]:
+    """(when, replica) of each crash amid a cleaning pass -> its moment, as its fault has it.
 
-
-def _interrupted(past: Events) -> dict[int, str]:
-    """The passes that a crash came in the midst of, by identity, with the moment."""
-    found: dict[int, str] = {}
-    last: dict[tuple[int, str], Cleaned] = {}
-    for at, event in past:
-        if isinstance(event, Cleaned):
-            last[at, event.replica] = event
-        elif isinstance(event, FaultInjected) and (moment := _DURING.search(event.detail)):
-            cleaned = last.get((at, event.replica))
-            if cleaned is not None:
-                found[id(cleaned)] = moment[1]
+    Such a fault waits for the next pass of its replica. A number of operations on files is given
+    as the moment amid the swap.
+    """
+    crashes = [fault for fault in shown.value.faults if isinstance(fault, Crash)]
+    found: dict[tuple[int, str], str] = {}
+    for at, event in shown.events:
+        if not isinstance(event, on.FaultInjected) or event.fault != Crash.kind:
+            continue
+        own = [each for each in crashes if each.target in (event.replica, *ROLES)]
+        at_once = any(each.during is None and each.at_ms == at for each in own)
+        waiting = [each for each in own if each.during not in (None, "install")]
+        last = max(
+            (each for each in waiting if each.at_ms <= at), key=attrgetter("at_ms"), default=None
+        )
+        if last is not None and not at_once:
+            crashes.remove(last)
+            moment = last.during
+            found[at, event.replica] = moment if isinstance(moment, str) else SWAP
     return found
 
 

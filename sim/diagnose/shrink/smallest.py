@@ -1,4 +1,4 @@
-"""The smallest account of a failure: a story where there is one, else a scenario.
+"""The smallest example of a failure: a story where there is one, else a scenario.
 
 The roads from a run are tried in this order: a story made of the run as it is; the run made small,
 and a story made of that; the small run itself. What comes out violates the same invariant with the
@@ -15,9 +15,9 @@ from typing import Any, Final, Literal, NamedTuple, TypeVar
 
 from sim.diagnose.explain.signature import Signature
 from sim.diagnose.shrink.engine import Budget, Shown
+from sim.diagnose.shrink.from_run import story_from_run, why_no_story
 from sim.diagnose.shrink.near_miss import NearMiss, near_miss_of
-from sim.diagnose.shrink.retelling import story_from_run, why_untellable
-from sim.diagnose.shrink.sought import Sought, sought_in
+from sim.diagnose.shrink.target import Target, target_of
 from sim.diagnose.shrink.writing import file_of, near_miss_file
 from sim.files.foreign.names import file_name
 from sim.simulate.scenario.model import Scenario
@@ -32,17 +32,17 @@ SMALL: Final = 400
 NO_STORY: Final = "no story was found that shows it for the same cause"
 
 
-class Witness(NamedTuple):
-    """A small account of why something violates an invariant.
+class SmallestExample(NamedTuple):
+    """The smallest example found that violates an invariant for a cause.
 
     Attributes:
         kind: `story` of single steps, or `scenario` in simulated time.
         invariant: What is violated.
-        signature: Why, in what was shrunk as in the witness.
-        sentence: What happens in the witness, with the numbers in it.
+        signature: Why, in what was shrunk as in the example.
+        sentence: What happens in the example, with the numbers in it.
         text: The file, which expects its violation.
         steps: Of the story; None = it is a scenario.
-        events: How many events of the witness lead to its violation.
+        events: How many events of the example lead to its violation.
         events_before: How many events there were.
         tries: How many stories and scenarios were run for it.
         complete: Whether it is as small as it gets; False = the budget was over, or it was
@@ -98,7 +98,7 @@ class Case:
 
         Args:
             value: It violates something.
-            invariant: Which one counts, as in `sought_in`.
+            invariant: Which one counts, as in `target_of`.
             command: What was typed, for title and source of the result.
             source: Where it comes from, if nothing was typed.
             where: What messages call it.
@@ -106,11 +106,11 @@ class Case:
         Raises:
             BadInput: It violates nothing, or not this.
         """
-        self._sought: Sought[Any]
+        self._target: Target[Any]
         self._shown: Shown[Any]
-        self._sought, self._shown, self._events_before = sought_in(value, invariant, where=where)
-        self.value, self.invariant = value, self._sought.invariant
-        self.signature = self._sought.signature
+        self._target, self._shown, self._events_before = target_of(value, invariant, where=where)
+        self.value, self.invariant = value, self._target.invariant
+        self.signature = self._target.signature
         self._command, self._source = command, source
         plain = re.sub(r"[^\w.-]", "_", f"{value.id}_{self.invariant.replace('-', '_')}")
         self.id = file_name(plain, instead="shrunk")
@@ -118,7 +118,7 @@ class Case:
         self.whole = f"{self.size:,} events" if isinstance(value, Scenario) else str(self.size)
         self._made_of = ""
         if isinstance(value, Scenario):
-            self._made_of = why_untellable(self.signature) or NO_STORY
+            self._made_of = why_no_story(self.signature) or NO_STORY
             self._becomes_story(self._shown)
 
     @property
@@ -128,9 +128,9 @@ class Case:
 
     def _becomes_story(self, shown: Shown[Scenario]) -> bool:
         """Look for a story that shows the same as a scenario; it is shrunk from then on."""
-        found = None if why_untellable(self.signature) else story_from_run(shown, self.signature)
+        found = None if why_no_story(self.signature) else story_from_run(shown, self.signature)
         if found is not None:
-            self._sought, self._shown, self._made_of = found
+            self._target, self._shown, self._made_of = found
         return found is not None
 
     def shrink(
@@ -139,7 +139,7 @@ class Case:
         *,
         told: Callable[[bool], None] = lambda _: None,
         hasty: bool = False,
-    ) -> Witness:
+    ) -> SmallestExample:
         """Make it smaller; an interrupt ends it with the best found.
 
         Args:
@@ -149,14 +149,14 @@ class Case:
             hasty: Make a story also of a run that is not as small as it gets, when a share of the
                 budget is spent.
         """
-        self._reducer = self._sought.reducer(self._shown.value)
+        self._reducer = self._target.reducer(self._shown.value)
         complete = interrupted = False
         try:
             complete = self._run(budget, told, hasty=hasty)
         except KeyboardInterrupt:
             interrupted = True
         best, is_story = self.best, self.unit == "steps"
-        return Witness(
+        return SmallestExample(
             "story" if is_story else "scenario",
             self.invariant,
             self.signature,
@@ -179,7 +179,7 @@ class Case:
             if may_be_told and self._becomes_story(self.best):
                 if not hasty:
                     budget.renew()
-                self._reducer = self._sought.reducer(self._shown.value)
+                self._reducer = self._target.reducer(self._shown.value)
                 return self._reducer.run(budget, told=told) and complete
             if complete:
                 break
@@ -226,15 +226,15 @@ class Case:
         return file_of(self._named(self.best.value, title), self.invariant, sentence)
 
 
-def witness_of(
+def smallest_example(
     value: Story | Scenario,
     invariant: str | None = None,
     *,
     within_s: float | None = None,
     tries: int | None = None,
     source: str = "",
-) -> Witness:
-    """The smallest account of a failure.
+) -> SmallestExample:
+    """The smallest example of a failure.
 
     Args:
         value: What fails.
