@@ -21,8 +21,8 @@ from sim.files.foreign import shell
 from sim.files.limits import RUN
 
 if TYPE_CHECKING:
-    from sim.diagnose.shrink.near_miss import NearMiss
     from sim.diagnose.shrink.smallest import Case, SmallestExample
+    from sim.diagnose.what_if.heals import NearMiss
     from sim.study.explore.shorter import Shortest
 
 WITHIN_S = 60.0

@@ -5,9 +5,8 @@ from pathlib import Path
 import pytest
 
 from sim.diagnose.shrink.engine import Budget
-from sim.diagnose.shrink.near_miss import near_miss_of
 from sim.diagnose.shrink.smallest import NO_STORY, Case, smallest_example
-from sim.diagnose.what_if.changes import violated_by, with_rule
+from sim.diagnose.what_if.heals import near_miss_of, violated_by, with_rule
 from sim.simulate.scenario.file.load import load_scenario
 from sim.simulate.timed_run import differences, run_scenario
 from tests.shrink.cases import REUSED, story, timed

@@ -8,8 +8,14 @@ from scipy import stats
 
 from sim.check import Violation
 from sim.diagnose.what_if import heals as asked
-from sim.diagnose.what_if.changes import IN_STORIES_ALONE, rule_changes, violated_by, with_rule
-from sim.diagnose.what_if.heals import Failed, heals
+from sim.diagnose.what_if.heals import (
+    IN_STORIES_ALONE,
+    Failed,
+    heals,
+    rule_changes,
+    violated_by,
+    with_rule,
+)
 from sim.diagnose.what_if.intervals import clopper_pearson
 from sim.diagnose.what_if.no_return import NoReturn, point_of_no_return
 from sim.errors import BadInput

@@ -14,6 +14,6 @@ A run in simulated time is converted to a story where one shows the same:
                not matter is left out by shrinking the story
     illegal    steps that no cluster does: a story has none of a kind that its run has not
 
-`smallest` combines them for `replog shrink`, `replog causes` and `sim.Run.shrink`; `near_miss`
-finds the one rule that heals, here and where it came from; `writing` writes the files.
+`smallest` combines them for `replog shrink`, `replog causes` and `sim.Run.shrink`; `writing` writes
+the files.
 """

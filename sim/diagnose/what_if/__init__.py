@@ -1,4 +1,6 @@
-"""What could have been otherwise: when a violation was sealed, and which one change avoids it.
+"""What could have been otherwise.
 
-`sim.diagnose.what_if.no_return.point_of_no_return` and `sim.diagnose.what_if.heals` (`heals`).
+`no_return` finds the event after which a violation could not be avoided any more, in runs with
+another future from a moment on (`futures`); `heals` finds the single changes that avoid it, and the
+near miss of what was shrunk.
 """

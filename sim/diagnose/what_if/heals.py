@@ -1,18 +1,81 @@
-"""The smallest change that makes a case pass: one rule, else one fault or one step less."""
+"""Single changes that heal a story or a scenario: one rule, one fault or one step.
+
+The near miss of a story or scenario is the same under one other rule, where nothing is violated.
+What was shrunk may be healed by what would not heal what it was made of: shrinking may have made a
+tombstone the log end, so that a fix for log ends keeps it. So the rule is tried there, too.
+"""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import islice
 from math import inf
-from typing import Any, NamedTuple
+from operator import itemgetter
+from typing import NamedTuple, TypeVar
 
+from sim.bounds import Inconclusive
+from sim.check import INVARIANTS, Kind
 from sim.check.registry import discover
-from sim.diagnose.what_if.changes import rule_changes, violated_by, with_rule
+from sim.protocol.rules import RULES, Rules
+from sim.protocol.rules.spec import RuleValue, shown
 from sim.simulate.scenario.model import Scenario
-from sim.simulate.story.format import Story
+from sim.simulate.story.driver import run_story
+from sim.simulate.story.expect import StoryExpect
+from sim.simulate.story.format import STORY_DEFAULTS, Story
+from sim.simulate.timed_run import conclusive, run_scenario
+
+V = TypeVar("V", bound=Story | Scenario)
+
+FIXES = ("fix", "tombstone_removal", "lag_guard", "truncation")
+"""The rules that were made against what is violated; their values are tried first."""
+
+MOST_TRIED = 40
+"""So many rules that heal what is small are tried where it came from: that run may be long."""
+
+IN_STORIES_ALONE = {("offset_assignment", "follower_assigned"), ("tombstone_mark", "explicit")}
+"""Values of rules that a step of a story gives a meaning to: in a timed run nobody takes it."""
+
+
+def rule_changes(value: Story | Scenario) -> Iterator[tuple[str, RuleValue]]:
+    """Each other value of each rule, once: fixes, then defaults, then as `replog list rules`.
+
+    Of a timed scenario values that have a meaning in stories alone are left out.
+    """
+    usual = (STORY_DEFAULTS if isinstance(value, Story) else Rules()).as_dict()
+    own = value.rules.as_dict()
+    changes = [(name, setting) for name in FIXES for setting in RULES[name].values]
+    changes += [(name, usual[name]) for name in own]
+    changes += [(name, setting) for name in own for setting in RULES[name].values]
+    in_stories = set() if isinstance(value, Story) else IN_STORIES_ALONE
+    for name, setting in dict.fromkeys(changes):
+        if own[name] != setting and (name, setting) not in in_stories:
+            yield name, setting
+
+
+def with_rule(value: V, name: str, setting: RuleValue) -> V:
+    """The same under another value of one rule."""
+    return replace(value, rules=value.rules.with_values({name: setting}), preset=None)
+
+
+def violated_by(value: Story | Scenario, invariant: str) -> list[str]:
+    """What a story or a scenario violates of this invariant and those of safety, in its order.
+
+    Raises:
+        Inconclusive: It took too long or too much memory.
+    """
+    if isinstance(value, Scenario):
+        run = conclusive(run_scenario(value, also_check=(invariant,)))
+        violated = [violation.invariant for violation in run.seen]
+    else:
+        story = run_story(replace(value, expect=StoryExpect((invariant,))))
+        if story.reason is not None:
+            raise Inconclusive(f"{value.id}: {story.reason}")
+        violated = story.violated
+    liveness = {name for name, known in INVARIANTS.items() if known.kind is Kind.LIVENESS}
+    return [each for each in dict.fromkeys(violated) if each == invariant or each not in liveness]
 
 
 class Healing(NamedTuple):
@@ -67,46 +130,105 @@ def heals(value: Story | Scenario, invariant: str, *, within_s: float | None = N
     """
     discover()
     until = time.monotonic() + (inf if within_s is None else within_s)
-    changes = list(_changes(value))
-    outcomes: list[Healing | Failed | None] = []
-    while len(outcomes) < len(changes) and time.monotonic() <= until:
-        outcomes.append(_outcome(changes[len(outcomes)], invariant))
-    found = [each for each in outcomes if isinstance(each, Healing)]
+    changes, tried = list(_changes(value)), 0
+    found: list[Healing] = []
+    failed: list[Failed] = []
+    for kind, words, changed in changes:
+        if time.monotonic() > until:
+            break
+        tried += 1
+        try:
+            violated = violated_by(changed(), invariant)
+        except Exception as error:  # noqa: BLE001 - an error is an answer, too
+            line = f"{type(error).__name__}: {str(error).partition(chr(10))[0]}"
+            failed.append(Failed(kind, words, line.removesuffix(": ")))
+            continue
+        if invariant not in violated:
+            found.append(Healing(kind, words, tuple(sorted(violated))))
     found.sort(key=lambda healing: bool(healing.still))
-    failed = tuple(each for each in outcomes if isinstance(each, Failed))
-    return Healings(tuple(found), failed, len(outcomes), len(outcomes) == len(changes))
+    return Healings(tuple(found), tuple(failed), tried, tried == len(changes))
 
 
-_Change = tuple[str, str, Callable[[], Story | Scenario]]
-"""Kind and words of a change, and what makes it."""
-
-
-def _outcome(change: _Change, invariant: str) -> Healing | Failed | None:
-    """What came of a change; None = it does not avoid the violation."""
-    kind, words, made = change
-    try:
-        violated = violated_by(made(), invariant)
-    except Exception as error:  # noqa: BLE001 - an error is an answer, too
-        line = f"{type(error).__name__}: {str(error).partition(chr(10))[0]}"
-        return Failed(kind, words, line.removesuffix(": "))
-    return None if invariant in violated else Healing(kind, words, tuple(sorted(violated)))
-
-
-def _changes(value: Story | Scenario) -> Iterator[_Change]:
+def _changes(
+    value: Story | Scenario,
+) -> Iterator[tuple[str, str, Callable[[], Story | Scenario]]]:
+    """Kind and words of each change, and what makes it."""
     for name, setting in rule_changes(value):
         yield "rule", f"{name}: {setting}", partial(with_rule, value, name, setting)
     if isinstance(value, Scenario):
         for index, fault in enumerate(value.faults):
-            words = f"fault {index + 1}, {fault.kind} {fault.target} at {fault.at_ms:,} ms"
-            yield _without("fault", words, value, "faults", index)
+            words = f"without fault {index + 1}, {fault.kind} {fault.target} at {fault.at_ms:,} ms"
+            faults = (*value.faults[:index], *value.faults[index + 1 :])
+            yield "fault", words, partial(replace, value, faults=faults)
         return
     for index, step in enumerate(value.steps):
         if step.op != "add_replica":
-            yield _without("step", f"step {step.number}, {step.line}", value, "steps", index)
+            steps = (*value.steps[:index], *value.steps[index + 1 :])
+            words = f"without step {step.number}, {step.line}"
+            yield "step", words, partial(replace, value, steps=steps)
 
 
-def _without(kind: str, words: str, value: Story | Scenario, field: str, index: int) -> _Change:
-    """One of the faults, or of the steps, is left out."""
-    parts = getattr(value, field)
-    rest: dict[str, Any] = {field: (*parts[:index], *parts[index + 1 :])}
-    return kind, f"without {words}", partial(replace, value, **rest)
+class NearMiss(NamedTuple):
+    """A story or scenario that violates nothing, and the one rule it differs in from one that does.
+
+    Attributes:
+        value: The story or scenario under the other rule.
+        rule: The rule.
+        setting: Its value here.
+        heals_origin: Whether what was shrunk does not violate the invariant under it, either.
+    """
+
+    value: Story | Scenario
+    rule: str
+    setting: RuleValue
+    heals_origin: bool = True
+
+    @property
+    def change(self) -> str:
+        """`fix: empty_batch`."""
+        return f"{self.rule}: {shown(self.setting)}"
+
+
+def near_miss_of(
+    small: Story | Scenario, invariant: str, origin: Story | Scenario | None = None
+) -> NearMiss | None:
+    """The first change of one rule under which nothing is violated; None = no such rule.
+
+    Tried first are the fixes, then the defaults of the rules that differ from them, then all other
+    values in the order of `replog list rules`. A change that heals by making steps do nothing, such
+    as `cleanup: compact` where a snapshot is taken, is given only if there is no other; and one
+    that does not heal the origin only if none of the first `MOST_TRIED` does.
+
+    Args:
+        small: It violates the invariant.
+        invariant: Which; liveness does not count but for this one.
+        origin: What it was shrunk from; None = it was not.
+    """
+    tried: list[tuple[tuple[bool, bool], NearMiss]] = []
+    holding = (each for each in rule_changes(small) if not _violated(small, each, invariant))
+    for change in islice(holding, MOST_TRIED):
+        healed = origin is None or invariant not in _violated(origin, change, invariant)
+        found = NearMiss(with_rule(small, *change), *change, heals_origin=healed)
+        rank = (not healed, _is_idle(small, found.value))
+        tried.append((rank, found))
+        if not any(rank):
+            break
+    return min(tried, key=itemgetter(0))[1] if tried else None
+
+
+def _violated(
+    value: Story | Scenario, change: tuple[str, RuleValue], invariant: str
+) -> Sequence[str]:
+    """What is violated under a change; what cannot run under it is not healed."""
+    try:
+        return violated_by(with_rule(value, *change), invariant)
+    except Exception:  # noqa: BLE001 - whatever a run ends in is no cure
+        return (invariant,)
+
+
+def _is_idle(story: Story | Scenario, changed: Story | Scenario) -> bool:
+    """Whether a step of a story does something, and nothing under the other rules."""
+    if not isinstance(story, Story) or not isinstance(changed, Story):
+        return False
+    before, after = ({step for step, _ in run_story(one).events} for one in (story, changed))
+    return not before <= after

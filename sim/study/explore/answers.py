@@ -14,9 +14,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from sim.check.certify import certify
-from sim.diagnose.shrink.near_miss import near_miss_of
 from sim.diagnose.shrink.writing import file_of, near_miss_file
-from sim.diagnose.what_if.changes import violated_by
+from sim.diagnose.what_if.heals import near_miss_of, violated_by
 from sim.protocol.events.digest import digest_of
 from sim.protocol.rules import Rules
 from sim.simulate.scenario.model import Scenario
