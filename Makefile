@@ -65,23 +65,21 @@ demo: $(STAMP)  ## run the scenario suite, sweep both fixes on random scenarios,
 
 # Where .venv-compiled is up to date, it simulates; the digests are the same. Every step goes on where
 # it was stopped. What is in reports/NAME/ must be of this revision: make reports-clean begins anew.
-# With ARGS, as in ARGS="--count 100", confirmation seeds are left alone.
 .PHONY: reports
-reports: $(STAMP)  ## all reports in reports/, each under two seeds: see reports/README.md for how long
+reports: $(STAMP)  ## all reports in reports/: see reports/README.md for how long
 	@set -e; replog=$(BIN)/replog; \
 	if [ -e $(COMPILED)/installed ] && make -q $(COMPILED)/installed; then \
 	  replog=$(COMPILED)/bin/replog; fi; \
 	export REPLOG_REVISION="$$(git describe --always --tags --dirty 2>/dev/null)"; \
-	for name in $(REPORTS) $(LOG_END); do for seed in "" $(if $(ARGS),,--confirm); do \
-	  echo "$$(date +%T) $$name $$seed ($$replog)" >&2; \
-	  $$replog sweep scenarios/sweeps/$$name.yaml $$seed $(ARGS) --resume \
-	    --engine process --out reports/$$name$${seed:+_confirmation} >/dev/null; \
-	done; done; \
+	for name in $(REPORTS) $(LOG_END); do \
+	  echo "$$(date +%T) $$name ($$replog)" >&2; \
+	  $$replog sweep scenarios/sweeps/$$name.yaml $(ARGS) --resume \
+	    --engine process --out reports/$$name >/dev/null; \
+	done; \
 	for name in $(REPORTS); do \
 	  echo "$$(date +%T) reports/$$name.md" >&2; \
 	  quoted=; if [ $$name = leo_fixes ]; then quoted="--quote-in README.md"; fi; \
-	  $(BIN)/replog report reports/$$name $$quoted \
-	    $(if $(ARGS),,--confirmed-by reports/$${name}_confirmation) >/dev/null; \
+	  $(BIN)/replog report reports/$$name $$quoted >/dev/null; \
 	  cp reports/$$name/report.md reports/$$name.md; \
 	done; \
 	cp reports/leo_fixes/report.html reports/leo_fixes.html; \
@@ -89,7 +87,7 @@ reports: $(STAMP)  ## all reports in reports/, each under two seeds: see reports
 	$(BIN)/replog matrix scenarios/kip280 scenarios/findings --vary fix \
 	  --skip 'kip280_0[1-6]*' --skip 'finding_03*' --under follower_position+leo_source \
 	  --under truncation=epoch_diverging,epoch_kip101,high_watermark --under strategy \
-	  $(foreach name,$(LOG_END),--sweep reports/$(name) $(if $(ARGS),,--sweep reports/$(name)_confirmation)) \
+	  $(foreach name,$(LOG_END),--sweep reports/$(name)) \
 	  -o reports/log_end.md >/dev/null; \
 	echo "$$(date +%T) done" >&2
 
@@ -107,7 +105,7 @@ explore: $(STAMP)  ## every schedule of the small worlds in scenarios/explore, a
 
 .PHONY: reports-clean
 reports-clean:  ## remove the sweeps that reports were made from
-	rm -rf $(foreach name,$(REPORTS) $(LOG_END),reports/$(name) reports/$(name)_confirmation)
+	rm -rf $(foreach name,$(REPORTS) $(LOG_END),reports/$(name))
 
 # One process more than cores: some tests wait, for Java or for processes of their own.
 .PHONY: test

@@ -39,13 +39,11 @@ from sim.cli.output import (
     print_table,
     tell,
 )
-from sim.errors import BadInput
 from sim.files.foreign import shell
 from sim.files.limits import CASES, PARTITIONS, SEED
 
 if TYPE_CHECKING:
     from sim.study.gates import Verdict
-    from sim.study.sweep.plan import Plan
     from sim.study.sweep.runner import SweepResult
 
 
@@ -72,7 +70,6 @@ def sweep(
     out: Annotated[Path | str, Argument(place, "DIR")],
     count: Annotated[int | None, Argument(Number(1, limit=CASES), "N")] = None,
     seed: Annotated[int | None, Argument(Number(0, limit=SEED), "N")] = None,
-    confirm: bool = False,
     on: Engine,
     resume: bool = False,
     options: GateOptions,
@@ -91,7 +88,6 @@ def sweep(
         out: Folder for the tables; new or, to resume, old. Or an address: hdfs://…, s3a://…
         count: Random cases (default: the plan's, with --resume the folder's).
         seed: Seed (default: the plan's, with --resume the folder's).
-        confirm: With the plan's confirmation seed instead.
         resume: Go on with what is there; with a larger --count also with a finished sweep.
     """
     from sim.study.sweep.arrow import without_pandas
@@ -112,7 +108,7 @@ def sweep(
             loaded,
             out=out,
             count=count,
-            seed=_confirmation_seed(plan, loaded, seed) if confirm else seed,
+            seed=seed,
             engine=on.engine,  # type: ignore[arg-type]
             master=on.master,
             spark=spark_settings(on.conf, engine=on.engine or "spark"),
@@ -141,14 +137,6 @@ def _next(out: Path | str) -> str:
     if isinstance(out, str):
         return f"copy the folder here, then {_next(Path('DIR'))}"
     return "replog report " + shell.command([out, *plugin_arguments()])
-
-
-def _confirmation_seed(path: Path, plan: Plan, seed: int | None) -> int:
-    if seed is not None:
-        raise BadInput("--seed and --confirm: give one of them")
-    if plan.confirmation_seed is None:
-        raise BadInput(f"{path}: confirmation_seed: --confirm needs one")
-    return plan.confirmation_seed
 
 
 def _show_sweep(result: SweepResult, verdict: Verdict | None, *, as_json: bool) -> None:
@@ -194,7 +182,6 @@ def _show_verdicts(verdicts: Mapping[str, Mapping[str, int]]) -> None:
 def report(
     folder: Folder,
     *,
-    confirmed_by: Annotated[Path | None, Argument(metavar="DIR")] = None,
     quote_in: Annotated[Path | None, Argument(metavar="FILE")] = None,
     no_shrink: bool = False,
     as_json: Json = False,
@@ -205,7 +192,6 @@ def report(
     finds. Witnesses are kept in DIR/witnesses: the next report is quick.
 
     Args:
-        confirmed_by: Folder of the same plan's sweep with --confirm; the report has both rates.
         quote_in: Also put its short table into a Markdown file, between two comments.
         no_shrink: Make no witnesses; those that are in DIR/witnesses are shown.
     """
@@ -226,7 +212,6 @@ def report(
         quoted(folder, quote_in)  # refuses a file without a place for it, before any is written
     page = write_report(
         folder,
-        confirmed_by=confirmed_by,
         shrink=not no_shrink,
         told_witness=tell_witness,
     )

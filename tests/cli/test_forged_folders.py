@@ -17,7 +17,6 @@ READ = [
     ("run", "DIR", 1),
     ("causes", "DIR"),
     ("gate", "DIR", "--fail-on", "any"),
-    ("report", "GOOD", "--no-shrink", "--confirmed-by", "DIR"),
     ("draw", "DIR", 1),
     ("shrink", "DIR", 1, "-o", "small.yaml"),
     ("explain", "DIR", 1),

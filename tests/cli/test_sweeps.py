@@ -156,19 +156,6 @@ def test_a_report_prints_the_comparison_and_where_the_page_is(swept: Path, here:
     assert as_json == json.loads((here / "o/report.json").read_text())
 
 
-def test_a_plan_is_confirmed_under_its_second_seed(here: Path) -> None:
-    (here / "plan.yaml").write_text(PLAN + "about: [log divergence]\nconfirmation_seed: 77\n")
-    sweep = ("sweep", "plan.yaml", "--count", 4, "--engine", "process")
-    replog(*sweep, "--out", "one")
-    replog(*sweep, "--out", "two", "--confirm")
-
-    answer = replog("report", "one", "--confirmed-by", "two", "--json")
-
-    assert answer.status == 0
-    assert answer.document["confirmation"]["confirmation_seed"] == 77
-    assert json.loads((here / "two" / "plan.json").read_text())["seed"] == 77
-
-
 def test_a_sweep_goes_on_to_more_cases(swept: Path, here: Path) -> None:
     (here / "plan.yaml").write_text(PLAN)
     shutil.copytree(swept, here / "one")

@@ -79,7 +79,6 @@ def test_every_rule_that_some_rule_set_names_is_a_column_of_all() -> None:
         ({"labels": ["a", "b", "a"]}, "a label is given twice"),
         ({"labels": ["a", "b", ""]}, "at least 1 character"),
         ({"rule_sets": [{"fix": "none"}, {"strategy": "header"}]}, "entries 0 and 1"),
-        ({"confirmation_seed": 7}, "it would confirm nothing"),
         ({"about": ["log divergences"]}, "no invariant .* and no family"),
     ],
 )

@@ -19,9 +19,7 @@ SIGNIFICANT_DIGITS = 12
 """Of floats: what a last-bit difference between two machines does not reach."""
 
 
-def report_content(
-    folder: SweepFolder, causes: Causes | None, confirmation: dict[str, Any] | None
-) -> dict[str, Any]:
+def report_content(folder: SweepFolder, causes: Causes | None) -> dict[str, Any]:
     """All that a report shows, without the pictures; `as_document` makes `report.json` of it.
 
     What is said of all cases is beside `environments`, where it is said of the cases of each.
@@ -57,7 +55,6 @@ def report_content(
         "shortest": _shortest(folder),
         "rule_sets": plan["rule_sets"],
         "plan": plan["plan"],
-        "confirmation": confirmation,
         "causes": causes_content(folder, causes),
     }
 

@@ -12,14 +12,13 @@ from markupsafe import Markup
 
 from sim.errors import BadInput
 from sim.files.atomic import replace_text
-from sim.files.foreign import lines, markdown, shell
+from sim.files.foreign import lines, markdown
 from sim.files.foreign.documents import json_text
 from sim.study.causes.witnesses import ToldWitness
 from sim.study.report import figures
 from sim.study.report.bootstrap import RESAMPLES, TELLING_MIN
 from sim.study.report.causes import causes_in, pictures
 from sim.study.report.comparison import against_text
-from sim.study.report.confirmation import confirm
 from sim.study.report.content import as_document, report_content
 from sim.study.report.shares import rate_of
 from sim.study.report.short import short_table
@@ -40,30 +39,21 @@ BOOTSTRAP_NOTE = (
 def write_report(
     out: Path,
     *,
-    confirmed_by: Path | None = None,
     shrink: bool = False,
     told_witness: ToldWitness | None = None,
 ) -> Path:
     """Writes `report.html`, `report.md` and `report.json` into the folder of a finished sweep.
 
-    `confirmed_by` is the folder of the same plan's sweep under its confirmation seed, if there is
-    one. `shrink` makes the witnesses of causes that are not in the folder yet; `told_witness` is
+    `shrink` makes the witnesses of causes that are not in the folder yet; `told_witness` is
     told how far that is (`sim.study.causes`). Returns the path of the page. The same
     sweeps under the same names give the same bytes.
 
-    Raises BadInput when a folder holds no finished sweep, the second another one than the first
-    needs, or the first cannot be written.
+    Raises BadInput when the folder holds no finished sweep, or cannot be written.
     """
     folder = read_folder(out)
-    confirmation = None
-    if confirmed_by:
-        confirmation = confirm(folder, read_folder(confirmed_by))
     causes = causes_in(folder, shrink=shrink, told_witness=told_witness)
-    content = report_content(folder, causes, confirmation)
-    report_command = folder.report_command
-    if confirmed_by:
-        report_command += f" --confirmed-by {shell.quoted(confirmed_by.as_posix())}"
-    shown = content | {"report_command": report_command, "short": short_table(folder)}
+    content = report_content(folder, causes)
+    shown = content | {"report_command": folder.report_command, "short": short_table(folder)}
     colours = figures.colours_of(content["rule_sets"])
     drawn = {
         "figures": [

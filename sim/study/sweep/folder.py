@@ -163,7 +163,7 @@ def differences(
     found = [_difference(name, there, here) for name in names]
     plan_there, plan_here = there["plan"], json.loads(json.dumps(here["plan"]))
     # Count and seed were compared as used.
-    words = {"title", "source", "count", "seed", "confirmation_seed"}
+    words = {"title", "source", "count", "seed"}
     fields = sorted((plan_there.keys() | plan_here.keys()) - words)
     found += [_difference(name, plan_there, plan_here) for name in fields]
     same_rules = there.get("rule_sets") == json.loads(json.dumps(here["rule_sets"]))

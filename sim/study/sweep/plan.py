@@ -116,8 +116,6 @@ class Plan(BaseModel):
     count: Count
     """Number of random cases, those of all environments together; every rule set runs on each."""
     seed: Seed
-    confirmation_seed: Seed | None = None
-    """A seed that nobody looks at while a plan, or what it judges, is being worked on."""
     about: list[Annotated[Text, AfterValidator(_about)]] = []
     """What the rule sets are meant to differ in: families or invariants, for the headline."""
     plugins: Annotated[list[str], AfterValidator(_loaded)] = Field(default_factory=list)
@@ -180,13 +178,6 @@ class Plan(BaseModel):
             if mark not in FLAG_MARKS
         )
         return rule_sets
-
-    @field_validator("confirmation_seed")
-    @classmethod
-    def _is_another(cls, seed: int | None, info: ValidationInfo) -> int | None:
-        if seed is not None and seed == info.data.get("seed"):
-            raise ValueError(f"{seed}: the same as seed; it would confirm nothing")
-        return seed
 
     @field_validator("environments")
     @classmethod
