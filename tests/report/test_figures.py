@@ -2,8 +2,7 @@
 
 import re
 
-from sim.study.report.figures import PALETTE, Mark, marks_figure, onset_figure
-from sim.study.report.onset import Onset, ShareByTime
+from sim.study.report.figures import PALETTE, Mark, marks_figure
 from sim.study.sweep.stats import Interval
 
 TELEPHONE_PIXELS = 390 - 2 * 16
@@ -26,14 +25,6 @@ def test_marks_are_legible_on_a_telephone() -> None:
     svg = marks_figure([mark("none", 1.0, Interval(0.5, 2.0))], axis="points", reference=0.0)
 
     assert smallest_text(svg) >= LEGIBLE_PIXELS
-
-
-def test_steps_are_legible_on_a_telephone() -> None:
-    share = ShareByTime(5_000, 1, Interval(0, 1))
-    svg = onset_figure([Onset("none", 9, (share,), 0, (700,))], PALETTE)
-
-    assert smallest_text(svg) >= LEGIBLE_PIXELS
-    assert "none" in svg
 
 
 def test_a_long_label_goes_above_its_number() -> None:

@@ -15,7 +15,6 @@ from sim.study.causes.grouping import Causes
 from sim.study.report.bootstrap import CostOfRuleSet
 from sim.study.report.conditions import conditions_of
 from sim.study.report.costs import Cost, costs_of, price_of
-from sim.study.report.onset import onsets_of
 from sim.study.report.pairs import about_pairs, baselines_of, difference_of, pairs_of
 from sim.study.report.shares import Share, counted_share, families_of, rate_of, share_of
 from sim.study.report.sweep_folder import SweepFolder, read_folder
@@ -53,7 +52,6 @@ def compare(folder: SweepFolder, *, intervals: bool = True) -> dict[str, Any]:
         ],
         "first_invariants": seen_in(folder, "first_invariant"),
         "standings": standings_of(folder, costs),
-        "onsets": onsets_of(folder) if intervals else (),
     }
 
 

@@ -23,7 +23,6 @@ from sim.diagnose.draw.raster import plain_style
 from sim.files.foreign.lines import one_line
 from sim.study.report.comparison import against_text
 from sim.study.report.costs import Cost
-from sim.study.report.onset import Onset
 from sim.study.report.shares import Share
 from sim.study.sweep.stats import Interval
 
@@ -40,7 +39,6 @@ _TEXT_POINTS = 10
 _ROW_INCHES = 0.21
 _LINE, _MARK = 1.0, 1.1
 """Heights of a line of text and of a mark, in rows."""
-_DASHES: tuple[Any, ...] = ("-", (0, (5, 2)), (0, (1, 1.5)))
 _STYLE: dict[Any, Any] = {
     "svg.fonttype": "none",
     "svg.hashsalt": "replog",
@@ -205,33 +203,6 @@ def _draw_mark(axes: Axes, mark: Mark, y: float) -> None:
         markeredgewidth=1.7,
         clip_on=False,
     )
-
-
-def onset_figure(onsets: Sequence[Onset], colours: Sequence[str]) -> str:
-    """The share of runs that have violated something by each moment, a step per run."""
-    with svg_figure(height=2.9 + 0.18 * len(onsets), width=NARROW_INCHES) as (figure, drawn):
-        axes = figure.subplots()
-        end = max(one.by_time[-1].at_ms for one in onsets)
-        for place, one in enumerate(onsets):
-            within = [at_ms for at_ms in one.times_ms if at_ms <= end]
-            shares = [100 * count / one.judged for count in range(len(within) + 1)]
-            axes.step(
-                [0, *within, end],
-                [*shares, shares[-1]],
-                where="post",
-                color=colours[place],
-                linestyle=_DASHES[place // len(PALETTE) % len(_DASHES)],
-                linewidth=1.4 + 2.8 * (len(onsets) - 1 - place) / len(onsets),  # none hides all
-                label=f" {one.label}",  # a label that begins with _ would be left out
-            )
-        axes.set_xlim(0, end)
-        axes.set_ylim(bottom=0)
-        axes.set_xlabel("simulated time, ms")
-        axes.set_ylabel("runs, %")
-        axes.xaxis.set_major_locator(MaxNLocator(5))
-        axes.grid(linewidth=0.6)
-        figure.legend(loc="outside lower left", frameon=False, fontsize=9)
-    return drawn[0]
 
 
 @contextmanager

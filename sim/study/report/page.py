@@ -150,9 +150,6 @@ def _figures(
         if len(colours) > 1
         else rates,
         "rates": rates,
-        "onsets": figures.onset_figure(environment["onsets"], colours)
-        if environment["onsets"]
-        else "",
     }
     costs = [
         (cost.title, figures.cost_figure(cost, colours), f"cost-{place}")
