@@ -58,6 +58,8 @@ def pair(left: int, right: int, verdicts: Verdicts, **more: Any) -> dict[str, An
         "about": {"both": 0, "only_left": 0, "only_right": 0},
         **more,
         "differences": dict.fromkeys(COSTS, 0) | more.get("differences", {}),
+        "squares": dict.fromkeys(COSTS, 0) | more.get("squares", {}),
+        "differing": dict.fromkeys(COSTS, 0) | more.get("differing", {}),
     }
 
 
@@ -124,7 +126,9 @@ def _pairs_of_both_fixes() -> list[dict[str, Any]]:
             1,
             {"holds/holds": 876, "violated/holds": 120, "error/holds": 2, "holds/inconclusive": 2},
             ended=998,
-            differences={"bytes_retained": 99_800, "empty_batches": 499, "stale_reads_last": 0},
+            differences={"bytes_retained": 99_800, "empty_batches": 499},
+            squares={"bytes_retained": 99_800_00, "empty_batches": 499},
+            differing={"bytes_retained": 998, "empty_batches": 499},
         ),
         pair(
             0,

@@ -60,7 +60,7 @@ def test_costs_are_compared_with_the_same_cases_without_a_fix(both: Path) -> Non
     assert empty_batch.baseline == leo_retention.baseline == "none"
     assert empty_batch.ratio == pytest.approx(1.2)
     assert empty_batch.difference == 100
-    assert empty_batch.difference_interval is None  # the tables of runs are not there
+    assert empty_batch.interval == (100, 100)
     assert empty_batches.rule_sets[1].ratio is None  # nothing to divide by
 
 

@@ -99,7 +99,7 @@ TOLD = (
     "max_events: 100000",
     "KeyError:",
     "(0 to 0.37 %)",
-    "bytes retained \u00d71.200, empty batches +0.50",
+    "bytes retained \u00d71.200, +100 (+100 to +100), empty batches +0.50 (+0.47 to +0.53)",
     "replog sweep 'scenarios/sweeps/a plan.yaml' --count 1000 --seed 280 --out 'a sweep'",
 )
 

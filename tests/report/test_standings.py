@@ -9,7 +9,6 @@ from sim.study.report.comparison import against_text, standings_of
 from sim.study.report.costs import costs_of
 from sim.study.report.sweep_folder import read_folder
 from tests.report.folders import Verdicts, entry, pair, rule_set, write_folder
-from tests.report.tables import write_tables
 
 FIXES = ("none", "leo_retention", "empty_batch")
 RUNS = 1_000
@@ -26,19 +25,22 @@ def test_a_price_is_what_differs_beyond_chance(tmp_path: Path) -> None:
         entry(place, fix, {"holds": RUNS - violated, "violated": violated})
         for place, (fix, violated) in enumerate(zip(FIXES, (100, 0, 0), strict=True))
     ]
-    pairs = [pair(0, 1, worse), pair(0, 2, worse), pair(1, 2, {"holds/holds": RUNS})]
+    paid = pair(
+        0,
+        1,
+        worse,
+        differences={"bytes_retained": 50 * RUNS, "bytes_replicated": 3},
+        squares={"bytes_retained": 2_500 * RUNS, "bytes_replicated": 3},
+        differing={"bytes_retained": RUNS, "bytes_replicated": 3},
+    )
+    pairs = [paid, pair(0, 2, worse), pair(1, 2, {"holds/holds": RUNS})]
     out = write_folder(tmp_path, [rule_set(*one) for one in enumerate(FIXES)], entries, pairs)
-    costs = {
-        "bytes_retained": [(1_000 + case, 1_050 + case, 1_000 + case) for case in range(RUNS)],
-        "bytes_replicated": [(500, 501 if case < 3 else 500, 500) for case in range(RUNS)],
-    }
-    write_tables(out, costs)
 
     none, leo_retention, empty_batch = standings(out)
 
     assert (against_text(none), none["price"]) == ("the baseline", "")
-    assert leo_retention["price"].startswith("bytes retained \u00d71.03")
-    assert "replicated" not in leo_retention["price"]  # in three cases: no interval
+    assert leo_retention["price"].startswith("bytes retained +50.0 (+50.0 to")
+    assert "replicated" not in leo_retention["price"]  # in three cases: by chance
     assert empty_batch["price"] == "nothing that can be told from chance"
 
 

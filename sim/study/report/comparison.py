@@ -12,7 +12,6 @@ from typing import Any
 
 from sim.check.registry import declared_family
 from sim.study.causes.grouping import Causes
-from sim.study.report.bootstrap import CostOfRuleSet
 from sim.study.report.conditions import conditions_of
 from sim.study.report.costs import Cost, costs_of, price_of
 from sim.study.report.pairs import about_pairs, baselines_of, difference_of, pairs_of
@@ -26,12 +25,9 @@ from sim.study.sweep.unjudged import unjudged
 INTERVALS = "in brackets the share and its two-sided 95 % interval"
 
 
-def compare(folder: SweepFolder, *, intervals: bool = True) -> dict[str, Any]:
-    """What is said of a sweep, or of one environment of it.
-
-    Without `intervals` the costs have none, and the tables of runs are not read.
-    """
-    costs = costs_of(folder, intervals=intervals)
+def compare(folder: SweepFolder) -> dict[str, Any]:
+    """What is said of a sweep, or of one environment of it."""
+    costs = costs_of(folder)
     return {
         "conditions": conditions_of(folder),
         "rates": [_rate(entry) for entry in folder.tallies["rule_sets"]],
@@ -181,7 +177,7 @@ def comparison_table(out: Path) -> list[dict[str, str]]:
 
 
 def _rows(folder: SweepFolder) -> list[dict[str, str]]:
-    costs = costs_of(folder, intervals=False)
+    costs = costs_of(folder)
     rows = []
     for place, entry in enumerate(folder.tallies["rule_sets"]):
         rate = rate_of(entry)
@@ -192,13 +188,9 @@ def _rows(folder: SweepFolder) -> list[dict[str, str]]:
             "rate": rate.share_text,
             "not judged": wording.count(entry["runs"] - rate.judged),
         }
-        row |= {cost.title: _cost_cell(cost.rule_sets[place]) for cost in costs}
+        for cost in costs:
+            own = cost.rule_sets[place]
+            times = "" if own.ratio is None else f" (x{own.ratio:.3f})"
+            row[cost.title] = f"{own.mean_text}{times}"
         rows.append(row)
     return rows
-
-
-def _cost_cell(cost: CostOfRuleSet) -> str:
-    if cost.mean is None:
-        return "-"
-    mean = wording.number(cost.mean)
-    return mean if cost.ratio is None else f"{mean} (x{cost.ratio:.3f})"

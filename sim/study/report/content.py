@@ -25,7 +25,7 @@ def report_content(folder: SweepFolder, causes: Causes | None) -> dict[str, Any]
     What is said of all cases is beside `environments`, where it is said of the cases of each.
     """
     plan, environments = folder.plan, folder.environments
-    compared = compare(folder, intervals=len(environments) == 1)
+    compared = compare(folder)
     labels = [entry["label"] for entry in plan["rule_sets"]]
     return {
         "format": REPORT_FORMAT,

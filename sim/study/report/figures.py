@@ -116,23 +116,14 @@ def standings_figure(standings: Sequence[Mapping[str, Any]], colours: Sequence[s
 
 
 def cost_figure(cost: Cost, colours: Sequence[str]) -> str:
-    """A cost against its baseline's on the same cases: how many times, or how much more."""
-    others = [one for one in cost.rule_sets if one.label != one.baseline]
-    by_ratio = any(one.ratio is not None for one in others) and not any(
-        one.difference_interval and not one.ratio_interval for one in others
-    )
-    marks = []
-    for one, colour in zip(cost.rule_sets, colours, strict=True):
-        if one.label == one.baseline:
-            base = 1.0 if by_ratio else 0.0
-            marks.append(Mark(one.label, one.mean_text, colour, base, None, filled=False))
-            continue
-        value, interval, text = one.difference, one.difference_interval, one.difference_text
-        if by_ratio:
-            value, interval, text = one.ratio, one.ratio_interval, one.paired_text
-        marks.append(Mark(one.label, text or "-", colour, value, interval))
-    axis = "times as much as the baseline" if by_ratio else "more than the baseline, per run"
-    return marks_figure(marks, axis=axis, reference=1.0 if by_ratio else 0.0)
+    """How much more each rule set costs than its baseline, on the same cases."""
+    marks = [
+        Mark(one.label, one.mean_text, colour, 0.0, None, filled=False)
+        if one.label == one.baseline
+        else Mark(one.label, one.paired_text or "-", colour, one.difference, one.interval)
+        for one, colour in zip(cost.rule_sets, colours, strict=True)
+    ]
+    return marks_figure(marks, axis="more than the baseline, per run", reference=0.0)
 
 
 def marks_figure(marks: Sequence[Mark], *, axis: str, reference: float | None) -> str:

@@ -30,7 +30,7 @@ def grid_as_markdown(folder: SweepFolder, rule: str) -> str:
         markdown.block([f"$ {folder.sweep_command}"], language="console"),
     ]
     for one in folder.environments:
-        costs, caption = costs_of(one, intervals=False), conditions_of(one).text
+        costs, caption = costs_of(one), conditions_of(one).text
         for block in blocks_of(folder, rule):
             others = markdown.code(block.label) if block.label else "As the plan says"
             parts.append(f"### {others}, {markdown.text(one.environment)}")

@@ -16,7 +16,6 @@ from sim.files.foreign import lines, markdown
 from sim.files.foreign.documents import json_text
 from sim.study.causes.witnesses import ToldWitness
 from sim.study.report import figures
-from sim.study.report.bootstrap import RESAMPLES, TELLING_MIN
 from sim.study.report.causes import causes_in, pictures
 from sim.study.report.comparison import against_text
 from sim.study.report.content import as_document, report_content
@@ -25,15 +24,6 @@ from sim.study.report.short import short_table
 from sim.study.report.sweep_folder import SweepFolder, read_folder
 from sim.study.sweep import wording
 from sim.study.sweep.folder import PLAN_FILE
-
-BOOTSTRAP_NOTE = (
-    "Intervals are two-sided, 95 %, not adjusted for their number, from "
-    f"{wording.count(RESAMPLES)} resamples of the cases, each with its runs under all rule sets "
-    "(studentised bootstrap; of ratios and differences the outer ends of that and of Student's, "
-    "with as many degrees of freedom as cases differ). "
-    f"Where fewer than {TELLING_MIN} cases tell, there is none, and the table says how many do. "
-    "Compare rule sets by ratio and difference: intervals of means overlap because cases differ."
-)
 
 
 def write_report(
@@ -111,7 +101,6 @@ def _environment() -> jinja2.Environment:
     }
     environment.globals |= {
         "wording": wording,
-        "bootstrap_note": BOOTSTRAP_NOTE,
         "shade": _shade,
     }
     return environment
@@ -154,7 +143,7 @@ def _figures(
     costs = [
         (cost.title, figures.cost_figure(cost, colours), f"cost-{place}")
         for place, cost in enumerate(environment["costs"])
-        if any(one.differing or one.difference for one in cost.rule_sets)
+        if any(one.differing for one in cost.rule_sets)
     ]
     place = environment["name"].replace(" ", "-")
     return {

@@ -299,6 +299,7 @@ def _count_sums(found: Facts, runs: _Runs) -> None:
             more = costs[those, right] - costs[those, left]
             _add(found, (environment, "difference", *pair), COSTS, more)
             _add(found, (environment, "squared difference", *pair), COSTS, more, power=2)
+            _add(found, (environment, "differing", *pair), COSTS, more != 0)
 
 
 def _count_twins(found: Facts, runs: _Runs, environments: int) -> None:
@@ -439,6 +440,7 @@ def _pair(facts: Facts, left: int, right: int) -> dict[str, Any]:
         "ended": sums["both ended", left, right],
         "differences": {cost: sums["difference", left, right, cost] for cost in COSTS},
         "squares": {cost: sums["squared difference", left, right, cost] for cost in COSTS},
+        "differing": {cost: sums["differing", left, right, cost] for cost in COSTS},
         "invariants": of_measure["invariant"],
         "families": of_measure["family"],
         "about": of_measure["about"].get(ANY, never),

@@ -105,6 +105,24 @@ def _lean(
     return lean, _WEIGHTS * (end - start) / 2
 
 
+def mean_difference(total: float, squares: float, differing: int, cases: int) -> Interval | None:
+    """Student's interval of the mean of differences; None where fewer than two are not 0.
+
+    Of many cases nearly all may agree: the degrees of freedom are those of the cases that differ.
+
+    Args:
+        total: Sum of the differences.
+        squares: Sum of their squares.
+        differing: How many are not 0.
+        cases: How many there are.
+    """
+    if differing < 2:
+        return None
+    variance = max(0.0, squares - total**2 / cases) / (cases - 1)
+    half = float(special.stdtrit(differing - 1, 1 - TAIL)) * (variance / cases) ** 0.5
+    return Interval(total / cases - half, total / cases + half)
+
+
 def holm(values: Sequence[float]) -> list[float]:
     """The p values adjusted for looking at all of them (Holm 1979), in the order given."""
     order = sorted(range(len(values)), key=lambda place: values[place])

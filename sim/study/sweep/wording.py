@@ -65,24 +65,9 @@ def number(value: float) -> str:
     return _digits(value)
 
 
-def numbers(interval: Interval) -> str:
-    """The interval of a mean: 8,785 to 9,157."""
-    return f"{number(interval.low)} to {number(interval.high)}"
-
-
 def signed_numbers(interval: Interval) -> str:
     """The interval of a mean difference: +0.83 to +0.86."""
     return f"{signed(interval.low)} to {signed(interval.high)}"
-
-
-def ratio(value: float, interval: Interval | None) -> str:
-    """×1.007 (1.006 to 1.008): three decimals, and more where the interval is narrower."""
-    if interval is None:
-        return f"\u00d7{value:.3f}"
-    width = interval.high - interval.low
-    decimals = min(max(3, 1 - math.floor(math.log10(width))), 6) if width > 0 else 3
-    low, high = (f"{one:.{decimals}f}" for one in interval)
-    return f"\u00d7{value:.{decimals}f} ({low} to {high})"
 
 
 def signed(value: float) -> str:
