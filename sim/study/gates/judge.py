@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from sim.study.gates import one_sided
 from sim.study.gates.cells import Cell, cells_of
 from sim.study.gates.finding import Finding, Kind, Outcome
 from sim.study.gates.wanted import LEVEL, Gates, check_names, check_rule_sets
-from sim.study.report import one_sided
 from sim.study.report.sweep_folder import SweepFolder
 from sim.study.sweep.stats import Interval, holm
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from sim.study.report import one_sided
+from sim.study.gates import one_sided
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # the oracle's own affairs
