@@ -90,12 +90,10 @@ def sweep(
         seed: Seed (default: the plan's, with --resume the folder's).
         resume: Go on with what is there; with a larger --count also with a finished sweep.
     """
-    from sim.study.sweep.arrow import without_pandas
     from sim.study.sweep.plan import load_plan
     from sim.study.sweep.runner import run_sweep
     from sim.study.sweep.storage import require_here, spark_settings
 
-    without_pandas()
     loaded = load_plan(plan)
     gates = gates_from(options)
     if gates is not None:

@@ -15,7 +15,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from sim.plugins import NO_PLUGINS, Plugins, load_in_worker
-from sim.study.sweep.arrow import without_pandas
 from sim.study.sweep.columns import runs_schema
 from sim.study.sweep.plan import Sweep
 from sim.study.sweep.row import batch_of
@@ -92,7 +91,6 @@ def _split(cases: range, parts: int) -> Iterator[range]:
 def get_ready(work: Work) -> None:
     """Loads what a worker's first block would: plugins, and what Arrow needs for a row."""
     load_in_worker(work.plugins)
-    without_pandas()
     batch_of([], runs_schema(work.sweep))
 
 

@@ -25,7 +25,6 @@ from pyspark.sql.pandas.types import from_arrow_schema
 
 from sim.errors import BadInput
 from sim.plugins import Plugins, load_in_worker
-from sim.study.sweep.arrow import without_pandas
 from sim.study.sweep.blocks import Work
 from sim.study.sweep.code_digest import difference, made_by
 from sim.study.sweep.columns import runs_schema
@@ -48,7 +47,6 @@ _Batches = Iterable[pa.RecordBatch]
 def _check_executor(plugins: Plugins, here: Mapping[str, str]) -> None:
     """What a task does first. Raises BadInput when its code is another than the driver's."""
     load_in_worker(plugins)
-    without_pandas()
     differs = difference(made_by(plugins), here)
     if differs is not None:
         raise BadInput(f"an executor has other code: {differs}; a sweep is made by one version")
