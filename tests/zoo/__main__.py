@@ -10,11 +10,10 @@ from pathlib import Path
 from threading import Lock
 
 from sim.files.atomic import replace_text
-from sim.study.sweep.code_digest import code_digest
 from tests.zoo.draws import PLANS
 from tests.zoo.kept import Result, Results, read, write
 from tests.zoo.page import page
-from tests.zoo.planted import DEFECTS, Planted
+from tests.zoo.planted import DEFECTS, Planted, code_digest
 from tests.zoo.trying import Base, run_random, run_suite, run_tests
 
 REPORTS = Path("reports")

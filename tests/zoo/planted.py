@@ -17,6 +17,7 @@ from __future__ import annotations
 import re
 import shutil
 from collections.abc import Iterator
+from functools import cache
 from hashlib import blake2b
 from pathlib import Path
 from typing import NamedTuple
@@ -99,6 +100,18 @@ DEFECTS = tuple(_in_files())
 """All of them, in the order of groups and files."""
 PLANTED = tuple(one for one in DEFECTS if one.group == OF_LOGS)
 """Those that the random logs have to notice."""
+
+
+@cache
+def code_digest() -> str:
+    """A digest of the sources that decide what a random run does: 32 hex digits."""
+    top = Path(sim.__file__).parent
+    digest = blake2b(digest_size=16)
+    for room in ("files", "protocol", "check", "simulate"):
+        for path in sorted((top / room).rglob("*.py")):
+            name = path.relative_to(top).as_posix().encode()
+            digest.update(name + b"\0" + path.read_bytes() + b"\0")
+    return digest.hexdigest()
 
 
 def plant(error: Planted | None, folder: Path) -> None:

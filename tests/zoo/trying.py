@@ -18,10 +18,9 @@ from tempfile import TemporaryDirectory
 from threading import Timer
 from typing import Any
 
-from sim.study.sweep.code_digest import code_digest
 from tests.zoo.draws import draws
 from tests.zoo.kept import Result
-from tests.zoo.planted import OF_LOGS, Planted, plant
+from tests.zoo.planted import OF_LOGS, Planted, code_digest, plant
 
 ROOT = Path(__file__).parents[2]
 BASE = ROOT / "build/zoo"
