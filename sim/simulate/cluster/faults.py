@@ -12,8 +12,7 @@ from sim.protocol.events import FaultEnded, FaultInjected
 from sim.simulate.cluster.cluster import Cluster
 from sim.simulate.cluster.node import Node
 from sim.simulate.cluster.waiting import Lives
-from sim.simulate.faults import Fault
-from sim.simulate.faults.fault import Life
+from sim.simulate.faults.fault import Fault, Life
 
 
 class Faults:

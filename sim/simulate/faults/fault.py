@@ -11,8 +11,6 @@ from sim.files.attribute_docs import attribute_docs
 from sim.files.bounds import Count, Milliseconds, Name
 
 if TYPE_CHECKING:
-    from sim.simulate.cluster.faults import Faults
-    from sim.simulate.cluster.node import Node
     from sim.simulate.scenario.generate.streams import Draws
 
 Life = Iterator[None]
@@ -70,10 +68,12 @@ class Fault:
         """The moment of the target's work that it waits for; None = it comes at its time."""
         return None
 
-    def strike(self, faults: Faults) -> tuple[Node, Life] | None:
-        """It happens; at whom, and what goes on from then on; None = nothing.
+    def strike(self, faults: Any) -> tuple[Any, Life] | None:
+        """Happen, if the target is there and up; to which node, and what goes on from then on.
 
-        A fault whose target does not exist, or is down, is left out.
+        Args:
+            faults: The faults of the running cluster, `sim.simulate.cluster.faults.Faults`: what a
+                scenario is made of knows no cluster.
         """
         node = faults.target_of(self)
         if node is None or not node.replica.up:
@@ -84,8 +84,13 @@ class Fault:
         next(life)
         return node, life
 
-    def happen(self, faults: Faults, node: Node) -> Life | None:
-        """What it does to its target, which is up, and how that ends; None = nothing goes on."""
+    def happen(self, faults: Any, node: Any) -> Life | None:
+        """Begin at the target, which is up; what goes on from then on, None = nothing.
+
+        Args:
+            faults: As in `strike`.
+            node: The target in the cluster, `sim.simulate.cluster.node.Node`.
+        """
         raise NotImplementedError
 
     def contradictions(self) -> Iterator[tuple[str, str]]:

@@ -16,7 +16,7 @@ from annotated_types import Gt
 from sim.files.bounds import Rounds, Within
 from sim.files.limits import EVENTS
 from sim.protocol.rules import Rules
-from sim.simulate.faults import Fault
+from sim.simulate.faults.fault import Fault
 from sim.simulate.scenario.model.cluster import (
     Change,
     LateMessages,
