@@ -21,20 +21,8 @@ from sim.diagnose.draw.spots import (
     reason_after,
     removals_of,
 )
-from sim.protocol.events import (
-    Cleaned,
-    Copied,
-    Event,
-    GapLearned,
-    LeaderElected,
-    LeaderResigned,
-    ReplicaAdded,
-    ReplicaCrashed,
-    ReplicaRemoved,
-    ReplicaWiped,
-    SnapshotInstalled,
-    Truncated,
-)
+from sim.protocol import events as on
+from sim.protocol.events import Event
 from sim.protocol.log.record import Control
 from sim.protocol.rules import Rules
 
@@ -44,7 +32,7 @@ Events = Sequence[tuple[int, Event]]
 
 def replicas_of(events: Events) -> list[str]:
     """The names of all replicas that there ever were, in order of creation."""
-    added = [event.replica for _, event in events if isinstance(event, ReplicaAdded)]
+    added = [event.replica for _, event in events if isinstance(event, on.ReplicaAdded)]
     return list(dict.fromkeys(added))
 
 
@@ -166,7 +154,7 @@ class Replay:
             self._spots.pop(name, None)
             return
         offsets: Sequence[int] = range(max(len(slots), len(view.slots)))
-        if not isinstance(event, Cleaned) and view.log_start_offset == start:
+        if not isinstance(event, on.Cleaned) and view.log_start_offset == start:
             offsets = _differing(slots, view.slots)
         self._change(event, view, offsets)
 
@@ -179,7 +167,7 @@ class Replay:
         """Who leads, and who is up."""
         name = event.replica or ""
         self._lanes.pop(name, None)
-        if isinstance(event, LeaderElected):
+        if isinstance(event, on.LeaderElected):
             self._leads[name] = event.epoch
             self._lanes.clear()
         elif isinstance(event, _ENDS_LEADERSHIP):
@@ -205,10 +193,10 @@ class Replay:
 
     def _told(self, event: Event, spots: Sequence[Spot]) -> Callable[[int], Reason | None]:
         """What an event says itself of an offset without a record."""
-        if isinstance(event, Cleaned):
+        if isinstance(event, on.Cleaned):
             known = {offset: _at(spots, offset).reason for offset in event.dropped}
             return removals_of(event, known).get
-        if isinstance(event, Copied | GapLearned):
+        if isinstance(event, on.Copied | on.GapLearned):
             source = self._spots.get(event.leader, ())
             return lambda offset: _at(source, offset).reason
         return lambda _: None
@@ -293,13 +281,13 @@ def _at(spots: Sequence[Spot], offset: int) -> Spot:
 
 
 _ENDS_LEADERSHIP = (
-    LeaderResigned,
-    ReplicaCrashed,
-    ReplicaRemoved,
-    ReplicaWiped,
-    Copied,
-    GapLearned,
-    Truncated,
-    SnapshotInstalled,
+    on.LeaderResigned,
+    on.ReplicaCrashed,
+    on.ReplicaRemoved,
+    on.ReplicaWiped,
+    on.Copied,
+    on.GapLearned,
+    on.Truncated,
+    on.SnapshotInstalled,
 )
 """Whoever did one of these leads no more, whether it resigned or not."""

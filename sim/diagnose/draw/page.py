@@ -27,7 +27,7 @@ from sim.errors import BadInput
 from sim.files.extras import install
 from sim.files.foreign.documents import json_text
 from sim.files.foreign.lines import shown
-from sim.protocol.events import FaultInjected, LeaderElected, ReplicaCrashed, ReplicaRestarted
+from sim.protocol import events as on
 
 if TYPE_CHECKING:
     import jinja2
@@ -37,7 +37,7 @@ PAGE_BYTES_MAX = 1_000_000
 EXPLAINED_MAX = 12
 """Of so many violations a page says what led to them: of the first ones of their invariants."""
 LINE_MAX = 2_000
-_TURNS = (LeaderElected, ReplicaCrashed, ReplicaRestarted, FaultInjected)
+_TURNS = (on.LeaderElected, on.ReplicaCrashed, on.ReplicaRestarted, on.FaultInjected)
 """What is shown of a run without a violation, beside what is about the same offset."""
 
 

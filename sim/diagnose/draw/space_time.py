@@ -14,33 +14,8 @@ from sim.diagnose.draw.cells import printable
 from sim.diagnose.draw.frames import replicas_of
 from sim.diagnose.draw.scene import Scene
 from sim.diagnose.draw.shapes import Path, Picture, Rect, Shape, Text, arrow, fitting, sign
-from sim.protocol.events import (
-    Acknowledged,
-    Appended,
-    Cleaned,
-    Consumed,
-    ConsumerReset,
-    Copied,
-    Event,
-    FaultEnded,
-    FaultInjected,
-    GapLearned,
-    HighWatermarkMoved,
-    LeaderElected,
-    LogEmptied,
-    PositionRecorded,
-    Pushed,
-    Quiesced,
-    ReplicaCrashed,
-    ReplicaRemoved,
-    ReplicaWiped,
-    SnapshotChunkFetched,
-    SnapshotInstalled,
-    SnapshotOffered,
-    SnapshotTaken,
-    Truncated,
-    UncleanElection,
-)
+from sim.protocol import events as on
+from sim.protocol.events import Event
 from sim.protocol.events.sentences import About, describe
 
 ROW = 24.0
@@ -61,33 +36,33 @@ CLIENTS = "clients"
 CONTROLLER = "controller"
 
 _SIGNS: Final[dict[type[Event], str]] = {
-    Appended: "append",
-    LeaderElected: "election",
-    Cleaned: "cleaning",
-    FaultInjected: "crash",
-    ReplicaCrashed: "crash",
-    ReplicaRemoved: "crash",
-    ReplicaWiped: "crash",
-    Truncated: "cut",
-    LogEmptied: "cut",
-    SnapshotTaken: "snapshot",
-    SnapshotInstalled: "snapshot",
-    HighWatermarkMoved: "advance",
-    Quiesced: "rest",
+    on.Appended: "append",
+    on.LeaderElected: "election",
+    on.Cleaned: "cleaning",
+    on.FaultInjected: "crash",
+    on.ReplicaCrashed: "crash",
+    on.ReplicaRemoved: "crash",
+    on.ReplicaWiped: "crash",
+    on.Truncated: "cut",
+    on.LogEmptied: "cut",
+    on.SnapshotTaken: "snapshot",
+    on.SnapshotInstalled: "snapshot",
+    on.HighWatermarkMoved: "advance",
+    on.Quiesced: "rest",
 }
 """What a replica does by itself, as a sign on its lane."""
 
 _MESSAGES: Final[dict[type[Event], tuple[str, str, str]]] = {
-    Copied: ("leader", "replica", "message"),
-    GapLearned: ("leader", "replica", "message"),
-    Pushed: ("leader", "replica", "message"),
-    SnapshotChunkFetched: ("leader", "replica", "answer"),
-    SnapshotOffered: ("replica", "follower", "answer"),
-    PositionRecorded: ("follower", "replica", "answer"),
-    Consumed: ("replica", "consumer", "message"),
-    ConsumerReset: ("replica", "consumer", "message"),
-    Acknowledged: ("replica", "other", "message"),
-    UncleanElection: ("other", "replica", "answer"),
+    on.Copied: ("leader", "replica", "message"),
+    on.GapLearned: ("leader", "replica", "message"),
+    on.Pushed: ("leader", "replica", "message"),
+    on.SnapshotChunkFetched: ("leader", "replica", "answer"),
+    on.SnapshotOffered: ("replica", "follower", "answer"),
+    on.PositionRecorded: ("follower", "replica", "answer"),
+    on.Consumed: ("replica", "consumer", "message"),
+    on.ConsumerReset: ("replica", "consumer", "message"),
+    on.Acknowledged: ("replica", "other", "message"),
+    on.UncleanElection: ("other", "replica", "answer"),
 }
 """Who tells whom something, by the names of an event's fields, and how the arrow looks."""
 
@@ -135,9 +110,9 @@ class SpaceTime:
 
     def _other(self, event: Event) -> str | None:
         """Who has a part in an event and is no replica: a client, or the controller."""
-        if isinstance(event, Acknowledged):
+        if isinstance(event, on.Acknowledged):
             return CLIENTS if event.producer_id < 0 else f"producer {event.producer_id}"
-        if isinstance(event, UncleanElection):
+        if isinstance(event, on.UncleanElection):
             return CONTROLLER
         client = getattr(event, "consumer", None) or getattr(event, "client", None)
         name = client or event.replica
@@ -182,9 +157,9 @@ class SpaceTime:
             yield role.position, role.name, "lane", "lane" if role.up else "down"
         faults = Counter[str]()
         for position, (_, event) in enumerate(events[: last + 1]):
-            if isinstance(event, FaultInjected) and event.fault not in INSTANT_FAULTS:
+            if isinstance(event, on.FaultInjected) and event.fault not in INSTANT_FAULTS:
                 faults[event.replica] += 1
-            elif isinstance(event, FaultEnded):
+            elif isinstance(event, on.FaultEnded):
                 faults[event.replica] = max(faults[event.replica] - 1, 0)
             else:
                 continue
@@ -234,7 +209,7 @@ class SpaceTime:
             names = [getattr(event, each, self._other(event)) or "" for each in ends]
             return _arrow(self._x.get(names[0]), self._x.get(names[1]), y, look)
         name = _SIGNS.get(type(event), "other")
-        if isinstance(event, FaultInjected) and event.fault in INSTANT_FAULTS:
+        if isinstance(event, on.FaultInjected) and event.fault in INSTANT_FAULTS:
             name = "other"
         own = event.replica if event.replica in self._x else self._other(event)
         return [sign(name, self._x[lane], y) for lane in (self._replicas if own is None else [own])]

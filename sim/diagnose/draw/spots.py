@@ -7,25 +7,8 @@ from enum import StrEnum
 from typing import Final, NamedTuple
 
 from sim.check.replica_view import ReplicaView
-from sim.protocol.events import (
-    Appended,
-    Cleaned,
-    Copied,
-    Event,
-    GapLearned,
-    LogEmptied,
-    LogStartedAfresh,
-    LogStartMoved,
-    PrefixDeleted,
-    Pushed,
-    Removal,
-    ReplicaCrashed,
-    ReplicaRestarted,
-    ReplicaWiped,
-    SegmentsLost,
-    SnapshotInstalled,
-    Truncated,
-)
+from sim.protocol import events as on
+from sim.protocol.events import Event, Removal
 
 
 class Kind(StrEnum):
@@ -103,21 +86,21 @@ _NOT_COVERED = Reason("in no snapshot of it", "deleted", "deleted")
 _NOT_COPIED = "not copied from"
 
 _LEFT_BY: Mapping[type[Event], Mapping[Kind, Reason]] = {
-    Appended: {Kind.HOLE: _NEVER_GIVEN},
-    Pushed: {Kind.HOLE: _NEVER_GIVEN},
-    Truncated: {
+    on.Appended: {Kind.HOLE: _NEVER_GIVEN},
+    on.Pushed: {Kind.HOLE: _NEVER_GIVEN},
+    on.Truncated: {
         Kind.BEYOND: Reason("truncated", "cut", "truncated"),
         Kind.HOLE: _CUT_WITH_BATCH,
         Kind.EMPTY: _CUT_WITH_BATCH,
     },
-    ReplicaCrashed: {Kind.BEYOND: _LOST},
-    ReplicaRestarted: {Kind.BEYOND: _LOST},
-    SegmentsLost: {Kind.HOLE: _LOST_BETWEEN, Kind.EMPTY: _LOST_BETWEEN},
-    LogStartedAfresh: {
+    on.ReplicaCrashed: {Kind.BEYOND: _LOST},
+    on.ReplicaRestarted: {Kind.BEYOND: _LOST},
+    on.SegmentsLost: {Kind.HOLE: _LOST_BETWEEN, Kind.EMPTY: _LOST_BETWEEN},
+    on.LogStartedAfresh: {
         Kind.BEYOND: _AFRESH,
         Kind.BELOW: Reason("the leader's log starts later", "", "deleted"),
     },
-    Cleaned: {Kind.BEYOND: Reason("the log end fell with a cleaning pass")},
+    on.Cleaned: {Kind.BEYOND: Reason("the log end fell with a cleaning pass")},
 }
 """Why there is no record where an event of this class left none."""
 
@@ -140,11 +123,11 @@ def reason_after(
     if kind is Kind.BELOW:
         return known
     match event:
-        case Appended() | Pushed():
+        case on.Appended() | on.Pushed():
             return None
-        case Copied() | GapLearned():
+        case on.Copied() | on.GapLearned():
             return told if kind is Kind.EMPTY else _not_copied(event.leader, told)
-        case Cleaned():
+        case on.Cleaned():
             return told or known
         case _:
             return known
@@ -152,22 +135,22 @@ def reason_after(
 
 def _left_by(event: Event, view: ReplicaView) -> Mapping[Kind, Reason]:
     match event:
-        case SnapshotInstalled(_, end, epoch) | LogEmptied(_, end, epoch):
+        case on.SnapshotInstalled(_, end, epoch) | on.LogEmptied(_, end, epoch):
             dropped = Reason(f"dropped for snapshot ({end}, {epoch})", "drop", "dropped")
             below = Reason(f"in snapshot ({end}, {epoch})", "snap", "snapshot")
             return {Kind.BEYOND: dropped, Kind.BELOW: below}
-        case PrefixDeleted(_, start):
+        case on.PrefixDeleted(_, start):
             covered = any(end >= start for end, _ in view.snapshots)
             return {Kind.BELOW: _COVERED if covered else _NOT_COVERED}
-        case LogStartMoved():
+        case on.LogStartMoved():
             return {Kind.BELOW: Reason(event.cause, "", "deleted")}
-        case ReplicaWiped(_, reason):
+        case on.ReplicaWiped(_, reason):
             return {Kind.BEYOND: Reason(f"wiped: {reason}", "wiped", "wiped")}
         case _:
             return _LEFT_BY.get(type(event), {})
 
 
-def removals_of(event: Cleaned, known: Mapping[int, Reason | None]) -> dict[int, Reason]:
+def removals_of(event: on.Cleaned, known: Mapping[int, Reason | None]) -> dict[int, Reason]:
     """Offset -> why, of the records and the empty batches that a cleaning pass took.
 
     Args:
