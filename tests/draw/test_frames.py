@@ -5,9 +5,8 @@ from typing import Any
 import pytest
 from msgspec import to_builtins
 
-from sim.diagnose.draw.cells import Cells
-from sim.diagnose.draw.frames import Lane, Replay
-from sim.diagnose.draw.spots import Kind
+from sim.diagnose.draw.cells import Cells, Kind
+from sim.diagnose.draw.frames import Lane, Logs
 from sim.protocol.compaction import TOMBSTONE_MARKS
 from sim.protocol.events import Cleaned, Event, Truncated
 from sim.protocol.events.written import as_row
@@ -25,9 +24,7 @@ from tests.trace.rebuilt import Rebuilder, RebuiltLog
 def replayed(run: StoryRun, until: type[Event] | None = None) -> dict[str, Lane]:
     """Replica -> its lane at the end, or after the last event of a class."""
     found = [at for at, (_, event) in enumerate(run.events) if until in (None, type(event))]
-    replay = Replay(run.story.rules)
-    replay.upto(run.events, found[-1])
-    return {lane.name: lane for lane in replay.frame().lanes}
+    return {lane.name: lane for lane in Logs(run.events, run.story.rules).frame(found[-1]).lanes}
 
 
 def test_the_last_frame_is_what_the_replicas_of_a_story_hold() -> None:
@@ -56,12 +53,12 @@ def test_frames_of_random_runs_are_what_their_traces_say(seed: int, preset: str)
     run_scenario(scenario, trace=events)
     header = header_of(scenario)
     mark = TOMBSTONE_MARKS[header.tombstone_mark]
-    rebuilt, replay = Rebuilder(to_builtins(header.as_row())), Replay(scenario.rules)
+    rebuilt, logs = Rebuilder(to_builtins(header.as_row())), Logs(events, scenario.rules)
+    logs.frame(len(events) - 1)  # asked backwards all the same
     for position, (at, event) in enumerate(events):
         rebuilt.take(to_builtins(as_row(at, event, mark)))
-        replay.take(at, event)
         if position % 25 == 0 or position == len(events) - 1:
-            lanes = {lane.name: lane for lane in replay.frame().lanes}
+            lanes = {lane.name: lane for lane in logs.frame(position).lanes}
             assert {n: seen(lane) for n, lane in lanes.items()} == told(rebuilt.logs)
             spots = [spot for lane in lanes.values() for spot in lane.spots]
             assert not any(spot.reason for spot in spots if spot.uid)
@@ -138,9 +135,9 @@ def test_the_version_that_decides_is_the_one_of_the_strategy(
 ) -> None:
     steps = "elect 1 1\nappend 1 a A hdr=9 ts=40\nappend 1 b B ts=41"
     run = run_steps(steps, rules={"strategy": strategy})
-    replay = Replay(run.story.rules)
-    replay.upto(run.events, len(run.events))
+    logs = Logs(run.events, run.story.rules)
+    spots = logs.frame(len(run.events) - 1).lanes[0].spots
 
-    for known, expected in ((True, versions), (False, ["", ""])):  # without rules nobody knows
-        cells = Cells(replay, versions=known)
-        assert [cells.of(one, one).small for one in replay.frame().lanes[0].spots] == expected
+    for shown, expected in ((strategy, versions), ("offset", ["", ""])):
+        cells = Cells(logs.history, shown)
+        assert [cells.of(one, one).small for one in spots] == expected

@@ -10,7 +10,6 @@ from operator import itemgetter
 from typing import TypedDict, Unpack
 
 from sim.diagnose.draw.cells import printable
-from sim.diagnose.draw.frames import Frame
 from sim.diagnose.draw.grid import Grid
 from sim.diagnose.draw.looks import letter_width
 from sim.diagnose.draw.scene import Case, Scene
@@ -84,12 +83,11 @@ def _alternative(case: Case, options: Options) -> str:
 
 def figure(case: Case, **options: Unpack[Options]) -> Picture:
     """The picture itself, for the arguments see `svg`."""
-    scene, violation, unit = Scene(case), case.violation, options.get("unit", "")
-    captions = options.get("captions")
+    violation, unit, captions = case.violation, options.get("unit", ""), options.get("captions")
     if captions:
-        scene.case = replace(case, violation=None)  # nothing is pointed at
         heading = _paragraph(options.get("title", ""), "th")
-        return joined([*heading, *_moments(scene, captions, unit)])
+        return joined([*heading, *_moments(case, captions, unit)])
+    scene = Scene(case)
     grid = Grid(scene, [scene.frame], room=_WIDTH).picture(scene.frame)
     shown = scene.shown(everything=options.get("everything", False))
     chosen = window(len(shown), place_of(scene.position, shown), ROWS_MAX)
@@ -109,9 +107,16 @@ def figure(case: Case, **options: Unpack[Options]) -> Picture:
     )
 
 
-def _moments(scene: Scene, captions: Mapping[int, str], unit: str) -> list[Picture]:
-    """The logs at chosen moments side by side."""
-    frames = _at_each(scene, captions)
+def _moments(case: Case, captions: Mapping[int, str], unit: str) -> list[Picture]:
+    """The logs at the end of chosen moments side by side; nothing is pointed at."""
+    events = case.events
+    first, last = (max(events[0][0], 1), events[-1][0]) if events else (1, 0)
+    wrong = [moment for moment in sorted(captions) if not min(first, 1) <= moment <= last]
+    if wrong:
+        raise BadInput(f"step {wrong[0]}: the story has steps {first} to {last}")
+    positions = [bisect_right(events, moment, key=itemgetter(0)) - 1 for moment in captions]
+    frames = [case.logs.frame(position) for position in positions]
+    scene = Scene(replace(case, violation=None), case.violation, position=positions[-1])
     grid = Grid(scene, frames, room=_PANEL)
     numbered = [
         f"{number}. {text}" if text else f"{unit or 'at'} {at}"
@@ -126,21 +131,6 @@ def _moments(scene: Scene, captions: Mapping[int, str], unit: str) -> list[Pictu
     rows = range(0, len(panels), _PANELS_IN_A_ROW)
     parts = [joined(panels[start : start + _PANELS_IN_A_ROW], 24, across=True) for start in rows]
     return [*parts, legend(panels, max(part.width for part in parts))]
-
-
-def _at_each(scene: Scene, captions: Mapping[int, str]) -> list[Frame]:
-    """The frames at the end of each moment, in the order of the captions; the scene is the last."""
-    events = scene.case.events
-    first, last = (max(events[0][0], 1), events[-1][0]) if events else (1, 0)
-    frames: dict[int, Frame] = {}
-    for moment in sorted(captions):
-        if not min(first, 1) <= moment <= last:
-            raise BadInput(f"step {moment}: the story has steps {first} to {last}")
-        scene.replay.upto(events, bisect_right(events, moment, key=itemgetter(0)) - 1)
-        frames[moment] = scene.replay.frame()
-    found = [frames[moment] for moment in captions]
-    scene.frame = found[-1]
-    return found
 
 
 def place_of(position: int, shown: Sequence[int]) -> int:

@@ -1,4 +1,4 @@
-"""What every replica holds after each event: the history of the checks, made ready to be drawn.
+"""What every replica held after each event of a run, in one fold that a picture asks anything of.
 
 `sim.check.history` says which record is where. What a picture needs beside that is found by looking
 at a replica before and after an event: what changed, and so why an offset holds nothing.
@@ -6,13 +6,16 @@ at a replica before and after an event: what changed, and so why an offset holds
 
 from __future__ import annotations
 
+from bisect import bisect_right
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from itertools import zip_longest
+from operator import itemgetter
 from typing import NamedTuple
 
 from sim.check.history import ClusterHistory
 from sim.check.replica_view import EMPTY, ReplicaView
-from sim.diagnose.draw.spots import (
+from sim.diagnose.draw.cells import (
     NOT_COMMITTED,
     NOT_THERE,
     Kind,
@@ -42,8 +45,8 @@ class Lane(NamedTuple):
     Attributes:
         name: The replica.
         up: False while it is down; what is on its disk still counts.
-        leads: The epoch that it was last told to lead, until events show it follow; else None.
-        newest: Whether nobody was elected in a newer epoch than the one it leads.
+        leads: The epoch of its last election as a leader, until events show it follow; else None.
+        newest: Whether no replica was elected in a newer epoch than the one it leads.
         log_start_offset: Inclusive.
         log_end_offset: Exclusive.
         high_watermark: As far as it knows what is committed (exclusive).
@@ -68,7 +71,7 @@ class Lane(NamedTuple):
 
     def at(self, offset: int) -> Spot:
         """What is at an offset."""
-        return _at(self.spots, offset)
+        return self.spots[offset] if offset < len(self.spots) else NOT_THERE
 
     @property
     def role(self) -> str:
@@ -115,90 +118,188 @@ class Role(NamedTuple):
     up: bool
 
 
-class Replay:
-    """Takes events one by one, and says how every log looks then.
+_Spots = list[tuple[int, Spot]]
+"""Position -> what was at an offset of a log from that event on, each time it changed."""
+_Log = list[_Spots]
+
+
+class _Mark(NamedTuple):
+    """A replica after an event, since when it is there; no lane = it has left."""
+
+    position: int
+    created: int
+    lane: Lane | None
+
+
+class Logs:
+    """The logs of a run: its events are folded once, as far as a question goes.
 
     Attributes:
         rules: Of the run: they say what marks a tombstone, and which version wins.
-        history: What was written, committed and is held.
-        roles: Each change of them so far; at first a replica is up and does not lead.
-        taken: How many events there were.
+        history: What was written, committed and is held after the events folded so far.
     """
 
-    def __init__(self, rules: Rules | None = None) -> None:
-        """Nothing has happened."""
+    def __init__(self, events: Events, rules: Rules | None = None) -> None:
+        """The logs of a run of which nothing is folded yet."""
         self.rules = rules or Rules()
         self.history = ClusterHistory(self.rules)
-        self.roles: list[Role] = []
-        self.taken = 0
-        self._leads: dict[str, int] = {}
-        self._role: dict[str, tuple[int | None, bool]] = {}
-        self._spots: dict[str, list[Spot]] = {}
-        self._committed: tuple[Spot, ...] = ()
-        self._lanes: dict[str, Lane] = {}
+        self._events = events
+        self._roles: list[Role] = []
+        self._marks: dict[str, list[_Mark]] = {}
+        self._spots: dict[str, _Log] = defaultdict(list)
+        self._committed: list[Spot] = []
+        self._after: list[tuple[int, int]] = []  # committed offsets and newest epoch
+        self._lanes: dict[str, tuple[tuple[int, int], Lane]] = {}
 
-    def take(self, at: int, event: Event) -> None:
-        """One more event, the next in order."""
-        name = event.replica or ""
-        before = self.history.replicas.get(name)
+    # Questions; what happened up to a position (inclusive) counts.
+
+    def frame(self, position: int) -> Frame:
+        """All replicas after an event."""
+        self._fold(position)
+        committed, newest = self._after[position] if position >= 0 else (0, -1)
+        lanes = [self._lane(name, position, newest) for name in self._marks]
+        there = sorted((lane for lane in lanes if lane is not None), key=itemgetter(0))
+        return Frame(tuple(lane for _, lane in there), tuple(self._committed[:committed]))
+
+    def uids(self, name: str, position: int) -> list[tuple[int, int]]:
+        """The record at each offset of a replica before an event and after it; 0 = none."""
+        self._fold(position)
+        log = self._spots[name]
+        return [(_at(spots, position - 1).uid, _at(spots, position).uid) for spots in log]
+
+    def changes(self, offset: int) -> set[int]:
+        """The positions of all events that changed what some replica has at an offset."""
+        self._fold(len(self._events) - 1)
+        logs = [log[offset] for log in self._spots.values() if offset < len(log)]
+        return {position for spots in logs for position, _ in spots}
+
+    def roles(self, position: int) -> list[Role]:
+        """Each change of who leads and who is up; at first a replica is up and does not lead."""
+        self._fold(position)
+        return [role for role in self._roles if role.position <= position]
+
+    def _lane(self, name: str, position: int, newest: int) -> tuple[int, Lane] | None:
+        """The position of a replica's creation, and the replica; None = it is not there."""
+        marks = self._marks[name]
+        place = bisect_right(marks, position, key=itemgetter(0)) - 1
+        _, created, lane = marks[max(place, 0)]
+        if place < 0 or lane is None:
+            return None
+        known = self._lanes.get(name)
+        if known is None or known[0] != (place, newest):
+            spots = [_at(each, position) for each in self._spots[name]]
+            while spots and spots[-1] is NOT_THERE:
+                spots.pop()
+            known = self._lanes[name] = (
+                (place, newest),
+                lane._replace(
+                    newest=lane.leads is not None and lane.leads >= newest,
+                    last_stable_offset=self._last_stable(lane, spots),
+                    spots=tuple(spots),
+                ),
+            )
+        return created, known[1]
+
+    def _last_stable(self, lane: Lane, spots: Sequence[Spot]) -> int:
+        """Where reading committed ends: no transaction that began below is without its marker."""
+        opened: dict[int, int] = {}
+        if self.history.undecided or self.history.status:
+            held = enumerate(spots[lane.log_start_offset : lane.high_watermark])
+            for place, spot in held:
+                known = self.history.written.get(spot.uid)
+                if known is None or not known.batch.transactional:
+                    continue
+                if known.batch.control in (Control.COMMIT, Control.ABORT):
+                    opened.pop(known.batch.producer_id, None)
+                else:
+                    opened.setdefault(known.batch.producer_id, place + lane.log_start_offset)
+        return min([lane.high_watermark, *opened.values()])
+
+    # The fold.
+
+    def _fold(self, position: int) -> None:
+        start = len(self._after)
+        for place, (at, event) in enumerate(self._events[start : position + 1], start):
+            self._take(place, at, event)
+
+    def _take(self, position: int, at: int, event: Event) -> None:
+        """Fold one more event, the next in order."""
+        history, name = self.history, event.replica or ""
+        before = history.replicas.get(name)
         slots = [] if before is None else before.slots.copy()
         start = 0 if before is None else before.log_start_offset
-        self.history.at = at
-        self.history.apply(event)
-        if len(self.history.committed) > len(self._committed):
-            new = self.history.committed[len(self._committed) :]
-            self._committed += tuple(self._held(uid) if uid > 0 else NOT_COMMITTED for uid in new)
-        view = self.history.replicas.get(name)
-        self._follow(event, view)
+        history.at = at
+        history.apply(event)
+        new = history.committed[len(self._committed) :]
+        self._committed += [self._held(uid) if uid > 0 else NOT_COMMITTED for uid in new]
+        self._after.append((len(self._committed), history.newest_epoch))
+        view = history.replicas.get(name)
+        self._mark(position, event, view)
         if view is None:
-            self._spots.pop(name, None)
+            for spots in self._spots[name]:
+                spots.append((position, NOT_THERE))
             return
         offsets: Sequence[int] = range(max(len(slots), len(view.slots)))
         if not isinstance(event, on.Cleaned) and view.log_start_offset == start:
-            offsets = _differing(slots, view.slots)
-        self._change(event, view, offsets)
+            pairs = enumerate(zip_longest(slots, view.slots))
+            offsets = [offset for offset, (old, now) in pairs if old != now]
+        self._change(position, event, view, offsets)
 
-    def upto(self, events: Events, position: int) -> None:
-        """All events of a run up to a position (inclusive)."""
-        for at, event in events[self.taken : position + 1]:
-            self.take(at, event)
-
-    def _follow(self, event: Event, view: ReplicaView | None) -> None:
-        """Who leads, and who is up."""
+    def _mark(self, position: int, event: Event, view: ReplicaView | None) -> None:
+        """Note how a replica is now, who leads, and who is up."""
         name = event.replica or ""
-        self._lanes.pop(name, None)
+        marks = self._marks.setdefault(name, [])
+        last = marks[-1] if marks else _Mark(position, position, None)
+        role = (None, not marks) if last.lane is None else (last.lane.leads, last.lane.up)
+        leads = None if isinstance(event, _ENDS_LEADERSHIP) else role[0]
         if isinstance(event, on.LeaderElected):
-            self._leads[name] = event.epoch
-            self._lanes.clear()
-        elif isinstance(event, _ENDS_LEADERSHIP):
-            self._leads.pop(name, None)
-        role = (self._leads.get(name), view is not None and view.up)
-        if name and role != self._role.get(name, (None, True)):
-            self._role[name] = role
-            self.roles.append(Role(self.taken, name, *role))
-        self.taken += 1
+            leads = event.epoch
+        created, lane = position if last.lane is None else last.created, None
+        if view is not None:
+            lane = Lane(
+                name=name,
+                up=view.up,
+                leads=leads,
+                newest=False,
+                log_start_offset=view.log_start_offset,
+                log_end_offset=view.log_end_offset,
+                high_watermark=view.high_watermark,
+                last_stable_offset=0,
+                clean_point=view.first_dirty_offset,
+                snapshots=tuple(sorted(view.snapshots)),
+                spots=(),
+            )
+        if name and (leads, lane is not None and lane.up) != role:
+            self._roles.append(Role(position, name, leads, lane is not None and lane.up))
+        marks.append(_Mark(position, created, lane))
 
-    def _change(self, event: Event, view: ReplicaView, offsets: Sequence[int]) -> None:
+    def _change(
+        self, position: int, event: Event, view: ReplicaView, offsets: Sequence[int]
+    ) -> None:
         """Bring the spots of some offsets up to date."""
-        spots = self._spots.setdefault(view.name, [])
-        told = self._told(event, spots)
+        log = self._spots[view.name]
+        said = self._said(event, log)
         for offset in offsets:
-            uid, kind = view.uid_at(offset), _missing_at(view, offset)
+            uid, known = view.uid_at(offset), _last(log, offset)
             if uid > 0:
                 spot = self._held(uid, view.horizons)
             else:
-                known = _at(spots, offset).reason
-                spot = Spot(kind, 0, reason_after(event, view, kind, known, told(offset)))
-            spots[offset : offset + 1] = [spot]  # or append it
+                kind = _missing_at(view, offset)
+                reason = reason_after(event, view, kind, known.reason, said(offset))
+                spot = Spot(kind, 0, reason)
+            if offset == len(log):
+                log.append([(position, spot)])
+            elif spot != known:
+                log[offset].append((position, spot))
 
-    def _told(self, event: Event, spots: Sequence[Spot]) -> Callable[[int], Reason | None]:
+    def _said(self, event: Event, log: _Log) -> Callable[[int], Reason | None]:
         """What an event says itself of an offset without a record."""
         if isinstance(event, on.Cleaned):
-            known = {offset: _at(spots, offset).reason for offset in event.dropped}
+            known = {offset: _last(log, offset).reason for offset in event.dropped}
             return removals_of(event, known).get
         if isinstance(event, on.Copied | on.GapLearned):
-            source = self._spots.get(event.leader, ())
-            return lambda offset: _at(source, offset).reason
+            source = self._spots[event.leader]
+            return lambda offset: _last(source, offset).reason
         return lambda _: None
 
     def _held(self, uid: int, horizons: Mapping[int, int] | None = None) -> Spot:
@@ -210,61 +311,16 @@ class Replay:
             kind = Kind.MARKER
         return Spot(kind, uid, None, (horizons or {}).get(known.batch.base_offset))
 
-    def spot(self, name: str, offset: int) -> Spot:
-        """What a replica has at an offset now."""
-        return _at(self._spots.get(name, ()), offset)
 
-    def frame(self) -> Frame:
-        """All replicas now."""
-        lanes = [self.lane(name) for name in self.history.replicas]
-        return Frame(tuple(lanes), self._committed)
-
-    def lane(self, name: str) -> Lane:
-        """One replica now."""
-        if name not in self._lanes:
-            view, leads = self.history.replicas[name], self._leads.get(name)
-            self._lanes[name] = Lane(
-                name=name,
-                up=view.up,
-                leads=leads,
-                newest=leads is not None and leads >= self.history.newest_epoch,
-                log_start_offset=view.log_start_offset,
-                log_end_offset=view.log_end_offset,
-                high_watermark=view.high_watermark,
-                last_stable_offset=self._last_stable(view),
-                clean_point=view.first_dirty_offset,
-                snapshots=tuple(sorted(view.snapshots)),
-                spots=tuple(self._spots.get(name, ())),
-            )
-        return self._lanes[name]
-
-    def _last_stable(self, view: ReplicaView) -> int:
-        """Where reading committed ends: no transaction that began below is without its marker."""
-        mark = view.high_watermark
-        opened: dict[int, int] = {}
-        held = (
-            view.slots[view.log_start_offset : mark]
-            if self.history.undecided or self.history.status
-            else []
-        )
-        for offset, uid in enumerate(held, view.log_start_offset):
-            known = self.history.written.get(uid)
-            if known is None or not known.batch.transactional:
-                continue
-            if known.batch.control in (Control.COMMIT, Control.ABORT):
-                opened.pop(known.batch.producer_id, None)
-            else:
-                opened.setdefault(known.batch.producer_id, offset)
-        return min([mark, *opened.values()])
+def _at(spots: _Spots, position: int) -> Spot:
+    """What is at an offset after an event."""
+    place = bisect_right(spots, position, key=itemgetter(0))
+    return spots[place - 1][1] if place else NOT_THERE
 
 
-def _differing(before: list[int], after: list[int]) -> Sequence[int]:
-    """The offsets at which a log is another one now."""
-    same = len(before)
-    if after[:same] == before:
-        return range(same, len(after))
-    pairs = enumerate(zip_longest(before, after))
-    return [offset for offset, (old, new) in pairs if old != new]
+def _last(log: _Log, offset: int) -> Spot:
+    """What is at an offset of a log after the events folded so far."""
+    return log[offset][-1][1] if offset < len(log) else NOT_THERE
 
 
 def _missing_at(view: ReplicaView, offset: int) -> Kind:
@@ -274,10 +330,6 @@ def _missing_at(view: ReplicaView, offset: int) -> Kind:
     if offset < view.log_start_offset:
         return Kind.BELOW
     return Kind.EMPTY if view.slots[offset] == EMPTY else Kind.HOLE
-
-
-def _at(spots: Sequence[Spot], offset: int) -> Spot:
-    return spots[offset] if offset < len(spots) else NOT_THERE
 
 
 _ENDS_LEADERSHIP = (

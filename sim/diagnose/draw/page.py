@@ -14,14 +14,13 @@ from itertools import chain, repeat, zip_longest
 from typing import TYPE_CHECKING, Any
 
 from sim.check import Violation
-from sim.diagnose.draw.cells import NOTHING, Cell, printable
+from sim.diagnose.draw.cells import NOT_COMMITTED, NOT_THERE, NOTHING, Cell, Spot, printable
 from sim.diagnose.draw.figure import left_out_in_words, place_of, window
-from sim.diagnose.draw.frames import Frame, Replay, replicas_of
+from sim.diagnose.draw.frames import Frame, replicas_of
 from sim.diagnose.draw.looks import LOOKS, NOTES, both, css, meant, variables
 from sim.diagnose.draw.scene import Case, Scene, has_a_place, position_of
 from sim.diagnose.draw.shapes import inline_of, sample
 from sim.diagnose.draw.space_time import HEAD, ROW, SpaceTime, sentence_of
-from sim.diagnose.draw.spots import NOT_COMMITTED, NOT_THERE, Spot
 from sim.diagnose.explain import Explanation
 from sim.errors import BadInput
 from sim.files.extras import install
@@ -193,7 +192,7 @@ class Film:
         self._scene = Scene(case, like)
         self._explained = explained
         self._shows = [position_of(case.events, each) for each in case.violations]
-        wanted = range(len(case.events)) if everything else self._wanted(like)
+        wanted = range(len(case.events)) if everything else self._wanted()
         chosen = window(len(wanted), place_of(self._scene.position, wanted), most)
         self.positions = sorted({*wanted[chosen.start : chosen.stop], *self._shows})
         self.all_shown = len(wanted) == len(case.events)
@@ -202,27 +201,21 @@ class Film:
         self.left_out = left_out_in_words(earlier, len(missing) - earlier)
         self._rows = ["committed", *replicas_of(case.events)]
 
-    def _wanted(self, like: Violation | None) -> Sequence[int]:
+    def _wanted(self) -> Sequence[int]:
         """The positions of events to show, if there is room."""
         if self._scene.violation is None:
             return range(len(self.case.events))
         if self.case.violation is None:
-            return self._of_the_subject(like)
+            return self._of_the_subject()
         cones = [each.cone for each in self._explained.values()]
         return sorted({*chain(*cones), *self._shows, self._scene.position})
 
-    def _of_the_subject(self, like: Violation | None) -> list[int]:
+    def _of_the_subject(self) -> list[int]:
         """The events that change the offset in question, who led and was down, and the last one."""
-        subject, replay = Scene(self.case, like).subject, Replay(self.case.rules)
-        found, held = {len(self.case.events) - 1}, dict[str, Spot]()
-        for position, (at, event) in enumerate(self.case.events):
-            name = event.replica or ""
-            replay.take(at, event)
-            before = held.get(name, NOT_THERE)
-            held[name] = before if subject is None else replay.spot(name, subject)
-            if held[name] != before or isinstance(event, _TURNS):
-                found.add(position)
-        return sorted(found)
+        events, subject = self.case.events, self._scene.subject
+        changed = set() if subject is None else self.case.logs.changes(subject)
+        turns = {at for at, (_, event) in enumerate(events) if isinstance(event, _TURNS)}
+        return sorted({*changed, *turns, len(events) - 1})
 
     @property
     def diagram(self) -> str:
@@ -235,7 +228,7 @@ class Film:
         scene, own, painter = self._scene, self.case.violation, _Painter(self._scene, self._rows)
         changes, violations = list[dict[str, Any]](), dict[int, dict[str, Any]]()
         for number, position in enumerate(self.positions):
-            frame = scene.frame_at(position)
+            frame = self.case.logs.frame(position)
             changes.append(painter.changes(frame))
             for which in [n for n, shows in enumerate(self._shows) if shows == position]:
                 subject = scene.subject_of(self.case.violations[which], frame)

@@ -11,10 +11,9 @@ from typing import NamedTuple
 from sim.check import Violation
 from sim.check.violation import RecordSeen
 from sim.diagnose.draw.cells import Cell, Cells
-from sim.diagnose.draw.frames import Events, Frame, Lane, Replay
+from sim.diagnose.draw.frames import Events, Frame, Lane, Logs
 from sim.diagnose.explain import Explanation, explanation
 from sim.diagnose.explain.case import judged_at
-from sim.diagnose.explain.past import Past
 from sim.protocol.events.sentences import About
 from sim.protocol.rules import Rules
 
@@ -51,6 +50,11 @@ class Case:
     violations: Sequence[Violation] = ()
     skews: Mapping[str, int] | None = None
     missed: Sequence[str] = ()
+
+    @cached_property
+    def logs(self) -> Logs:
+        """What every replica held after each event; whatever shows the case asks these."""
+        return Logs(self.events, self.rules)
 
     def explained(self, violation: Violation) -> Explanation:
         """Why something was violated."""
@@ -123,33 +127,28 @@ class Scene:
         case: What is drawn.
         violation: What it is about; None = nothing in particular.
         position: Of the last event that has happened.
-        replay: The fold; the first look at `frame` takes it to `position`.
-        cells: Makes cells of what it holds.
+        cells: Makes cells of what the logs of the case hold.
     """
 
-    def __init__(self, case: Case, like: Violation | None = None) -> None:
-        """Look at a case; without a violation of its own, at what one `like` it is about."""
+    def __init__(
+        self, case: Case, like: Violation | None = None, *, position: int | None = None
+    ) -> None:
+        """Look at a case; without a violation of its own, at what one `like` it is about.
+
+        `position` is that of another event than the one that showed it.
+        """
         self.case = case
         self.violation = case.violation
         if case.violation is None and like is not None:
             self.violation = like._replace(position=-1)
-        self.position = position_of(case.events, self.violation)
-        self.replay = Replay(case.rules)
-        self.cells = Cells(self.replay, case.labels, versions=case.rules is not None)
+        self.position = position_of(case.events, self.violation) if position is None else position
+        strategy = "offset" if case.rules is None else case.rules.cleaner.strategy
+        self.cells = Cells(case.logs.history, strategy, case.labels)
 
     @cached_property
     def frame(self) -> Frame:
         """All replicas after the event."""
-        self.replay.upto(self.case.events, self.position)
-        return self.replay.frame()
-
-    def frame_at(self, position: int) -> Frame:
-        """The same after an event, none of them before the one that was asked for last."""
-        if position >= self.position:
-            _ = self.frame  # it is not to be had any more when others have happened
-        assert self.replay.taken <= position + 1
-        self.replay.upto(self.case.events, position)
-        return self.replay.frame()
+        return self.case.logs.frame(self.position)
 
     @cached_property
     def explanation(self) -> Explanation | None:
@@ -234,15 +233,14 @@ class Scene:
 
         Those of its offset or its key; else the first at which it did so.
         """
-        past = Past(self.case.events[: position + 1], self.case.rules)
-        name, key, found = past.event(position).replica, violation.key, list[int]()
-        own = list[int]()
-        for at in range(max(past.log_end(name, position), past.log_end(name))):
-            uids = past.uid_at(name, at, position), past.uid_at(name, at)
-            if uids[0] != uids[1]:
-                found.append(at)
-                written = [past.history.written.get(uid) for uid in uids]
-                own += [at] * any(one and key and one.key == key for one in written)
+        name, key = self.case.events[position][1].replica or "", violation.key
+        changed = [
+            (at, uids)
+            for at, uids in enumerate(self.case.logs.uids(name, position))
+            if uids[0] != uids[1]
+        ]
+        found = [at for at, _ in changed]
+        own = [at for at, uids in changed if key and key in map(self.cells.key, uids)]
         first = [violation.offset] if violation.offset in found else []
         return [*first, *own[-_OF_EACH:]] or found[:1]
 

@@ -149,10 +149,8 @@ class SpaceTime:
 
     def _changes(self) -> Iterable[tuple[int, str, str, Any]]:
         """When what lasts changes: position, replica, what, and its value, None = it is over."""
-        replay, events = self.scene.replay, self.scene.case.events
-        last = max(self.positions, default=-1)
-        replay.upto(events, last)
-        for role in replay.roles:
+        events, last = self.scene.case.events, max(self.positions, default=-1)
+        for role in self.scene.case.logs.roles(last):
             yield role.position, role.name, "leads", role.leads
             yield role.position, role.name, "lane", "lane" if role.up else "down"
         faults = Counter[str]()
