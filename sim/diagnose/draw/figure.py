@@ -115,8 +115,8 @@ def _moments(case: Case, captions: Mapping[int, str], unit: str) -> list[Picture
     if wrong:
         raise BadInput(f"step {wrong[0]}: the story has steps {first} to {last}")
     positions = [bisect_right(events, moment, key=itemgetter(0)) - 1 for moment in captions]
-    frames = [case.logs.frame(position) for position in positions]
     scene = Scene(replace(case, violation=None), case.violation, position=positions[-1])
+    frames = [scene.case.logs.frame(position) for position in positions]
     grid = Grid(scene, frames, room=_PANEL)
     numbered = [
         f"{number}. {text}" if text else f"{unit or 'at'} {at}"
