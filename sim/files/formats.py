@@ -55,6 +55,7 @@ WRITTEN = (
     "replog-sweep-output/1",
     "replog-sweep-output/2",
     "replog-sweep-output/3",
+    "replog-sweep-output/4",
     "replog-sweep-wave/1",
     "replog-tallies/2",
 )

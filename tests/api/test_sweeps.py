@@ -35,12 +35,10 @@ def test_the_table_of_runs_has_the_columns_of_the_rows_and_axes_are_categories(
 def test_the_table_of_violations_has_the_axes_of_the_run_beside_it(swept: sim.Sweep) -> None:
     found = swept.violations
 
-    stored = [name for name in found if name != "sentence"]
     own = VIOLATIONS_SCHEMA.names
-    assert stored == [*own, "case_id", "environment", "rule_set", "fix"]
+    assert list(found) == [*own, "case_id", "environment", "rule_set", "fix"]
     assert (found.since_ms <= found.at_ms).all()
-    for evidence, sentence in zip(found.evidence, found.sentence, strict=True):
-        assert json.loads(evidence)["says"].split("{")[0] in sentence
+    assert found.sentence.str.len().min() > 0
     assert isinstance(found.invariant.dtype, pd.CategoricalDtype)
     assert found.groupby("fix", observed=True).run_id.nunique().sum() == len(swept.failures())
 

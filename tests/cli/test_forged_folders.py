@@ -74,7 +74,6 @@ FORGED: dict[str, dict[str, Forge]] = {
     "plan.json": {
         "cut off": cut_off,
         "another format": edited("format", to="replog-sweep-output/9"),
-        "a version to come": edited("schema_version", to=99),
         "runs of others": edited("runs", to=13),
         "a rule set without rules": edited("rule_sets", 0, to={"index": 0}),
     },

@@ -91,8 +91,7 @@ def write_folder(
     parts = environments or {"plain": (entries, pairs)}
     cases = sum(own[0]["runs"] for own, _ in parts.values())
     document = {
-        "format": "replog-sweep-output/3",
-        "schema_version": 1,
+        "format": "replog-sweep-output/4",
         "package_version": "1.2.3",
         "plan_file": "scenarios/sweeps/a plan.yaml",
         "count": cases,

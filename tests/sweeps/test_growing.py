@@ -1,6 +1,5 @@
 """Sweeps that grow to more cases: what comes out, and what is refused."""
 
-import json
 import shutil
 from collections.abc import Iterator
 from dataclasses import replace
@@ -12,7 +11,7 @@ import pytest
 from sim.errors import BadInput
 from sim.protocol.rules.rules import Rules
 from sim.simulate.timed_run import Run
-from sim.study.sweep.folder import read_sweep, write_json, write_plan
+from sim.study.sweep.folder import read_sweep, write_plan
 from sim.study.sweep.plan import Sweep, number_runs
 from sim.study.sweep.runner import run_sweep
 from sim.study.sweep.storage import LocalFolder
@@ -138,16 +137,6 @@ def test_what_cannot_grow_is_one_line_and_stays(
 
     after = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
     assert after == before
-
-
-def test_a_folder_of_several_seeds_is_refused(tmp_path: Path) -> None:
-    write_plan(LocalFolder(tmp_path), number_runs(plan()))
-    content = json.loads((tmp_path / "plan.json").read_text())
-    parts = [{"seed": 7, "cases": 20}, {"seed": 8, "cases": 20}]
-    write_json(tmp_path / "plan.json", content | {"segments": parts})
-
-    with pytest.raises(BadInput, match=r"plan\.json: segments: has several seeds"):
-        read_sweep(tmp_path)
 
 
 def test_a_byte_that_is_no_text_is_one_line_wherever_it_stands(tmp_path: Path) -> None:

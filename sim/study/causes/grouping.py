@@ -16,7 +16,6 @@ from sim.diagnose.explain.signature import signature_of
 from sim.simulate.recorded import conclusive
 from sim.study.causes.track_record import Shown, TrackRecord
 from sim.study.causes.witness import Witness
-from sim.study.sweep.evidence import sentence_of
 from sim.study.sweep.folder import read_sweep
 from sim.study.sweep.one_run import scenario_of_run
 from sim.study.sweep.plan import Sweep
@@ -190,9 +189,9 @@ def causes_of(out: Path | str, *, stories: Path | str | None = None) -> Causes:
 
 def _sentences(table: State, run_ids: set[int]) -> dict[int, str]:
     """What the first violation of each of some runs says."""
-    found = table.violations(("run_id", "position", "evidence"))
+    found = table.violations(("run_id", "position", "sentence"))
     return {
-        row["run_id"]: sentence_of(row["evidence"])
+        row["run_id"]: row["sentence"]
         for row in found.to_pylist()
         if row["position"] == 0 and row["run_id"] in run_ids
     }

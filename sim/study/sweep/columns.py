@@ -157,11 +157,7 @@ VIOLATION: Final = (
     _violation("replica", "Where, if at one replica.", "sim.check"),
     _violation("offset", "The offset it is about, if about one.", "sim.check", "int64"),
     _violation("key", "The key it is about, if about one.", "sim.check"),
-    _violation(
-        "evidence",
-        "What happened, as JSON: a template and its values.",
-        "sim.study.sweep.evidence",
-    ),
+    _violation("sentence", "What happened, with the numbers in it.", "sim.check"),
     _violation(
         "family",
         "What goes wrong for whoever uses the log.",
@@ -175,9 +171,6 @@ VIOLATION: Final = (
 )
 """Of a violation, as it is stored in the list of its run."""
 _RUN_ID = _violation("run_id", "The run it is of.", "runs", "int64")
-_SENTENCE = _violation(
-    "sentence", "The same, as data frames have it made: not in the files.", "evidence"
-)
 
 _summary = partial(Column, group="a count", table="summary.csv")
 SUMMARY: Final = (
@@ -203,10 +196,7 @@ SUMMARY: Final = (
 
 def columns() -> Iterator[Column]:
     """Every column, in the order of its table."""
-    yield from RUN
-    evidence = next(at for at, one in enumerate(VIOLATION, 1) if one.name == "evidence")
-    yield from (_RUN_ID, *VIOLATION[:evidence], _SENTENCE, *VIOLATION[evidence:])
-    yield from SUMMARY
+    yield from (*RUN, _RUN_ID, *VIOLATION, *SUMMARY)
 
 
 _ARROW: Final = {

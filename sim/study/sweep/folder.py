@@ -23,7 +23,7 @@ from sim.plugins import in_use, require_plugins
 from sim.study.sweep.code_digest import code_digest
 from sim.study.sweep.plan import Plan, Sweep, number_runs
 from sim.study.sweep.revision import revision
-from sim.study.sweep.shapes import FOLDER_FORMAT, SCHEMA_VERSION, plan_document
+from sim.study.sweep.shapes import FOLDER_FORMAT, plan_document
 from sim.study.sweep.storage import LOCK_FILE, Folder, LocalFolder
 
 PLAN_FILE: Final = "plan.json"
@@ -46,7 +46,6 @@ def describe(sweep: Sweep, *, plan_file: str | None = None) -> dict[str, Any]:
 
     return {
         "format": FOLDER_FORMAT,
-        "schema_version": SCHEMA_VERSION,
         "package_version": version("replog"),
         "code": code_digest(),
         "revision": revision(),
@@ -158,7 +157,7 @@ def differences(
 
     Nor does it, with `may_grow`, that there are fewer cases there.
     """
-    names = ["format", "schema_version", "package_version", "code", "seed"]
+    names = ["format", "package_version", "code", "seed"]
     names += [] if may_grow and there["count"] < here["count"] else ["count"]
     found = [_difference(name, there, here) for name in names]
     plan_there, plan_here = there["plan"], json.loads(json.dumps(here["plan"]))

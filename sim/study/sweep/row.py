@@ -11,7 +11,6 @@ from sim.check.violation import Violation
 from sim.simulate.scenario.generate.scenario import hunts_of
 from sim.simulate.timed_run import Run
 from sim.study.sweep.columns import VIOLATIONS
-from sim.study.sweep.evidence import stored
 from sim.study.sweep.plan import RuleSet, Sweep
 
 VIOLATIONS_PER_RUN_MAX = 20
@@ -45,7 +44,7 @@ def run_row(
                 "replica": found.replica,
                 "offset": found.offset,
                 "key": found.key,
-                "evidence": stored(found),
+                "sentence": found.sentence,
                 "family": found.family,
                 "cause": run.causes.get(position),
             }

@@ -13,9 +13,7 @@ from msgspec import Meta, Struct
 
 from sim.errors import BadInput
 
-SCHEMA_VERSION = 7
-"""Of the columns of the tables (see `sim.study.sweep.columns`)."""
-FOLDER_FORMAT = "replog-sweep-output/3"
+FOLDER_FORMAT = "replog-sweep-output/4"
 TALLIES_FORMAT = "replog-tallies/2"
 
 VERDICTS = ("holds", "violated", "inconclusive", "error")
@@ -46,14 +44,12 @@ class _RuleSetFile(Struct):
 
 
 class _PlanFile(Struct):
-    schema_version: int
     package_version: str
     count: int
     seed: int
     runs: int
     rule_sets: Annotated[list[_RuleSetFile], Meta(min_length=1)]
     plan: dict[str, Any]
-    segments: list[Any] | None = None
 
 
 class _Table(Struct):
@@ -72,15 +68,10 @@ def plan_document(name: str, content: bytes) -> dict[str, Any]:
         BadInput: It is no `plan.json` of this format, or contradicts itself.
     """
     document, found = _decoded(name, content, _PlanFile, FOLDER_FORMAT)
-    if found.schema_version > SCHEMA_VERSION:
-        reads = f"this version of Replog reads up to {SCHEMA_VERSION}"
-        raise BadInput(f"{name}: schema_version {found.schema_version}; {reads}")
     runs = found.count * len(found.rule_sets)
     if found.runs != runs:
         told = f"runs {found.runs}, but {found.count} cases under all rule sets are {runs}"
         raise BadInput(f"{name}: {told}")
-    if len(found.segments or ()) > 1:
-        raise BadInput(f"{name}: segments: has several seeds; sweep each into its own folder")
     return document
 
 

@@ -26,7 +26,6 @@ from sim.check.counters import COSTS, COUNTERS
 from sim.errors import BadInput
 from sim.study.sweep.blocks import whole_cases
 from sim.study.sweep.columns import RUN, VIOLATIONS
-from sim.study.sweep.evidence import sentence_of
 from sim.study.sweep.plan import Sweep
 from sim.study.sweep.shapes import MEASURES, TALLIES_FORMAT, VERDICTS
 
@@ -214,7 +213,7 @@ def _violations(rows: pa.Table) -> pa.Table:
     """Every violation, with the place of its run among the rows."""
     nested = rows.column(VIOLATIONS)
     found = pc.list_flatten(nested)
-    names = ("position", "invariant", "at_ms", "evidence", "family")
+    names = ("position", "invariant", "at_ms", "sentence", "family")
     columns = [pc.list_parent_indices(nested), *(pc.struct_field(found, one) for one in names)]
     return pa.Table.from_arrays(columns, ["place", *names])
 
@@ -320,15 +319,15 @@ def _add(found: Facts, key: Key, names: Iterable[str], values: _Numbers, power: 
 def _count_first(found: Facts, runs: _Runs, violations: pa.Table) -> None:
     """The earliest violation of each invariant, and the runs that fail earliest."""
     firsts: dict[int, str] = {}
-    for place, position, invariant, at_ms, evidence, _family in _rows_of(violations):
-        when = (at_ms, int(runs.run_ids[place]), position, evidence)
+    for place, position, invariant, at_ms, sentence, _family in _rows_of(violations):
+        when = (at_ms, int(runs.run_ids[place]), position, sentence)
         key = (int(runs.environments[place]), "earliest", place % runs.size, invariant)
         found.lower(key, when)
-        firsts.setdefault(place, evidence)
+        firsts.setdefault(place, sentence)
     rows = runs.rows.select(SHORTEST_COLUMNS).take(pa.array(list(firsts), pa.int64()))
-    for (place, evidence), run in zip(firsts.items(), _rows_of(rows), strict=True):
+    for (place, sentence), run in zip(firsts.items(), _rows_of(rows), strict=True):
         cell = (int(runs.environments[place]), place % runs.size)
-        found.shorten(cell, [(*run, evidence)])
+        found.shorten(cell, [(*run, sentence)])
 
 
 def tallies(sweep: Sweep, facts: Facts) -> dict[str, Any]:
@@ -379,7 +378,7 @@ def _rule_set(facts: Facts, index: int) -> dict[str, Any]:
             {
                 "rule_set": index,
                 **dict(zip(SHORTEST_COLUMNS, run, strict=False)),
-                "sentence": sentence_of(run[-1]),
+                "sentence": run[-1],
             }
             for run in facts.shortest.get((index,), ())
         ],
@@ -388,9 +387,9 @@ def _rule_set(facts: Facts, index: int) -> dict[str, Any]:
                 "invariant": invariant,
                 "at_ms": at_ms,
                 "run_id": run_id,
-                "sentence": sentence_of(evidence),
+                "sentence": sentence,
             }
-            for (at_ms, run_id, _, evidence), invariant in sorted(
+            for (at_ms, run_id, _, sentence), invariant in sorted(
                 (value, key[2])
                 for key, value in facts.least.items()
                 if key[:2] == ("earliest", index)

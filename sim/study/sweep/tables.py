@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from sim.study.sweep.columns import VIOLATIONS
-from sim.study.sweep.evidence import sentence_of
 from sim.study.sweep.table import open_rows
 
 if TYPE_CHECKING:
@@ -25,14 +24,8 @@ def load_sweep(out: Path | str) -> pd.DataFrame:
 
 
 def load_violations(out: Path | str) -> pd.DataFrame:
-    """A row for each violation, ordered by `run_id` and position in the run; with its sentence.
-
-    `sentence` says what happened: it is made of `evidence`, beside which it stands.
-    """
-    frame = _frame(open_rows(Path(out)).violations())
-    sentences = [sentence_of(one) for one in frame["evidence"]]
-    frame.insert(list(frame).index("evidence") + 1, "sentence", sentences)
-    return frame
+    """A row for each violation, ordered by `run_id` and position in the run."""
+    return _frame(open_rows(Path(out)).violations())
 
 
 def _frame(table: pa.Table) -> pd.DataFrame:
