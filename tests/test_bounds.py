@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from sim.bounds import Bounds, bounded, each_run_within
-from sim.simulate.story.driver import run_story
+from sim.simulate.run.stories import run_story
 from sim.simulate.story.format import load_story
 from sim.study.suite.cases import run_any
 from tests.commands import replog
@@ -127,7 +127,7 @@ def test_a_story_that_takes_too_long_is_inconclusive_with_what_it_did(tmp_path: 
 
     assert (run.verdict, run.reason) == ("inconclusive", "wall time: more than 0.05 s")
     assert run.events
-    assert run.differences() == []
+    assert run.differences == ()
 
 
 @pytest.mark.parametrize("kind", ["timed", "story", "log"])

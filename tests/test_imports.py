@@ -19,7 +19,7 @@ TIMES = {
     "pydantic",
     "annotated_types",
     "msgspec",
-    "sim.simulate.timed_run",
+    "sim.simulate.run.timed",
     "sim.simulate.scenario.model",
 }
 """What timed scenarios need."""
@@ -50,7 +50,7 @@ def loaded(code: str, *words: object) -> set[str]:
     ("words", "needed", "others"),
     [
         (("run", STORY), "sim.simulate.story.driver", HEAVY | TIMES),
-        (("run", TIMED), "sim.simulate.timed_run", HEAVY),
+        (("run", TIMED), "sim.simulate.run.timed", HEAVY),
         (("clean", LOG), "sim.simulate.logfile.answer", HEAVY),
     ],
 )

@@ -9,18 +9,18 @@ import pytest
 
 from sim.check import Violation
 from sim.protocol.compaction import TOMBSTONE_MARKS
-from sim.protocol.events import Appended, Cleaned, Consumed, Event, LeaderElected, ReplicaCrashed
+from sim.protocol.events import Appended, Cleaned, Consumed, LeaderElected, ReplicaCrashed
 from sim.protocol.events.digest import digest_of
 from sim.protocol.events.written import as_row
 from sim.protocol.log import Control, Record, control_batch, data_batch
 from sim.protocol.rules import Rules, rules_from
-from sim.simulate.recorded import record
+from sim.simulate.run import Run
+from sim.simulate.run.timed import LEFT_THE_CONTRACT, differences, run_scenario
 from sim.simulate.scenario.environment import environment_digest
 from sim.simulate.scenario.file.load import load_scenario
 from sim.simulate.scenario.generate import generate
 from sim.simulate.scenario.generate.mix import Mix
 from sim.simulate.scenario.model import Expect, Limits, Scenario, Send, Workload
-from sim.simulate.timed_run import LEFT_THE_CONTRACT, Run, as_document, differences, run_scenario
 
 ROOT = Path(__file__).resolve().parent.parent
 LOST_TAIL = load_scenario(ROOT / "scenarios/kip280/timed_lost_tail.yaml")
@@ -40,18 +40,8 @@ def lost_tail() -> Run:
 
 def made(**changes: object) -> Run:
     """A run that never happened."""
-    fields: dict[str, object] = {
-        "id": "x",
-        "seed": 1,
-        "rules": Rules(),
-        "verdict": "holds",
-        "reason": None,
-        "violations": (),
-        "counters": {},
-        "reached": (),
-        "digest": "",
-        "environment": "",
-    }
+    content = Scenario("x", seed=1)
+    fields: dict[str, object] = {"content": content, "rules": content.rules, "verdict": "holds"}
     return Run(**fields | changes)  # type: ignore[arg-type]
 
 
@@ -62,11 +52,10 @@ def violation(name: str, sentence: str = "It happened.") -> Violation:
 def test_the_same_scenario_twice_is_the_same_value() -> None:
     for seed in range(4):
         scenario = generate(seed, Mix())
-        events: list[tuple[int, Event]] = []
-        run = run_scenario(scenario)
-        assert run_scenario(scenario, trace=events) == run
-        assert len(events) == run.at_rest["events"]
-        assert digest_of(events) == run.digest
+        run, kept = run_scenario(scenario), run_scenario(scenario, keep_events=True)
+        assert replace(kept, events=()) == replace(run, events=())
+        assert len(kept.events) == run.counters_at_rest["events"]
+        assert digest_of(kept.events) == run.digest
 
 
 def test_all_rule_sets_of_a_case_meet_the_same_environment_and_fare_differently() -> None:
@@ -117,14 +106,13 @@ def test_a_violation_from_before_a_run_left_the_contract_counts_and_what_came_af
 ):
     dark = Mix(power_failures=1.0, duration_ms=4_000, sends=(30, 60))
     rules = rules_from({"preset": "kafka-2.8", "flush": "interval"})
-    events: list[tuple[int, Event]] = []
     runs = [run_scenario(generate(seed, dark).with_rules(rules)) for seed in range(8)]
     left = [(seed, run) for seed, run in enumerate(runs) if run.outside is not None]
     seed, run = next(pair for pair in left if pair[1].violations)
 
     assert (run.verdict, run.reason) == ("violated", LEFT_THE_CONTRACT)
     assert {run.verdict for _, run in left if not run.violations} == {"inconclusive"}
-    run_scenario(generate(seed, dark).with_rules(rules), trace=events)
+    events = run_scenario(generate(seed, dark).with_rules(rules), keep_events=True).events
     lost = [at for at, event in events if isinstance(event, ReplicaCrashed)]
     assert all(violation.at <= max(lost) for violation in run.violations)
 
@@ -133,8 +121,8 @@ def test_what_is_expected_of_a_run_outside_the_contract_is_compared_all_the_same
     run = run_scenario(POWER_FAILURE)
     hoping = replace(POWER_FAILURE, expect=Expect(violated=("no-offset-reuse",)))
 
-    assert differences(POWER_FAILURE, run) == []
-    assert differences(hoping, run) == ["no-offset-reuse was not violated, but expected"]
+    assert run.differences == ()
+    assert differences(hoping, run) == ("no-offset-reuse was not violated, but expected",)
 
 
 def test_a_bound_that_is_hit_makes_a_run_inconclusive() -> None:
@@ -146,11 +134,9 @@ def test_a_bound_that_is_hit_makes_a_run_inconclusive() -> None:
 
 
 def test_what_was_violated_before_the_bound_was_hit_counts() -> None:
-    events: list[tuple[int, Event]] = []
-    whole = run_scenario(LOST_TAIL, trace=events)
-    run = run_scenario(
-        replace(LOST_TAIL, limits=Limits(max_events=whole.at_rest["simulator_events"] - 5))
-    )
+    whole = run_scenario(LOST_TAIL)
+    used = whole.counters_at_rest["simulator_events"]
+    run = run_scenario(replace(LOST_TAIL, limits=Limits(max_events=used - 5)))
 
     assert (run.verdict, run.violations) == ("violated", whole.violations)
     assert run.reason is not None
@@ -185,7 +171,7 @@ def test_liveness_is_judged_only_where_it_is_asked_for() -> None:
     assert "leo-convergence" not in run_scenario(quiet).violated
     assert "leo-convergence" in run_scenario(quiet, also_check=["leo-convergence"]).violated
     asked = replace(quiet, expect=Expect(checked=("leo-convergence",)))
-    assert differences(asked, run_scenario(asked)) == ["leo-convergence was violated, not expected"]
+    assert run_scenario(asked).differences == ("leo-convergence was violated, not expected",)
 
 
 def test_what_is_not_judged_decides_nothing_and_is_kept() -> None:
@@ -193,7 +179,7 @@ def test_what_is_not_judged_decides_nothing_and_is_kept() -> None:
 
     run = run_scenario(asked)
 
-    assert (run.verdict, run.violated, differences(asked, run)) == ("holds", [], [])
+    assert (run.verdict, run.violated, run.differences) == ("holds", [], ())
     assert "no-offset-reuse" in {found.invariant for found in run.not_judged}
     assert run.seen == run.not_judged
     assert "no-offset-reuse" in run_scenario(asked, also_check=["no-offset-reuse"]).violated
@@ -238,7 +224,7 @@ def test_what_is_not_judged_decides_nothing_and_is_kept() -> None:
     ],
 )
 def test_what_differs_from_the_expectation(expect: Expect, run: Run, wanted: Sequence[str]) -> None:
-    assert differences(Scenario("x", expect=expect), run) == wanted
+    assert [*differences(Scenario("x", expect=expect), run)] == wanted
 
 
 def test_a_run_is_one_line_for_people(lost_tail: Run) -> None:
@@ -248,7 +234,7 @@ def test_a_run_is_one_line_for_people(lost_tail: Run) -> None:
 
 
 def test_a_run_as_a_document_is_plain_json(lost_tail: Run) -> None:
-    document = json.loads(json.dumps(as_document(lost_tail)))
+    document = json.loads(json.dumps(lost_tail.as_json()))
 
     assert document["digest"] == lost_tail.digest
     assert document["violations"][0]["at_ms"] == lost_tail.violations[0].at
@@ -257,8 +243,8 @@ def test_a_run_as_a_document_is_plain_json(lost_tail: Run) -> None:
 
 def test_a_tombstone_that_only_settling_removes_is_not_removed_in_the_run() -> None:
     """Kafka's cleaner takes a log with nothing dirty for nobody; the tombstone stays for ever."""
-    events: list[tuple[int, Event]] = []
-    run = run_scenario(NOBODY_WRITES_ON, trace=events)
+    run = run_scenario(NOBODY_WRITES_ON, keep_events=True)
+    events = run.events
 
     assert run.settling is not None
     assert (run.counters["tombstones_removed"], run.counters["tombstones_left"]) == (0, 1)
@@ -266,16 +252,18 @@ def test_a_tombstone_that_only_settling_removes_is_not_removed_in_the_run() -> N
     assert run.settling.from_ms == NOBODY_WRITES_ON.duration_ms
     assert run.settling.counters["tombstones_removed"] == 1
     assert run.settling.reached == ("tombstone-removed",)
-    assert (run.at_rest["tombstones_removed"], run.at_rest["tombstones_left"]) == (1, 0)
+    assert (
+        run.counters_at_rest["tombstones_removed"],
+        run.counters_at_rest["tombstones_left"],
+    ) == (1, 0)
     assert run.digest == digest_of(events)  # of all that was recorded
 
 
 def test_a_run_counts_what_its_events_before_the_end_say() -> None:
-    events: list[tuple[int, Event]] = []
     for seed in range(8):
-        events.clear()
         scenario = generate(seed, Mix())
-        run = run_scenario(scenario, trace=events)
+        run = run_scenario(scenario, keep_events=True)
+        events = run.events
 
         assert run.settling is not None
         proper = events[: run.settling.position]
@@ -296,8 +284,8 @@ def test_a_run_that_is_cut_off_before_its_end_has_not_settled() -> None:
     cut = run_scenario(replace(LOST_TAIL, limits=Limits(max_events=50)))
 
     assert cut.settling is None
-    assert cut.at_rest == cut.counters
-    assert as_document(cut)["settling"] is None
+    assert cut.counters_at_rest == cut.counters
+    assert cut.as_json()["settling"] is None
 
 
 def test_a_violation_after_the_end_says_that_it_was_judged_at_rest() -> None:
@@ -305,16 +293,14 @@ def test_a_violation_after_the_end_says_that_it_was_judged_at_rest() -> None:
     run = run_scenario(seek)
     rest = {"materialized-state-equivalence", "no-resurrection"}
 
-    assert {row["invariant"] for row in as_document(run)["violations"] if row["at_rest"]} == rest
-    recorded = record(seek)
-    told = {found.invariant: recorded.when(found) for found in recorded.violations}
+    assert {row["invariant"] for row in run.as_json()["violations"] if row["at_rest"]} == rest
+    told = {found.invariant: run.when(found) for found in run.violations}
     assert told["no-resurrection"] == "8000 ms, at rest"
     assert told["clean-prefix"] == "1800 ms"
 
 
 def test_an_event_as_a_row_has_names_for_everything_in_it() -> None:
-    events: list[tuple[int, Event]] = []
-    run_scenario(LOST_TAIL, trace=events)
+    events = run_scenario(LOST_TAIL, keep_events=True).events
 
     rows = [as_row(at, event, TOMBSTONE_MARKS["null_value"]) for at, event in events]
 

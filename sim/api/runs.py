@@ -26,7 +26,8 @@ from sim.api.timelines import Timeline
 from sim.errors import BadInput
 from sim.files.foreign import shell
 from sim.plugins import as_options
-from sim.simulate.recorded import Recorded, record
+from sim.simulate.run import Run as Simulated
+from sim.simulate.run import run_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -83,13 +84,13 @@ class Run:
         self._about = about
 
     @cached_property
-    def recorded(self) -> Recorded:
+    def recorded(self) -> Simulated:
         """Everything that happened, as the simulator has it: for tools, see `sim.protocol.events`.
 
         Raises:
             BadInput: It is a row of a sweep that another version of Replog made.
         """
-        found = record(self.scenario.content)
+        found = run_of(self.scenario.content)
         if self.row is not None and self.row.digest not in (None, found.digest):
             raise BadInput(
                 f"{self.row.folder}: run {self.row.run_id}: what happens now is not what happened "
@@ -127,7 +128,7 @@ class Run:
     @property
     def violated(self) -> list[str]:
         """Violated invariants, of those judged, in order of first detection."""
-        return list(dict.fromkeys(found.invariant for found in self.recorded.violations))
+        return self.recorded.violated
 
     @property
     def notes(self) -> list[str]:
@@ -156,8 +157,8 @@ class Run:
 
         `from_ms`, by how much `counters` then are others, and the situations `reached` only then.
         """
-        found: dict[str, Any] | None = self.recorded.detail.get("settling")
-        return found
+        found = self.recorded.settling
+        return None if found is None else found.as_json()
 
     @cached_property
     def events(self) -> pd.DataFrame:
@@ -348,11 +349,9 @@ class Run:
         Raises:
             BadInput: It cannot be written.
         """
-        from sim.api.saving import header_of
-        from sim.simulate.trace_file import write_trace
+        from sim.simulate.run.trace_file import write_trace
 
-        found = self.recorded
-        write_trace(Path(path), header_of(self.scenario), found.events, found.trace_verdict())
+        write_trace(Path(path), self.recorded, mix=self.scenario.mix)
         return Path(path)
 
     def violation(self, invariant: str | None = None) -> Violation:

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from sim.api.runs import Run
     from sim.check import Violation
     from sim.diagnose.failures import RunFailure
-    from sim.simulate.trace_file import TraceHeader
     from sim.study.suite import CaseResult
 
 SHRINK_S = 5.0
@@ -49,7 +48,7 @@ def failure_of(run: Run, invariant: str | None = None) -> RunFailure:
         missed=missed(recorded),
         run=recorded,
         violation=found,
-        header=header_of(scenario),
+        mix=scenario.mix,
         changed_rules=scenario.changed_rules,
         scenario=scenario.as_file,
         made_by=run.command,
@@ -72,18 +71,6 @@ def _shrunk(scenario: Scenario, found: Violation | None) -> dict[str, str]:
         raise KeyboardInterrupt
     picture = run(witness.text).timeline(found.invariant).svg
     return {SHRUNK: witness.text, SHRUNK_PICTURE: picture}
-
-
-def header_of(scenario: Scenario) -> TraceHeader:
-    """What the trace of a run of a scenario says first."""
-    content: Any = scenario.content
-    if scenario.kind == "story":
-        from sim.simulate.story.trace_header import header_of as header_of_story
-
-        return header_of_story(content)
-    from sim.simulate.scenario.trace_header import header_of as header_of_timed
-
-    return header_of_timed(content, mix=scenario.mix)
 
 
 def save_result(result: CaseResult, folder: Path) -> Path | None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from sim.api.scenarios import Scenario
 from sim.errors import BadInput
 from sim.files.extras import check_extra
-from sim.simulate.recorded import Recorded
+from sim.simulate.run import Run
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -226,14 +226,14 @@ def columns_table(time: str) -> pd.DataFrame:
     return frame(rows, dict.fromkeys(("table", "column", "means"), ""))
 
 
-def events_table(recorded: Recorded, time: str) -> pd.DataFrame:
+def events_table(recorded: Run, time: str) -> pd.DataFrame:
     """See `EVENTS`; `time` is the column of `TIME` that this kind of run has."""
     table = _frame((Column(time, "int64", "", itemgetter(0)), *EVENTS), recorded.events)
     table.index.name = "position"
     return table
 
 
-def violations_table(recorded: Recorded, time: str) -> pd.DataFrame:
+def violations_table(recorded: Run, time: str) -> pd.DataFrame:
     """See `VIOLATIONS`; `time` as in `events_table`."""
     from sim.diagnose.explain.since import all_since
 
@@ -242,15 +242,15 @@ def violations_table(recorded: Recorded, time: str) -> pd.DataFrame:
     return _frame((Column(time, "int64", "", attrgetter("found.at")), *VIOLATIONS), rows)
 
 
-def replicas_table(recorded: Recorded) -> pd.DataFrame:
+def replicas_table(recorded: Run) -> pd.DataFrame:
     """See `REPLICAS`."""
-    history = _history(recorded)
+    history = recorded.history
     return _frame(REPLICAS, [Held(history, view) for view in history.replicas.values()])
 
 
-def records_table(recorded: Recorded) -> pd.DataFrame:
+def records_table(recorded: Run) -> pd.DataFrame:
     """See `RECORDS`."""
-    history = _history(recorded)
+    history = recorded.history
     views = history.replicas.values()
     table = _frame(
         RECORDS, [Held(history, view, *slot) for view in views for slot in _slots(history, view)]
@@ -288,17 +288,6 @@ def _slots(history: ClusterHistory, view: ReplicaView) -> Iterator[tuple[int, st
             yield offset, "marker", uid
         else:
             yield offset, "tombstone" if known.tombstone else "record", uid
-
-
-def _history(recorded: Recorded) -> ClusterHistory:
-    """The facts at the end, before a timed run settles, by events alone."""
-    from sim.check.history import ClusterHistory
-
-    history = ClusterHistory(recorded.rules)
-    for at, event in recorded.proper:
-        history.at = at
-        history.apply(event)
-    return history
 
 
 def _first_of(event: Event, names: Iterable[str]) -> Any:
@@ -342,7 +331,7 @@ def heals_table(scenario: Scenario, invariant: str, *, within_s: float | None) -
 
 def no_return_table(
     scenario: Scenario,
-    recorded: Recorded,
+    recorded: Run,
     violation: Violation,
     *,
     tries: int,

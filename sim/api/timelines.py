@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from sim.api.markup import shorten
 from sim.errors import BadInput
 from sim.files.extras import install
-from sim.simulate.recorded import Recorded
+from sim.simulate.run import Run
 
 if TYPE_CHECKING:
     from sim.check import Violation
@@ -42,7 +42,7 @@ class Timeline:
     name: str
     title: str
     unit: str
-    recorded: Recorded
+    recorded: Run
     violation: Violation | None
     moments: Mapping[int, str] | None = None
     everything: bool = False

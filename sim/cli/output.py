@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from sim.api.answers import Explanation
     from sim.check import Violation
-    from sim.simulate.recorded import Recorded
+    from sim.simulate.run.value import Run, Settling
 
 EXIT_FAILED = 1
 EXIT_BAD_INPUT = 2
@@ -214,12 +214,12 @@ def print_counters(counters: Mapping[str, int]) -> None:
     print("  " + (", ".join(shown) or "nothing happened"))
 
 
-def print_settling(settling: Mapping[str, Any]) -> None:
+def print_settling(settling: Settling) -> None:
     """By how much the counters are others at rest, and what was reached only then."""
-    changed = [f"{name} {count:+,}" for name, count in settling["counters"].items()]
-    seen = settling["reached"]
+    changed = [f"{name} {count:+,}" for name, count in settling.counters.items()]
+    seen = settling.reached
     told = [*changed, *([f"reached: {', '.join(seen)}"] if seen else [])]
-    print(f"  while settling, after {settling['from_ms']:,} ms: {', '.join(told) or 'nothing'}")
+    print(f"  while settling, after {settling.from_ms:,} ms: {', '.join(told) or 'nothing'}")
 
 
 def print_violations(violations: Iterable[Violation], when: Callable[[Violation], str]) -> None:
@@ -228,14 +228,12 @@ def print_violations(violations: Iterable[Violation], when: Callable[[Violation]
         tell(f"  {violation.invariant} ({when(violation)}): {violation.sentence}")
 
 
-def print_explanation(
-    explanation: Explanation, violations: Iterable[Violation], run: Recorded
-) -> None:
+def print_explanation(explanation: Explanation, violations: Iterable[Violation], run: Run) -> None:
     """Its lines, under a heading that names what else was violated."""
     about = explanation.about
     times = "ms" if run.unit == "ms" else "steps"
-    if any(run.at_rest(found) for found in run.seen if found.invariant == about):
-        times += f", settling from {run.detail['settling']['from_ms']} on"
+    if run.settling and any(run.at_rest(found) for found in run.seen if found.invariant == about):
+        times += f", settling from {run.settling.from_ms} on"
     others = [name for name in dict.fromkeys(v.invariant for v in violations) if name != about]
     more = f"; --explain NAME tells of {', '.join(others)}" if others else ""
     print(f"  why {about} was violated (times in {times}, newest first){more}:")

@@ -37,7 +37,7 @@ from sim.files.foreign import shell
 
 if TYPE_CHECKING:
     from sim.api.runs import Run
-    from sim.simulate.recorded import Recorded
+    from sim.simulate.run import Run as Simulated
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -120,7 +120,7 @@ def _again(there: Run, folder: Path, run_id: int, wanted: Wanted) -> int:
         made,
         wanted,
         failed=bool(found.violations) and same is not False,
-        document={"run_id": run_id, **found.detail, "digest_reproduced": same},
+        document={"run_id": run_id, **found.as_json(), "digest_reproduced": same},
         head=[
             f"run {run_id}: {found.id}",
             f"  rules: {', '.join(f'{name}={shown(value)}' for name, value in changed) or '-'}",
@@ -176,32 +176,27 @@ def _tell(
         tell(f"failure: {saved}")
 
 
-def _show_detail(found: Recorded) -> None:
-    detail = found.detail
-    for row in detail.get("answers", ()):
-        tell(f"  step {row['step']}: {row['answer']}")
-    for name, view in detail.get("replicas", {}).items():
-        tell(_replica_line(name, view))
-    if "counters" in detail:
+def _show_detail(found: Simulated) -> None:
+    for step, text in found.answers:
+        tell(f"  step {step}: {text}")
+    for name, view in found.replicas.items():
+        tell(
+            f"  replica {name} ({'up' if view.up else 'down'}): {' '.join(view.log) or 'empty'}"
+            f"  [start {view.log_start_offset}, high watermark {view.high_watermark}, "
+            f"log end {view.log_end_offset}]"
+        )
+    if found.unit == "ms":
         print_counters(found.counters)
-        if detail["reached"]:
-            print("  reached: " + ", ".join(detail["reached"]))
-        if detail["settling"]:
-            print_settling(detail["settling"])
-        if detail["outside"]:
-            print(f"  outside the durability contract: {detail['outside']}")
-        print(f"  seed {detail['seed']}, digest {found.digest}")
+        if found.reached:
+            print("  reached: " + ", ".join(found.reached))
+        if found.settling:
+            print_settling(found.settling)
+        if found.outside:
+            print(f"  outside the durability contract: {found.outside}")
+        print(f"  seed {found.content.seed}, digest {found.digest}")
 
 
-def _replica_line(name: str, view: dict[str, Any]) -> str:
-    state = "up" if view["up"] else "down"
-    return (
-        f"  replica {name} ({state}): {' '.join(view['log']) or 'empty'}"
-        f"  [start {view['start']}, high watermark {view['hw']}, log end {view['leo']}]"
-    )
-
-
-def _with_since(found: Recorded) -> dict[str, Any]:
+def _with_since(found: Simulated) -> dict[str, Any]:
     """A run as JSON; each violation also tells since when it was so."""
     from sim.diagnose.explain.since import all_since
 
@@ -213,5 +208,5 @@ def _with_since(found: Recorded) -> dict[str, Any]:
     return document
 
 
-def _verdict(found: Recorded) -> str:
+def _verdict(found: Simulated) -> str:
     return found.verdict + (f" ({found.reason})" if found.reason else "")

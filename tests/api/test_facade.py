@@ -9,7 +9,7 @@ import pytest
 
 import sim
 from sim.api import answers, failures, runs, scenarios
-from sim.simulate import recorded
+from sim.simulate.run import value
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -62,7 +62,7 @@ def test_a_name_that_is_not_there_is_an_attribute_error() -> None:
 
 @pytest.mark.parametrize(
     "module",
-    [sim, scenarios, runs, failures, recorded, answers],
+    [sim, scenarios, runs, failures, value, answers],
     ids=lambda module: module.__name__,
 )
 def test_the_examples_run(module: object, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -74,4 +74,4 @@ def test_the_examples_run(module: object, monkeypatch: pytest.MonkeyPatch) -> No
         runner.run(test)
 
     assert runner.failures == 0
-    assert examples or module in (failures, recorded, answers)
+    assert examples or module in (failures, value, answers)

@@ -12,7 +12,7 @@ import sim
 from sim.api import sweeps
 from sim.api.tables import COLUMNS
 from sim.protocol.rules import rules_from
-from sim.simulate.story.driver import run_story
+from sim.simulate.run.stories import run_story
 from sim.simulate.story.format import load_story
 from tests.api.conftest import ROOT, STORY
 

@@ -10,7 +10,7 @@ import json
 import sys
 from pathlib import Path
 
-from sim.simulate.timed_run import COMPILED
+from sim.simulate.run.timed import COMPILED
 from sim.study.sweep.plan import Sweep, load_plan, number_runs
 from sim.study.sweep.work import rows_of_cases
 

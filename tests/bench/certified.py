@@ -20,14 +20,12 @@ from typing import Any, NamedTuple
 import sim
 from sim.check.certify import Certificate, Refused, certify
 from sim.files.formats import LOG_FORMAT
-from sim.protocol.events import Event
 from sim.protocol.rules import PRESETS
 from sim.protocol.rules.presets import rules_from
+from sim.simulate.run.timed import run_scenario
+from sim.simulate.run.trace_file import trace_lines
 from sim.simulate.scenario.generate import generate
 from sim.simulate.scenario.generate.mix import BUILT_IN_MIXES, Mix
-from sim.simulate.scenario.trace_header import header_of
-from sim.simulate.timed_run import run_scenario
-from sim.simulate.trace_file import TraceVerdict, trace_lines
 from sim.study.suite import format_of, scenario_files
 
 HARDER: dict[str, Any] = {
@@ -75,12 +73,8 @@ def random_runs(count: int, seed: int, *, small: bool = False) -> Iterator[Certi
         scenario = generate(case, Mix.model_validate({"mix": mix, **given}))
         settings = rules_from(rules, base=scenario.rules, where="a random run")
         scenario = replace(scenario.with_rules(settings), preset=preset)
-        events: list[tuple[int, Event]] = []
-        run = run_scenario(scenario, trace=events)
-        told = tuple(violation._asdict() for violation in run.violations)
-        verdict = TraceVerdict(run.verdict, run.reason, told, run.digest)
-        trace = b"".join(trace_lines(header_of(scenario), events, verdict))
-        yield _certified(f"{mix}, {preset}, case {case}", trace)
+        run = run_scenario(scenario, keep_events=True)
+        yield _certified(f"{mix}, {preset}, case {case}", b"".join(trace_lines(run)))
 
 
 def file_runs(folder: Path) -> Iterator[Certified]:

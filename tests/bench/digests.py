@@ -19,7 +19,7 @@ from typing import Literal, get_args
 
 import pyarrow.parquet as pq
 
-from sim.simulate.timed_run import COMPILED as COMPILED_HERE
+from sim.simulate.run.timed import COMPILED as COMPILED_HERE
 from sim.study.sweep.plan import Plan, Sweep, load_plan, number_runs
 from sim.study.sweep.runner import EngineName, run_sweep
 from tests.bench.alone import Answer, alone

@@ -25,7 +25,7 @@ from sim.diagnose.shrink.stories import (
 )
 from sim.diagnose.shrink.target import judged, target_of
 from sim.protocol.rules import RULES
-from sim.simulate.story.driver import run_story
+from sim.simulate.run.stories import run_story
 from sim.simulate.story.format import STORY_DEFAULTS, Story
 from tests.bench.noise import Noise, setting_at
 

@@ -20,10 +20,10 @@ from typing import NamedTuple
 from sim.diagnose.shrink.engine import Budget
 from sim.diagnose.shrink.smallest import Case, SmallestExample, smallest_example
 from sim.files.atomic import replacing
+from sim.simulate.run.timed import run_scenario
 from sim.simulate.scenario.generate import generate
 from sim.simulate.scenario.model import Scenario
 from sim.simulate.story import load_story
-from sim.simulate.timed_run import run_scenario
 from sim.study.sweep.plan import Sweep, load_plan, number_runs
 from tests.bench.shrinking import SCENARIOS, red_stories
 

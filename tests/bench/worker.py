@@ -24,8 +24,8 @@ class Runs:
     def __init__(self) -> None:
         """Import the simulator, and run a little to warm up."""
         from sim.protocol.rules import rules_from
+        from sim.simulate.run.timed import run_scenario
         from sim.simulate.scenario.generate import BUILT_IN_MIXES, generate
-        from sim.simulate.timed_run import run_scenario
 
         rules, mix = rules_from(RULES), BUILT_IN_MIXES[MIX]
         self.run: Any = lambda seed: run_scenario(generate(seed, mix).with_rules(rules))

@@ -12,10 +12,10 @@ from sim.diagnose.explain.signature import first_signatures
 from sim.diagnose.explain.since import so_since
 from sim.errors import BadInput
 from sim.files.formats import STORY_FORMAT
-from sim.protocol.events import Event
-from sim.simulate.scenario.model.cluster import promise_of
-from sim.simulate.story import load_story, run_story
-from sim.simulate.timed_run import run_scenario
+from sim.simulate.run.stories import run_story
+from sim.simulate.run.timed import run_scenario
+from sim.simulate.scenario.model.promises import promise_of
+from sim.simulate.story import load_story
 from sim.study.causes import Causes, add_witnesses, causes_of, played, witnesses
 from sim.study.causes.track_record import TrackRecord
 from sim.study.suite.scenario_files import format_of, scenario_files
@@ -71,14 +71,14 @@ def test_causes_add_up_with_exact_intervals_and_the_run_that_fails_earliest(
 
 def test_the_tables_say_since_when(folder: Path) -> None:
     runs, found = load_sweep(folder), load_violations(folder)
-    events: list[tuple[int, Event]] = []
 
     firsts = found[found.position == 0].set_index("run_id").since_ms
     assert runs.set_index("run_id").first_since_ms.dropna().to_dict() == firsts.to_dict()
     assert (found.since_ms < found.at_ms).any()
     last = found[found.run_id == found.run_id.max()]
     run_id = int(found.run_id.max())
-    run = run_scenario(scenario_of_run(folder, run_id), trace=events)
+    run = run_scenario(scenario_of_run(folder, run_id), keep_events=True)
+    events = run.events
     rules = promise_of(scenario_of_run(folder, run_id)).rules
     again = [so_since(events, run.violations[place], rules) for place in last.position]
     assert last.since_ms.tolist() == again
@@ -110,7 +110,7 @@ def test_a_story_under_rules_that_decide_otherwise_is_not_what_happened(
     path = next(SCENARIOS.rglob(f"{name}*"))
     shutil.copy(path, tmp_path)
     known, run = TrackRecord(tmp_path), run_story(load_story(path))
-    rules = run.story.rules
+    rules = run.rules
 
     for found in first_signatures(run.events, run.violations, rules).values():
         assert known.story_of(found, rules)
@@ -123,13 +123,13 @@ def test_a_lost_marker_is_known_by_a_story_that_loses_one_that_says_the_same(
 ) -> None:
     stories = {path.stem[:6]: path for path in (SCENARIOS / "transactions").glob("txn_0[12]*")}
     run = run_story(load_story(stories[lost[:6]]))
-    found = first_signatures(run.events, run.violations, run.story.rules).values()
+    found = first_signatures(run.events, run.violations, run.rules).values()
 
     for name, path in stories.items():
         (tmp_path / name).mkdir()
         shutil.copy(path, tmp_path / name)
         known = TrackRecord(tmp_path / name)
-        shown = {known.story_of(one, run.story.rules) is not None for one in found}
+        shown = {known.story_of(one, run.rules) is not None for one in found}
         assert shown == {lost.startswith(name)}
 
 
@@ -158,8 +158,8 @@ def test_a_witness_fails_for_the_cause_of_its_run_and_is_kept(
     assert cause.witness.events <= 40 < cause.witness.run_events
     assert played(cause.witness).violations[0].invariant == cause.example.invariant
     run = run_story(load_story(cause.witness.file))
-    assert run.differences() == []
-    found = first_signatures(run.events, run.violations, run.story.rules)
+    assert run.differences == ()
+    found = first_signatures(run.events, run.violations, run.rules)
     assert LATE in {one.cause for one in found.values()}
     monkeypatch.setattr(witnesses, "make_witness", None)  # nobody shrinks again
     assert add_witnesses(late).causes == (cause,)

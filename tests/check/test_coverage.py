@@ -9,9 +9,9 @@ from sim.check.counters import RunCounters
 from sim.check.coverage import SITUATIONS, Coverage
 from sim.protocol.events import Event
 from sim.protocol.rules import Rules, rules_from
+from sim.simulate.run.timed import run_scenario
 from sim.simulate.scenario.generate import generate
 from sim.simulate.scenario.generate.mix import Mix
-from sim.simulate.timed_run import run_scenario
 from tests.check.events import RULES
 from tests.check.text import Case, cases_of
 

@@ -6,9 +6,9 @@ from sim.check import Checker
 from sim.check.folding import own_state
 from sim.protocol.events import Event
 from sim.protocol.rules import rules_from
+from sim.simulate.run.timed import run_scenario
 from sim.simulate.scenario.generate import generate
 from sim.simulate.scenario.generate.mix import Mix
-from sim.simulate.timed_run import run_scenario
 from tests.check.events import (
     batch,
 )
@@ -43,9 +43,8 @@ MIX = Mix(
 def test_folding_every_log_after_every_event_finds_no_deleted_key_more(rules: str) -> None:
     values, found = rules_from(SOURCES[rules]), 0
     for seed in range(4):
-        events: list[tuple[int, Event]] = []
         scenario = generate(seed, MIX)
-        run_scenario(scenario.with_rules(values), trace=events)
+        events = [*run_scenario(scenario.with_rules(values), keep_events=True).events]
         checker = Checker(values, ["no-transient-resurrection"], unit="ms")
 
         begun = intervals(checker, events)

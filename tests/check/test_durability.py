@@ -6,7 +6,8 @@ import pytest
 
 from sim.check import Checker
 from sim.protocol.events import Appended, Event, ReplicaCrashed
-from sim.simulate.story import load_story, run_story
+from sim.simulate.run.stories import run_story
+from sim.simulate.story import load_story
 from tests.check.events import RULES, batch
 from tests.check.text import Case, cases_of
 

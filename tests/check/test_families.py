@@ -16,7 +16,7 @@ from sim.check.families import (
 from sim.check.family_by_cause import family_of
 from sim.check.history import ClusterHistory
 from sim.check.registry import INVARIANTS
-from sim.simulate.story import run_story
+from sim.simulate.run.stories import run_story
 from sim.simulate.story.format import load_story
 from tests.check.events import RULES
 

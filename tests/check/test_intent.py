@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 
 from sim.protocol.rules import Rules
+from sim.simulate.run.timed import run_scenario
 from sim.simulate.scenario.model import ReplicaSpec, Scenario, Send, Workload
-from sim.simulate.timed_run import run_scenario
 
 NEW = Send(100, 1, "k", "new", 100, 5)
 LATE = Send(200, 2, "k", "late", 50, 3)

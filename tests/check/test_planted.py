@@ -25,10 +25,10 @@ from sim.protocol.log.epochs import EpochEnd
 from sim.protocol.log.named_tuples import make
 from sim.protocol.rules import Rules, rules_from
 from sim.simulate.cluster import producer
+from sim.simulate.run.timed import run_scenario
 from sim.simulate.scenario.generate import generate
 from sim.simulate.scenario.generate.mix import Mix
 from sim.simulate.scenario.model import Scenario
-from sim.simulate.timed_run import run_scenario
 
 LATE = Mix(mix="reference", duration_ms=5000, late_share=(0.3, 0.5), delete_share=(0.2, 0.4))
 CALM = Mix(

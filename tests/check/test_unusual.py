@@ -9,9 +9,9 @@ from sim.check.checker import known_invariants
 from sim.check.history import ClusterHistory
 from sim.protocol.events import Event
 from sim.protocol.rules import Rules, rules_from
+from sim.simulate.cluster.simulation import simulate
 from sim.simulate.scenario.generate import generate
 from sim.simulate.scenario.generate.mix import Mix
-from sim.simulate.timed_run import run_scenario
 from tests.check.defects import PLANTED
 from tests.check.events import RULES, appended, batch, cluster, copied, violations_of
 from tests.check.text import Case, cases_of
@@ -34,7 +34,7 @@ def found_either_way(rules: Rules, mix: Mix, seed: int) -> set[str]:
     events: list[tuple[int, Event]] = []
     case, names = generate(seed, mix).with_rules(rules), known_invariants()
     with suppress(ValueError):  # what the core may raise with a defect in it
-        run_scenario(case, trace=events)
+        simulate(case, lambda at, found: events.extend((at, event) for event in found))
     some, every = [Checker(rules, names, patience_ms=case.workload.patience_ms) for _ in "12"]
     asking_always(every)
     for at, event in events:

@@ -7,11 +7,13 @@ import sys
 from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from sim import __version__
-from sim.simulate.trace_file import trace_lines
+from sim.simulate.run import Run
+from sim.simulate.run.trace_file import trace_lines
 from tests.commands import replog
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -90,11 +92,11 @@ def test_the_violations_of_a_run_are_in_the_last_line_of_its_trace() -> None:
 def test_a_trace_that_was_interrupted_leaves_nothing_behind(
     timed: Path, monkeypatch: pytest.MonkeyPatch, problem: BaseException, status: int
 ) -> None:
-    def broken(header: object, events: object, verdict: object) -> Iterator[bytes]:
-        yield from islice(trace_lines(header, events, verdict), 5)  # type: ignore[arg-type]
+    def broken(run: Run, **more: Any) -> Iterator[bytes]:
+        yield from islice(trace_lines(run, **more), 5)
         raise problem
 
-    monkeypatch.setattr("sim.simulate.trace_file.trace_lines", broken)
+    monkeypatch.setattr("sim.simulate.run.trace_file.trace_lines", broken)
 
     assert replog("run", timed, "--trace", "events.ndjson").status == status
     assert [path.name for path in Path().iterdir()] == ["timed.yaml"]

@@ -7,8 +7,8 @@ from typing import Any, NoReturn
 
 import pytest
 
+from sim.simulate.run.timed import run_scenario
 from sim.simulate.scenario.model import Scenario
-from sim.simulate.timed_run import run_scenario
 from tests.commands import replog
 from tests.suite.red import RED
 
@@ -75,7 +75,7 @@ def test_an_exception_in_one_run_is_a_failure_and_the_others_run(
     def breaks(scenario: Scenario, **options: Any) -> object:
         return _divide_by_zero() if scenario.id == "a" else run_scenario(scenario, **options)
 
-    monkeypatch.setattr("sim.simulate.timed_run.run_scenario", breaks)
+    monkeypatch.setattr("sim.simulate.run.timed.run_scenario", breaks)
     folder = fill(a=GOOD, b=GOOD)
 
     answer = replog("suite", folder)

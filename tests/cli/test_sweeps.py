@@ -4,6 +4,7 @@ import json
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -11,7 +12,7 @@ import pytest
 
 from sim.check import Violation
 from sim.files import extras
-from sim.simulate.recorded import record
+from sim.simulate.run import run_of
 from sim.study.sweep import runner
 from tests.cli.conftest import PLAN
 from tests.commands import replog
@@ -120,7 +121,7 @@ def test_a_replay_can_explain_the_first_violation(
 ) -> None:
     violation = Violation("no-offset-reuse", 10_000, None, 3, None, "Offset 3 again.")
     monkeypatch.setattr(
-        "sim.api.runs.record", lambda content: record(content)._replace(violations=(violation,))
+        "sim.api.runs.run_of", lambda content: replace(run_of(content), violations=(violation,))
     )
 
     answer = replog("run", swept, 0, "--explain")

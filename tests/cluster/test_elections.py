@@ -12,9 +12,9 @@ from sim.protocol.rules import Rules, rules_from
 from sim.simulate.cluster.cluster import Cluster
 from sim.simulate.cluster.quorum import QuorumMembership
 from sim.simulate.faults import FaultKind
+from sim.simulate.run.timed import run_scenario
 from sim.simulate.scenario.generate import BUILT_IN_MIXES, generate
 from sim.simulate.scenario.model import Network, ReplicaSpec, Timers
-from sim.simulate.timed_run import run_scenario
 from tests.cluster.worlds import Story, fault, scenario, tell
 
 KRAFT = rules_from({"preset": "kraft"})

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from sim.simulate.cluster.filled import _KINDS, WATCHED
-from sim.simulate.timed_run import run_scenario
+from sim.simulate.run.timed import run_scenario
 from tests.scenario.texts import load
 
 FOLLOWERS, CLEANERS, ELECTIONS = "timers.fetch_wait_ms", "log.cleaner.backoff.ms", "election"

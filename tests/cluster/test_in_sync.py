@@ -10,9 +10,9 @@ from sim.protocol.events import (
 )
 from sim.protocol.rules import rules_from
 from sim.simulate.faults import Fault, FaultKind
+from sim.simulate.run.timed import run_scenario
 from sim.simulate.scenario.generate import BUILT_IN_MIXES, generate
 from sim.simulate.scenario.model import Send, Workload
-from sim.simulate.timed_run import run_scenario
 from tests.cluster.worlds import Story, fault, scenario, sends, tell
 
 KAFKA = rules_from({"preset": "kafka-4.0", "min_isr": 2})

@@ -11,9 +11,9 @@ from sim.protocol.events import (
     SnapshotInstalled,
 )
 from sim.simulate.faults import FaultKind
+from sim.simulate.run.timed import run_scenario
 from sim.simulate.scenario.file.load import load_scenario
 from sim.simulate.scenario.model import Scenario
-from sim.simulate.timed_run import run_scenario
 from tests.cluster.worlds import fault, scenario, tell
 
 FILE = "scenarios/snapshots/timed_install_finished_by_a_restart.yaml"

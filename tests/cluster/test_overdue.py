@@ -10,9 +10,9 @@ from sim.protocol.replication.replica import Leadership, Replica
 from sim.protocol.rules import Rules, rules_from
 from sim.simulate.cluster.network import CONTROLLER
 from sim.simulate.cluster.overdue import Overdue, OverdueNetwork
+from sim.simulate.run.timed import run_scenario
 from sim.simulate.scenario.generate import BUILT_IN_MIXES, generate
 from sim.simulate.scenario.model import LateMessages, Network
-from sim.simulate.timed_run import run_scenario
 from tests.cluster.parties import Parties
 from tests.cluster.worlds import scenario, tell
 

@@ -17,10 +17,10 @@ from sim.protocol.rules import rules_from
 from sim.simulate.cluster.cluster import Cluster
 from sim.simulate.faults import FaultKind
 from sim.simulate.faults.remove_replica import RemoveReplica
+from sim.simulate.run.timed import run_scenario
 from sim.simulate.scenario.generate import generate
 from sim.simulate.scenario.generate.mix import Mix, Weights
 from sim.simulate.scenario.model import ReplicaSpec
-from sim.simulate.timed_run import run_scenario
 from tests.cluster.worlds import fault, scenario, tell
 
 KRAFT = rules_from({"preset": "kraft"})
@@ -90,8 +90,8 @@ def test_storms_in_which_replicas_leave_lose_nothing(preset: str) -> None:
         case, rng = generate(seed, mix), Random(seed)
         leave = [RemoveReplica(rng.randrange(9_000), f"r{number}") for number in range(1, 6)]
         faults = tuple(sorted((*case.faults, *leave), key=lambda one: one.at_ms))
-        trace: list[tuple[int, object]] = []
-        run = run_scenario(replace(case, faults=faults).with_rules(rules), trace=trace)
+        run = run_scenario(replace(case, faults=faults).with_rules(rules), keep_events=True)
+        trace = run.events
         left += sum(isinstance(event, ReplicaRemoved) for _, event in trace)
         assert (run.verdict, run.violated) == ("holds", []), seed
 

@@ -13,9 +13,9 @@ from pathlib import Path
 
 import jpype
 
-from sim.simulate.story.driver import run_story
+from sim.simulate.run.stories import run_story
 from sim.simulate.story.format import load_story
-from sim.simulate.story.result import ReplicaView
+from sim.simulate.story.views import StoryReplica
 from tests.conformance.broker_clients import Isolation, read_all
 from tests.conformance.cluster_clients import ClusterAdministrator, PartitionState
 from tests.conformance.compare import Json, first_unequal, shown
@@ -29,7 +29,7 @@ PATIENCE_S = 60
 SETTLING_S = 15
 """How long the disk may take to be as predicted: epoch caches are flushed behind."""
 
-Views = Mapping[str, ReplicaView]
+Views = Mapping[str, StoryReplica]
 """Replicas by name, as a story noted them at a moment."""
 
 
@@ -70,7 +70,7 @@ def predicted(
     return moment
 
 
-def _readable(view: ReplicaView, isolation: Isolation) -> tuple[list[str], int]:
+def _readable(view: StoryReplica, isolation: Isolation) -> tuple[list[str], int]:
     """What a new consumer is given, and where it ends (exclusive)."""
     if isolation == "read_committed":
         return view.committed, view.last_stable_offset

@@ -6,13 +6,15 @@ from pathlib import Path
 
 from sim.diagnose.draw import Case
 from sim.files.reading import document_in
-from sim.protocol.events import Appended, Event
+from sim.protocol.events import Appended
 from sim.protocol.rules import Rules, rules_from
+from sim.simulate.run import Run
+from sim.simulate.run.stories import run_story
+from sim.simulate.run.timed import run_scenario
 from sim.simulate.scenario.generate import generate
 from sim.simulate.scenario.generate.mix import Mix
-from sim.simulate.story import StoryRun, load_story, run_story
+from sim.simulate.story import load_story
 from sim.simulate.story.format import story_in
-from sim.simulate.timed_run import run_scenario
 
 SCENARIOS = Path(__file__).resolve().parents[2] / "scenarios"
 LOST_TAIL = "kip280/kip280_15_believed_position_hw_truncation_no_fix.yaml"
@@ -26,7 +28,7 @@ STORIES = sorted(
 
 
 @cache
-def story(path: str) -> StoryRun:
+def story(path: str) -> Run:
     """A story of `scenarios/`."""
     return run_story(load_story(SCENARIOS / path))
 
@@ -36,7 +38,7 @@ def case(path: str, invariant: str | None = None) -> Case:
     run = story(path)
     found = [each for each in run.violations if invariant in (None, each.invariant)]
     first = found[0] if found else None
-    return Case(run.events, first, run.story.rules, run.labels, violations=run.violations)
+    return Case(run.events, first, run.rules, run.labels, violations=run.violations)
 
 
 @cache
@@ -47,7 +49,7 @@ def four_replicas() -> Case:
     text = f"format: replog-story/1\nreplicas: [{', '.join(names)}]\nsteps:\n  - elect r1 1\n"
     steps = appends + "".join(f"  - fetch {name} r1\n" for name in names[1:]) + "  - elect r4 2\n"
     run = run_story(story_in(document_in(text + steps, Path("four.yaml")), default_id="four"))
-    return Case(run.events, None, run.story.rules, run.labels)
+    return Case(run.events, None, run.rules, run.labels)
 
 
 def red() -> Iterator[tuple[str, Case]]:
@@ -73,6 +75,6 @@ def big_run() -> Case:
     rules: Rules = rules_from(values | {"fix": "none", "map_range": "full"}, where="test")
     mix = Mix(duration_ms=25_000, sends=(260, 310), replicas=(4, 4), keys=(10, 20), tail_hunts=1.0)
     scenario = generate(59, mix).with_rules(rules)
-    events: list[tuple[int, Event]] = []
-    run = run_scenario(scenario, trace=events)
+    run = run_scenario(scenario, keep_events=True)
+    events = run.events
     return Case(events, run.violations[0], scenario.rules, violations=run.violations, skews={})

@@ -42,7 +42,7 @@ def signs(document: str) -> Counter[str]:
 def versioned(strategy: str) -> Case:
     """A record whose version its strategy compares."""
     run = run_steps("elect 1 1\nappend 1 a A hdr=9 ts=40", rules={"strategy": strategy})
-    return Case(run.events, None, run.story.rules)
+    return Case(run.events, None, run.rules)
 
 
 def test_the_legend_names_each_sign_that_there_is_and_no_other() -> None:
@@ -101,7 +101,7 @@ def test_the_column_that_decided_is_there_however_far_away(
     violation = known._replace(
         replica="r1", offset=45, key=None, position=len(run.events) - 1, evidence=()
     )
-    drawn = Case(run.events, violation, run.story.rules)
+    drawn = Case(run.events, violation, run.rules)
     told = drawn.explained(violation)
     fact = told.facts[0]._replace(position=written[decided])
     monkeypatch.setattr(Case, "explained", lambda *_: replace(told, facts=(fact,)))

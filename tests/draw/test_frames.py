@@ -11,20 +11,20 @@ from sim.protocol.compaction import TOMBSTONE_MARKS
 from sim.protocol.events import Cleaned, Event, Truncated
 from sim.protocol.events.written import as_row
 from sim.protocol.rules import rules_from
+from sim.simulate.run import Run
+from sim.simulate.run.timed import run_scenario
+from sim.simulate.run.trace_file import header_of
 from sim.simulate.scenario.generate import generate
 from sim.simulate.scenario.generate.mix import Mix
-from sim.simulate.scenario.trace_header import header_of
-from sim.simulate.story import StoryRun
-from sim.simulate.timed_run import run_scenario
 from tests.draw.stories import LOST_MARKER, LOST_TAIL, STORIES, story
 from tests.story.running import run_steps
 from tests.trace.rebuilt import Rebuilder, RebuiltLog
 
 
-def replayed(run: StoryRun, until: type[Event] | None = None) -> dict[str, Lane]:
+def replayed(run: Run, until: type[Event] | None = None) -> dict[str, Lane]:
     """Replica -> its lane at the end, or after the last event of a class."""
     found = [at for at, (_, event) in enumerate(run.events) if until in (None, type(event))]
-    return {lane.name: lane for lane in Logs(run.events, run.story.rules).frame(found[-1]).lanes}
+    return {lane.name: lane for lane in Logs(run.events, run.rules).frame(found[-1]).lanes}
 
 
 def test_the_last_frame_is_what_the_replicas_of_a_story_hold() -> None:
@@ -49,8 +49,7 @@ def test_frames_of_random_runs_are_what_their_traces_say(seed: int, preset: str)
     snapshots = float(preset == "kraft")
     mix = Mix(duration_ms=3_000, sends=(60, 90), transactional=1.0, snapshots=snapshots, **often)
     scenario = generate(seed, mix).with_rules(rules_from({"preset": preset}, where="test"))
-    events: list[tuple[int, Event]] = []
-    run_scenario(scenario, trace=events)
+    events = run_scenario(scenario, keep_events=True).events
     header = header_of(scenario)
     mark = TOMBSTONE_MARKS[header.tombstone_mark]
     rebuilt, logs = Rebuilder(to_builtins(header.as_row())), Logs(events, scenario.rules)
@@ -135,7 +134,7 @@ def test_the_version_that_decides_is_the_one_of_the_strategy(
 ) -> None:
     steps = "elect 1 1\nappend 1 a A hdr=9 ts=40\nappend 1 b B ts=41"
     run = run_steps(steps, rules={"strategy": strategy})
-    logs = Logs(run.events, run.story.rules)
+    logs = Logs(run.events, run.rules)
     spots = logs.frame(len(run.events) - 1).lanes[0].spots
 
     for shown, expected in ((strategy, versions), ("offset", ["", ""])):

@@ -17,9 +17,9 @@ from sim.protocol.events import (
     ReplicaCrashed,
     Truncated,
 )
+from sim.simulate.run.timed import run_scenario
 from sim.simulate.scenario.generate import generate
 from sim.simulate.scenario.generate.mix import Mix
-from sim.simulate.timed_run import run_scenario
 from tests.check.events import batch
 
 START = (*map(ReplicaAdded, ("r1", "r2", "r3")),)
@@ -63,8 +63,8 @@ def test_a_violation_knows_the_event_that_showed_it_also_among_those_of_one_mome
 
 
 def test_of_a_random_run_the_cone_is_small() -> None:
-    events: list[tuple[int, Event]] = []
-    run = run_scenario(generate(20, Mix.model_validate("storm")), trace=events)
+    run = run_scenario(generate(20, Mix.model_validate("storm")), keep_events=True)
+    events = run.events
     found = next(one for one in run.violations if one.invariant == "no-resurrection")
 
     positions = cone(events, found)

@@ -24,8 +24,7 @@ from sim.protocol.events import (
     ReplicaWiped,
     SnapshotInstalled,
 )
-from sim.simulate.recorded import conclusive
-from sim.simulate.story.result import StoryRun
+from sim.simulate.run import Run, conclusive, run_of
 from sim.study.suite.running import content_at
 from sim.study.suite.scenario_files import format_of
 from tests.check.events import RULES, appended, batch, cleaned, cluster
@@ -39,7 +38,7 @@ REUSE = "no-offset-reuse"
 def in_file(name: str) -> Iterator[Signature]:
     """Of every violation of a scenario file, named by the first words of its name."""
     (path,) = SCENARIOS.rglob(f"{name}*")
-    run = conclusive(content_at(path))
+    run = conclusive(run_of(content_at(path)))
     return (signature_of(run.events, one, run.rules) for one in run.violations)
 
 
@@ -116,7 +115,7 @@ def of_made(mechanism: str) -> Signature:
     return made("follower-position-sound" if believed else NEVER_LOST, replica, offset, *events)
 
 
-def cut_holder() -> StoryRun:
+def cut_holder() -> Run:
     return run_steps(
         "elect r1 1\nappend r1 v1 k1\nsync r2 r1\nappend r1 v2 k1\nelect_from_isr r2 2\nisr r2\n"
         "append r2 v3 k1 tombstone=true\ncompact r2\nfetch r1 r2\nadvance 100\ncompact r2",
@@ -135,7 +134,7 @@ def test_every_mechanism_has_an_example_and_a_near_one() -> None:
         each for path in timed if path.stem.endswith(shown_in_time) for each in in_file(path.stem)
     ]
     cut = cut_holder()
-    found += [signature_of(cut.events, each, cut.story.rules) for each in cut.violations]
+    found += [signature_of(cut.events, each, cut.rules) for each in cut.violations]
     found += [why for _, why, _ in told()]
     for mechanism in MADE:
         found.append(of_made(mechanism))
@@ -204,7 +203,7 @@ def test_what_stories_of_a_few_steps_come_from(
 ) -> None:
     replicas = [f"r{each + 1}" for each in range(3 if "r3" in steps else 2)]
     run = run_steps(steps, replicas=replicas, isr=isr)
-    found = {str(signature_of(run.events, each, run.story.rules)) for each in run.violations}
+    found = {str(signature_of(run.events, each, run.rules)) for each in run.violations}
 
     assert text in found
 
@@ -220,6 +219,6 @@ def test_a_reader_that_was_there_before_the_removal_did_not_miss_it_by_changing(
         replicas=["r1", "r2"],
         rules={"tombstone_removal": "immediate"},
     )
-    (found,) = [signature_of(run.events, each, run.story.rules) for each in run.violations]
+    (found,) = [signature_of(run.events, each, run.rules) for each in run.violations]
 
     assert (of.OTHER_REPLICA in found.mechanism) is (not before)

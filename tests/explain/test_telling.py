@@ -34,12 +34,13 @@ from sim.protocol.events.sentences import describe
 from sim.protocol.log import Record, data_batch
 from sim.protocol.log.epochs import EpochEntry
 from sim.simulate.faults.wipe import Wipe
+from sim.simulate.run.stories import run_story
+from sim.simulate.run.timed import run_scenario
 from sim.simulate.scenario.file.load import load_scenario
 from sim.simulate.scenario.generate import generate
 from sim.simulate.scenario.generate.mix import Mix
 from sim.simulate.scenario.model import Scenario
-from sim.simulate.story import load_story, run_story
-from sim.simulate.timed_run import run_scenario
+from sim.simulate.story import load_story
 
 ROOT = Path(__file__).resolve().parents[2]
 REUSE = "no-offset-reuse"
@@ -82,8 +83,7 @@ def test_every_event_of_random_runs_has_a_sentence_of_its_own() -> None:
     kinds: set[str] = set()
     for mix in ("storm", "kraft"):
         for seed in range(3):
-            events: list[tuple[int, Event]] = []
-            run_scenario(generate(seed, Mix.model_validate(mix)), trace=events)
+            events = run_scenario(generate(seed, Mix.model_validate(mix)), keep_events=True).events
             for _, event in events:
                 kinds.add(type(event).__name__)
                 assert not describe(event).startswith(type(event).__name__)
@@ -102,8 +102,8 @@ def told(story: str, invariant: str) -> Explanation:
 
 def timed(scenario: Scenario, invariant: str) -> Explanation:
     """The explanation of a violated invariant of a run in simulated time."""
-    events: list[tuple[int, Event]] = []
-    run = run_scenario(scenario, trace=events)
+    run = run_scenario(scenario, keep_events=True)
+    events = run.events
     found = next(each for each in run.violations if each.invariant == invariant)
     return explanation(events, found, rules=scenario.rules, skews=scenario.clock_skews)
 

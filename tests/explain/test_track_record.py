@@ -14,7 +14,8 @@ from pathlib import Path
 from sim.diagnose.explain import Explanation, explanation
 from sim.diagnose.explain.signature import Signature, signature_of
 from sim.files.formats import STORY_FORMAT
-from sim.simulate.story import load_story, run_story
+from sim.simulate.run.stories import run_story
+from sim.simulate.story import load_story
 from sim.study.suite.scenario_files import format_of, scenario_files
 
 SCENARIOS = Path(__file__).parents[2] / "scenarios"
@@ -32,9 +33,9 @@ def told() -> list[tuple[str, Signature, Explanation]]:
             run = run_story(load_story(path))
             firsts = {(one.invariant, one.family): one for one in reversed(run.violations)}
             for one in firsts.values():
-                why = signature_of(run.events, one, run.story.rules)
-                told_of = explanation(run.events, one, rules=run.story.rules)
-                found.append((run.story.id, why, told_of))
+                why = signature_of(run.events, one, run.rules)
+                told_of = explanation(run.events, one, rules=run.rules)
+                found.append((run.id, why, told_of))
     return found
 
 

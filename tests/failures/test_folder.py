@@ -12,7 +12,7 @@ import sim
 from sim.api.saving import failure_of, save_result
 from sim.diagnose.failures.pages import FILES
 from sim.files.foreign import html, markdown
-from sim.simulate.timed_run import run_scenario
+from sim.simulate.run.timed import run_scenario
 from sim.study.suite.cases import run_any
 from tests.commands import replog
 
@@ -109,7 +109,7 @@ def test_a_folder_of_somebody_else_is_left_alone(
 def test_what_cannot_be_written_whole_leaves_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def no_space(*_: object) -> None:
+    def no_space(*_: object, **_more: object) -> None:
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr("sim.diagnose.failures.run_failure.write_trace", no_space)

@@ -6,6 +6,7 @@ import subprocess
 import unicodedata
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import UTC, datetime
 from html.parser import HTMLParser
 from pathlib import Path
@@ -25,13 +26,9 @@ from sim.files.foreign import markdown, names, shell
 from sim.files.foreign.documents import fit_for, json_text, readable
 from sim.files.foreign.lines import one_line, plain_lines
 from sim.files.reading import read_document
-from sim.protocol.rules import Rules
-from sim.simulate.recorded import record
+from sim.simulate.run.stories import run_story
 from sim.simulate.scenario.file.yaml_lines import yaml_lines
-from sim.simulate.story.driver import run_story
-from sim.simulate.story.expect import StoryExpect
 from sim.simulate.story.format import Story, load_story
-from sim.simulate.story.trace_header import header_of
 from sim.study.gates import Gates, judge
 from sim.study.gates.page import as_markdown
 from sim.study.report.figures import Mark, marks_figure, own_ids
@@ -208,21 +205,20 @@ def red(text: str) -> CaseResult:
     )
 
 
-NOTHING = Story("s", "", "", Rules(), ("r1",), ("r1",), ("r1",), (), StoryExpect())
+NOTHING = Story("s", replicas=("r1",), isr=("r1",), voters=("r1",))
 
 
 def failure(text: str) -> RunFailure:
     broken = Violation("log-matching", 3, "r1", 0, text, one_line(text))
-    header = header_of(NOTHING)._replace(id=text)
     return RunFailure(
         id=text,
         title=text,
         file=Path(text),
         expected=text,
         missed=(text,),
-        run=record(NOTHING)._replace(violations=(broken,), notes=(text,)),
+        run=replace(run_story(NOTHING), violations=(broken,), remarks=(text,)),
         violation=broken,
-        header=header,
+        mix=None,
         changed_rules={},
         scenario=lambda _: "",
         made_by=text,

@@ -27,7 +27,7 @@ WARM = (
     "pytest", "yaml", "sim.cli.runs", "sim.cli.suites", "sim.cli.logs", "sim.cli.shrink",
     "sim.cli.matrices", "sim.cli.sweeps", "sim.cli.traces", "sim.cli.certify", "sim.cli.drawing",
     "sim.cli.about", "sim.simulate.story", "sim.simulate.scenario.file",
-    "sim.simulate.timed_run", "sim.simulate.logfile", "sim.check.certify", "sim.diagnose.draw",
+    "sim.simulate.run.timed", "sim.simulate.logfile", "sim.check.certify", "sim.diagnose.draw",
     "sim.diagnose.explain", "sim.study.sweep", "sim.study.suite", "sim.diagnose.shrink",
     "pyarrow.parquet", "pyarrow.csv", "sim.study.report", "sim.study.gates", "scipy.stats",
     "matplotlib.figure",

@@ -100,7 +100,7 @@ def test_what_no_answer_has_is_one_line(says: Replies) -> None:
 
 
 def test_an_exception_keeps_its_traceback(says: Replies, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sim.simulate.story.driver.run_story", lambda _story: 1 // 0)
+    monkeypatch.setattr("sim.simulate.run.stories.run_story", lambda *_story, **_more: 1 // 0)
 
     said = says({"x.yaml": STORY})
 

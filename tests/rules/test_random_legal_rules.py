@@ -15,9 +15,9 @@ from sim.files.limits import SKEW
 from sim.protocol.events import Appended, Event, LeaderElected, SnapshotOffered
 from sim.protocol.rules import DEFAULTS, PRESETS, RULES, rules_from
 from sim.protocol.rules.spec import RuleSpec, RuleValue
+from sim.simulate.run.timed import run_scenario
 from sim.simulate.scenario.generate import BUILT_IN_MIXES, Mix, generate
 from sim.simulate.scenario.model import Scenario
-from sim.simulate.timed_run import run_scenario
 
 SCENARIOS = Path(__file__).parents[2] / "scenarios"
 BLOCKS, BLOCK = 8, 15
@@ -164,8 +164,7 @@ def broken(seeds: range) -> Iterator[tuple[int, str]]:
 
 def _is_known(scenario: Scenario) -> bool:
     """Whether a run that does not rest shows what a story shows under these rules."""
-    trace: Trace = []
-    run_scenario(scenario, trace=trace)
+    trace = [*run_scenario(scenario, keep_events=True).events]
     values = scenario.rules.as_dict().items()
     return any(rules.items() <= values and shows(trace) for rules, shows in RESTLESS.values())
 

@@ -18,10 +18,11 @@ from sim.simulate.logfile.eligible_file import (
     load_eligible_file,
 )
 from sim.simulate.logfile.file import LogFile, load_log_file, read_log_document
+from sim.simulate.run.stories import run_story
+from sim.simulate.run.timed import run_scenario
 from sim.simulate.scenario.file.load import load_scenario
 from sim.simulate.scenario.model import Scenario
-from sim.simulate.story import Story, load_story, run_story
-from sim.simulate.timed_run import run_scenario
+from sim.simulate.story import Story, load_story
 from sim.study.suite import format_of
 from sim.study.sweep.plan import load_plan
 

@@ -5,8 +5,8 @@ from pathlib import Path
 
 from sim.protocol.events import AppendRefused, Event, FaultInjected, LogStartMoved
 from sim.simulate.faults.crash import Crash
+from sim.simulate.run.timed import run_scenario
 from sim.simulate.scenario.generate import Mix, generate
-from sim.simulate.timed_run import run_scenario
 from sim.study.sweep.plan import load_plan, number_runs
 
 SEEDS = range(40)
@@ -14,11 +14,10 @@ FAR = number_runs(load_plan(Path(__file__).parents[2] / "scenarios/sweeps/far.ya
 
 
 def events_of(mix: Mix, seeds: range) -> list[Event]:
-    trace: list[tuple[int, Event]] = []
-    for seed in seeds:
-        scenario = generate(seed, mix).with_rules(FAR.rule_sets[0].rules)
-        assert run_scenario(scenario, trace=trace).verdict in {"holds", "violated", "inconclusive"}
-    return [event for _, event in trace]
+    rules = FAR.rule_sets[0].rules
+    runs = [run_scenario(generate(one, mix).with_rules(rules), keep_events=True) for one in seeds]
+    assert {run.verdict for run in runs} <= {"holds", "violated", "inconclusive"}
+    return [event for run in runs for _, event in run.events]
 
 
 def test_crashes_come_after_any_operation_of_a_pass() -> None:

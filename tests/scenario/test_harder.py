@@ -2,13 +2,13 @@
 
 from dataclasses import replace
 
-from sim.protocol.events import Event, FaultInjected
+from sim.protocol.events import FaultInjected
 from sim.protocol.rules import Rules, rules_from
 from sim.simulate.faults import FaultKind
+from sim.simulate.run.timed import run_scenario
 from sim.simulate.scenario.environment import environment_digest
 from sim.simulate.scenario.generate import generate
 from sim.simulate.scenario.generate.mix import Mix
-from sim.simulate.timed_run import run_scenario
 
 DARK = Mix(power_losses=0.5, power_failures=0.5, cleaning_crashes=0.5, flush_settings=0.5)
 SNAPSHOTS = Mix(mix="kraft", replicas=(3, 5), faults=(2, 12), outage_ms=(100, 6_000))
@@ -72,12 +72,12 @@ def test_crashes_during_an_install_are_added_and_nothing_else_differs() -> None:
 
 def test_random_installs_are_interrupted_and_a_restart_that_finishes_them_is_safe() -> None:
     """What does not finish them, `tests/cluster/test_interrupted_installs.py` shows."""
-    trace: list[tuple[int, Event]] = []
     runs = [
-        run_scenario(generate(seed, INTERRUPTED).with_rules(FINISHED), trace=trace)
+        run_scenario(generate(seed, INTERRUPTED).with_rules(FINISHED), keep_events=True)
         for seed in range(12)
     ]
-    details = [event.detail for _, event in trace if isinstance(event, FaultInjected)]
+    events = [event for run in runs for _, event in run.events]
+    details = [event.detail for event in events if isinstance(event, FaultInjected)]
 
     assert sum("before a snapshot is installed" in detail for detail in details) > 2
     assert {run.verdict for run in runs} == {"holds"}

@@ -7,9 +7,9 @@ import pytest
 from sim.protocol.events import Event, LeaderElected, ReplicaWiped
 from sim.protocol.rules import rules_from
 from sim.simulate.faults import FaultKind
+from sim.simulate.run.timed import run_scenario
 from sim.simulate.scenario.generate import Mix, generate
 from sim.simulate.scenario.generate.scenario import hunts_of
-from sim.simulate.timed_run import run_scenario
 
 CALM = Mix(tail_hunts=0.0, kind_off=1.0)
 ELECTIONS = CALM.model_copy(update={"election_hunts": 1.0})
@@ -18,10 +18,10 @@ SEEDS = range(60)
 
 
 def events_of(mix: Mix, seed: int, preset: str) -> list[tuple[int, Event]]:
-    settings, trace = rules_from({"preset": preset}), list[tuple[int, Event]]()
-    run = run_scenario(generate(seed, mix).with_rules(settings), trace=trace)
+    scenario = generate(seed, mix).with_rules(rules_from({"preset": preset}))
+    run = run_scenario(scenario, keep_events=True)
     assert run.verdict in {"holds", "violated"}
-    return trace
+    return [*run.events]
 
 
 def test_an_election_hunt_is_one_of_three_scripts() -> None:

@@ -4,9 +4,9 @@ from itertools import pairwise
 
 from sim.protocol.log.versions import NEW, Versions
 from sim.protocol.rules import rules_from
+from sim.simulate.run.timed import run_scenario
 from sim.simulate.scenario.generate import Mix, generate
 from sim.simulate.scenario.model import Scenario
-from sim.simulate.timed_run import run_scenario
 
 RULES = rules_from({"preset": "kafka-4.0", "tombstone_mark": "magic"})
 

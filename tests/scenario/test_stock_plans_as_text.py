@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 
 from sim.files.yaml_text import parse_yaml
+from sim.simulate.run.timed import run_scenario
 from sim.simulate.scenario.file.load import scenario_in
 from sim.simulate.scenario.file.write import as_said, scenario_text
 from sim.simulate.scenario.generate import generate
 from sim.simulate.scenario.model import Scenario
-from sim.simulate.timed_run import run_scenario
 from sim.study.sweep.plan import Sweep, load_plan, number_runs
 
 PLANS = sorted(Path(__file__).parents[2].joinpath("scenarios/sweeps").glob("*.yaml"))

@@ -10,6 +10,7 @@ from sim.protocol.rules import PRESETS, Rules
 from sim.simulate.faults.crash import Crash
 from sim.simulate.faults.migrate import Migrate
 from sim.simulate.faults.partition import Partition
+from sim.simulate.run.timed import run_scenario
 from sim.simulate.scenario.file.load import load_scenario
 from sim.simulate.scenario.file.write import as_said, scenario_text
 from sim.simulate.scenario.generate import BUILT_IN_MIXES, Mix, generate
@@ -27,7 +28,6 @@ from sim.simulate.scenario.model import (
     Workload,
 )
 from sim.simulate.scenario.model.cluster import SnapshotSettings
-from sim.simulate.timed_run import run_scenario
 from sim.study.sweep.plan import load_plan, number_runs
 
 SCENARIOS = Path(__file__).parents[2] / "scenarios"

@@ -19,8 +19,8 @@ import numpy as np
 
 from sim.check.folding import undone_deletes
 from sim.protocol.rules import Rules
-from sim.simulate.story.driver import StoryDriver, run_story
-from sim.simulate.story.expect import StoryExpect
+from sim.simulate.run.stories import run_story
+from sim.simulate.story.driver import StoryDriver
 from sim.simulate.story.format import STORY_DEFAULTS, Story
 from sim.simulate.story.op import Step
 from sim.study.explore.answers import differing
@@ -133,7 +133,7 @@ class Schedule:
     def disputed(self) -> str:
         """What the oracle of traces does not find as the checker does; empty = they agree."""
         story = replace(self.driver.story, steps=(*self.steps, Step(0, "quiesce", {})))
-        found = differing(story, run_story(story))
+        found = differing(run_story(story))
         return f"certify: {found}, after\n{self._told()}" if found else ""
 
     def _told(self) -> str:
@@ -186,7 +186,7 @@ class Walk:
     def _begun(self) -> Schedule:
         names = self.world.names
         isr = tuple(names[one] for one in self.world.isr)
-        story = Story("", "", "", self.rules, names, isr, names, (), StoryExpect(()))
+        story = Story("", rules=self.rules, replicas=names, isr=isr, voters=names)
         return Schedule(StoryDriver(story, invariants=BY_STEPS), [*range(len(names))])
 
     def _chosen(self, rows: Rows) -> list[int]:

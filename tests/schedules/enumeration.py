@@ -18,7 +18,6 @@ from sim.protocol.replication import Replica
 from sim.protocol.replication.frozen import freeze
 from sim.protocol.rules import Rules
 from sim.simulate.story.driver import StoryDriver
-from sim.simulate.story.expect import StoryExpect
 from sim.simulate.story.format import Story
 from sim.simulate.story.op import Step
 
@@ -125,7 +124,7 @@ def _step(op: str, **fields: Any) -> Step:
 
 def _run(steps: Steps, tiny: Tiny, rules: Rules, isr: tuple[str, ...] | None = None) -> StoryDriver:
     names = tiny.replicas
-    story = Story("", "", "", rules, names, isr or tiny.isr, names, (), StoryExpect(()))
+    story = Story("", rules=rules, replicas=names, isr=isr or tiny.isr, voters=names)
     driver = StoryDriver(story, invariants=())
     for step in steps:
         driver.take(step)

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from sim.files.reading import document_in
-from sim.simulate.story.driver import run_story
+from sim.simulate.run.stories import run_story
 from sim.simulate.story.format import Story, story_in
 from sim.study.explore.answers import UP_TO_8_GB, Bounds
 from sim.study.explore.shorter import shortest

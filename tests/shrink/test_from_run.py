@@ -9,7 +9,7 @@ from sim.diagnose.shrink.smallest import smallest_example
 from sim.diagnose.shrink.target import target_of
 from sim.diagnose.shrink.writing import story_text
 from sim.files.yaml_text import parse_yaml
-from sim.simulate.story import run_story
+from sim.simulate.run.stories import run_story
 from sim.simulate.story.format import story_from
 from tests.shrink.cases import AT_ONCE, REMOVED, REUSED, timed
 
@@ -32,7 +32,7 @@ def test_a_random_run_becomes_a_story_of_a_few_lawful_steps(name: str) -> None:
     run = run_story(story)
     same = next(one for one in run.violations if one.invariant == invariant)
 
-    assert (example.kind, example.complete, run.differences()) == ("story", True, [])
+    assert (example.kind, example.complete, run.differences) == ("story", True, ())
     assert example.steps == len(story.steps) <= steps
     assert example.events == len(run.events) <= 30
     assert example.events_before > 500
@@ -62,7 +62,7 @@ def test_a_story_of_a_run_waits_for_who_may_join_as_the_run_did_and_as_long() ->
         text = story_text(story, violated=[invariant], checked=[invariant])
         again = story_from(parse_yaml(text, "story").data, where="story")
         assert again.replica_lag_max_ms == story.replica_lag_max_ms
-        assert run_story(again).differences() == []
+        assert run_story(again).differences == ()
 
 
 def test_the_story_of_a_run_has_a_tail_cut_that_was_out_of_range() -> None:

@@ -4,13 +4,12 @@ import pytest
 
 from sim.diagnose.shrink import illegal as of
 from sim.diagnose.shrink.illegal import illegal_steps
-from sim.protocol.events import Event
 from sim.protocol.rules import Rules
+from sim.simulate.run.stories import run_story
+from sim.simulate.run.timed import run_scenario
 from sim.simulate.scenario.generate import BUILT_IN_MIXES, Mix, generate
 from sim.simulate.scenario.generate.mix import Weights
-from sim.simulate.story import run_story
 from sim.simulate.story.format import story_from
-from sim.simulate.timed_run import run_scenario
 
 FIRST = "elect r1 1; append r1 a k; sync r2 r1; sync r3 r1; sync r2 r1"
 MAJORITY, SNAPSHOT = {"commit": "majority"}, {"cleanup": "snapshot"}
@@ -58,8 +57,7 @@ def test_a_cluster_does_nothing_illegal_but_by_unclean_elections(
     found: set[str] = set()
     for seed in range(seeds):
         scenario = generate(seed, mix).with_rules(Rules.of(commit=commit))
-        events: list[tuple[int, Event]] = []
-        run_scenario(scenario, trace=events)
+        events = run_scenario(scenario, keep_events=True).events
         found |= illegal_steps(events, scenario.rules)
 
     assert found == expected

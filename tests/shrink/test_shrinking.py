@@ -16,9 +16,10 @@ from sim.errors import BadInput
 from sim.simulate.faults.add_replica import AddReplica
 from sim.simulate.faults.crash import Crash
 from sim.simulate.faults.partition import Partition
+from sim.simulate.run.stories import run_story
 from sim.simulate.scenario.generate import Mix, generate
 from sim.simulate.scenario.model import Change, EndTransaction, Scenario, Send, Workload
-from sim.simulate.story import Story, run_story
+from sim.simulate.story import Story
 from sim.simulate.story.format import STORY_DEFAULTS, story_from
 from tests.bench.hiding import hide
 from tests.shrink.cases import FAILING, LOST_TAIL, story
@@ -126,7 +127,7 @@ def test_where_an_append_goes_offsets_move_down_or_stay() -> None:
     steps = ["elect r1 1", "append r1 a k", "append r1 b k", "compact r1 upto=2", "consume c r1 1"]
     data = {"format": "replog-story/1", "replicas": ["r1"], "steps": steps}
     told = run_story(story_from(data, where="story"))
-    shown = shrunk("lost tail")[1]._replace(value=told.story, events=told.events)
+    shown = shrunk("lost tail")[1]._replace(value=told.content, events=told.events)
 
     ends = [[step.get("upto") for step in less.steps[2:]] for less in without_steps(shown, [2])]
     assert ends == [[1, 1], [2, 1]]

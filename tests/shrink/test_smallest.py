@@ -7,8 +7,8 @@ import pytest
 from sim.diagnose.shrink.engine import Budget
 from sim.diagnose.shrink.smallest import NO_STORY, Case, smallest_example
 from sim.diagnose.what_if.heals import near_miss_of, violated_by, with_rule
+from sim.simulate.run.timed import run_scenario
 from sim.simulate.scenario.file.load import load_scenario
-from sim.simulate.timed_run import differences, run_scenario
 from tests.shrink.cases import REUSED, story, timed
 
 
@@ -20,7 +20,7 @@ def test_what_no_story_says_stays_a_scenario(tmp_path: Path) -> None:
 
     assert (example.kind, example.steps, example.made_of) == ("scenario", None, NO_STORY)
     assert example.events < 10
-    assert differences(scenario, run_scenario(scenario)) == []
+    assert run_scenario(scenario).differences == ()
     cut_off = smallest_example(timed("timed_b8_old_cleaner"), tries=20)
     assert cut_off.remark == "as a scenario: settings do not change in the midst of a story"
 

@@ -5,7 +5,8 @@ import pytest
 from sim.diagnose.shrink.stories import key_of
 from sim.diagnose.shrink.writing import near_miss_file, story_text
 from sim.files.yaml_text import parse_yaml
-from sim.simulate.story import Story, run_story
+from sim.simulate.run.stories import run_story
+from sim.simulate.story import Story
 from sim.simulate.story.format import story_from
 from tests.shrink.cases import LOST_TAIL
 
@@ -52,4 +53,4 @@ def test_a_near_miss_that_violates_something_else_expects_that() -> None:
     again = read(parse_yaml(text, "text").data)
 
     assert "no-offset-reuse" in again.expect.violated
-    assert run_story(again).differences() == []
+    assert run_story(again).differences == ()

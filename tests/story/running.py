@@ -2,7 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 
-from sim.simulate.story import StoryRun, run_story
+from sim.simulate.run import Run
+from sim.simulate.run.stories import run_story
 from sim.simulate.story.format import story_from
 
 
@@ -13,7 +14,7 @@ def run_steps(
     isr: Sequence[str] | None = None,
     voters: Sequence[str] | None = None,
     rules: Mapping[str, object] | None = None,
-) -> StoryRun:
+) -> Run:
     """Run the steps, one in a line; what follows a # is a remark."""
     lines = [line.split("#")[0].strip() for line in steps.splitlines()]
     document: dict[str, object] = {

@@ -2,7 +2,8 @@
 
 import pytest
 
-from sim.simulate.story import StoryRun, run_story
+from sim.simulate.run import Run
+from sim.simulate.run.stories import run_story
 from sim.simulate.story.format import story_from
 from tests.story.refusing import BASE
 
@@ -10,14 +11,14 @@ QUIET = ["elect 1 1", "isr 1", "append 1 a A", "check"]
 """2 is behind when all is at rest, which is for `leo-convergence`."""
 
 
-def run(*steps: str, **expect: object) -> StoryRun:
+def run(*steps: str, **expect: object) -> Run:
     return run_story(story_from(BASE | {"steps": list(steps), "expect": expect}, where="test"))
 
 
 def test_an_expectation_that_is_not_met_says_what_differs() -> None:
     found = run("elect 1 1", violated=["no-offset-reuse"], leader="2", replicas={"1": {"leo": 5}})
 
-    assert found.differences() == [
+    assert [*found.differences] == [
         "no-offset-reuse was not violated, but expected",
         "leader is 1, expected 2",
         "replica 1: leo is 0, expected 5",
@@ -48,7 +49,7 @@ def test_only_what_is_judged_decides(
 ) -> None:
     found = run(*QUIET, **expect)
 
-    assert (found.verdict, found.differences()) == (verdict, said)
+    assert (found.verdict, [*found.differences]) == (verdict, said)
     assert [one.invariant for one in found.seen] == ["leo-convergence"]
     assert (found.violated == ["leo-convergence"]) == (verdict == "violated")
     assert bool(found.not_judged) != bool(found.violations)

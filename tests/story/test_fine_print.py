@@ -7,7 +7,7 @@ import pytest
 
 from sim.check.checker import story_invariants
 from sim.files.yaml_text import parse_yaml
-from sim.simulate.story import run_story
+from sim.simulate.run.stories import run_story
 from sim.simulate.story.format import story_from
 from tests.story.running import run_steps
 
@@ -23,7 +23,7 @@ DELETED = "elect 1 1\nappend 1 k K\nappend 1 k=null K tombstone=true\n"
 def test_a_story_ends_as_the_page_says(says: str, story: dict[str, Any]) -> None:
     document = {"format": "replog-story/1", "replicas": ["1", "2"], **story}
 
-    assert run_story(story_from(document, where=says)).differences() == []
+    assert run_story(story_from(document, where=says)).differences == ()
 
 
 @pytest.mark.parametrize(

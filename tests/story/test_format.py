@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from sim.files.yaml_text import parse_yaml
-from sim.simulate.story import load_story, run_story
+from sim.simulate.run.stories import run_story
+from sim.simulate.story import load_story
 from sim.simulate.story.format import STORY_DEFAULTS, story_from
 from tests.story.refusing import BASE
 
@@ -59,7 +60,7 @@ def test_names_may_be_numbers_and_notes_are_allowed_everywhere() -> None:
     )
 
     assert story.replicas == story.isr == story.voters == ("1", "2")
-    assert run_story(story).differences() == []
+    assert run_story(story).differences == ()
 
 
 def test_a_label_that_is_a_number_may_be_claimed_as_one() -> None:

@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from sim.files.yaml_text import parse_yaml
-from sim.simulate.story import run_story
-from sim.simulate.story.driver import idle_steps
+from sim.simulate.run.stories import run_story
 from sim.simulate.story.format import story_from
 from sim.simulate.story.idle import _plain, idle_notes
 from tests.story.refusing import BASE, step_refused
@@ -22,7 +21,7 @@ WHY = parse_yaml(_FILE.read_text(encoding="utf-8"), str(_FILE)).data
 def test_a_step_that_does_nothing_says_why(row: dict[str, Any]) -> None:
     steps = "\n".join(["elect 1 1", *row["before"], row["step"]])
 
-    *_, found = idle_steps(run_steps(steps, rules=row.get("rules")))
+    *_, found = run_steps(steps, rules=row.get("rules")).idle
 
     assert (found.line, found.why) == (row["step"], row["why"])
 
@@ -43,13 +42,13 @@ def test_a_step_that_does_nothing_says_why(row: dict[str, Any]) -> None:
     ],
 )
 def test_a_step_that_changes_something_or_is_seen_is_not_idle(step: str) -> None:
-    assert idle_steps(run_steps(f"elect 1 1\n{step}")) == ()
+    assert run_steps(f"elect 1 1\n{step}").idle == ()
 
 
 def test_steps_are_told_by_their_reason() -> None:
     run = run_steps("elect 1 1\nappend 2 a A\nflush 1\nappend 2 b B")
 
-    assert idle_notes(idle_steps(run)) == [
+    assert idle_notes(run.idle) == [
         "steps 2, 4 did nothing: 2 does not lead",
         "step 3 did nothing: all of the log is flushed already",
     ]
@@ -58,16 +57,16 @@ def test_steps_are_told_by_their_reason() -> None:
 def test_a_refused_fetch_counts_only_where_power_is_lost() -> None:
     steps = "elect 1 1\nappend 1 a A\nelect 2 2\nappend 2 b B\nfetch 2 1\nfetch 2 1"
 
-    assert [step.number for step in idle_steps(run_steps(steps))] == [5, 6]
+    assert [step.number for step in run_steps(steps).idle] == [5, 6]
     lost = run_steps(f"{steps}\ncrash 2 power_loss=true")
-    assert [step.number for step in idle_steps(lost)] == [6]
+    assert [step.number for step in lost.idle] == [6]
 
 
 def test_a_step_that_is_meant_to_do_nothing_is_not_told() -> None:
     run = run_steps("elect 1 1\nappend 2 a A does=nothing\nflush 2")
 
-    assert [step.number for step in idle_steps(run)] == [3]
-    assert (run.differences(), [step.number for step in run.idle]) == ([], [2])
+    assert [step.number for step in run.idle] == [3]
+    assert run.differences == ()
 
 
 @pytest.mark.parametrize(
@@ -82,7 +81,7 @@ def test_a_step_that_is_meant_to_do_nothing_and_does_something_is_a_difference(
 ) -> None:
     run = run_story(story_from(BASE | {"steps": [*BASE["steps"], step]}, where="test"))
 
-    (said,) = run.differences()
+    (said,) = run.differences
     assert said.startswith("step 2 (a")
     assert did in said.partition(") was meant to do nothing, and ")[2]
 

@@ -2,10 +2,8 @@
 
 import pytest
 
-from sim.simulate.recorded import record
-from sim.simulate.story import run_story
+from sim.simulate.run import run_of
 from sim.simulate.story.format import Story, story_from
-from sim.simulate.story.joining import held_notes
 
 TAIL = ["elect r1 1", "append r1 new K hdr=5", "sync r2 r1", "sync r3 r1", "isr r1,r2"]
 LATE = [*TAIL, "append r1 late K hdr=3", "sync r2 r1"]
@@ -29,20 +27,20 @@ def story_of(steps: list[str], **rules: object) -> Story:
 
 
 def test_a_pass_that_stops_where_the_high_watermark_waits_is_a_note_of_the_run() -> None:
-    assert HELD in record(story_of([*LATE, "compact r1"])).notes
+    assert HELD in run_of(story_of([*LATE, "compact r1"])).notes
 
 
 def test_of_several_steps_that_find_it_so_the_first_is_told() -> None:
     steps = [*LATE, "compact r1", "compact r2", "consume c r1"]
 
-    assert held_notes(run_story(story_of(steps)).held) == [HELD]
+    assert run_of(story_of(steps)).remarks == (HELD,)
 
 
 def test_a_pass_that_takes_nothing_while_a_member_in_sync_lags_did_nothing() -> None:
     steps = ["elect r1 1", "append r1 a A", "sync r2 r1", "sync r3 r1", "append r1 b A"]
     story = story_of([*steps, "sync r3 r1", "compact r1"])
 
-    assert record(story).notes == (
+    assert run_of(story).notes == (
         "step 7 did nothing: there is nothing to clean: the high watermark, 1, waits for r2",
     )
 
@@ -62,4 +60,4 @@ def test_a_pass_that_takes_nothing_while_a_member_in_sync_lags_did_nothing() -> 
 def test_nothing_is_said_where_nobody_is_waited_for_or_nothing_goes_by_it(
     steps: list[str], rules: dict[str, object]
 ) -> None:
-    assert run_story(story_of(steps, **rules)).held == ()
+    assert run_of(story_of(steps, **rules)).remarks == ()

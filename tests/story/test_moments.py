@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from sim.simulate.story import run_story
+from sim.simulate.run.stories import run_story
 from sim.simulate.story.format import story_from
 from tests.story.refusing import BASE, refused
 
@@ -36,7 +36,7 @@ def test_claims_of_a_moment_speak_of_that_moment() -> None:
         )
     )
 
-    assert run.differences() == []
+    assert run.differences == ()
     assert run.moments["cleaned"]["2"].batches == ["a@0 epoch 3", "-A@1 epoch 3", "b@2 epoch 3"]
 
 
@@ -51,7 +51,7 @@ def test_a_claim_that_is_not_met_names_its_moment() -> None:
         )
     )
 
-    assert run.differences() == [
+    assert [*run.differences] == [
         "written: replica 1: log is ['a@0', '-A@1', 'b@2'], expected ['a@0']",
         "cleaned: replica 2: epochs is [(3, 0)], expected [(3, 0), (4, 3)]",
     ]

@@ -7,7 +7,7 @@ import yaml
 
 from sim.diagnose.shrink.writing import story_text
 from sim.errors import BadInput
-from sim.simulate.story import run_story
+from sim.simulate.run.stories import run_story
 from sim.simulate.story.format import story_from
 from tests.story.running import run_steps
 
@@ -24,7 +24,7 @@ def test_an_assertion_step_is_judged_whatever_is_checked() -> None:
     run = run_story(story_from(data, where="test"))
 
     assert run.violated == ["tombstone-eventually-removed"]
-    assert run.differences() != []
+    assert run.differences != ()
 
 
 @pytest.mark.parametrize(
@@ -78,7 +78,7 @@ def test_a_mark_that_the_rules_ignore_is_refused(
 def test_what_a_preset_says_goes_before_the_defaults_of_stories() -> None:
     """But for times, which a topic sets."""
     run = run_steps("elect 1 1\nappend 1 d K null_value=true", rules={"preset": "kafka-4.0"})
-    rules = run.story.rules.as_dict()
+    rules = run.rules.as_dict()
 
     assert (rules["tombstone_mark"], rules["leader_restart"]) == ("null_value", "resigned")
     assert (rules["delete_retention_ms"], rules["start_offset_lag_ms"]) == (100, 100)
@@ -86,7 +86,7 @@ def test_what_a_preset_says_goes_before_the_defaults_of_stories() -> None:
 
 def test_a_mark_is_left_out_of_a_file_whose_rules_do_not_read_it() -> None:
     """As in a near miss, the same steps under another rule."""
-    story = run_steps("elect 1 1\nappend 1 d K tombstone=true").story
+    story = run_steps("elect 1 1\nappend 1 d K tombstone=true").content
     other = story.rules.with_values({"tombstone_mark": "null_value"})
 
     text = story_text(replace(story, rules=other), violated=[])

@@ -11,7 +11,9 @@ from pathlib import Path
 import pytest
 
 from sim.protocol.rules.rules import RULES, Rules, RuleValue
-from sim.simulate.story import Story, StoryRun, load_story, run_story
+from sim.simulate.run import Run
+from sim.simulate.run.stories import run_story
+from sim.simulate.story import Story, load_story
 from tests.story.pairs import PAIRS, Pair
 
 ROOT = Path(__file__).parents[2]
@@ -66,12 +68,12 @@ def by_id() -> dict[str, Story]:
 
 
 @cache
-def run_of(story_id: str) -> StoryRun:
+def run_of(story_id: str) -> Run:
     """What comes of a story as it is; each is run once for all tests."""
     return run_story(by_id()[story_id])
 
 
-def shown(run: StoryRun) -> object:
+def shown(run: Run) -> object:
     """What a story ends with: what was violated, and each replica."""
     return sorted(run.violated), run.replicas, run.leader
 
@@ -95,7 +97,7 @@ def distance(one: Story, other: Story) -> int:
 
 
 def test_every_story_ends_as_it_says() -> None:
-    differing = {path.stem: run_of(path.stem).differences() for path in PATHS}
+    differing = {path.stem: run_of(path.stem).differences for path in PATHS}
 
     assert {name: found for name, found in differing.items() if found} == {}
 
@@ -124,7 +126,7 @@ EVERY_PAIR = [(name, pair) for name, pairs in PAIRS.items() for pair in pairs]
 def test_an_invariant_can_be_violated_and_its_neighbour_holds(name: str, pair: Pair) -> None:
     for story_id, violates in ((pair.violating, True), (pair.near_miss, False)):
         story = by_id()[story_id]
-        judged = replace(story, expect=story.expect._replace(checked=(name,)))
+        judged = replace(story, expect=replace(story.expect, checked=(name,)))
         assert (name in run_story(judged).violated) == violates
 
 

@@ -7,8 +7,9 @@ from typing import NamedTuple
 
 import pytest
 
-from sim.simulate.story import Story, run_story
-from sim.simulate.story.driver import StoryDriver, idle_steps
+from sim.simulate.run.stories import run_story
+from sim.simulate.story import Story
+from sim.simulate.story.driver import StoryDriver
 from sim.simulate.story.op import Step
 from sim.simulate.story.steps import line_of
 from tests.story.test_story_files import PATHS, loaded
@@ -78,6 +79,6 @@ def drawn(seed: int) -> Void:
 def test_a_void_step_anywhere_in_a_story_is_reported(seed: int) -> None:
     void = drawn(seed)
 
-    told = {one.number for one in idle_steps(run_story(void.story))}
+    told = {one.number for one in run_story(void.story).idle}
 
     assert void.number in told, (void.story.id, void.story.steps[void.number - 1].line)

@@ -17,7 +17,8 @@ from sim.check.counters import COUNTERS
 from sim.check.families import NO_FAMILY, READERS
 from sim.check.violation import Violation
 from sim.protocol.rules.rules import Rules
-from sim.simulate.timed_run import Run
+from sim.simulate.run import Run
+from sim.simulate.scenario.model import Scenario
 from sim.study.sweep.blocks import Work, write_block
 from sim.study.sweep.engines.process import LocalTable
 from sim.study.sweep.plan import Plan, Sweep
@@ -64,8 +65,7 @@ def quick(sweep: Sweep, case_id: int) -> RunCase:
         unclear = rng.random() < 0.1
         found = violations(rng) if rng.random() < chance else ()
         return Run(
-            id="quick",
-            seed=seed,
+            content=Scenario("quick", seed=seed, rules=rules),
             rules=rules,
             verdict="inconclusive" if unclear else "violated" if found else "holds",
             reason="max_events: 9" if unclear else None,
@@ -73,7 +73,7 @@ def quick(sweep: Sweep, case_id: int) -> RunCase:
             counters={name: rng.randrange(100) for name in COUNTERS}
             | {"events": FAR + case_id if case_id < 100 else case_id},
             reached=tuple(name for name in ("b-claim", "a-claim") if rng.random() < 0.5),
-            digest=digest(seed, rules),
+            known_digest=digest(seed, rules),
             environment=digest(seed),
             causes={0: f"in no family: cause {rng.randrange(3)}"} if found else {},
         )

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from sim.errors import BadInput
-from sim.simulate.timed_run import run_scenario
+from sim.simulate.run.timed import run_scenario
 from sim.study.sweep.columns import TIMING_COLUMNS, runs_schema
 from sim.study.sweep.one_run import find_run, scenario_of_run
 from sim.study.sweep.plan import number_runs

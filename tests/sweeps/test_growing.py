@@ -10,7 +10,7 @@ import pytest
 
 from sim.errors import BadInput
 from sim.protocol.rules.rules import Rules
-from sim.simulate.timed_run import Run
+from sim.simulate.run import Run
 from sim.study.sweep.folder import read_sweep, write_plan
 from sim.study.sweep.plan import Sweep, number_runs
 from sim.study.sweep.runner import run_sweep

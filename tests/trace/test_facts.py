@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from sim.protocol.events import Cleaned, ConfigChanged
 from sim.simulate.faults.roll import Roll
+from sim.simulate.run.timed import run_scenario
 from sim.simulate.scenario.model import ReplicaSpec, Scenario, Workload
-from sim.simulate.timed_run import run_scenario
 from tests.cluster.worlds import sends, tell
 
 

@@ -14,15 +14,14 @@ from jsonschema import Draft202012Validator
 from sim.cli.schemas.trace import trace_schema
 from sim.files.formats import STORY_FORMAT
 from sim.protocol.events import Event
-from sim.protocol.events.digest import digest_of
 from sim.protocol.rules import PRESETS, rules_from
+from sim.simulate.run import Run
+from sim.simulate.run.stories import run_story
+from sim.simulate.run.timed import run_scenario
+from sim.simulate.run.trace_file import trace_lines
 from sim.simulate.scenario.generate import generate
 from sim.simulate.scenario.generate.mix import Mix
-from sim.simulate.scenario.trace_header import header_of
-from sim.simulate.story import load_story, run_story
-from sim.simulate.story.trace_header import header_of as header_of_story
-from sim.simulate.timed_run import run_scenario
-from sim.simulate.trace_file import TraceHeader, TraceVerdict, trace_lines
+from sim.simulate.story import load_story
 from sim.study.suite import format_of, scenario_files
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -34,10 +33,8 @@ KINDS = [kind.__name__ for kind in get_args(Event)]
 Row = dict[str, Any]
 
 
-def written(header: TraceHeader, events: list[tuple[int, Event]], found: Any) -> list[Row]:
-    violations = tuple(violation.as_row(when="at") for violation in found.violations)
-    verdict = TraceVerdict(found.verdict, None, violations, digest_of(events))
-    return [json.loads(line) for line in trace_lines(header, events, verdict)]
+def written(run: Run, mix: Mix | None = None) -> list[Row]:
+    return [json.loads(line) for line in trace_lines(run, mix=mix)]
 
 
 @cache
@@ -75,9 +72,7 @@ def test_the_schema_is_one() -> None:
 
 def test_every_line_of_every_third_storys_trace_is_as_the_schema_says() -> None:
     for path in STORIES[::3]:
-        story = load_story(path)
-        run = run_story(story)
-        assert_as_the_schema_says(written(header_of_story(story), list(run.events), run))
+        assert_as_the_schema_says(written(run_story(load_story(path))))
 
 
 @pytest.mark.parametrize("number", range(len(PRESETS)))
@@ -87,10 +82,9 @@ def test_every_line_of_a_random_runs_trace_is_as_the_schema_says(number: int) ->
     mix = Mix(mix=built_in, duration_ms=1_500, small_fetches=0.5)
     scenario = generate(number, mix)
     scenario = scenario.with_rules(rules_from({"preset": preset}, base=scenario.rules))
-    events: list[tuple[int, Event]] = []
-    run = run_scenario(scenario, trace=events)
+    run = run_scenario(scenario, keep_events=True)
 
-    rows = written(header_of(scenario, mix=mix), events, run)
+    rows = written(run, mix)
 
     assert_as_the_schema_says(rows)
     assert rows[0]["environment"]["mix"] == built_in
@@ -99,8 +93,7 @@ def test_every_line_of_a_random_runs_trace_is_as_the_schema_says(number: int) ->
 
 def test_the_whole_schema_takes_a_line_of_any_kind_and_refuses_a_wrong_one() -> None:
     whole = Draft202012Validator(trace_schema())
-    story = load_story(STORIES[0])
-    rows = written(header_of_story(story), list(run_story(story).events), run_story(story))
+    rows = written(run_story(load_story(STORIES[0])))
 
     assert all(whole.is_valid(row) for row in rows)
     assert whole.is_valid({"at": 3, "event": "OfTomorrow", "replica": "r1", "anything": []})
@@ -138,10 +131,8 @@ def test_a_record_says_whether_it_is_a_tombstone_by_the_newest_mark_of_the_run()
     flagged = Change(5, "all", (("tombstone_mark", "flag"),))
     scenario = Scenario("marks", duration_ms=300, workload=Workload(sends=sends))
     for changes, marks in (((), [False, True]), ((flagged,), [True, False])):
-        events: list[tuple[int, Event]] = []
         changed = replace(scenario, changes=changes)
-        run = run_scenario(changed, trace=events)
-        rows = written(header_of(changed), events, run)
+        rows = written(run_scenario(changed, keep_events=True))
         batches = [row["batch"] for row in rows if row.get("event") == "Appended"]
 
         assert [record["tombstone"] for b in batches for record in b["records"]] == marks

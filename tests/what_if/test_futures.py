@@ -7,10 +7,10 @@ import pytest
 from sim.diagnose.what_if.futures import future_of, seed_of
 from sim.protocol.events import Event
 from sim.simulate.cluster.simulation import Fork
+from sim.simulate.run.timed import run_scenario
 from sim.simulate.scenario.generate import generate
 from sim.simulate.scenario.generate.mix import Mix
 from sim.simulate.scenario.model import Scenario
-from sim.simulate.timed_run import run_scenario
 from tests.shrink.cases import timed
 
 QUIET = Mix.model_validate({"mix": "quiet", "duration_ms": 4_000, "transactional": 1.0})
@@ -19,9 +19,7 @@ DRAWN = generate(5, QUIET)
 
 
 def events_of(scenario: Scenario, fork: Fork | None = None) -> list[tuple[int, Event]]:
-    events: list[tuple[int, Event]] = []
-    run_scenario(scenario, trace=events, fork=fork)
-    return events
+    return [*run_scenario(scenario, keep_events=True, fork=fork).events]
 
 
 @pytest.mark.parametrize(

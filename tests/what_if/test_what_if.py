@@ -19,19 +19,18 @@ from sim.diagnose.what_if.heals import (
 from sim.diagnose.what_if.intervals import clopper_pearson
 from sim.diagnose.what_if.no_return import NoReturn, point_of_no_return
 from sim.errors import BadInput
-from sim.protocol.events import Event
+from sim.simulate.run.timed import run_scenario
 from sim.simulate.scenario.model import Scenario
 from sim.simulate.story.expect import StoryExpect
 from sim.simulate.story.format import Story
-from sim.simulate.timed_run import run_scenario
 from tests.shrink.cases import story, timed
 
 LOST_TAIL, TOO_EARLY = timed("timed_lost_tail"), story("kip630_01")
 
 
 def sealed(invariant: str | Violation, tries: int = 8, within_s: float | None = None) -> NoReturn:
-    events: list[tuple[int, Event]] = []
-    run = run_scenario(LOST_TAIL, trace=events)
+    run = run_scenario(LOST_TAIL, keep_events=True)
+    events = run.events
     found = next((one for one in run.violations if one.invariant == invariant), invariant)
     assert isinstance(found, Violation)
     return point_of_no_return(LOST_TAIL, events, found, tries=tries, within_s=within_s)

@@ -16,8 +16,9 @@ from typing import NamedTuple
 
 from sim.diagnose.what_if.intervals import clopper_pearson
 from sim.files.atomic import replace_text
+from sim.simulate.run import Run
+from sim.simulate.run.timed import run_scenario
 from sim.simulate.scenario.generate import Mix, generate
-from sim.simulate.timed_run import Run, run_scenario
 from tests.zoo.draws import WIDE, Draw, draws, sweep_of
 
 PAGE = Path("reports/options.md")

@@ -13,7 +13,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from sim.bounds import Bounds, bound_each_run
-from sim.simulate.timed_run import Run, run_scenario
+from sim.simulate.run import Run
+from sim.simulate.run.timed import run_scenario
 from sim.study.suite.cases import run_any
 from sim.study.suite.result import CaseResult
 from sim.study.suite.scenario_files import collect

@@ -18,7 +18,7 @@ from sim.files.formats import TRACE_FORMAT
 from sim.protocol.events import Event
 from sim.protocol.log import Record
 from sim.protocol.rules import DEFAULTS, RULES
-from sim.simulate.trace_file import TraceHeader, TraceVerdict
+from sim.simulate.run.trace_file import TraceHeader, TraceVerdict
 
 SCHEMA_FILE = Path("sim/protocol/events/schema.json")
 """Relative to the root of the repository."""

@@ -19,8 +19,9 @@ from sim.files.foreign import markdown
 from sim.files.foreign.lines import one_line
 from sim.files.foreign.markdown import block, text
 from sim.protocol.rules.spec import RuleValue
-from sim.simulate.recorded import Recorded
-from sim.simulate.trace_file import TraceHeader, write_trace
+from sim.simulate.run import Run
+from sim.simulate.run.trace_file import write_trace
+from sim.simulate.scenario.generate.mix import Mix
 
 SHRUNK, SHRUNK_PICTURE = "shrunk.yaml", "shrunk.svg"
 PAGE, PICTURE, STRIP = "picture.html", "picture.svg", "strip.txt"
@@ -37,16 +38,16 @@ class RunFailure(Failure):
         run: What happened, compared with what the scenario expects.
         violation: What the folder is about; None = no invariant is violated, but something that
             the scenario expects did not come.
-        header: What its trace says first.
+        mix: What its scenario was drawn from; None = a file, or a story.
         changed_rules: The rules that are not the default, by name.
         scenario: The scenario file for a folder: a file of changes is named relative to it.
         shrunk: Makes files about the smallest run that fails in the same way, by their names; it
             may take seconds.
     """
 
-    run: Recorded
+    run: Run
     violation: Violation | None
-    header: TraceHeader
+    mix: Mix | None
     changed_rules: Mapping[str, RuleValue]
     scenario: Callable[[Path], str]
     shrunk: Callable[[], Mapping[str, str]]
@@ -85,7 +86,7 @@ class RunFailure(Failure):
     def rows(self) -> dict[str, str]:
         """Facts about it by their names, as Markdown."""
         rules = ", ".join(f"{name}={value}" for name, value in self.changed_rules.items())
-        run, seed = self.run, self.header.seed
+        run, seed = self.run, self.run.content.seed
         return {
             "verdict": text(run.verdict + (f" ({run.reason})" if run.reason else "")),
             "cause": text(self.cause),
@@ -101,7 +102,7 @@ class RunFailure(Failure):
         return {
             "invariant": None if self.violation is None else self.violation.invariant,
             "cause": self.cause,
-            "seed": self.header.seed,
+            "seed": self.run.content.seed,
             "verdict": self.run.verdict,
             "notes": list(self.run.notes),
             "rules": dict(self.changed_rules),
@@ -120,8 +121,7 @@ class RunFailure(Failure):
 
     def write(self, folder: Path) -> None:
         """Write the trace."""
-        run = self.run
-        write_trace(folder / TRACE, self.header, run.events, run.trace_verdict())
+        write_trace(folder / TRACE, self.run, mix=self.mix)
 
     def shown(self, texts: Mapping[str, str]) -> list[str]:
         """What every replica held, as pictures and as text, and the smallest run."""
@@ -183,7 +183,7 @@ def _claimed(at: str, claims: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
         yield f"{at}{replica}: {', '.join(f'{part} {value}' for part, value in parts.items())}"
 
 
-def missed(run: Recorded) -> tuple[str, ...]:
+def missed(run: Run) -> tuple[str, ...]:
     """Where a run is not as the scenario expects, a line each; first that nobody knows."""
     unknown = run.verdict == "inconclusive" and not run.settled
     reason = [f"{run.verdict}: {run.reason}"] if unknown else []

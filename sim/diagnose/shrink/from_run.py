@@ -40,7 +40,6 @@ from sim.protocol.rules import Rules
 from sim.simulate.faults.crash import Crash
 from sim.simulate.scenario.model import Scenario
 from sim.simulate.story.driver import StoryDriver
-from sim.simulate.story.expect import StoryExpect
 from sim.simulate.story.format import Story
 from sim.simulate.story.op import Step
 from sim.simulate.story.ops import OPS, REPLICA
@@ -99,7 +98,7 @@ def _beginning(shown: Shown[Scenario], rules: Rules) -> Story:
     before = takewhile(lambda pair: pair[1] is not first, past)
     names = tuple(event.replica for _, event in before if isinstance(event, on.ReplicaAdded))
     isr, voters = (names, names) if first is None else (first.isr, first.voters)
-    story = Story("story", "", "", rules, names, isr or names, voters or names, (), StoryExpect())
+    story = Story("story", rules=rules, replicas=names, isr=isr or names, voters=voters or names)
     return replace(story, replica_lag_max_ms=shown.value.timers.replica_lag_max_ms)
 
 

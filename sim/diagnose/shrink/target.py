@@ -16,14 +16,14 @@ from sim.diagnose.shrink.scenarios import SCENARIOS
 from sim.diagnose.shrink.stories import STORIES, with_steps
 from sim.errors import BadInput
 from sim.files.document import listed, unknown_value
-from sim.protocol.events import Event
 from sim.protocol.rules import Rules
+from sim.simulate.run import conclusive
+from sim.simulate.run.timed import run_scenario
 from sim.simulate.scenario.file.write import as_said, scenario_text
 from sim.simulate.scenario.model import Expect, Scenario
 from sim.simulate.scenario.model.promises import promise_of
 from sim.simulate.story.driver import StoryDriver
 from sim.simulate.story.format import Story
-from sim.simulate.timed_run import conclusive, run_scenario
 
 V = TypeVar("V", bound=Story | Scenario)
 
@@ -39,13 +39,12 @@ def judged(value: Story | Scenario, invariants: Iterable[str]) -> Moments:
     if isinstance(value, Story):
         driver = StoryDriver(value, invariants=tuple(invariants))
         return watched(driver, map(driver.take, value.steps))
-    events: list[tuple[int, Event]] = []
-    run = run_scenario(value, trace=events, also_check=invariants)
+    run = run_scenario(value, keep_events=True, also_check=invariants)
     if not run.seen:
         conclusive(run)
     found = sorted(run.seen, key=lambda violation: violation.position)
     by_time = groupby(found, key=lambda violation: violation.at)
-    return ((tuple(together), events) for _, together in by_time)
+    return ((tuple(together), run.events) for _, together in by_time)
 
 
 def watched(driver: StoryDriver, steps: Iterable[None]) -> Moments:

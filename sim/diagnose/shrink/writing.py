@@ -14,16 +14,16 @@ from sim.files.foreign.lines import is_plain, one_line
 from sim.files.formats import STORY_FORMAT
 from sim.protocol.replication.joining import REPLICA_LAG_MAX_MS, waits_for_joining
 from sim.protocol.rules import Rules
+from sim.simulate.run.stories import run_story
+from sim.simulate.run.timed import run_scenario
 from sim.simulate.scenario.file.write import scenario_text
 from sim.simulate.scenario.file.yaml_lines import flow, quoted
 from sim.simulate.scenario.model import Expect, Scenario
-from sim.simulate.story.driver import run_story
 from sim.simulate.story.expect import StoryExpect
 from sim.simulate.story.format import LAG, STORY_DEFAULTS, Story
 from sim.simulate.story.op import Scope, Step
 from sim.simulate.story.ops import OPS
 from sim.simulate.story.steps import line_of, step_at
-from sim.simulate.timed_run import run_scenario
 
 
 def story_text(

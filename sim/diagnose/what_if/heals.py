@@ -21,11 +21,12 @@ from sim.check import INVARIANTS, Kind
 from sim.check.registry import discover
 from sim.protocol.rules import RULES, Rules
 from sim.protocol.rules.spec import RuleValue, shown
+from sim.simulate.run import conclusive
+from sim.simulate.run.stories import run_story
+from sim.simulate.run.timed import run_scenario
 from sim.simulate.scenario.model import Scenario
-from sim.simulate.story.driver import run_story
 from sim.simulate.story.expect import StoryExpect
 from sim.simulate.story.format import STORY_DEFAULTS, Story
-from sim.simulate.timed_run import conclusive, run_scenario
 
 V = TypeVar("V", bound=Story | Scenario)
 

@@ -28,9 +28,9 @@ from sim.diagnose.what_if.intervals import Interval, clopper_pearson
 from sim.protocol.events import Event
 from sim.protocol.events.sentences import describe
 from sim.simulate.cluster.simulation import Fork
+from sim.simulate.run.timed import run_scenario
 from sim.simulate.scenario.generate.mix import Mix
 from sim.simulate.scenario.model import Scenario
-from sim.simulate.timed_run import run_scenario
 
 TRIES = 20
 """So many futures from each moment."""

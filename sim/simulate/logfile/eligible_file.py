@@ -21,7 +21,7 @@ from sim.simulate.logfile.batches import Natural, OrNone
 from sim.simulate.logfile.described import DescribedLog
 from sim.simulate.logfile.file import read_log_document
 from sim.simulate.logfile.steps import Note
-from sim.simulate.rule_values import rule_problem
+from sim.simulate.scenario.rule_values import rule_problem
 
 if TYPE_CHECKING:
     from sim.simulate.logfile.settings import Level

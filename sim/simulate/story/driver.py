@@ -6,10 +6,7 @@ from collections import deque
 from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING
 
-from sim.bounds import bounded
 from sim.check import Checker
-from sim.check.checker import story_invariants
-from sim.check.judged import judged
 from sim.protocol.events import Event, ReplicaAdded
 from sim.protocol.log import Log, LogConfig
 from sim.protocol.replication import Replica, leader
@@ -22,7 +19,7 @@ from sim.simulate.story.consumers import StoryConsumers
 from sim.simulate.story.idle import IdleStep, state_of, surely_tells
 from sim.simulate.story.joining import Joining
 from sim.simulate.story.op import OPS, Step
-from sim.simulate.story.result import ReplicaView, StoryRun, views_of
+from sim.simulate.story.views import StoryReplica
 
 if TYPE_CHECKING:
     from sim.simulate.story.format import Story
@@ -31,28 +28,6 @@ Response = FetchResponse | FetchSnapshotResponse
 NO_REASON = "it changed nothing"
 AUDITED = "derived-state"
 """The invariant for which replicas are looked at."""
-
-
-def run_story(story: Story) -> StoryRun:
-    """Run all steps of a story."""
-    return StoryDriver(story).run()
-
-
-def idle_steps(run: StoryRun) -> tuple[IdleStep, ...]:
-    """The steps that did nothing and are not marked so, in order.
-
-    To see them, the story is run once more, and those are watched of which neither an event nor a
-    violation says that they did something.
-    """
-    if run.reason is not None:
-        return ()
-    did = {number for number, event in run.events if surely_tells(event)}
-    did |= {violation.at for violation in run.seen}
-    doubtful = {step.number for step in run.story.steps if not step.does_nothing} - did
-    if not doubtful:
-        return ()
-    again = StoryDriver(run.story, invariants=(), watched=doubtful).run()
-    return tuple(step for step in again.idle if step.number in doubtful)
 
 
 class StoryDriver:
@@ -81,20 +56,17 @@ class StoryDriver:
         self,
         story: Story,
         *,
-        invariants: Sequence[str] | None = None,
+        invariants: Sequence[str],
         watched: Collection[int] = (),
     ) -> None:
         """Before its first step.
 
         Args:
             story: Whose steps.
-            invariants: They judge it; None = those of the format and its own.
+            invariants: They judge it.
             watched: Numbers of steps of which it is to be known whether they do anything; of those
                 that are marked it is always known.
         """
-        if invariants is None:
-            named = (*(story.expect.checked or ()), *story.expect.violated, *story.asserted)
-            invariants = [*story_invariants(liveness=True), *named]
         self.story = story
         self.rules = story.rules
         self.isr = story.isr
@@ -118,7 +90,7 @@ class StoryDriver:
         self.delayed = DelayedResponses()
         self.joining = Joining(self, story.replica_lag_max_ms)
         self.consumers = StoryConsumers(story.rules)
-        self.moments: dict[str, dict[str, ReplicaView]] = {}
+        self.moments: dict[str, dict[str, StoryReplica]] = {}
         self.replicas: dict[str, Replica] = {}
         for name in story.replicas:
             self.add(name)
@@ -155,35 +127,6 @@ class StoryDriver:
     def _state(self) -> tuple[int, object]:
         told = self._told + len(self.checker.violations)
         return told, state_of(self, loses_power=self._loses_power)
-
-    def run(self) -> StoryRun:
-        """Take all steps, and look at what has come of them."""
-        views: dict[str, ReplicaView] = {}
-        with bounded() as watch:
-            for step in self.story.steps:
-                self.take(step)
-            views = views_of(self.replicas, self.rules, self.labels)
-        expect = self.story.expect
-        found = judged(
-            self.checker.violations,
-            expected=(*expect.violated, *self.story.asserted),
-            checked=expect.checked,
-            by_default=story_invariants(liveness=False),
-        )
-        return StoryRun(
-            self.story,
-            found.violations,
-            found.not_judged,
-            views,
-            self.leader,
-            tuple(self.events),
-            self.labels,
-            self.moments,
-            tuple(self.idle),
-            watch.reached,
-            tuple(self.answers),
-            tuple(self.joining.held),
-        )
 
     def emit(self, events: Sequence[Event]) -> None:
         """Note what happened, and let it be judged."""

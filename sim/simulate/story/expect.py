@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from types import MappingProxyType, UnionType
+from dataclasses import dataclass, field
+from types import UnionType
 from typing import Any, NamedTuple, TypeAlias, cast, get_args, get_origin
 
 from sim.check.registry import INVARIANTS, discover
 from sim.files.document import Complaints, Place, listed, shown, unknown_value
 from sim.files.fields import Fields, as_list, as_object
+from sim.simulate.scenario.runnable import Expectation
 from sim.simulate.story.fields import REPLICA, check_names, no_such_label
 from sim.simulate.story.op import Scope
 
@@ -20,17 +22,16 @@ Claims: TypeAlias = Mapping[str, Mapping[str, Any]]
 """What is claimed of replicas, by name."""
 
 
-class StoryExpect(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class StoryExpect(Expectation):
     """What a story claims; None = no claim.
 
     `replicas` speaks of the end, `moments` of what each `moment` step noted, by its name.
     """
 
-    violated: tuple[str, ...] = ()
-    checked: tuple[str, ...] | None = None
     leader: str | None = None
-    replicas: Claims = MappingProxyType({})
-    moments: Mapping[str, Claims] = MappingProxyType({})
+    replicas: Claims = field(default_factory=dict)
+    moments: Mapping[str, Claims] = field(default_factory=dict)
 
 
 class Claim(NamedTuple):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import get_args
 
@@ -17,7 +17,8 @@ from sim.files.tags import tags_at
 from sim.protocol.replication.joining import REPLICA_LAG_MAX_MS, waits_for_joining
 from sim.protocol.rules import Rules
 from sim.protocol.rules.replication import Awaited
-from sim.simulate.rule_values import rules_at
+from sim.simulate.scenario.rule_values import rules_at
+from sim.simulate.scenario.runnable import Runnable
 from sim.simulate.story.expect import StoryExpect, check_labels, expect_at
 from sim.simulate.story.fields import PERIOD, REPLICAS, check_names, names_in
 from sim.simulate.story.op import Scope, Step
@@ -43,24 +44,25 @@ UNDER_A_PRESET = Rules().with_values(
 
 
 @dataclass(frozen=True, slots=True)
-class Story:
+class Story(Runnable):
     """A story as loaded; `replicas` are in order of creation.
 
-    `preset` is what its rules were named by, None = nothing; `rules` have all its values. A
-    follower counts as caught up for `replica_lag_max_ms` after it had all of its leader's log.
+    A follower counts as caught up for `replica_lag_max_ms` after it had all of its leader's log.
     """
 
-    id: str
-    title: str
-    source: str
-    rules: Rules
-    replicas: tuple[str, ...]
-    isr: tuple[str, ...]
-    voters: tuple[str, ...]
-    steps: tuple[Step, ...]
-    expect: StoryExpect
-    preset: str | None = None
+    unit = "step"
+
+    replicas: tuple[str, ...] = ()
+    isr: tuple[str, ...] = ()
+    voters: tuple[str, ...] = ()
+    steps: tuple[Step, ...] = ()
+    expect: StoryExpect = field(default_factory=StoryExpect)
     replica_lag_max_ms: int = REPLICA_LAG_MAX_MS
+
+    @property
+    def default_rules(self) -> Rules:
+        """Rules of a story that names none."""
+        return STORY_DEFAULTS
 
     @property
     def asserted(self) -> tuple[str, ...]:
@@ -147,7 +149,17 @@ def _story(top: Fields, default_id: str, wrong: Complaints) -> Story:
     with wrong:
         lag_max_ms = _lag_max_ms(top, rules, wrong)
     return Story(
-        named, title, source, rules, replicas, isr, voters, steps, expect, preset, lag_max_ms
+        named,
+        title,
+        source,
+        rules,
+        preset,
+        expect,
+        replicas=replicas,
+        isr=isr,
+        voters=voters,
+        steps=steps,
+        replica_lag_max_ms=lag_max_ms,
     )
 
 

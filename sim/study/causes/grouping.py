@@ -13,7 +13,7 @@ from typing import Any
 
 from sim.bounds import Inconclusive
 from sim.diagnose.explain.signature import signature_of
-from sim.simulate.recorded import conclusive
+from sim.simulate.run import conclusive, run_of
 from sim.study.causes.track_record import Shown, TrackRecord
 from sim.study.causes.witness import Witness
 from sim.study.sweep.folder import read_sweep
@@ -203,7 +203,7 @@ def _known(known: TrackRecord, out: Path, row: Row) -> Shown | None:
     One that comes out otherwise now, by another version, is not known either.
     """
     with suppress(Inconclusive):
-        run = conclusive(scenario_of_run(out, row["run_id"]))
+        run = conclusive(run_of(scenario_of_run(out, row["run_id"])))
         for first in run.violations[:1]:
             found = signature_of(run.events, first, run.rules)
             return known.story_of(found, run.rules) if found.cause == row["cause"] else None

@@ -17,7 +17,7 @@ from sim.errors import BadInput
 from sim.files.formats import SCENARIO_FORMAT, STORY_FORMAT
 from sim.files.shipped import PREFIX, shipped_folder
 from sim.protocol.rules import Rules
-from sim.simulate.recorded import conclusive
+from sim.simulate.run import conclusive, run_of
 from sim.simulate.scenario.model import Scenario
 from sim.simulate.story.format import Story
 from sim.study.suite.running import content_at
@@ -144,7 +144,7 @@ def _is_named(path: Path, mechanism: Iterable[str]) -> bool:
 def _entries(content: Story | Scenario, path: Path) -> Iterator[_Entry]:
     if not content.expect.violated:
         return
-    run = conclusive(content)
+    run = conclusive(run_of(content))
     steps = len(content.steps) if isinstance(content, Story) else None
     values, shown = run.rules.as_dict(), Shown(path, content.title, steps)
     size = steps or len(run.events)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Final, Literal
 
 from sim.bounds import Inconclusive
 from sim.diagnose.shrink.smallest import smallest_example
 from sim.errors import BadInput
-from sim.simulate.recorded import Recorded, conclusive
+from sim.simulate.run import Run, conclusive, run_of
 from sim.study.suite.running import content_at
 from sim.study.sweep.one_run import scenario_of_run
 from sim.study.sweep.wording import counted
@@ -85,17 +85,17 @@ def make_witness(out: Path, run_id: int, cause: str, file: Path) -> Witness | No
     return Witness(file=file, run_id=run_id, run_events=found.events_before, **told)
 
 
-def played(witness: Witness) -> Recorded:
+def played(witness: Witness) -> Run:
     """Runs a witness from its file; its first violation is what the witness is about.
 
     Raises:
         BadInput: The file cannot be read, or does not show what it should any more.
     """
     try:
-        run = conclusive(content_at(witness.file))
+        run = conclusive(run_of(content_at(witness.file)))
     except Inconclusive as error:
         raise BadInput(f"{witness.file}: {error}") from None
     for place, violation in enumerate(run.violations):
         if violation.invariant == witness.invariant:
-            return run._replace(violations=run.violations[place:])
+            return replace(run, violations=run.violations[place:])
     raise BadInput(f"{witness.file}: does not violate {witness.invariant} any more")

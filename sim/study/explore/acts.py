@@ -15,7 +15,6 @@ from sim.protocol.replication import follower, leader
 from sim.protocol.replication.frozen import freeze_part
 from sim.protocol.rules import Rules
 from sim.simulate.story.driver import StoryDriver
-from sim.simulate.story.expect import StoryExpect
 from sim.simulate.story.format import Story
 from sim.simulate.story.op import Step
 from sim.study.explore.judging import MemberJudge
@@ -175,7 +174,7 @@ class Driver(StoryDriver):
         """In no state yet; `rests` are the parts of rests."""
         names = world.names
         isr = tuple(names[one] for one in world.isr)
-        story = Story("", "", "", rules, names, isr, names, (), StoryExpect(()))
+        story = Story("", rules=rules, replicas=names, isr=isr, voters=names)
         self.happened: list[Event] = []
         self.notes = Notes(rests, ())
         self._world, self._rests = world, rests

@@ -16,15 +16,13 @@ from typing import Any, NamedTuple
 from sim.check.certify import certify
 from sim.diagnose.shrink.writing import file_of, near_miss_file
 from sim.diagnose.what_if.heals import near_miss_of, violated_by
-from sim.protocol.events.digest import digest_of
 from sim.protocol.rules import Rules
+from sim.simulate.run import Run
+from sim.simulate.run.stories import run_story
+from sim.simulate.run.trace_file import trace_lines
 from sim.simulate.scenario.model import Scenario
-from sim.simulate.story.driver import run_story
 from sim.simulate.story.expect import StoryExpect
 from sim.simulate.story.format import Story
-from sim.simulate.story.result import StoryRun
-from sim.simulate.story.trace_header import header_of
-from sim.simulate.trace_file import TraceVerdict, trace_lines
 from sim.study.explore.judging import JUDGED
 from sim.study.explore.kept import Kept
 from sim.study.explore.plan import Plan
@@ -343,14 +341,12 @@ def confirmed(story: Story, invariant: str) -> tuple[str, bool]:
     said = [one for one in run.violations if one.invariant == invariant]
     if not said:
         raise AssertionError(f"{invariant}: the checker finds no violation in {story.steps}")
-    return said[0].sentence, bool(differing(story, run))
+    return said[0].sentence, bool(differing(run))
 
 
-def differing(story: Story, run: StoryRun) -> list[str]:
+def differing(run: Run) -> list[str]:
     """Where the oracle of traces does not find what the checker did in the run of a story."""
-    rows = tuple(one.as_row(when="at") for one in run.seen)
-    verdict = TraceVerdict(run.verdict, run.reason, rows, digest_of(run.events))
-    return certify(b"".join(trace_lines(header_of(story), run.events, verdict))).differing
+    return certify(b"".join(trace_lines(run))).differing
 
 
 def as_document(answers: Sequence[Answer]) -> list[dict[str, Any]]:

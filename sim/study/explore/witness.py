@@ -8,7 +8,6 @@ from itertools import count
 
 from sim.protocol.rules import Rules
 from sim.simulate.story.driver import StoryDriver
-from sim.simulate.story.expect import StoryExpect
 from sim.simulate.story.format import Story
 from sim.simulate.story.op import Step
 from sim.simulate.story.steps import line_of
@@ -68,7 +67,7 @@ def story_of(
     names = world.names
     isr = tuple(names[one] for one in sorted(world.isr))
     source = "replog explore: every shorter schedule of the world holds"
-    story = Story(name, "", source, rules, names, isr, names, (), StoryExpect(()))
+    story = Story(name, "", source, rules, replicas=names, isr=isr, voters=names)
     driver = StoryDriver(story, invariants=())
     labels, epochs = _labels(), count(1)
     steps: list[Step] = []

@@ -22,9 +22,11 @@ from sim.files.formats import SCENARIO_FORMAT, STORY_FORMAT
 from sim.files.limits import COMBINATIONS
 from sim.protocol.rules import RULES, Rules
 from sim.protocol.rules.rules import RuleValue, check_value, listed, shown
+from sim.simulate.run import conclusive
+from sim.simulate.run.stories import run_story
+from sim.simulate.run.timed import default_invariants, run_scenario
 from sim.simulate.scenario.model import Scenario
-from sim.simulate.story import Story, run_story
-from sim.simulate.timed_run import conclusive, default_invariants, run_scenario
+from sim.simulate.story import Story
 from sim.study.suite import format_of, scenario_files
 from sim.study.suite.running import content_at
 

@@ -11,8 +11,8 @@ from pathlib import Path
 from sim.files.changes import read_changes
 from sim.files.foreign.lines import one_line
 from sim.protocol.rules import Rules
+from sim.simulate.run.timed import run_scenario
 from sim.simulate.scenario.model import Consumer, Scenario, Topic, TraceSource, Workload
-from sim.simulate.timed_run import run_scenario
 
 BATCH_RECORDS = 100
 INTERVAL_MS = 5
@@ -76,7 +76,7 @@ def replay_trace(path: Path, *, rules: Rules, strategies: Sequence[str]) -> Iter
         run = run_scenario(
             scenario.with_rules(rules.with_values({"strategy": strategy}, where="strategy"))
         )
-        replicas, counted = len(scenario.replicas), run.at_rest
+        replicas, counted = len(scenario.replicas), run.counters_at_rest
         yield Replayed(
             strategy=strategy,
             records_in=counted["records"],

@@ -9,7 +9,7 @@ from sim.diagnose.draw import Case, figure_html, strip
 from sim.errors import BadInput
 from sim.files.foreign import shell
 from sim.plugins import as_options
-from sim.simulate.recorded import Recorded
+from sim.simulate.run import Run
 from sim.study.causes import Cause, Causes, add_witnesses, causes_of, played
 from sim.study.causes.witness import Witness
 from sim.study.causes.witnesses import ToldWitness
@@ -72,7 +72,7 @@ def _witness(folder: SweepFolder, witness: Witness) -> dict[str, Any]:
     }
 
 
-def _strip(run: Recorded) -> str:
+def _strip(run: Run) -> str:
     return strip(Case(run.events, run.violations[0], run.rules, run.labels), STRIP_WIDTH)
 
 
@@ -84,11 +84,11 @@ def pictures(found: Causes | None) -> dict[str, str]:
     }
 
 
-def _figure(run: Recorded) -> str:
+def _figure(run: Run) -> str:
     return figure_html(Case(run.events, run.violations[0], run.rules, run.labels), unit=run.unit)
 
 
-def _drawn(witness: Witness, draw: Callable[[Recorded], str]) -> str:
+def _drawn(witness: Witness, draw: Callable[[Run], str]) -> str:
     """A picture of a witness; empty if its file does not show any more what it should."""
     try:
         return draw(played(witness))

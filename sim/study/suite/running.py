@@ -17,7 +17,7 @@ from sim.study.suite.result import CaseResult
 if TYPE_CHECKING:
     from sim.files.document import Document
     from sim.protocol.rules.spec import RuleValue
-    from sim.simulate.recorded import Recorded
+    from sim.simulate.run import Run
     from sim.simulate.scenario.model import Scenario
     from sim.simulate.story.format import Story
 
@@ -71,12 +71,12 @@ def under(
 
 def result_of(
     path: Path, content: Story | Scenario, *, keep_events: bool = False
-) -> tuple[CaseResult, Recorded]:
+) -> tuple[CaseResult, Run]:
     """What comes of a story or a timed scenario, compared with what it expects, and the run."""
-    from sim.simulate.recorded import record
+    from sim.simulate.run import run_of
 
     started = time.perf_counter()
-    run = record(content, keep_events=keep_events)
+    run = run_of(content, keep_events=keep_events)
     result = CaseResult(
         path=path,
         id=content.id,

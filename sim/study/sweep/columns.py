@@ -64,10 +64,10 @@ _HEAD = (
     _verdict(
         "verdict",
         "holds, violated, inconclusive, or error (an exception).",
-        "sim.simulate.timed_run",
+        "sim.simulate.run.timed",
         counted="value",
     ),
-    _verdict("reason", "Why it is inconclusive.", "sim.simulate.timed_run", counted="value"),
+    _verdict("reason", "Why it is inconclusive.", "sim.simulate.run.timed", counted="value"),
     _verdict(
         "first_invariant", "Which invariant was violated first.", "sim.check", counted="value"
     ),

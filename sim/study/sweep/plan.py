@@ -37,8 +37,8 @@ from sim.files.reading import read_document
 from sim.plugins import require_plugins
 from sim.protocol.rules import rules_from
 from sim.protocol.rules.rules import DEFAULTS, Rules, RuleValue, shown
-from sim.simulate.rule_values import rule_problem
 from sim.simulate.scenario.generate.mix import BUILT_IN_MIXES, Mix, Weights
+from sim.simulate.scenario.rule_values import rule_problem
 from sim.study.sweep.environments import Environment, case_seed, changed, environments_of
 from sim.study.sweep.plan_matrix import read_plan
 from sim.study.sweep.wording import drawn

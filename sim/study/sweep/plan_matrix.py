@@ -35,7 +35,7 @@ from sim.plugins import require_plugins
 from sim.protocol.rules import RULES, rules_from
 from sim.protocol.rules.rules import RuleValue
 from sim.protocol.rules.rules import shown as rule_shown
-from sim.simulate.rule_values import check_rule
+from sim.simulate.scenario.rule_values import check_rule
 
 MATRIX, EXCLUDE, LABEL = "matrix", "exclude", "label"
 M = TypeVar("M", bound=BaseModel)

@@ -8,8 +8,8 @@ from typing import Any
 import pyarrow as pa
 
 from sim.check.violation import Violation
+from sim.simulate.run import Run
 from sim.simulate.scenario.generate.scenario import hunts_of
-from sim.simulate.timed_run import Run
 from sim.study.sweep.columns import VIOLATIONS
 from sim.study.sweep.plan import RuleSet, Sweep
 

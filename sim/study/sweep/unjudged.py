@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from sim.simulate.timed_run import LEFT_THE_CONTRACT
+from sim.simulate.run.timed import LEFT_THE_CONTRACT
 
 
 class Unjudged(NamedTuple):

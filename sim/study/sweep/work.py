@@ -20,12 +20,11 @@ import pyarrow as pa
 from sim.bounds import NO_BOUNDS, Bounds, bounded, each_run_within
 from sim.diagnose.explain.signature import first_signatures
 from sim.diagnose.explain.since import kept_pasts, so_since
-from sim.protocol.events import Event
 from sim.protocol.rules.rules import Rules
+from sim.simulate.run import Run
+from sim.simulate.run.timed import run_scenario
 from sim.simulate.scenario.generate import generate
 from sim.simulate.scenario.model import Scenario
-from sim.simulate.scenario.model.promises import promise_of
-from sim.simulate.timed_run import Run, run_scenario
 from sim.study.sweep.columns import runs_schema
 from sim.study.sweep.plan import Sweep
 from sim.study.sweep.row import batch_of, reported, run_row, unfinished_row
@@ -53,11 +52,10 @@ def run_with_causes(scenario: Scenario) -> Run:
 
     Its events are kept until it ends: there are no more than `limits.max_events` allows.
     """
-    events: list[tuple[int, Event]] = []
-    run = run_scenario(scenario, trace=events)
+    run = run_scenario(scenario, keep_events=True)
     if not run.violations:
         return run
-    rules, _earlier = promise_of(scenario)
+    events, rules = run.events, run.rules
     past_at = kept_pasts(events, rules)
     signatures = first_signatures(events, run.violations, rules, past_at)
     return replace(

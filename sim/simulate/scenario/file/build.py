@@ -9,7 +9,6 @@ from sim.files.document import Report, unknown_value
 from sim.files.foreign.lines import one_line
 from sim.protocol.rules import PRESETS, Rules
 from sim.protocol.rules.rules import DEFAULTS
-from sim.simulate.rule_values import rule_problem
 from sim.simulate.scenario.file.changes import build_changes
 from sim.simulate.scenario.file.configs import (
     conflicts,
@@ -29,6 +28,7 @@ from sim.simulate.scenario.file.workload import build_applications, build_worklo
 from sim.simulate.scenario.model import Consumer, Network, Scenario
 from sim.simulate.scenario.model.cluster import SnapshotSettings
 from sim.simulate.scenario.rest import too_long_at_rest
+from sim.simulate.scenario.rule_values import rule_problem
 
 
 def build(file: ScenarioFile, *, path: Path, seed: int | None, report: Report) -> Scenario:

@@ -8,11 +8,11 @@ from sim.errors import did_you_mean
 from sim.files.document import Location, Report, unknown_value
 from sim.protocol.log.versions import RELEASES, VERSION_SETTINGS
 from sim.protocol.rules.rules import RuleValue, check_value
-from sim.simulate.rule_values import rule_problem
 from sim.simulate.scenario.file.format import ChangeLine, ScenarioFile
 from sim.simulate.scenario.file.replicas import no_such_replica
 from sim.simulate.scenario.model import Change, Consumer, ReplicaSpec
 from sim.simulate.scenario.model.cluster import CHANGEABLE, EVERY_REPLICA
+from sim.simulate.scenario.rule_values import rule_problem
 
 
 def build_changes(

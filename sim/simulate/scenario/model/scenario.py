@@ -8,14 +8,13 @@ they cannot depend on the rules, so that every rule set meets the same environme
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Annotated
 
 from annotated_types import Gt
 
 from sim.files.bounds import Rounds, Within
 from sim.files.limits import EVENTS
-from sim.protocol.rules import Rules
 from sim.simulate.faults.fault import Fault
 from sim.simulate.scenario.model.cluster import (
     Change,
@@ -27,20 +26,17 @@ from sim.simulate.scenario.model.cluster import (
     Topic,
 )
 from sim.simulate.scenario.model.workload import Applications, Consumer, Workload
+from sim.simulate.scenario.runnable import Expectation, Runnable
 
 
 @dataclass(frozen=True, slots=True)
-class Expect:
-    """What the run is expected to show.
+class Expect(Expectation):
+    """What a timed run is expected to show; without `checked` all safety invariants are judged.
 
-    `violated`: exactly these invariants, among `checked` (None = all safety invariants, and those
-    that are in `violated`).
     `reached`: situations that have to occur; without them the run proves nothing. `unreached`:
     situations that must not occur.
     """
 
-    violated: tuple[str, ...] = ()
-    checked: tuple[str, ...] | None = None
     reached: tuple[str, ...] = ()
     unreached: tuple[str, ...] = ()
 
@@ -53,21 +49,18 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True)
-class Scenario:
+class Scenario(Runnable):
     """Everything a run depends on, the rules included.
 
     `last_rounds`: so often, when the cluster is at rest, every log is rolled and cleaned and the
-    delete retention passes, before the end is judged. `preset` is what the rules were named by,
-    None = nothing; `rules` have all its values. `unread` names settings of Kafka's that its file
-    gives, and nothing reads.
+    delete retention passes, before the end is judged. `unread` names settings of Kafka's that its
+    file gives, and nothing reads.
     """
 
-    id: str
-    title: str = ""
-    source: str = ""
+    unit = "ms"
+
     seed: int = 0
     duration_ms: int = 10_000
-    rules: Rules = field(default_factory=Rules)
     topic: Topic = field(default_factory=Topic)
     replicas: tuple[ReplicaSpec, ...] = (ReplicaSpec("r1"), ReplicaSpec("r2"), ReplicaSpec("r3"))
     network: Network = field(default_factory=Network)
@@ -82,14 +75,9 @@ class Scenario:
     last_rounds: Rounds = 0
     expect: Expect = field(default_factory=Expect)
     limits: Limits = field(default_factory=Limits)
-    preset: str | None = None
     unread: tuple[str, ...] = field(default=(), compare=False)
 
     @property
     def clock_skews(self) -> dict[str, int]:
         """How far the clock of each replica is ahead of simulated time in ms, by its name."""
         return {replica.name: replica.clock_skew_ms for replica in self.replicas}
-
-    def with_rules(self, rules: Rules) -> Scenario:
-        """The same environment under other rules."""
-        return replace(self, rules=rules)

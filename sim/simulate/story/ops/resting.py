@@ -10,7 +10,7 @@ from sim.simulate.story.driver import StoryDriver
 from sim.simulate.story.fields import BOOLEAN, KEY, NAMED
 from sim.simulate.story.op import Fields, Scope, Step, may, need, op
 from sim.simulate.story.ops.following import until_stable
-from sim.simulate.story.result import views_of
+from sim.simulate.story.views import views_of
 
 
 @op(

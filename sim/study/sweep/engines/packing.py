@@ -22,7 +22,7 @@ from pathlib import Path
 from sim.errors import BadInput
 from sim.files.extras import install
 from sim.plugins import GROUP, Plugins
-from sim.simulate.timed_run import COMPILED
+from sim.simulate.run.timed import COMPILED
 from sim.study.sweep.code_digest import files_of_module, searching
 
 NAME = "environment"

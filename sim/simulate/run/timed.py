@@ -1,4 +1,4 @@
-"""Run a scenario: scenario + seed -> a value with verdict, violations, counters and digest.
+"""The run of a timed scenario: simulated, judged and counted.
 
 The same scenario gives the same value on any machine. Nothing here imports Spark, pandas or
 matplotlib.
@@ -9,13 +9,13 @@ from __future__ import annotations
 import gc
 import hashlib
 from collections.abc import Iterable
-from dataclasses import dataclass, field
-from typing import Any, Final, NamedTuple
+from dataclasses import replace
+from typing import Final
 
 import msgspec
 
-from sim.bounds import Inconclusive, bounded
-from sim.check import Checker, Violation
+from sim.bounds import bounded
+from sim.check import Checker
 from sim.check.checker import safety_invariants
 from sim.check.counters import COUNTERS, RunCounters
 from sim.check.coverage import SITUATIONS, Coverage
@@ -24,13 +24,14 @@ from sim.check.facts import Asked
 from sim.check.judged import judged, not_as_expected
 from sim.protocol.events import NAMES, Event, Named
 from sim.protocol.events.digest import CHUNK, DIGEST_BYTES
-from sim.protocol.rules import Rules
 from sim.simulate.cluster.context import SimulationResult, Spent
 from sim.simulate.cluster.simulation import Fork, simulate
+from sim.simulate.run.value import Run, Settling
 from sim.simulate.scenario.environment import environment_digest
 from sim.simulate.scenario.exposure import exposure_of
 from sim.simulate.scenario.model import Scenario
 from sim.simulate.scenario.model.promises import promise_of
+from sim.simulate.scenario.notes import setting_notes
 
 COMPILED = not __file__.endswith(".py")
 """Whether the simulator runs compiled (`make compiled`); what comes out is the same."""
@@ -43,121 +44,15 @@ With Python's own 700 it looks through the logs again and again, which hold none
 """
 
 
-class WhileSettling(NamedTuple):
-    """What brought a run to rest when it was over: no part of what the run did.
-
-    Faults end, every log is fetched to its end and cleaned; then the invariants that need rest are
-    judged.
-
-    Attributes:
-        from_ms: When the run was over: `duration_ms`, or later where a file of changes goes on.
-        position: How many events the run had until then.
-        counters: By how much each counter is another one at rest; those that are the same are left
-            out.
-        reached: Situations that occurred only then.
-    """
-
-    from_ms: int
-    position: int
-    counters: dict[str, int]
-    reached: tuple[str, ...]
-
-    def has(self, violation: Violation) -> bool:
-        """Whether a violation was found then, and not in the run."""
-        return violation.position >= self.position
-
-
-@dataclass(frozen=True, slots=True)
-class Run:
-    """What came out of a run.
-
-    Attributes:
-        id: The scenario's.
-        seed: The scenario's.
-        rules: Under which rules.
-        verdict: `violated` with a violation, whatever came after; else `inconclusive` (a bound was
-            hit, or the run left the durability contract, see `sim.check.durability`) or `holds`.
-        reason: Why it is inconclusive, or what cut a violated run off; else None. A run that took
-            too long or too much memory (`sim.bounds`) has what happened until then, and no counters
-            but `events`.
-        violations: Of what is judged, in order of detection; `at` is in ms. A run that left the
-            durability contract has those from before.
-        not_judged: Of what was looked at as well: where a scenario names what is `checked`.
-        outside: How it left the durability contract, as a sentence; None = it did not.
-        cut_off: Whether it took too long or too much memory, and stopped anywhere.
-        causes: Why: place among the violations -> cause (`sim.diagnose.explain.signature`), of the
-            first of each invariant and family. Empty where nobody worked it out, as here.
-        since: Place among the violations -> since when it was so, in ms
-            (`sim.diagnose.explain.since`), of those that a sweep has rows of. Empty as `causes`.
-        counters: See `sim.check.counters.COUNTERS`; when the run was over, before it settled.
-        reached: Situations that had occurred by then.
-        settling: What came after that; None = it was cut off before.
-        digest: Of every event with its time; 32 hex digits.
-        environment: Digest of workload, faults, network and clocks; equal for all rule sets of a
-            case. Published as `weather`, in JSON and in the rows of a sweep.
-    """
-
-    id: str
-    seed: int
-    rules: Rules
-    verdict: str
-    reason: str | None
-    violations: tuple[Violation, ...]
-    counters: dict[str, int]
-    reached: tuple[str, ...]
-    digest: str
-    environment: str
-    outside: str | None = None
-    causes: dict[int, str] = field(default_factory=dict)
-    since: dict[int, int] = field(default_factory=dict)
-    cut_off: bool = False
-    not_judged: tuple[Violation, ...] = ()
-    settling: WhileSettling | None = None
-
-    @property
-    def at_rest(self) -> dict[str, int]:
-        """The counters with what settling did."""
-        if self.settling is None:
-            return self.counters
-        more = self.settling.counters
-        return {name: count + more.get(name, 0) for name, count in self.counters.items()}
-
-    @property
-    def seen(self) -> tuple[Violation, ...]:
-        """All violations, those of what is judged first."""
-        return (*self.violations, *self.not_judged)
-
-    @property
-    def violated(self) -> list[str]:
-        """Violated invariants in order of first detection."""
-        return list(dict.fromkeys(violation.invariant for violation in self.violations))
-
-    def __repr__(self) -> str:
-        """One line for people."""
-        first = f", first: {self.violations[0].sentence}" if self.violations else ""
-        return f"Run({self.id}, seed {self.seed}: {self.verdict}{first})"
-
-
 def default_invariants() -> tuple[str, ...]:
     """What a scenario that names nothing is checked for: every safety invariant."""
     return tuple(safety_invariants())
 
 
-def conclusive(run: Run) -> Run:
-    """The run, for those who have no use for one that stopped anywhere.
-
-    Raises:
-        Inconclusive: It took too long or too much memory.
-    """
-    if run.cut_off:
-        raise Inconclusive(f"{run.id}: {run.reason}")
-    return run
-
-
 def run_scenario(
     scenario: Scenario,
     *,
-    trace: list[tuple[int, Event]] | None = None,
+    keep_events: bool = False,
     also_check: Iterable[str] = (),
     fork: Fork | None = None,
 ) -> Run:
@@ -165,23 +60,20 @@ def run_scenario(
 
     Args:
         scenario: What to simulate.
-        trace: A list that takes (ms, event) of everything that happened; None = not wanted.
+        keep_events: Whether the run keeps everything that happened.
         also_check: Invariants beyond the safety ones, such as liveness ones or findings.
         fork: From when on chance is another one; None = never.
     """
     before, *older = gc.get_threshold()
     gc.set_threshold(max(before, _COLLECT_AFTER) if before else 0, *older)
     try:
-        return _run(scenario, trace, also_check, fork)
+        return _run(scenario, also_check, fork, keep_events=keep_events)
     finally:
         gc.set_threshold(before, *older)
 
 
 def _run(
-    scenario: Scenario,
-    trace: list[tuple[int, Event]] | None,
-    also_check: Iterable[str],
-    fork: Fork | None,
+    scenario: Scenario, also_check: Iterable[str], fork: Fork | None, *, keep_events: bool
 ) -> Run:
     names, also = default_invariants(), tuple(also_check)
     extra = [*also, *(scenario.expect.checked or scenario.expect.violated)]
@@ -197,7 +89,7 @@ def _run(
         asked=_asked(scenario),
         places=_places(scenario),
     )
-    recorder = _Recorder(scenario, checker, trace)
+    recorder = _Recorder(scenario, checker, keep_events=keep_events)
     outcome: SimulationResult | None = None
     with bounded() as watch:
         simulated = simulate(scenario, recorder.take, fork=fork, settles=recorder.settles)
@@ -206,36 +98,54 @@ def _run(
     if outcome is None:
         with bounded():
             recorder.flush()
-    digest = recorder.digest()
     # One that was cut off anywhere has left nothing that could be judged or counted to its end.
     outside = None if outcome is None else checker.contract.outside
     reason = watch.reached if outcome is None else outcome.inconclusive
     if outside is not None:
         reason = LEFT_THE_CONTRACT
-    unviolated = "holds" if reason is None else "inconclusive"
-    counters, reached, settling = recorder.counted(outcome)
+    expect = scenario.expect
     found = judged(
         checker.violations,
-        expected=(*scenario.expect.violated, *also),
-        checked=scenario.expect.checked,
+        expected=(*expect.violated, *also),
+        checked=expect.checked,
         by_default=names,
     )
-    return Run(
-        id=scenario.id,
-        seed=scenario.seed,
-        rules=scenario.rules,
+    unviolated = "holds" if reason is None else "inconclusive"
+    counters, reached, settling = recorder.counted(outcome)
+    run = Run(
+        content=scenario,
+        rules=rules,
         verdict="violated" if found.violations else unviolated,
         reason=reason,
         violations=found.violations,
+        not_judged=found.not_judged,
+        events=recorder.kept,
+        known_digest=recorder.digest(),
+        cut_off=outcome is None,
+        remarks=tuple(setting_notes(scenario)),
+        outside=outside,
+        settled=outside is not None and OUTSIDE in expect.reached,
         counters=counters,
         reached=reached,
-        digest=digest,
-        environment=environment_digest(scenario),
-        outside=outside,
-        cut_off=outcome is None,
-        not_judged=found.not_judged,
         settling=settling,
+        environment=environment_digest(scenario),
     )
+    return replace(run, differences=differences(scenario, run))
+
+
+def differences(scenario: Scenario, run: Run) -> tuple[str, ...]:
+    """Where a run is not what the scenario expects; empty = expectation met.
+
+    What an inconclusive run did not show, it may have been cut off from, by a bound; one that left
+    the durability contract is compared as any other, by what happened before.
+    """
+    expect = scenario.expect
+    ended = run.verdict != "inconclusive" or run.outside is not None
+    out = not_as_expected(run.violated, expect.violated, ended=ended)
+    out += [f"{name} was reached, not expected" for name in run.reached if name in expect.unreached]
+    if ended:
+        out += [f"{name} was not reached" for name in expect.reached if name not in run.reached]
+    return tuple(out)
 
 
 def _patience_ms(scenario: Scenario) -> int:
@@ -269,15 +179,14 @@ def _places(scenario: Scenario) -> dict[str, int]:
 class _Recorder:
     """Takes every event once: to the checks, the counters, the claims, the digest, the trace."""
 
-    def __init__(
-        self, scenario: Scenario, checker: Checker, trace: list[tuple[int, Event]] | None
-    ) -> None:
+    def __init__(self, scenario: Scenario, checker: Checker, *, keep_events: bool) -> None:
         self.checker = checker
         self.events = 0
         self._counters = RunCounters(checker, faults_end_ms=scenario.duration_ms)
         self._coverage = Coverage(checker, self._counters)
         self._exposure = exposure_of(scenario)
-        self._trace = trace
+        self.kept: list[tuple[int, Event]] = []
+        self._keep_events = keep_events
         self._pending: list[Named] = []
         self._hash = hashlib.blake2b(digest_size=DIGEST_BYTES)
         self._over: tuple[Spent, int] | None = None
@@ -302,8 +211,8 @@ class _Recorder:
         self.events += len(taken)
         if taken:
             self._hash.update(msgspec.msgpack.encode(taken))
-        if self._trace is not None:
-            self._trace += [(at, event) for at, _, event in taken]
+        if self._keep_events:
+            self.kept += [(at, event) for at, _, event in taken]
         if self._over is not None and self._proper is None:
             spent, position = self._over
             self.checker.on_all(taken[: position - before])
@@ -313,7 +222,7 @@ class _Recorder:
 
     def counted(
         self, outcome: SimulationResult | None
-    ) -> tuple[dict[str, int], tuple[str, ...], WhileSettling | None]:
+    ) -> tuple[dict[str, int], tuple[str, ...], Settling | None]:
         """Counters and situations of the run, and what settling did; call it at the end.
 
         A run that was cut off has events alone.
@@ -328,7 +237,7 @@ class _Recorder:
         more = {name: at_rest[name] - count for name, count in counters.items()}
         more = {name: count for name, count in more.items() if count}
         only = tuple([name for name in seen if name not in reached])
-        return counters, reached, WhileSettling(spent.at_ms, position, more, only)
+        return counters, reached, Settling(spent.at_ms, position, more, only)
 
     def _values(self, spent: Spent, events: int) -> dict[str, int]:
         return self._counters.values(
@@ -347,54 +256,3 @@ class _Recorder:
         if self.events % CHUNK == 0:
             self._hash.update(msgspec.msgpack.encode([]))
         return self._hash.hexdigest()
-
-
-def differences(scenario: Scenario, run: Run) -> list[str]:
-    """Where a run is not what the scenario expects; empty = expectation met.
-
-    What an inconclusive run did not show, it may have been cut off from, by a bound; one that left
-    the durability contract is compared as any other, by what happened before.
-    """
-    expect = scenario.expect
-    ended = run.verdict != "inconclusive" or run.outside is not None
-    out = not_as_expected(run.violated, expect.violated, ended=ended)
-    out += [f"{name} was reached, not expected" for name in run.reached if name in expect.unreached]
-    if ended:
-        out += [f"{name} was not reached" for name in expect.reached if name not in run.reached]
-    return out
-
-
-def as_document(run: Run) -> dict[str, Any]:
-    """A run as the commands print it with `--json`; times are in ms."""
-    settling = run.settling
-    return {
-        "id": run.id,
-        "verdict": run.verdict,
-        "reason": run.reason,
-        "outside": run.outside,
-        "violated": run.violated,
-        "violations": _rows(run, run.violations),
-        "not_judged": _rows(run, run.not_judged),
-        "seed": run.seed,
-        "rules": run.rules.as_dict(),
-        "counters": run.counters,
-        "reached": list(run.reached),
-        "settling": None
-        if settling is None
-        else {
-            "from_ms": settling.from_ms,
-            "counters": settling.counters,
-            "reached": list(settling.reached),
-        },
-        "digest": run.digest,
-        "weather": run.environment,
-    }
-
-
-def _rows(run: Run, violations: Iterable[Violation]) -> list[dict[str, Any]]:
-    """Violations for JSON; `at_rest` says that one was found when the run was over."""
-    settling = run.settling
-    return [
-        found.as_row(when="at_ms") | {"at_rest": settling is not None and settling.has(found)}
-        for found in violations
-    ]

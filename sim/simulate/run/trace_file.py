@@ -1,0 +1,184 @@
+"""Trace files, `replog-trace/1`: a header, one event a line, a verdict.
+
+The format is in `sim/protocol/events/FORMAT.md`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+import msgspec
+
+from sim.files.atomic import replacing
+from sim.files.formats import TRACE_FORMAT
+from sim.protocol.compaction import TOMBSTONE_MARKS
+from sim.protocol.events.written import as_row
+from sim.protocol.rules.rules import RuleValue
+from sim.version import __version__
+
+if TYPE_CHECKING:
+    from sim.simulate.run.value import Run
+    from sim.simulate.scenario.generate.mix import Mix
+    from sim.simulate.scenario.model import Scenario
+    from sim.simulate.story.format import Story
+
+
+class StrategyRow(NamedTuple):
+    """Which record of a key wins: what the run is judged by."""
+
+    name: str
+    header: str
+    header_form: str
+
+
+class TraceHeader(NamedTuple):
+    """The first line: which run it is, and under which rules.
+
+    Attributes:
+        version: Of Replog.
+        id: Of the scenario or story.
+        seed: None for a story.
+        preset: What the rules were named by.
+        rules: Every rule that the replicas start with, by its name.
+        topic: Settings by Kafka's names; None = no bound.
+        within_contract: Whether judging ends where the run leaves the durability contract.
+        environment: What a timed run was drawn from; empty for a story.
+    """
+
+    format: str
+    version: str
+    id: str
+    seed: int | None
+    kind: Literal["scenario", "story"]
+    preset: str | None
+    rules: Mapping[str, RuleValue]
+    topic: Mapping[str, str | float | bool | None]
+    strategy: StrategyRow
+    tombstone_mark: str
+    commit: Literal["isr", "majority"]
+    within_contract: bool
+    environment: Mapping[str, Any]
+
+    def as_row(self) -> dict[str, Any]:
+        """The header as it is written."""
+        return self._asdict() | {"strategy": self.strategy._asdict()}
+
+
+class TraceVerdict(NamedTuple):
+    """What the run itself found.
+
+    Attributes:
+        verdict: `holds`, `violated` or `inconclusive`.
+        reason: Why it is inconclusive, else None.
+        violations: In order of detection, each with its time as `at` (`Violation.as_row`).
+        digest: Of everything that happened, 32 hex digits.
+    """
+
+    verdict: str
+    reason: str | None
+    violations: tuple[Mapping[str, Any], ...]
+    digest: str
+
+
+def header_of(content: Story | Scenario, mix: Mix | None = None) -> TraceHeader:
+    """The first line of the trace of a run.
+
+    Args:
+        content: What was run. Of a story nothing is left to chance, and all of it is judged.
+        mix: What a timed scenario was drawn from; None = a file.
+    """
+    from sim.simulate.scenario.file.configs import kafka_settings
+
+    told: Any = content
+    judged_by = content.rules
+    environment: dict[str, Any] = {}
+    if content.unit == "step":
+        takes = any(step.op == "snapshot" for step in told.steps)
+        topic = kafka_settings(content.rules, takes_snapshots=takes)
+    else:
+        from sim.simulate.scenario.model.promises import promise_of
+
+        judged_by = promise_of(told).rules
+        kept = told.snapshots
+        asked = (kept.record_bytes, kept.interval_ms, told.timers.snapshot_interval_ms)
+        takes = any(value is not None for value in asked)
+        topic = kafka_settings(content.rules, told.topic, kept, takes_snapshots=takes)
+        environment = _environment(told, mix)
+    cleaner = judged_by.cleaner
+    return TraceHeader(
+        format=TRACE_FORMAT,
+        version=__version__,
+        id=content.id,
+        seed=content.seed,
+        kind="story" if content.unit == "step" else "scenario",
+        preset=content.preset,
+        rules=content.rules.as_dict(),
+        topic=topic,
+        strategy=StrategyRow(
+            cleaner.strategy, judged_by.topic.strategy_header, cleaner.header_form
+        ),
+        tombstone_mark=cleaner.tombstone_mark,
+        commit=judged_by.replication.commit,
+        within_contract=content.unit == "ms",
+        environment=environment,
+    )
+
+
+def _environment(scenario: Scenario, mix: Mix | None) -> dict[str, Any]:
+    """What a timed run was drawn from."""
+    from sim.simulate.scenario.model.promises import changes_of
+
+    lengths = [fault.duration_ms for fault in scenario.faults if fault.duration_ms]
+    outage_ms = (min(lengths), max(lengths)) if lengths else None
+    retention = [scenario.rules.topic.delete_retention_ms]
+    for change in changes_of(scenario):
+        retention += [int(to) for name, to in change.settings if name == "delete_retention_ms"]
+    return {
+        "mix": None if mix is None else mix.mix,
+        "hunts": None if mix is None else mix.tail_hunts,
+        "outage_ms": outage_ms if mix is None else mix.outage_ms,
+        "retention_ms": (min(retention), max(retention)),
+        "shares": {} if mix is None else _shares(mix),
+    }
+
+
+def _shares(mix: Mix) -> dict[str, Any]:
+    """The chances of the mix, and the ranges its shares were drawn from, by name."""
+    found = {}
+    for name, value in mix:
+        numbers = value if isinstance(value, tuple) else (value,)
+        if name != "tail_hunts" and all(isinstance(number, float) for number in numbers):
+            found[name] = value
+    return found
+
+
+def write_trace(path: Path, run: Run, *, mix: Mix | None = None) -> None:
+    """Write the trace of a run, whole or not at all; what is no file, such as a pipe, as it comes.
+
+    Args:
+        path: Where to.
+        run: A run that kept its events.
+        mix: What its scenario was drawn from; None = a file.
+
+    Raises:
+        BadInput: `path` cannot be written.
+    """
+    with replacing(path) as file:
+        file.writelines(trace_lines(run, mix=mix))
+
+
+def trace_lines(run: Run, *, mix: Mix | None = None) -> Iterator[bytes]:
+    """The lines of the trace of a run one after the other, each with its end of line."""
+    encode = msgspec.json.Encoder().encode
+    header = header_of(run.content, mix)
+    yield encode(header.as_row()) + b"\n"
+    is_tombstone = TOMBSTONE_MARKS[header.tombstone_mark]
+    at = 0
+    for at, event in run.events:
+        yield encode(as_row(at, event, is_tombstone)) + b"\n"
+    rows = tuple(violation.as_row(when="at") for violation in run.seen)
+    verdict = TraceVerdict(run.verdict, run.reason, rows, run.digest)
+    last = {"at": at, "event": "Verdict", **verdict._asdict(), "events": len(run.events)}
+    yield encode(last) + b"\n"
