@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from sim.protocol.compaction import CleaningPass, clean
 from sim.protocol.log import Segment
 from tests.compaction.histories import Case, cases
-from tests.compaction.logs import batch, offsets_of, plan, record, segment
+from tests.compaction.logs import batch, batches_of, changed, offsets_of, plan, record, segment
 from tests.compaction.model import Model
 
 
@@ -31,6 +31,32 @@ def test_a_pass_does_what_a_slow_reading_of_the_rules_says(case: Case) -> None:
     assert result.oversized == expected.oversized
     assert (result.messages_read, result.messages_written) == expected.messages
     assert photograph(case.segments, case.plan) == before
+
+
+@given(cases())
+def test_a_pass_that_explains_does_the_same_and_has_a_reason_for_every_record(case: Case) -> None:
+    plain, told = (
+        clean(case.segments, case.plan),
+        clean(case.segments, changed(case.plan, explains=True)),
+    )
+    gone = {one.offset: (one.reason, one.winner_offset) for one in told.removals}
+    stays = {
+        record.offset: case.plan.policy.is_tombstone(record)
+        for batch in batches_of(told.segments)
+        if batch.control is None and batch.last_offset < case.plan.upper_bound
+        for record in batch.records
+    }
+
+    assert batches_of(told.segments) == batches_of(plain.segments)
+    assert told.removals == plain.removals
+    assert told.reasons.keys() == gone.keys() | stays.keys()
+    for offset, (why, winner_offset, asked) in told.reasons.items():
+        if offset in gone:
+            assert gone[offset] == (why, winner_offset)
+        assert (asked is not None) == (why in ("tombstone", "waits")) or why == "marker"
+        assert (why == "beyond map") == (offset in stays and offset >= told.next_dirty_offset)
+        assert why != "waits" or stays[offset]
+        assert why != "protected" or offset == told.protected_offset
 
 
 def test_a_batch_over_the_end_of_the_map_is_decided_up_to_its_last_mapped_record() -> None:

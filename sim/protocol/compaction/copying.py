@@ -13,7 +13,7 @@ from typing import Final
 from sim.protocol.compaction.buffers import BUFFER_BYTES, calls_written, grown
 from sim.protocol.compaction.failures import NoEmptyOldBatch, NoSuchProducerState
 from sim.protocol.compaction.fixes import Tail
-from sim.protocol.compaction.plan import Cleaning, CleaningPass, OffsetMap
+from sim.protocol.compaction.plan import Cleaning, CleaningPass, OffsetMap, Reason
 from sim.protocol.compaction.tombstones import (
     Circumstances,
     Stamp,
@@ -102,8 +102,14 @@ class Copier:
         self.buffer_bytes = grown(BUFFER_BYTES, reach.largest_batch_bytes)
         self.superseded = self.result.removed["superseded"]
         self.last_records = plan.last_records
-        self.values_stay = policy.is_tombstone is null_value and policy.unmapped_version is None
+        self.explains = plan.explains
+        self.values_stay = (
+            policy.is_tombstone is null_value
+            and policy.unmapped_version is None
+            and not plan.explains
+        )
         self.converts_old = policy.converts_old
+        self.asked: dict[int, Circumstances] = {}
         self.last_modified_ms: int | None = None
         self.source = 0
 
@@ -142,6 +148,10 @@ class Copier:
                 if entry.last_offset >= upper_bound
             ]
             merged.aborted, self.watch.kept = [*self.watch.kept, *beyond], []
+        if self.explains:
+            for gone in self.result.removals:
+                reason = Reason(gone.reason, gone.winner_offset, self.asked.get(gone.offset))
+                self.result.reasons[gone.offset] = reason
         return merged
 
     def note_unended(self) -> None:
@@ -214,11 +224,16 @@ class Copier:
                 stays.append(record)
             else:
                 fate = self._fate(record, batch, mapped=winner is not None)
+                if self.explains:
+                    self._explain(record.offset, fate)
                 if fate is not _GOES:
                     stays.append(record)
                     stamp = stamp or fate is _STAYS_AS_TOMBSTONE
         if last_offset > latest:
             stays += records[len(reached) :]
+            if self.explains:
+                beyond = [record.offset for record in records[len(reached) :]]
+                self.result.reasons |= dict.fromkeys(beyond, Reason("beyond map"))
             stamp = self.policy.stamp_beyond_map and any(map(self.policy.is_tombstone, stays))
         if len(stays) == len(records):
             return self._stamped_if_due(batch, records) if stamp else batch
@@ -256,6 +271,13 @@ class Copier:
             return _GOES
         return _STAYS_AS_TOMBSTONE
 
+    def _explain(self, offset: int, fate: Fate) -> None:
+        """Notes why a record stays that no other one of its key beats."""
+        why = "waits" if fate is _STAYS_AS_TOMBSTONE else "wins"
+        if fate is not _GOES:
+            why = "protected" if offset == self.protected else why
+            self.result.reasons[offset] = Reason(why, asked=self.asked.get(offset))
+
     def _circumstances(self, record: Record, batch: Batch) -> Circumstances:
         plan = self.plan
         horizon = batch.delete_horizon_ms
@@ -265,7 +287,7 @@ class Copier:
         if plan.legacy_last_modified is not None:
             modified_ms = _time_of(record.offset, plan.legacy_last_modified)
         by_segment = self.policy.unstamped_by_segment and horizon is None
-        return make(
+        asked: Circumstances = make(
             Circumstances,
             (
                 record.offset,
@@ -279,6 +301,9 @@ class Copier:
                 by_segment or isinstance(batch, OldBatch),
             ),
         )
+        if self.explains:
+            self.asked[record.offset] = asked
+        return asked
 
     def _is_a_producers_last(self, batch: Batch) -> bool:
         """It is the last batch of an active producer, which stays, empty if need be."""

@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 from sim.protocol.compaction.failures import PassFailed
 from sim.protocol.compaction.fixes import Fix
 from sim.protocol.compaction.strategies import Strategy, Version
-from sim.protocol.compaction.tombstones import TombstoneMark, TombstoneRemoval
+from sim.protocol.compaction.tombstones import Circumstances, TombstoneMark, TombstoneRemoval
 from sim.protocol.events import Removal
 from sim.protocol.log import LastRecord, Record, Segment
 from sim.protocol.log.named_tuples import make
@@ -17,6 +17,23 @@ from sim.protocol.log.producers import NOBODY
 
 REASONS = ("superseded", "tombstone", "aborted", "marker", "no key", "unmapped")
 """Why a pass takes a record away."""
+
+
+class Reason(NamedTuple):
+    """Why a pass took a record away, or why it let it stay.
+
+    Attributes:
+        why: Of one that went a word of `REASONS`; else `protected` (the fix keeps it), `waits` (the
+            removal rule keeps this tombstone), `wins` (nothing in the map beats it) or `beyond map`
+            (the map ended below it).
+        winner_offset: Offset of the record that took its place; None = it was not superseded.
+        asked: What the removal rule was asked about a tombstone; None = it was not asked.
+    """
+
+    why: str
+    winner_offset: int | None = None
+    asked: Circumstances | None = None
+
 
 NO_STUBS: Final[Mapping[str, Record]] = {}
 """No removed tombstones that still take part."""
@@ -119,6 +136,7 @@ class CleaningPass(NamedTuple):
             segments' own times; None = use those.
         last_cleaning: (end offset exclusive, time in ms) of the last finished pass, for
             `cleaning_checkpoint`; None = there was none.
+        explains: True = the pass gives its reason for each record, in `Cleaning.reasons`.
         stubs: Key -> a removed tombstone that still takes part: it beats what is below its version.
     """
 
@@ -140,6 +158,7 @@ class CleaningPass(NamedTuple):
     legacy_horizon_ms: int | None = None
     legacy_last_modified: tuple[tuple[int, int, int], ...] | None = None
     last_cleaning: tuple[int, int] | None = None
+    explains: bool = False
     stubs: Mapping[str, Record] = NO_STUBS
 
 
@@ -169,6 +188,8 @@ class Cleaning:
         messages_written: Records it kept.
         unended: Base offset of each batch that counts as aborted, in the map or in copying, though
             it comes after the ABORT marker of that transaction -> offset of that marker.
+        reasons: Offset -> why the record stays or went, of those that have a key and lie below the
+            upper bound; empty unless the plan asks for it.
         failure: Why the pass could not go on; all else is then about the groups of segments that it
             had finished, which take their places, and the checkpoint stays. None = it went on.
     """
@@ -189,6 +210,7 @@ class Cleaning:
     messages_read: int = 0
     messages_written: int = 0
     unended: dict[int, int] = field(default_factory=dict)
+    reasons: dict[int, Reason] = field(default_factory=dict)
 
     def stopped(
         self, failure: PassFailed, *, below: int, replaced: int, next_dirty_offset: int
@@ -211,6 +233,7 @@ class Cleaning:
         done.oversized = [batch for batch in self.oversized if batch[0] < below]
         done.rewritten = [batch for batch in self.rewritten if batch[0] < below]
         done.unended = self.unended
+        done.reasons = {at: reason for at, reason in self.reasons.items() if at < below}
         return done
 
     @property

@@ -16,7 +16,7 @@ from sim.simulate.logfile.steps import ProduceDuplicate
 
 Answer = dict[str, Any]
 
-REASONS = {
+REASON_TEXTS = {
     "tombstone": "tombstone past its horizon",
     "aborted": "aborted",
     "marker": "marker past its horizon",
@@ -153,4 +153,4 @@ def reason_of(removal: Removal) -> str:
     """Why a record went."""
     if removal.reason == "superseded":
         return f"superseded by {removal.winner_offset}"
-    return REASONS[removal.reason]
+    return REASON_TEXTS[removal.reason]

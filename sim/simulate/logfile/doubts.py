@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from sim.simulate.logfile.explain import RECORDS_SHOWN, explain_key
+from sim.simulate.logfile.explain import RECORDS_SHOWN, explain_key, records_of
 from sim.simulate.logfile.file import LogFile
-from sim.simulate.logfile.key_history import records_of
 
 _UNSAID = "unsaid"
 _LISTS = ("surviving_offsets", "tombstone_offsets", "surviving_keys")

@@ -24,7 +24,6 @@ class PassResult:
         number: Number of its step, from 1.
         plan: What the cleaner was given.
         cleaning: What it did.
-        modified: Base offset and modification time in ms of each segment when it ran, in order.
         failed: Why it was not run to its end, nor is any other before the log is loaded again;
             None = it was.
         decision: What the cleaner's manager made of the log; None = it was not asked.
@@ -33,27 +32,8 @@ class PassResult:
     number: int
     plan: CleaningPass
     cleaning: Cleaning
-    modified: tuple[tuple[int, int], ...]
     failed: PassFailed | None = None
     decision: LogEligibility | None = None
-
-    @property
-    def did_nothing(self) -> bool:
-        """Nothing entered its map, so that no segment was copied."""
-        return self.cleaning.replaced == 0
-
-    @property
-    def latest_offset(self) -> int:
-        """How far its map reached (inclusive)."""
-        return min(self.cleaning.next_dirty_offset, self.plan.upper_bound) - 1
-
-    def modified_ms(self, offset: int) -> int:
-        """Modification time of the segment that held `offset`, in ms."""
-        return [time_ms for base, time_ms in self.modified if base <= offset][-1]
-
-    def mapped(self, offset: int) -> bool:
-        """Whether it decided about the record at `offset`."""
-        return not self.did_nothing and offset <= self.latest_offset
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,14 +60,16 @@ class StepResult:
         return self.replica.log
 
 
-def run_steps(file: LogFile) -> Iterator[StepResult]:
+def run_steps(file: LogFile, *, explains: bool = False) -> Iterator[StepResult]:
     """Do the steps of a log file in order; look at the log before asking for the next one.
+
+    Passes give their reason for each record if it `explains`.
 
     Raises:
         BadInput: One cannot follow on what is before it.
     """
     replica = LogReplica(log_of(file), legacy=file.rules.rules.cleaner.cleaner_bound == "leo")
-    cleaner = _Cleaner(file, replica)
+    cleaner = _Cleaner(file, replica, explains=explains)
     for number, step in enumerate(file.steps, start=1):
         cleaned = cleaner.clean(number, step) if isinstance(step, Clean) else None
         repeated = step.repeated(replica) if isinstance(step, ProduceDuplicate) else None
@@ -163,8 +145,9 @@ class _Times:
 class _Cleaner:
     """The cleaner of one log, and what it remembers from pass to pass."""
 
-    def __init__(self, file: LogFile, replica: LogReplica) -> None:
+    def __init__(self, file: LogFile, replica: LogReplica, *, explains: bool) -> None:
         self._file = file
+        self._explains = explains
         self._replica = replica
         self.times = _Times(file)
         self._last_cleaning: tuple[int, int] | None = None
@@ -174,7 +157,6 @@ class _Cleaner:
         replica = self._replica
         log = replica.log
         self.times.set(log.segments, step.now_ms)
-        modified = tuple((each.base_offset, each.last_modified_ms) for each in log.segments)
         decision = None
         if step.first_dirty_offset is None or step.upper_bound is None:
             decision = replica.decide(
@@ -184,9 +166,7 @@ class _Cleaner:
         else:
             first_dirty, bound = step.first_dirty_offset, step.upper_bound
         plan = self._plan(step, first_dirty, bound)
-        result = PassResult(
-            number, plan, Cleaning([], 0, first_dirty), modified, replica.failed, decision
-        )
+        result = PassResult(number, plan, Cleaning([], 0, first_dirty), replica.failed, decision)
         if replica.failed is not None or (decision is not None and not decision.eligible):
             return result
         if any(segment.base_offset < plan.upper_bound for segment in log.segments):
@@ -226,6 +206,7 @@ class _Cleaner:
                 log, step, first_dirty_offset, values.topic.delete_retention_ms
             ),
             last_cleaning=self._last_cleaning,
+            explains=self._explains,
         )
 
 
