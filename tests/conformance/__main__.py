@@ -11,6 +11,7 @@ import json
 import sys
 import time
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -18,17 +19,22 @@ from rich.console import Console
 
 from sim.errors import BadInput
 from sim.files.atomic import check_writable
-from tests.conformance.beside import Beside
-from tests.conformance.broker_compare import BrokerResult, compare_broker_run
+from tests.conformance.broker_compare import compare_broker_run
+from tests.conformance.broker_index_seek import compare_index_seek, record_index_seek
 from tests.conformance.broker_run import run_on_broker
-from tests.conformance.cluster_run import run_real
-from tests.conformance.jars import KAFKA_VERSION, kafka_jars
+from tests.conformance.jvm import KAFKA_VERSION, kafka_jars
 from tests.conformance.kafka import KafkaCleaner
 from tests.conformance.noticing import KeptLogs, Noticed, notice
 from tests.conformance.page import ConformanceResult, summary, write_page
-from tests.conformance.random_runs import Compared, compare_random
-from tests.conformance.recordings import Agreed, Collection, write_file, write_recordings
-from tests.conformance.seen_files import compare_seen
+from tests.conformance.random_runs import Beside, Compared, compare_random
+from tests.conformance.recordings import (
+    Agreed,
+    Collection,
+    compare_seen,
+    write_file,
+    write_recordings,
+)
+from tests.conformance.stories import CLUSTERS, run_on_cluster
 
 PAGE = Path("reports/conformance.md")
 BROKER_PRESET = "kafka-4.0"
@@ -38,15 +44,14 @@ LINE_EVERY_SECONDS = 10.0
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run what the command line asks for; returns the exit status."""
     given = list(sys.argv[1:] if arguments is None else arguments)
-    chosen = _parser().parse_args(given)
-    status = Console(stderr=True)
+    status = Console(stderr=True, soft_wrap=True, highlight=False)
     try:
-        return _run(chosen, given, status)
+        return _run(_parser().parse_args(given), given, status)
     except BadInput as error:
-        status.print(str(error), style="red", highlight=False, soft_wrap=True)
+        status.print(str(error), style="red")
         return 2
     except KeyboardInterrupt:
-        status.print("interrupted", highlight=False)
+        status.print("interrupted")
         return 130
 
 
@@ -55,27 +60,36 @@ def _run(chosen: argparse.Namespace, given: list[str], status: Console) -> int:
         check_writable(chosen.out)
     kafka = KafkaCleaner(chosen.kafka)
     kept = Collection()
-    is_newest, is_new = chosen.kafka == KAFKA_VERSION, kafka.preset == BROKER_PRESET
-    under_way = None
-    if chosen.beside and is_newest:
-        under_way = Beside(chosen.kafka, chosen.seed, record=chosen.record)
-    try:
+    with_broker = chosen.broker and kafka.preset == BROKER_PRESET
+    is_newest = chosen.kafka == KAFKA_VERSION
+    with ExitStack() as stack:
+        beside = None
+        if chosen.beside and is_newest:
+            beside = Beside(chosen.kafka, chosen.seed, record=chosen.record)
+            stack.callback(beside.stop)
         compared, noticed, noticing = _with_logs(chosen, kafka, kept, status)
-    except BaseException:
-        if under_way is not None:
-            under_way.stop()
-        raise
-    seen = compare_seen(chosen.kafka, kafka.answer, record=chosen.record is not None)
+        seen = compare_seen(chosen.kafka, kafka.answer, record=chosen.record is not None)
+        besides = None if beside is None else beside.result()
+    broker = seek = None
+    if with_broker:
+        say: Callable[[str], None] = lambda text: status.print(f"broker: {text}")  # noqa: E731
+        run = run_on_broker(kafka_jars(chosen.kafka), chosen.seed, say=say)
+        broker = compare_broker_run(run)
+    clusters = []
+    if with_broker and is_newest:
+        seek = compare_index_seek(chosen.kafka, say=status.print)
+        clusters = [run_on_cluster(version, say=status.print) for version in CLUSTERS]
     result = ConformanceResult(
         chosen.kafka,
         kafka.preset,
         compared,
         seen,
-        _command(given),
-        beside=None if under_way is None else under_way.result(),
-        broker=_with_broker(chosen, status) if chosen.broker and is_new else None,
+        " ".join(["python -m tests.conformance", *given]) if given else "make conformance",
+        beside=besides,
+        broker=broker,
         noticed=noticed,
-        real=run_real(say=_said(status)) if chosen.broker and is_newest else None,
+        seek=seek,
+        clusters=clusters,
     )
     write_page(result, chosen.out)
     output = Console(soft_wrap=True, highlight=False)
@@ -83,10 +97,16 @@ def _run(chosen: argparse.Namespace, given: list[str], status: Console) -> int:
         output.print(line)
     for complaint in result.complaints:
         output.print(complaint, style="red")
-    _show_documents(result, chosen.out, output)
+    for name, one in (("difference", compared), ("broker", broker)):
+        if one is not None and one.difference is not None and one.document is not None:
+            path = write_file(chosen.out.with_name(f"{chosen.out.stem}-{name}.json"), one.document)
+            output.print(json.dumps(one.document, indent=1), markup=False)
+            output.print(f"the log file that shows it: {path}; replog clean {path}")
     if chosen.record and not result.complaints:
-        first = write_recordings(kept.chosen(chosen.record, noticing), version=chosen.kafka)
-        for path in (first, *(result.real.record() if result.real is not None else ())):
+        written = [write_recordings(kept.chosen(chosen.record, noticing), version=chosen.kafka)]
+        written += [] if seek is None else record_index_seek(seek)
+        written += [path for cluster in clusters for path in cluster.record()]
+        for path in written:
             output.print(f"recording: {path}")
     output.print(f"report: {chosen.out}")
     return 1 if result.complaints else 0
@@ -94,11 +114,13 @@ def _run(chosen: argparse.Namespace, given: list[str], status: Console) -> int:
 
 def _with_logs(
     chosen: argparse.Namespace, kafka: KafkaCleaner, kept: Collection, status: Console
-) -> tuple[Compared, list[Noticed] | None, list[Agreed]]:
-    """Compare the random logs; then let them find the planted errors, None = not asked for.
+) -> tuple[Compared, list[Noticed], list[Agreed]]:
+    """Compare the random logs, let them find the planted errors, and give those that found one."""
 
-    Beside both the logs that found one.
-    """
+    def say(one: Noticed) -> None:
+        outcome = "noticed by none" if one.log is None else f"noticed by log {one.log:,}"
+        status.print(f"planted: {one.error.what}: {outcome}")
+
     with TemporaryDirectory(prefix="replog-conformance-") as folder:
         answered = KeptLogs(Path(folder) / "logs.jsonl")
 
@@ -108,7 +130,7 @@ def _with_logs(
 
         compared = compare_random(
             chosen.count,
-            chosen.seed,
+            [chosen.seed],
             kafka=kafka.answer,
             preset=kafka.preset,
             progress=_Lines(status, chosen.count),
@@ -116,17 +138,9 @@ def _with_logs(
         )
         answered.close()
         if chosen.planted and compared.difference is None and kafka.preset == BROKER_PRESET:
-            noticed = _with_planted(answered.path, status)
+            noticed = notice(answered.path, progress=say)
             return compared, noticed, answered.those_that_notice(noticed)
-    return compared, None, []
-
-
-def _with_planted(logs: Path, status: Console) -> list[Noticed]:
-    def say(one: Noticed) -> None:
-        outcome = "noticed by none" if one.log is None else f"noticed by log {one.log:,}"
-        status.print(f"planted: {one.error.what}: {outcome}", highlight=False, soft_wrap=True)
-
-    return notice(logs, progress=say)
+    return compared, [], []
 
 
 class _Lines:
@@ -144,32 +158,7 @@ class _Lines:
         self._doing = doing
         if news or done == self._total or now >= self._next:
             self._next = now + LINE_EVERY_SECONDS
-            line = f"{done:,} of {self._total:,} random logs: {doing}"
-            self._console.print(line, highlight=False, soft_wrap=True)
-
-
-def _with_broker(chosen: argparse.Namespace, status: Console) -> BrokerResult:
-    say = _said(status, "broker: ")
-    return compare_broker_run(run_on_broker(kafka_jars(chosen.kafka), chosen.seed, say=say))
-
-
-def _said(status: Console, before: str = "") -> Callable[[str], None]:
-    return lambda text: status.print(f"{before}{text}", highlight=False, soft_wrap=True)
-
-
-def _show_documents(result: ConformanceResult, page: Path, output: Console) -> None:
-    """Write the log files that show a difference beside the page; print the random one."""
-    if result.random.document is not None:
-        path = write_file(page.with_name(f"{page.stem}-difference.json"), result.random.document)
-        output.print(json.dumps(result.random.document, indent=1), markup=False)
-        output.print(f"the log file that shows it: {path}; replog clean {path}")
-    if result.broker is not None and result.broker.difference is not None:
-        path = write_file(page.with_name(f"{page.stem}-broker.json"), result.broker.document)
-        output.print(f"the log file of the broker: {path}; replog clean {path}")
-
-
-def _command(given: Sequence[str]) -> str:
-    return " ".join(["python -m tests.conformance", *given]) if given else "make conformance"
+            self._console.print(f"{done:,} of {self._total:,} random logs: {doing}")
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -181,21 +170,14 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--seed", type=int, default=280, help="of the random logs (280)")
     parser.add_argument("--kafka", default=KAFKA_VERSION, help=f"release ({KAFKA_VERSION})")
     parser.add_argument(
-        "--record",
-        type=_count,
-        metavar="N",
-        help="keep N agreed logs, and what brokers held",
+        "--record", type=_count, metavar="N", help="keep N agreed logs, and what brokers held"
     )
-    parser.add_argument("--no-broker", dest="broker", action="store_false", help="start no broker")
-    parser.add_argument(
-        "--no-planted", dest="planted", action="store_false", help="plant no errors in the cleaner"
-    )
-    parser.add_argument(
-        "--no-beside",
-        dest="beside",
-        action="store_false",
-        help="neither Kafka 2.8.2 nor choices among several logs",
-    )
+    for name, left_out in (
+        ("broker", "start no broker"),
+        ("planted", "plant no errors in the cleaner"),
+        ("beside", "neither Kafka 2.8.2 nor choices among several logs"),
+    ):
+        parser.add_argument(f"--no-{name}", dest=name, action="store_false", help=left_out)
     parser.add_argument("--out", type=Path, default=PAGE, help=f"the report ({PAGE})")
     return parser
 

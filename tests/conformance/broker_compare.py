@@ -7,42 +7,19 @@ every reading of the clock in between that could make a difference is tried.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from tests.conformance.broker_clients import Read
 from tests.conformance.broker_run import RETENTION_MS, BrokerPass, BrokerRun
-from tests.conformance.compare import Json, first_unequal, normal_step, replog_answer, shown
+from tests.conformance.clients import Read
+from tests.conformance.compare import (
+    Json,
+    first_unequal,
+    normal_step,
+    replog_answer,
+    shown,
+)
 from tests.conformance.features import features_of, written_batches
-from tests.conformance.raw_log import RawLog
-
-
-@dataclass(frozen=True, slots=True)
-class PassRow:
-    """One pass in the report's table.
-
-    Attributes:
-        number: Counted from 1.
-        bound: The checkpoint it ended at.
-        batches: Batches before and after, those of the active segment included.
-        records: Records likewise, markers included.
-        tombstones: Tombstones likewise.
-        markers: Markers with their record likewise.
-        empty: Empty batches afterwards.
-        horizons: Batches with a delete horizon afterwards.
-        clock: How the time of the pass is known: `read off a horizon` that it wrote; `tried`, where
-            a horizon lies inside the time it may have begun; else it `does not matter`.
-    """
-
-    number: int
-    bound: int
-    batches: tuple[int, int]
-    records: tuple[int, int]
-    tombstones: tuple[int, int]
-    markers: tuple[int, int]
-    empty: int
-    horizons: int
-    clock: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,42 +27,49 @@ class BrokerResult:
     """What the comparison with a broker found.
 
     Attributes:
-        rows: One for each pass that agrees.
-        reads: Records each kind of consumer read, with the end it was told, by isolation level.
+        rows: Of each pass that agrees its number, from 1, the checkpoint it ended at; batches,
+            records, tombstones and markers before and after; empty batches and those with a horizon
+            afterwards; and how the time of the pass is known: `read off a horizon` that it wrote;
+            `tried`, where a horizon lies inside the time it may have begun; else it `does not
+            matter`.
+        reads: Records each kind of consumer read, with the end it was given, by isolation level.
         features: What happened in the passes.
         difference: The first difference in one sentence; None = all agree.
         document: The log file of the run, with the clock's times filled in.
     """
 
-    rows: tuple[PassRow, ...]
+    rows: tuple[tuple[object, ...], ...]
     reads: dict[str, tuple[int, int]]
     features: frozenset[str]
     difference: str | None
     document: Json
 
+    @property
+    def verdict(self) -> str:
+        """The outcome in two words."""
+        return "all agree" if self.difference is None else "they differ"
+
 
 def compare_broker_run(run: BrokerRun) -> BrokerResult:
     """Compare a run with what Replog answers to its log file."""
     document = {**run.document, "steps": [dict(step) for step in run.document["steps"]]}
-    rows: list[PassRow] = []
+    rows = []
     difference = None
     for number, passed in enumerate(run.passes, start=1):
         difference, clock = _compare_pass(document, passed)
         if difference is not None:
             difference = f"pass {number}: {difference}"
             break
-        rows.append(_row(number, passed, document, clock))
+        rows.append((number, passed.reached, *_counts(passed), clock))
     answer = replog_answer(document)
     if difference is None:
         difference = _compare_readers(run, document, answer)
     if difference is None and not run.held_up:
         difference = "the cleaner passed while a transaction was open in the segment it passed to"
+    reads = {"read_uncommitted": run.uncommitted, "read_committed": run.committed}
     return BrokerResult(
         rows=tuple(rows),
-        reads={
-            "read_uncommitted": (len(run.uncommitted[0]), run.uncommitted[1]),
-            "read_committed": (len(run.committed[0]), run.committed[1]),
-        },
+        reads={isolation: (len(read), end) for isolation, (read, end) in reads.items()},
         features=features_of(document, answer),
         difference=difference,
         document=document,
@@ -94,7 +78,9 @@ def compare_broker_run(run: BrokerRun) -> BrokerResult:
 
 def _compare_pass(document: Json, passed: BrokerPass) -> tuple[str | None, str]:
     """The first difference after a pass, and how its clock is known; sets the step's `now_ms`."""
-    written = _horizons_written(passed)
+    before = {b["last_offset"]: b["delete_horizon_ms"] for b in passed.before.batches}
+    after = {b["last_offset"]: b["delete_horizon_ms"] for b in passed.after.batches}
+    written = {horizon for at, horizon in after.items() if before.get(at) is None} - {None}
     if len(written) > 1:
         return f"the broker wrote different horizons in one pass: {sorted(written)}", ""
     if written:
@@ -104,36 +90,24 @@ def _compare_pass(document: Json, passed: BrokerPass) -> tuple[str | None, str]:
             window = f"[{passed.from_ms}, {passed.to_ms}]"
             return f"a horizon speaks of a pass at {times[0]} ms, which is not in {window}", clock
     else:
-        times = list(_times_that_matter(passed))
-        clock = "does not matter" if len(times) == 1 else "tried"
-    first = None
+        horizons = set(before.values()) - {None}
+        inside = sorted(at for at in horizons if passed.from_ms < at <= passed.to_ms)
+        times = [passed.from_ms, *inside]
+        clock = "tried" if inside else "does not matter"
+    differences = []
     for now_ms in times:
         document["steps"][passed.step]["now_ms"] = now_ms
-        prefix = {**document, "steps": document["steps"][: passed.step + 1]}
-        difference = _difference_after(
-            passed, prefix["steps"][-1], replog_answer(prefix)["steps"][-1]
-        )
-        if difference is None:
+        steps = document["steps"][: passed.step + 1]
+        answered = replog_answer({**document, "steps": steps})["steps"][-1]
+        held = held_after(passed, steps[-1])
+        ours = {name: normal_step(answered, steps[-1])[name] for name in held}
+        found = first_unequal(ours, held, "")
+        if found is None:
             return None, clock
-        first = first or difference
-    return first, clock
-
-
-def _horizons_written(passed: BrokerPass) -> set[int]:
-    """Delete horizons that are on the disk after a pass and were not before."""
-    before = {b["last_offset"]: b["delete_horizon_ms"] for b in passed.before.batches}
-    return {
-        batch["delete_horizon_ms"]
-        for batch in passed.after.batches
-        if batch["delete_horizon_ms"] is not None and before.get(batch["last_offset"]) is None
-    }
-
-
-def _times_that_matter(passed: BrokerPass) -> Iterator[int]:
-    """The beginning of the window and every horizon inside it."""
-    yield passed.from_ms
-    horizons = {b["delete_horizon_ms"] for b in passed.before.batches} - {None}
-    yield from sorted(at for at in horizons if passed.from_ms < at <= passed.to_ms)
+        path, mine, theirs = found
+        said = f"Replog says {shown(mine)}, the broker has {shown(theirs)}"
+        differences.append(f"{path[1:]}: {said}")
+    return differences[0], clock
 
 
 def held_after(passed: BrokerPass, step: Json) -> Json:
@@ -149,48 +123,32 @@ def held_after(passed: BrokerPass, step: Json) -> Json:
     return {name: normal[name] for name in seen}
 
 
-def _difference_after(passed: BrokerPass, step: Json, answered: Json) -> str | None:
-    ours, theirs = normal_step(answered, step), held_after(passed, step)
-    for name in theirs:
-        found = first_unequal(ours[name], theirs[name], name)
-        if found is not None:
-            path, mine, yours = found
-            return f"{path}: Replog says {shown(mine)}, the broker has {shown(yours)}"
-    return None
-
-
 def _compare_readers(run: BrokerRun, document: Json, answer: Json) -> str | None:
     """The first difference between what consumers read and what is predicted."""
+    last = answer["steps"][-1]
     predicted = list(_predicted(document, answer))
-    end = answer["steps"][-1]["log_end_offset"]
-    stable = _last_stable_offset(document, end)
-    aborted = answer["steps"][-1]["aborted_txns"]
-    uncommitted = [read for read, _ in predicted]
-    committed = [
-        read
-        for read, batch in predicted
-        if read.offset < stable and not _is_aborted(read.offset, batch, aborted)
-    ]
-    return _compare_reader("read_uncommitted", (uncommitted, end), run.uncommitted) or (
-        _compare_reader("read_committed", (committed, stable), run.committed)
-    )
-
-
-def _compare_reader(
-    isolation: str, predicted: tuple[Sequence[Read], int], read: tuple[Sequence[Read], int]
-) -> str | None:
-    if predicted[1] != read[1]:
-        return f"{isolation}: Replog says it ends at {predicted[1]}, the broker says {read[1]}"
-    for number in range(max(len(predicted[0]), len(read[0]))):
-        mine = predicted[0][number] if number < len(predicted[0]) else "no more records"
-        theirs = read[0][number] if number < len(read[0]) else "no more records"
-        if mine != theirs:
-            return f"{isolation}: record {number}: Replog says {mine}, the consumer gets {theirs}"
+    stable = last["last_stable_offset"]
+    for isolation, end, (read, told_end) in (
+        ("read_uncommitted", last["log_end_offset"], run.uncommitted),
+        ("read_committed", stable, run.committed),
+    ):
+        expected = [
+            record
+            for record, aborted in predicted
+            if record.offset < end and not (aborted and isolation == "read_committed")
+        ]
+        if end != told_end:
+            return f"{isolation}: Replog says it ends at {end}, the broker says {told_end}"
+        for number in range(max(len(expected), len(read))):
+            mine, theirs = (one[number : number + 1] for one in (expected, read))
+            if mine != theirs:
+                said = f"Replog says {mine}, the consumer gets {theirs}"
+                return f"{isolation}: record {number}: {said}"
     return None
 
 
-def _predicted(document: Json, answer: Json) -> Iterator[tuple[Read, Json]]:
-    """The data records that are left, as a consumer gets them, with the batch that wrote each."""
+def _predicted(document: Json, answer: Json) -> Iterator[tuple[Read, bool]]:
+    """The data records that are left, as a consumer gets them, and whether each is aborted."""
     written = {
         record["offset"]: (record, batch)
         for batch in written_batches(document)
@@ -199,56 +157,24 @@ def _predicted(document: Json, answer: Json) -> Iterator[tuple[Read, Json]]:
     for offset in answer["steps"][-1]["surviving_offsets"]:
         record, batch = written[offset]
         if batch["control"] is None:
-            time = record["timestamp_ms"]
-            yield Read(offset, record["key"], record["value"], time), batch
+            aborted = batch["transactional"] and any(
+                entry["producer_id"] == batch["producer_id"]
+                and entry["first_offset"] <= offset <= entry["last_offset"]
+                for entry in answer["steps"][-1]["aborted_txns"]
+            )
+            yield Read(offset, record["key"], record["value"], record["timestamp_ms"]), aborted
 
 
-def _is_aborted(offset: int, batch: Json, aborted: Sequence[Json]) -> bool:
-    return batch["transactional"] and any(
-        entry["producer_id"] == batch["producer_id"]
-        and entry["first_offset"] <= offset <= entry["last_offset"]
-        for entry in aborted
-    )
-
-
-def _last_stable_offset(document: Json, end: int) -> int:
-    """First offset of a transaction that is still open, else the log end offset."""
-    first: dict[int, int] = {}
-    for batch in written_batches(document):
-        if batch["control"]:
-            first.pop(batch["producer_id"], None)
-        elif batch["transactional"]:
-            first.setdefault(batch["producer_id"], batch["base_offset"])
-    return min(first.values(), default=end)
-
-
-def _row(number: int, passed: BrokerPass, document: Json, clock: str) -> PassRow:
-    before, after = passed.before, passed.after
-    return PassRow(
-        number=number,
-        bound=passed.reached,
-        batches=(len(before.batches), len(after.batches)),
-        records=(_records(before), _records(after)),
-        tombstones=(_tombstones(before), _tombstones(after)),
-        markers=(_markers(before), _markers(after)),
-        empty=sum(1 for batch in after.batches if not batch["records"]),
-        horizons=sum(1 for batch in after.batches if batch["delete_horizon_ms"] is not None),
-        clock=clock,
-    )
-
-
-def _records(log: RawLog) -> int:
-    return sum(len(batch["records"]) for batch in log.batches)
-
-
-def _tombstones(log: RawLog) -> int:
-    return sum(
-        1
-        for batch in log.batches
-        for record in batch["records"]
-        if batch["control"] is None and record["value"] is None
-    )
-
-
-def _markers(log: RawLog) -> int:
-    return sum(1 for batch in log.batches if batch["control"] and batch["records"])
+def _counts(passed: BrokerPass) -> Iterator[object]:
+    """The cells of the report's table that count what is on the disk."""
+    before, after = passed.before.batches, passed.after.batches
+    counted: list[Callable[[Json], int]] = [
+        lambda batch: 1,
+        lambda batch: len(batch["records"]),
+        lambda batch: sum(one["value"] is None for one in batch["records"] if not batch["control"]),
+        lambda batch: bool(batch["control"] and batch["records"]),
+    ]
+    for count in counted:
+        yield f"{sum(map(count, before))} → {sum(map(count, after))}"
+    yield sum(not batch["records"] for batch in after)
+    yield sum(batch["delete_horizon_ms"] is not None for batch in after)

@@ -23,13 +23,6 @@ from pathlib import Path
 from rich.console import Console
 
 from sim.errors import BadInput
-from tests.conformance.broker_clients import (
-    PATIENCE_S,
-    Administrator,
-    Producer,
-    java_failures,
-    read_all,
-)
 from tests.conformance.broker_compare import compare_broker_run, held_after
 from tests.conformance.broker_run import (
     RETENTION_MS,
@@ -41,13 +34,18 @@ from tests.conformance.broker_run import (
     begun_log_file,
     now_ms,
 )
+from tests.conformance.clients import (
+    PATIENCE_S,
+    Administrator,
+    Producer,
+    java_failures,
+    read_all,
+)
 from tests.conformance.compare import Json
-from tests.conformance.jars import KAFKA_VERSION, kafka_jars
-from tests.conformance.jvm import start_jvm
+from tests.conformance.jvm import KAFKA_VERSION, kafka_jars, start_jvm
 from tests.conformance.nodes import Broker, await_that, running_broker
-from tests.conformance.raw_log import read_raw
-from tests.conformance.recordings import BROKERS, write_file
-from tests.conformance.seen_files import SCENARIOS
+from tests.conformance.recordings import BROKERS, SCENARIOS, write_file
+from tests.conformance.segments import read_raw
 
 KEYS_IN_MAP = 3
 FULL_AT = 6
@@ -225,6 +223,11 @@ class SeekResult:
     runs: dict[str, tuple[BrokerRun, Json]]
     difference: str | None
     seconds: float
+
+    @property
+    def verdict(self) -> str:
+        """The outcome in two words."""
+        return "all agree" if self.difference is None else "they differ"
 
     @property
     def outcomes(self) -> dict[str, str]:

@@ -12,7 +12,8 @@ from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.conformance.broker_clients import (
+from tests.conformance.choices import numbered
+from tests.conformance.clients import (
     PATIENCE_S,
     Administrator,
     Producer,
@@ -20,17 +21,19 @@ from tests.conformance.broker_clients import (
     java_failures,
     read_all,
 )
-from tests.conformance.broker_load import PLAIN, End, Load, Operation, Send, settings_of
 from tests.conformance.compare import Json
-from tests.conformance.log_steps import FORMAT
+from tests.conformance.log_books import FIRST_TRANSACTIONAL
 from tests.conformance.nodes import Broker, await_that, running_broker
-from tests.conformance.raw_log import RawLog, RawSegment, bases_in, read_raw, read_segments
+from tests.conformance.random_batches import RandomLog
+from tests.conformance.random_logs import FORMAT
+from tests.conformance.segments import RawLog, RawSegment, bases_in, read_raw, read_segments
 
 TOPIC = "compared"
 RETENTION_MS = 6_000
 SEGMENT_MS = 3_600_000
 ROLL_MS = 2 * SEGMENT_MS
 """Timestamps jump by so much to make the log roll (Kafka's LogSegment.timeWaitedForRoll)."""
+_TRANSACTION_MS = 600_000  # on a slow machine, too, only the run ends a transaction
 _HOLD_S = 1.0
 _BETWEEN_MS = 200
 
@@ -101,7 +104,7 @@ def run_on_broker(jars: Sequence[Path], seed: int, *, say: Say = lambda text: No
         running_broker(jars) as broker,
         closing(Administrator(broker.address)) as administrator,
     ):
-        with closing(_Driver(broker, administrator, Load(seed))) as driver:
+        with closing(_Driver(broker, administrator, seed)) as driver:
             driver.drive(say)
         return BrokerRun(
             document=driver.document,
@@ -115,16 +118,16 @@ def run_on_broker(jars: Sequence[Path], seed: int, *, say: Say = lambda text: No
 class _Driver:
     """Writes to one topic of a running broker and keeps the log file of what happens."""
 
-    def __init__(self, broker: Broker, administrator: Administrator, load: Load) -> None:
+    def __init__(self, broker: Broker, administrator: Administrator, seed: int) -> None:
         self.document: Json = {}
         self.passes: list[BrokerPass] = []
         self.held_up = False
         self._broker = broker
         self._administrator = administrator
-        self._load = load
+        self._log = RandomLog(numbered(seed, 0))
         self._partition = broker.partition(TOPIC)
-        self._producers: dict[str, Producer] = {}
-        self._in_transaction: set[str] = set()
+        self._producers: dict[int, Producer] = {}
+        self._open: set[int] = set()
         self._new_markers = 0
         self._timestamp_ms = now_ms()
         self._noted_end = 0
@@ -138,48 +141,55 @@ class _Driver:
 
     def drive(self, say: Say) -> None:
         """The whole run."""
-        load = self._load
         say("writing three segments")
         for _ in range(3):
-            self._write(load.some(12, unkeyed=True))
+            self._write(12, unkeyed=True)
             self._roll()
-        self._begin_log_file()
+        raw = read_raw(self._partition)
+        self.document = begun_log_file(raw)
+        self._noted(raw.end)
         say("first pass: the topic becomes compacted")
         self._clean(lambda: self._administrator.change(TOPIC, {"cleanup.policy": "compact"}))
         say("second pass: more of everything")
-        self._write(load.some(16))
+        self._write(16)
         self._clean(self._roll)
         say("third pass: an open transaction holds it up, then ends")
-        self._write(load.left_open(12))
+        self._write(12, stays_open=True)
         self._roll()
         self.held_up = self._nothing_is_cleaned()
-        self._clean(lambda: self._write(load.end_open(commit=False)))
+        self._clean(lambda: self._write(0))
         for number in ("fourth", "fifth", "sixth"):
             say(f"{number} pass: after the delete horizons")
             await_horizons(self._partition)
-            self._write(load.some(4))
+            self._write(4)
             self._clean(self._roll)
         say("more that no pass sees, with an open transaction, for the readers")
-        self._write(load.some(10))
-        self._write(load.left_open(4))
+        self._write(10)
+        self._write(4, stays_open=True)
         self._note_appends()
 
-    def _producer(self, name: str) -> Producer:
-        if name not in self._producers:
-            made = Producer(self._broker.address, TOPIC, settings_of(name))
-            self._producers[name] = made
-        return self._producers[name]
+    def _producer(self, number: int) -> Producer:
+        if number not in self._producers:
+            settings = {"enable.idempotence": str(number > 0).lower()}
+            if number >= FIRST_TRANSACTIONAL:
+                settings["transactional.id"] = f"transactional-{number}"
+                settings["transaction.timeout.ms"] = str(_TRANSACTION_MS)
+            self._producers[number] = Producer(self._broker.address, TOPIC, settings)
+        return self._producers[number]
 
-    def _write(self, operations: Sequence[Operation]) -> None:
-        """Do these, then wait until all markers are in the log."""
-        for operation in operations:
-            self._timestamp_ms += 1
-            if isinstance(operation, End):
-                self._in_transaction.remove(operation.producer)
-                self._producer(operation.producer).end(commit=operation.commit)
-                self._new_markers += 1
-            else:
-                self._send(operation)
+    def _write(self, count: int, *, unkeyed: bool = False, stays_open: bool = False) -> None:
+        """Write batches, end all transactions, and wait until all markers are in the log.
+
+        With `stays_open` the first transaction, that of the first batch, is not ended.
+        """
+        books = self._log.books
+        if stays_open:
+            self._send(self._log.client_batch(producer=FIRST_TRANSACTIONAL))
+        kept = {FIRST_TRANSACTIONAL} if stays_open else set()
+        for _ in range(count):
+            self._send(self._log.client_batch(unkeyed=unkeyed, but=kept))
+        for number in set(books.undecided) - kept:
+            self._send(books.control(self._log.choices.pick("COMMIT", "ABORT"), number))
         await_that(
             self._markers_are_there,
             f"{self._new_markers} new markers in the log",
@@ -187,13 +197,21 @@ class _Driver:
             last=lambda: [segment.batches[-1:] for segment in self._new_segments()],
         )
 
-    def _send(self, operation: Send) -> None:
-        producer = self._producer(operation.producer)
-        transactional = "transactional.id" in settings_of(operation.producer)
-        if transactional and operation.producer not in self._in_transaction:
+    def _send(self, batch: Json) -> None:
+        """Have a client write a batch; a transaction begins with its first one."""
+        self._timestamp_ms += 1
+        number = batch.get("producer_id", 0)
+        producer = self._producer(number)
+        if "control" in batch:
+            producer.end(commit=batch["control"] == "COMMIT")
+            self._open.remove(number)
+            self._new_markers += 1
+            return
+        if number >= FIRST_TRANSACTIONAL and number not in self._open:
             producer.begin()
-            self._in_transaction.add(operation.producer)
-        producer.batch(operation.content, self._timestamp_ms)
+            self._open.add(number)
+        records = [(record["key"], record["value"]) for record in batch["records"]]
+        producer.batch(records, self._timestamp_ms)
 
     def _new_segments(self) -> list[RawSegment]:
         """Segments with what is not noted yet; the cleaner is not at work on any of them."""
@@ -212,12 +230,7 @@ class _Driver:
     def _roll(self) -> None:
         """Begin a new segment with one record."""
         self._timestamp_ms += ROLL_MS
-        self._producer(PLAIN).batch([("roll", str(self._timestamp_ms))], self._timestamp_ms)
-
-    def _begin_log_file(self) -> None:
-        raw = read_raw(self._partition)
-        self.document = begun_log_file(raw)
-        self._noted(raw.end)
+        self._producer(0).batch([("roll", str(self._timestamp_ms))], self._timestamp_ms)
 
     def _note_appends(self) -> None:
         """What was written since goes into the log file, with the segments it went to."""

@@ -1,7 +1,17 @@
-"""One Java machine in this process, with the classes of one Kafka release."""
+"""One Java machine in this process, with the jars of one Apache Kafka release out of Maven Central.
+
+The jars are kept in a folder of the user's cache. Ivy fetches them: its jar comes with PySpark, and
+Maven Central is its built-in default.
+"""
 
 from __future__ import annotations
 
+import importlib.util
+import os
+import re
+import shutil
+import subprocess
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -9,10 +19,116 @@ from typing import Any
 import jpype
 
 from sim.errors import BadInput
-from tests.conformance.jars import JAVA_ADVICE, KAFKA_VERSION, java_command, kafka_jars
 
+KAFKA_VERSION = "4.3.1"
+"""The newest release that Maven Central has whole: 4.4.0 lacks its `kafka-tools-api`."""
+
+IVY_SETTINGS = "REPLOG_IVY_SETTINGS"
+"""Environment variable that names an Ivy settings file, for those who use a mirror of their own."""
+
+JAVA_ADVICE = "Kafka needs Java 17 or newer; on Debian: apt-get install openjdk-17-jre-headless"
+_VERSION = re.compile(r"\d+(\.\d+){2,3}")
+_KAFKA = "kafka_2.13"
+_PATIENCE_S = 900
+_COMMAND = ("-confs", "default", "-warn", "-cache", "ivy")
+_PATTERN = "jars/[artifact]-[revision](-[classifier]).[ext]"
 OPTIONS = ("-Xss1m", "-Xmx1g", "-Xrs", "-XX:+UseSerialGC", "-Djava.awt.headless=true")
 _running: list[str] = []
+
+
+def kafka_jars(version: str = KAFKA_VERSION) -> list[Path]:
+    """The jars of the broker of a Kafka release (`kafka_2.13`) and of all it needs to run.
+
+    They are downloaded when the folder `kafka-<version>` of the cache does not have them, all or
+    none; from the mirror of the Ivy settings file that `REPLOG_IVY_SETTINGS` names, if it does.
+
+    Returns:
+        The jar files, sorted by name.
+
+    Raises:
+        BadInput: No release of that name, no Java, no PySpark, no network, no place to write.
+    """
+    if not _VERSION.fullmatch(version):
+        raise BadInput(f"Kafka {version}: not a release; give a version such as {KAFKA_VERSION}")
+    folder = default_cache() / f"kafka-{version}"
+    if not folder.is_dir():
+        _download(version, folder)
+    jars = sorted(folder.glob("*.jar"))
+    if not any(jar.name == f"{_KAFKA}-{version}.jar" for jar in jars):
+        raise BadInput(f"{folder}: has no {_KAFKA}-{version}.jar; remove the folder and try again")
+    return jars
+
+
+def default_cache() -> Path:
+    """The folder `replog` where this user's caches are: `$XDG_CACHE_HOME`, else `~/.cache`."""
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "replog"
+
+
+def java_command() -> str:
+    """The `java` to start: JAVA_HOME's, else the one on the PATH.
+
+    Raises:
+        BadInput: There is none.
+    """
+    home = os.environ.get("JAVA_HOME")
+    java = str(Path(home) / "bin" / "java") if home else "java"
+    found = shutil.which(java)
+    if found is None:
+        where = f"JAVA_HOME is {home}, which has no bin/java" if home else "no java on the PATH"
+        raise BadInput(f"{where}; {JAVA_ADVICE}")
+    return found
+
+
+def _download(version: str, folder: Path) -> None:
+    """Fetch into a temporary folder beside `folder` and rename it when all is there."""
+    command = [java_command(), "-jar", str(_ivy_jar()), *_COMMAND]
+    settings = os.environ.get(IVY_SETTINGS)
+    if settings:
+        command += ["-settings", str(Path(settings).resolve())]
+    command += ["-dependency", "org.apache.kafka", _KAFKA, version, "-retrieve", _PATTERN]
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix=".download-", dir=folder.parent) as work:
+            _run(command, version, Path(work))
+            (Path(work) / "jars").rename(folder)
+    except OSError as error:
+        if not folder.is_dir():  # otherwise somebody else was faster, and has the same jars
+            raise BadInput(f"{folder}: cannot be written: {error.strerror or error}") from None
+
+
+def _run(command: list[str], version: str, work: Path) -> None:
+    try:
+        done = subprocess.run(
+            command, cwd=work, capture_output=True, text=True, timeout=_PATIENCE_S, check=False
+        )
+    except subprocess.TimeoutExpired:
+        raise BadInput(f"Kafka {version}: not downloaded in {_PATIENCE_S} s") from None
+    if done.returncode != 0 or not (work / "jars").is_dir():
+        raise BadInput(f"Kafka {version}: {_reason(done.stdout + done.stderr, version)}")
+
+
+def _reason(output: str, version: str) -> str:
+    """What Ivy complains about, in one line: no host comes before what was then not found."""
+    unreachable = re.search(r"Host (\S+) not found|(\S*(?:Unknown|NoRoute|Connect)\w*: .+)", output)
+    if unreachable:
+        return f"no network: {unreachable[0].strip()}"
+    missing = re.search(r"module not found: \S+#(\S+);(\S+)", output)
+    if missing and missing.groups() == (_KAFKA, version):
+        return f"no such release on Maven Central; {KAFKA_VERSION} is one"
+    if missing:
+        return f"incomplete on Maven Central: no {missing[1]} {missing[2]}"
+    lines = [line.strip() for line in output.splitlines() if line.strip(" \t:")]
+    return f"Ivy failed: {lines[-1] if lines else 'it said nothing'}"
+
+
+def _ivy_jar() -> Path:
+    """Ivy as PySpark ships it; PySpark itself is not imported."""
+    found = importlib.util.find_spec("pyspark")
+    home = Path(found.origin).parent if found is not None and found.origin else None
+    jars = sorted((home / "jars").glob("ivy-*.jar")) if home is not None else []
+    if not jars:
+        raise BadInput("no Ivy to download with: it comes with PySpark; `make install` brings it")
+    return jars[-1]
 
 
 def start_jvm(version: str = KAFKA_VERSION) -> None:

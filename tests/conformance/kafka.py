@@ -26,12 +26,11 @@ from tests.conformance.disk_log import (
     Kafka,
     PassParameters,
 )
-from tests.conformance.jars import KAFKA_VERSION
-from tests.conformance.jvm import start_jvm
+from tests.conformance.jvm import KAFKA_VERSION, start_jvm
 from tests.conformance.legacy import LegacyKafka
-from tests.conformance.segment_reader import CURRENT_MAGIC, Answer, SegmentReader, aborted
+from tests.conformance.segments import CURRENT_MAGIC, Answer, SegmentReader, aborted
 
-FAST = Path("/dev/shm")  # noqa: S108 - a folder in memory, where there is one
+FAST = "/dev/shm" if Path("/dev/shm").is_dir() else None  # noqa: S108 - a folder in memory
 DEFAULT_PRESET = "kafka-4.0"
 DAY_MS = 86_400_000
 COMMON_RULES = {"strategy": "offset", "map_range": "dirty", "map_reads_from": "offset_index"}
@@ -122,8 +121,7 @@ class KafkaCleaner:
         """
         rules = document.get("rules") or {}
         _check_rules(rules, version=self.version, preset=self.preset)
-        folder = FAST if FAST.is_dir() else None
-        with tempfile.TemporaryDirectory(prefix="replog-", dir=folder) as parent:
+        with tempfile.TemporaryDirectory(prefix="replog-", dir=FAST) as parent:
             home = Path(parent) / "log-0"
             home.mkdir()
             try:

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from sim.errors import BadInput
-from tests.conformance.jars import java_command
+from tests.conformance.jvm import java_command
 
 BROKERS = (1, 2, 3)
 CONTROLLER = 100

@@ -13,9 +13,9 @@ import subprocess
 import sys
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import NamedTuple
 
 from tests.conformance.compare import Json, first_difference
 from tests.conformance.recordings import Agreed
@@ -24,13 +24,11 @@ from tests.zoo.planted import PLANTED, Planted, plant
 ROOT = Path(__file__).parents[2]
 WORKERS = 2
 """Copies that answer at the same time."""
-
 LIMIT_SECONDS = 600
 """A copy that takes longer hangs: noticed, too."""
 
 
-@dataclass(frozen=True, slots=True)
-class Noticed:
+class Noticed(NamedTuple):
     """What came of one planted error.
 
     Attributes:
@@ -53,8 +51,7 @@ class KeptLogs:
 
     def add(self, case: Agreed) -> None:
         """Keep one more."""
-        line = {"log": case.document, "answer": case.kafka, "features": sorted(case.features)}
-        self._file.write(json.dumps(line) + "\n")
+        self._file.write(json.dumps([case.document, case.kafka, sorted(case.features)]) + "\n")
 
     def close(self) -> None:
         """No more come."""
@@ -67,7 +64,7 @@ class KeptLogs:
             kept = [
                 json.loads(line) for number, line in enumerate(lines, start=1) if number in wanted
             ]
-        return [Agreed(one["log"], one["answer"], frozenset(one["features"])) for one in kept]
+        return [Agreed(log, answer, frozenset(features)) for log, answer, features in kept]
 
 
 def notice(
@@ -99,14 +96,12 @@ def notice(
 
 
 def _answered(error: Planted, folder: Path, logs: Path) -> Noticed:
-    command = [sys.executable, "-m", "tests.conformance.noticing", str(logs.resolve())]
-    # `sim` is the copy with the error; the comparison is this one.
-    environment = {**os.environ, "PYTHONPATH": f"{folder}{os.pathsep}{ROOT}"}
     try:
         done = subprocess.run(
-            command,
+            [sys.executable, "-m", "tests.conformance.noticing", str(logs.resolve())],
             cwd=folder,
-            env=environment,
+            # `sim` is the copy with the error; the comparison is this one.
+            env={**os.environ, "PYTHONPATH": f"{folder}{os.pathsep}{ROOT}"},
             capture_output=True,
             text=True,
             timeout=LIMIT_SECONDS,
@@ -117,31 +112,23 @@ def _answered(error: Planted, folder: Path, logs: Path) -> Noticed:
     if done.returncode != 0:
         last = done.stderr.strip().splitlines()[-1:]
         raise ValueError(f"the copy in which {error.what} does not start: {' '.join(last)}")
-    said: Json = json.loads(done.stdout)
-    return Noticed(error, said["log"], said["difference"])
-
-
-@dataclass(frozen=True, slots=True)
-class _Kept:
-    """Answers for Kafka what it answered before."""
-
-    answer: Json
-
-    def __call__(self, document: Json) -> Json:
-        return self.answer
+    return Noticed(error, *json.loads(done.stdout))
 
 
 def first_noticed(logs: Path) -> tuple[int | None, str]:
     """Number of the first log, from 1, that this product answers otherwise than Kafka, and how."""
     with logs.open(encoding="utf-8") as lines:
         for number, line in enumerate(lines, start=1):
-            kept: Json = json.loads(line)
-            difference = first_difference(kept["log"], kafka=_Kept(kept["answer"]))
+            log, answer, _ = json.loads(line)
+
+            def kafka(_: Json, *, kept: Json = answer) -> Json:
+                return kept
+
+            difference = first_difference(log, kafka=kafka)
             if difference is not None:
                 return number, difference
     return None, ""
 
 
 if __name__ == "__main__":
-    NUMBER, DIFFERENCE = first_noticed(Path(sys.argv[1]))
-    sys.stdout.write(json.dumps({"log": NUMBER, "difference": DIFFERENCE}))
+    sys.stdout.write(json.dumps(first_noticed(Path(sys.argv[1]))))

@@ -1,40 +1,55 @@
-"""The random comparison: thousands of logs, both sides, and the smallest log they differ on.
+"""The random comparisons: thousands of logs, both sides, and the smallest log they differ on.
 
-The same seed gives the same logs.
+The same seed gives the same logs. What is compared beside the logs of the newest release runs in
+processes of its own: one can have the classes of one Kafka release only, and there are two cores.
 """
 
 from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
+from functools import partial
 from hashlib import blake2b
+from multiprocessing import get_context
 from typing import NamedTuple
 
-from hypothesis import strategies as st
-
-from tests.conformance.compare import (
-    Answerer,
-    Json,
-    Refused,
-    answers,
-    difference_between,
+from tests.conformance.choices import Choices, numbered, smallest
+from tests.conformance.compare import Answerer, Json, Refused, answers, difference_between
+from tests.conformance.features import features_expected, features_of, written_batches
+from tests.conformance.jvm import kafka_jars
+from tests.conformance.kafka import KafkaCleaner
+from tests.conformance.pools import (
+    POOL_FEATURES,
+    KafkaPool,
+    choice_difference,
+    pool_features,
+    random_pool,
 )
-from tests.conformance.features import features_expected, features_of, passes, written_batches
-from tests.conformance.log_source import LogSource
-from tests.conformance.random_logs import documents
-from tests.conformance.recordings import Agreed
+from tests.conformance.random_logs import random_log
+from tests.conformance.recordings import (
+    CHOICES,
+    Agreed,
+    Collection,
+    compare_seen,
+    write_recordings,
+)
+
+OLD_VERSION = "2.8.2"
+"""The last release without delete horizons (KIP-534)."""
+OLD_SEEDS = 3
+OLD_LOGS = 500
+"""Logs of each seed."""
+POOLS = 500
 
 Progress = Callable[[int, str], None]
 """Takes how many different logs were compared so far, and what is being done."""
 
-COMPARING = "comparing"
-SHRINKING = "they differ: looking for a smaller log"
-
 
 class Judged(NamedTuple):
-    """What comes of one drawn value.
+    """What comes of one log, or set of logs.
 
     Attributes:
         case: The log file, Kafka's answer, what happened in it.
@@ -52,7 +67,7 @@ class Compared:
     """What a random comparison found.
 
     Attributes:
-        seed: The seed of the logs.
+        seeds: The seeds of the logs.
         expected: What can happen in them.
         logs: How many different logs, or sets of logs, were compared.
         counts: What was in them, by name.
@@ -61,7 +76,7 @@ class Compared:
         document: The smallest log found that shows it.
     """
 
-    seed: int
+    seeds: tuple[int, ...]
     expected: tuple[str, ...]
     logs: int = 0
     counts: Counter[str] = field(default_factory=Counter)
@@ -70,19 +85,20 @@ class Compared:
     document: Json | None = None
 
     @property
-    def never(self) -> list[str]:
-        """Features that did not occur in any log."""
-        return [name for name in self.expected if not self.features[name]]
+    def verdict(self) -> str:
+        """The outcome in two words."""
+        return "all agree" if self.difference is None else "they differ"
 
     def complaints(self, what: str) -> list[str]:
         """What is wrong, one sentence each, about logs that are called so."""
         if self.difference is not None:
             return [f"{what}: {self.difference}"]
-        return [f"{what}: in none of them: {name}; raise --count" for name in self.never]
+        never = [name for name in self.expected if not self.features[name]]
+        return [f"{what}: in none of them: {name}; raise --count" for name in never]
 
 
 def compare_drawn(
-    drawn: st.SearchStrategy[Json],
+    make: Callable[[Choices], Json],
     judge: Callable[[Json], Judged],
     result: Compared,
     *,
@@ -90,52 +106,55 @@ def compare_drawn(
     progress: Progress = lambda done, doing: None,
     agreed: Callable[[Agreed], None] = lambda case: None,
 ) -> Compared:
-    """Judge `count` different drawn values, or up to the first difference, and count.
+    """Judge `count` different logs of each seed, or up to the first difference, and count.
 
     Args:
-        drawn: What is drawn.
+        make: Makes a log, or a set of logs, of choices.
         judge: Asks both sides.
-        result: Empty, with the seed.
+        result: Empty, with the seeds.
         count: How many.
         progress: Told after each.
         agreed: Given each one on which both sides agree.
     """
-    source = LogSource(drawn, result.seed)
     seen: set[bytes] = set()
-    number = -1
-    while result.logs < count:
-        number += 1
-        value = source.log(number)
-        identity = blake2b(json.dumps(value).encode(), digest_size=16).digest()
-        if value is None or identity in seen:
-            continue
-        seen.add(identity)
-        judged = judge(value)
-        if judged.difference is not None:
-            progress(result.logs, SHRINKING)
-            smallest = judge(
-                source.smallest(number, lambda other: judge(other).difference is not None)
-            )
-            result.difference, result.document = smallest.difference, smallest.case.document
-            break
-        result.logs += 1
-        result.counts.update(judged.counts)
-        result.features.update(judged.case.features)
-        agreed(judged.case)
-        progress(result.logs, COMPARING)
+    for seed in result.seeds:
+        number, until = -1, result.logs + count
+        while result.logs < until:
+            number += 1
+            choices = numbered(seed, number)
+            value = make(choices)
+            identity = blake2b(json.dumps(value).encode(), digest_size=16).digest()
+            if identity in seen:
+                continue
+            seen.add(identity)
+            judged = judge(value)
+            if judged.difference is not None:
+                progress(result.logs, "they differ: looking for a smaller log")
+                best = smallest(
+                    choices.made, lambda made: bool(judge(make(Choices(made))).difference)
+                )
+                judged = judge(make(Choices(best)))
+                result.difference = f"seed {seed}: {judged.difference}"
+                result.document = judged.case.document
+                return result
+            result.logs += 1
+            result.counts.update(judged.counts)
+            result.features.update(judged.case.features)
+            agreed(judged.case)
+            progress(result.logs, "comparing")
     return result
 
 
 def compare_random(
     count: int,
-    seed: int = 0,
+    seeds: Sequence[int],
     *,
     kafka: Answerer,
-    preset: str = "kafka-4.0",
+    preset: str,
     progress: Progress = lambda done, doing: None,
     agreed: Callable[[Agreed], None] = lambda case: None,
 ) -> Compared:
-    """Compare both sides on `count` different random logs of a preset, as `compare_drawn` does.
+    """Compare both sides on `count` different random logs of each seed, as `compare_drawn` does.
 
     Kafka's side must be of a release that the preset is named after.
     """
@@ -150,16 +169,94 @@ def compare_random(
             return Judged(Agreed(document, {}, frozenset()), {}, difference)
         counts = {
             "steps": len(document["steps"]),
-            "passes": sum(1 for _ in passes(document, ours)),
+            "passes": sum(step["op"] == "clean" for step in document["steps"]),
             "records": sum(len(batch["records"]) for batch in written_batches(document)),
         }
         return Judged(Agreed(document, theirs, features_of(document, ours)), counts)
 
-    return compare_drawn(
-        documents(preset),
-        judge,
-        Compared(seed, features_expected(preset)),
-        count=count,
-        progress=progress,
-        agreed=agreed,
-    )
+    make = partial(random_log, preset=preset)
+    result = Compared(tuple(seeds), features_expected(preset))
+    return compare_drawn(make, judge, result, count=count, progress=progress, agreed=agreed)
+
+
+@dataclass(frozen=True, slots=True)
+class BesideResult:
+    """What came of the comparisons beside the logs of the newest release.
+
+    Attributes:
+        version: The old release.
+        old: The random comparison with it.
+        seen: A sentence for each file seen on the old release that is answered otherwise now.
+        pools: The choice among several logs, by the newest release.
+    """
+
+    version: str
+    old: Compared
+    seen: list[str]
+    pools: Compared
+
+    @property
+    def complaints(self) -> list[str]:
+        """What is wrong, one sentence each."""
+        old = self.old.complaints(f"random logs of {self.version}")
+        return [*old, *self.seen, *self.pools.complaints("choice of a log")]
+
+
+class Beside:
+    """Both comparisons under way.
+
+    Args:
+        version: The newest release.
+        seed: The first of the seeds.
+        record: How many agreed logs, and choices, to keep as recordings.
+    """
+
+    def __init__(self, version: str, seed: int, *, record: int | None = None) -> None:
+        kafka_jars(OLD_VERSION)  # one after the other: who downloads says what is wrong
+        self._executor = ProcessPoolExecutor(
+            1, mp_context=get_context("spawn"), max_tasks_per_child=1
+        )
+        self._old = self._executor.submit(compare_old, range(seed, seed + OLD_SEEDS), record)
+        self._pools = self._executor.submit(compare_choices, version, seed, record)
+
+    def result(self) -> BesideResult:
+        """Wait for both."""
+        try:
+            return BesideResult(OLD_VERSION, *self._old.result(), self._pools.result())
+        finally:
+            self._executor.shutdown(cancel_futures=True)
+
+    def stop(self) -> None:
+        """Do not begin what has not begun."""
+        self._executor.shutdown(wait=False, cancel_futures=True)
+
+
+def compare_old(
+    seeds: Sequence[int], record: int | None = None, *, count: int = OLD_LOGS
+) -> tuple[Compared, list[str]]:
+    """Compare random logs and the seen files with the old release."""
+    kafka, kept = KafkaCleaner(OLD_VERSION), Collection()
+    found = compare_random(count, seeds, kafka=kafka.answer, preset=kafka.preset, agreed=kept.add)
+    if record is not None and found.difference is None:
+        write_recordings(kept.chosen(record), version=OLD_VERSION)
+    return found, compare_seen(OLD_VERSION, kafka.answer, record=record is not None)
+
+
+def compare_choices(
+    version: str, seed: int, record: int | None = None, *, count: int = POOLS
+) -> Compared:
+    """Compare choices among several logs with the newest release."""
+    kafka, kept = KafkaPool(version), Collection(of_each_kind=1)
+
+    def judge(pool: Json) -> Judged:
+        answer = kafka.answer(pool)
+        difference = choice_difference(answer)
+        features = pool_features(answer) if difference is None else frozenset[str]()
+        counts = {"logs": len(answer.document["logs"])}
+        return Judged(Agreed(answer.document, answer.answer, features), counts, difference)
+
+    result = Compared((seed,), tuple(POOL_FEATURES))
+    compare_drawn(random_pool, judge, result, count=count, agreed=kept.add)
+    if record is not None and result.difference is None:
+        write_recordings(kept.chosen(record), version=version, folder=CHOICES)
+    return result

@@ -9,6 +9,7 @@ and of single log files, a file each.
 from __future__ import annotations
 
 import json
+import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -17,25 +18,23 @@ from typing import Any
 
 from sim.errors import BadInput
 from sim.files.atomic import replacing
-from tests.conformance.compare import BATCH_FIELDS, Json, normal_step
+from tests.conformance.compare import (
+    BATCH_FIELDS,
+    Answerer,
+    Json,
+    first_difference,
+    normal_step,
+)
 
 LOGS = Path("tests/data/kafka")
 CHOICES = Path("tests/data/kafka-choices")
 BROKERS = Path("tests/data/kafka_broker")
 CLUSTERS = Path("tests/data/kafka_cluster")
 SEEN = Path("tests/data/kafka_seen")
+SCENARIOS = Path("scenarios")
 LINE = 100
 """What is longer than so many characters is broken up, where it can be."""
-
-_BATCH_DEFAULTS: dict[str, Any] = {
-    "epoch": 0,
-    "producer_id": -1,
-    "producer_epoch": -1,
-    "base_sequence": -1,
-    "transactional": False,
-    "control": None,
-    "delete_horizon_ms": None,
-}
+_SOURCE = re.compile(r"Seen on Kafka (\d+\.\d+\.\d+): ")
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +99,7 @@ def write_recordings(cases: Sequence[Agreed], *, version: str, folder: Path = LO
         {
             "kafka": version,
             "features": sorted(case.features),
-            "log": _without_defaults(case.document),
+            "log": case.document,
             "answer": _packed(case) if "steps" in case.kafka else case.kafka,
         }
         for case in cases
@@ -141,6 +140,37 @@ def read_files(folder: Path) -> dict[str, Json]:
     return {path.stem: json.loads(path.read_text()) for path in sorted(folder.glob("*.json"))}
 
 
+def seen_files(folder: Path = SCENARIOS) -> dict[Path, str]:
+    """Every log file with steps below `folder` whose source is a Kafka release -> the release."""
+    found = {}
+    for path in sorted(folder.rglob("log_*.json")):
+        source = _SOURCE.match(str(json.loads(path.read_text(encoding="utf-8")).get("source", "")))
+        if source is not None:
+            found[path] = source[1]
+    return found
+
+
+def compare_seen(version: str, kafka: Answerer, *, record: bool = False) -> list[str]:
+    """Ask a release about its files of `seen_files`: a sentence for each answered otherwise.
+
+    Args:
+        version: The release.
+        kafka: What answers for it.
+        record: Write the answers down, so that the comparison runs again without Java.
+    """
+    differences = []
+    for path in (path for path, release in seen_files().items() if release == version):
+        document: Json = json.loads(path.read_text(encoding="utf-8"))
+        difference = first_difference(document, kafka=kafka)
+        if difference is not None:
+            differences.append(f"{path}: {difference}")
+        elif record:
+            pairs = zip(kafka(document)["steps"], document["steps"], strict=True)
+            steps = [normal_step(own, step) for own, step in pairs]
+            write_file(SEEN / path.name, {"kafka": version, "steps": steps})
+    return differences
+
+
 def _write(path: Path, text: str) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
     with replacing(path) as file:
@@ -178,19 +208,3 @@ def _packed(case: Agreed) -> Json:
 def _whole(step: Json) -> Json:
     names = (*BATCH_FIELDS, "magic")
     return {**step, "batches": [dict(zip(names, one, strict=False)) for one in step["batches"]]}
-
-
-def _without_defaults(value: Any) -> Any:
-    """The log file without what its batches and records do not have to say."""
-    if isinstance(value, list):
-        return [_without_defaults(item) for item in value]
-    if not isinstance(value, dict):
-        return value
-    left = {name: _without_defaults(item) for name, item in value.items()}
-    if "records" in value:
-        return {
-            name: item
-            for name, item in left.items()
-            if name not in _BATCH_DEFAULTS or item != _BATCH_DEFAULTS[name]
-        }
-    return {name: item for name, item in left.items() if name != "headers" or item}

@@ -15,8 +15,6 @@ from tests.conformance.compare import (
     first_unequal,
     replog_answer,
 )
-from tests.conformance.log_builder import Data, Entry, Marker
-from tests.conformance.log_steps import Clean, Now, Plan, Retry, Segment, build
 from tests.conformance.noticing import KeptLogs, notice
 from tests.conformance.recordings import (
     Agreed,
@@ -25,27 +23,28 @@ from tests.conformance.recordings import (
     write_file,
     write_recordings,
 )
+from tests.logfile.writer import Writer
 from tests.zoo.planted import PLANTED
 
-LOG = build(
-    Plan(
-        segments=(
-            Segment(
-                (
-                    Data((Entry("a", "v"), Entry("b", None)), producer=1),
-                    Data((Entry("a", "v"),), producer=3),
-                    Marker(producer=3, commit=False),
-                    Data((Entry(None, "v"),)),
-                    Data((Entry("c", "v"),), producer=4),
-                    Marker(producer=4, commit=True),
-                )
-            ),
-            Segment((Data((Entry("a", "v"),)),)),
-        ),
-        steps=(Clean(Now("later", 0)), Retry(which=1)),
-    )
-)
-"""Aborted and committed data, a tombstone, a record without a key, and a retry."""
+
+def log() -> Json:
+    """Aborted and committed data, a tombstone, a record without a key, and a retry."""
+    written = Writer({"preset": "kafka-4.0"})
+    written.data("a=v", "b", producer=1, transactional=False)
+    written.data("a=v", producer=3)
+    written.abort(3)
+    written.data("=v")
+    written.data("c=v", producer=4)
+    written.commit(4)
+    written.roll()
+    written.data("a=v")
+    written.clean(now=1_000, bound=7)
+    batch = {"producer_id": 4, "producer_epoch": 0, "base_sequence": 0, "keys": ["c"]}
+    written.step("produce_duplicate", **batch)
+    return written.document()
+
+
+LOG = log()
 OURS = replog_answer(LOG)
 
 

@@ -3,22 +3,19 @@
 from collections.abc import Iterator
 from typing import Any
 
-from hypothesis import given, settings
-from hypothesis import strategies as st
+import pytest
 
 from sim.simulate.logfile.answer import answer
+from tests.conformance.choices import Choices, numbered, smallest
 from tests.conformance.features import batches_of, written_batches
-from tests.conformance.log_builder import Data, Entry, LogBuilder
-from tests.conformance.random_logs import documents
+from tests.conformance.log_books import LogBooks
+from tests.conformance.random_logs import random_log
 
 Json = dict[str, Any]
 
-few = settings(max_examples=30)  # each log is long, and the comparison itself runs thousands
-any_document = st.sampled_from(("kafka-4.0", "kafka-2.8")).flatmap(documents)
-
 
 def of_magic_2(document: Json) -> Iterator[Json]:
-    """Batches that tell of producers and leader epochs."""
+    """Batches that have producers and leader epochs."""
     return (batch for batch in written_batches(document) if batch.get("magic", 2) == 2)
 
 
@@ -43,28 +40,44 @@ def epochs_never_go_back(document: Json) -> None:
     leader = 0
     producers: dict[int, int] = {}
     for written in of_magic_2(document):
-        assert written["epoch"] >= leader
-        leader = written["epoch"]
-        known = producers.get(written["producer_id"], -1)
-        assert written["producer_epoch"] >= known
-        producers[written["producer_id"]] = written["producer_epoch"]
+        assert written.get("epoch", 0) >= leader
+        leader = written.get("epoch", 0)
+        producer, epoch = written.get("producer_id", -1), written.get("producer_epoch", -1)
+        assert epoch >= producers.get(producer, -1)
+        producers[producer] = epoch
 
 
-@few
-@given(any_document)
-def test_a_random_log_is_one_that_kafka_could_hold_and_is_answered(document: Json) -> None:
-    offsets_only_grow_but_where_the_log_is_cut(document)
-    epochs_never_go_back(document)
-    assert document["steps"][0]["op"] == "clean"
-    assert len(answer(document)["steps"]) == len(document["steps"])
+@pytest.mark.parametrize("preset", ["kafka-4.0", "kafka-2.8"])
+def test_a_random_log_is_one_that_kafka_could_hold_and_is_answered(preset: str) -> None:
+    for number in range(40):
+        document = random_log(numbered(7, number), preset)
+        offsets_only_grow_but_where_the_log_is_cut(document)
+        epochs_never_go_back(document)
+        assert document["steps"][0]["op"] == "clean"
+        assert len(answer(document)["steps"]) == len(document["steps"])
+
+
+def test_a_log_is_made_again_by_its_choices_and_smaller_by_fewer() -> None:
+    made = numbered(7, 0)
+    document = random_log(made)
+
+    def has_a_marker(choices: Any) -> bool:
+        return any("control" in batch for batch in written_batches(random_log(Choices(choices))))
+
+    assert random_log(Choices(made.made)) == document
+    assert has_a_marker(made.made)
+    least = random_log(Choices(smallest(made.made, has_a_marker)))
+    assert len(list(written_batches(least))) == len(least["steps"]) == 1
 
 
 def test_sequences_count_what_is_gone_wrap_and_begin_anew_with_a_producer_epoch() -> None:
-    builder = LogBuilder(0, (2**31 - 2,))
-    record = (Entry("a", "v"),)
+    books = LogBooks(0, (2**31 - 2,))
+    records = [{"key": "a", "value": "v", "timestamp_ms": 0}]
     written = [
-        builder.write(Data(record, producer=1, **more))
-        for more in ({}, {"missing_before": 2, "missing_after": 1}, {}, {"bump": True})
+        books.data(records, 1),
+        books.data(records, 1, skip=2, skip_after=1),
+        books.data(records, 1),
+        books.data(records, 1, bump=True),
     ]
 
     assert [batch["base_sequence"] for batch in written] == [2**31 - 2, 1, 3, 0]

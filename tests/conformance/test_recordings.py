@@ -15,13 +15,11 @@ import pytest
 
 from sim.simulate.story import load_story
 from tests.conformance import recordings
-from tests.conformance.cluster_moments import STORIES, moments_of, predicted
+from tests.conformance.cluster import STORIES, moments_of, predicted
 from tests.conformance.compare import difference_between, normal_step, replog_answer
 from tests.conformance.features import features_expected, features_of
-from tests.conformance.pool_kafka import PoolAnswer
-from tests.conformance.pool_runs import POOL_FEATURES, choice_difference, pool_features
-from tests.conformance.recordings import read_files, read_recordings
-from tests.conformance.seen_files import seen_files
+from tests.conformance.pools import POOL_FEATURES, PoolAnswer, choice_difference, pool_features
+from tests.conformance.recordings import read_files, read_recordings, seen_files
 
 Json = dict[str, Any]
 

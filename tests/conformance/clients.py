@@ -1,0 +1,333 @@
+"""Kafka's own Java clients, driven from Python: producers, consumers, the administrator.
+
+They come from the same jars as the broker, and need the Java machine of this process.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple
+
+import jpype
+
+from sim.errors import BadInput
+from tests.conformance.jvm import java_class
+from tests.conformance.nodes import await_that
+
+PATIENCE_S = 60
+ASK_AGAIN = {"request.timeout.ms": "10000"}
+"""For administrators: what gets no answer for so long is asked again, of another broker perhaps."""
+Isolation = Literal["read_uncommitted", "read_committed"]
+
+_SERIALIZER = "org.apache.kafka.common.serialization.StringSerializer"
+_DESERIALIZER = "org.apache.kafka.common.serialization.StringDeserializer"
+_LINGER_MS = 30_000  # a batch is closed by flush alone
+_UNKNOWN = "UnknownTopicOrPartitionException"
+_LEADS_ALREADY = "ElectionNotNeededException"
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """One record as a consumer gets it."""
+
+    offset: int
+    key: str | None
+    value: str | None
+    timestamp_ms: int
+
+
+class PartitionState(NamedTuple):
+    """What the controller has decided about a partition.
+
+    Attributes:
+        leader: The leader's broker id; None = there is none, or it is not known.
+        replicas: Broker ids in the order of the assignment, the preferred leader first.
+        isr: The in-sync replicas, sorted.
+    """
+
+    leader: int | None
+    replicas: tuple[int, ...]
+    isr: tuple[int, ...]
+
+
+class Producer:
+    """A producer of one partition whose batches are what is sent between two flushes."""
+
+    def __init__(self, address: str, topic: str, settings: Mapping[str, str]) -> None:
+        """Connect; `settings` says how idempotent or transactional it is."""
+        self._topic = topic
+        self._producer = java_class("clients.producer.KafkaProducer")(
+            {
+                "bootstrap.servers": address,
+                "key.serializer": _SERIALIZER,
+                "value.serializer": _SERIALIZER,
+                "linger.ms": str(_LINGER_MS),
+                "delivery.timeout.ms": str(_LINGER_MS + 1000 * PATIENCE_S),
+                "acks": "all",
+                **settings,
+            }
+        )
+        if "transactional.id" in settings:
+            self._producer.initTransactions()
+
+    def batch(self, records: Sequence[tuple[str | None, str | None]], timestamp_ms: int) -> None:
+        """Send records, key and value each, as one batch, and wait until it is committed."""
+        record = java_class("clients.producer.ProducerRecord")
+        where = (self._topic, jpype.java.lang.Integer(0), jpype.java.lang.Long(timestamp_ms))
+        # Java has several constructors: a null is an object without a doubt.
+        sent = [
+            self._producer.send(
+                record(*where, *(jpype.JObject(one, jpype.JString) for one in both))
+            )
+            for both in records
+        ]
+        self._producer.flush()
+        for future in sent:
+            future.get()
+
+    def begin(self) -> None:
+        """Begin a transaction."""
+        self._producer.beginTransaction()
+
+    def end(self, *, commit: bool) -> None:
+        """Commit or abort the transaction; its marker is written a little later."""
+        if commit:
+            self._producer.commitTransaction()
+        else:
+            self._producer.abortTransaction()
+
+    def close(self) -> None:
+        """Disconnect at once; an open transaction stays open."""
+        _forget_interrupt()
+        self._producer.close(jpype.java.time.Duration.ZERO)
+
+
+class Administrator:
+    """Creates and changes topics of one partition, asks about them, moves their leaders.
+
+    Args:
+        address: Brokers.
+        controller: Where replicas and brokers' settings are changed (KIP-919): a broker that the
+            change went through might be paused.
+    """
+
+    def __init__(self, address: str, controller: str | None = None) -> None:
+        create = java_class("clients.admin.Admin").create
+        self._admin = self._direct = create({"bootstrap.servers": address, **ASK_AGAIN})
+        if controller is not None:
+            self._direct = create({"bootstrap.controllers": controller, **ASK_AGAIN})
+
+    def create(
+        self, topic: str, settings: Mapping[str, str], replicas: Sequence[int] | None = None
+    ) -> None:
+        """Create a topic with one partition on these brokers, the preferred leader first."""
+        new_topic = java_class("clients.admin.NewTopic")
+        if replicas is None:
+            created = new_topic(topic, 1, jpype.JShort(1))
+        else:
+            created = new_topic(topic, {jpype.java.lang.Integer(0): _integers(replicas)})
+        self._admin.createTopics([created.configs(settings)]).all().get()
+
+    def change(self, topic: str, settings: Mapping[str, str]) -> None:
+        """Change a topic's settings."""
+        kind = java_class("common.config.ConfigResource$Type")
+        self._alter(self._admin, kind.TOPIC, topic, settings)
+
+    def expire_producers_after(self, silent_ms: int) -> None:
+        """Set `producer.id.expiration.ms` of all brokers while they run (KIP-854)."""
+        kind = java_class("common.config.ConfigResource$Type")
+        settings = {"producer.id.expiration.ms": str(silent_ms)}
+        self._alter(self._direct, kind.BROKER, "", settings)
+
+    def _alter(self, by: Any, kind: Any, name: str, settings: Mapping[str, str]) -> None:
+        resource = java_class("common.config.ConfigResource")
+        entry = java_class("clients.admin.ConfigEntry")
+        operation = java_class("clients.admin.AlterConfigOp")
+        set_to = java_class("clients.admin.AlterConfigOp$OpType").SET
+        changes = jpype.java.util.ArrayList(
+            [operation(entry(setting, value), set_to) for setting, value in settings.items()]
+        )
+        by.incrementalAlterConfigs({resource(kind, name): changes}).all().get()
+
+    def reassign(self, topic: str, replicas: Sequence[int]) -> None:
+        """Begin to move a partition to these brokers, the preferred leader first.
+
+        As `kafka-reassign-partitions.sh` does; the same brokers in another order are so at once.
+        """
+        reassignment = java_class("clients.admin.NewPartitionReassignment")
+        wanted = jpype.java.util.Optional.of(reassignment(_integers(replicas)))
+        self._direct.alterPartitionReassignments({partition_of(topic): wanted}).all().get()
+
+    def prefer(self, topic: str, replicas: Sequence[int]) -> None:
+        """Put the replicas in this order and let the first one lead.
+
+        As `kafka-reassign-partitions.sh` and `kafka-leader-election.sh` do one after the other.
+
+        Raises:
+            BadInput: There is no election, and it does not lead already.
+        """
+        if self.state(topic).replicas != tuple(replicas):
+            self.reassign(topic, replicas)
+        kinds = java_class("common.ElectionType")
+        partition = partition_of(topic)
+        asked = self._admin.electLeaders(kinds.PREFERRED, jpype.java.util.Set.of(partition))
+        refused = asked.partitions().get().get(partition)
+        if refused.isPresent() and _LEADS_ALREADY not in str(refused.get()):
+            raise BadInput(f"{topic}: no election: {refused.get()}")
+
+    def state(self, topic: str) -> PartitionState:
+        """What a broker has heard of the partition from the controller.
+
+        Any broker may be asked, also one that has not heard of the topic yet: nothing is known.
+        """
+        try:
+            topics = self._admin.describeTopics([topic]).allTopicNames().get()
+        except jpype.JException as error:
+            if _UNKNOWN in str(error):
+                return PartitionState(None, (), ())
+            raise
+        (partition,) = topics.get(topic).partitions()
+        leader = partition.leader()
+        return PartitionState(
+            None if leader is None or int(leader.id()) < 0 else int(leader.id()),
+            _ids(partition.replicas()),
+            tuple(sorted(_ids(partition.isr()))),
+        )
+
+    def last_sequences(self, topic: str) -> dict[int, int]:
+        """The last sequence of each producer the leader knows for a topic; -1 = none."""
+        known = self._producers(topic)
+        return {int(state.producerId()): int(state.lastSequence()) for state in known}
+
+    def await_forgotten(self, topic: str, broker: int) -> None:
+        """Wait until a replica knows no producer any more.
+
+        Raises:
+            BadInput: It still does.
+        """
+        await_that(
+            lambda: not self._producers(topic, broker),
+            f"broker {broker} to forget the producers of {topic}",
+            patience_s=PATIENCE_S,
+            last=lambda: self._producers(topic, broker),
+        )
+
+    def abort_open(self, topic: str) -> None:
+        """Have the leader abort a partition's only open transaction.
+
+        As `kafka-transactions.sh abort` does.
+        """
+        (state,) = self._producers(topic, self.state(topic).leader)
+        spec = java_class("clients.admin.AbortTransactionSpec")
+        coordinator_epoch = state.coordinatorEpoch().orElse(0)
+        epoch = jpype.JShort(state.producerEpoch())
+        hanging = spec(partition_of(topic), state.producerId(), epoch, coordinator_epoch)
+        self._admin.abortTransaction(hanging).all().get()
+
+    def _producers(self, topic: str, broker: int | None = None) -> list[Any]:
+        """What a replica knows of producers: one that leads, or another one."""
+        options = java_class("clients.admin.DescribeProducersOptions")()
+        if broker is not None:
+            options = options.brokerId(broker)
+        partition = partition_of(topic)
+        asked = self._admin.describeProducers([partition], options)
+        return list(asked.partitionResult(partition).get().activeProducers())
+
+    def await_live(self, brokers: Sequence[int]) -> None:
+        """Wait until these brokers, and no others, are registered and not fenced.
+
+        Raises:
+            BadInput: They are not in time.
+        """
+
+        def live() -> set[int]:
+            return set(_ids(self._admin.describeCluster().nodes().get()))
+
+        await_that(
+            lambda: live() == set(brokers),
+            f"the brokers {tuple(brokers)} to be alive",
+            patience_s=PATIENCE_S,
+            last=live,
+        )
+
+    def close(self) -> None:
+        """Disconnect."""
+        _forget_interrupt()
+        self._admin.close()
+        self._direct.close()
+
+
+def read_all(address: str, topic: str, isolation: Isolation) -> tuple[list[Read], int]:
+    """Everything a consumer reads from the beginning, and where it ends for that isolation.
+
+    Raises:
+        BadInput: It does not come to the end in time.
+    """
+    consumer = java_class("clients.consumer.KafkaConsumer")(
+        {
+            "bootstrap.servers": address,
+            "key.deserializer": _DESERIALIZER,
+            "value.deserializer": _DESERIALIZER,
+            "isolation.level": isolation,
+            "enable.auto.commit": "false",
+        }
+    )
+    try:
+        partition = partition_of(topic)
+        consumer.assign([partition])
+        consumer.seekToBeginning([partition])
+        end = int(consumer.endOffsets([partition]).get(partition))
+        return list(_records(consumer, partition, end, f"{topic}, {isolation}")), end
+    finally:
+        _forget_interrupt()
+        consumer.close()
+
+
+def _records(consumer: Any, partition: Any, end: int, what: str) -> Iterator[Read]:
+    until = time.monotonic() + PATIENCE_S
+    while int(consumer.position(partition)) < end:
+        if time.monotonic() > until:
+            raise BadInput(f"{what}: the consumer is not at {end} after {PATIENCE_S} s")
+        for record in consumer.poll(jpype.java.time.Duration.ofMillis(200)):
+            key, value = (
+                None if one is None else str(one) for one in (record.key(), record.value())
+            )
+            yield Read(int(record.offset()), key, value, int(record.timestamp()))
+
+
+@contextmanager
+def java_failures(where: str) -> Iterator[None]:
+    """Let what Java's clients throw, a time-out for one, be one line that begins with `where`.
+
+    Raises:
+        BadInput: They threw something.
+    """
+    try:
+        yield
+    except jpype.JException as error:
+        raise BadInput(f"{where}: {error}") from None
+
+
+def _forget_interrupt() -> None:
+    """Ctrl-C marks the Java thread, too, and the next call into Java fails: let it be this one.
+
+    What has to be closed in order would refuse otherwise.
+    """
+    with suppress(jpype.JException):
+        jpype.java.lang.Thread.interrupted()
+
+
+def partition_of(topic: str) -> Any:
+    """The only partition of a topic, as Java has it."""
+    return java_class("common.TopicPartition")(topic, 0)
+
+
+def _integers(numbers: Sequence[int]) -> Any:
+    return jpype.java.util.ArrayList([jpype.java.lang.Integer(number) for number in numbers])
+
+
+def _ids(nodes: Any) -> tuple[int, ...]:
+    return tuple(int(node.id()) for node in nodes)

@@ -1,0 +1,332 @@
+"""One topic on a real cluster: what is written to it, and what every replica then holds.
+
+A story notes moments (its step `moment`); the run on the cluster stops at the same ones. At each
+the batches in the segment files and the leader epoch caches on disk must be those of the story,
+replica by replica; broker 1 is the story's r1. Records have the story's labels as their values.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+
+import jpype
+
+from sim.simulate.run.stories import run_story
+from sim.simulate.story.format import load_story
+from sim.simulate.story.views import StoryReplica
+from tests.conformance.clients import (
+    PATIENCE_S,
+    Administrator,
+    Isolation,
+    PartitionState,
+    Producer,
+    read_all,
+)
+from tests.conformance.compare import Json, first_unequal, shown
+from tests.conformance.nodes import BROKERS, FETCH_WAIT_MS, POLL_S, Cluster, await_that
+from tests.conformance.segments import RawLog, read_raw
+
+STORIES = Path("scenarios/seen_on_kafka")
+PRODUCER = 7
+"""The producer of transactions in a story; a topic has one at most."""
+SETTLING_S = 15
+"""How long the disk may take to be as predicted: epoch caches are flushed behind."""
+SEGMENT_MS = 600_000
+_COORDINATOR = "__transaction_state"
+_QUIET_S = 20 * FETCH_WAIT_MS / 1000
+_SETTINGS = {
+    "cleanup.policy": "compact",
+    "retention.ms": "-1",
+    "segment.ms": str(SEGMENT_MS),
+    "min.cleanable.dirty.ratio": "0.0",
+    "file.delete.delay.ms": "0",
+    "message.timestamp.after.max.ms": str(2**63 - 1),
+}
+_PRODUCER = {"enable.idempotence": "false", "delivery.timeout.ms": "60000", "linger.ms": "1000"}
+
+Say = Callable[[str], None]
+"""Takes what the run does now."""
+Views = Mapping[str, StoryReplica]
+"""Replicas by name, as a story noted them at a moment."""
+
+
+class Differs(Exception):
+    """A cluster does not hold what a story predicts; the text says where."""
+
+
+def moments_of(story: str) -> Mapping[str, Views]:
+    """What a story under `STORIES` predicts, by moment.
+
+    Raises:
+        BadInput: There is no such story.
+    """
+    return run_story(load_story(STORIES / f"{story}.yaml")).moments
+
+
+def predicted(
+    views: Views, *, leader: int | None = None, isolation: Isolation = "read_uncommitted"
+) -> Json:
+    """What is compared of a moment: all replicas, and what a new consumer reads from a leader.
+
+    Args:
+        views: What the story noted.
+        leader: The broker that is read from; None = no consumer.
+        isolation: Whether open and aborted transactions are read.
+    """
+    moment: Json = {
+        name: {
+            "batches": view.batches,
+            "epochs": [list(entry) for entry in view.epochs],
+            "log_end": view.log_end_offset,
+        }
+        for name, view in views.items()
+    }
+    if leader is not None:
+        view = views[f"r{leader}"]
+        reads, end = view.committed, view.last_stable_offset
+        if isolation == "read_uncommitted":
+            end = view.high_watermark
+            entries = zip(view.log, view.offsets, strict=True)
+            reads = [text for text, at in entries if at < end and text[:2] != "-@"]
+        moment["consumer"] = {"leader": leader, "isolation": isolation, "reads": reads, "end": end}
+    return moment
+
+
+class Topic:
+    """The topic of one story: its producers, what is waited for, and what was seen. To be closed.
+
+    Its segments roll by the timestamps of its records. They begin now: those of markers, which the
+    broker sets, roll no segment.
+
+    Args:
+        cluster: A running cluster.
+        administrator: Its administrator.
+        story: The story beside it; the topic has its name.
+        replicas: The brokers that have it, the first leader first.
+        settings: Settings of its own.
+        acks: Whom the producer of `write` waits for.
+
+    Attributes:
+        story: The name of the story.
+        seen: What the cluster held at each moment, in the form of `predicted`.
+    """
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        administrator: Administrator,
+        story: str,
+        replicas: tuple[int, ...] = BROKERS,
+        settings: Mapping[str, str] | None = None,
+        *,
+        acks: str = "all",
+        transactional: bool = False,
+    ) -> None:
+        self.story = story
+        self.seen: dict[str, Json] = {}
+        self._cluster = cluster
+        self._administrator = administrator
+        self._moments = moments_of(story)
+        self._producers: list[Producer] = []
+        administrator.create(story, {**_SETTINGS, **(settings or {})}, replicas)
+        self.await_leader(replicas[0], replicas)
+        self.connect(replicas[0], acks)
+        if transactional:
+            own = {"enable.idempotence": "true", "transactional.id": story}
+            address = cluster.brokers[replicas[0]].address
+            self.transactions = Producer(address, story, {**_PRODUCER, **own})
+            self._producers.append(self.transactions)
+
+    def connect(self, leader: int, acks: str = "all") -> None:
+        """Let a new producer write from now on, with timestamps that begin now."""
+        self._at_ms = time.time_ns() // 1_000_000
+        address = self._cluster.brokers[leader].address
+        self._records = Producer(address, self.story, {**_PRODUCER, "acks": acks})
+        self._producers.append(self._records)
+
+    def close(self) -> None:
+        """Disconnect the producers."""
+        for producer in self._producers:
+            producer.close()
+
+    def write(self, key: str | None, value: str | None) -> None:
+        """Write a record to the active segment, a batch, and wait until it is acknowledged."""
+        self._at_ms += 1
+        self._records.batch([(key, value)], self._at_ms)
+
+    def write_in_transaction(self, key: str, value: str) -> None:
+        """Begin a transaction with a record."""
+        self._at_ms += 1
+        self.transactions.begin()
+        self.transactions.batch([(key, value)], self._at_ms)
+
+    def roll(self, key: str, value: str) -> None:
+        """Begin a new segment with a record: its timestamp is that far on.
+
+        Source: LogSegment.timeWaitedForRoll.
+        """
+        self._at_ms += 2 * SEGMENT_MS
+        self.write(key, value)
+
+    def elect(self, *replicas: int) -> None:
+        """Let the first of the replicas lead, and wait until all are in sync."""
+        self._administrator.prefer(self.story, replicas)
+        self.await_leader(replicas[0], tuple(sorted(replicas)))
+
+    def moment(
+        self,
+        name: str,
+        *,
+        leader: int | None = None,
+        isolation: Isolation = "read_uncommitted",
+    ) -> None:
+        """Compare what is on the disks now; with `leader`, what a new consumer reads, too.
+
+        Raises:
+            Differs: It is not as predicted, and does not come to be so.
+        """
+        expected = predicted(self._moments[name], leader=leader, isolation=isolation)
+        replicas = [int(replica[1:]) for replica in self._moments[name]]
+        until = time.monotonic() + SETTLING_S
+        while True:
+            held = {f"r{broker}": self._replica(broker) for broker in replicas}
+            if leader is not None:
+                address = self._cluster.brokers[leader].address
+                records, end = read_all(address, self.story, isolation)
+                reads = [_label(record.key, record.value, record.offset) for record in records]
+                consumer = {"leader": leader, "isolation": isolation, "reads": reads, "end": end}
+                held["consumer"] = consumer
+            found = first_unequal(expected, held, "")
+            if found is None:
+                self.seen[name] = held
+                return
+            if time.monotonic() > until:
+                path, mine, theirs = found
+                raise Differs(
+                    f"{self.story}: {name}: {path[1:]}: "
+                    f"Replog says {shown(mine)}, Kafka has {shown(theirs)}"
+                )
+            time.sleep(POLL_S)
+
+    def await_end(self, end: int, *brokers: int) -> None:
+        """Wait until the logs of replicas end at an offset (exclusive)."""
+        self._until(
+            lambda: [self._replica(broker).get("log_end") for broker in brokers],
+            [end] * len(brokers),
+            f"the log end offset {end} on brokers {brokers}",
+        )
+
+    def await_cleaned(self, bound: int, *brokers: int) -> None:
+        """Wait until the cleaners of brokers have come to an offset (exclusive)."""
+        self._until(
+            lambda: [self._cluster.brokers[one].checkpoint(self.story) for one in brokers],
+            [bound] * len(brokers),
+            f"the cleaner's checkpoint {bound} on brokers {brokers}",
+        )
+
+    def await_leader(self, leader: int, isr: tuple[int, ...]) -> None:
+        """Wait until brokers say that this one leads with these replicas in sync."""
+
+        def state() -> tuple[int | None, tuple[int, ...]]:
+            known = self._administrator.state(self.story)
+            return known.leader, known.isr
+
+        self._until(state, (leader, isr), f"broker {leader} to lead with {isr} in sync")
+
+    def await_epoch(self, broker: int, epoch: int) -> None:
+        """Wait until the leader epoch cache of a replica ends with an epoch."""
+
+        def last() -> list[int]:
+            return [of for of, _ in self._cluster.brokers[broker].epochs(self.story)[-1:]]
+
+        self._until(last, [epoch], f"epoch {epoch} in the cache of broker {broker}")
+
+    def await_horizons(self, *brokers: int) -> None:
+        """Wait until the clock is past every delete horizon on these brokers."""
+        horizons = [
+            batch["delete_horizon_ms"] or 0
+            for broker in brokers
+            for batch in self._raw(broker).batches
+        ]
+        latest_s = max(horizons, default=0) / 1000
+        patience_s = max(0.0, latest_s - time.time()) + PATIENCE_S
+        await_that(lambda: time.time() > latest_s, f"the time {latest_s} s", patience_s=patience_s)
+
+    def _until(self, asked: Callable[[], object], wanted: object, what: str) -> None:
+        name = f"{self.story}: {what}"
+        await_that(lambda: asked() == wanted, name, patience_s=PATIENCE_S, last=asked)
+
+    def _raw(self, broker: int) -> RawLog:
+        return read_raw(self._cluster.brokers[broker].partition(self.story))
+
+    def _replica(self, broker: int) -> Json:
+        """What is there; a replica whose files are being swapped has its error in place of that."""
+        try:
+            raw = self._raw(broker)
+        except (jpype.JException, OSError, IndexError) as error:
+            return {"error": str(error)}
+        return {
+            "batches": [_batch_text(batch) for batch in raw.batches],
+            "epochs": [list(entry) for entry in self._cluster.brokers[broker].epochs(self.story)],
+            "log_end": raw.end,
+        }
+
+
+def coordinate_on(administrator: Administrator, replicas: Sequence[int]) -> None:
+    """Let the transaction coordinator be on the first of these brokers.
+
+    Raises:
+        BadInput: It does not come to be there in time.
+    """
+
+    def state() -> PartitionState:
+        return administrator.state(_COORDINATOR)
+
+    if not state().replicas:
+        administrator.create(_COORDINATOR, {"cleanup.policy": "compact"}, replicas)
+    await_that(
+        lambda: state().isr == tuple(sorted(replicas)),
+        f"{_COORDINATOR} in sync",
+        patience_s=PATIENCE_S,
+        last=state,
+    )
+    administrator.prefer(_COORDINATOR, replicas)
+
+
+def let_fetches_end() -> None:
+    """Let the last fetch of a follower that was just paused be answered with nothing.
+
+    A leader holds a fetch for `replica.fetch.wait.max.ms`, and would answer it with what is written
+    meanwhile; the follower would take that when it goes on. Nothing outside the leader shows that
+    it has answered. What follows is compared, so that an answer that is later still is noticed.
+    """
+    time.sleep(_QUIET_S)
+
+
+def _batch_text(batch: Json) -> str:
+    """A batch on disk as a story writes it: `label@offset epoch N`, ` horizon` if it has one.
+
+    A batch whose header spans more offsets than its first and last record says so, which no story
+    with one record in a batch does.
+    """
+    first, last = batch["base_offset"], batch["last_offset"]
+    named = list(_entries(batch)) or [f"-@{last}"]
+    held = [record["offset"] for record in batch["records"]] or [last]
+    span = "" if (held[0], held[-1]) == (first, last) else f" span {first}..{last}"
+    horizon = "" if batch["delete_horizon_ms"] is None else " horizon"
+    return f"{' '.join(named)} epoch {batch['epoch']}{span}{horizon}"
+
+
+def _entries(batch: Json) -> Iterator[str]:
+    for record in batch["records"]:
+        if batch["control"] is not None:
+            yield f"{record['marker'][0]}:{PRODUCER}@{record['offset']}"
+        else:
+            yield _label(record["key"], record["value"], record["offset"])
+
+
+def _label(key: str | None, value: str | None, offset: int) -> str:
+    """Values are labels; a tombstone, which has none, is named after its key."""
+    return f"{f'{key}=null' if value is None else value}@{offset}"

@@ -1,0 +1,316 @@
+"""Log files written batch by batch, valid by construction: offsets, sequences, transactions.
+
+Callers say *what* is written ("producer 4 aborts"), never at which offset. The books are those that
+a broker keeps, and what they write is what a replica's disk could then hold, holes left by earlier
+cleaning included.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sim.simulate.logfile.content import written
+from tests.conformance.compare import Json
+
+SEQUENCES = 2**31
+"""Sequences wrap: after 2^31 - 1 comes 0 (Kafka's DefaultRecordBatch.incrementSequence)."""
+FIRST_TRANSACTIONAL = 3
+"""Producers 1 and 2 are idempotent, producers from here on transactional; 0 stands for none."""
+
+_DEFAULTS: Json = {
+    "epoch": 0,
+    "producer_id": -1,
+    "producer_epoch": -1,
+    "base_sequence": -1,
+    "transactional": False,
+    "control": None,
+    "delete_horizon_ms": None,
+    "compression": "none",
+    "timestamp_type": "CreateTime",
+    "headers": [],
+}
+
+
+@dataclass(slots=True)
+class _Producer:
+    """What a broker knows of one producer."""
+
+    epoch: int = 0
+    next_sequence: int = 0
+    open_since: int | None = None
+
+
+class LogBooks:
+    """Writes batches one after the other and keeps a broker's books.
+
+    A record is given as `key`, `value` and `timestamp_ms`, perhaps `headers`, and `skip`: offsets
+    just before it whose records are gone. Bytes that are no UTF-8 stand as lone surrogates.
+
+    Args:
+        start: The first offset.
+        first_sequences: Where producers begin to count, in turn.
+        keys: What some keys are really called.
+
+    Attributes:
+        end: Log end offset, exclusive.
+        compresses: A batch is compressed.
+        aborted: Offsets of ABORT markers.
+        bases: Base offsets of the segments, the active one last.
+        offsets: Every offset worth cleaning from: base offsets and record offsets, in order.
+        horizons: Delete horizons written so far, in ms.
+        times: Largest timestamp of each batch that has one, in ms.
+        sent: (producer, producer epoch, base sequence, number of sequences, keys) per data batch.
+        log_start: Where the log starts.
+        high_watermark: What is below is committed; None = all of it.
+    """
+
+    def __init__(
+        self,
+        start: int = 0,
+        first_sequences: Sequence[int] = (0,),
+        keys: Mapping[str, str] | None = None,
+    ) -> None:
+        self.end = self.log_start = start
+        self.high_watermark: int | None = None
+        self.compresses = False
+        self.aborted: list[int] = []
+        self.bases = [start]
+        self.offsets: list[int] = []
+        self.horizons: list[int] = []
+        self.times: list[int] = []
+        self.sent: list[tuple[int, int, int, int, list[Any]]] = []
+        self.segments: list[Json] = [{"base_offset": start, "batches": []}]
+        self._batches: list[Json] = []
+        self._producers: dict[int, _Producer] = {}
+        self._first_sequences = first_sequences
+        self._keys = keys or {}
+        self._epoch = 0
+
+    @property
+    def committed(self) -> int:
+        """The high watermark."""
+        return self.end if self.high_watermark is None else min(self.high_watermark, self.end)
+
+    @property
+    def last_stable_offset(self) -> int:
+        """The first offset of the oldest open transaction, else the log end offset."""
+        since = [p.open_since for p in self._producers.values() if p.open_since is not None]
+        return min(since, default=self.end)
+
+    @property
+    def undecided(self) -> list[int]:
+        """Producers with an open transaction, in order of their numbers."""
+        known = sorted(self._producers.items())
+        return [number for number, producer in known if producer.open_since is not None]
+
+    def data(
+        self,
+        records: Sequence[Json],
+        producer: int = 0,
+        *,
+        skip: int = 0,
+        skip_after: int = 0,
+        next_epoch: bool = False,
+        bump: bool = False,
+        from_zero: bool = False,
+        horizon_ms: int | None = None,
+        append_time: bool = False,
+        timestamp_ms: int = 0,
+        compression: str = "none",
+        magic: int = 2,
+    ) -> Json:
+        """Append a batch of records; it is given back as the log file has it.
+
+        Args:
+            records: Its records; none = a batch that was emptied by earlier cleaning.
+            producer: 0 = none, 1 and 2 idempotent, from 3 on transactional.
+            skip: Offsets before it whose batches are gone.
+            skip_after: Offsets at its end whose records are gone.
+            next_epoch: The first batch of a new leader.
+            bump: The producer starts over with a higher epoch (not inside a transaction).
+            from_zero: Its sequence is 0 whatever came before, as in a coordinator's offset commits
+                (KAFKA-8335).
+            horizon_ms: Delete horizon set by an earlier pass, if it has records.
+            append_time: The broker's clock counts, not the producer's (`LogAppendTime`).
+            timestamp_ms: What an emptied batch remembers as its largest timestamp; when a batch
+                with log append times was appended.
+            compression: Of its records, if it has any.
+            magic: Its format. One before 2 has no producer, and no place for what is missing.
+        """
+        base = end = self.end + skip
+        placed = []
+        for record in records:
+            key = record["key"]
+            own = {
+                **record,
+                "offset": end + record.get("skip", 0),
+                "key": written(key if key is None else self._keys.get(key, key)),
+                "value": written(record["value"]),
+            }
+            own.pop("skip", None)
+            end = own["offset"] + 1
+            placed.append(own)
+        if magic < 2 and placed:
+            self.compresses |= len(placed) > 1  # what holds several records is compressed
+            for own in placed:
+                own.pop("headers", None)
+                if magic == 0:
+                    del own["timestamp_ms"]
+            span = {"base_offset": placed[0]["offset"], "last_offset": placed[-1]["offset"]}
+            return self._write({**span, "magic": magic, "records": placed})
+        self._epoch += next_epoch
+        self.compresses |= bool(placed) and compression != "none"
+        last = max(end, base + 1) - 1 + skip_after
+        times = [own["timestamp_ms"] for own in placed]
+        batch = {
+            "base_offset": base,
+            "last_offset": last,
+            "epoch": self._epoch,
+            "timestamp_ms": timestamp_ms if append_time else max(times, default=timestamp_ms),
+            "timestamp_type": "LogAppendTime" if append_time else "CreateTime",
+            "delete_horizon_ms": horizon_ms if placed else None,
+            "compression": compression if placed else "none",
+            "records": placed,
+        }
+        if producer:
+            known = self._producer(producer)
+            if bump and known.open_since is None:
+                known.epoch, known.next_sequence = known.epoch + 1, 0
+            if producer >= FIRST_TRANSACTIONAL and known.open_since is None:
+                known.open_since = base
+            first = 0 if from_zero else (known.next_sequence + skip) % SEQUENCES
+            count = last - base + 1
+            known.next_sequence = (first + count) % SEQUENCES
+            keys = [own["key"] for own in placed]
+            self.sent.append((producer, known.epoch, first, count, keys))
+            batch |= {
+                "producer_id": producer,
+                "producer_epoch": known.epoch,
+                "base_sequence": first,
+                "transactional": producer >= FIRST_TRANSACTIONAL,
+            }
+        return self._write(batch)
+
+    def control(
+        self,
+        kind: str,
+        producer: int | None = None,
+        *,
+        bump: bool = False,
+        emptied: bool = False,
+        skip: int = 0,
+        horizon_ms: int | None = None,
+        timestamp_ms: int = 0,
+    ) -> Json:
+        """Append a control batch: COMMIT, ABORT, or LEADER_CHANGE, which has no producer (KIP-595).
+
+        Args:
+            kind: What it says.
+            producer: Whose transaction ends here, or one that wrote nothing that is left.
+            bump: The marker carries the next producer epoch (KIP-890, transaction version 2).
+            emptied: Only the batch header is left, as earlier cleaning leaves it. Such a batch ends
+                no transaction (Kafka's ProducerAppendInfo.append): a follower that still has the
+                transaction's batches keeps it open.
+            skip: Offsets before it whose batches are gone.
+            horizon_ms: Delete horizon set by an earlier pass, here or on the leader.
+            timestamp_ms: When it was written.
+        """
+        offset = self.end + skip
+        record = {"offset": offset, "marker": kind, "timestamp_ms": timestamp_ms}
+        batch: Json = {
+            "base_offset": offset,
+            "last_offset": offset,
+            "control": kind,
+            "timestamp_ms": timestamp_ms,
+            "delete_horizon_ms": None if emptied else horizon_ms,
+            "records": [] if emptied else [record],
+        }
+        if producer is None:
+            self._epoch += 1
+        else:
+            known = self._producer(producer)
+            if bump:
+                known.epoch, known.next_sequence = known.epoch + 1, 0
+            if not emptied:
+                known.open_since = None
+            batch |= {"producer_id": producer, "producer_epoch": known.epoch, "transactional": True}
+        if kind == "ABORT":
+            self.aborted.append(offset)
+        return self._write({**batch, "epoch": self._epoch})
+
+    def _producer(self, number: int) -> _Producer:
+        if number not in self._producers:
+            first = self._first_sequences[number % len(self._first_sequences)]
+            self._producers[number] = _Producer(next_sequence=first)
+        return self._producers[number]
+
+    def _write(self, whole: Json) -> Json:
+        batch = {name: value for name, value in whole.items() if value != _DEFAULTS.get(name, ...)}
+        self.segments[-1]["batches"].append(batch)
+        self._batches.append(batch)
+        self.offsets.append(batch["base_offset"])
+        self.offsets.extend(r["offset"] for r in batch["records"] if r["offset"] > self.offsets[-1])
+        if "delete_horizon_ms" in batch:
+            self.horizons.append(batch["delete_horizon_ms"])
+        if batch.get("timestamp_ms", -1) >= 0:
+            self.times.append(batch["timestamp_ms"])
+        self.end = batch["last_offset"] + 1
+        return batch
+
+    def roll(self, base: int | None = None) -> None:
+        """Begin a new active segment, at the log end offset or above.
+
+        An empty active segment stays the active one where nothing is missing.
+        """
+        base = self.end if base is None else base
+        if base != self.bases[-1]:
+            self.end = base
+            self.bases.append(base)
+            self.segments.append({"base_offset": base, "batches": []})
+
+    def truncate(self, offset: int) -> None:
+        """The log ends at `offset`; transactions whose marker went are open again."""
+        if offset >= self.end:
+            return
+        self.end = offset
+        self.log_start = min(self.log_start, offset)
+        self.high_watermark = None if self.high_watermark is None else self.committed
+        self.bases[:] = [base for base in self.bases if base <= offset] or [offset]
+        self.offsets[:] = [known for known in self.offsets if known < offset]
+        self._batches[:] = [batch for batch in self._batches if batch["last_offset"] < offset]
+        for producer in self._producers.values():
+            producer.open_since = None
+        for batch in self._batches:
+            if not batch.get("transactional"):
+                continue
+            producer = self._producers[batch["producer_id"]]
+            if "control" not in batch and producer.open_since is None:
+                producer.open_since = batch["base_offset"]
+            elif "control" in batch and batch["records"]:
+                producer.open_since = None
+
+    def truncate_fully(self, offset: int) -> None:
+        """The log starts and ends at `offset`."""
+        self.truncate(0)
+        self.end = self.log_start = offset
+        self.bases[:] = [offset]
+        self.high_watermark = None if self.high_watermark is None else offset
+
+    def delete_below_start(self) -> None:
+        """Segments that end at the log start or below go."""
+        while len(self.bases) > 1 and self.bases[1] <= min(self.log_start, self.committed):
+            del self.bases[0]
+
+    def written_segments(self) -> list[Any]:
+        """The segments so far; as plain lists where their base goes without saying."""
+        found: list[Any] = []
+        implied = 0
+        for segment in self.segments:
+            batches = list(segment["batches"])
+            plain = segment["base_offset"] == (batches[0]["base_offset"] if batches else implied)
+            whole = not plain or "last_modified_ms" in segment
+            found.append({**segment, "batches": batches} if whole else batches)
+            implied = batches[-1]["last_offset"] + 1 if batches else -1
+        return found

@@ -1,0 +1,275 @@
+"""Which of several logs Kafka's own `LogCleanerManager` would clean, beside `replog eligible`."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from sim.files.document import Document
+from sim.simulate.logfile.eligible import eligible_answer, select_log
+from sim.simulate.logfile.eligible_file import eligible_file_in
+from tests.conformance.batches import BatchWriter
+from tests.conformance.choices import Choices
+from tests.conformance.compare import DUE_FIELDS, Json, first_unequal, shown
+from tests.conformance.disk_log import DiskLog, Kafka
+from tests.conformance.jvm import KAFKA_VERSION, start_jvm
+from tests.conformance.kafka import FAST, written_segments
+from tests.conformance.random_batches import RandomLog
+from tests.conformance.random_logs import ENDINGS, FORMAT, LAGS, random_topic
+from tests.conformance.surroundings import set_modified
+
+DECIDED = ("effective_upper_bound", *DUE_FIELDS[1:])
+"""What answers say of a decision, beside whether the log was selected."""
+NO_TIMESTAMP = 2**63 - 1
+"""What Kafka answers for the first timestamp of a segment without one."""
+OVERDUE = {
+    "min.cleanable.dirty.ratio": 1.0,
+    "min.compaction.lag.ms": 0,
+    "max.compaction.lag.ms": 1,
+}
+
+
+def random_pool(choices: Choices) -> Json:
+    """A few logs, the clock, and what is known of each log; a twin is equal to the first."""
+    pick, once_in = choices.pick, choices.once_in
+    topic = OVERDUE if once_in(3) else random_topic(choices, pick(*LAGS))
+    logs = [_random_log(choices, topic) for _ in choices.some(1, 3)]
+    now_ms = pick(1_000, 1_000, 1_005, 6_000, 1_700_000_100_000)
+    return {"now_ms": now_ms, "logs": [*logs, *logs[: once_in(6)]]}
+
+
+def _random_log(choices: Choices, topic: Json) -> Json:
+    pick, once_in = choices.pick, choices.once_in
+    log, endings, in_active = RandomLog(choices), pick(*ENDINGS), once_in(2)
+    closed = choices.below(5)
+    for number in range(closed + 1):
+        if number == closed and not in_active:
+            log.end_transactions(endings)
+        if number:
+            log.roll(span=False)
+        if number == closed and in_active:
+            log.end_transactions(endings)
+        if not once_in(5):
+            for _ in choices.some(1, 3):
+                log.write()
+    return {
+        "segments": log.books.written_segments(),
+        "committed": choices.below(11) if once_in(3) else 10,
+        "starts": choices.below(11) if once_in(4) else 0,
+        "checkpoint": None if once_in(3) else choices.below(15) - 2,
+        "in_progress": once_in(10),
+        "uncleanable": once_in(10),
+        "modified_ms": pick(0, 500, 999, 1_000, 2_000),
+        "topic": random_topic(choices, pick(*LAGS)) if once_in(3) else topic,
+    }
+
+
+def _within(share: int, start: int, end: int) -> int:
+    """An offset at so many tenths of the way from `start` to `end`; outside for other shares."""
+    return max(0, start + (end - start) * share // 10 + (share > 10) + (share < 0) * share)
+
+
+class PoolAnswer(NamedTuple):
+    """The logs as `replog eligible` takes them, and what Kafka makes of them.
+
+    Attributes:
+        document: A log file with logs to choose from, as Kafka's own classes describe them.
+        answer: `selected` and `logs`, as `replog eligible --json` has them, without the sentences.
+    """
+
+    document: Json
+    answer: Json
+
+
+class KafkaPool:
+    """Asks the manager of a release from 4.1 on.
+
+    Raises:
+        BadInput: There is no Java, no such release, or it cannot be driven.
+    """
+
+    def __init__(self, version: str = KAFKA_VERSION) -> None:
+        start_jvm(version)
+        self._kafka = Kafka()
+        self._writer = BatchWriter()
+
+    def answer(self, pool: Json) -> PoolAnswer:
+        """Describe the logs of a pool, and let Kafka choose one."""
+        with tempfile.TemporaryDirectory(prefix="replog-", dir=FAST) as parent:
+            manager = self._kafka.manager(Path(parent))
+            logs: dict[str, tuple[DiskLog, Json]] = {}
+            try:
+                for number, given in enumerate(pool["logs"]):
+                    logs[f"tp{number}"] = (self._open(given, Path(parent) / f"log-{number}"), given)
+                for log, given in logs.values():
+                    self._tell(manager, log, given)
+                return self._ask(manager, logs, pool["now_ms"])
+            finally:
+                for log, _ in logs.values():
+                    log.close()
+                manager.close()
+
+    def _open(self, given: Json, home: Path) -> DiskLog:
+        home.mkdir()
+        for base, batches in written_segments(given["segments"]):
+            (home / f"{base:020}.log").write_bytes(self._writer.segment(batches))
+        log = self._kafka.open_log(home, given["topic"])
+        set_modified(home, given["modified_ms"])
+        return log
+
+    def _tell(self, manager: Any, log: DiskLog, given: Json) -> None:
+        """What lies beside the log: high watermark, log start, checkpoint, state."""
+        raw = log.raw
+        first, end = int(raw.logStartOffset()), log.log_end_offset()
+        log.set_high_watermark(_within(given["committed"], first, end))
+        log.delete_records(_within(given["starts"], first, int(raw.highWatermark())))
+        manager.add(raw)
+        if given["checkpoint"] is not None:
+            manager.write_checkpoint(raw, _within(given["checkpoint"], first, end))
+        if given["in_progress"]:
+            manager.set_in_progress(raw)
+        if given["uncleanable"]:
+            manager.set_uncleanable(raw)
+
+    def _ask(self, manager: Any, logs: dict[str, tuple[DiskLog, Json]], now_ms: int) -> PoolAnswer:
+        described: Json = {"format": FORMAT, "now_ms": now_ms, "logs": {}}
+        found: Json = {}
+        for name, (log, given) in logs.items():
+            described["logs"][name] = _described(log, given, manager.checkpoint(log.raw))
+            due = manager.due(log.raw, now_ms)._asdict()
+            found[name] = {field: due[field] for field in DECIDED}
+        selected = manager.select(now_ms)
+        names = {str(log.raw.topicPartition()): name for name, (log, _) in logs.items()}
+        chosen = None if selected is None else names[str(selected.topicPartition())]
+        return PoolAnswer(described, {"selected": chosen, "logs": found})
+
+
+def _described(log: DiskLog, given: Json, checkpoint: int | None) -> Json:
+    """A log as `replog eligible` takes it, by Kafka's own numbers."""
+    raw, topic, segments = log.raw, dict(given["topic"]), []
+    if topic["max.compaction.lag.ms"] == NO_TIMESTAMP:
+        topic["max.compaction.lag.ms"] = None
+    for segment in raw.logSegments():
+        first = int(segment.getFirstBatchTimestamp())
+        written = {
+            "base_offset": int(segment.baseOffset()),
+            "size_bytes": int(segment.size()),
+            "first_batch_timestamp_ms": -1 if first == NO_TIMESTAMP else first,
+            "largest_timestamp_ms": max(-1, int(segment.maxTimestampSoFar())),
+            "last_modified_ms": given["modified_ms"],
+        }
+        segments.append(written)
+    return {
+        "segments": segments,
+        "log_start_offset": int(raw.logStartOffset()),
+        "log_end_offset": log.log_end_offset(),
+        "high_watermark": int(raw.highWatermark()),
+        "last_stable_offset": int(raw.lastStableOffset()),
+        "checkpoint": checkpoint,
+        "in_progress": given["in_progress"],
+        "uncleanable": given["uncleanable"],
+        "topic": topic,
+    }
+
+
+def choice_difference(answer: PoolAnswer) -> str | None:
+    """The first difference between `replog eligible` and Kafka, as a sentence; None = no such."""
+    file = eligible_file_in(Document("", answer.document))
+    whole = eligible_answer(select_log(file.logs, now_ms=file.now_ms))
+    logs = {name: {part: log[part] for part in DECIDED} for name, log in whole["logs"].items()}
+    found = first_unequal({"selected": whole["selected"], "logs": logs}, answer.answer, "")
+    if found is None:
+        return None
+    path, ours, theirs = found
+    return f"{path.lstrip('.')}: Replog says {shown(ours)}, Kafka says {shown(theirs)}"
+
+
+def _any(of: Callable[[Json, Json], bool]) -> Callable[[PoolAnswer], bool]:
+    """Whether it is so of one of the logs, and of what Kafka says of it."""
+    return lambda pool: any(
+        of(log, pool.answer["logs"][name]) for name, log in pool.document["logs"].items()
+    )
+
+
+def _selected(of: Callable[[PoolAnswer, str, float], bool]) -> Callable[[PoolAnswer], bool]:
+    """Whether it is so of the log that is selected, by its name and its dirty ratio."""
+
+    def seen(pool: PoolAnswer) -> bool:
+        name = pool.answer["selected"]
+        return name is not None and of(pool, name, pool.answer["logs"][name]["cleanable_ratio"])
+
+    return seen
+
+
+POOL_FEATURES: dict[str, Callable[[PoolAnswer], bool]] = {
+    "several logs": lambda pool: len(pool.document["logs"]) > 1,
+    "a log is selected": lambda pool: pool.answer["selected"] is not None,
+    "no log is selected": lambda pool: pool.answer["selected"] is None,
+    "selected though another one is as dirty": _selected(
+        lambda pool, chosen, ratio: any(
+            name != chosen
+            and pool.answer["logs"][name]["cleanable_ratio"] == ratio
+            and not log["in_progress"]
+            and not log["uncleanable"]
+            for name, log in pool.document["logs"].items()
+        )
+    ),
+    "selected because it is overdue": _selected(
+        lambda pool, chosen, ratio: (
+            ratio <= pool.document["logs"][chosen]["topic"]["min.cleanable.dirty.ratio"]
+        )
+    ),
+    "an overdue log waits for a dirtier one": _selected(
+        lambda pool, chosen, ratio: any(
+            log["compaction_delay_ms"] > 0 and 0 < log["cleanable_ratio"] < ratio
+            for log in pool.answer["logs"].values()
+            if log["cleanable_ratio"] is not None
+        )
+    ),
+    "logs with settings of their own": lambda pool: any(
+        log["topic"] != pool.document["logs"]["tp0"]["topic"]
+        for log in pool.document["logs"].values()
+    ),
+    "log in progress": _any(lambda log, _: log["in_progress"]),
+    "log that is uncleanable": _any(lambda log, _: log["uncleanable"]),
+    "no checkpoint": _any(lambda log, _: log["checkpoint"] is None),
+    "checkpoint below the log start": _any(
+        lambda log, _: log["checkpoint"] is not None and log["checkpoint"] < log["log_start_offset"]
+    ),
+    "checkpoint above the log end": _any(
+        lambda log, _: log["checkpoint"] is not None and log["checkpoint"] > log["log_end_offset"]
+    ),
+    "bound in mid-segment, rounded down": _any(
+        lambda _, due: due["effective_upper_bound"] < due["first_uncleanable_offset"]
+    ),
+    "bound is the high watermark": _any(
+        lambda log, due: (
+            due["first_uncleanable_offset"] == log["high_watermark"] < log["log_end_offset"]
+        )
+    ),
+    "bound is an open transaction": _any(
+        lambda log, due: (
+            due["first_uncleanable_offset"] == log["last_stable_offset"] < log["high_watermark"]
+        )
+    ),
+    "bound is a segment with a young record": _any(
+        lambda log, due: (
+            log["topic"]["min.compaction.lag.ms"] > 0
+            and due["first_uncleanable_offset"]
+            < min(log["last_stable_offset"], log["segments"][-1]["base_offset"])
+        )
+    ),
+    "the first dirty offset is past all that may be cleaned": _any(
+        lambda log, due: due["first_dirty_offset"] > log["last_stable_offset"]
+    ),
+    "overdue": _any(lambda _, due: due["compaction_delay_ms"] > 0),
+    "0 bytes": _any(lambda _, due: due["cleanable_ratio"] is None),
+}
+"""What can happen in a choice, and how to see that it did."""
+
+
+def pool_features(answer: PoolAnswer) -> frozenset[str]:
+    """Which of `POOL_FEATURES` occurred."""
+    return frozenset(name for name, seen in POOL_FEATURES.items() if seen(answer))
