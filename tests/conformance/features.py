@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -40,11 +39,6 @@ class SeenStep:
     lag_ms: int
 
     @property
-    def is_due(self) -> bool:
-        """The step is a pass that the cleaner's manager decided about."""
-        return self.step["op"] == "clean" and self.step.get("upper_bound") is None
-
-    @property
     def bound(self) -> int:
         """Upper bound of the pass, exclusive, rounded down to a segment's base."""
         rounded = self.after.get("effective_upper_bound")
@@ -62,16 +56,6 @@ class SeenStep:
         first = self.after["first_dirty_offset"] if given is None else given
         return self.cleaned_below > int(first)
 
-    @property
-    def partial(self) -> bool:
-        """The pass ended before its bound."""
-        return self.ran and self.cleaned_below < self.bound
-
-    @property
-    def horizon_ms(self) -> int:
-        """The delete horizon that this pass sets, if it fits."""
-        return int(self.step["now_ms"]) + int(self.rules["delete_retention_ms"])
-
     def pairs(self) -> Iterator[tuple[Json, Json | None]]:
         """Each batch below the bound before the pass, and what became of it."""
         after = {batch["last_offset"]: batch for batch in self.after["batches"]}
@@ -79,34 +63,24 @@ class SeenStep:
             if batch["last_offset"] < self.bound:
                 yield batch, after.get(batch["last_offset"])
 
-    def survivors(self) -> Iterator[tuple[Json, Json, Json]]:
+    def survivors(self) -> list[tuple[Json, Json, Json]]:
         """Each batch of `pairs` that is still there: as it was written, before and after it."""
-        for before, after in self.pairs():
-            if after is not None:
-                yield self.written[before["last_offset"]], before, after
+        return [
+            (self.written[before["last_offset"]], before, after)
+            for before, after in self.pairs()
+            if after is not None
+        ]
 
-    def thinned(self, of: Callable[[Json, Json, Json], object]) -> bool:
-        """Whether one of `survivors`, such a one, has lost some of its records, but not all."""
-        return any(
-            of(written, before, after)
-            for written, before, after in self.survivors()
-            if 0 < len(after["record_offsets"]) < len(before["record_offsets"])
-        )
-
-    def emptied(self) -> Iterator[Json]:
-        """Batches that had records before the pass and only a header after it."""
-        for _, before, after in self.survivors():
-            if before["record_offsets"] and not after["record_offsets"]:
-                yield after
-
-    def removed(self, reason: str) -> Iterator[tuple[Json, Json]]:
+    def removed(self, reason: str) -> list[tuple[Json, Json]]:
         """Each record that went for a reason, by the beginning of its words, with its batch."""
         reasons = self.after.get("removed", {})
-        for batch in self.before["batches"]:
-            whole = self.written[batch["last_offset"]]
-            for record in whole["records"]:
-                if reasons.get(str(record["offset"]), "").startswith(reason):
-                    yield record, whole
+        wholes = [self.written[batch["last_offset"]] for batch in self.before["batches"]]
+        return [
+            (record, whole)
+            for whole in wholes
+            for record in whole["records"]
+            if reasons.get(str(record["offset"]), "").startswith(reason)
+        ]
 
     def after_op(self, op: str) -> bool:
         """Whether there was such a step before."""
@@ -116,344 +90,267 @@ class SeenStep:
         """Whether there is less of a part of the answer after the step."""
         return len(self.after[name]) < len(self.before[name])
 
-    @property
-    def truncated(self) -> bool:
-        """The step took something from the log's end."""
-        ends = self.after["log_end_offset"], self.before["log_end_offset"]
-        return bool(self.step["op"] == "truncate" and ends[0] < ends[1])
-
     def times(self, segment: int | None = None) -> list[int]:
         """Largest timestamps of batches before the step; of one segment, or of all."""
         batches = self.before["batches"]
         return [b["max_timestamp_ms"] for b in batches if segment in {None, b["segment"]}]
 
 
-Feature = Callable[[SeenStep], object]
+Features = dict[str, object]
+"""What can happen, in the order of the report's table, and whether it did."""
 
 
-def _gets_horizon(run: SeenStep, *, control: bool) -> bool:
-    return any(
-        bool(before["control"]) is control
-        and before["delete_horizon_ms"] is None is not after["delete_horizon_ms"]
-        for _, before, after in run.survivors()
-    )
-
-
-def _span(run: SeenStep, offsets: int) -> bool:
-    """A segment ends so many offsets above the base of the first one."""
-    bases = {batch["segment"] for batch in run.before["batches"]} | {run.bound}
-    return run.ran and min(bases) + offsets + 1 in bases
-
-
-def _limit(run: SeenStep, by: int) -> bool:
-    """`segment.bytes` is `by` above what two neighbours had before the pass."""
-    sizes = Counter[int]()
-    for batch in run.before["batches"]:
+def _bounds(run: SeenStep) -> Features:
+    """How far a pass came, and what it joined."""
+    before, survivors, below = run.before["batches"], run.survivors(), run.cleaned_below
+    covered = {one["segment"] for one in run.after["batches"] if one["last_offset"] < below}
+    bases = {batch["segment"] for batch in before} | {run.bound}
+    sizes, left = Counter[int](), Counter[int]()
+    for batch in before:
         sizes[batch["segment"]] += batch["size_bytes"] * (batch["last_offset"] < run.bound)
-    sums = [sizes[one] + sizes[other] + by for one, other in pairwise(sorted(sizes))]
-    return run.ran and run.rules.get("segment_bytes") in sums
-
-
-def _larger_segment(run: SeenStep) -> bool:
-    sizes = Counter[int]()
     for batch in run.after["batches"]:
-        sizes[batch["segment"]] += batch["size_bytes"] * (batch["segment"] < run.bound)
-    return run.ran and max(sizes.values(), default=0) > INDEX_INTERVAL_BYTES
+        left[batch["segment"]] += batch["size_bytes"] * (batch["segment"] < run.bound)
+    neighbours = [sizes[one] + sizes[other] for one, other in pairwise(sorted(sizes))]
+    limit = run.rules.get("segment_bytes", MOST)
+    partial = run.ran and below < run.bound
+    return {
+        "partial map: the pass ends before its bound": partial,
+        "the map is full in mid-batch": run.ran
+        and any(one["base_offset"] < below <= one["last_offset"] for one in before),
+        "the unmapped tail of a partial pass gets a horizon": partial
+        and any(
+            old["base_offset"] >= below and old["delete_horizon_ms"] != new["delete_horizon_ms"]
+            for _, old, new in survivors
+        ),
+        "several groups of segments": run.ran and len(covered) > 1,
+        "segments are joined": run.ran
+        and any(old["segment"] != new["segment"] for _, old, new in survivors),
+        "upper bound rounded down to a segment's base": run.ran
+        and run.step.get("upper_bound") not in {None, run.bound},
+        "segment above 4,096 bytes": run.ran
+        and max(left.values(), default=0) > INDEX_INTERVAL_BYTES,
+        **{
+            f"segments that span {span}": run.ran and min(bases) + offsets in bases
+            for span, offsets in (
+                ("one offset less than they may", 2**31 - 1),
+                ("as many offsets as they may", 2**31),
+                ("one offset more than they may", 2**31 + 1),
+            )
+        },
+        "two segments that fill `segment.bytes` exactly": run.ran and limit in neighbours,
+        "two segments that are a byte larger than `segment.bytes`": run.ran
+        and limit + 1 in neighbours,
+    }
+
+
+def _removals(run: SeenStep) -> Features:
+    """What a pass removed, and what it kept."""
+    survivors, pairs, superseded = run.survivors(), list(run.pairs()), run.removed("superseded")
+    keys = [record.get("key") for record, _ in superseded]
+    emptied = [
+        (written, new)
+        for written, old, new in survivors
+        if old["record_offsets"] and not new["record_offsets"]
+    ]
+    kept, gone = ({*one["surviving_offsets"]} for one in (run.after, run.before))
+    empty_gone = any(new is None and not old["record_offsets"] for old, new in pairs)
+    return {
+        "superseded record removed": superseded,
+        "record without a key removed": run.removed("no key"),
+        "tombstone removed": run.removed("tombstone"),
+        "aborted data dropped": run.removed("aborted"),
+        "marker removed": any(old["control"] and new is None for old, new in pairs),
+        EVICTED: any("marker" in record for record, _ in superseded),
+        "aborted transaction leaves the index": run.lost("aborted_txns"),
+        "batch kept empty for its producer": any(
+            new["last_offset"] + 1 != run.bound for _, new in emptied
+        ),
+        "batch kept empty for the end of the round": any(
+            new["last_offset"] + 1 == run.bound and written.get("producer_id", -1) == -1
+            for written, new in emptied
+        ),
+        "empty batch removed by a later pass": empty_gone,
+        "empty key superseded": "" in keys,
+        "key that is no text superseded": any(isinstance(key, dict) for key in keys),
+        "key of 64 bytes or more superseded": any(
+            isinstance(key, str) and len(key) > 63 for key in keys
+        ),
+        "empty value stays": run.ran
+        and any(
+            record.get("key") is not None and record["value"] == "" and record["offset"] in kept
+            for written, old, _ in survivors
+            if old["last_offset"] < run.cleaned_below
+            for record in written["records"]
+        ),
+        "change of the leader stays": run.ran
+        and any(
+            new["control"] == "LEADER_CHANGE" and new["record_offsets"] for _, _, new in survivors
+        ),
+        "pass removes records below the log start": any(
+            offset < run.before["log_start_offset"] for offset in gone - kept
+        ),
+        "empty batch of a forgotten producer removed": empty_gone
+        and run.after_op("expire_producers"),
+    }
+
+
+def _horizons(run: SeenStep) -> Features:
+    """Delete horizons that a pass sets, waits for and reaches, and the clock."""
+    survivors, now_ms = run.survivors(), run.step["now_ms"]
+    set_ms = now_ms + run.rules["delete_retention_ms"]
+    new_horizons = [
+        (bool(old["control"]), new["delete_horizon_ms"])
+        for _, old, new in survivors
+        if old["delete_horizon_ms"] is None is not new["delete_horizon_ms"]
+    ]
+    tombstones = {*run.after["tombstone_offsets"]}
+    ops = [step["op"] for step in run.earlier]
+    earlier_ms = [step["now_ms"] for step in run.earlier if step["op"] == "clean"]
+    return {
+        "batch of a tombstone gets a horizon": any(not control for control, _ in new_horizons),
+        "marker gets a horizon": any(control for control, _ in new_horizons),
+        "horizon not reached yet": run.ran
+        and any(
+            (old["delete_horizon_ms"] or -1) > now_ms
+            and old["record_offsets"] == new["record_offsets"]
+            for _, old, new in survivors
+        ),
+        "pass at the very millisecond of a horizon": run.ran
+        and any(old["delete_horizon_ms"] == now_ms for old, _ in run.pairs()),
+        "horizon of 2^63 - 1 ms, the latest there is": set_ms == MOST
+        and any(horizon_ms == MOST for _, horizon_ms in new_horizons),
+        "tombstone without a horizon, which would not fit 63 bits": run.ran
+        and set_ms > MOST
+        and any(
+            new["delete_horizon_ms"] is None and tombstones.intersection(new["record_offsets"])
+            for _, _, new in survivors
+        ),
+        "clock goes backwards between passes": run.ran and now_ms < [0, *earlier_ms][-1],
+        "pass after a reload of a cleaned log": run.ran
+        and "reload" in ops
+        and "clean" in ops[: ops.index("reload")],
+        "pass after a truncation": "truncate" in ops,
+    }
+
+
+def _formats(run: SeenStep) -> Features:
+    """Batches of all sizes and formats that lost some of their records, but not all."""
+    thinned = [
+        (written, old, new)
+        for written, old, new in run.survivors()
+        if 0 < len(new["record_offsets"]) < len(old["record_offsets"])
+    ]
+    written = [one for one, _, _ in thinned]
+    return {
+        "batch larger than the cleaner's I/O buffer loses records": any(
+            new["size_bytes"] > IO_BYTES for _, _, new in thinned
+        ),
+        "batch of a hundred records or more loses some": any(
+            len(old["record_offsets"]) >= 100 for _, old, _ in thinned
+        ),
+        "batch with a horizon loses records": any(
+            None not in {old["delete_horizon_ms"], new["delete_horizon_ms"]}
+            for _, old, new in thinned
+        ),
+        "batch with a log append time loses records": any(  # a time that no record of it has
+            one["timestamp_ms"] != max(record["timestamp_ms"] for record in one["records"])
+            for one in written
+            if "timestamp_type" in one
+        ),
+        **{
+            f"batch of {kind} loses records": any(one.get("compression") == kind for one in written)
+            for kind in COMPRESSIONS
+        },
+        "batch of magic 0 or 1 loses records": any(map(_is_old, written)),
+        "tombstone of magic 0 or 1 removed": any(
+            _is_old(batch) for _, batch in run.removed("tombstone")
+        ),
+        "pass that a batch of magic 0 or 1 stops, which cannot be empty": "uncleanable" in run.after
+        and any(map(_is_old, run.written.values())),
+    }
 
 
 def _is_old(batch: Json) -> bool:
     return int(batch.get("magic", 2)) < 2
 
 
-def _late_append_time(written: Json, *_: Json) -> bool:
-    """The batch keeps the time at which it was appended, which no record of it has."""
-    times = [record.get("timestamp_ms") for record in written["records"]]
-    return "timestamp_type" in written and written["timestamp_ms"] != max(times)
+def _decided(run: SeenStep) -> Features:
+    """What comes of a pass that Kafka's manager decides about."""
+    due, before, now_ms = run.after, run.before, run.step["now_ms"]
+    bound = due["first_uncleanable_offset"]
+    times = run.times(bound)
+    active = max((b["segment"] for b in before["batches"]), default=bound)
+    if run.earlier[-1:] == [{"op": "roll"}]:
+        active = before["log_end_offset"]
+    return {
+        # A segment waits whose records are old enough: the time of its file counts.
+        "truncation after a reload leaves a segment to the time of its file": run.lag_ms > 0
+        and run.after_op("reload")
+        and bound < min(active, before["last_stable_offset"])
+        and 0 <= max(times, default=-1) <= now_ms - run.lag_ms,
+        "pass at the very millisecond of the minimum compaction lag": run.lag_ms > 0
+        and now_ms - run.lag_ms in run.times(),
+        "log is due": due["selected"],
+        "log is not due": not due["selected"],
+        "invalid checkpoint replaced": due["force_update_checkpoint"],
+        "bound decided in mid-segment and rounded down": due["selected"]
+        and due["effective_upper_bound"] < bound,
+        LATE_BOUND: bound == before["high_watermark"] < before["log_end_offset"],
+        "transaction holds the cleaner up": bound
+        == before["last_stable_offset"]
+        < before["high_watermark"],
+        "maximum compaction lag makes a log overdue": due["compaction_delay_ms"] > 0,
+    }
 
 
-def _without_horizon(run: SeenStep) -> bool:
-    tombstones = set(run.after["tombstone_offsets"])
-    return run.ran and any(
-        after["delete_horizon_ms"] is None and tombstones.intersection(after["record_offsets"])
-        for _, _, after in run.survivors()
-    )
-
-
-def _empty_values_stay(run: SeenStep) -> bool:
-    kept = set(run.after["surviving_offsets"])
-    return run.ran and any(
-        record.get("key") is not None and record["value"] == "" and record["offset"] in kept
-        for written, before, _ in run.survivors()
-        if before["last_offset"] < run.cleaned_below
-        for record in written["records"]
-    )
-
-
-def _after_reload(run: SeenStep) -> bool:
-    ops = [step["op"] for step in run.earlier]
-    return run.ran and "reload" in ops and "clean" in ops[: ops.index("reload")]
-
-
-PASSES: dict[str, Feature] = {
-    "partial map: the pass ends before its bound": lambda run: run.partial,
-    "the map is full in mid-batch": lambda run: (
-        run.ran
+def _moves(move: SeenStep) -> Features:
+    """What comes of any step, above all where it moves an end of the log."""
+    step, before, after, op = move.step, move.before, move.after, move.step["op"]
+    cut = op == "truncate" and after["log_end_offset"] < before["log_end_offset"]
+    to, start = step.get("offset", -1), after["log_start_offset"]
+    forgotten = op == "expire_producers" and move.lost("last_sequences")
+    bases = {batch["segment"] for batch in after["batches"]}
+    return {
+        "log truncated": cut,
+        "log truncated in mid-batch": cut
+        and any(one["base_offset"] < to <= one["last_offset"] for one in before["batches"]),
+        "truncation to the log end or above takes nothing": op == "truncate" and not cut,
+        "truncation to a segment's base leaves it empty": cut
+        and any(one["segment"] == to for one in before["batches"]),
+        "log truncated fully": op == "truncate_fully",
+        "truncation lowers the cleaner's checkpoint": op in {"truncate", "truncate_fully"}
+        and before["checkpoint"] is not None
+        and after["checkpoint"] < before["checkpoint"],
+        "aborted transaction leaves the index by truncation": cut and move.lost("aborted_txns"),
+        "truncation takes an epoch": cut and move.lost("epochs"),
+        "truncation brings an older sequence of a producer back": cut
         and any(
-            batch["base_offset"] < run.cleaned_below <= batch["last_offset"]
-            for batch in run.before["batches"]
-        )
-    ),
-    "the unmapped tail of a partial pass gets a horizon": lambda run: (
-        run.partial
-        and any(
-            before["base_offset"] >= run.cleaned_below
-            and before["delete_horizon_ms"] != after["delete_horizon_ms"]
-            for _, before, after in run.survivors()
-        )
-    ),
-    "several groups of segments": lambda run: (
-        run.ran
-        and len(
-            {b["segment"] for b in run.after["batches"] if b["last_offset"] < run.cleaned_below}
-        )
-        > 1
-    ),
-    "segments are joined": lambda run: (
-        run.ran
-        and any(before["segment"] != after["segment"] for _, before, after in run.survivors())
-    ),
-    "upper bound rounded down to a segment's base": lambda run: (
-        run.ran and run.step.get("upper_bound") not in {None, run.bound}
-    ),
-    "superseded record removed": lambda run: any(run.removed("superseded")),
-    "record without a key removed": lambda run: any(run.removed("no key")),
-    "batch of a tombstone gets a horizon": partial(_gets_horizon, control=False),
-    "horizon not reached yet": lambda run: (
-        run.ran
-        and any(
-            (before["delete_horizon_ms"] or -1) > run.step["now_ms"]
-            and before["record_offsets"] == after["record_offsets"]
-            for _, before, after in run.survivors()
-        )
-    ),
-    "pass at the very millisecond of a horizon": lambda run: (
-        run.ran
-        and any(before["delete_horizon_ms"] == run.step["now_ms"] for before, _ in run.pairs())
-    ),
-    "tombstone removed": lambda run: any(run.removed("tombstone")),
-    "aborted data dropped": lambda run: any(run.removed("aborted")),
-    "marker gets a horizon": partial(_gets_horizon, control=True),
-    "marker removed": lambda run: any(
-        before["control"] and after is None for before, after in run.pairs()
-    ),
-    "marker evicted by a user's key (KAFKA-14055)": lambda run: any(
-        "marker" in record for record, _ in run.removed("superseded")
-    ),
-    "aborted transaction leaves the index": lambda run: run.lost("aborted_txns"),
-    "batch kept empty for its producer": lambda run: any(
-        batch["last_offset"] + 1 != run.bound for batch in run.emptied()
-    ),
-    "batch kept empty for the end of the round": lambda run: any(
-        batch["last_offset"] + 1 == run.bound
-        and run.written[batch["last_offset"]].get("producer_id", -1) == -1
-        for batch in run.emptied()
-    ),
-    "empty batch removed by a later pass": lambda run: any(
-        after is None and not before["record_offsets"] for before, after in run.pairs()
-    ),
-    "empty key superseded": lambda run: any(
-        record.get("key") == "" for record, _ in run.removed("superseded")
-    ),
-    "key that is no text superseded": lambda run: any(
-        isinstance(record.get("key"), dict) for record, _ in run.removed("superseded")
-    ),
-    "key of 64 bytes or more superseded": lambda run: any(
-        isinstance(record.get("key"), str) and len(record["key"]) > 63
-        for record, _ in run.removed("superseded")
-    ),
-    "empty value stays": _empty_values_stay,
-    "batch larger than the cleaner's I/O buffer loses records": lambda run: run.thinned(
-        lambda _, __, after: after["size_bytes"] > IO_BYTES
-    ),
-    "batch of a hundred records or more loses some": lambda run: run.thinned(
-        lambda _, before, __: len(before["record_offsets"]) >= 100
-    ),
-    "batch with a horizon loses records": lambda run: run.thinned(
-        lambda _, before, after: None not in {one["delete_horizon_ms"] for one in (before, after)}
-    ),
-    "segment above 4,096 bytes": _larger_segment,
-    "batch with a log append time loses records": lambda run: run.thinned(_late_append_time),
-    **{
-        f"batch of {kind} loses records": lambda run, kind=kind: run.thinned(  # type: ignore[misc]
-            lambda written, *_: written.get("compression") == kind
-        )
-        for kind in COMPRESSIONS
-    },
-    "batch of magic 0 or 1 loses records": lambda run: run.thinned(
-        lambda written, *_: _is_old(written)
-    ),
-    "tombstone of magic 0 or 1 removed": lambda run: any(
-        _is_old(batch) for _, batch in run.removed("tombstone")
-    ),
-    "pass that a batch of magic 0 or 1 stops, which cannot be empty": lambda run: (
-        "uncleanable" in run.after and any(map(_is_old, run.written.values()))
-    ),
-    "change of the leader stays": lambda run: (
-        run.ran
-        and any(
-            after["control"] == "LEADER_CHANGE" and after["record_offsets"]
-            for _, _, after in run.survivors()
-        )
-    ),
-    "horizon of 2^63 - 1 ms, the latest there is": lambda run: (
-        run.horizon_ms == MOST
-        and any(
-            before["delete_horizon_ms"] is None and after["delete_horizon_ms"] == MOST
-            for _, before, after in run.survivors()
-        )
-    ),
-    "tombstone without a horizon, which would not fit 63 bits": lambda run: (
-        run.horizon_ms > MOST and _without_horizon(run)
-    ),
-    "segments that span one offset less than they may": partial(_span, offsets=2**31 - 2),
-    "segments that span as many offsets as they may": partial(_span, offsets=2**31 - 1),
-    "segments that span one offset more than they may": partial(_span, offsets=2**31),
-    "two segments that fill `segment.bytes` exactly": partial(_limit, by=0),
-    "two segments that are a byte larger than `segment.bytes`": partial(_limit, by=-1),
-    "clock goes backwards between passes": lambda run: (
-        run.ran
-        and run.step["now_ms"]
-        < ([step["now_ms"] for step in run.earlier if step["op"] == "clean"] or [0])[-1]
-    ),
-    "pass after a reload of a cleaned log": _after_reload,
-    "pass after a truncation": lambda run: run.after_op("truncate"),
-    "pass removes records below the log start": lambda run: any(
-        offset < run.before["log_start_offset"]
-        for offset in {*run.before["surviving_offsets"]} - {*run.after["surviving_offsets"]}
-    ),
-    "empty batch of a forgotten producer removed": lambda run: (
-        run.after_op("expire_producers")
-        and any(after is None and not before["record_offsets"] for before, after in run.pairs())
-    ),
-}
-"""What can happen in a pass, and how to see that it did. Order of the table in the report."""
+            after["last_sequences"].get(name, last) != last
+            for name, last in before["last_sequences"].items()
+        ),
+        "log start moves into mid-segment": op == "delete_records"
+        and any(one["segment"] < start <= one["last_offset"] for one in after["batches"]),
+        "segments below the log start deleted": op == "delete_old_segments"
+        and move.lost("batches"),
+        # Though none was known (ProducerStateManager.isEmpty).
+        "truncation looks for producers, as a transaction is decided above the high watermark": cut
+        and before["last_stable_offset"] < before["high_watermark"]
+        and not before["last_sequences"],
+        "producer forgotten at the very millisecond": forgotten
+        and step["now_ms"] - step["expiration_ms"] in move.times(),
+        "producer forgotten": forgotten,
+        "append rolls the log by its maximum compaction lag": op == "append"
+        and any(batch["base_offset"] in bases for batch in step["batches"][1:]),
+        "retry of an old batch recognised": after.get("duplicate") is True,
+        "retry of an old batch not recognised": after.get("duplicate") is False,
+    }
 
 
-def _age_unknown(run: SeenStep) -> bool:
-    """A segment waits for the lag whose records are old enough: its file's time counts."""
-    if not run.lag_ms or not run.after_op("reload"):
-        return False
-    end = run.after["first_uncleanable_offset"]
-    times = run.times(end)
-    active = max((b["segment"] for b in run.before["batches"]), default=end)
-    if run.earlier[-1]["op"] == "roll":
-        active = run.before["log_end_offset"]
-    return bool(
-        end < min(active, run.before["last_stable_offset"])
-        and times
-        and 0 <= max(times) <= run.step["now_ms"] - run.lag_ms
-    )
-
-
+OF_PASSES = (_bounds, _removals, _horizons, _formats)
+EVICTED = "marker evicted by a user's key (KAFKA-14055)"
+"""Not since KAFKA-14055."""
 LATE_BOUND = "high watermark holds the cleaner up"
 """Not before KAFKA-13194."""
-DUE: dict[str, Feature] = {
-    "truncation after a reload leaves a segment to the time of its file": _age_unknown,
-    "pass at the very millisecond of the minimum compaction lag": lambda run: (
-        run.lag_ms and run.step["now_ms"] - run.lag_ms in run.times()
-    ),
-    "log is due": lambda run: run.after["selected"],
-    "log is not due": lambda run: not run.after["selected"],
-    "invalid checkpoint replaced": lambda run: run.after["force_update_checkpoint"],
-    "bound decided in mid-segment and rounded down": lambda run: (
-        run.after["selected"]
-        and run.after["effective_upper_bound"] < run.after["first_uncleanable_offset"]
-    ),
-    LATE_BOUND: lambda run: (
-        run.after["first_uncleanable_offset"]
-        == run.before["high_watermark"]
-        < run.before["log_end_offset"]
-    ),
-    "transaction holds the cleaner up": lambda run: (
-        run.after["first_uncleanable_offset"]
-        == run.before["last_stable_offset"]
-        < run.before["high_watermark"]
-    ),
-    "maximum compaction lag makes a log overdue": lambda run: run.after["compaction_delay_ms"] > 0,
-}
-"""What can happen in a pass that Kafka's manager decides about."""
-
-MOVES: dict[str, Feature] = {
-    "log truncated": lambda move: move.truncated,
-    "log truncated in mid-batch": lambda move: (
-        move.truncated
-        and any(
-            batch["base_offset"] < move.step["offset"] <= batch["last_offset"]
-            for batch in move.before["batches"]
-        )
-    ),
-    "truncation to the log end or above takes nothing": lambda move: (
-        move.step["op"] == "truncate" and not move.truncated
-    ),
-    "truncation to a segment's base leaves it empty": lambda move: (
-        move.truncated
-        and any(batch["segment"] == move.step["offset"] for batch in move.before["batches"])
-    ),
-    "log truncated fully": lambda move: move.step["op"] == "truncate_fully",
-    "truncation lowers the cleaner's checkpoint": lambda move: (
-        move.step["op"] in {"truncate", "truncate_fully"}
-        and move.before["checkpoint"] is not None
-        and move.after["checkpoint"] < move.before["checkpoint"]
-    ),
-    "aborted transaction leaves the index by truncation": lambda move: (
-        move.truncated and move.lost("aborted_txns")
-    ),
-    "truncation takes an epoch": lambda move: move.truncated and move.lost("epochs"),
-    "truncation brings an older sequence of a producer back": lambda move: (
-        move.truncated
-        and any(
-            move.after["last_sequences"].get(name, last) != last
-            for name, last in move.before["last_sequences"].items()
-        )
-    ),
-    "log start moves into mid-segment": lambda move: (
-        move.step["op"] == "delete_records"
-        and any(
-            batch["segment"] < move.after["log_start_offset"] <= batch["last_offset"]
-            for batch in move.after["batches"]
-        )
-    ),
-    "segments below the log start deleted": lambda move: (
-        move.step["op"] == "delete_old_segments" and move.lost("batches")
-    ),
-    "truncation looks for producers, as a transaction is decided above the high watermark": (
-        # though none was known (ProducerStateManager.isEmpty)
-        lambda move: (
-            move.truncated
-            and move.before["last_stable_offset"] < move.before["high_watermark"]
-            and not move.before["last_sequences"]
-        )
-    ),
-    "producer forgotten at the very millisecond": lambda move: (
-        move.step["op"] == "expire_producers"
-        and move.lost("last_sequences")
-        and move.step["now_ms"] - move.step["expiration_ms"] in move.times()
-    ),
-    "producer forgotten": lambda move: (
-        move.step["op"] == "expire_producers" and move.lost("last_sequences")
-    ),
-    "append rolls the log by its maximum compaction lag": lambda move: (
-        move.step["op"] == "append"
-        and any(
-            batch["base_offset"] in {one["segment"] for one in move.after["batches"]}
-            for batch in move.step["batches"][1:]
-        )
-    ),
-    "retry of an old batch recognised": lambda move: move.after.get("duplicate") is True,
-    "retry of an old batch not recognised": lambda move: move.after.get("duplicate") is False,
-}
-"""What can happen in any step."""
-
 SEEK = "map read from behind an ABORT marker, which makes committed records count as aborted"
 _SINCE_HORIZONS = frozenset(
     {
@@ -470,13 +367,20 @@ _SINCE_HORIZONS = frozenset(
         LATE_BOUND,
     }
 )
-_BEFORE_HORIZONS = frozenset({"marker evicted by a user's key (KAFKA-14055)"})
+_ANY_LOG: Json = {
+    "format": "replog-log/1",
+    "rules": {"preset": "kafka-4.0", "delete_retention_ms": 0},
+    "segments": [[]],
+    "steps": [{"op": "clean", "now_ms": 0}],
+}
 
 
 def features_expected(preset: str) -> tuple[str, ...]:
     """What can happen under a preset, in the order of the report's table."""
-    absent = _SINCE_HORIZONS if preset == "kafka-2.8" else _BEFORE_HORIZONS
-    return (*(name for name in (*PASSES, *DUE, *MOVES) if name not in absent), SEEK)
+    (step,) = seen_steps(_ANY_LOG, replog_answer(_ANY_LOG))
+    absent = _SINCE_HORIZONS if preset == "kafka-2.8" else {EVICTED}
+    known = [name for of in (*OF_PASSES, _decided, _moves) for name in of(step)]
+    return (*(name for name in known if name not in absent), SEEK)
 
 
 def seen_steps(document: Json, answer: Json) -> Iterator[SeenStep]:
@@ -502,8 +406,10 @@ def features_of(document: Json, answer: Json) -> frozenset[str]:
     """Which features occurred while a log file was answered."""
     found = {SEEK} if _misses_a_marker(document, answer) else set()
     for step in seen_steps(document, answer):
-        known = {**(PASSES if step.step["op"] == "clean" else {}), **(DUE if step.is_due else {})}
-        found.update(name for name, seen in {**known, **MOVES}.items() if seen(step))
+        is_pass = step.step["op"] == "clean"
+        due = is_pass and step.step.get("upper_bound") is None
+        for of in (*OF_PASSES[: 4 * is_pass], *[_decided][:due], _moves):
+            found.update(name for name, happened in of(step).items() if happened)
     return frozenset(found)
 
 
