@@ -1,12 +1,18 @@
 """Batches of a log file as Kafka's bytes, written by Kafka's own `DefaultRecordBatch`.
 
 Not by `MemoryRecordsBuilder`, which refuses or recomputes what a log file may well say: a largest
-timestamp above those of the records that are left, a producer without sequence.
+timestamp above those of the records that are left, a producer without sequence. Batches of magic 0
+and 1, which 4.x has no public writer of any more, are packed here: a message is its offset, size,
+CRC-32 of the rest, magic, attributes, for magic 1 the timestamp, then key and value, each after its
+length. Several records are the value of one compressed message, with their own offsets (magic 0) or
+offsets from the first one's on (magic 1), and it has the last one's.
 """
 
 from __future__ import annotations
 
+import gzip
 import struct
+import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -14,13 +20,15 @@ import jpype
 
 from sim.errors import BadInput
 from tests.conformance.jvm import java_class
-from tests.conformance.old_batches import old_bytes
 
 NOTHING = -1
 """Kafka's "none" for a timestamp, a producer, an epoch of a producer, a sequence."""
 MAGIC = 2
 CONTROL_TYPES = range(8)
 """Numbers that Kafka may give to kinds of control records."""
+UNCOMPRESSED, GZIP = 0, 1
+LOG_APPEND_TIME = 8
+"""The bit of the attributes that tells the type of the timestamp (KIP-32)."""
 _INT = range(-(2**31), 2**31)
 
 
@@ -61,7 +69,7 @@ class BatchWriter:
             BadInput: A number does not fit where Kafka keeps it.
         """
         if batch.get("magic", MAGIC) < MAGIC:
-            return old_bytes(batch)
+            return _old_bytes(batch)
         records = batch["records"]
         base, horizon = batch["base_offset"], batch.get("delete_horizon_ms")
         base_time = _base_timestamp(records) if horizon is None else horizon
@@ -180,3 +188,47 @@ def _bytes(value: object) -> bytes | None:
     if isinstance(value, int):
         return struct.pack(">q", value)
     return str(value).encode()
+
+
+def _old_bytes(batch: Mapping[str, Any]) -> bytes:
+    """The bytes of a batch of a log file that says magic 0 or 1; gzip where it is compressed."""
+    magic, records = int(batch["magic"]), batch["records"]
+    attributes = LOG_APPEND_TIME if batch.get("timestamp_type") == "LogAppendTime" else 0
+    compressed = len(records) > 1 or batch.get("compression") not in (None, "none")
+    first, last = int(records[0]["offset"]), int(records[-1]["offset"])
+    given = batch.get("timestamp_ms")
+    own = [_number(record, "timestamp_ms", NOTHING) for record in records]
+    times = own if given is None else [int(given)] * len(records)
+    if not compressed:
+        only = records[0]
+        key, value = _bytes(only.get("key")), _bytes(only.get("value"))
+        return _message(last, magic, attributes, times[0], key, value)
+    inner = b"".join(
+        _message(
+            int(record["offset"]) - (first if magic == 1 else 0),
+            magic,
+            UNCOMPRESSED,
+            _number(record, "timestamp_ms", NOTHING),
+            _bytes(record.get("key")),
+            _bytes(record.get("value")),
+        )
+        for record in records
+    )
+    wrapped = gzip.compress(inner, mtime=0)
+    return _message(last, magic, attributes | GZIP, max(times), None, wrapped)
+
+
+def _message(
+    offset: int,
+    magic: int,
+    attributes: int,
+    timestamp_ms: int,
+    key: bytes | None,
+    value: bytes | None,
+) -> bytes:
+    body = struct.pack(">bb", magic, attributes)
+    if magic == 1:
+        body += struct.pack(">q", timestamp_ms)
+    for part in (key, value):
+        body += struct.pack(">i", -1) if part is None else struct.pack(">i", len(part)) + part
+    return struct.pack(">qiI", offset, len(body) + 4, zlib.crc32(body)) + body

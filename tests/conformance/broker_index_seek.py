@@ -6,23 +6,18 @@ its map from where the offset index of the cleaned segment says, which is behind
 takes the delete for aborted. Near misses are the same topic with COMMIT in place of ABORT, and one
 whose index has no entry.
 
-`python -m tests.conformance.broker_index_seek [--kafka VERSION] [--large]` runs it alone: with
+`python -m tests.conformance.stories index-seek [--kafka VERSION] [--large]` runs it alone: with
 `--large` the bulk is 600 KB in place of 4.5, which releases before KAFKA-806 need.
 """
 
 from __future__ import annotations
 
-import argparse
-import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from rich.console import Console
-
-from sim.errors import BadInput
 from tests.conformance.broker_compare import compare_broker_run, held_after
 from tests.conformance.broker_run import (
     RETENTION_MS,
@@ -42,7 +37,7 @@ from tests.conformance.clients import (
     read_all,
 )
 from tests.conformance.compare import Json
-from tests.conformance.jvm import KAFKA_VERSION, kafka_jars, start_jvm
+from tests.conformance.jvm import kafka_jars, start_jvm
 from tests.conformance.nodes import Broker, await_that, running_broker
 from tests.conformance.recordings import BROKERS, SCENARIOS, write_file
 from tests.conformance.segments import read_raw
@@ -322,31 +317,3 @@ def record_index_seek(result: SeekResult) -> Iterator[Path]:
         reads = [read.offset for read in run.committed[0]]
         recording = {"kafka": result.version, "reads": reads, "held": held}
         yield write_file(BROKERS / file, recording)
-
-
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run it alone; 0 as predicted, 1 not so, 2 it cannot be run."""
-    parser = argparse.ArgumentParser(prog="python -m tests.conformance.broker_index_seek")
-    parser.add_argument("--kafka", default=KAFKA_VERSION, help=f"release ({KAFKA_VERSION})")
-    parser.add_argument("--large", action="store_true", help="600 KB between marker and delete")
-    chosen = parser.parse_args(arguments)
-    output = Console(soft_wrap=True, highlight=False)
-    status = Console(stderr=True, soft_wrap=True, highlight=False)
-    bulk = LARGE if chosen.large else SMALL
-    try:
-        result = compare_index_seek(chosen.kafka, bulk=bulk, say=status.print)
-    except BadInput as error:
-        status.print(str(error), style="red")
-        return 2
-    except KeyboardInterrupt:
-        status.print("interrupted")
-        return 130
-    output.print(f"{result.summary}; {result.seconds:.0f} s")
-    for name, (run, _) in result.runs.items():
-        left = [b["record_offsets"] for b in run.passes[-1].after.answered()]
-        output.print(f"{name}: records left: {[offset for offsets in left for offset in offsets]}")
-    return int(result.difference is not None)
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -12,7 +12,6 @@ from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.conformance.choices import numbered
 from tests.conformance.clients import (
     PATIENCE_S,
     Administrator,
@@ -24,7 +23,7 @@ from tests.conformance.clients import (
 from tests.conformance.compare import Json
 from tests.conformance.log_books import FIRST_TRANSACTIONAL
 from tests.conformance.nodes import Broker, await_that, running_broker
-from tests.conformance.random_batches import RandomLog
+from tests.conformance.random_batches import RandomLog, numbered
 from tests.conformance.random_logs import FORMAT
 from tests.conformance.segments import RawLog, RawSegment, bases_in, read_raw, read_segments
 

@@ -8,8 +8,7 @@ from typing import Any, NamedTuple
 
 import jpype
 
-from tests.conformance.jvm import java_class, private_method, proxy
-from tests.conformance.surroundings import Clock
+from tests.conformance.jvm import Clock, java_class, private_method, proxy
 
 
 class KafkaPass(NamedTuple):

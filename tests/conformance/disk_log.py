@@ -8,8 +8,15 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from tests.conformance.cleaner_manager import CleanerManager, Due, KafkaPass
-from tests.conformance.jvm import java_class, private_method, proxy
-from tests.conformance.surroundings import Clock, Housekeeping, set_modified, settings
+from tests.conformance.jvm import (
+    Clock,
+    Housekeeping,
+    java_class,
+    private_method,
+    proxy,
+    set_modified,
+    settings,
+)
 
 IO_BYTES = 2**10
 """Of either I/O buffer: many a batch is larger, and Kafka makes its buffers larger for it."""

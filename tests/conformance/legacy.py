@@ -16,8 +16,7 @@ from tests.conformance.disk_log import (
     Kafka,
     PassParameters,
 )
-from tests.conformance.jvm import java_class, private_method, proxy
-from tests.conformance.surroundings import Housekeeping, settings
+from tests.conformance.jvm import Housekeeping, java_class, private_method, proxy, settings
 
 KEEP_METADATA = True
 SPEED_UP = False

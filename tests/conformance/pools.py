@@ -11,14 +11,12 @@ from sim.files.document import Document
 from sim.simulate.logfile.eligible import eligible_answer, select_log
 from sim.simulate.logfile.eligible_file import eligible_file_in
 from tests.conformance.batches import BatchWriter
-from tests.conformance.choices import Choices
 from tests.conformance.compare import DUE_FIELDS, Json, first_unequal, shown
 from tests.conformance.disk_log import DiskLog, Kafka
-from tests.conformance.jvm import KAFKA_VERSION, start_jvm
+from tests.conformance.jvm import KAFKA_VERSION, set_modified, start_jvm
 from tests.conformance.kafka import FAST, written_segments
-from tests.conformance.random_batches import RandomLog
+from tests.conformance.random_batches import Choices, RandomLog
 from tests.conformance.random_logs import ENDINGS, FORMAT, LAGS, random_topic
-from tests.conformance.surroundings import set_modified
 
 DECIDED = ("effective_upper_bound", *DUE_FIELDS[1:])
 """What answers say of a decision, beside whether the log was selected."""

@@ -16,7 +16,6 @@ from hashlib import blake2b
 from multiprocessing import get_context
 from typing import NamedTuple
 
-from tests.conformance.choices import Choices, numbered, smallest
 from tests.conformance.compare import Answerer, Json, Refused, answers, difference_between
 from tests.conformance.features import features_expected, features_of, written_batches
 from tests.conformance.jvm import kafka_jars
@@ -28,6 +27,7 @@ from tests.conformance.pools import (
     pool_features,
     random_pool,
 )
+from tests.conformance.random_batches import Choices, numbered, smallest
 from tests.conformance.random_logs import random_log
 from tests.conformance.recordings import (
     CHOICES,

@@ -3,7 +3,8 @@
 Each drive takes a running cluster through one outage: what a story calls a partition or a restart
 is a broker that stands still (SIGSTOP) until the controller has fenced it, and goes on.
 
-`python -m tests.conformance.stories --kafka 3.9.0` runs on one release alone.
+`python -m tests.conformance.stories clusters --kafka 3.9.0` runs on one release alone, as does
+`index-seek`.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ import jpype
 from rich.console import Console
 
 from sim.errors import BadInput
+from tests.conformance.broker_index_seek import LARGE, SMALL, SeekResult, compare_index_seek
 from tests.conformance.clients import Administrator
 from tests.conformance.cluster import Differs, Say, Topic, coordinate_on, let_fetches_end
 from tests.conformance.compare import Json
@@ -290,11 +292,18 @@ def run_on_cluster(version: str, *, say: Say = lambda text: None) -> ClusterResu
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one release alone; 0 as predicted, 1 not so, 2 it cannot be run."""
     parser = argparse.ArgumentParser(prog="python -m tests.conformance.stories")
+    parser.add_argument("what", choices=("clusters", "index-seek"))
     parser.add_argument("--kafka", default=KAFKA_VERSION, help=f"release ({KAFKA_VERSION})")
+    parser.add_argument("--large", action="store_true", help="600 KB between marker and delete")
     chosen = parser.parse_args(arguments)
     status = Console(stderr=True, soft_wrap=True, highlight=False)
+    result: SeekResult | ClusterResult
     try:
-        result = run_on_cluster(chosen.kafka, say=status.print)
+        if chosen.what == "clusters":
+            result = run_on_cluster(chosen.kafka, say=status.print)
+        else:
+            bulk = LARGE if chosen.large else SMALL
+            result = compare_index_seek(chosen.kafka, bulk=bulk, say=status.print)
     except BadInput as error:
         status.print(str(error), style="red")
         return 2

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from sim.simulate.logfile.answer import answer
-from tests.conformance.choices import Choices, numbered, smallest
 from tests.conformance.features import batches_of, written_batches
 from tests.conformance.log_books import LogBooks
+from tests.conformance.random_batches import Choices, numbered, smallest
 from tests.conformance.random_logs import random_log
 
 Json = dict[str, Any]
