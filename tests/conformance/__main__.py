@@ -62,6 +62,7 @@ def _run(chosen: argparse.Namespace, given: list[str], status: Console) -> int:
     kept = Collection()
     with_broker = chosen.broker and kafka.preset == BROKER_PRESET
     is_newest = chosen.kafka == KAFKA_VERSION
+    is_plain = {**vars(chosen), "record": None} == vars(_parser().parse_args([]))
     with ExitStack() as stack:
         beside = None
         if chosen.beside and is_newest:
@@ -84,7 +85,7 @@ def _run(chosen: argparse.Namespace, given: list[str], status: Console) -> int:
         kafka.preset,
         compared,
         seen,
-        " ".join(["python -m tests.conformance", *given]) if given else "make conformance",
+        "make conformance" if is_plain else " ".join(["python -m tests.conformance", *given]),
         beside=besides,
         broker=broker,
         noticed=noticed,
