@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import re
 from argparse import ArgumentTypeError
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
@@ -110,13 +110,17 @@ def shipped(text: str) -> Path:
     return found
 
 
-def place(text: str) -> Path | str:
-    """A folder as a path, or the address of one on another file system, as it is."""
-    if "://" not in text:
-        return path_of(text)
-    from sim.study.sweep.storage import place as of
-
-    return of(text)
+def spark_settings(given: Sequence[str] | None, *, engine: str = "spark") -> dict[str, str]:
+    """Spark's settings out of NAME=VALUE each. Raises BadInput for others, and for no Spark."""
+    settings = {}
+    for word in given or ():
+        name, equals, value = word.partition("=")
+        if not (equals and name.startswith("spark.")):
+            raise BadInput(f"--conf {word}: give NAME=VALUE, with a name of Spark's: spark.…")
+        settings[name] = value
+    if settings and engine != "spark":
+        raise BadInput(f"--conf {next(iter(settings))}: only Spark has settings: --engine spark")
+    return settings
 
 
 RunOf = Annotated[

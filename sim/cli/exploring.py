@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from sim.cli.arguments import Argument, Json, Number, place
+from sim.cli.arguments import Argument, Json, Number, spark_settings
 from sim.cli.output import EXIT_INCONCLUSIVE, print_answer, print_table, tell
 from sim.errors import BadInput
 from sim.files.extras import check_extra
@@ -26,7 +26,7 @@ DOCUMENT, PAGE = "explored.json", "explored.md"
 FORMAT = "replog-explored/1"
 ENGINES = ("process", "spark")
 LEVELS = "levels"
-_SAME = {"plan": "another plan", "code": "other code"}
+_SAME = {"plan": "another plan", "made_by": "another version"}
 """What a search goes on with only if it is the same, and what is said if it is not."""
 MEGABYTES = 8_000
 
@@ -39,13 +39,14 @@ class On:
         engine: process, or spark for worlds that do not fit this machine.
         master: Spark master URL.
         conf: A setting of Spark's, as spark-submit takes it; again for each.
-        levels: Where Spark has levels until then, also an address: hdfs://… (default: DIR/levels).
+        levels: Where Spark has levels until then (default: DIR/levels); at an address, such as
+            hdfs://…, they stay.
     """
 
     engine: Annotated[str, Argument(metavar="NAME")] = "process"
     master: Annotated[str | None, Argument(metavar="URL")] = None
     conf: Annotated[list[str] | None, Argument(metavar="NAME=VALUE")] = None
-    levels: Annotated[Path | str | None, Argument(place, "DIR")] = None
+    levels: Annotated[str | None, Argument(metavar="DIR")] = None
 
 
 def explore(
@@ -111,8 +112,6 @@ def explore(
 @contextmanager
 def _engine(on: On, keep: Path | None) -> Iterator[Engine | None]:
     """What searches instead of this process; None = nothing does."""
-    from sim.study.sweep.storage import spark_settings
-
     if on.engine not in ENGINES:
         raise BadInput(f"--engine {on.engine}: one of {', '.join(ENGINES)}")
     settings = spark_settings(on.conf, engine=on.engine)
@@ -128,7 +127,7 @@ def _engine(on: On, keep: Path | None) -> Iterator[Engine | None]:
     levels = on.levels or keep
     if levels is None:
         raise BadInput("--engine spark: needs a folder for its levels: --out DIR or --levels DIR")
-    address = levels if isinstance(levels, str) else str(levels.absolute())
+    address = levels if "://" in (levels := str(levels)) else str(Path(levels).absolute())
     with on_spark(address, master=on.master, settings=settings) as engine:
         yield engine
 
@@ -166,12 +165,12 @@ def _begun(out: Path | None, plan: Plan, *, resume: bool) -> list[dict[str, Any]
 
 
 def _document(plan: Plan, found: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    from sim.study.sweep.code_digest import search_digest
+    from sim.study.sweep.revision import made_by
 
     return {
         "format": FORMAT,
         "plan": plan.model_dump(mode="json"),
-        "code": search_digest(),
+        "made_by": str(made_by()),
         "answers": list(found),
     }
 

@@ -141,10 +141,9 @@ def gate(
     return worst(STATUS[verdict.outcome], missing.errors, missing.unfinished)
 
 
-def not_green(missing: Unjudged, *, runs: int, out: Path | str) -> str:
+def not_green(missing: Unjudged, *, runs: int, out: Path) -> str:
     """Why a sweep says less than it should, in a line, and the command that shows a run of it."""
-    here = out if isinstance(out, Path) else "DIR"
-    words = shell.command([here, missing.first_run, *plugin_arguments()])
+    words = shell.command([out, missing.first_run, *plugin_arguments()])
     told = f"{missing.in_words(runs)}; see the columns error and reason of {out}/runs"
     return f"{told}\nreproduce: replog run {words}"
 

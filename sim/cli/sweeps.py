@@ -14,9 +14,9 @@ from sim.cli.arguments import (
     Folder,
     Json,
     Number,
-    place,
     plugin_arguments,
     shipped,
+    spark_settings,
 )
 from sim.cli.gates import (
     STATUS,
@@ -67,7 +67,7 @@ class Engine:
 def sweep(
     plan: Annotated[Path, Argument(shipped)],
     *,
-    out: Annotated[Path | str, Argument(place, "DIR")],
+    out: Annotated[Path, Argument(metavar="DIR")],
     count: Annotated[int | None, Argument(Number(1, limit=CASES), "N")] = None,
     seed: Annotated[int | None, Argument(Number(0, limit=SEED), "N")] = None,
     on: Engine,
@@ -85,22 +85,18 @@ def sweep(
 
     Args:
         plan: A sweep plan, YAML; or a shipped one's id.
-        out: Folder for the tables; new or, to resume, old. Or an address: hdfs://…, s3a://…
+        out: Folder for the tables; new or, to resume, old.
         count: Random cases (default: the plan's, with --resume the folder's).
         seed: Seed (default: the plan's, with --resume the folder's).
         resume: Go on with what is there; with a larger --count also with a finished sweep.
     """
     from sim.study.sweep.plan import load_plan
     from sim.study.sweep.runner import run_sweep
-    from sim.study.sweep.storage import require_here, spark_settings
 
     loaded = load_plan(plan)
     gates = gates_from(options)
     if gates is not None:
-        require_here(out, what="a gate")
         check_gates(gates, loaded)
-    if failures is not None:
-        require_here(out, what="--failures")
     with StatusLine(lines_every_s=LINE_EVERY_S) as line:
         result = run_sweep(
             loaded,
@@ -117,24 +113,17 @@ def sweep(
         )
     verdict = None
     if gates is not None:
-        verdict = verdict_of(Path(result.out), gates)
+        verdict = verdict_of(out, gates)
     _show_sweep(result, verdict, as_json=as_json)
     if verdict is not None:
         hand_over_verdict(verdict, options, as_json=as_json)
     if failures is not None:
-        tell_saved(save_causes(Path(result.out), failures), file=beside(as_json))
+        tell_saved(save_causes(out, failures), file=beside(as_json))
     missing = result.unjudged
     if missing.first_run is not None:
         told = complain if as_json else print
         told(not_green(missing, runs=result.runs, out=result.out))
     return worst(STATUS[verdict.outcome] if verdict else 0, missing.errors, missing.unfinished)
-
-
-def _next(out: Path | str) -> str:
-    """The command that goes on with a finished sweep."""
-    if isinstance(out, str):
-        return f"copy the folder here, then {_next(Path('DIR'))}"
-    return "replog report " + shell.command([out, *plugin_arguments()])
 
 
 def _show_sweep(result: SweepResult, verdict: Verdict | None, *, as_json: bool) -> None:
@@ -161,7 +150,8 @@ def _show_sweep(result: SweepResult, verdict: Verdict | None, *, as_json: bool) 
     _show_verdicts(result.verdicts)
     tell(
         f"{result.out}: {result.runs:,} runs of {result.sweep.drawn}, "
-        f"{result.rate:,.0f} runs/s; next: " + _next(result.out)
+        f"{result.rate:,.0f} runs/s; next: replog report "
+        + shell.command([result.out, *plugin_arguments()])
     )
     if verdict is not None:
         show_verdict(verdict)

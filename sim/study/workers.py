@@ -8,14 +8,13 @@ import signal
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import SpawnContext, SpawnProcess
 from typing import TypeVar
 
 T = TypeVar("T")
-MEANWHILE_SECONDS = 0.5
 SAFE_PATH = "PYTHONSAFEPATH"
 """Variable of Python: without it `python -c` and `python -m` look for modules in the current folder
 first, also for those of the standard library."""
@@ -85,45 +84,21 @@ def starting_workers() -> Iterator[None]:
             signal.raise_signal(heard[0])
 
 
-def interruptibly(
-    call: Callable[[], T],
-    *,
-    abandoned: Callable[[T], object] | None = None,
-    meanwhile: Callable[[], object] | None = None,
-) -> T:
-    """What a call returns that Ctrl-C must not cut in two: it runs in a thread of its own.
+def interruptibly(call: Callable[[], T]) -> T:
+    """The result of a call that Ctrl-C must not cut in two.
 
-    Ctrl-C ends the waiting at once, and the call goes on by itself; `abandoned` is given what it
-    returns then, if this process lives so long. The same when `meanwhile` raises, which is called
-    every `MEANWHILE_SECONDS`.
+    It goes on in a thread of its own when Ctrl-C ends the waiting for it.
     """
     found: Future[T] = Future()
 
     def run() -> None:
         try:
             found.set_result(call())
-        except BaseException as error:  # noqa: BLE001 - raised by whoever waits
+        except BaseException as error:  # noqa: BLE001 - raised by the caller
             found.set_exception(error)
 
-    def drop(ended: Future[T]) -> None:
-        if abandoned is not None and ended.exception() is None:
-            abandoned(ended.result())
-
-    try:
-        threading.Thread(target=run, daemon=True).start()
-        while meanwhile is not None and not _ended_within(MEANWHILE_SECONDS, found):
-            meanwhile()
-        _ended_within(None, found)
-    except BaseException:
-        found.add_done_callback(drop)
-        raise
+    threading.Thread(target=run, daemon=True).start()
     return found.result()
-
-
-def _ended_within(seconds: float | None, call: Future[T]) -> bool:
-    with suppress(TimeoutError):
-        call.exception(seconds)
-    return call.done()
 
 
 class Lifeline:

@@ -4,7 +4,6 @@ from pathlib import Path
 
 from sim.study.sweep.folder import write_plan
 from sim.study.sweep.plan import load_plan, number_runs
-from sim.study.sweep.storage import LocalFolder
 from tests.commands import replog
 
 SCENARIOS = Path(__file__).parents[2] / "scenarios"
@@ -32,7 +31,7 @@ def test_a_scenario_that_was_cut_short_is_one_to_go_on_with(here: Path) -> None:
 
 def test_a_run_of_a_sweep_is_shrunk_by_its_number(here: Path) -> None:
     (here / "plan.yaml").write_text(PLAN)
-    write_plan(LocalFolder(here / "swept"), number_runs(load_plan(here / "plan.yaml")))
+    write_plan(here / "swept", number_runs(load_plan(here / "plan.yaml")))
 
     answer = replog("shrink", "swept", 0, "-o", "out.yaml")
 

@@ -71,7 +71,7 @@ def test_a_search_that_is_done_is_not_made_again(
 
 
 @pytest.mark.parametrize(
-    ("name", "told"), [("plan", "is of another plan"), ("code", "is of other code")]
+    ("name", "told"), [("plan", "is of another plan"), ("made_by", "is of another version")]
 )
 def test_what_another_plan_or_other_code_has_begun_is_not_gone_on_with(
     name: str,

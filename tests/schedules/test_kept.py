@@ -57,7 +57,7 @@ def test_levels_that_other_code_made_are_of_another_search(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stopped(ONE, tmp_path, 2)
-    monkeypatch.setattr(kept, "search_digest", lambda: "0")
+    monkeypatch.setattr(kept, "made_by", lambda: "another")
 
     again = ONE.search()
     Kept(tmp_path, ONE).take_up(again)

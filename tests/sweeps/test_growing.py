@@ -14,7 +14,6 @@ from sim.simulate.run import Run
 from sim.study.sweep.folder import read_sweep, write_plan
 from sim.study.sweep.plan import Sweep, number_runs
 from sim.study.sweep.runner import run_sweep
-from sim.study.sweep.storage import LocalFolder
 from sim.study.sweep.table import state_of
 from sim.study.sweep.tables import load_sweep, load_violations
 from sim.study.sweep.work import RunCase
@@ -140,9 +139,9 @@ def test_what_cannot_grow_is_one_line_and_stays(
 
 
 def test_a_byte_that_is_no_text_is_one_line_wherever_it_stands(tmp_path: Path) -> None:
-    write_plan(LocalFolder(tmp_path), number_runs(plan()))
+    write_plan(tmp_path, number_runs(plan()))
     content = (tmp_path / "plan.json").read_bytes()
-    (tmp_path / "plan.json").write_bytes(content.replace(b'"code"', b'"\x80ode"'))
+    (tmp_path / "plan.json").write_bytes(content.replace(b'"seed"', b'"\x80eed"'))
 
     with pytest.raises(BadInput, match=r"plan\.json: is not JSON: "):
         read_sweep(tmp_path)

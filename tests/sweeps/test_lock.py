@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from sim.errors import BadInput
-from sim.study.sweep.storage import LocalFolder, this_process
+from sim.study.sweep.storage import locked
 from sim.study.sweep.table import state_of
 from tests.sweeps.conftest import ROOT
 
@@ -34,9 +34,9 @@ for line in sys.stdin:
 HOLDER = """
 import sys, time
 from pathlib import Path
-from sim.study.sweep.storage import LocalFolder, this_process
+from sim.study.sweep.storage import locked
 
-with LocalFolder(Path(sys.argv[1])).lock(this_process()):
+with locked(Path(sys.argv[1])):
     print("held", flush=True)
     time.sleep(60)
 """
@@ -78,11 +78,11 @@ def test_of_two_sweeps_at_once_in_one_folder_one_is_refused_and_the_other_whole(
 def test_a_lock_names_its_owner_and_ends_with_it_however_that_ends(tmp_path: Path) -> None:
     with python(HOLDER, tmp_path) as holder:
         assert told(holder) == "held"
-        with pytest.raises(BadInput) as refused, LocalFolder(tmp_path).lock("me"):
+        with pytest.raises(BadInput) as refused, locked(tmp_path):
             pass
         holder.kill()
     assert f"(process {holder.pid} on " in str(refused.value)
     assert "\n" not in str(refused.value)
     assert (tmp_path / ".lock").exists()
-    with LocalFolder(tmp_path).lock(this_process()):
+    with locked(tmp_path):
         assert (tmp_path / ".lock").read_text().startswith(f"process {os.getpid()} on ")

@@ -1,4 +1,4 @@
-"""Which revision made a sweep: that of the checkout, or what an installed package is told."""
+"""Which version and revision make a sweep: of the checkout, or as an installed package is told."""
 
 import subprocess
 from pathlib import Path
@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from sim.study.sweep import revision as module
+from sim.study.sweep.revision import Made
 
 
 def git(folder: Path, *words: str) -> str:
@@ -34,5 +35,21 @@ def test_the_checkout_is_the_one_of_this_package_even_inside_a_hook(
     monkeypatch.setattr(module, "__file__", str(tmp_path / "sim/study/sweep/revision.py"))
     head = git(tmp_path, "rev-parse", "--short", "HEAD").strip()
     monkeypatch.setenv("GIT_DIR", str(tmp_path / "elsewhere"))
-
     assert module.revision() == head
+
+    monkeypatch.setenv("PATH", "")
+    monkeypatch.delenv(module.VARIABLE, raising=False)
+    assert module.revision() is None
+
+
+@pytest.mark.parametrize(
+    ("other", "same"),
+    [
+        (Made("1.0", "a"), True),
+        (Made("1.0", None), True),
+        (Made("1.0", "b"), False),
+        (Made("1.1", "a"), False),
+    ],
+)
+def test_revisions_are_compared_where_both_are_known(other: Made, *, same: bool) -> None:
+    assert Made("1.0", "a").same_as(other) == other.same_as(Made("1.0", "a")) == same

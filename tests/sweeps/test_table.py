@@ -11,6 +11,7 @@ from sim.errors import BadInput
 from sim.study.causes import causes_of
 from sim.study.report import read_folder
 from sim.study.sweep.one_run import digest_of_run, find_run
+from sim.study.sweep.revision import Made
 from sim.study.sweep.runner import run_sweep
 from sim.study.sweep.table import state_of
 from sim.study.sweep.tables import load_sweep, load_violations
@@ -168,14 +169,14 @@ def test_another_sweep_is_not_written_into_the_folder(
     assert {path: path.read_bytes() for path in whole.rglob("*") if path.is_file()} == before
 
 
-def test_code_that_changed_does_not_go_on(
+def test_another_version_does_not_go_on(
     whole: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     out = Path(shutil.copytree(whole, tmp_path / "out"))
-    monkeypatch.setattr("sim.study.sweep.folder.code_digest", lambda: "0" * 32)
+    monkeypatch.setattr("sim.study.sweep.folder.made_by", lambda: Made("9.0", None))
 
     for count in (CASES, 20):
-        with pytest.raises(BadInput, match=r"holds another sweep \(code "):
+        with pytest.raises(BadInput, match=r"holds another sweep \(made by .* there, Replog 9.0 "):
             swept(out, resume=True, count=count)
 
 

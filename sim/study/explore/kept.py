@@ -18,15 +18,15 @@ import numpy as np
 
 from sim.errors import BadInput
 from sim.study.explore.search import Found, Level, Parents, Search
-from sim.study.sweep.code_digest import search_digest
+from sim.study.sweep.revision import made_by
 
 
 def name_of(searched: object) -> str:
     """What the folder of the levels of a search is called, by how the search is written.
 
-    Levels that other code made are of another search.
+    Levels that another version of Replog made are of another search.
     """
-    return blake2b(repr((searched, search_digest())).encode(), digest_size=8).hexdigest()
+    return blake2b(repr((searched, made_by())).encode(), digest_size=8).hexdigest()
 
 
 class Kept:

@@ -16,7 +16,9 @@ import pickle
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
+from shutil import rmtree
 
+from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 from pyspark.sql.pandas.types import from_arrow_schema
@@ -32,7 +34,6 @@ from sim.study.explore.blocks import (
 from sim.study.explore.kept import name_of
 from sim.study.explore.search import Level, Search, Searched
 from sim.study.explore.witness import named_moves
-from sim.study.sweep.engines.hadoop import HadoopFolder
 from sim.study.sweep.engines.session import spark_session
 
 
@@ -126,12 +127,17 @@ class SparkSearch:
         return f"{self._above}/{self._name}/{what}-{depth:03}"
 
     def remove(self) -> None:
-        """The search is done: nobody goes on with it."""
-        HadoopFolder(self._session.sparkContext, self._above).remove(self._name)
+        """Removes the levels of a search that is done; at an address they stay."""
+        if "://" not in self._above:
+            rmtree(f"{self._above}/{self._name}", ignore_errors=True)
 
     def _is_there(self, what: str, depth: int) -> bool:
-        context = self._session.sparkContext
-        return "_SUCCESS" in HadoopFolder(context, self._path(what, depth)).entries()
+        """Whether Spark came to the end of a table: it refuses to read a file that is not there."""
+        try:
+            self._session.read.text(f"{self._path(what, depth)}/_SUCCESS")
+        except AnalysisException:
+            return False
+        return True
 
     def _read(self, what: str, depth: int) -> DataFrame:
         return self._session.read.schema(self._schema).parquet(self._path(what, depth))

@@ -8,11 +8,11 @@ from typing import Any
 
 from sim.errors import BadInput
 from sim.files.foreign import shell
+from sim.files.opening import read_bytes
 from sim.plugins import as_options
 from sim.study.sweep import wording
-from sim.study.sweep.folder import TALLIES_FILE, clear_errors, plan_content
+from sim.study.sweep.folder import DOCUMENT_BYTES_MAX, TALLIES_FILE, clear_errors, plan_content
 from sim.study.sweep.shapes import tallies_document
-from sim.study.sweep.storage import LocalFolder
 from sim.study.sweep.table import State, has_table, open_table
 
 
@@ -88,15 +88,14 @@ def read_folder(out: Path) -> SweepFolder:
         BadInput: There is none, it was not finished, something in the folder is not as the sweep
             left it, or one of its two documents is not what a sweep writes.
     """
-    folder = LocalFolder(out)
     with clear_errors(out):
-        plan = plan_content(folder)
+        plan = plan_content(out)
         table = open_table(out) if has_table(out) else None
-        if TALLIES_FILE not in folder.entries():
+        if not (out / TALLIES_FILE).exists():
             raise BadInput(
                 f"{out}: this sweep was not finished; `replog sweep ... --resume` finishes it"
             )
-        content = folder.read(TALLIES_FILE)
+        content = read_bytes(out / TALLIES_FILE, limit=DOCUMENT_BYTES_MAX)
     tallies = tallies_document(f"{out}/{TALLIES_FILE}", content, plan)
     return SweepFolder(out, _without_folders(out.as_posix()), plan, tallies, table)
 

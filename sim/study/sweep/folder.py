@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import errno
 import json
-import re
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
@@ -19,12 +18,12 @@ from pydantic import ValidationError
 from sim.errors import BadInput
 from sim.files.atomic import replace_text
 from sim.files.foreign.documents import json_text, readable
+from sim.files.opening import read_bytes
 from sim.plugins import in_use, require_plugins
-from sim.study.sweep.code_digest import code_digest
 from sim.study.sweep.plan import Plan, Sweep, number_runs
-from sim.study.sweep.revision import revision
+from sim.study.sweep.revision import Made, made_by
 from sim.study.sweep.shapes import FOLDER_FORMAT, plan_document
-from sim.study.sweep.storage import LOCK_FILE, Folder, LocalFolder
+from sim.study.sweep.storage import LOCK_FILE, putting
 
 PLAN_FILE: Final = "plan.json"
 TALLIES_FILE: Final = "tallies.json"
@@ -33,8 +32,7 @@ RUNS: Final = "runs"
 SET_ASIDE: Final = "set-aside"
 """What was found damaged or foreign; nothing reads it."""
 _OURS = {PLAN_FILE, RUNS, LOCK_FILE, TALLIES_FILE, SUMMARY_FILE, SET_ASIDE}
-_ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:/")
-"""How an address begins, once it was taken for a path: `hdfs:/host/folder`."""
+DOCUMENT_BYTES_MAX = 1 << 30
 
 
 def describe(sweep: Sweep, *, plan_file: str | None = None) -> dict[str, Any]:
@@ -42,13 +40,11 @@ def describe(sweep: Sweep, *, plan_file: str | None = None) -> dict[str, Any]:
 
     `plan_file` is the plan's path as the user gave it, for the command in the report.
     """
-    from importlib.metadata import version  # 30 ms, which a replay need not spend
-
+    made = made_by()
     return {
         "format": FOLDER_FORMAT,
-        "package_version": version("replog"),
-        "code": code_digest(),
-        "revision": revision(),
+        "package_version": made.version,
+        "revision": made.revision,
         "plan_file": None if plan_file is None else readable(plan_file),
         "plugins": list(in_use().modules),
         "count": sweep.count,
@@ -75,65 +71,51 @@ def describe(sweep: Sweep, *, plan_file: str | None = None) -> dict[str, Any]:
     }
 
 
-def plan_content(folder: Folder) -> dict[str, Any]:
+def plan_content(out: Path) -> dict[str, Any]:
     """The content of `plan.json`. Raises BadInput when there is none, or it is no plan's."""
-    path = f"{folder.label}/{PLAN_FILE}"
-    try:
-        content = folder.read(PLAN_FILE)
-    except (FileNotFoundError, NotADirectoryError):
-        if _ADDRESS.match(folder.label) and isinstance(folder, LocalFolder):
-            raise BadInput(
-                f"{folder.label}: is no folder of this machine; copy it here, as with "
-                "hdfs dfs -get ADDRESS DIR"
-            ) from None
-        raise BadInput(
-            f"{folder.label}: no {PLAN_FILE} there; give the folder of a sweep (--out)"
-        ) from None
-    return plan_document(path, content)
+    path = out / PLAN_FILE
+    if not path.exists():
+        raise BadInput(f"{out}: no {PLAN_FILE} there; give the folder of a sweep (--out)")
+    return plan_document(str(path), read_bytes(path, limit=DOCUMENT_BYTES_MAX))
 
 
-def check_folder(folder: Folder, sweep: Sweep, *, resume: bool) -> None:
+def check_folder(out: Path, sweep: Sweep, *, resume: bool) -> None:
     """Raises BadInput unless `sweep` may be written there; touches nothing.
 
-    It may be written into a folder that does not exist or is empty, or holds nothing but its plan,
-    and, with `resume`, into one that holds the very same sweep, or fewer cases of it, made by the
-    same code. A case is a hash of its seed and its draw: those that are there stay what they are.
+    It may be written into a folder that does not exist or is empty, or holds its plan alone, and,
+    with `resume`, into one that holds the very same sweep, or fewer cases of it, made by the same
+    version. A case is a hash of its seed and its draw: those that are there stay as they are.
     """
-    label = folder.label
-    try:
-        names = {name for name in folder.entries() if not name.endswith(".draft")}
-    except NotADirectoryError:
-        raise BadInput(f"{label}: is a file; a sweep is written into a folder of its own") from None
+    if out.exists() and not out.is_dir():
+        raise BadInput(f"{out}: is a file; a sweep is written into a folder of its own")
+    entries = [entry.name for entry in out.iterdir()] if out.exists() else []
+    names = {name for name in entries if not name.endswith(".draft")}
     if PLAN_FILE not in names:
         foreign = sorted(names - _OURS)
         if foreign or (names - {LOCK_FILE} and not resume):
             raise BadInput(
-                f"{label}: holds {(foreign or sorted(names))[0]!r} and no {PLAN_FILE}; "
+                f"{out}: holds {(foreign or sorted(names))[0]!r} and no {PLAN_FILE}; "
                 "a sweep is written into a new or empty folder"
             )
         return
-    if resume and is_damaged(folder):
+    if resume and is_damaged(out):
         return
-    found = differences(plan_content(folder), describe(sweep), may_grow=resume)
+    found = differences(plan_content(out), describe(sweep), may_grow=resume)
     if found:
-        raise BadInput(f"{label}: holds another sweep ({'; '.join(found)}); name another folder")
+        raise BadInput(f"{out}: holds another sweep ({'; '.join(found)}); name another folder")
     if not resume and RUNS in names:
         state = "complete" if TALLIES_FILE in names else "not finished"
-        raise BadInput(f"{label}: holds this sweep already, {state}; --resume continues it")
+        raise BadInput(f"{out}: holds this sweep already, {state}; --resume continues it")
 
 
-def drawn_there(folder: Folder, plan: Plan) -> tuple[int | None, int | None]:
-    """Count and seed of the sweep in a folder; None = those of the plan.
+def drawn_there(out: Path, plan: Plan) -> tuple[int | None, int | None]:
+    """Count and seed of the sweep in a folder; None for those of the plan.
 
-    They are the plan's where there is no sweep, and where the plan says something else by now.
+    They are the plan's where there is no sweep, and where the plan has changed since.
     """
-    with suppress(NotADirectoryError):  # which `check_folder` says
-        if PLAN_FILE in folder.entries() and not is_damaged(folder):
-            return _drawn(plan_content(folder), plan)
-    return None, None
-
-
-def _drawn(there: dict[str, Any], plan: Plan) -> tuple[int | None, int | None]:
+    if not (out / PLAN_FILE).exists() or is_damaged(out):
+        return None, None
+    there = plan_content(out)
     said = there["plan"]
     return (
         there["count"] if said.get("count") == plan.count else None,
@@ -141,10 +123,10 @@ def _drawn(there: dict[str, Any], plan: Plan) -> tuple[int | None, int | None]:
     )
 
 
-def is_damaged(folder: Folder) -> bool:
+def is_damaged(out: Path) -> bool:
     """Whether `plan.json` cannot be read as one; what is in the table is checked by its rows."""
     try:
-        json.loads(folder.read(PLAN_FILE))["rule_sets"]
+        json.loads((out / PLAN_FILE).read_bytes())["rule_sets"]
     except (KeyError, TypeError, ValueError):
         return True
     return False
@@ -157,9 +139,12 @@ def differences(
 
     Nor does it, with `may_grow`, that there are fewer cases there.
     """
-    names = ["format", "package_version", "code", "seed"]
+    names = ["format", "seed"]
     names += [] if may_grow and there["count"] < here["count"] else ["count"]
     found = [_difference(name, there, here) for name in names]
+    made = Made(there["package_version"], there.get("revision"))
+    if not made.same_as(made_by()):
+        found.append(f"made by {made} there, {made_by()} here")
     plan_there, plan_here = there["plan"], json.loads(json.dumps(here["plan"]))
     # Count and seed were compared as used.
     words = {"title", "source", "count", "seed"}
@@ -183,26 +168,32 @@ def _short(value: object) -> str:
 
 
 def write_plan(
-    folder: Folder,
+    out: Path,
     sweep: Sweep,
     *,
     plan_file: str | None = None,
     tell: Callable[[str], None] = lambda _line: None,
 ) -> None:
-    """Writes `plan.json` unless it says the same already, after somebody found that it may.
+    """Writes `plan.json` unless it has the same content, after `check_folder`.
 
     A sweep that grows is not finished from then on. `tell` gets a line when it is damaged.
     """
-    if PLAN_FILE in folder.entries():
-        if is_damaged(folder):
-            tell(f"{folder.label}/{PLAN_FILE}: is damaged; written anew")
+    if (out / PLAN_FILE).exists():
+        if is_damaged(out):
+            tell(f"{out}/{PLAN_FILE}: is damaged; written anew")
         else:
-            before = plan_content(folder)
+            before = plan_content(out)
             if before["count"] == sweep.count:
                 return
             plan_file = plan_file or before.get("plan_file")
-            folder.remove(TALLIES_FILE)
-    folder.write(PLAN_FILE, as_json(describe(sweep, plan_file=plan_file)).encode())
+            (out / TALLIES_FILE).unlink(missing_ok=True)
+    put_text(out / PLAN_FILE, as_json(describe(sweep, plan_file=plan_file)))
+
+
+def put_text(path: Path, text: str) -> None:
+    """Puts a document in place: whole, and on the disk."""
+    with putting(path) as file:
+        file.write(text.encode())
 
 
 def as_json(value: object) -> str:
@@ -216,12 +207,10 @@ def write_json(path: Path, value: object) -> None:
 
 
 @contextmanager
-def clear_errors(out: Path | str) -> Iterator[None]:
+def clear_errors(out: Path) -> Iterator[None]:
     """Turns a folder that cannot be read or written into one line of BadInput."""
     try:
         yield
-    except ConnectionError:  # of Spark's, which says it better
-        raise
     except OSError as error:
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             raise BadInput(
@@ -232,15 +221,11 @@ def clear_errors(out: Path | str) -> Iterator[None]:
 
 def read_sweep(out: Path) -> Sweep:
     """The sweep a folder holds. Raises BadInput when it holds none, or one of another version."""
-    return sweep_in(str(out), plan_content(LocalFolder(out)))
-
-
-def sweep_in(label: str, content: dict[str, Any]) -> Sweep:
-    """The sweep that the `plan.json` of a folder describes. Raises as `read_sweep` does."""
+    content = plan_content(out)
     try:
         require_plugins(content.get("plugins", ()))
     except BadInput as error:
-        raise BadInput(f"{label}: made with a plugin: {error}") from None
+        raise BadInput(f"{out}: made with a plugin: {error}") from None
     try:
         plan = Plan.model_validate_json(json.dumps(content["plan"]))
         return number_runs(plan, count=content["count"], seed=content["seed"])
@@ -249,4 +234,4 @@ def sweep_in(label: str, content: dict[str, Any]) -> Sweep:
         reason = f"{'.'.join(map(str, first['loc'])):.120}: {' '.join(first['msg'].split()):.200}"
     except (BadInput, ValueError) as error:
         reason = str(error).splitlines()[0][:300]
-    raise BadInput(f"{label}/{PLAN_FILE}: no longer a valid plan: {reason}")
+    raise BadInput(f"{out}/{PLAN_FILE}: no longer a valid plan: {reason}")

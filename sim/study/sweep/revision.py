@@ -1,17 +1,48 @@
-"""Which revision of Replog makes a sweep, where that can be told."""
+"""Which version of Replog this is, and which revision, where that is known."""
 
 from __future__ import annotations
 
 import os
 import subprocess
+from functools import cache
 from pathlib import Path
+from typing import NamedTuple
+
+from sim.version import __version__
 
 VARIABLE = "REPLOG_REVISION"
-"""Environment variable that says it of an installed package, as `make reports` does."""
+"""Environment variable with the revision of an installed package, as `make reports` sets it."""
+
+
+class Made(NamedTuple):
+    """The Replog that makes a sweep.
+
+    Attributes:
+        version: Of the package.
+        revision: `git describe` of its checkout; None where it is not known.
+    """
+
+    version: str
+    revision: str | None
+
+    def same_as(self, other: Made) -> bool:
+        """Whether both have one version, and one revision where both are known."""
+        known = None not in (self.revision, other.revision)
+        return self.version == other.version and (not known or self.revision == other.revision)
+
+    def __str__(self) -> str:
+        """For messages."""
+        return f"Replog {self.version}" + (f" ({self.revision})" if self.revision else "")
+
+
+@cache
+def made_by() -> Made:
+    """The Replog of this process."""
+    return Made(__version__, revision())
 
 
 def revision() -> str | None:
-    """`git describe` of the checkout that this package lies in; None = there is none.
+    """`git describe` of the checkout that this package lies in; None without one.
 
     An installed package lies in none, and goes by the variable REPLOG_REVISION.
     """
@@ -20,11 +51,11 @@ def revision() -> str | None:
         return os.environ.get(VARIABLE)
     # Variables of git, as inside a hook, would have it look at another repository.
     surroundings = {name: value for name, value in os.environ.items() if name[:4] != "GIT_"}
-    found = subprocess.run(
-        ["git", "-C", str(root), "describe", "--always", "--tags", "--dirty"],
-        capture_output=True,
-        text=True,
-        check=False,
-        env=surroundings,
-    )
+    command = ["git", "-C", str(root), "describe", "--always", "--tags", "--dirty"]
+    try:
+        found = subprocess.run(
+            command, capture_output=True, text=True, check=False, env=surroundings
+        )
+    except FileNotFoundError:  # of no git
+        return os.environ.get(VARIABLE)
     return found.stdout.strip() or os.environ.get(VARIABLE)

@@ -21,7 +21,6 @@ from sim.study.sweep.blocks import not_in
 from sim.study.sweep.columns import VIOLATION, VIOLATIONS, VIOLATIONS_SCHEMA, table_schema
 from sim.study.sweep.environments import case_seed
 from sim.study.sweep.folder import RUNS, TALLIES_FILE, clear_errors, plan_content
-from sim.study.sweep.storage import LocalFolder
 
 NUMBERS: Final = ("run_id", "seed")
 """What says which runs there are."""
@@ -179,23 +178,20 @@ def state_of(out: Path, *, thorough: bool = False) -> State:
         BadInput: It holds no sweep.
     """
     with clear_errors(out):
-        folder = LocalFolder(out)
-        shape = shape_of(plan_content(folder))
-        finished = TALLIES_FILE in folder.entries()
-        blocks, damage = _blocks(out, folder, shape, thorough=thorough)
+        shape = shape_of(plan_content(out))
+        finished = (out / TALLIES_FILE).exists()
+        blocks, damage = _blocks(out, shape, thorough=thorough)
     state = State(out, shape, finished, blocks, tuple(damage))
-    if damage or not (finished and state.missing and folder.names(RUNS)):
+    if damage or not (finished and state.missing and names_in(out)):
         return state
     told = ", ".join(f"{one.start} to {one.stop - 1}" for one in state.missing[:3])
     return replace(state, damage=(*damage, Damage(RUNS, f"cases {told} are missing")))
 
 
-def _blocks(
-    out: Path, folder: LocalFolder, shape: Shape, *, thorough: bool
-) -> tuple[tuple[Block, ...], list[Damage]]:
+def _blocks(out: Path, shape: Shape, *, thorough: bool) -> tuple[tuple[Block, ...], list[Damage]]:
     blocks: list[Block] = []
     damage: list[Damage] = []
-    for name in folder.names(RUNS):
+    for name in names_in(out):
         if name.rpartition("/")[2][0] in "._":
             continue  # drafts, and what Spark notes down
         try:
@@ -290,4 +286,10 @@ def open_rows(out: Path) -> State:
 def has_table(out: Path) -> bool:
     """Whether a table was begun in the folder, or somebody keeps its documents alone."""
     with clear_errors(out):
-        return bool(LocalFolder(out).names(RUNS))
+        return bool(names_in(out))
+
+
+def names_in(out: Path) -> list[str]:
+    """Names of all that lies in the folder of the table, in order; none without it."""
+    top = out / RUNS
+    return sorted(f"{RUNS}/{path.name}" for path in top.iterdir()) if top.is_dir() else []

@@ -16,7 +16,6 @@ from sim.errors import BadInput
 from sim.study.sweep.blocks import Work, get_ready, write_block
 from sim.study.sweep.folder import RUNS, SET_ASIDE
 from sim.study.sweep.statistics import COLUMNS, Facts, facts_of
-from sim.study.sweep.storage import LocalFolder
 from sim.study.sweep.table import open_table, state_of
 from sim.study.workers import pool_of, starting_workers, usable_cores
 
@@ -58,14 +57,14 @@ class LocalTable:
         `tell` gets a line for whatever is damaged, and set aside.
         """
         aside = f"{SET_ASIDE}/{time.strftime('%Y%m%dT%H%M%SZ', time.gmtime())}"
-        folder = LocalFolder(self.out)
-        for name in folder.names(RUNS):
-            if name.endswith(".draft"):
-                folder.remove(name)
+        for path in (self.out / RUNS).glob(".*.draft"):
+            path.unlink()
         state = state_of(self.out, thorough=True)
         for name, what in state.damage:
             if name != RUNS:
-                folder.set_aside(name, aside)
+                target = self.out / aside / name
+                target.parent.mkdir(parents=True, exist_ok=True)
+                (self.out / name).replace(target)
                 tell(f"{self.out}/{name}: {what}; its runs are made again, it is kept in {aside}")
         return tuple(cases for block in state.blocks for cases in block.cases)
 
