@@ -12,7 +12,7 @@ from sim.check.replica_view import ReplicaView
 from sim.diagnose.draw.looks import KEY_COLOURS
 from sim.files.foreign.lines import one_line
 from sim.protocol import events as on
-from sim.protocol.events import Event, Removal
+from sim.protocol.events import Event
 from sim.protocol.log.record import Control
 
 
@@ -81,28 +81,25 @@ _REMOVED = {
     "no key": Reason("no key, so removed", "", "no key", "removed"),
     "unmapped": Reason("removed, though not in the cleaner's map"),
 }
-_LOST = Reason("lost in a crash", "lost", "lost")
+_LOST = {Kind.BEYOND: Reason("lost in a crash", "lost", "lost")}
 _LOST_BETWEEN = Reason("lost in a crash between two files", "lost", "lost", "in a crash")
 _CUT_WITH_BATCH = Reason("truncated with the rest of its batch", "cut", "truncated", "with batch")
-_AFRESH = Reason("dropped: the leader's log starts later", "drop", "dropped")
-_NEVER_GIVEN = Reason("never given to a record")
-_COVERED = Reason("in a snapshot", "snap", "snapshot")
-_NOT_COVERED = Reason("in no snapshot of it", "deleted", "deleted")
+_NEVER_GIVEN = {Kind.HOLE: Reason("never given to a record")}
 _NOT_COPIED = "not copied from"
 
 _LEFT_BY: Mapping[type[Event], Mapping[Kind, Reason]] = {
-    on.Appended: {Kind.HOLE: _NEVER_GIVEN},
-    on.Pushed: {Kind.HOLE: _NEVER_GIVEN},
+    on.Appended: _NEVER_GIVEN,
+    on.Pushed: _NEVER_GIVEN,
     on.Truncated: {
         Kind.BEYOND: Reason("truncated", "cut", "truncated"),
         Kind.HOLE: _CUT_WITH_BATCH,
         Kind.EMPTY: _CUT_WITH_BATCH,
     },
-    on.ReplicaCrashed: {Kind.BEYOND: _LOST},
-    on.ReplicaRestarted: {Kind.BEYOND: _LOST},
+    on.ReplicaCrashed: _LOST,
+    on.ReplicaRestarted: _LOST,
     on.SegmentsLost: {Kind.HOLE: _LOST_BETWEEN, Kind.EMPTY: _LOST_BETWEEN},
     on.LogStartedAfresh: {
-        Kind.BEYOND: _AFRESH,
+        Kind.BEYOND: Reason("dropped: the leader's log starts later", "drop", "dropped"),
         Kind.BELOW: Reason("the leader's log starts later", "", "deleted"),
     },
     on.Cleaned: {Kind.BEYOND: Reason("the log end fell with a cleaning pass")},
@@ -125,17 +122,14 @@ def reason_after(
     left = _left_by(event, view).get(kind)
     if left is not None or kind is Kind.BEYOND:
         return left or Reason("gone")
-    if kind is Kind.BELOW:
-        return known
-    match event:
-        case on.Appended() | on.Pushed():
+    if kind is not Kind.BELOW:
+        if isinstance(event, on.Appended | on.Pushed):
             return None
-        case on.Copied() | on.GapLearned():
+        if isinstance(event, on.Copied | on.GapLearned):
             return said if kind is Kind.EMPTY else _not_copied(event.leader, said)
-        case on.Cleaned():
+        if isinstance(event, on.Cleaned):
             return said or known
-        case _:
-            return known
+    return known
 
 
 def _left_by(event: Event, view: ReplicaView) -> Mapping[Kind, Reason]:
@@ -146,7 +140,8 @@ def _left_by(event: Event, view: ReplicaView) -> Mapping[Kind, Reason]:
             return {Kind.BEYOND: dropped, Kind.BELOW: below}
         case on.PrefixDeleted(_, start):
             covered = any(end >= start for end, _ in view.snapshots)
-            return {Kind.BELOW: _COVERED if covered else _NOT_COVERED}
+            missing = Reason("in no snapshot of it", "deleted", "deleted")
+            return {Kind.BELOW: Reason("in a snapshot", "snap", "snapshot") if covered else missing}
         case on.LogStartMoved():
             return {Kind.BELOW: Reason(event.cause, "", "deleted")}
         case on.ReplicaWiped(_, reason):
@@ -162,19 +157,17 @@ def removals_of(event: on.Cleaned, known: Mapping[int, Reason | None]) -> dict[i
         event: The pass.
         known: Offset -> why there was no record before.
     """
-    found = {gone.offset: _removal(gone) for gone in event.removals}
+    found: dict[int, Reason] = {}
+    for gone in event.removals:
+        won, reason = gone.winner_offset, _REMOVED.get(gone.reason) or Reason(gone.reason)
+        if won is not None:
+            reason = Reason(f"superseded by {won}", f">{won}", "superseded", f"by {won}", won)
+        found[gone.offset] = reason
     for offset in event.dropped:
         before = found.get(offset) or known.get(offset)
         why = f": {before.words}" if before else ""
         found[offset] = Reason(f"the empty batch went{why}", "gone", "empty batch", "removed")
     return found
-
-
-def _removal(gone: Removal) -> Reason:
-    won = gone.winner_offset
-    if won is not None:
-        return Reason(f"superseded by {won}", f">{won}", "superseded", f"by {won}", won)
-    return _REMOVED.get(gone.reason) or Reason(gone.reason)
 
 
 def _not_copied(leader: str, reason: Reason | None) -> Reason:
@@ -276,13 +269,11 @@ class Cells:
             look, small, line = "wrong", f"≠ {small.strip()}", f"{line} !"
             more += ": not what was committed"
         elif spot.kind is not Kind.MARKER:
-            look = f"{'d' if spot.kind is Kind.TOMBSTONE else 'k'}{self._colour(spot.uid)}"
+            # Keys get their colours in the order in which they were written.
+            key = self.key(spot.uid)
+            colour = next((n for n, each in enumerate(self._keys) if each == key), 0) % KEY_COLOURS
+            look = f"{'d' if spot.kind is Kind.TOMBSTONE else 'k'}{colour}"
         return Cell(look, name, small.strip(), words, more, line)
-
-    def _colour(self, uid: int) -> int:
-        """The number of a key's colour: keys get them in the order in which they were written."""
-        key = self.key(uid)
-        return next((n for n, each in enumerate(self._keys) if each == key), 0) % KEY_COLOURS
 
     def _named(self, uid: int, known: Written) -> str:
         """A record: `A=d`, `del A`, `COMMIT 7`."""
@@ -323,16 +314,13 @@ def _missing(spot: Spot) -> Cell:
     if reason is not None:
         words, brief, short = printable(f"{kind} ({reason.words})"), reason.brief, reason.short
     look = kind.name.lower()
-    match kind:
-        case Kind.EMPTY:
-            line = f"(empty {short})" if short else "(empty)"
-            return Cell(look, "empty", brief, words, "", line)
-        case Kind.HOLE:
-            assert reason is not None
-            return Cell(look, reason.upper or "hole", reason.lower, words, "", f"╌╌{short}")
-        case Kind.BELOW:
-            return Cell(look, "", brief or "deleted", words, "", f"·{short or 'deleted'}")
-        case Kind.NOT_COMMITTED:
-            return Cell("beyond", "", "", words, "", "·")
-        case _:
-            return Cell(look, "", brief, words, "", f"·{short}" if short else "")
+    if kind is Kind.EMPTY:
+        return Cell(look, "empty", brief, words, "", f"(empty {short})" if short else "(empty)")
+    if kind is Kind.HOLE:
+        assert reason is not None
+        return Cell(look, reason.upper or "hole", reason.lower, words, "", f"╌╌{short}")
+    if kind is Kind.NOT_COMMITTED:
+        return Cell("beyond", "", "", words, "", "·")
+    if kind is Kind.BELOW:
+        brief, short = brief or "deleted", short or "deleted"
+    return Cell(look, "", brief, words, "", f"·{short}" if short else "")

@@ -144,8 +144,7 @@ class Logs:
         self.rules = rules or Rules()
         self.history = ClusterHistory(self.rules)
         self._events = events
-        self._roles: list[Role] = []
-        self._marks: dict[str, list[_Mark]] = {}
+        self._marks: dict[str, list[_Mark]] = defaultdict(list)
         self._spots: dict[str, _Log] = defaultdict(list)
         self._committed: list[Spot] = []
         self._after: list[tuple[int, int]] = []  # committed offsets and newest epoch
@@ -176,7 +175,14 @@ class Logs:
     def roles(self, position: int) -> list[Role]:
         """Each change of who leads and who is up; at first a replica is up and does not lead."""
         self._fold(position)
-        return [role for role in self._roles if role.position <= position]
+        found = []
+        for name, marks in self._marks.items():
+            leads, up = None, True
+            for at, _, lane in marks[: bisect_right(marks, position, key=itemgetter(0))]:
+                was = leads, up
+                leads, up = (None, False) if lane is None else (lane.leads, lane.up)
+                found += [Role(at, name, leads, up)] * ((leads, up) != was)
+        return sorted(found)
 
     def _lane(self, name: str, position: int, newest: int) -> tuple[int, Lane] | None:
         """The position of a replica's creation, and the replica; None = it is not there."""
@@ -248,14 +254,13 @@ class Logs:
     def _mark(self, position: int, event: Event, view: ReplicaView | None) -> None:
         """Note how a replica is now, who leads, and who is up."""
         name = event.replica or ""
-        marks = self._marks.setdefault(name, [])
+        marks = self._marks[name]
         last = marks[-1] if marks else _Mark(position, position, None)
-        role = (None, not marks) if last.lane is None else (last.lane.leads, last.lane.up)
-        leads = None if isinstance(event, _ENDS_LEADERSHIP) else role[0]
-        if isinstance(event, on.LeaderElected):
-            leads = event.epoch
-        created, lane = position if last.lane is None else last.created, None
+        created, lane = (position if last.lane is None else last.created), None
         if view is not None:
+            leads = event.epoch if isinstance(event, on.LeaderElected) else None
+            if last.lane is not None and leads is None and not isinstance(event, _ENDS_LEADERSHIP):
+                leads = last.lane.leads
             lane = Lane(
                 name=name,
                 up=view.up,
@@ -269,8 +274,6 @@ class Logs:
                 snapshots=tuple(sorted(view.snapshots)),
                 spots=(),
             )
-        if name and (leads, lane is not None and lane.up) != role:
-            self._roles.append(Role(position, name, leads, lane is not None and lane.up))
         marks.append(_Mark(position, created, lane))
 
     def _change(
