@@ -30,7 +30,7 @@ def failure_of(run: Run, invariant: str | None = None) -> RunFailure:
         BadInput: Nothing is violated, and all is as the scenario expects.
     """
     from sim.diagnose.failures import RunFailure
-    from sim.diagnose.failures.run_failure import SCENARIO, expectation, missed
+    from sim.diagnose.failures.failure import SCENARIO, expectation, missed
     from sim.study.suite.scenario_files import from_here
 
     recorded, scenario = run.recorded, run.scenario
@@ -62,7 +62,7 @@ def _shrunk(scenario: Scenario, found: Violation | None) -> dict[str, str]:
     if found is None:
         return {}
     from sim.api.runs import run
-    from sim.diagnose.failures.run_failure import SHRUNK, SHRUNK_PICTURE
+    from sim.diagnose.failures.failure import SHRUNK, SHRUNK_PICTURE
     from sim.diagnose.shrink.smallest import smallest_example
 
     content: Any = scenario.content

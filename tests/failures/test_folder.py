@@ -10,7 +10,7 @@ import pytest
 
 import sim
 from sim.api.saving import failure_of, save_result
-from sim.diagnose.failures.pages import FILES
+from sim.diagnose.failures.folder import FILES
 from sim.files.foreign import html, markdown
 from sim.simulate.run.timed import run_scenario
 from sim.study.suite.cases import run_any
@@ -112,7 +112,7 @@ def test_what_cannot_be_written_whole_leaves_nothing(
     def no_space(*_: object, **_more: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("sim.diagnose.failures.run_failure.write_trace", no_space)
+    monkeypatch.setattr("sim.diagnose.failures.failure.write_trace", no_space)
     with pytest.raises(sim.BadInput, match="No space left on device"):
         sim.run(STORY).save(tmp_path / "failures")
     assert list((tmp_path / "failures").iterdir()) == []

@@ -6,8 +6,6 @@ its trace, the sentence, the explanation, pictures, the command, a `README.md` a
 folders lists all that are there; that of a suite counts what the suite counts.
 """
 
-from sim.diagnose.failures.failure import Failure
+from sim.diagnose.failures.failure import Failure, LogFailure, RunFailure, log_failure
 from sim.diagnose.failures.folder import save_failure, write_index
-from sim.diagnose.failures.log_failure import LogFailure, log_failure
 from sim.diagnose.failures.pages import Red
-from sim.diagnose.failures.run_failure import RunFailure

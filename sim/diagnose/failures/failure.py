@@ -1,22 +1,47 @@
-"""What a failure is made of, and what is said about it."""
+"""What a failure is made of: a run, or the answer about a log file, that is not as it should be."""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
+from hashlib import blake2b
+from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from sim.check import Violation
+from sim.check.judged import unexpected
+from sim.diagnose.draw import Case, html, strip, svg
+from sim.diagnose.draw.scene import verdict_of
+from sim.diagnose.explain import explanation
+from sim.diagnose.explain.signature import signature_of
+from sim.diagnose.failures.pages import first, log_page
+from sim.files.document import Document
+from sim.files.foreign import markdown
+from sim.files.foreign.documents import json_text
 from sim.files.foreign.lines import LONGEST, one_line
+from sim.files.foreign.markdown import block, text
 from sim.files.foreign.names import LONGEST_BYTES, file_name
+from sim.protocol.rules.spec import RuleValue
+from sim.simulate.run import Run
+from sim.simulate.run.trace_file import write_trace
+from sim.simulate.scenario.generate.mix import Mix
+
+if TYPE_CHECKING:
+    from sim.study.suite.result import CaseResult
 
 SENTENCE, EXPLANATION, COMMAND = "sentence.txt", "explanation.txt", "command.txt"
+SCENARIO, TRACE = "scenario.yaml", "trace.ndjson"
+STRIP, PICTURE, RUN_PAGE = "strip.txt", "picture.svg", "picture.html"
+SHRUNK, SHRUNK_PICTURE = "shrunk.yaml", "shrunk.svg"
+LOG, ANSWER, LOG_PAGE = "log", "answer.json", "page.html"
+STRIP_WIDTH = 120
 
 
 @dataclass(frozen=True, kw_only=True)
-class Failure(ABC):
-    """Something that is not as it should be; what it is about, subclasses know.
+class _Failure:
+    """What there is to say of all failures.
 
     Attributes:
         id: What the case calls itself, or the run in a sweep.
@@ -53,40 +78,300 @@ class Failure(ABC):
         return file_name(text, instead="failure")
 
     @property
-    @abstractmethod
     def about(self) -> str:
-        """What failed in one word: an invariant, `not-as-expected`, `inconclusive`."""
+        """What failed in one word."""
+        return "not-as-expected"
 
-    @property
-    @abstractmethod
-    def sentence(self) -> str:
-        """What went wrong, in one line."""
-
-    @abstractmethod
-    def explanation(self) -> list[str]:
-        """Why, a line each."""
-
-    @abstractmethod
     def rows(self) -> dict[str, str]:
         """Facts about it by their names, as Markdown; empty ones are left out."""
+        return {}
 
-    @abstractmethod
-    def document(self) -> dict[str, Any]:
-        """What a machine needs to know of it beside what is the same for all."""
-
-    @abstractmethod
-    def texts(self, folder: Path) -> dict[str, str]:
-        """The files that only this kind of failure has, for a folder in `folder`."""
-
-    @abstractmethod
-    def shown(self, texts: Mapping[str, str]) -> list[str]:
-        """What the `README.md` shows of these files, as Markdown, between sentence and reasons."""
-
-    def write(self, folder: Path) -> None:  # noqa: B027 - most kinds have none
-        """Write what is no text that is at hand: a trace."""
+    def write(self, folder: Path) -> None:
+        """Write into its folder what is no text that is at hand."""
 
     @property
     def not_as_expected(self) -> list[str]:
         """What was expected, then what was missed, a line each."""
-        told = [f"expected: {self.expected}", *self.missed]
-        return [one_line(line, longest=LONGEST) for line in told]
+        lines = [f"expected: {self.expected}", *self.missed]
+        return [one_line(line, longest=LONGEST) for line in lines]
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunFailure(_Failure):
+    """A run that is not as it should be.
+
+    Attributes:
+        run: What happened, compared with what the scenario expects.
+        violation: What the folder is about; None = no invariant is violated, but something that
+            the scenario expects did not come.
+        mix: What its scenario was drawn from; None = a file, or a story.
+        changed_rules: The rules that are not the default, by name.
+        scenario: The scenario file for a folder: a file of changes is named relative to it.
+        shrunk: Makes files about the smallest run that fails in the same way, by their names; it
+            may take seconds.
+    """
+
+    run: Run
+    violation: Violation | None
+    mix: Mix | None
+    changed_rules: Mapping[str, RuleValue]
+    scenario: Callable[[Path], str]
+    shrunk: Callable[[], Mapping[str, str]]
+
+    @property
+    def about(self) -> str:
+        """The invariant, or how it failed without one."""
+        if self.violation is not None:
+            return self.violation.invariant
+        return "not-as-expected" if self.run.differences else self.run.verdict
+
+    @property
+    def sentence(self) -> str:
+        """What went wrong, in one line."""
+        if self.violation is None:
+            return one_line(self.missed[0])
+        when = self.run.when(self.violation)
+        return f"{self.violation.invariant} at {when}: {self.violation.sentence}"
+
+    @cached_property
+    def cause(self) -> str:
+        """The signature of the violation; empty without one."""
+        if self.violation is None:
+            return ""
+        return str(signature_of(self.run.events, self.violation, self.run.rules))
+
+    @cached_property
+    def explanation(self) -> list[str]:
+        """Why, a line each."""
+        shown = {unexpected(found.invariant) for found in self.run.violations}
+        lines = [line for line in self.missed if line not in shown]
+        if self.violation is not None:
+            run = self.run
+            lines += explanation(run.events, self.violation, rules=run.rules, skews=run.skews).lines
+        return lines
+
+    def rows(self) -> dict[str, str]:
+        """Facts about it by their names, as Markdown."""
+        rules = ", ".join(f"{name}={value}" for name, value in self.changed_rules.items())
+        run, seed = self.run, self.run.content.seed
+        return {
+            "verdict": text(run.verdict + (f" ({run.reason})" if run.reason else "")),
+            "cause": text(self.cause),
+            "violated": text(", ".join(dict.fromkeys(one.invariant for one in run.violations))),
+            "note": text("; ".join(run.notes)),
+            "rules": markdown.code(rules) if rules else "the defaults",
+            "seed": "none: a story has no randomness" if seed is None else str(seed),
+            "digest": f"`{run.digest}`",
+        }
+
+    def document(self) -> dict[str, Any]:
+        """What a machine needs to know of it beside what is the same for all."""
+        return {
+            "invariant": None if self.violation is None else self.violation.invariant,
+            "cause": self.cause,
+            "seed": self.run.content.seed,
+            "verdict": self.run.verdict,
+            "notes": list(self.run.notes),
+            "rules": dict(self.changed_rules),
+            "events": len(self.run.events),
+            "digest": self.run.digest,
+        }
+
+    def texts(self, folder: Path) -> dict[str, str]:
+        """The scenario, the pictures, and the smallest run that fails in the same way."""
+        return {
+            SCENARIO: self.scenario(folder),
+            **self._pictures(),
+            **self.shrunk(),
+            TRACE: "",
+        }
+
+    def write(self, folder: Path) -> None:
+        """Write the trace."""
+        run = self.run
+        write_trace(folder / TRACE, run, mix=self.mix)
+
+    def shown(self, texts: Mapping[str, str]) -> list[str]:
+        """What every replica held, as pictures and as text, and the smallest run."""
+        shrunk: list[str] = []
+        if SHRUNK in texts:
+            shrunk = ["The same failure in as little as can be:", _file(texts[SHRUNK])]
+            shrunk.append(f"![what every replica held in it]({SHRUNK_PICTURE})")
+        return [
+            "What every replica held ([to step through](picture.html)):"
+            if RUN_PAGE in texts
+            else "What every replica held:",
+            f"![what every replica held, and the messages that led there]({PICTURE})",
+            _file(texts[STRIP]),
+            f"What led there:\n\n{_file(texts[EXPLANATION])}",
+            *shrunk,
+        ]
+
+    def _pictures(self) -> dict[str, str]:
+        """The pictures by their file; the page only where there is what makes it."""
+        run, title = self.run, self.title or self.id
+        case = Case(
+            run.proper if self.violation is None else run.events,
+            self.violation,
+            run.rules,
+            run.labels,
+            verdict=verdict_of(run.violations),
+            violations=() if self.violation is None else run.violations,
+            skews=run.skews,
+            missed=self.not_as_expected,
+        )
+        found = {
+            STRIP: strip(case, STRIP_WIDTH) + "\n",
+            PICTURE: svg(case, title=title, unit=run.unit),
+        }
+        if find_spec("jinja2") is not None:
+            # The page tells above what was missed, so that here only the reasons are told.
+            reasons = [line for line in self.explanation if line not in self.missed]
+            found[RUN_PAGE] = html(
+                case, title=title, unit=run.unit, explanation=reasons, command=self.command
+            )
+        return found
+
+
+def expectation(expect: Any) -> str:
+    """What a story or a timed scenario expects, in one line."""
+    return "; ".join(_expected(expect))
+
+
+def _expected(expect: Any) -> Iterator[str]:
+    yield f"violated: {', '.join(expect.violated)}" if expect.violated else "holds"
+    for name, what in (("reached", "reached"), ("unreached", "not reached")):
+        if found := getattr(expect, name, ()):
+            yield f"{what}: {', '.join(found)}"
+    if getattr(expect, "leader", None) is not None:
+        yield f"leader: {expect.leader}"
+    yield from _claimed("", getattr(expect, "replicas", {}))
+    for moment, claims in getattr(expect, "moments", {}).items():
+        yield from _claimed(f"{moment}: ", claims)
+
+
+def _claimed(at: str, claims: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
+    for replica, parts in claims.items():
+        yield f"{at}{replica}: {', '.join(f'{part} {value}' for part, value in parts.items())}"
+
+
+def missed(run: Run) -> tuple[str, ...]:
+    """Where a run is not as the scenario expects, a line each; first that nobody knows."""
+    unknown = run.verdict == "inconclusive" and not run.settled
+    reason = [f"{run.verdict}: {run.reason}"] if unknown else []
+    return tuple(map(one_line, [*reason, *run.differences]))
+
+
+def _file(content: str) -> str:
+    """What a file of text has, as it stands there."""
+    return block(content.rstrip().split("\n"), language="text")
+
+
+@dataclass(frozen=True, kw_only=True)
+class LogFailure(_Failure):
+    """A log file that was not answered as it expects.
+
+    Attributes:
+        text: The file as it stands.
+        suffix: Of its name.
+        answer: What came of it, as `--json` prints it.
+        lines: The same in words, a line each.
+        why: What became of the records that were missed, a sentence each.
+    """
+
+    text: str
+    suffix: str
+    answer: Mapping[str, Any]
+    lines: tuple[str, ...]
+    why: tuple[str, ...]
+
+    @property
+    def sentence(self) -> str:
+        """What went wrong, in one line."""
+        return self.missed[0]
+
+    @property
+    def explanation(self) -> list[str]:
+        """Why, a line each."""
+        return [*self.missed, *map(one_line, self.why)]
+
+    def document(self) -> dict[str, Any]:
+        """What a machine needs to know of it beside what is the same for all."""
+        return {
+            "invariant": None,
+            "cause": "",
+            "verdict": "holds",
+            "digest": blake2b(self.text.encode(), digest_size=16).hexdigest(),
+        }
+
+    def texts(self, folder: Path) -> dict[str, str]:
+        """The log file, what was answered, and a page of both."""
+        name, answered = f"{LOG}{self.suffix}", json_text(self.answer, indent=2) + "\n"
+        page = log_page(
+            self.title or self.id,
+            missed=first(self.not_as_expected, EXPLANATION),
+            why=self.why,
+            answer=first(self.lines, ANSWER),
+            file=first(self.text.split("\n"), name),
+        )
+        return {LOG_PAGE: page, name: self.text, ANSWER: answered}
+
+    def shown(self, texts: Mapping[str, str]) -> list[str]:
+        """What came of the file, and why."""
+        return [
+            f"What came of it ([as a page]({LOG_PAGE}), [with all numbers]({ANSWER})):",
+            block(first(self.lines, ANSWER), language="text"),
+            f"What was missed:\n\n{block(first(self.explanation, EXPLANATION), language='text')}",
+        ]
+
+
+def log_failure(result: CaseResult, file: Path) -> LogFailure:
+    """What the folder of a red log file is made of; `file` is what people call it.
+
+    Raises:
+        BadInput: The file cannot be read any more.
+    """
+    from sim.files.opening import read_text
+    from sim.simulate.logfile.file import read_log_document
+
+    suffix = ".json" if result.path.suffix == ".json" else ".yaml"
+    document = read_log_document(result.path)
+    answer, lines = _answered(document)
+    return LogFailure(
+        id=result.id,
+        title=result.title,
+        file=file,
+        expected=one_line(json_text(document.data.get("expect")), longest=LONGEST),
+        missed=tuple(map(one_line, result.complaints)),
+        made_by=result.command,
+        command=result._replace(path=Path(f"{LOG}{suffix}")).command,
+        text=read_text(result.path),
+        suffix=suffix,
+        answer=answer,
+        lines=tuple(lines),
+        why=result.why,
+    )
+
+
+def _answered(document: Document) -> tuple[dict[str, Any], Iterator[str]]:
+    """What comes of a log file, as JSON and in words."""
+    from sim.simulate.logfile.answer import answer_to
+    from sim.simulate.logfile.eligible import eligible_answer, select_log
+    from sim.simulate.logfile.eligible_file import eligible_file_in, is_eligible_document
+    from sim.simulate.logfile.file import log_file_in
+    from sim.simulate.logfile.text import log_lines
+
+    if is_eligible_document(document):
+        choice = eligible_file_in(document)
+        chosen = eligible_answer(select_log(choice.logs, now_ms=choice.now_ms))
+        return chosen, (one_line(f"{name}: {one['why']}") for name, one in chosen["logs"].items())
+    file = log_file_in(document)
+    answer = answer_to(file)
+    steps = enumerate(zip(file.steps, answer["steps"], strict=True), start=1)
+    return answer, (
+        one_line(line) for number, (step, said) in steps for line in log_lines(number, step, said)
+    )
+
+
+Failure = RunFailure | LogFailure
+"""Something that is not as it should be."""

@@ -1,23 +1,47 @@
-"""Writes the folder of a failure, whole or not at all, and never over one that is there."""
+"""The folder of a failure: written whole or not at all, and never over one that is there."""
 
 from __future__ import annotations
 
 import errno
 import os
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
 from typing import Any
 
 from sim.diagnose.failures.failure import COMMAND, EXPLANATION, SENTENCE, Failure
-from sim.diagnose.failures.pages import FILES, Red, index_page, readme
+from sim.diagnose.failures.pages import Red, first, index_page
 from sim.errors import BadInput
 from sim.files.atomic import replace_text
+from sim.files.foreign import markdown
 from sim.files.foreign.documents import json_text, readable
+from sim.files.foreign.markdown import block, text
 from sim.files.reading import read_json
 from sim.plugins import as_options
+
+FILES = {
+    "sentence.txt": "what went wrong, in one line",
+    "picture.html": "the run to step through, in any browser, without a network",
+    "picture.svg": "what every replica held then, and the messages that led there",
+    "strip.txt": "what every replica held then, as text",
+    "page.html": "what was expected, what came of it and why, in any browser",
+    "explanation.txt": "what led there",
+    "scenario.yaml": "the scenario, with its seed and its rules; `command.txt` runs it",
+    "log.yaml": "the log file; `command.txt` runs it",
+    "log.json": "the log file; `command.txt` runs it",
+    "answer.json": "what came of it, with all numbers",
+    "command.txt": "runs it again, in this folder",
+    "shrunk.yaml": "the same failure in as little as can be: a story of a few steps, mostly",
+    "shrunk.svg": "what every replica held in that one",
+    "trace.ndjson": "everything that happened, a line of JSON each",
+    "failure.json": "the same facts for machines",
+}
+"""What may be in the folder of a failure beside `README.md`.
+
+`picture.html` needs the extra `report`; what is shrunk is there where an invariant is violated; a
+log file has `page.html` and `answer.json`, and neither pictures nor a trace."""
 
 FAILURE_FORMAT = "replog-failure/1"
 DOCUMENT = "failure.json"
@@ -61,7 +85,7 @@ def _place(folder: Path, failure: Failure) -> Path:
 def _write(folder: Path, failure: Failure) -> None:
     texts = {
         SENTENCE: f"{failure.sentence}\n",
-        EXPLANATION: "\n".join(failure.explanation()) + "\n",
+        EXPLANATION: "\n".join(failure.explanation) + "\n",
         COMMAND: f"{failure.command}\n",
         **failure.texts(folder),
         DOCUMENT: "",
@@ -69,9 +93,34 @@ def _write(folder: Path, failure: Failure) -> None:
     document = _document(failure) | {"files": [name for name in FILES if name in texts]}
     texts[DOCUMENT] = json_text(document, indent=2) + "\n"
     texts["README.md"] = readme(failure, texts)
-    for name, text in texts.items():
-        (folder / name).write_text(text, encoding="utf-8")
+    for name, content in texts.items():
+        (folder / name).write_text(content, encoding="utf-8")
     failure.write(folder)
+
+
+def readme(failure: Failure, texts: Mapping[str, str]) -> str:
+    """The `README.md` of a failure; `texts` are the other files of its folder by name."""
+    rows = {
+        "title": text(failure.title),
+        "file": text(str(failure.file or "")),
+        "expected": text(failure.expected),
+        **failure.rows(),
+        "found by": markdown.code(failure.made_by) if failure.made_by else "",
+    }
+    table = [f"| {name} | {value} |" for name, value in rows.items() if value]
+    missed = first(failure.missed, EXPLANATION)
+    files = [f"- [{name}]({name}): {what}" for name, what in FILES.items() if name in texts]
+    parts = [
+        f"# {text(failure.id)}",
+        text(failure.sentence),
+        "\n".join(["Expectation not met:", "", *(f"- {text(line)}" for line in missed)]),
+        "\n".join(["| | |", "|---|---|", *table]),
+        "Run it again, in this folder:",
+        block([f"$ {failure.command}"], language="console"),
+        *failure.shown(texts),
+        "\n".join(["Files:", "", *files]),
+    ]
+    return "\n\n".join(parts) + "\n"
 
 
 def _document(failure: Failure) -> dict[str, Any]:
@@ -92,8 +141,8 @@ def _document(failure: Failure) -> dict[str, Any]:
 
 def _identity(document: dict[str, Any]) -> tuple[object, ...]:
     """Failures with the same are the same one, whoever found them."""
-    told = ("file", "id", "sentence", "expected", "missed", "rules", "digest")
-    return tuple(document.get(name) for name in told)
+    same = ("file", "id", "sentence", "expected", "missed", "rules", "digest")
+    return tuple(document.get(name) for name in same)
 
 
 def _read(folder: Path) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""What people read first: the `README.md` of a failure, and the pages of all and of a log file."""
+"""Pages of HTML: the list of all failures, and one about a log file."""
 
 from __future__ import annotations
 
@@ -7,32 +7,9 @@ from typing import Any, NamedTuple
 from urllib.parse import quote
 
 from sim.diagnose.draw.looks import variables
-from sim.diagnose.failures.failure import EXPLANATION, Failure
-from sim.files.foreign import html, markdown
+from sim.files.foreign import html
 from sim.files.foreign.lines import LONGEST, one_line
-from sim.files.foreign.markdown import block, text
 
-FILES = {
-    "sentence.txt": "what went wrong, in one line",
-    "picture.html": "the run to step through, in any browser, without a network",
-    "picture.svg": "what every replica held then, and the messages that led there",
-    "strip.txt": "what every replica held then, as text",
-    "page.html": "what was expected, what came of it and why, in any browser",
-    "explanation.txt": "what led there",
-    "scenario.yaml": "the scenario, with its seed and its rules; `command.txt` runs it",
-    "log.yaml": "the log file; `command.txt` runs it",
-    "log.json": "the log file; `command.txt` runs it",
-    "answer.json": "what came of it, with all numbers",
-    "command.txt": "runs it again, in this folder",
-    "shrunk.yaml": "the same failure in as little as can be: a story of a few steps, mostly",
-    "shrunk.svg": "what every replica held in that one",
-    "trace.ndjson": "everything that happened, a line of JSON each",
-    "failure.json": "the same facts for machines",
-}
-"""What may be in the folder of a failure beside `README.md`.
-
-`picture.html` needs the extra `report`; what is shrunk is there where an invariant is violated; a
-log file has `page.html` and `answer.json`, and neither pictures nor a trace."""
 _PAGES = ("picture.html", "page.html")
 _STYLE = (
     "body{margin:0 auto;padding:12px 16px 40px;max-width:80rem;background:var(--paper);"
@@ -76,37 +53,12 @@ def first(lines: Sequence[str], file: str) -> list[str]:
     return [*cut, *([f"and {left:,} lines more: {file}"] if left > 0 else [])]
 
 
-def readme(failure: Failure, texts: Mapping[str, str]) -> str:
-    """The `README.md` of a failure; `texts` are the other files of its folder by name."""
-    rows = {
-        "title": text(failure.title),
-        "file": "" if failure.file is None else text(str(failure.file)),
-        "expected": text(failure.expected),
-        **failure.rows(),
-        "found by": markdown.code(failure.made_by) if failure.made_by else "",
-    }
-    table = [f"| {name} | {value} |" for name, value in rows.items() if value]
-    missed = first(failure.missed, EXPLANATION)
-    files = [f"- [{name}]({name}): {what}" for name, what in FILES.items() if name in texts]
-    parts = [
-        f"# {text(failure.id)}",
-        text(failure.sentence),
-        "\n".join(["Expectation not met:", "", *(f"- {text(line)}" for line in missed)]),
-        "\n".join(["| | |", "|---|---|", *table]),
-        "Run it again, in this folder:",
-        block([f"$ {failure.command}"], language="console"),
-        *failure.shown(texts),
-        "\n".join(["Files:", "", *files]),
-    ]
-    return "\n\n".join(parts) + "\n"
-
-
 def log_page(
     title: str,
     *,
     missed: Sequence[str],
     why: Sequence[str],
-    told: Sequence[str],
+    answer: Sequence[str],
     file: Sequence[str],
 ) -> str:
     """The page about a log file that is not as it expects.
@@ -115,14 +67,16 @@ def log_page(
         title: Heads the page.
         missed: What was expected, and where it is not so, a line each.
         why: What became of the records concerned, a sentence each.
-        told: What came of it, a line each.
+        answer: What came of it, a line each.
         file: The lines of the log file.
     """
-    reasons = f"<h2>Why</h2>{_list(why)}" if why else ""
-    answer = f"<h2>What came of it</h2><pre>{html.text(chr(10).join(told))}</pre>"
-    as_it_stands = f"<h2>The log file</h2><pre>{html.text(chr(10).join(file))}</pre>"
-    red = f'<section class="missed"><strong>Expectation not met</strong>{_list(missed)}</section>'
-    return _page(title, red + reasons + answer + as_it_stands)
+    parts = [
+        f'<section class="missed"><strong>Expectation not met</strong>{_list(missed)}</section>',
+        f"<h2>Why</h2>{_list(why)}" if why else "",
+        f"<h2>What came of it</h2><pre>{html.text(chr(10).join(answer))}</pre>",
+        f"<h2>The log file</h2><pre>{html.text(chr(10).join(file))}</pre>",
+    ]
+    return _page(title, "".join(parts))
 
 
 def index_page(
@@ -135,54 +89,39 @@ def index_page(
         red: What a suite has just found; other folders are of earlier runs.
         summary: What the suite says of all its files; empty = there was none.
     """
-    rows = [
-        (
-            _link(one.folder, documents.get(one.folder, {}), one.file),
-            f"<strong>{html.text(one.how)}</strong>: {_told(one, documents.get(one.folder, {}))}",
-            html.text(documents.get(one.folder, {}).get("cause", "")),
-        )
-        for one in red
-    ]
-    shown = {one.folder for one in red}
+    rows, shown = [], {one.folder for one in red}
+    for one in red:
+        document = documents.get(one.folder, {})
+        sentence = document.get("sentence", "") if document.get("invariant") else ""
+        lines = "<br>".join(map(html.text, [*one.lines, *([sentence] if sentence else [])]))
+        said = f"<strong>{html.text(one.how)}</strong>: {lines}"
+        rows.append(_row(one.folder, document, one.file, said))
     others = [
-        (
-            _link(name, document, name),
-            html.text(document.get("sentence", "")),
-            html.text(document.get("cause", "")),
-        )
+        _row(name, document, name, html.text(document.get("sentence", "")))
         for name, document in documents.items()
         if name not in shown
     ]
     if not (red or summary):
         return _page(f"{len(others)} failures", _table(others))
-    body = _table(rows)
-    if others:
-        body += f"<h2>Failures of earlier runs: {len(others)}</h2>{_table(others)}"
-    return _page(summary, body)
+    earlier = f"<h2>Failures of earlier runs: {len(others)}</h2>" if others else ""
+    return _page(summary, _table(rows) + earlier + _table(others))
 
 
-def _table(rows: Sequence[tuple[str, str, str]]) -> str:
-    """Rows of which each cell is HTML already."""
-    if not rows:
-        return ""
-    told = "".join(f"<tr>{''.join(f'<td>{cell}</td>' for cell in row)}</tr>" for row in rows)
-    heads = "<th>failure</th><th>what went wrong</th><th>cause</th>"
-    return f"<table><thead><tr>{heads}</tr></thead><tbody>{told}</tbody></table>"
-
-
-def _link(folder: str, document: Mapping[str, Any], name: str) -> str:
-    """A name that leads to the page of its folder, if it has one, else to the folder."""
-    if not folder:
-        return html.text(name)
+def _row(folder: str, document: Mapping[str, Any], name: str, said: str) -> str:
+    """A row of the list; its name leads to the page of its folder, if it has one, else there."""
     files = document.get("files")
     page = next((one for one in _PAGES if isinstance(files, list) and one in files), "")
-    return f'<a href="{quote(folder, errors="surrogateescape")}/{page}">{html.text(name)}</a>'
+    place = quote(folder, errors="surrogateescape")
+    link = f'<a href="{place}/{page}">{html.text(name)}</a>' if folder else html.text(name)
+    cause = html.text(document.get("cause", ""))
+    return f"<tr><td>{link}</td><td>{said}</td><td>{cause}</td></tr>"
 
 
-def _told(one: Red, document: Mapping[str, Any]) -> str:
-    """What went wrong, in lines of HTML; of a violation with its sentence."""
-    sentence = str(document.get("sentence", "")) if document.get("invariant") else ""
-    return "<br>".join(map(html.text, [*one.lines, *filter(None, [sentence])]))
+def _table(rows: Sequence[str]) -> str:
+    if not rows:
+        return ""
+    heads = "<th>failure</th><th>what went wrong</th><th>cause</th>"
+    return f"<table><thead><tr>{heads}</tr></thead><tbody>{''.join(rows)}</tbody></table>"
 
 
 def _list(lines: Iterable[str]) -> str:
