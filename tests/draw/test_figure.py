@@ -4,21 +4,27 @@ import re
 import struct
 from collections import Counter
 from dataclasses import replace
-from typing import Any
+from functools import cache
+from itertools import combinations, pairwise
+from typing import Any, NamedTuple
 from xml.etree import ElementTree as ET
 
 import matplotlib as mpl
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from matplotlib.font_manager import FontProperties, findfont, get_font
+from rich.cells import cell_len
 
 from sim.diagnose.draw import Case, figure_html, png, strip, svg
 from sim.diagnose.draw.figure import figure, window
 from sim.diagnose.draw.looks import LOOKS
+from sim.diagnose.draw.scene import Scene
+from sim.diagnose.draw.shapes import Path, Picture, Rect, Text
 from sim.protocol.events import Appended
 from sim.study.report.figures import svg_figure
-from tests.draw.boxes import covered
-from tests.draw.stories import LOST_MARKER, LOST_TAIL, big_run, case, red
+from tests.draw.stories import LOST_MARKER, LOST_TAIL, big_run, case, holding, red
 from tests.story.running import run_steps
 
 NAMESPACE = "{http://www.w3.org/2000/svg}"
@@ -170,3 +176,137 @@ def test_every_text_can_be_read_on_what_it_stands_on(side: str) -> None:
         for text in letters:
             colours = (getattr(LOOKS[look].fill, side) for look in (text, ground))
             assert contrast(*colours) >= 4.5, (text, ground)
+
+
+# Where the letters and the marks of a picture are, measured with the font that draws them.
+
+
+class Box(NamedTuple):
+    left: float
+    top: float
+    right: float
+    bottom: float
+
+    def overlaps(self, other: "Box") -> bool:
+        across = self.left < other.right and other.left < self.right
+        return across and self.top < other.bottom and other.top < self.bottom
+
+    def within(self, other: "Box") -> bool:
+        across = other.left <= self.left and self.right <= other.right
+        return across and other.top <= self.top and self.bottom <= other.bottom
+
+
+@cache
+def measured(text: str, look_name: str) -> tuple[float, float, float]:
+    """Width and height of a text, and how much of it is below its base line."""
+    look = LOOKS[look_name]
+    family = "DejaVu Sans Mono" if look.mono else "DejaVu Sans"
+    weight = "bold" if look.bold else "normal"
+    font = get_font(findfont(FontProperties(family=family, weight=weight)))
+    font.set_size(look.size, 72)
+    font.set_text(text, 0)
+    width, height = font.get_width_height()
+    return width / 64, height / 64, font.get_descent() / 64
+
+
+def of_text(text: Text) -> Box:
+    width, height, below = measured(text.text, text.look)
+    left = text.x - {"start": 0.0, "middle": width / 2, "end": width}[text.anchor]
+    return Box(left, text.y + below - height, left + width, text.y + below)
+
+
+def dots(path: Path) -> list[tuple[float, float]]:
+    """Places all along its lines, half a pixel apart."""
+    points = (*path.points, path.points[0]) if path.closed else path.points
+    found = []
+    for (x0, y0), (x1, y1) in pairwise(points):
+        steps = int(2 * max(abs(x1 - x0), abs(y1 - y0))) + 2
+        found += list(zip(np.linspace(x0, x1, steps), np.linspace(y0, y1, steps), strict=True))
+    return found
+
+
+def covered(picture: Picture) -> list[tuple[str, str]]:
+    """Each text that touches another one or a line, with what it touches.
+
+    A text may stand within a box: then all of it does.
+    """
+    texts = [(one.text, of_text(one)) for one in picture.shapes if isinstance(one, Text)]
+    rects = [one for one in picture.shapes if isinstance(one, Rect) and one.look != "alarmband"]
+    boxes = [(r.look, Box(r.x, r.y, r.x + r.width, r.y + r.height)) for r in rects]
+    paths = [one for one in picture.shapes if isinstance(one, Path)]
+    x, y = np.array([(-9, -9), *[each for path in paths for each in dots(path)]]).T
+    sheet = Box(-1, -1, picture.width + 12, picture.height + 12)  # the margin is there, too
+    found = [(one, two) for (one, box), (two, its) in combinations(texts, 2) if box.overlaps(its)]
+    for text, box in texts:
+        found += [(text, "the edge")] * (not box.within(sheet))
+        found += [(text, look) for look, its in boxes if box.overlaps(its) and not box.within(its)]
+        across = (x > box.left - 1) & (x < box.right + 1)
+        down = (y > box.top - 1) & (y < box.bottom + 1)
+        found += [(text, "a line")] * bool(np.any(across & down))
+    return found
+
+
+# The text strip: what each replica held at the violation, in a dozen lines.
+
+
+def test_the_lost_tail_in_ten_lines() -> None:
+    assert strip(case(LOST_TAIL, "no-offset-reuse"), 90).splitlines() == [
+        "  offset      0       1       2       3",
+        "  committed   A=a v9  B=b v1  C=c v1  A=d v1",
+        "  r1 led 1?   A=a v9  B=b v1  C=c v1  ╌╌>0     ▕  hw 4 end 4",
+        "  r2          A=a v9  B=b v1  C=c v1  A=d v1   ▕  hw 4 end 4",
+        "» r3 leads 2  A=a v9  B=b v1  C=c v1 ▕E=e v1 !    hw 3 end 4",
+        "                                      ▲ no-offset-reuse",
+        "offset 3: committed is A=d v1; r1 has a hole (superseded by 0); r2 has A=d v1; r3 has E=e",
+        "  v1",
+        "» where it is violated · ▕ high watermark · ╌ hole · ! not what was committed · led 1?",
+        "  does not know of the newer epoch · >0 superseded by 0",
+    ]
+
+
+@pytest.mark.parametrize("width", [40, 60, 100, 160])
+@pytest.mark.parametrize(
+    "path", [LOST_TAIL, LOST_MARKER, "durability/checkpoint_03_finish_mark_missing.yaml"]
+)
+def test_no_line_is_wider_than_asked_for(path: str, width: int) -> None:
+    for violation in (*case(path).violations, None):
+        lines = strip(replace(case(path), violation=violation), width).splitlines()
+        assert max(map(cell_len, lines)) <= width
+        assert 4 <= len(lines) <= 20
+
+
+def test_every_sign_is_named() -> None:
+    for path, drawn in red():
+        *lines, legend = strip(drawn, 400).splitlines()
+        replicas = len(Scene(drawn).frame.lanes)
+        rows = "\n".join([line for line in lines if line[0] in " »"][: replicas + 2])
+        named = {entry.split()[0] for entry in legend.split(" · ")}
+        assert {sign for sign in "⎡▕╌·!»" if sign in rows} <= named, path
+        assert ("led" in named) == bool(re.search(r"led \d+\?", rows)), path
+        assert set(re.findall("[╌·]([a-z]+)", rows)) <= named, path  # why there is no record
+
+
+def test_the_violated_offset_is_there_however_long_the_log() -> None:
+    appends = "\n".join([f"append 1 v{number} K{number}" for number in range(90)])
+    run = run_steps(f"elect 1 1\n{appends}\nsync 2 1")
+    violation = case(LOST_TAIL, "no-offset-reuse").violation
+    assert violation is not None
+
+    lines = strip(Case(run.events, violation._replace(at=99, offset=17, position=-1))).splitlines()
+
+    assert lines[0].split()[:2] == ["offset", "…"]
+    pointed = next(line for line in lines if "▲" in line).index("▲")
+    assert lines[0].index("17") == lines[2].index("K17=v17") == pointed
+
+
+def test_keys_can_neither_break_the_lines_nor_move_the_cursor() -> None:
+    drawn = strip(holding("\x1b[2J\u202e", "two\nlines\r<b>"))
+
+    assert drawn.replace("\n", "").isprintable()
+    assert "\\x1b[2J" in drawn
+    assert len(drawn.splitlines()) <= 7
+
+
+def test_what_there_is_least_of() -> None:
+    assert strip(case(LOST_TAIL), ascii_only=True).isascii()
+    assert strip(Case([])).split() == ["offset"]

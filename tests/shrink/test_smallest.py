@@ -4,12 +4,22 @@ from pathlib import Path
 
 import pytest
 
+from sim.diagnose.explain.signature import signature_of
 from sim.diagnose.shrink.engine import Budget
+from sim.diagnose.shrink.from_run import story_from_run
+from sim.diagnose.shrink.illegal import illegal_steps
 from sim.diagnose.shrink.smallest import NO_STORY, Case, smallest_example
+from sim.diagnose.shrink.stories import key_of
+from sim.diagnose.shrink.target import target_of
+from sim.diagnose.shrink.writing import near_miss_file, story_text
 from sim.diagnose.what_if.heals import near_miss_of, violated_by, with_rule
+from sim.files.yaml_text import parse_yaml
+from sim.simulate.run.stories import run_story
 from sim.simulate.run.timed import run_scenario
 from sim.simulate.scenario.file.load import load_scenario
-from tests.shrink.cases import REUSED, story, timed
+from sim.simulate.story import Story
+from sim.simulate.story.format import story_from
+from tests.shrink.cases import AT_ONCE, LOST_TAIL, REMOVED, REUSED, story, timed
 
 
 def test_what_no_story_says_stays_a_scenario(tmp_path: Path) -> None:
@@ -71,3 +81,115 @@ def test_the_first_rule_that_heals_with_all_steps_doing_something(
     found = near_miss_of(story(name), invariant)
 
     assert (None if found is None else found.change) == change
+
+
+# From runs to stories: the same is violated for the same cause, in a few steps, lawfully.
+
+CASES = {
+    "an offset is reused": (REUSED, "no-offset-reuse", 8),
+    "a leader lacks a record": (REUSED, "leader-completeness", 7),
+    "a tombstone goes too early": (REMOVED, "tombstone-safety", 8),
+    "a deleted key is back": (AT_ONCE, "no-resurrection", 8),
+    "a state differs": (AT_ONCE, "materialized-state-equivalence", 8),
+}
+"""A run, what it violates, and in how many steps a story does so at most."""
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_random_run_becomes_a_story_of_a_few_lawful_steps(name: str) -> None:
+    scenario, invariant, steps = CASES[name]
+    _, in_run, _ = target_of(scenario, invariant)
+    example = smallest_example(scenario, invariant)
+    story = story_from(parse_yaml(example.text, "example").data, where="example")
+    run = run_story(story)
+    same = next(one for one in run.violations if one.invariant == invariant)
+
+    assert (example.kind, example.complete, run.differences) == ("story", True, ())
+    assert example.steps == len(story.steps) <= steps
+    assert example.events == len(run.events) <= 30
+    assert example.events_before > 500
+    signature = signature_of(in_run.events, in_run.violation, scenario.rules)
+    assert signature_of(run.events, same, story.rules) == example.signature == signature
+    assert story.title == str(signature)
+    assert illegal_steps(run.events, story.rules) <= illegal_steps(in_run.events, scenario.rules)
+
+
+def test_no_story_is_made_for_a_cause_that_none_shows() -> None:
+    target, shown, _ = target_of(REUSED, "no-offset-reuse")
+    other = target.signature._replace(mechanism=("another",))
+
+    assert story_from_run(shown, target.signature) is not None
+    assert story_from_run(shown, other) is None
+
+
+def test_a_story_of_a_run_waits_for_who_may_join_as_the_run_did_and_as_long() -> None:
+    for scenario, invariant in ((REUSED, "no-offset-reuse"), (REMOVED, "tombstone-safety")):
+        target, shown, _ = target_of(scenario, invariant)
+        found = story_from_run(shown, target.signature)
+        assert found is not None
+        story = found[1].value
+
+        assert story.rules.replication.high_watermark_waits_for == "caught_up_eligible"
+        assert story.replica_lag_max_ms == scenario.timers.replica_lag_max_ms
+        text = story_text(story, violated=[invariant], checked=[invariant])
+        again = story_from(parse_yaml(text, "story").data, where="story")
+        assert again.replica_lag_max_ms == story.replica_lag_max_ms
+        assert run_story(again).differences == ()
+
+
+def test_the_story_of_a_run_has_a_tail_cut_that_was_out_of_range() -> None:
+    run = timed("timed_old_leader_beyond_the_new_end")
+    target, shown, _ = target_of(run, "no-truncation-below-hw")
+    found = story_from_run(shown, target.signature)
+    assert found is not None
+
+    last = found[1].value.steps[-1]
+    assert (last.op, last["follower"]) == ("fetch", "r1")
+
+
+# Stories as files: what is written loads to the same story, and reads as people write.
+
+STEPS: list[object] = [
+    {"op": "append", "leader": "r1", "label": "two words", "key": "a=b"},
+    {"op": "append", "leader": "r1", "label": "ts=7", "key": None},
+    {"op": "append", "leader": "r1", "label": "x: y", "key": "#k"},
+    {"op": "append", "leader": "r1", "label": "null", "key": "null", "hdr": None},
+    {"op": "append", "leader": "r1", "label": "1", "key": "é", "hdr_bytes": "00ff"},
+    {"op": "append", "leader": "r1", "marker": "abort", "pid": -3},
+    {"op": "compact", "replica": "r1", "segments": [[0, 3, 7], [3, 4, 9]], "upto": 2},
+    {"op": "isr", "isr": ["no", "r1"]},
+    {"op": "coordinate"},
+    {"op": "quiesce", "nosync": True},
+    {"op": "add_replica", "replica": "1"},
+]
+
+
+def read(data: object) -> Story:
+    return story_from(data, where="test")
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_a_story_is_read_back_and_only_what_matters_is_written(step: object) -> None:
+    document = {
+        "format": "replog-story/1",
+        "rules": {"preset": "kafka-4.0", "fix": "none"},
+        "replicas": ["r1", "no"],
+        "isr": ["no"],
+        "steps": ["elect r1 1", step],
+    }
+    text = story_text(read(document), violated=["log-matching"], remark="so\nit\tis")
+    again = read(parse_yaml(text, "text").data)
+
+    assert key_of(again) == key_of(read(document))
+    assert again.expect.violated == ("log-matching",)
+    assert "preset" not in text
+    assert "  - elect r1 1\n" in text
+    assert text.count("    # so it is\nexpect:") == 1
+
+
+def test_a_near_miss_that_violates_something_else_expects_that() -> None:
+    text = near_miss_file(LOST_TAIL, "committed-never-lost")
+    again = read(parse_yaml(text, "text").data)
+
+    assert "no-offset-reuse" in again.expect.violated
+    assert run_story(again).differences == ()
