@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import partial
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -13,7 +13,7 @@ from sim.cli.output import (
     LINE_EVERY_S,
     StatusLine,
     complain,
-    print_answer,
+    print_json,
     tell,
 )
 from sim.errors import BadInput
@@ -83,10 +83,20 @@ def shrink(
         found = case.shrink(budget, told=told)
     near = case.near_miss() if found.complete else None
     searched = _searched(found, within) if shortest and found.complete else None
-    shown = _Shown(case, found, near, out, searched)
-    shown.write()
-    status = EXIT_INTERRUPTED if found.interrupted else 0
-    return print_answer(as_json, shown.document(), partial(shown.tell, within), status=status)
+    document = _document(case, found, near, searched, out)
+    if out is not None:
+        replace_text(out, found.text)
+        if near is not None:
+            replace_text(_beside(out, "near_miss"), document["near_miss"]["text"])
+        if "shorter" in document:
+            replace_text(_beside(out, "shortest"), document["shorter"])
+    elif not as_json:
+        print(found.text, end="")
+    for said in () if as_json else filter(None, _lines(document, case, found, within)):
+        (complain if out is None else tell)(said)
+    if as_json:
+        print_json(document)
+    return EXIT_INTERRUPTED if found.interrupted else 0
 
 
 def _searched(found: SmallestExample, within: float) -> Shortest:
@@ -115,94 +125,68 @@ def _checked_output(output: Path, file: Path) -> Path:
     return output
 
 
-class _Shown:
-    """What was found, as it is written and told; `out` is the file to write, None = it is told."""
+def _beside(out: Path, what: str) -> Path:
+    """The file of something else that was found."""
+    return out.with_name(f"{out.stem}_{what}{out.suffix}")
 
-    def __init__(
-        self,
-        case: Case,
-        found: SmallestExample,
-        near: NearMiss | None,
-        out: Path | None,
-        searched: Shortest | None,
-    ) -> None:
-        self.case, self.found, self.near, self.out = case, found, near, out
-        self.searched = searched
-        self.near_text = "" if near is None else case.near_miss_text(near)
-        self.near_out: Path | None = None
-        if near is not None and out is not None:
-            self.near_out = out.with_name(f"{out.stem}_near_miss{out.suffix}")
 
-    def write(self) -> None:
-        from sim.files.atomic import replace_text
+def _document(
+    case: Case,
+    found: SmallestExample,
+    near: NearMiss | None,
+    searched: Shortest | None,
+    out: Path | None,
+) -> dict[str, Any]:
+    """What was found, as JSON has it; `out` is the file that is written."""
+    from sim.diagnose.shrink.writing import file_of
 
-        if self.out is not None:
-            replace_text(self.out, self.found.text)
-        if self.near_out is not None:
-            replace_text(self.near_out, self.near_text)
-        if self.out is not None and self.shorter:
-            replace_text(self.out.with_name(f"{self.out.stem}_shortest.yaml"), self.shorter)
-
-    @property
-    def shorter(self) -> str:
-        """The file of a shorter schedule; empty = none was found."""
-        from sim.diagnose.shrink.writing import file_of
-
-        story = None if self.searched is None else self.searched.story
-        return "" if story is None else file_of(story, self.found.invariant, "")
-
-    def tell(self, within: float) -> None:
-        """The result on stdout; what there is to say of it beside the file goes to stderr."""
-        found = self.found
-        lines = [f"{found.invariant}: {found.sentence}", self._how_small(within), found.remark]
-        lines += [self._nearly()] if found.complete else []
-        lines += [self.searched.sentence()] if self.searched else []
-        if self.out is None:
-            print(found.text, end="")
-        for line in filter(None, lines if self.out is None else (str(self.out), *lines)):
-            (complain if self.out is None else tell)(line)
-
-    def _nearly(self) -> str:
-        if self.near is None:
-            return "no change of a single rule heals it"
-        where = "" if self.near_out is None else f": {self.near_out}"
-        line = f"near miss, with {self.near.change}{where}"
-        if self.near.heals_origin:
-            return line
-        return f"{line}; it does not heal {self.case.value.id} itself"
-
-    def _how_small(self, within: float) -> str:
-        found, unit = self.found, self.case.unit
-        size = f"{self.case.left} {unit} of {self.case.whole}, {found.tries:,} tries"
-        if found.complete:
-            one = "single step" if unit == "steps" else "part of it"
-            return f"{size}; no {one} can be left out (1-minimal)"
-        why = "interrupted" if found.interrupted else f"out of time after {within:g} s"
-        return f"{size}; {why}: it may get smaller; shrink this to go on"
-
-    def document(self) -> dict[str, object]:
-        found, near = self.found, self.near
-        return {
-            "id": self.case.id,
-            "invariant": found.invariant,
-            "sentence": found.sentence,
-            "unit": self.case.unit,
-            "size": self.case.left,
-            "size_before": self.case.size,
-            "tries": found.tries,
-            "complete": found.complete,
-            "interrupted": found.interrupted,
-            "text": found.text,
-            "remark": found.remark,
-            **({"shortest": self.searched.sentence()} if self.searched else {}),
-            **({"shorter": self.shorter} if self.shorter else {}),
-            "output": None if self.out is None else str(self.out),
-            "near_miss": None
-            if near is None
-            else {
-                "change": near.change,
-                "heals_origin": near.heals_origin,
-                "text": self.near_text,
-                "output": None if self.near_out is None else str(self.near_out),
-            },
+    document: dict[str, Any] = {
+        "id": case.id,
+        "invariant": found.invariant,
+        "sentence": found.sentence,
+        "unit": case.unit,
+        "size": case.left,
+        "size_before": case.size,
+        "tries": found.tries,
+        "complete": found.complete,
+        "interrupted": found.interrupted,
+        "text": found.text,
+        "remark": found.remark,
+    }
+    if searched is not None:
+        document["shortest"] = searched.sentence()
+        if searched.story is not None:
+            document["shorter"] = file_of(searched.story, found.invariant, "")
+    document |= {"output": None if out is None else str(out), "near_miss": None}
+    if near is not None:
+        document["near_miss"] = {
+            "change": near.change,
+            "heals_origin": near.heals_origin,
+            "text": case.near_miss_text(near),
+            "output": None if out is None else str(_beside(out, "near_miss")),
         }
+    return document
+
+
+def _lines(
+    document: dict[str, Any], case: Case, found: SmallestExample, within: float
+) -> Iterator[str]:
+    """What there is to say of the result beside its file; some lines are empty."""
+    yield document["output"] or ""
+    yield f"{found.invariant}: {found.sentence}"
+    size = f"{case.left} {case.unit} of {case.whole}, {found.tries:,} tries"
+    if found.complete:
+        one = "single step" if case.unit == "steps" else "part of it"
+        yield f"{size}; no {one} can be left out (1-minimal)"
+    else:
+        why = "interrupted" if found.interrupted else f"out of time after {within:g} s"
+        yield f"{size}; {why}: it may get smaller; shrink this to go on"
+    yield found.remark
+    near = document["near_miss"]
+    if near is not None:
+        where = "" if near["output"] is None else f": {near['output']}"
+        but = "" if near["heals_origin"] else f"; it does not heal {case.value.id} itself"
+        yield f"near miss, with {near['change']}{where}{but}"
+    elif found.complete:
+        yield "no change of a single rule heals it"
+    yield document.get("shortest", "")
