@@ -129,7 +129,7 @@ lint: $(STAMP)  ## style, format, types, who may import whom
 	$(BIN)/ruff check
 	$(BIN)/ruff check --preview --select PLW1514 sim
 	$(BIN)/ruff format --check
-	$(BIN)/mypy --strict sim tests/bench tests/conformance tests/zoo tests/rules/misspelt.py
+	$(BIN)/mypy --strict sim tests/bench tests/conformance tests/zoo tests/audits tests/rules/misspelt.py
 	$(BIN)/lint-imports
 
 .PHONY: notebooks

@@ -1,4 +1,4 @@
-"""Plugins: modules that register strategies, fixes, tombstone removal rules or invariants.
+"""Plugins: modules that register strategies, fixes, tombstone removals, invariants or observers.
 
 They are found as entry points of the group `replog.plugins`, or named with `--plugin MODULE`.
 Workers of a sweep are told which, and where they were found.
@@ -12,12 +12,13 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
 from itertools import chain
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from sim.check.plugged import (
     Invariant,
@@ -62,10 +63,47 @@ class Plugins(NamedTuple):
 
 NO_PLUGINS = Plugins()
 
+Report = Callable[[str, str, str | None, int | None], None]
+"""Takes what an observer found wrong: a name for it, a sentence, replica and offset or None."""
+
+Factory = Callable[[Any, Report], Any]
+_F = TypeVar("_F", bound=Factory)
+_OBSERVERS: list[Factory] = []
+
 _NAMED: list[str] = []
 _INSTALLED: list[str] = []
 _ADDED: list[str] = []
 """Folders that were added to `sys.path` for a plugin: what lies there is not installed."""
+
+
+def register_observer(factory: _F) -> _F:
+    """Have every timed run observed; a decorator of the observer's class, or of a function.
+
+    It is called with the cluster before the replicas connect, and with a `Report` for what is
+    wrong; that is judged as an invariant is. Of the cluster it may use `nodes` (the replicas by
+    name), `elections`, and `context` with `scenario` and `now_ms`; it changes nothing. The object
+    that it returns has two methods:
+
+    * `over(address, receive)` returns what takes the messages for a replica, or for the controller,
+      instead of `receive`, and calls that.
+    * `after(at_ms, events)` is called after events were recorded.
+    """
+    _OBSERVERS.append(factory)
+    return factory
+
+
+def observing(report: Report) -> list[Callable[[Any], Any]]:
+    """What makes, of a cluster, each observer that was registered."""
+    return [partial(_observer, make, report) for make in _OBSERVERS]
+
+
+def _observer(make: Factory, report: Report, cluster: Any) -> Any:
+    return make(cluster, report)
+
+
+def forget_observers(since: int) -> None:
+    """Take back what was registered after the first `since` ones."""
+    del _OBSERVERS[since:]
 
 
 def load_plugins(modules: Iterable[str]) -> None:
@@ -162,22 +200,22 @@ def registered_by(module: str) -> list[Registered]:
 
 def _load(module: str, *, folder: str | None) -> None:
     _check_name(module)
-    before, laws = len(REGISTERED), len(registered_invariants())
+    before, laws, observing = len(REGISTERED), len(registered_invariants()), len(_OBSERVERS)
     try:
         _make_findable(module, folder)
         import_module(module)
     except (Exception, SystemExit) as error:  # noqa: BLE001 - foreign code may raise anything
         forget(before)
         forget_invariants(laws)
+        forget_observers(observing)
         if isinstance(error, BadInput):
             raise BadInput(f"plugin {module}: {' '.join(str(error).split())}") from None
         raise BadInput(f"plugin {module}: cannot be imported: {told(error)}") from None
-    if (len(REGISTERED), len(registered_invariants())) == (before, laws) and not (
-        registered_by(module) or invariants_by(module)
-    ):
+    grown = (len(REGISTERED), len(registered_invariants()), len(_OBSERVERS))
+    if grown == (before, laws, observing) and not (registered_by(module) or invariants_by(module)):
         raise BadInput(
             f"plugin {module}: registers nothing; allowed: register_strategy, register_fix, "
-            "register_tombstone_removal, register_invariant of sim.plugins"
+            "register_tombstone_removal, register_invariant, register_observer of sim.plugins"
         )
 
 

@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from sim.check.durability import DurabilityContract
-from sim.check.facts import NOTHING, NOWHERE, Asked, unlabelled
+from sim.check.facts import NOTHING, Asked, unlabelled
 from sim.check.family_by_cause import family_of
 from sim.check.history import ClusterHistory
 from sim.check.invariant import Invariant, Kind
@@ -42,9 +42,7 @@ class Checker:
         earlier: Iterable[Rules] = (),
         within_contract: bool = False,
         unit: str = "steps",
-        patience_ms: int = 0,
         asked: Mapping[str, Asked] = NOTHING,
-        places: Mapping[str, int] = NOWHERE,
     ) -> None:
         """A checker for the named invariants.
 
@@ -62,16 +60,14 @@ class Checker:
             zombies_count=zombies_count,
             earlier=earlier,
             unit=unit,
-            patience_ms=patience_ms,
             asked=asked,
-            places=places,
         )
         self.contract = DurabilityContract(self.history)
         self._listeners: list[tuple[Mapping[type, Handler], bool]] = []
         self._routes: dict[str, Route] = {}
         self._invariants: dict[str, Invariant] = {}
         for name in [name for name in INVARIANTS if name in wanted]:
-            report = partial(self._record, name)
+            report = partial(self.report, name)
             if name in PLUGGED:
                 self.listen(watch(PLUGGED[name], self.history, report))
             else:
@@ -127,7 +123,7 @@ class Checker:
         self.contract.on_crash(event)
         self.history.apply(event)
 
-    def _record(
+    def report(
         self,
         name: str,
         replica: str | None,
@@ -137,6 +133,7 @@ class Checker:
         evidence: Evidence = (),
         began: int | None = None,
     ) -> None:
+        """Note a violation by what happened last, unless it was noted before."""
         if self._within_contract and self.contract.outside is not None:
             return
         identity = (name, replica, offset, key)

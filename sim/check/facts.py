@@ -31,8 +31,6 @@ Asked = tuple[int, int, bool]
 """A transaction: its producer, its number, and whether the producer asks to commit it."""
 NOTHING: Final[Mapping[str, Asked]] = {}
 """What is asked for where nobody knows it."""
-NOWHERE: Final[Mapping[str, int]] = {}
-"""The places of values where nobody knows them."""
 
 _NO_DATA: Final = (None, Control.COMMIT, Control.ABORT)
 """What a batch without keys may be that a cleaner takes: data, or the end of a transaction."""
@@ -76,10 +74,7 @@ class Facts:
         at: When the latest event happened: ms, or the step of a story.
         position: Its place among all events, from 0; -1 = nothing has happened.
         unit: What `at` counts: `ms` or `steps`.
-        patience_ms: No producer gives a batch up in less time, but for one that is refused; 0 = it
-            may, or nobody knows.
         asked: Value -> the transaction in which it is sent, of all values; empty = nobody knows.
-        places: Value -> its place among all that is sent; empty = nobody knows.
         replicas: By name, in order of creation.
         removed_replicas: Who has left for good.
         lost_disks: Replica -> where its log ended when it lost its disk (exclusive), until a leader
@@ -132,9 +127,7 @@ class Facts:
         zombies_count: bool = True,
         earlier: Iterable[Rules] = (),
         unit: str = "steps",
-        patience_ms: int = 0,
         asked: Mapping[str, Asked] = NOTHING,
-        places: Mapping[str, int] = NOWHERE,
     ) -> None:
         """Nothing has happened in a run under `rules`.
 
@@ -148,9 +141,7 @@ class Facts:
         self.at = 0
         self.position = -1
         self.unit = unit
-        self.patience_ms = patience_ms
         self.asked = asked
-        self.places = places
         earlier = tuple(earlier)
         self._version = promised_order(rules)
         self._earlier: list[tuple[VersionOf, dict[str, Version]]] = [

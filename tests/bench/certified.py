@@ -3,7 +3,7 @@
     python -m tests.bench.certified --count 3000 --seed 1
 
 Each run is written as a trace and judged again by `sim.check.certify`. A run that both do not agree
-on is printed with the command that makes its trace.
+on is printed, and so is a random run in which an audit (`tests.audits`) finds something.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from sim.simulate.run.trace_file import trace_lines
 from sim.simulate.scenario.generate import generate
 from sim.simulate.scenario.generate.mix import BUILT_IN_MIXES, Mix
 from sim.study.suite import format_of, scenario_files
+from tests.audits.registering import AUDITS, audited
 
 HARDER: dict[str, Any] = {
     "power_losses": 0.7,
@@ -50,11 +51,12 @@ SMALL: dict[str, Any] = {
 
 
 class Certified(NamedTuple):
-    """One run: its name, its trace, and what became of it."""
+    """One run: its name, its trace, what became of it, and what audits found in it."""
 
     name: str
     trace: bytes
     certificate: Certificate
+    audits: tuple[str, ...] = ()
 
 
 class Unreadable(Exception):
@@ -73,8 +75,11 @@ def random_runs(count: int, seed: int, *, small: bool = False) -> Iterator[Certi
         scenario = generate(case, Mix.model_validate({"mix": mix, **given}))
         settings = rules_from(rules, base=scenario.rules, where="a random run")
         scenario = replace(scenario.with_rules(settings), preset=preset)
-        run = run_scenario(scenario, keep_events=True)
-        yield _certified(f"{mix}, {preset}, case {case}", b"".join(trace_lines(run)))
+        with audited():
+            run = run_scenario(scenario, keep_events=True)
+        audits = tuple(name for name in run.violated if name in AUDITS)
+        what = f"{mix}, {preset}, case {case}"
+        yield _certified(what, b"".join(trace_lines(run)))._replace(audits=audits)
 
 
 def file_runs(folder: Path) -> Iterator[Certified]:
@@ -94,17 +99,20 @@ def _certified(name: str, trace: bytes) -> Certified:
 
 
 def main() -> int:
-    """Certify the files and the random runs; 1 when some disagree."""
+    """Certify the files and the random runs; 1 when some disagree, or an audit finds something."""
     parser = argparse.ArgumentParser(description=__doc__, prog="python -m tests.bench.certified")
     parser.add_argument("--count", type=int, default=3_000, metavar="N")
     parser.add_argument("--seed", type=int, default=1, metavar="N")
     parser.add_argument("--save", type=Path, metavar="DIR", help="Keep traces that disagree.")
     given = parser.parse_args()
     violated: Counter[str] = Counter()
-    runs = left = disagreeing = 0
+    runs = left = disagreeing = audited_as_wrong = 0
     for source in (file_runs(Path("scenarios")), random_runs(given.count, given.seed)):
-        for name, trace, made in source:
+        for name, trace, made, audits in source:
             runs += 1
+            audited_as_wrong += bool(audits)
+            if audits:
+                print(f"{name}: audits find {', '.join(audits)}", flush=True)
             left += made.left_at is not None
             violated.update(name for name in made.found if name in made.told)
             if made.differing:
@@ -113,9 +121,12 @@ def main() -> int:
                 if given.save:
                     given.save.mkdir(parents=True, exist_ok=True)
                     (given.save / f"{runs}.ndjson").write_bytes(trace)
-    print(f"{runs:,} runs, {disagreeing} disagree; {left} left the durability contract")
+    print(
+        f"{runs:,} runs, {disagreeing} disagree; {left} left the durability contract; "
+        f"audits find something in {audited_as_wrong}"
+    )
     print("violated, found by both: " + ", ".join(f"{n} {v:,}" for n, v in violated.most_common()))
-    return 1 if disagreeing else 0
+    return 1 if disagreeing or audited_as_wrong else 0
 
 
 if __name__ == "__main__":

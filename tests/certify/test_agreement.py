@@ -32,6 +32,10 @@ def test_random_runs_of_every_preset_in_every_mix_are_judged_alike() -> None:
     assert [one.name for one in random_cases() if one.certificate.differing] == []
 
 
+def test_audits_find_nothing_in_the_random_runs() -> None:
+    assert [one.name for one in random_cases() if one.audits] == []
+
+
 def test_the_random_runs_violate_a_lot_and_some_leave_the_durability_contract() -> None:
     violated = Counter(name for one in random_cases() for name in one.certificate.told)
     assert len(violated) >= 10

@@ -35,7 +35,7 @@ def found_either_way(rules: Rules, mix: Mix, seed: int) -> set[str]:
     case, names = generate(seed, mix).with_rules(rules), known_invariants()
     with suppress(ValueError):  # what the core may raise with a defect in it
         simulate(case, lambda at, found: events.extend((at, event) for event in found))
-    some, every = [Checker(rules, names, patience_ms=case.workload.patience_ms) for _ in "12"]
+    some, every = [Checker(rules, names) for _ in "12"]
     asking_always(every)
     for at, event in events:
         some.on(at, event)

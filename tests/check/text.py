@@ -14,8 +14,7 @@ there is no replica); with those that have a plus, the near miss, it is not. Wit
 is violated. What follows the colon is how somebody would read the invariant who takes the near miss
 for a violation. The line `shows` has the evidence of the first violation, `rules` settings of the
 run, `checker` what else the checker is told, and `asked` in which transaction a value is sent: its
-producer, its number, and what is asked for, as in `v1=7.1.commit`; `places` are all values in the
-order in which they are sent. A line `is` has a question to
+producer, its number, and what is asked for, as in `v1=7.1.commit`. A line `is` has a question to
 the history and the answer. With a line `at` later events happen at that time, in ms; without one
 each is a step. What a block `start` has all later ones of its file begin with.
 
@@ -90,10 +89,10 @@ class Case:
         return checker
 
 
-def cases_of(path: str) -> list[Case]:
+def cases_of(path: str, folder: Path = FOLDER) -> list[Case]:
     """The cases of the files of a pattern, in order."""
     found: list[Case] = []
-    for file in sorted(FOLDER.glob(path)):
+    for file in sorted(folder.glob(path)):
         start = Case()
         for block in re.split(r"^#", file.read_text(encoding="utf-8"), flags=re.MULTILINE)[1:]:
             head, *lines = block.splitlines()
@@ -125,9 +124,7 @@ def _take(case: Case, lines: list[str]) -> None:
                 value: (int(producer), int(number), how == "commit")
                 for value, (producer, number, how) in sent.items()
             }
-        elif word == "places":
-            case.checker["places"] = {value: place for place, value in enumerate(rest)}
-        elif word in ("shows", "is"):
+        elif word in ("shows", "is", "places", "patience"):
             case.notes[word].append(rest)
         elif word == "at":
             at |= dict.fromkeys(sides, int(rest[0]))

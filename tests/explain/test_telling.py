@@ -20,13 +20,9 @@ from sim.protocol.events import (
     Copied,
     EpochCacheChanged,
     Event,
-    HighWatermarkMoved,
     IsrChanged,
-    LeaderElected,
-    ProducersForgotten,
     Removal,
     RemovalBoundMoved,
-    ReplicaAdded,
     SnapshotChunkFetched,
     TombstoneProbed,
 )
@@ -157,32 +153,6 @@ def test_a_clock_that_is_ahead_is_what_decided() -> None:
         "ms), 3,967 ms before the retention was over, while r3, log end offset 2 (partition at "
     )
     assert "2766  r2 cleaned [0, 5), its clock (5,000 ms ahead) at 7,766 ms" in found.chain[0]
-
-
-def test_a_sequence_number_that_came_again_is_what_decided() -> None:
-    record = Record(0, "k", "v", 0, (), uid=1)
-    batch = data_batch((record,), epoch=1, producer_id=7, producer_epoch=0, base_sequence=4)
-    again = batch._replace(
-        base_offset=1, last_offset=1, records=(record._replace(offset=1, uid=2),), epoch=2
-    )
-    events: list[Event] = [
-        ReplicaAdded("r1"),
-        LeaderElected("r1", 1, 0, ("r1",), ("r1",)),
-        Appended("r1", batch),
-        HighWatermarkMoved("r1", 1, True),
-        ProducersForgotten("r1", (7,)),
-        Appended("r1", again),
-        HighWatermarkMoved("r1", 2, True),
-    ]
-    broken = Violation("producer-sequences", 6, None, 1, "k", "Sequence number 4 again.")
-
-    found = explanation(list(enumerate(events)), broken)
-
-    assert [fact.kind for fact in found.facts] == ["sequence"] * 3
-    assert found.decided_by == (
-        "r1 appended sequence numbers 4 to 4 of producer 7 (its epoch 0) at 0 to 0 at step 2"
-    )
-    assert found.facts[1].text == "r1 forgets the producers 7 at step 4"
 
 
 def test_the_committed_truth_stands_beside_what_there_is() -> None:

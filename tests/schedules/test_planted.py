@@ -56,7 +56,7 @@ CASES = [
 @pytest.fixture(autouse=True)
 def always(monkeypatch: pytest.MonkeyPatch) -> None:
     """A defect shows whenever it can: what a search has seen once it does not ask again."""
-    monkeypatch.setattr(defects, "_now_and_then", lambda _every: lambda: True)
+    monkeypatch.setattr(defects, "now_and_then", lambda _every: lambda: True)
 
 
 def found(world: World, fix: str, depth: int) -> dict[str, int]:

@@ -33,7 +33,7 @@ def test_half_of_the_newest_series_is_judged_and_nothing_that_was_looked_at() ->
 
 @pytest.mark.parametrize(
     ("name", "invariant"),
-    [("impatient", None), ("laggard-that-deletes-reported", "tombstone-safety")],
+    [("no-version-is-version-zero", None), ("laggard-that-deletes-reported", "tombstone-safety")],
 )
 def test_the_suite_tells_a_planted_defect(name: str, invariant: str | None) -> None:
     result = Result("")

@@ -133,8 +133,8 @@ def _shown(right: Json, wrong: Json) -> list[str]:
 
 def run_tests(error: Planted, result: Result) -> None:
     """See whether a test of the defect's package tells it, or Kafka's recorded answers."""
-    package = error.module.split("/")[0]
-    places = [f"tests/{package if (ROOT / 'tests' / package).exists() else 'cluster'}"]
+    rooms = [part for part in error.module.split("/")[:-1] if (ROOT / "tests" / part).exists()]
+    places = [f"tests/{rooms[-1] if rooms else 'cluster'}", "tests/audits"]
     if error.group == OF_LOGS:
         places.insert(0, "tests/conformance/test_recordings.py")
     with TemporaryDirectory(prefix="replog-zoo-") as name:

@@ -10,7 +10,7 @@ class AcknowledgedKept(LogInvariant):
     For all records x that a leader acknowledged with acks=1: x.offset < N and
     committed[x.offset] = x.
     Judged: at rest. With `acks: 1` nobody promises that: it is a finding. Excused: acks=all, which
-    `acknowledged-committed` judges.
+    audits judge (`tests.audits`).
     """
 
     kind = Kind.FINDING

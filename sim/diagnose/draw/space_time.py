@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final
 
-from sim.check.faults import INSTANT_FAULTS
 from sim.diagnose.draw.cells import printable
 from sim.diagnose.draw.frames import replicas_of
 from sim.diagnose.draw.scene import Scene
@@ -17,6 +16,7 @@ from sim.diagnose.draw.shapes import Path, Picture, Rect, Shape, Text, arrow, fi
 from sim.protocol import events as on
 from sim.protocol.events import Event
 from sim.protocol.events.sentences import About, describe
+from sim.simulate.faults import INSTANT_FAULTS
 
 ROW = 24.0
 """Height of an event, in pixels: a page finds the one at hand by it."""

@@ -14,7 +14,6 @@ from heapq import merge
 from operator import attrgetter
 from typing import Any, Final, NamedTuple
 
-from sim.check.faults import INSTANT_FAULTS
 from sim.check.history import ClusterHistory
 from sim.check.replica_view import ReplicaView
 from sim.protocol.events import (
@@ -45,6 +44,7 @@ from sim.protocol.events import (
 )
 from sim.protocol.log.record import Batch
 from sim.protocol.rules import Rules
+from sim.simulate.faults import INSTANT_FAULTS
 
 Recorded = Sequence[tuple[int, Event]]
 """(when, event) as a run or a story records them; when: ms, or the number of a step."""

@@ -40,8 +40,6 @@ Event = (
     | CleanerLooked
     | CleaningFailed
     | SegmentsLost
-    | StateDiffers
-    | AuditFailed
     | SnapshotTaken
     | SnapshotDeleted
     | PrefixDeleted

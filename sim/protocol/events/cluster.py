@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final, Literal, NamedTuple
+from typing import Final, NamedTuple
 
 
 class ReplicaAdded(NamedTuple):
@@ -135,31 +135,6 @@ class ConfigChanged(NamedTuple):
     replica: str
     settings: tuple[tuple[str, str], ...]
     initial: bool = False
-
-
-Audited = Literal["message", "decision", "disk"]
-"""What an audit looks at: a message that is out of date, a decision, a disk after a restart."""
-
-
-class AuditFailed(NamedTuple):
-    """A replica or the controller did what it should not, as somebody saw who sees everybody.
-
-    It is told by the simulator alone, where something is wrong (`sim.simulate.cluster.witness`,
-    `sim.simulate.cluster.decisions`). Nothing changes by that.
-
-    Attributes:
-        replica: Who did it.
-        audit: What was looked at.
-        what: What it is about, in words.
-        found: How it is.
-        expected: How it should be, or was before.
-    """
-
-    replica: str
-    audit: Audited
-    what: str
-    found: str
-    expected: str
 
 
 class Quiesced(NamedTuple):

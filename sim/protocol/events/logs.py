@@ -134,29 +134,6 @@ class EpochCacheChanged(NamedTuple):
     epochs: tuple[EpochEntry, ...]
 
 
-class StateDiffers(NamedTuple):
-    """What a replica keeps beside its log is not what the batches of the log say.
-
-    It was found when the replica was looked at: after a cut, a restart, a cleaning pass, when its
-    log began anew or later, or at rest (`sim.protocol.replication.audit`). Nothing changes by that.
-
-    Attributes:
-        replica: Whose log.
-        what: What differs, such as `last sequence`.
-        about: The producer id it is about; None = it is about none.
-        offset: Where the log says so, or what is kept points to.
-        kept: What the replica keeps; `nothing` = nothing.
-        by_log: What the batches say; `nothing` = nothing.
-    """
-
-    replica: str
-    what: str
-    about: int | None
-    offset: int
-    kept: str
-    by_log: str
-
-
 class Pushed(NamedTuple):
     """A follower appended a copy at an offset of its own choice (`follower_assigned`)."""
 

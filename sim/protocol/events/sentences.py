@@ -10,7 +10,6 @@ from sim.protocol.events import (
     Acknowledged,
     Appended,
     AppendRefused,
-    AuditFailed,
     Cleaned,
     CleanerLooked,
     CleaningFailed,
@@ -54,7 +53,6 @@ from sim.protocol.events import (
     SnapshotInstalled,
     SnapshotOffered,
     SnapshotTaken,
-    StateDiffers,
     StateLoaded,
     Truncated,
     UncleanElection,
@@ -182,11 +180,6 @@ def _of_a_log(event: Event, about: About | None) -> str:
         case RemovalBoundMoved(_, offset, marker_offset):
             markers = "" if marker_offset == offset else f" below {offset}"
             said = f"{name} may remove tombstones{markers} and markers below {marker_offset}"
-        case StateDiffers(_, what, about_producer, offset, kept, by_log):
-            whose = "" if about_producer is None else f" of producer {about_producer}"
-            said = f"{name} has {kept} for the {what}{whose} at {offset}; its log says {by_log}"
-        case AuditFailed(_, _, what, found, expected):
-            said = f"{name}: {what}: {found}; it should be {expected}"
         case EpochCacheChanged(_, epochs):
             starts = _joined(f"{epoch} from {start}" for epoch, start in epochs)
             said = f"{name} now knows the epochs {starts}" if epochs else f"{name} knows no epoch"

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from typing import Any
 
 from sim.protocol.events import ConfigChanged, Event, ReplicaAdded, ReplicaRemoved
 from sim.simulate.cluster.context import Context
 from sim.simulate.cluster.elections import ControllerElections, Elections, QuorumElections, leading
 from sim.simulate.cluster.node import Node
 from sim.simulate.cluster.removal import RemovalCoordination
-from sim.simulate.cluster.witness import Witness
 from sim.simulate.scenario.model import ReplicaSpec, Scenario
 
 
@@ -24,21 +24,34 @@ class Cluster:
         context: What all of them share.
         nodes: The replicas by name, in the order in which they joined.
         elections: Who makes leaders.
-        witness: Who sees whether messages have effects that they may not have.
+        observers: What plugins have registered to look on (`sim.plugins.register_observer`).
     """
 
-    def __init__(self, scenario: Scenario, record: Callable[[int, Iterable[Event]], None]) -> None:
-        """The replicas of a scenario before anything happens."""
-        self.context = context = Context(scenario, record)
+    def __init__(
+        self,
+        scenario: Scenario,
+        record: Callable[[int, Iterable[Event]], None],
+        observe: Sequence[Callable[[Cluster], Any]] = (),
+    ) -> None:
+        """The replicas of a scenario before anything happens; `observe` makes the observers."""
+        self.observers: list[Any] = []
+        self._record = record
+        self.context = context = Context(scenario, self._show if observe else record)
         context.oracle = self
         self.nodes: dict[str, Node] = {}
-        self.witness = Witness(context, self.nodes)
-        context.network.watch = self.witness.over
+        self.observers += [make(self) for make in observe]
+        context.network.watching = [observer.over for observer in self.observers]
         by_controller = scenario.rules.replication.commit == "isr"
         kind: type[Elections] = ControllerElections if by_controller else QuorumElections
-        self.elections = self.witness.elections = kind(context, self.nodes)
+        self.elections = kind(context, self.nodes)
         for spec in scenario.replicas:
             self._connect(Node(context, spec))
+
+    def _show(self, at_ms: int, events: Iterable[Event]) -> None:
+        """Record events, and show them to the observers."""
+        self._record(at_ms, events)
+        for observer in self.observers:
+            observer.after(at_ms, events)
 
     def start(self) -> None:
         """Elect the first leader, and begin what every replica does for itself."""

@@ -82,8 +82,8 @@ class Network:
 
     Attributes:
         slowest_ms: Largest latency of any link in ms.
-        watch: Called with each replica's address and what takes its messages; what it returns takes
-            them instead.
+        watching: Each is called with the address of a replica and what takes its messages; what it
+            returns takes them instead.
     """
 
     def __init__(
@@ -98,14 +98,14 @@ class Network:
         self._all: list[Link] = []
         self._receivers: dict[str, Receive] = {}
         self._clients: dict[str, Client] = {}
-        self.watch: Callable[[str, Receive], Receive] | None = None
+        self.watching: list[Callable[[str, Receive], Receive]] = []
         slowest = [settings.latency_ms[1], *(link.latency_ms[1] for link in settings.links)]
         self.slowest_ms = max(1, *slowest)
 
     def add(self, name: str, receive: Receive) -> None:
         """Connect a replica, or the controller, with everybody."""
-        if self.watch is not None:
-            receive = self.watch(name, receive)
+        for over in self.watching:
+            receive = over(name, receive)
         others = list(self._receivers.items())
         self._links[name] = {}
         self._receivers[name] = receive

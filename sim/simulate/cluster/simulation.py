@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from itertools import islice, repeat
 from operator import length_hint
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from simpy.core import StopSimulation
 from simpy.events import ProcessGenerator
 
 from sim.errors import BadInput
 from sim.protocol.events import Event
-from sim.simulate.cluster.audited import Audited
 from sim.simulate.cluster.cluster import Cluster
 from sim.simulate.cluster.config_changes import ConfigChanges
 from sim.simulate.cluster.consumer import Consumer
@@ -38,18 +37,19 @@ def simulate(
     *,
     fork: Fork | None = None,
     settles: Callable[[Spent], None] | None = None,
+    observe: Sequence[Callable[[Cluster], Any]] = (),
 ) -> SimulationResult:
     """Run a scenario to its end and bring the cluster to rest.
 
     Args:
         scenario: What to simulate. A workload from a file goes on until the file ends, at least for
             `duration_ms`.
-        record: Called as `record(at_ms, events)` for all that happens, in order, and for what an
-            audit finds (`sim.protocol.replication.audit`), which changes nothing. Nothing else
+        record: Called as `record(at_ms, events)` for all that happens, in order. Nothing else
             leaves the simulation; the same scenario gives the same calls on every machine.
         fork: From when on chance is another one; None = never.
         settles: Called once, when the scenario is over and the cluster is about to be brought to
             rest: what is recorded from there on is not what happened in the run.
+        observe: Makes observers of the cluster (`sim.plugins.register_observer`).
 
     Raises:
         BadInput: The rules need something that only stories can do, or a trace cannot be read.
@@ -59,9 +59,7 @@ def simulate(
             f"scenario {scenario.id}: rules.offset_assignment: in a timed run leaders give offsets;"
             " allowed: leader_assigned (follower_assigned is for stories)"
         )
-    audited = Audited(record, scenario.rules)
-    cluster = Cluster(scenario, audited.take)
-    audited.look_at(cluster)
+    cluster = Cluster(scenario, record, observe)
     context = cluster.context
     if fork is not None:
         moment, seed = Before(context.env, fork.at_ms), fork.seed

@@ -13,7 +13,6 @@ from importlib import import_module
 from pkgutil import iter_modules
 from typing import Any, Final
 
-from sim.check.faults import INSTANT_FAULTS
 from sim.simulate.faults.fault import Fault
 
 
@@ -32,7 +31,8 @@ def _found() -> dict[str, type[Fault]]:
 FAULTS: Final = _found()
 """Every kind of fault by its name."""
 
-INSTANT_FAULTS.update(name for name, kind in FAULTS.items() if kind.instant)
+INSTANT_FAULTS: Final = frozenset(name for name, kind in FAULTS.items() if kind.instant)
+"""Kinds of faults that are over as soon as they happen: no `FaultEnded` follows."""
 
 FaultKind: Any = StrEnum("FaultKind", {name.upper(): name for name in FAULTS})  # type: ignore[misc]
 """The names of all kinds, for those who write a scenario in Python."""

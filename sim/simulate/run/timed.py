@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import gc
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
+from functools import partial
 from typing import Final
 
 import msgspec
@@ -22,6 +23,7 @@ from sim.check.coverage import SITUATIONS, Coverage
 from sim.check.durability import OUTSIDE
 from sim.check.facts import Asked
 from sim.check.judged import judged, not_as_expected
+from sim.plugins import observing
 from sim.protocol.events import NAMES, Event, Named
 from sim.protocol.events.digest import CHUNK, DIGEST_BYTES
 from sim.simulate.cluster.context import SimulationResult, Spent
@@ -85,14 +87,18 @@ def _run(
         earlier=earlier,
         within_contract=True,
         unit="ms",
-        patience_ms=_patience_ms(scenario),
         asked=_asked(scenario),
-        places=_places(scenario),
     )
     recorder = _Recorder(scenario, checker, keep_events=keep_events)
     outcome: SimulationResult | None = None
     with bounded() as watch:
-        simulated = simulate(scenario, recorder.take, fork=fork, settles=recorder.settles)
+        simulated = simulate(
+            scenario,
+            recorder.take,
+            fork=fork,
+            settles=recorder.settles,
+            observe=observing(recorder.report),
+        )
         recorder.flush()
         outcome = simulated
     if outcome is None:
@@ -108,7 +114,7 @@ def _run(
         checker.violations,
         expected=(*expect.violated, *also),
         checked=expect.checked,
-        by_default=names,
+        by_default=(*names, *recorder.reported),
     )
     unviolated = "holds" if reason is None else "inconclusive"
     counters, reached, settling = recorder.counted(outcome)
@@ -148,12 +154,6 @@ def differences(scenario: Scenario, run: Run) -> tuple[str, ...]:
     return tuple(out)
 
 
-def _patience_ms(scenario: Scenario) -> int:
-    """When producers give up at the earliest; 0 where no event tells that a batch was refused."""
-    refuses = scenario.topic.timestamp_difference_max_ms is not None
-    return 0 if refuses else scenario.workload.patience_ms
-
-
 def _asked(scenario: Scenario) -> dict[str, Asked]:
     """In which transactions values are sent; empty where a value is sent twice, or perhaps not."""
     workload = scenario.workload
@@ -167,13 +167,6 @@ def _asked(scenario: Scenario) -> dict[str, Asked]:
         for one in sends
     }
     return found if len(found) == len(sends) and workload.acks == "all" else {}
-
-
-def _places(scenario: Scenario) -> dict[str, int]:
-    """In which order values are sent; empty where one is sent twice."""
-    values = [send.value for send in scenario.workload.sends if send.value is not None]
-    places = {value: place for place, value in enumerate(values)}
-    return places if len(places) == len(values) else {}
 
 
 class _Recorder:
@@ -190,6 +183,8 @@ class _Recorder:
         self._pending: list[Named] = []
         self._hash = hashlib.blake2b(digest_size=DIGEST_BYTES)
         self._over: tuple[Spent, int] | None = None
+        self._then: list[tuple[int, Callable[[], None]]] = []
+        self.reported: set[str] = set()
         self._proper: tuple[dict[str, int], tuple[str, ...]] | None = None
 
     def take(self, at_ms: int, events: Iterable[Event]) -> None:
@@ -202,7 +197,23 @@ class _Recorder:
 
     def settles(self, spent: Spent) -> None:
         """What is taken from now on does not belong to the run."""
-        self._over = spent, self.events + len(self._pending)
+        self._over = over = spent, self.events + len(self._pending)
+        self._then.append((over[1], partial(self._settles, *over)))
+
+    def _settles(self, spent: Spent, position: int) -> None:
+        self._proper = self._values(spent, position), self._coverage.names
+
+    def report(
+        self,
+        invariant: str,
+        sentence: str,
+        replica: str | None = None,
+        offset: int | None = None,
+    ) -> None:
+        """Take a violation that an observer found; the checks come to it in their turn."""
+        self.reported.add(invariant)
+        found = partial(self.checker.report, invariant, replica, offset, None, sentence)
+        self._then.append((self.events + len(self._pending), found))
 
     def flush(self) -> None:
         """Hand on what waits; the checks come last, since a bound may end them anywhere."""
@@ -213,11 +224,11 @@ class _Recorder:
             self._hash.update(msgspec.msgpack.encode(taken))
         if self._keep_events:
             self.kept += [(at, event) for at, _, event in taken]
-        if self._over is not None and self._proper is None:
-            spent, position = self._over
+        then, self._then = self._then, []
+        for position, call in then:
             self.checker.on_all(taken[: position - before])
-            taken = taken[position - before :]
-            self._proper = self._values(spent, position), self._coverage.names
+            taken, before = taken[position - before :], position
+            call()
         self.checker.on_all(taken)
 
     def counted(

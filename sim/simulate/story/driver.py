@@ -10,7 +10,6 @@ from sim.check import Checker
 from sim.protocol.events import Event, ReplicaAdded
 from sim.protocol.log import Log, LogConfig
 from sim.protocol.replication import Replica, leader
-from sim.protocol.replication.audit import Audit
 from sim.protocol.replication.cleaning import Cleaner
 from sim.protocol.replication.coordination import RemovalCoordinator
 from sim.protocol.replication.messages import FetchResponse, FetchSnapshotResponse
@@ -26,8 +25,6 @@ if TYPE_CHECKING:
 
 Response = FetchResponse | FetchSnapshotResponse
 NO_REASON = "it changed nothing"
-AUDITED = "derived-state"
-"""The invariant for which replicas are looked at."""
 
 
 class StoryDriver:
@@ -76,7 +73,6 @@ class StoryDriver:
         self.labels: dict[int, str] = {}
         self.producer_epochs: dict[int, int] = {}
         self.checker = Checker(story.rules, invariants, label=self.labels.get)
-        self._audit = Audit(story.rules) if AUDITED in invariants else None
         self.events: list[tuple[int, Event]] = []
         self.answers: list[tuple[int, str]] = []
         self.idle: list[IdleStep] = []
@@ -135,8 +131,6 @@ class StoryDriver:
             self.events.append((self.step, event))
             self.checker.on(self.step, event)
         self.joining.look()
-        if self._audit is not None and (found := self._audit.after(events, self.replicas)):
-            self.emit(found)
 
     def answered(self, text: str) -> None:
         """Note what somebody was answered in the present step, for those who look at the run."""

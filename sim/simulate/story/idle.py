@@ -15,7 +15,6 @@ from typing import Any, Final, NamedTuple
 
 from sim.protocol.events import (
     Appended,
-    AuditFailed,
     Cleaned,
     Consumed,
     ConsumerReset,
@@ -55,7 +54,6 @@ _SURE: Final = (
     SnapshotTaken,
     SnapshotInstalled,
     PrefixDeleted,
-    AuditFailed,
 )
 """Events that are never told of a step that does nothing."""
 

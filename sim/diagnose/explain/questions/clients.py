@@ -6,16 +6,13 @@ from sim.diagnose.explain import lost
 from sim.diagnose.explain import mechanisms as of
 from sim.diagnose.explain.case import Case, Fact, Facts, as_context, first_also, first_is
 from sim.diagnose.explain.past import Became
-from sim.diagnose.explain.told import happened
 from sim.protocol.events import (
-    Appended,
     Cleaned,
     ConfigChanged,
     Consumed,
     ConsumerReset,
     Converted,
     Copied,
-    ProducersForgotten,
     ReadingEnded,
 )
 from sim.protocol.events.sentences import describe
@@ -73,11 +70,6 @@ def does_not_end(case: Case) -> Facts:
     holes = [offset for offset in rest if not case.uid_at(event.replica, offset)]
     facts = lost.lacks(case, event.replica, holes[-1]) if holes else []
     return first_is([*as_context(facts), *_reads(case, None)], of.NO_RECORD_LEFT)
-
-
-def moved_reader(case: Case) -> Facts:
-    """A consumer went on elsewhere than where it ended."""
-    return _reads(case, None)
 
 
 def _reads(case: Case, offset: int | None) -> Facts:
@@ -161,39 +153,3 @@ def understood(case: Case) -> Facts:
 def _marks(record: Record) -> str:
     """What may say of a record that it is a delete."""
     return f"value {record.value!r}, flag {record.flagged}"
-
-
-def sequences(case: Case, offset: int) -> Facts:
-    """A sequence number is committed twice, or not although it was acknowledged."""
-    uid = case.committed_at(offset)
-    known = case.written(uid)
-    if known is None:
-        return []
-    at, batch = case.appended_at[uid], known.batch
-    leader, knew = case.event(at).replica, []
-    for earlier in case.history.written.values():
-        if (
-            earlier.batch.producer_id == batch.producer_id
-            and earlier.batch is not batch
-            and earlier.batch.base_sequence >= max(0, batch.base_sequence)
-            and not case.uid_at(leader, earlier.offset, at)
-        ):
-            knew += lost.lacks(case, leader, earlier.offset, before=at)
-    return [*as_context(list(dict.fromkeys(knew))), *_told_of(case, batch.producer_id)[-4:]]
-
-
-def _told_of(case: Case, producer: int) -> Facts:
-    """What events say of a producer's sequence numbers."""
-    facts = []
-    for position in case.all(Appended, ProducersForgotten):
-        event = case.event(position)
-        if isinstance(event, ProducersForgotten):
-            if producer in event.producers:
-                facts.append(happened(case, position, kind="sequence"))
-        elif event.batch.producer_id == producer:
-            batch = event.batch
-            low, high, first = batch.base_offset, batch.last_offset, batch.base_sequence
-            text = f"{event.replica} appended sequence numbers {first} to {first + high - low} of "
-            text += f"producer {producer} (its epoch {batch.producer_epoch}) at {low} to {high} "
-            facts.append(Fact("sequence", text + case.when(position), position))
-    return facts

@@ -18,7 +18,6 @@ from sim.protocol.events import (
     ReplicaCrashed,
     ReplicaRestarted,
     SnapshotOffered,
-    StateDiffers,
 )
 
 
@@ -63,13 +62,13 @@ def committed_without(case: Case, offset: int) -> Facts:
     return [*found, Fact("position", text, at)]
 
 
-def _positions(case: Case, leader: str, unknown: str = "") -> list[str]:
-    """What a leader believes of its followers, beside what they have; `unknown` = in words."""
+def _positions(case: Case, leader: str) -> list[str]:
+    """The positions of followers that a leader knows, beside their log end offsets."""
     found = []
     for name in (each for each in case.steps if each != leader):
         at, end = told.position_of(case, leader, name), case.log_end(name, case.judged)
-        if at is not None or unknown:
-            found.append(f"{name} at {unknown if at is None else at} (log end offset {end})")
+        if at is not None:
+            found.append(f"{name} at {at} (log end offset {end})")
     return found
 
 
@@ -168,21 +167,6 @@ def epoch_answers(case: Case) -> Facts:
     return [*as_context(gone), *facts, Fact("epoch", text, None, (mechanism,))]
 
 
-def kept_beside(case: Case) -> Facts:
-    """What a replica keeps beside its log is not what the log says: what had happened to it."""
-    found, name = case.shown_by, case.replica
-    whose = "" if found.about is None else f" of producer {found.about}"
-    text = f"{name} kept {found.kept} for the {found.what}{whose} at {found.offset}, "
-    text += f"its log says {found.by_log}"
-    for step in case.steps_before(name, case.judged):
-        if not isinstance(step.event, StateDiffers):
-            by_file = isinstance(step.event, ReplicaRestarted) and found.what == "leader epoch"
-            mechanisms = (of.EPOCHS_ON_FILE,) if by_file else ()
-            text += f": so it was {case.when(step.position)}"
-            return [Fact("epoch", text, step.position, mechanisms)]
-    return [Fact("epoch", text, None)]
-
-
 def log_end_moved(case: Case) -> Facts:
     """A pass or a restart moved a log end: what was at the end, and why it went."""
     judged, event = case.judged, case.shown_by
@@ -226,18 +210,6 @@ def stays_behind(case: Case) -> Facts:
         knows = f"{case.replica} knows the epochs {case.epochs_of(case.replica)}"
         text += f": it fetched no more; {knows}, {name} {case.epochs_of(name)}"
     return [*facts, Fact("position", text, None, mechanisms)]
-
-
-def watermark_stays(case: Case) -> Facts:
-    """A high watermark stands still: whose position holds it back."""
-    name = case.replica
-    isr = case.last(IsrChanged, LeaderElected)
-    members = "" if isr is None else ", ".join(case.event(isr).isr)
-    at = case.last(HighWatermarkMoved, replica=name)
-    waiting = listed(_positions(case, name, "no position")) or "none"
-    text = f"{name}, log end offset {case.log_end(name)}, has high watermark "
-    text += f"{case.high_watermark(name)} and believes {waiting}"
-    return [Fact("position", text + (f", in sync: {members}" if members else ""), at)]
 
 
 def acknowledged(case: Case, offset: int) -> Facts:

@@ -3,7 +3,6 @@
 from typing import Final
 
 from sim.check.facts import Written
-from sim.check.invariant import Invariant
 from sim.check.listening import REPLACED
 from sim.check.replica_view import HOLE, ReplicaView
 from sim.protocol.events import (
@@ -14,6 +13,7 @@ from sim.protocol.events import (
     ReplicaWiped,
 )
 from sim.protocol.log.record import Control
+from tests.audits.law import Law
 
 _LEFT = (
     "{replica} left the {record} in a pass at {now_ms} ms that reached {upper_bound}; its delete "
@@ -33,7 +33,7 @@ _ENDS: Final = (Control.COMMIT, Control.ABORT)
 _MAX_HORIZON_MS: Final = 2**63 - 1
 
 
-class RemovedWhenDue(Invariant):
+class RemovedWhenDue(Law):
     """A pass takes each tombstone and each marker whose time has come, and times all others.
 
     For passes of r that move the first dirty offset up to u, begun at `now` of r's own clock,
@@ -54,9 +54,8 @@ class RemovedWhenDue(Invariant):
     change, since the promise is that of the newest.
     """
 
+    name = "removed-when-due"
     source = "KIP-534, Proposed Changes; Cleaner.shouldRetainRecord, .shouldDiscardBatch"
-    explained_by = "still_there"
-    in_stories = False
     any_of = (*REPLACED, ReplicaRemoved)
 
     def begin(self) -> None:
@@ -85,7 +84,7 @@ class RemovedWhenDue(Invariant):
         """Note how far it may remove under `coordinated`."""
         self._bounds[event.replica] = (event.offset, event.marker_offset)
 
-    def on_any_of(self, event: ReplicaWiped) -> None:
+    def any_event(self, event: ReplicaWiped) -> None:
         """It waits to be told again."""
         self._bounds.pop(event.replica, None)
 
@@ -193,7 +192,7 @@ class RemovedWhenDue(Invariant):
         known = self.written.get(uid)
         if known is None or known.batch.control is not None:
             return False
-        return known.batch.transactional and known.batch.producer_id == producer
+        return bool(known.batch.transactional and known.batch.producer_id == producer)
 
     def _tell(
         self, event: Cleaned, known: Written, says: str, horizon_ms: int | None = None
@@ -201,6 +200,6 @@ class RemovedWhenDue(Invariant):
         told = {"now_ms": event.now_ms, "upper_bound": event.upper_bound}
         uid, replica = known.record.uid, event.replica
         if horizon_ms is None:
-            self.violated_by(replica, uid, None, says, **told)
+            self.broken_by(replica, uid, None, says, **told)
         else:
-            self.violated_by(replica, uid, None, says, horizon_ms=horizon_ms, **told)
+            self.broken_by(replica, uid, None, says, horizon_ms=horizon_ms, **told)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Final
 
 from sim.check.facts import Written
-from sim.check.invariant import Invariant
 from sim.check.replica_view import EMPTY, ReplicaView
 from sim.protocol.events import Cleaned, ConfigChanged, ProducersForgotten
 from sim.protocol.log.record import Control
+from tests.audits.law import Law
 
 _BEYOND = "{replica} removed {record} in a pass that mapped only what is below {upper_bound}."
 _BEATEN_BEYOND = (
@@ -42,7 +42,7 @@ _BY_HORIZON: Final = ("horizon", "leo_gated", "coordinated")
 """Rules by which the batch of a tombstone gets a horizon."""
 
 
-class PassAsMapped(Invariant):
+class PassAsMapped(Law):
     """What a pass removes, keeps and times is what its offset map and its clock say.
 
     For passes of r from f to u, f < u, begun at `now` of r's own clock, M the data with a key in
@@ -67,8 +67,8 @@ class PassAsMapped(Invariant):
     which the log ends lower; and replicas whose settings are their own or change.
     """
 
+    name = "pass-as-mapped"
     source = "Cleaner.buildOffsetMap, .cleanInto; MemoryRecords.filterTo"
-    in_stories = False
 
     def begin(self) -> None:
         """No pass was seen."""
@@ -109,9 +109,9 @@ class PassAsMapped(Invariant):
             if horizon_ms != event.now_ms + self._retention_ms:
                 told = {"horizon_ms": horizon_ms, "now_ms": event.now_ms}
                 retention_ms = self._retention_ms
-                self.violated(name, base, None, _OTHER_TIME, **told, retention_ms=retention_ms)
+                self.broken(name, base, None, _OTHER_TIME, **told, retention_ms=retention_ms)
             if self._times_nothing(view, base):
-                self.violated(name, base, None, _TIMES_NOTHING, horizon_ms=horizon_ms)
+                self.broken(name, base, None, _TIMES_NOTHING, horizon_ms=horizon_ms)
         if event.log_end_offset < view.log_end_offset_before:
             return  # the log end fell to the last record, and what the log had above is not known
         if self._stamps and event.partial:
@@ -127,7 +127,7 @@ class PassAsMapped(Invariant):
                 self._keys = counted if self._keys is None else self._keys
                 if counted != self._keys:
                     told = {"upper_bound": bound, "counted": counted, "needed": self._keys}
-                    self.violated(name, bound, None, _NOT_FULL, **told)
+                    self.broken(name, bound, None, _NOT_FULL, **told)
 
     def _times_nothing(self, view: ReplicaView, base: int) -> bool:
         """Whether a batch is left of which nothing is to go later."""
@@ -146,9 +146,9 @@ class PassAsMapped(Invariant):
                 continue
             if winner is not None and winner >= bound:
                 told = {"winner_offset": winner, "upper_bound": bound}
-                self.violated_by(event.replica, removal.uid, None, _BEATEN_BEYOND, **told)
+                self.broken_by(event.replica, removal.uid, None, _BEATEN_BEYOND, **told)
             elif removal.offset >= bound:
-                self.violated_by(event.replica, removal.uid, None, _BEYOND, upper_bound=bound)
+                self.broken_by(event.replica, removal.uid, None, _BEYOND, upper_bound=bound)
 
     def _end_of_map(self, event: Cleaned, view: ReplicaView) -> int:
         """Below which offset the map is to be complete; only a full one ends within a batch."""
@@ -213,7 +213,7 @@ class PassAsMapped(Invariant):
                 continue
             if known.version < written[winner].version and known.offset != event.protected_offset:
                 told = {"winner": winner, "upper_bound": event.upper_bound}
-                self.violated_by(event.replica, uid, None, _LEFT, **told)
+                self.broken_by(event.replica, uid, None, _LEFT, **told)
 
     def _judge_divided(self, event: Cleaned, view: ReplicaView) -> None:
         """The batch in which the map was full is copied whole."""
@@ -227,7 +227,7 @@ class PassAsMapped(Invariant):
             if known is not None and known.tombstone and known.record.flagged is not None:
                 if base not in view.horizons:
                     told = {"now_ms": event.now_ms, "upper_bound": bound}
-                    self.violated_by(event.replica, uid, None, _UNSTAMPED, **told)
+                    self.broken_by(event.replica, uid, None, _UNSTAMPED, **told)
                 return
 
     def _judge_emptied(self, event: Cleaned, view: ReplicaView) -> None:
@@ -241,7 +241,7 @@ class PassAsMapped(Invariant):
                 producer, later = known.batch.producer_id, self._later(view, known)
                 if later is not None and later >= self._forgotten.get((view.name, producer), 0):
                     told = {"producer": producer, "last_offset": later}
-                    self.violated(event.replica, offset, None, _NOT_LAST, **told)
+                    self.broken(event.replica, offset, None, _NOT_LAST, **told)
 
     def _later(self, view: ReplicaView, known: Written) -> int | None:
         """Where a log has later data of the producer of a batch, or a newer epoch of it."""

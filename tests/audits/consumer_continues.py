@@ -1,10 +1,10 @@
 """A consumer goes on where it ended."""
 
-from sim.check.invariant import ReaderInvariant
 from sim.protocol.events import Consumed, ConsumerReset, LeaderElected
+from tests.audits.law import Law
 
 
-class ConsumerContinues(ReaderInvariant):
+class ConsumerContinues(Law):
     """A consumer goes on where it ended, unless it was reset, and it is reset for its cause alone.
 
     With P(c) the position of consumer c, 0 at first, then the `end` of what it read last or the
@@ -27,9 +27,8 @@ class ConsumerContinues(ReaderInvariant):
     is another one, sends a consumer back and does not skip.
     """
 
+    name = "consumer-continues"
     source = "consumer configuration auto.offset.reset; KIP-320; SubscriptionState.position"
-    explained_by = "moved_reader"
-    in_stories = False
     says = "{reader} was at {before} and reads on at {offset} of {replica}; nothing has reset it."
 
     def begin(self) -> None:
@@ -51,12 +50,12 @@ class ConsumerContinues(ReaderInvariant):
         if self._checks:
             self._look_for_another_log(event)
         if start != position:
-            self.violated(replica, start, reader=consumer, before=position)
+            self.broken(replica, start, reader=consumer, before=position)
         for record in event.records:
             if not start <= record.offset < end:
                 says = "{reader} reads from {start} to {end} of {replica}, and is given {offset}."
                 at = record.offset
-                self.violated(replica, at, None, says, reader=consumer, start=start, end=end)
+                self.broken(replica, at, None, says, reader=consumer, start=start, end=end)
 
     def _look_for_another_log(self, event: Consumed) -> None:
         """What is given follows on what was given before."""
@@ -72,7 +71,7 @@ class ConsumerContinues(ReaderInvariant):
                     " whose log has epoch {epoch} there."
                 )
                 told = {"epoch": epoch, "epoch_read": passed}
-                self.violated(event.replica, start, None, says, reader=consumer, **told)
+                self.broken(event.replica, start, None, says, reader=consumer, **told)
         last = records[-1]
         if last.offset == event.end - 1:
             self._passed[consumer] = self.written[last.uid].batch.epoch
@@ -93,7 +92,7 @@ class ConsumerContinues(ReaderInvariant):
             says += why if into_log else "a log that ends earlier sends it back."
             told = {"before": before, "log_start": start if into_log else None}
             reader, cause = event.consumer, event.cause
-            self.violated(event.replica, position, None, says, reader=reader, cause=cause, **told)
+            self.broken(event.replica, position, None, says, reader=reader, cause=cause, **told)
 
     def _look_for_cause(self, event: ConsumerReset, before: int, passed: int) -> None:
         """The log that sends it back does not have what it has read."""
@@ -109,4 +108,4 @@ class ConsumerContinues(ReaderInvariant):
         if event.cause == "above_log_end" or (known is not None and known.batch.epoch == passed):
             told = {"before": before, "epoch_read": passed}
             position, reader = event.position, event.consumer
-            self.violated(event.replica, position, None, says, reader=reader, **told)
+            self.broken(event.replica, position, None, says, reader=reader, **told)

@@ -55,8 +55,8 @@ from sim.simulate.cluster.isr import IsrMembership
 from sim.simulate.cluster.network import CONTROLLER
 from sim.simulate.cluster.node import Node
 from sim.simulate.cluster.quorum import QuorumMembership
-from sim.simulate.cluster.witness import Witness
 from sim.simulate.scenario.model import Scenario
+from tests.audits.messages import Witness
 
 
 class Decisions:

@@ -40,7 +40,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import Final
+from typing import Final, NamedTuple
 
 from sim.protocol.events import (
     Cleaned,
@@ -55,7 +55,6 @@ from sim.protocol.events import (
     ReplicaWiped,
     SegmentsLost,
     SnapshotInstalled,
-    StateDiffers,
     Truncated,
 )
 from sim.protocol.log import AbortedTransaction, Batch, Control, Log
@@ -84,6 +83,26 @@ LOOKED_AFTER: Final = frozenset(
 _NOTHING: Final = "nothing"
 _NO_TIME: Final = -1
 """The timestamp of a batch that has none (RecordBatch.NO_TIMESTAMP)."""
+
+
+class Differs(NamedTuple):
+    """What a replica keeps beside its log, where it is not what the batches of the log say.
+
+    Attributes:
+        replica: Whose log.
+        what: What differs, such as `last sequence`.
+        about: The producer id it is about; None = it is about none.
+        offset: Where the log says so, or what is kept points to.
+        kept: What the replica keeps; `nothing` = nothing.
+        by_log: What the batches say; `nothing` = nothing.
+    """
+
+    replica: str
+    what: str
+    about: int | None
+    offset: int
+    kept: str
+    by_log: str
 
 
 @dataclass(slots=True)
@@ -142,14 +161,14 @@ class Audit:
         self._end_is_stored = rules.storage.leo_source == "stored"
         self._gone: dict[str, Gone] = {}
 
-    def after(self, events: Iterable[Event], replicas: Mapping[str, Replica]) -> list[Event]:
+    def after(self, events: Iterable[Event], replicas: Mapping[str, Replica]) -> list[Differs]:
         """What differs now that these things have happened: to a replica, or at rest to anybody.
 
         `replicas` are as they are after all of them.
         """
         names: dict[str, bool] = {}
         thoroughly: set[str] = set()
-        found: list[Event] = []
+        found: list[Differs] = []
         for event in events:
             if type(event) in LOOKED_AFTER:
                 if isinstance(event, Quiesced):
@@ -193,7 +212,9 @@ class Audit:
         elif not isinstance(event, LogStartMoved | PrefixDeleted):
             self._gone[event.replica or ""] = Gone()
 
-    def _look(self, replica: Replica, *, thoroughly: bool, checkpoint_counts: bool) -> list[Event]:
+    def _look(
+        self, replica: Replica, *, thoroughly: bool, checkpoint_counts: bool
+    ) -> list[Differs]:
         """Compare one replica with its log; the cleaner's checkpoint if that counts now.
 
         A cleaning pass of a log without transactions can change nothing but places.
@@ -212,10 +233,10 @@ class Audit:
         return looked.found
 
 
-def last_batches_taken(pass_: Cleaned, log: Log) -> list[Event]:
+def last_batches_taken(pass_: Cleaned, log: Log) -> list[Differs]:
     """What a pass took that is the last batch of a producer whom the log still knows."""
     taken = {removal.offset for removal in pass_.removals}.union(pass_.dropped)
-    found: list[Event] = []
+    found: list[Differs] = []
     for producer_id, producer in log.producers.producers.items() if taken else ():
         newest = producer.batches[-1] if producer.batches else None
         if newest is None or taken.isdisjoint(range(newest.first_offset, newest.last_offset + 1)):
@@ -223,13 +244,13 @@ def last_batches_taken(pass_: Cleaned, log: Log) -> list[Event]:
         left = log.read(newest.last_offset, max_batches=1)
         if not left or left[0].base_offset > newest.last_offset:
             told = (producer_id, newest.last_offset, str(newest.last_sequence), _NOTHING)
-            found.append(StateDiffers(pass_.replica, "last batch", *told))
+            found.append(Differs(pass_.replica, "last batch", *told))
     return found
 
 
-def rewritten_otherwise(pass_: Cleaned, log: Log) -> list[Event]:
+def rewritten_otherwise(pass_: Cleaned, log: Log) -> list[Differs]:
     """Batches whose largest timestamp, or delete horizon, a pass has written wrongly."""
-    found: list[Event] = []
+    found: list[Differs] = []
     for offset in (*[base for base, _ in pass_.rewritten], *pass_.emptied):
         for batch in log.read(offset, max_batches=1):
             kept, horizon_ms, base = batch.timestamp_ms, batch.delete_horizon_ms, batch.base_offset
@@ -238,10 +259,10 @@ def rewritten_otherwise(pass_: Cleaned, log: Log) -> list[Event]:
             ]
             if base <= offset and kept != max(times):
                 told = ("largest timestamp", None, base, str(kept), str(max(times)))
-                found.append(StateDiffers(pass_.replica, *told))
+                found.append(Differs(pass_.replica, *told))
             if base <= offset and not batch.records and horizon_ms is not None:
                 told = ("delete horizon", None, base, str(horizon_ms), _NOTHING)
-                found.append(StateDiffers(pass_.replica, *told))
+                found.append(Differs(pass_.replica, *told))
     return found
 
 
@@ -260,11 +281,11 @@ class _Look:
         self.gone = gone
         self.shown: dict[int, Shown] = {}
         self.ended: list[Ended] = []
-        self.found: list[Event] = []
+        self.found: list[Differs] = []
 
     def differs(self, what: str, about: int | None, offset: int, kept: object, by: object) -> None:
         """Note a difference."""
-        self.found.append(StateDiffers(self.name, what, about, offset, str(kept), str(by)))
+        self.found.append(Differs(self.name, what, about, offset, str(kept), str(by)))
 
     def read(self) -> None:
         """Read what the batches say of producers and transactions."""

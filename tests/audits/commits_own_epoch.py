@@ -1,10 +1,10 @@
 """Majorities: what older leaders wrote is committed by what the present one writes."""
 
-from sim.check.invariant import LogInvariant
 from sim.protocol.events import HighWatermarkMoved
+from tests.audits.law import Law
 
 
-class CommitsOwnEpoch(LogInvariant):
+class CommitsOwnEpoch(Law):
     """A leader that counts majorities commits a record of its own epoch, and so what is below it.
 
     With `commit: majority`, for the leader L of the newest epoch, whose high watermark moves to N:
@@ -13,9 +13,8 @@ class CommitsOwnEpoch(LogInvariant):
     Judged: as it moves. Excused: nothing.
     """
 
+    name = "commits-own-epoch"
     source = "Raft, 5.4.2; LeaderState.maybeUpdateHighWatermark; KAFKA-12619"
-    explained_by = "committed_without"
-    in_stories = False
     says = (
         "{replica} moved its high watermark to {offset}, where it has written nothing yet: its "
         "epoch begins at {epoch_start}."
@@ -26,4 +25,4 @@ class CommitsOwnEpoch(LogInvariant):
         (replica, mark, leading), history = event, self.history
         newest = leading and replica == history.leader
         if newest and mark <= history.epoch_start and not history.by_isr:
-            self.violated(replica, mark, epoch_start=history.epoch_start)
+            self.broken(replica, mark, epoch_start=history.epoch_start)

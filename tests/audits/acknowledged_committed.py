@@ -2,13 +2,13 @@
 
 from collections import defaultdict
 
-from sim.check.invariant import LogInvariant
 from sim.check.replica_view import ReplicaView
 from sim.check.violation import Value
 from sim.protocol.events import Acknowledged, Copied, HighWatermarkMoved, Quiesced
+from tests.audits.law import Law
 
 
-class AcknowledgedCommitted(LogInvariant):
+class AcknowledgedCommitted(Law):
     """Nothing is acknowledged with acks=all before it is committed by the run's rule.
 
     When leader L acknowledges [first, last] with acks=all at time t::
@@ -26,9 +26,8 @@ class AcknowledgedCommitted(LogInvariant):
     committed twice, of which `state-machine-safety` tells.
     """
 
+    name = "acknowledged-committed"
     source = "producer configuration acks, topic configuration min.insync.replicas; DelayedProduce"
-    explained_by = "acknowledged"
-    in_stories = False
     says = "{replica} told a producer that {record} at {offset} is committed, but "
 
     def begin(self) -> None:
@@ -97,4 +96,4 @@ class AcknowledgedCommitted(LogInvariant):
             return
         if offset not in self.history.committed_twice:
             key = self.history.key_of(uid)
-            self.violated(replica, offset, key, self.says + why, began, record=uid, **evidence)
+            self.broken(replica, offset, key, self.says + why, record=uid, **evidence)

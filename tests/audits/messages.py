@@ -30,19 +30,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, Literal
 
-from sim.protocol.events import AuditFailed
-from sim.protocol.events.cluster import Audited
 from sim.protocol.replication import messages as of
 from sim.protocol.replication.messages import PartitionState
-from sim.simulate.cluster.context import Context
-from sim.simulate.cluster.elections import ControllerElections, Elections
+from sim.simulate.cluster.cluster import Cluster
+from sim.simulate.cluster.elections import ControllerElections
 from sim.simulate.cluster.isr import IsrMembership
 from sim.simulate.cluster.network import CONTROLLER, Receive
 from sim.simulate.cluster.node import Node
 from sim.simulate.cluster.overdue import Overdue
 from sim.simulate.cluster.quorum import QuorumMembership
+
+Audited = Literal["message", "decision", "disk"]
+"""What is looked at: a message that is out of date, a decision, a disk after a restart."""
+
+Failed = Callable[[str, Audited, str, object, object], None]
+"""Takes what is wrong: at whom, what was looked at, about what, how it is, how it should be."""
 
 Judge = Callable[[Node, "Seen", Any], str]
 """Says why a message is out of date for a replica; empty = it is not."""
@@ -78,26 +82,20 @@ class Witness:
 
     Attributes:
         nodes: The replicas.
-        elections: Who makes leaders.
+        failed: Called with what is wrong.
         seen: Name of a replica -> what is true of it.
         told: Called with each state of the partition that a broker is told; None = nobody asks.
     """
 
-    elections: Elections
-
-    def __init__(self, context: Context, nodes: Mapping[str, Node]) -> None:
-        """Nothing has come yet."""
-        self._context = context
-        self.nodes = nodes
+    def __init__(self, cluster: Cluster, failed: Failed) -> None:
+        """Starts before any message has come."""
+        self._cluster = cluster
+        self._context = cluster.context
+        self.nodes = cluster.nodes
+        self.failed = failed
         self.seen: dict[str, Seen] = {}
         self.told: Callable[[PartitionState], None] | None = None
         self._refused: dict[str, tuple[str, str, int, int]] = {}
-
-    def failed(
-        self, replica: str, audit: Audited, what: str, found: object, expected: object
-    ) -> None:
-        """Tell that something is not as it should be."""
-        self._context.emit(AuditFailed(replica, audit, what, str(found), str(expected)))
 
     def over(self, name: str, receive: Receive) -> Receive:
         """Take the messages for an address, and hand them on."""
@@ -167,7 +165,7 @@ class Witness:
             self.failed(node.name, "decision", "leads", works, told)
 
     def _to_controller(self, receive: Receive, message: Any) -> None:
-        elections = self.elections
+        elections = self._cluster.elections
         assert isinstance(elections, ControllerElections)
         before = elections.controller.state
         why = _out_of_date_for_controller(before, message)

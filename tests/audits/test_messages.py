@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 
 from sim.protocol.events import (
-    AuditFailed,
     Cleaned,
     Event,
     LeaderElected,
@@ -32,13 +31,13 @@ from sim.protocol.replication.messages import (
 from sim.protocol.replication.replica import Snapshot
 from sim.protocol.replication.snapshots.fetch import install
 from sim.protocol.rules import Rules
-from sim.simulate.cluster.audited import Audited
 from sim.simulate.cluster.cluster import Cluster
-from sim.simulate.cluster.decisions import Decisions
 from sim.simulate.cluster.elections import ControllerElections
 from sim.simulate.cluster.network import CONTROLLER
 from sim.simulate.cluster.node import Node
 from sim.simulate.cluster.quorum import QuorumMembership
+from tests.audits.messages import Audited
+from tests.audits.observer import Observer
 from tests.cluster.worlds import scenario
 
 BY_CONTROLLER = Rules.of(commit="isr", min_isr=2)
@@ -53,11 +52,7 @@ class World:
 
     def __init__(self, rules: Rules) -> None:
         self.told: list[str] = []
-        audited = Audited(self._take, rules)
-        self.cluster = Cluster(scenario(rules=rules), audited.take)
-        audited.look_at(self.cluster)
-        assert audited.decisions is not None
-        self.decisions: Decisions = audited.decisions
+        self.cluster = Cluster(scenario(rules=rules), lambda *_: None, [self._observe])
         self.cluster.start()
         self.cluster.context.env.run(until=2_000)
         leader = self.cluster.leading()
@@ -66,14 +61,22 @@ class World:
         self.follower = next(n for n in self.cluster.nodes.values() if n.leader is None)
         assert self.told == []
 
-    def _take(self, _at_ms: int, events: Any) -> None:
-        self.told += [
-            f"{each.audit} {each.what}" for each in events if isinstance(each, AuditFailed)
-        ]
+    def _observe(self, cluster: Cluster) -> Observer:
+        """Its audits, which tell what they look at instead of what a run is judged by."""
+        self.observer = Observer(cluster, lambda *_: None)
+        self.observer.witness.failed = self._failed
+        self.decisions = self.observer.decisions
+        return self.observer
+
+    def _failed(
+        self, _replica: str, audit: Audited, what: str, found: object, expected: object
+    ) -> None:
+        assert str(found) != str(expected)
+        self.told.append(f"{audit} {what}")
 
     def receive(self, node: Node, message: Any, effect: Effect) -> list[str]:
         """What is told when a message comes and has an effect."""
-        take = self.cluster.witness.over(node.name, lambda _message: effect(node))
+        take = self.observer.witness.over(node.name, lambda _message: effect(node))
         take(message)
         return self.told
 
@@ -344,7 +347,7 @@ def test_the_controller_takes_an_in_sync_set_from_its_own_leader_alone() -> None
     def accepts(_message: Any) -> None:
         controller.state = state._replace(isr=("r1",))
 
-    take = world.cluster.witness.over(CONTROLLER, accepts)
+    take = world.observer.witness.over(CONTROLLER, accepts)
     take(request)
     assert world.told == []
     for late in (
@@ -366,8 +369,9 @@ def without_its_epoch(node: Node) -> None:
 
 
 def beside_an_older_one(node: Node) -> None:
-    replica = node.replica
-    replica.snapshots = {SnapshotId(1, 0): replica.latest_snapshot(), **replica.snapshots}
+    replica, newest = node.replica, node.replica.latest_snapshot()
+    assert newest is not None
+    replica.snapshots = {SnapshotId(1, 0): newest, **replica.snapshots}
 
 
 def with_the_old_high_watermark(node: Node) -> None:

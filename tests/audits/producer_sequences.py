@@ -4,31 +4,20 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 
 from sim.check.facts import Written
-from sim.check.faults import INSTANT_FAULTS
-from sim.check.invariant import Invariant
 from sim.check.replica_view import ReplicaView
 from sim.protocol.events import (
     Acknowledged,
     Appended,
-    AppendRefused,
     Copied,
-    Event,
-    FaultEnded,
-    FaultInjected,
     HighWatermarkMoved,
-    LeaderElected,
-    LeaderResigned,
     ProducersForgotten,
 )
 from sim.protocol.log.record import Batch
+from tests.audits.law import Law
 
 _REPEATED = (
     "sequence number {sequence} of producer {producer} is committed at offset {offset}, after all "
     "below {sequences_below}"
-)
-_LEFT_OUT = (
-    "{replica} appended sequence number {sequence} of producer {producer} at offset {offset}; "
-    "{missing} was never appended, and {waited_ms} ms are too few to give it up."
 )
 _UNNUMBERED = (
     "{replica} has data of producer {producer} at offset {offset} without a sequence number "
@@ -51,7 +40,7 @@ class _Committed:
     missing: set[int] = field(default_factory=set)
 
 
-class ProducerSequences(Invariant):
+class ProducerSequences(Law):
     """The committed sequence numbers of an idempotent producer rise without gap or repeat.
 
     Every batch of data with a producer id has one, on each replica that writes it.
@@ -65,11 +54,7 @@ class ProducerSequences(Invariant):
     acknowledged: of a batch that its producer gave up, or that acks=1 lost with its leader. An
     acknowledgement of offsets that are not committed is the matter of `acknowledged-committed`.
 
-    A gap is, too, a number that was never appended anywhere, between two batches that came too
-    soon one after the other for a producer to have given anything up: within half of the time P
-    that it takes at least (`Workload.patience_ms`). Excused: a fault that lasts, and whatever else
-    happened to the cluster, or was refused, since 2 P before the first of the two. Of two producer
-    epochs the second begins at 0 (TransactionManager.resetSequenceNumbers).
+    A number that is left out though nobody gave it up is the matter of `tests.audits.sends`.
 
     A repeat is excused when the leader that appended it could not know: its log never had the
     batch (it was lost, or lies below the log start: retention, DeleteRecords, a snapshot), or some
@@ -81,13 +66,11 @@ class ProducerSequences(Invariant):
     (MemoryRecordsBuilder.writeDefaultBatchHeader refuses any other).
     """
 
+    name = "producer-sequences"
     source = (
         "KIP-98, Idempotent Producer Guarantees; ProducerStateManager; KIP-360; "
         "MemoryRecordsBuilder.writeDefaultBatchHeader"
     )
-    explained_by = "sequences"
-    in_stories = False
-    any_of = (LeaderElected, LeaderResigned, AppendRefused)
     says = (
         "{replica} told producer {producer} that its sequence number {sequence} is committed, but "
         "none of its committed records has that number."
@@ -100,10 +83,6 @@ class ProducerSequences(Invariant):
         self._excused: set[int] = set()
         self._committed: dict[int, _Committed] = {}
         self._seen = 0
-        self._patience_ms = self.history.patience_ms
-        self._newest_ms: dict[int, int] = {}
-        self._disturbed_ms = -1
-        self._going_on = 0
 
     def on_appended(self, event: Appended) -> None:
         """Note a batch; where it repeats an earlier one, whether the leader could know that."""
@@ -116,38 +95,10 @@ class ProducerSequences(Invariant):
             return
         sender = (producer, batch.producer_epoch)
         sent, highest = self._sent[sender], self._highest.get(sender, -1)
-        if first <= highest:
-            if not _knows(self.replicas[replica], batch, sent):
-                self._excused.add(batch.records[0].uid)
-        elif self._patience_ms:
-            if highest < first - 1 and producer in self._newest_ms:
-                self._look_for_gap(replica, batch, highest + 1, self._newest_ms[producer])
-            self._newest_ms[producer] = self.history.at
+        if first <= highest and not _knows(self.replicas[replica], batch, sent):
+            self._excused.add(batch.records[0].uid)
         sent.append(batch)
         self._highest[sender] = max(highest, _last_sequence(batch))
-
-    def _look_for_gap(self, replica: str, batch: Batch, missing: int, before_ms: int) -> None:
-        """Nobody has appended `missing`; the number before it was appended at `before_ms`."""
-        waited_ms, patience_ms = self.history.at - before_ms, self._patience_ms
-        in_peace = not self._going_on and self._disturbed_ms < before_ms - 2 * patience_ms
-        if in_peace and 2 * waited_ms < patience_ms:
-            told = {"sequence": batch.base_sequence, "producer": batch.producer_id}
-            told |= {"waited_ms": waited_ms, "missing": missing}
-            self.violated(replica, batch.base_offset, None, _LEFT_OUT, **told)
-
-    def on_fault_injected(self, event: FaultInjected) -> None:
-        """Who waits for an answer may give up."""
-        self._going_on += event.fault not in INSTANT_FAULTS
-        self._disturbed_ms = self.history.at
-
-    def on_fault_ended(self, _: FaultEnded) -> None:
-        """It is over; what was given up by it is still felt for a while."""
-        self._going_on -= 1
-        self._disturbed_ms = self.history.at
-
-    def on_any_of(self, _: Event) -> None:
-        """A leader came or went, or a batch was refused."""
-        self._disturbed_ms = self.history.at
 
     def on_copied(self, event: Copied) -> None:
         """Look whether a number was lost on its way."""
@@ -160,7 +111,7 @@ class ProducerSequences(Invariant):
         producer = batch.producer_id
         if producer >= 0 and batch.control is None:
             told = {"producer": producer, "sequence": batch.base_sequence}
-            self.violated(replica, batch.base_offset, None, _UNNUMBERED, **told)
+            self.broken(replica, batch.base_offset, None, _UNNUMBERED, **told)
 
     def on_producers_forgotten(self, event: ProducersForgotten) -> None:
         """What they have sent so far may be unknown to anybody from now on."""
@@ -200,7 +151,7 @@ class ProducerSequences(Invariant):
         if first.uid not in self._excused and not self.history.committed_twice:
             says = _REPEATED + (" but this one." if sequence in known.missing else ".")
             told = {"sequence": sequence, "producer": batch.producer_id}
-            self.violated(None, first.offset, first.key, says, sequences_below=known.end, **told)
+            self.broken(None, first.offset, first.key, says, sequences_below=known.end, **told)
 
     def on_acknowledged(self, event: Acknowledged) -> None:
         """What a producer is told to be committed is committed under its number."""
@@ -214,11 +165,11 @@ class ProducerSequences(Invariant):
         if written is not None and _is_earlier(written.batch, producer, known.epoch):
             batch = written.batch
             if batch.base_sequence + first_offset - batch.base_offset != first:
-                self.violated(replica, first_offset, producer=producer, sequence=first)
+                self.broken(replica, first_offset, producer=producer, sequence=first)
             return
         for sequence in range(first, first + last_offset + 1 - first_offset):
             if sequence >= known.end or sequence in known.missing:
-                self.violated(replica, first_offset, producer=producer, sequence=sequence)
+                self.broken(replica, first_offset, producer=producer, sequence=sequence)
                 return
 
 

@@ -3,8 +3,6 @@
 from collections import Counter
 from typing import Final
 
-from sim.check.faults import INSTANT_FAULTS
-from sim.check.invariant import Invariant
 from sim.check.listening import REPLACED
 from sim.protocol.events import (
     Appended,
@@ -17,13 +15,15 @@ from sim.protocol.events import (
     Quiesced,
     Truncated,
 )
+from sim.simulate.faults import INSTANT_FAULTS
+from tests.audits.law import Law
 
 BOUND_MS: Final = 10_000
 """How long a high watermark may stand below what the in-sync set has: some ten rounds of fetching
 over the slowest link of a random scenario, each with an answer that is lost and waited for."""
 
 
-class HighWatermarkAdvances(Invariant):
+class HighWatermarkAdvances(Law):
     """A high watermark does not stand still below what those who commit have.
 
     With L the leader of the newest epoch, M the members that commit, end(m, t) where m's log ends
@@ -48,10 +48,9 @@ class HighWatermarkAdvances(Invariant):
     something is appended, and at rest: what is due later than the last append is judged at rest.
     """
 
+    name = "high-watermark-advances"
     source = "Partition.maybeIncrementLeaderHW; KIP-392; KIP-595, Quorum State; Raft, 5.3"
-    explained_by = "watermark_stays"
     fairness = "for 10 s one leader and in-sync set, all of them up, and no fault going on"
-    in_stories = False
     says = "{replica} has its high watermark at {offset} "
     any_of = (LeaderResigned, Truncated, *REPLACED)
 
@@ -114,7 +113,7 @@ class HighWatermarkAdvances(Invariant):
         who = "every in-sync replica" if self._by_isr else "a majority of the voters"
         says = f"{self.says}{when}; {who} has its log up to {{reached}}."
         waited = None if began is None else self.history.at - began
-        self.violated(leader, mark, None, says, began, waited_ms=waited, reached=self._due)
+        self.broken(leader, mark, None, says, waited_ms=waited, reached=self._due)
 
     # What disturbs the peace.
 
@@ -143,6 +142,6 @@ class HighWatermarkAdvances(Invariant):
             self._in_sync = in_sync
             self._since_ms = None
 
-    def on_any_of(self, _: Event) -> None:
+    def any_event(self, event: Event) -> None:
         """Nobody leads, or a log is shorter or gone."""
         self._since_ms = None

@@ -1,0 +1,128 @@
+"""The observer of all audits that need more than events: messages, replicas, the scenario."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any, Final
+
+from sim.plugins import Report
+from sim.protocol.events import (
+    Event,
+    HighWatermarkMoved,
+    LogEmptied,
+    LogStartedAfresh,
+    ReplicaCrashed,
+    ReplicaWiped,
+    SnapshotInstalled,
+    Truncated,
+)
+from sim.simulate.cluster.cluster import Cluster
+from tests.audits.decisions import Decisions
+from tests.audits.derived import LOOKED_AFTER, Audit, Differs
+from tests.audits.messages import Audited, Witness
+from tests.audits.sends import Sends, patience_of, places_of
+
+NAMES: Final[dict[Audited, tuple[str, str]]] = {
+    "message": ("out-of-date-ignored", "{what} had an effect: {found}, {expected} before."),
+    "decision": ("decision-justified", "{replica}: {what}: {found}; it should be {expected}."),
+    "disk": (
+        "restart-finds-disk",
+        "{replica} comes back with {found} for its {what}, and went down with {expected}.",
+    ),
+}
+"""What is looked at -> the name of its violations, and what they say."""
+
+
+class Observer:
+    """Looks at every message and, after events, at what replicas keep and decide.
+
+    * `out-of-date-ignored`: a message that is out of date leaves what it speaks of as it was
+      (`tests.audits.messages`).
+    * `decision-justified`: who leads, who is in sync and what is committed follows from what is
+      true at that moment; `restart-finds-disk`: a replica comes back with its disk as the crash
+      left it, and with nothing else (`tests.audits.decisions`).
+    * `derived-state`: what is derived from a log is what the batches of the log say
+      (`tests.audits.derived`).
+    * `sends-in-order`, and numbers that are left out (`tests.audits.sends`).
+    """
+
+    def __init__(self, cluster: Cluster, report: Report) -> None:
+        """Starts before the replicas connect."""
+        scenario = cluster.context.scenario
+        self._report = report
+        self._nodes = cluster.nodes
+        self.witness = Witness(cluster, self.failed)
+        self.decisions = Decisions(self.witness, scenario)
+        self._audit = Audit(scenario.rules)
+        self._set_back = SetBack()
+        self._sends = Sends(report, places_of(scenario), patience_of(scenario))
+
+    def over(self, name: str, receive: Callable[[Any], None]) -> Callable[[Any], None]:
+        """Take the messages for an address, and hand them on."""
+        return self.witness.over(name, receive)
+
+    def after(self, at_ms: int, events: Iterable[Event]) -> None:
+        """Look at what replicas decide and keep, now that these things have happened."""
+        looked = False
+        for event in events:
+            self._sends.after(at_ms, event)
+            self._set_back.after(event)
+            look = self.decisions.handlers.get(type(event))
+            if look is not None:
+                look(event)
+            looked = looked or type(event) in LOOKED_AFTER
+        if looked:
+            replicas = {name: node.replica for name, node in self._nodes.items()}
+            for found in self._audit.after(events, replicas):
+                self._differs(found)
+
+    def failed(
+        self, replica: str, audit: Audited, what: str, found: object, expected: object
+    ) -> None:
+        """Report what is not as it should be."""
+        if str(found) != str(expected):
+            name, says = NAMES[audit]
+            said = says.format(replica=replica, what=what, found=found, expected=expected)
+            self._report(name, said, replica, None)
+
+    def _differs(self, found: Differs) -> None:
+        replica, what, about, offset, kept, by_log = found
+        if kept != by_log and not self._set_back.excuses(found):
+            whose = "" if about is None else f" of producer {about}"
+            said = f"{replica} keeps {kept} for the {what}{whose} at {offset}, "
+            self._report("derived-state", f"{said}but its log says {by_log}.", replica, offset)
+
+
+class SetBack:
+    """Decisions below a high watermark that a new leader has set back.
+
+    They are dropped for good (ProducerStateManager.onHighWatermarkUpdated).
+    """
+
+    def __init__(self) -> None:
+        """Starts with no high watermark known."""
+        self._marks: dict[str, int] = {}
+        self._from: dict[str, int] = {}
+
+    def after(self, event: Event) -> None:
+        """Note how far a high watermark had been that is lower now."""
+        if isinstance(event, HighWatermarkMoved):
+            name, before = event.replica, self._marks.get(event.replica, 0)
+            if event.high_watermark < before:
+                self._from[name] = max(before, self._from.get(name, 0))
+            self._marks[name] = event.high_watermark
+        elif isinstance(event, Truncated):
+            name = event.replica
+            self._from[name] = min(self._from.get(name, 0), event.target)
+            if not event.kept_high_watermark:
+                self._marks[name] = min(self._marks.get(name, 0), event.target)
+        elif isinstance(event, ReplicaCrashed):
+            self._from.pop(event.replica, None)
+            self._marks.pop(event.replica, None)
+        elif isinstance(event, ReplicaWiped | LogEmptied | LogStartedAfresh | SnapshotInstalled):
+            self._marks.pop(event.replica, None)
+
+    def excuses(self, found: Differs) -> bool:
+        """Whether a decision that is kept no more was below such a high watermark."""
+        dropped = found.what.startswith("unreplicated") and found.kept == "nothing"
+        return dropped and found.offset < self._from.get(found.replica, 0)

@@ -1,0 +1,5 @@
+"""`--plugin tests.audits.plugin`: every run of a command is audited."""
+
+from tests.audits.registering import register
+
+register()

@@ -1,0 +1,61 @@
+"""Registers all audits, for good or for a while."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from sim.check.plugged import forget_invariants, registered_invariants
+from sim.plugins import forget_observers, observing, register_invariant, register_observer
+from tests.audits.acknowledged_committed import AcknowledgedCommitted
+from tests.audits.commits_own_epoch import CommitsOwnEpoch
+from tests.audits.consumer_continues import ConsumerContinues
+from tests.audits.high_watermark_advances import HighWatermarkAdvances
+from tests.audits.law import Law
+from tests.audits.observer import Observer
+from tests.audits.pass_as_mapped import PassAsMapped
+from tests.audits.producer_sequences import ProducerSequences
+from tests.audits.removed_when_due import RemovedWhenDue
+
+LAWS: tuple[type[Law], ...] = (
+    AcknowledgedCommitted,
+    CommitsOwnEpoch,
+    ConsumerContinues,
+    HighWatermarkAdvances,
+    PassAsMapped,
+    ProducerSequences,
+    RemovedWhenDue,
+)
+OBSERVED = (
+    "decision-justified",
+    "derived-state",
+    "out-of-date-ignored",
+    "restart-finds-disk",
+    "sends-in-order",
+)
+"""Violations that the observer alone reports."""
+AUDITS = frozenset({*OBSERVED, *[law.name for law in LAWS]})
+"""The names of all violations that audits report."""
+BY_RULES = {
+    "durability/timed_old_file_of_epochs.yaml": {"derived-state"},
+}
+"""Scenario files whose rules let a replica do what audits find."""
+
+
+def register() -> None:
+    """Have every run of this process audited."""
+    for law in LAWS:
+        register_invariant(law)
+    register_observer(Observer)
+
+
+@contextmanager
+def audited() -> Iterator[None]:
+    """Have the runs of a block audited."""
+    laws, observers = len(registered_invariants()), len(observing(lambda *_: None))
+    register()
+    try:
+        yield
+    finally:
+        forget_invariants(laws)
+        forget_observers(observers)
