@@ -4,7 +4,7 @@ from random import Random
 
 import pytest
 
-from sim.check.invariants.epoch_cache_consistency import EpochBook
+from sim.check.invariants.epochs import EpochBook
 from sim.check.promise import (
     meant_version,
     promised_mark,

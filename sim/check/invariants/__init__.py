@@ -1,8 +1,7 @@
-"""The invariants: one a file, and the file has its name, which is that of the class.
+"""The invariants: one a class, those of a family in a file.
 
-Two share a file only where both are one comparison with two outcomes (`truncation_bounds`,
-`txn_verdicts`): whoever changes how the one is decided changes the other. `sim.check.registry`
-finds every module of this package; nothing else has to be told of a new one.
+`sim.check.registry` finds every class in the modules of this package; nothing else has to be told
+of a new one.
 
 Each says in its docstring what it demands as one formula, when that is judged, and what it excuses
 with the reason. The formulas write

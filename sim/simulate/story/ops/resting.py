@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sim.check.invariants.tombstone_eventually_removed import TombstoneEventuallyRemoved
+from sim.check.invariants.deletes import TombstoneEventuallyRemoved
 from sim.check.registry import name_of
 from sim.files.document import Place
 from sim.protocol.events import Quiesced, TombstoneProbed

@@ -1,4 +1,4 @@
-"""Materialised state: what a log folds to, compared with the committed history."""
+"""Convergence: at rest all replicas end alike, in logs and in state."""
 
 from collections.abc import Mapping
 
@@ -6,6 +6,60 @@ from sim.check.folding import base_records, differing_keys, state_of
 from sim.check.invariant import Kind, LogInvariant
 from sim.protocol.events import Quiesced
 from sim.protocol.log.record import Record
+
+
+class LeoConvergence(LogInvariant):
+    """At rest every live replica's log ends where the leader's does.
+
+    For the leader l, live replicas r: end(r) = end(l).
+    Judged: at rest. Excused: replicas that are down. Fair: a live core has a leader, links are
+    whole, and followers fetch until nothing changes.
+    """
+
+    kind = Kind.LIVENESS
+    source = "KIP-280"
+    explained_by = "stays_behind"
+    fairness = "faults are over, there is a leader, and followers fetch until nothing changes"
+    says = (
+        "{replica} stays at log end offset {offset} while the leader {leader} is at {leader_end}."
+    )
+
+    def on_quiesced(self, event: Quiesced) -> None:
+        """Compare log end offsets."""
+        if event.replica is not None:
+            end = self.replicas[event.replica].log_end_offset
+            for view in self.replicas.values():
+                own = view.log_end_offset
+                if view.up and own != end:
+                    self.violated(view.name, own, leader=event.replica, leader_end=end)
+
+
+class ReplicaConvergence(LogInvariant):
+    """At rest no live replica holds another record than the leader at the same offset.
+
+    For the leader l, live replicas r, offsets o: if both hold a record at o it is the same.
+    Judged: at rest. Excused: offsets at which one of them has no record, as each cleans on its own;
+    replicas that are down.
+    """
+
+    kind = Kind.AT_REST
+    source = "KIP-279"
+    explained_by = "two_records"
+    says = "offset {offset} is {record} on {replica} and {leader_record} on the leader {leader}."
+
+    def on_quiesced(self, event: Quiesced) -> None:
+        """Compare live replicas with the leader."""
+        if event.replica is None:
+            return
+        leader = self.replicas[event.replica]
+        for offset in dict.fromkeys(offset for offset, _, _ in self.history.disagreements):
+            for view in self.replicas.values():
+                mine, theirs = view.uid_at(offset), leader.uid_at(offset)
+                if view.up and mine > 0 and theirs > 0 and mine != theirs:
+                    self.violated(
+                        view.name, offset, record=mine, leader_record=theirs, leader=leader.name
+                    )
+
 
 State = Mapping[str, int | str]
 """Key -> uid of its value, or the value where records are deltas."""

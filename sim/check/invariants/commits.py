@@ -1,0 +1,302 @@
+"""Commits: a high watermark covers what those who count have, and what it covers stays."""
+
+from typing import Any
+
+from sim.check.invariant import Kind, LogInvariant
+from sim.check.listening import CUT
+from sim.check.replica_view import HOLE, ReplicaView
+from sim.protocol.events import (
+    Acknowledged,
+    Cleaned,
+    HighWatermarkMoved,
+    IsrChanged,
+    LeaderElected,
+    PositionRecorded,
+    Quiesced,
+)
+
+
+class CommittedReplicated(LogInvariant):
+    """Who has to have committed offsets has them: every in-sync replica, or a majority.
+
+    `commit: isr`: for all members r of the in-sync set, offsets start(r) <= o < N: r has o.
+    `commit: majority`: for all offsets o < N: more than half of the voters have o, or start above
+    it.
+    Judged: when a leader's high watermark moves, and when a replica is admitted by its position
+    (not when a controller names the set, nor for the set of a deposed leader). N is all that was
+    ever committed, also what the present leader does not know to be. Excused: offsets that were
+    committed twice (see `committed-never-lost`).
+    No usual event breaks it: those who have to have what is committed lack no offset, and have
+    none unexplained.
+    """
+
+    source = "StrongIsr; MajorityReachedHighWatermark (RaftEventSimulationTest)"
+    explained_by = "committed_without"
+    unusual_only = True
+    says = ", log end offset {log_end}, lacks committed offset {offset} ({record})."
+
+    def on_high_watermark_moved(self, event: HighWatermarkMoved) -> None:
+        """Judge the advance of a leader's high watermark."""
+        if event.leading:
+            self._judge("{leader} moved its high watermark to", event.replica, None)
+
+    def on_isr_changed(self, event: IsrChanged) -> None:
+        """Judge an expansion of the in-sync set, not that of a deposed leader."""
+        joined = event.joined
+        if joined is not None and event.replica == self.history.leader:
+            what = "{joined} joined the in-sync set at high watermark"
+            self._judge(what, event.replica, joined)
+
+    def _judge(self, what: str, leader: str, joined: str | None) -> None:
+        history, below, by_isr = self.history, len(self.committed), self.history.by_isr
+        members, needed = history.who_commits()
+        first_missing = [
+            (view, history.first_missing(view, below, twice_counts=False)) for view in members
+        ]
+        missing = [(view, offset) for view, offset in first_missing if offset is not None]
+        if not by_isr:
+            too_few = len(missing) > len(members) - needed
+            missing = self._lacked_by_too_many(members, needed) if too_few else []
+        who = "in-sync replica" if by_isr else "one of {needed} needed voters"
+        says = f"{what} {{high_watermark}}, but {{replica}}, {who}{self.says}"
+        leading = {"leader": leader, "joined": joined}
+        counts = {"needed": needed, "high_watermark": self.replicas[leader].high_watermark}
+        for view, offset in missing:
+            end, uid = view.log_end_offset, self.committed[offset]
+            self.violated(
+                view.name, offset, None, says, log_end=end, record=uid, **leading, **counts
+            )
+
+    def _lacked_by_too_many(
+        self, voters: list[ReplicaView], needed: int
+    ) -> list[tuple[ReplicaView, int]]:
+        """The first offset that too few voters have, with the first of those that lack it."""
+        for offset in range(len(self.committed)):
+            if offset not in self.history.committed_twice:
+                lacking = [v for v in voters if not self.history.accounts_for(v, offset)]
+                if len(voters) - len(lacking) < needed:
+                    return [(lacking[0], offset)]
+        return []
+
+
+class CommittedNeverLost(LogInvariant):
+    """Each committed record is on the leader, or its absence there is justified.
+
+    For the leader l, offsets start(l) <= o < N: log(l)[o] = committed[o], or the absence of
+    committed[o] is justified.
+    Judged: at rest, without a live leader by the disk of the last one. Excused: offsets below the
+    log start, which a snapshot or retention accounts for; offsets that were committed twice, which
+    `state-machine-safety` reports and after which the reference is undefined.
+    """
+
+    kind = Kind.AT_REST
+    source = "KIP-101; CommittedIsDurable (etcd raft)"
+    explained_by = "lost_record"
+    says = "committed {record} is not on the leader {replica} and nothing committed supersedes it."
+
+    def on_quiesced(self, event: Quiesced) -> None:
+        """Compare the leader's log with the committed history."""
+        if event.replica is None:
+            return
+        history, view = self.history, self.replicas[event.replica]
+        for offset in history.in_doubt(view, len(self.committed)):
+            uid = self.committed[offset]
+            lacks = offset not in history.committed_twice and view.uid_at(offset) != uid
+            if lacks and not history.may_be_absent_now(uid):
+                self.violated_by(event.replica, uid, offset)
+
+
+class LeaderCompleteness(LogInvariant):
+    """A new leader has every committed offset: the record, an empty batch or a justified hole.
+
+    For r elected, offsets start(r) <= o < N: r has o.
+    Judged: at each election, by what was committed first at offsets that were committed twice.
+    Excused: offsets below the log start, for which a snapshot stands (`prefix-deletion-safety`).
+    """
+
+    source = "Raft 5.4; StrongIsr (Kip320.tla)"
+    explained_by = "leader_lacks"
+    says = (
+        "{replica} was elected in epoch {epoch} with log end offset {log_end} but lacks committed "
+        "offset {offset} ({record}); {committed_below} offsets are committed."
+    )
+
+    def on_leader_elected(self, event: LeaderElected) -> None:
+        """Compare the new leader's log with the committed history."""
+        view, committed = self.replicas[event.replica], len(self.committed)
+        missing = self.history.first_missing(view, committed, twice_counts=True)
+        if missing is not None:
+            end, lacked = view.log_end_offset, self.committed[missing]
+            told = {"epoch": event.epoch, "log_end": end, "committed_below": committed}
+            self.violated(event.replica, missing, record=lacked, **told)
+
+
+class HoleJustified(LogInvariant):
+    """Every missing offset is missing for a reason.
+
+    For all replicas r, offsets start(r) <= o < end(r) without record or batch: the absence of
+    committed[o] is justified if o < N, and that of log(l)[o] if the leader l holds a record there.
+    Judged: at rest, down replicas as well. Excused: an offset that nobody holds a record at and
+    that was never committed; tombstones and markers, which their own invariants judge.
+    """
+
+    kind = Kind.AT_REST
+    source = "KIP-280, KIP-630"
+    explained_by = "lost_record"
+    says = (
+        "{replica} has a hole at offset {offset}, but {record} is neither superseded nor aborted."
+    )
+
+    def on_quiesced(self, event: Quiesced) -> None:
+        """Judge the committed record and, where the leader holds another, that one too."""
+        leader = self.replicas.get(event.replica or "")
+        for view in self.replicas.values():
+            for offset in sorted(view.unexplained_offsets | self.history.contested_offsets):
+                if view.covers(offset) and view.slots[offset] == HOLE:
+                    self._judge(view, offset, leader)
+
+    def _judge(self, view: ReplicaView, offset: int, leader: ReplicaView | None) -> None:
+        held = [] if leader is None else [leader.uid_at(offset)]
+        for uid in self.committed[offset : offset + 1] + held:
+            if uid in self.written and not self.history.may_be_absent_now(uid):
+                self.violated_by(view.name, uid, offset)
+
+
+class WinnerRetained(LogInvariant):
+    """A committed winning value is on every replica whose log covers its offset.
+
+    For all keys k with x = winner(k) a value, replicas r with start(r) <= x.offset < end(r):
+    log(r)[x.offset] = x.
+    Judged: at rest, down replicas as well. Excused: everything once an offset was committed twice.
+    """
+
+    kind = Kind.AT_REST
+    source = "KIP-280"
+    explained_by = "lost_record"
+    in_stories = False
+    says = "{replica} lacks {record}, the winner of its key."
+
+    def on_quiesced(self, _: Quiesced) -> None:
+        """Look for each winner in each log."""
+        if self.history.committed_twice:
+            return
+        for uid in self.history.winners.values():
+            known = self.written[uid]
+            if not known.tombstone:
+                for view in self.replicas.values():
+                    if view.covers(known.offset) and view.slots[known.offset] != uid:
+                        self.violated_by(view.name, uid)
+
+
+class HwMonotonic(LogInvariant):
+    """A high watermark falls only with a lost tail, a truncation or a wipe.
+
+    For all moves of the high watermark of r from h to h': h' >= h.
+    Judged: on each move. Excused: what a crash, a restart from an older checkpoint, a cut or a new
+    disk leaves, which those events tell themselves; and with `commit: isr` and
+    `high_watermark_update: assign` the moves of followers. A broker takes what its leader says, and
+    only logs that it is less (UnifiedLog.updateHighWatermarkMetadata): a leader that was just
+    elected may know less than its followers, has all that is committed, and learns of it with their
+    next fetches. In a quorum a leader says nothing before it knows as much (KIP-595).
+    No usual event breaks it: a usual high watermark rises.
+    """
+
+    source = "MonotonicHighWatermark (RaftEventSimulationTest); UnifiedLog.maybeUpdateHighWatermark"
+    explained_by = "high_watermark_fell"
+    in_stories = False
+    unusual_only = True
+    says = "{replica} moved its high watermark back from {before} to {offset}."
+
+    def begin(self) -> None:
+        """Whether followers may take less."""
+        update = self.history.rules.replication.high_watermark_update
+        self._assigned = self.history.by_isr and update == "assign"
+
+    def on_high_watermark_moved(self, event: HighWatermarkMoved) -> None:
+        """Compare with the one before; what may lower it has its own events."""
+        before = self.history.previous_high_watermark
+        if event.high_watermark < before and (event.leading or not self._assigned):
+            self.violated(event.replica, event.high_watermark, before=before)
+
+
+class HwWithinLog(LogInvariant):
+    """The high watermark never exceeds the log end offset.
+
+    For all replicas r: hw(r) <= end(r).
+    Judged: when either may have changed: on moves of the high watermark, passes, cuts, crashes and
+    restarts. Excused: nothing.
+    No usual event breaks it: a usual high watermark is within its log, and a usual pass leaves
+    the log end.
+    """
+
+    source = "LogCabin, RaftConsensusInvariants"
+    explained_by = "high_watermark_fell"
+    unusual_only = True
+    says = "{replica} has high watermark {offset} above its log end offset {log_end}."
+    any_of = (HighWatermarkMoved, Cleaned, *CUT)
+
+    def on_any_of(self, event: Any) -> None:
+        """Compare the two."""
+        view = self.replicas[event.replica]
+        if view.high_watermark > view.log_end_offset:
+            self.violated(event.replica, view.high_watermark, log_end=view.log_end_offset)
+
+
+class FollowerPositionSound(LogInvariant):
+    """The position a leader records for a follower is at most the follower's log end offset.
+
+    For all positions p that a leader records for f: p <= end(f).
+    Judged: as it is recorded. Excused: with `commit: isr`, what f had on a disk that it lost since,
+    until a leader hears of the new one: a fetch from before was on its way. Such a position admits
+    nobody to the in-sync set (KIP-903, Partition.isReplicaIsrEligible).
+    No usual event breaks it: a usual position is one that the follower has reached.
+    """
+
+    source = "KIP-280; LocalLog.read with Partition.fetchRecords"
+    explained_by = "believed_position"
+    unusual_only = True
+    says = (
+        "{leader} believes that {replica} has everything below {position}, but its log end offset "
+        "is {offset}."
+    )
+
+    def on_position_recorded(self, event: PositionRecorded) -> None:
+        """Compare the belief with the follower's log."""
+        end = self.replicas[event.follower].log_end_offset
+        overtaken = self.history.lost_disks.get(event.follower, 0) if self.history.by_isr else 0
+        if event.position > max(end, overtaken):
+            self.violated(event.follower, end, leader=event.replica, position=event.position)
+
+
+class AcknowledgedKept(LogInvariant):
+    """What a producer was told to be written, before it was committed, is committed in the end.
+
+    For all records x that a leader acknowledged with acks=1: x.offset < N and
+    committed[x.offset] = x.
+    Judged: at rest. With `acks: 1` nobody promises that: it is a finding. Excused: acks=all, which
+    audits judge (`tests.audits`).
+    """
+
+    kind = Kind.FINDING
+    source = "producer configuration acks; KIP-966, Motivation"
+    explained_by = "acknowledged"
+    in_stories = False
+    says = "{replica} acknowledged {record}, which was never committed."
+
+    def begin(self) -> None:
+        """Nothing was acknowledged yet."""
+        self._promised: dict[int, str] = {}
+
+    def on_acknowledged(self, event: Acknowledged) -> None:
+        """A promise that waits for nobody else."""
+        if event.acks == "1":
+            held = self.replicas[event.replica].lineage
+            for uid in held[event.first_offset : event.last_offset + 1]:
+                if uid in self.written:
+                    self._promised[uid] = event.replica
+
+    def on_quiesced(self, _: Quiesced) -> None:
+        """Compare with what was committed."""
+        for uid, leader in self._promised.items():
+            if not self.history.in_committed_history(uid):
+                self.violated_by(leader, uid)

@@ -1,0 +1,287 @@
+"""Compaction: how far a pass may go, when it has to come, and what it leaves as it is."""
+
+from collections import Counter
+
+from sim.check.expiry import lost_keys
+from sim.check.intent import unmeant
+from sim.check.invariant import Invariant, Kind, ReaderInvariant
+from sim.check.promise import as_appended, without_flag
+from sim.protocol.events import (
+    Cleaned,
+    CleanerLooked,
+    ConfigChanged,
+    Consumed,
+    Copied,
+    LogStartedAfresh,
+    LogStartMoved,
+    Quiesced,
+    ReplicaWiped,
+)
+from sim.protocol.log.record import Record
+
+
+class CleanPrefix(Invariant):
+    """Below the first dirty offset a key has one record at most, beside the protected one.
+
+    For all replicas r, keys k: there is at most one offset o < clean(r) with data of k at
+    log(r)[o].
+    Judged: after each pass of r. Excused: the record that the fix keeps in this pass, whatever it
+    is (KIP-280, option 1: the last one of the log). It counts again in the first pass that does
+    not keep it.
+    """
+
+    source = "KIP-280"
+    explained_by = "kept_both"
+    says = (
+        "{replica} is clean below {clean_below} but holds {counted} records of {key}, at {holds}."
+    )
+
+    def on_cleaned(self, event: Cleaned) -> None:
+        """Look for keys that are in the clean section more than once."""
+        view, known = self.replicas[event.replica], self.written
+        slots, below = view.slots, view.first_dirty_offset
+        keys = [key for uid in slots[:below] if uid > 0 and (key := known[uid].key) is not None]
+        repeated = Counter(keys) if len(set(keys)) < len(keys) else {}
+        for key, counted in repeated.items():
+            if counted > 1:
+                held = [at for at in range(below) if slots[at] > 0 and known[slots[at]].key == key]
+                if event.protected_offset in held:
+                    held.remove(event.protected_offset)
+                if len(held) > 1:
+                    told = {"clean_below": below, "counted": len(held)}
+                    self.violated(view.name, held[-1], key, holds=tuple(held), **told)
+
+
+class CompactionBound(Invariant):
+    """Neither the removed record nor the one that beat it is at or above the high watermark.
+
+    For all records x that a pass of r removes, beaten by w if by any: x.offset < hw(r) and w.offset
+    < hw(r), with the high watermark before the pass.
+    Judged: on removal. Excused: nothing. That w exists at all is left to `hole-justified` and
+    `winner-retained`; the last stable offset, which lies lower, to `txn-isolation`.
+    No usual event breaks it: a usual pass takes and believes nothing at the high watermark.
+    """
+
+    source = "KAFKA-13194; LogCleanerManager.cleanableOffsets"
+    explained_by = "compaction_bound"
+    unusual_only = True
+
+    def on_cleaned(self, event: Cleaned) -> None:
+        """Look at each removal and its winner."""
+        committed = min(event.high_watermark, self.history.previous_high_watermark)
+        for removal in event.removals:
+            winner = removal.winner_offset
+            if max(removal.offset, -1 if winner is None else winner) >= committed:
+                says = "{replica} removed {record}"
+                says += "" if winner is None else ", beaten by the record at {winner_offset}"
+                says += ", with its high watermark at {high_watermark}."
+                what = {"record": removal.uid, "winner_offset": winner, "high_watermark": committed}
+                self.violated(event.replica, removal.offset, removal.key, says, **what)
+
+
+class CompactionLagBound(Invariant):
+    """A record is eligible for cleaning within D + M + D of its own timestamp.
+
+    For all keyed records x that r holds below its last stable offset and that are not eligible: now
+    - x.timestamp <= M + 2 * D. M is `max.compaction.lag.ms`, D
+    `message.timestamp.difference.max.ms`; D = 0, exact timestamps, leaves M. The worst case is a
+    segment whose first record is dated D ahead and whose next one D behind.
+    Judged: at each look of the cleaner. Excused: without D nothing is promised; records above the
+    last stable offset may not be cleaned at all. Fair: the cleaner looks, and something closes the
+    segment, traffic or a timer (UnifiedLog.maybeRoll is called by appends alone).
+    """
+
+    kind = Kind.LIVENESS
+    fairness = "the cleaner looks, and traffic or a timer closes segments"
+    source = "KIP-354, Proposed Changes, note 1"
+    explained_by = "lag"
+    in_stories = False
+    says = (
+        "{replica} cannot clean {record} yet, {waited_ms} ms after its timestamp; {limit_ms} ms "
+        "were promised ({max_lag_ms} + 2 × {difference_max_ms})."
+    )
+
+    def on_cleaner_looked(self, event: CleanerLooked) -> None:
+        """Look for the oldest record that waits and is not eligible."""
+        if event.difference_max_ms is None:
+            return
+        max_lag_ms, difference_max_ms = event.max_lag_ms, event.difference_max_ms
+        limit_ms = max_lag_ms + 2 * difference_max_ms
+        start = event.upper_bound if event.eligible else event.first_dirty_offset
+        slots = self.replicas[event.replica].slots[start : event.stable_offset]
+        for offset, uid in enumerate(slots, start):
+            record = self.written[uid].record if uid > 0 else None
+            waited_ms = event.now_ms - record.timestamp_ms if record and record.key else 0
+            if waited_ms > limit_ms:
+                told = {"waited_ms": waited_ms, "limit_ms": limit_ms, "max_lag_ms": max_lag_ms}
+                told["difference_max_ms"] = difference_max_ms
+                self.violated_by(event.replica, uid, offset, **told)
+                return
+
+
+class LagMetric(Invariant):
+    """`max-compaction-delay-secs` says how long the most overdue log is overdue, in whole seconds.
+
+    For a look at r: metric = max(0, now - oldest uncleaned timestamp - M) / 1000, rounded down.
+    Judged: at each look. Excused: nothing; Kafka refreshes it only when a look led to a pass, so it
+    may go on telling an old figure.
+    """
+
+    kind = Kind.FINDING
+    source = "KIP-354, Public Interfaces; PreCleanStats.updateMaxCompactionDelay"
+    explained_by = "lag"
+    in_stories = False
+    says = (
+        "{replica} tells a compaction delay of {told_secs} s, but its log is overdue by "
+        "{overdue_secs} s."
+    )
+
+    def on_cleaner_looked(self, event: CleanerLooked) -> None:
+        """Compare the metric with the delay of this very look."""
+        overdue_secs = event.delay_ms // 1000
+        if event.metric_secs != overdue_secs:
+            self.violated(event.replica, told_secs=event.metric_secs, overdue_secs=overdue_secs)
+
+
+_EPOCH = (
+    "{replica} copied the batch at {offset} in epoch {epoch}, which was appended in epoch "
+    "{appended_in}."
+)
+
+
+class RecordImmutable(ReaderInvariant):
+    """Whatever a follower copies and a consumer reads is, field by field, what was appended.
+
+    For all copies and reads x' of a record x: key, value, timestamp, headers, flag and offset of x'
+    are those of x, and the epoch of a copy is that of the append.
+    Judged: on each copy and read. Excused: the header that `record_horizon` adds, among replicas
+    (no reader may be given it); the flag of KIP-87, which an old format may leave out as long as a
+    delete stays one; the value of a flagged delete, for a consumer whose version has no flag: the
+    KIP makes it null there. A follower gets no such leave: its copy is what others read later.
+    No usual event breaks it: they bring the very records that were appended.
+    """
+
+    source = (
+        "KIP-534 (timestamps read back unchanged; Rejected Alternatives); KIP-87, Migration Plan"
+    )
+    explained_by = "altered"
+    in_stories = False
+    unusual_only = True
+    says = "{who} {did} {given} where {appended} was appended."
+
+    def begin(self) -> None:
+        """No consumer has said that its version is an old one."""
+        self._without_flag: set[str] = set()
+
+    def on_config_changed(self, event: ConfigChanged) -> None:
+        """Note who reads in which version."""
+        settings = dict(event.settings)
+        if settings.get("format") == "2":
+            self._without_flag.add(event.replica)
+        elif "format" in settings:
+            self._without_flag.discard(event.replica)
+
+    def on_copied(self, event: Copied) -> None:
+        """Compare each copied record with the append."""
+        deletes = self.history.is_tombstone
+        for record in self.history.altered(event.batches):
+            original = self.written[record.uid].record
+            copy = as_appended(record)
+            same = copy._replace(flagged=original.flagged) == original
+            if not same or deletes(copy) != deletes(original):
+                self._report_altered(event.replica, event.replica, "copied", record)
+        for batch in event.batches:
+            for record in batch.records[:1]:
+                epoch, appended_in = batch.epoch, self.written[record.uid].batch.epoch
+                if epoch != appended_in:
+                    told = {"epoch": epoch, "appended_in": appended_in}
+                    self.violated(event.replica, batch.base_offset, None, _EPOCH, **told)
+
+    def on_consumed(self, event: Consumed) -> None:
+        """Compare each record a consumer is given with the append.
+
+        What it takes for a delete is left to `consumer-takes-deletes`.
+        """
+        for record in event.records:
+            original = self.written[record.uid].record
+            if event.consumer in self._without_flag and record == without_flag(original):
+                continue
+            if record._replace(flagged=original.flagged) != original:
+                self._report_altered(event.replica, event.consumer, "read", record)
+
+    def _report_altered(self, replica: str, who: str, did: str, record: Record) -> None:
+        appended = str(self.written[record.uid].record)
+        told = {"who": who, "did": did, "given": str(record), "appended": appended}
+        self.violated(replica, record.offset, record.key, **told)
+
+
+class KeyEndsAsMeant(Invariant):
+    """A key of the leader's log ends on the newest record that its producers wrote, by their word.
+
+    For all keys k, x = fold(log(leader))[k]: no committed record of k has a newer timestamp than x
+    and, where both have one, a higher version. A key that is gone had a tombstone like that.
+    Judged: at rest, whatever the strategy is. Excused: keys that the topic's retention deleted.
+    Strategy offset promises no such thing, so this is a finding: an asynchronous producer's write
+    that arrives late wins, and every other invariant holds.
+    """
+
+    kind = Kind.FINDING
+    source = "KIP-280, Motivation"
+    explained_by = "ends_on"
+    says = "{key} ends on {held}; its producers meant {meant} to win."
+
+    def on_quiesced(self, _: Quiesced) -> None:
+        """Look for each key in the leader's log."""
+        leader = self.history.leader
+        for key, held, meant in unmeant(self.history):
+            newer = self.describe(meant)
+            if held is None:
+                gone = "{key} is gone; its producers meant {meant} to stay."
+                self.violated(leader, None, key, gone, meant=newer)
+            else:
+                at = self.written[held].offset
+                self.violated(leader, at, key, held=held, meant=newer)
+
+
+class StateKept(Invariant):
+    """Retention takes no record that alone says what the state of a key is.
+
+    With `log_holds: state`, for a log of r whose old segments were deleted up to s, and keys k with
+    winner(k) below s: winner(k) is in the newest snapshot of r, or is a tombstone of a key that the
+    snapshot has not. Where records are deltas: r has a snapshot with an end at or above all of k
+    that went.
+    Judged: when the log start moves by retention. Excused: logs that hold events, whose old ones
+    are meant to go; prefixes that go for a snapshot, see `prefix-deletion-safety`.
+    """
+
+    source = "KIP-630, Motivation: with the delete policy the log does not hold the latest state"
+    explained_by = "prefix"
+    in_stories = False
+    says = "{replica} deleted below {log_start} ({cause}) what alone holds the state of {key}"
+
+    def begin(self) -> None:
+        """Every log starts at 0."""
+        self._starts: dict[str, int] = {}
+
+    def on_log_start_moved(self, event: LogStartMoved) -> None:
+        """Look for keys whose state was below the new start, and nowhere else."""
+        if self.history.rules.snapshots.log_holds != "state":
+            return
+        start, view = event.log_start_offset, self.replicas[event.replica]
+        lost = lost_keys(self.history, view, self._starts.get(event.replica, 0))
+        self._starts[event.replica] = start
+        for key in lost[:1]:
+            winner, more = self.history.winners.get(key, 0), len(lost) - 1
+            says = self.says + (": {winner}" if winner else "")
+            says += ", and {more_keys} more keys." if more else "."
+            at = self.written[winner].offset if winner else start
+            told = {"log_start": start, "winner": winner, "more_keys": more}
+            self.violated(event.replica, at, key, says, cause=event.cause, **told)
+
+    def on_replica_wiped(self, event: ReplicaWiped) -> None:
+        """A new disk begins anew."""
+        self._starts.pop(event.replica, None)
+
+    def on_log_started_afresh(self, event: LogStartedAfresh) -> None:
+        """What went was the leader's to keep."""
+        self._starts[event.replica] = event.log_start_offset

@@ -1,0 +1,283 @@
+"""What an offset holds is the same everywhere and for ever, and no log gives it twice."""
+
+from sim.check.invariant import LogInvariant, Writing, batches_of
+from sim.check.listening import WRITTEN
+from sim.check.replica_view import ReplicaView
+from sim.protocol.events import (
+    Appended,
+    Cleaned,
+    Copied,
+    Event,
+    HighWatermarkMoved,
+    Pushed,
+    ReplicaRestarted,
+    Truncated,
+)
+
+
+class NoOffsetReuse(LogInvariant):
+    """An offset that was committed is never assigned again.
+
+    For all records x that a leader appends: x.offset >= N.
+    Judged: on append. Excused: in simulated time an append by a deposed leader that has not heard
+    of it yet: epochs are there for it, it is never committed and cut when the leader hears.
+    Stories, which have no such excuse, count it.
+    No usual event breaks it: an append at the end, above all that is committed, reuses
+    nothing.
+    """
+
+    source = "KIP-280; KAFKA-17076"
+    explained_by = "two_records"
+    unusual_only = True
+    says = "{replica} gave offset {offset} to {record}, but it was committed as {first}."
+
+    def on_appended(self, event: Appended) -> None:
+        """Compare with the committed history."""
+        committed, batch = self.committed, event.batch
+        if batch.base_offset >= len(committed):
+            return
+        if not self.history.zombies_count and batch.epoch < self.history.newest_epoch:
+            return
+        for record in batch.records:
+            offset, uid = record.offset, record.uid
+            if offset < len(committed) and committed[offset] != uid:
+                first = self.describe(committed[offset])
+                self.violated_by(event.replica, uid, offset, first=first)
+
+
+class OffsetEpochUniqueness(LogInvariant):
+    """An (offset, epoch) is assigned once.
+
+    For all appended records x, y: x.offset = y.offset and x.epoch = y.epoch implies x = y.
+    Judged: on append. Excused: nothing; a tail that was lost counts as assigned.
+    No usual event breaks it: its offsets were given to nobody in that epoch.
+    """
+
+    source = "KIP-595; QuorumState.initialize"
+    explained_by = "two_records"
+    unusual_only = True
+    says = "{replica} gave offset {offset} in epoch {epoch} to {record}; it was given to {first}."
+
+    def on_appended(self, event: Appended) -> None:
+        """Compare with the first record that got the same offset in the same epoch."""
+        for record, first in self.history.reassigned:
+            self.violated(
+                event.replica,
+                record.offset,
+                record.key,
+                epoch=event.batch.epoch,
+                record=record.uid,
+                first=first,
+            )
+
+
+class RecordOffsetUniqueness(LogInvariant):
+    """A record is found at one offset only, on all replicas.
+
+    For all copies x' of a record x, on any replica: x'.offset = x.offset.
+    Judged: on each copy and push. Excused: nothing.
+    No usual event breaks it: the very batches that were appended have their records at their
+    offsets.
+    """
+
+    source = "KIP-280"
+    explained_by = "misplaced"
+    unusual_only = True
+    says = "{record} stands at offset {offset} on {replica}."
+
+    def on_written(self, event: Writing) -> None:
+        """Compare each copy's offset with that of the append."""
+        for batch in batches_of(event):
+            for copy in batch.records:
+                if self.written[copy.uid].offset != copy.offset:
+                    self.violated_by(event.replica, copy.uid, copy.offset)
+
+
+class SlotAgreement(LogInvariant):
+    """No two replicas hold different records at an offset below both high watermarks.
+
+    For all replicas r, s, offsets o < min(hw(r), hw(s)): if both hold a record at o it is the same.
+    Judged: on what is written, on moves of a high watermark, at restarts; down replicas as well.
+    Excused: empty batches and holes; offsets at or above one of both marks, where logs may differ
+    for a while (Raft).
+    No usual event breaks it: no two logs disagree, so no two disagree below a high watermark.
+    """
+
+    source = "KIP-280"
+    explained_by = "two_records"
+    unusual_only = True
+    says = (
+        "offset {offset} is {record} on {replica} and {other_record} on {other}, below both high "
+        "watermarks ({high_watermark} and {other_high_watermark})."
+    )
+    any_of = (HighWatermarkMoved, ReplicaRestarted, *WRITTEN)
+
+    def on_any_of(self, _: Event) -> None:
+        """Something new may disagree, or a disagreement is below both high watermarks now."""
+        for offset, view, other in self.history.disagreements:
+            if offset < view.high_watermark and offset < other.high_watermark:
+                marks = {"high_watermark": view.high_watermark}
+                marks["other_high_watermark"] = other.high_watermark
+                self.violated_by_two(view, other, offset, **marks)
+
+
+class StateMachineSafety(LogInvariant):
+    """No offset is ever committed with two different records.
+
+    For all offsets o, leaders l, m that commit o: the record at o that l commits = the one m
+    commits, also where cleaning has removed it from the log since.
+    Judged: when a leader's high watermark moves. Excused: nothing.
+    No usual event breaks it: what a usual high watermark passes is news, or is what was
+    committed.
+    """
+
+    source = "Raft 5.4.3"
+    explained_by = "two_records"
+    unusual_only = True
+    says = (
+        "offset {offset} was committed as {first} and again as {record} when {replica} moved its "
+        "high watermark to {high_watermark}."
+    )
+
+    def on_high_watermark_moved(self, event: HighWatermarkMoved) -> None:
+        """Look at what this advance committed again."""
+        mark = event.high_watermark
+        for offset, uid in self.history.recommitted if event.leading else ():
+            first = self.committed[offset]
+            self.violated(event.replica, offset, first=first, record=uid, high_watermark=mark)
+
+
+_BELOW = (
+    "{replica} and {other} share {shared} at {shared_at} but differ at {offset}: {record} and "
+    "{other_record}."
+)
+
+
+class LogMatching(LogInvariant):
+    """Logs that share a record agree below it; one (offset, epoch) names one record.
+
+    For all replicas r, s, offsets o at which both hold records x of r, y of s: if x.epoch = y.epoch
+    then x = y; and if r and s hold one record at some p > o then x = y.
+    Judged: on what is appended, copied or pushed. Excused: offsets at which one of them has no
+    record (what is missing there `hole-justified` judges).
+    No usual event breaks it: no two logs disagree, so no two disagree below anything.
+    """
+
+    source = "Raft 5.3, adapted to holes"
+    explained_by = "two_records"
+    unusual_only = True
+    says = (
+        "{replica} holds {record} and {other} holds {other_record} at offset {offset}, both of "
+        "epoch {epoch}."
+    )
+
+    def on_written(self, event: Writing) -> None:
+        """It may clash with a record of its offset and epoch; below what is shared all agrees."""
+        for offset, view, other in self.history.disagreements:
+            epoch = self.written[view.slots[offset]].batch.epoch
+            if epoch == self.written[other.slots[offset]].batch.epoch:
+                self.violated_by_two(view, other, offset, epoch=epoch)
+        if isinstance(event, Copied):
+            self._judge_below(self.replicas[event.replica], event.fetch_offset)
+        elif isinstance(event, Pushed):
+            self._judge_below(self.replicas[event.replica], event.batch.base_offset)
+
+    def _judge_below(self, view: ReplicaView, start: int) -> None:
+        """Look below the records that were copied from offset `start` on."""
+        for offset, one, another in self.history.disagreements:
+            if view is one or view is another:
+                other = another if view is one else one
+                copied = enumerate(view.slots[max(start, offset + 1) :], max(start, offset + 1))
+                both = [at for at, uid in copied if uid > 0 and uid == other.uid_at(at)]
+                for at in both[:1]:
+                    told = {"shared": view.slots[at], "shared_at": at}
+                    self.violated_by_two(view, other, offset, _BELOW, **told)
+
+
+class LeaderAppendOnly(LogInvariant):
+    """A leader never truncates or replaces its log while it leads.
+
+    For all cuts of r: r does not lead.
+    Judged: on each cut. Excused: what cleaning removes, which `compaction-bound` judges; an
+    installed snapshot, which `leader-never-loads-snapshot` does.
+    """
+
+    source = "Raft 5.3"
+    explained_by = "truncated"
+    in_stories = False
+    says = "{replica} truncated from {log_end} to {offset} while it was leading."
+
+    def on_truncated(self, event: Truncated) -> None:
+        """A leader that cuts its own log."""
+        if event.leading:
+            self.violated(event.replica, event.target, log_end=event.log_end_offset)
+
+
+class LeoPreservation(LogInvariant):
+    """Cleaning and a restart leave the log end offset where it was.
+
+    For each pass and restart of r: end(r) after = end(r) before.
+    Judged: after a pass, and after a restart by what the crash left. Excused: the tail that a crash
+    lost.
+    No usual event breaks it: a usual pass leaves the log end.
+    """
+
+    source = "KIP-280; etcd #17780"
+    explained_by = "log_end_moved"
+    in_stories = False
+    unusual_only = True
+    says = " moved the log end offset of {replica} from {before} to {offset}."
+
+    def on_cleaned(self, event: Cleaned) -> None:
+        """Compare with the log end before the pass."""
+        self._judge(event.replica, event.log_end_offset, "a cleaning pass")
+
+    def on_replica_restarted(self, event: ReplicaRestarted) -> None:
+        """Compare with the log end that the crash left."""
+        self._judge(event.replica, event.log_end_offset, "a restart")
+
+    def _judge(self, replica: str, end: int, what: str) -> None:
+        before = self.replicas[replica].log_end_offset_before
+        if end != before:
+            self.violated(replica, end, None, what + self.says, before=before)
+
+
+class NoTruncationBelowHw(LogInvariant):
+    """A replica never truncates below its own high watermark.
+
+    For all cuts of r to t: t >= hw(r) before.
+    Judged: on each cut. Excused: nothing. That the batch which straddles t goes whole (UnifiedLog)
+    is left to `hole-justified`.
+    """
+
+    source = "KIP-595; KafkaMetadataLog.truncateTo"
+    explained_by = "truncated"
+    says = (
+        "{replica} truncated from {log_end} to {offset}, below its high watermark {high_watermark}."
+    )
+
+    def on_truncated(self, event: Truncated) -> None:
+        """Compare target and high watermark."""
+        mark = max(event.high_watermark, self.history.previous_high_watermark)
+        if event.target < mark:
+            self.violated(
+                event.replica, event.target, log_end=event.log_end_offset, high_watermark=mark
+            )
+
+
+class TruncationBelowLogStart(LogInvariant):
+    """A replica never truncates below its log start offset.
+
+    For all cuts of r to t: t >= start(r).
+    Judged: on each cut. Excused: nothing.
+    """
+
+    source = "KIP-595; UnifiedLog.truncateTo"
+    explained_by = "truncated"
+    says = "{replica} truncated to {offset}, below its log start offset {log_start}."
+
+    def on_truncated(self, event: Truncated) -> None:
+        """Compare target and log start."""
+        start = max(event.log_start_offset, self.history.previous_log_start)
+        if event.target < start:
+            self.violated(event.replica, event.target, log_start=start)

@@ -1,0 +1,390 @@
+"""Snapshots: what they hold, when they are installed, and what may go because of them."""
+
+from typing import Any
+
+from sim.check.folding import differing_keys, state_of
+from sim.check.invariant import Invariant, Kind
+from sim.check.violation import Value
+from sim.protocol.events import (
+    Copied,
+    FaultInjected,
+    HighWatermarkMoved,
+    LeaderElected,
+    LogEmptied,
+    PrefixDeleted,
+    Quiesced,
+    ReplicaCrashed,
+    ReplicaRemoved,
+    ReplicaWiped,
+    SnapshotChunkFetched,
+    SnapshotFetchDropped,
+    SnapshotInstalled,
+    SnapshotOffered,
+    SnapshotTaken,
+)
+from sim.protocol.log.record import Control, Record
+
+
+class SnapshotAtLogStart(Invariant):
+    """A log that starts above 0 has a snapshot that ends exactly there.
+
+    For a prefix of r deleted up to s > 0: r holds a snapshot with end = s.
+    Judged: on prefix deletion. Excused: logs without snapshots, whose start retention moves.
+    """
+
+    source = "SnapshotAtLogStart (RaftEventSimulationTest)"
+    explained_by = "prefix"
+    says = "{replica} starts its log at {offset} without a snapshot that ends there."
+
+    def on_prefix_deleted(self, event: PrefixDeleted) -> None:
+        """Look for the snapshot."""
+        ends = sorted([end for end, _ in self.replicas[event.replica].snapshots])
+        start = event.log_start_offset
+        if start > 0 and start not in ends:
+            self.violated(event.replica, start, snapshot_ends=tuple(ends))
+
+
+class SnapshotBound(Invariant):
+    """A snapshot ends at or below the high watermark of the replica that takes it.
+
+    For a snapshot that r takes: end <= hw(r).
+    Judged: as it is taken. Excused: nothing.
+    """
+
+    source = "KIP-630; KafkaMetadataLog.createNewSnapshot"
+    explained_by = "snapshot_bound"
+    says = "{replica} took snapshot ({offset}, {epoch}) above its high watermark {high_watermark}."
+
+    def on_snapshot_taken(self, event: SnapshotTaken) -> None:
+        """Compare end and high watermark."""
+        mark, end = self.replicas[event.replica].high_watermark, event.end_offset
+        if end > mark:
+            self.violated(event.replica, end, epoch=event.epoch, high_watermark=mark)
+
+
+_Snapshot = SnapshotTaken | SnapshotInstalled
+
+
+def _contents(records: tuple[Record, ...]) -> dict[str, int]:
+    return {record.key: record.uid for record in records if record.key is not None}
+
+
+class SnapshotConsistency(Invariant):
+    """Snapshots of one id are equal, and equal the fold of the committed history below their end.
+
+    For all snapshots S of (end, epoch): S = any other one of that id that some replica has, and S =
+    fold(committed below end).
+    Judged: as a snapshot is taken or installed; with the fold as soon as the history reaches its
+    end. Excused: the fold once an offset was committed twice; a snapshot that is gone by then.
+    No usual event breaks it: no snapshot has waited for what a usual high watermark commits.
+    """
+
+    source = "KIP-630"
+    explained_by = "snapshot_content"
+    unusual_only = True
+    any_of = (SnapshotTaken, SnapshotInstalled)
+
+    def begin(self) -> None:
+        """No snapshots yet."""
+        self._waiting: list[tuple[int, _Snapshot]] = []
+
+    def on_any_of(self, event: _Snapshot) -> None:
+        """Compare with the others of the same id and, if it is known already, with the fold."""
+        for view in self.replicas.values():
+            other = view.snapshots.get((event.end_offset, event.epoch))
+            if other is not None and _contents(other) != _contents(event.records):
+                self._differs(event, None, "differs from that of {other}.", None, other=view.name)
+        self._waiting.append((self.history.at, event))
+        self.on_high_watermark_moved()
+
+    def on_high_watermark_moved(self, _: HighWatermarkMoved | None = None) -> None:
+        """The history grew: some snapshot may be judged now."""
+        known = len(self.committed)
+        for at, event in self._waiting:
+            view = self.replicas.get(event.replica)  # it may have left since
+            kept = view is not None and (event.end_offset, event.epoch) in view.snapshots
+            if event.end_offset <= known and kept and not self.history.committed_twice:
+                self._compare_with_fold(event, at)
+        self._waiting = [each for each in self._waiting if each[1].end_offset > known]
+
+    def _compare_with_fold(self, event: _Snapshot, at: int) -> None:
+        wanted = state_of(self.history, self.committed[: event.end_offset])
+        if self.history.deltas:
+            values = {record.key or "": record.value or "" for record in event.records}
+            for key in differing_keys(values, wanted)[:1]:
+                says = "has {key}={held}; the committed history has {wanted}."
+                told = {"held": values.get(key), "wanted": wanted.get(key)}
+                self._differs(event, key, says, at, **told)
+            return
+        found = _contents(event.records)
+        for key in differing_keys(found, wanted)[:1]:
+            says = "has {held} for {key}; the committed history has {winner}."
+            uid, winner = found.get(key, 0), wanted.get(key, 0)
+            self._differs(event, key, says, at, held=uid, winner=winner)
+
+    def _differs(
+        self, event: _Snapshot, key: str | None, says: str, began: int | None, **evidence: Value
+    ) -> None:
+        says = "snapshot ({offset}, {epoch}) of {replica} " + says
+        epoch, end = event.epoch, event.end_offset
+        self.violated(event.replica, end, key, says, began, epoch=epoch, **evidence)
+
+
+PATIENCE = 3
+"""So many downloads in a row may not be lost to deletions at the leader."""
+
+SNAPSHOT_NOT_FOUND = "SNAPSHOT_NOT_FOUND"
+"""Why one is lost to them, by Kafka's name (Errors.SNAPSHOT_NOT_FOUND)."""
+
+_LOST = (
+    "{replica} lost {lost} snapshots in a row while it fetched them, the last one ({snapshot_end}, "
+    "{epoch}): the leader deletes them faster than it reads."
+)
+
+
+class SnapshotFetchProgress(Invariant):
+    """A follower that stays connected to one leader gets its snapshot some day.
+
+    For all followers f: at rest f is fetching no snapshot; and before, f does not lose three
+    downloads in a row because the leader deleted what it was reading.
+    Judged: at rest after everybody synced; and whenever a download is lost. Excused: as soon as
+    another leader is elected, a fault or a crash hits f, or a record reaches it, counting starts
+    over.
+    """
+
+    kind = Kind.LIVENESS
+    fairness = "one leader stays, and the follower and its link are left in peace"
+    source = "KIP-630"
+    explained_by = "fetching"
+    in_stories = False
+    says = (
+        "{replica} has {received} {unit} of the snapshot that ends at {offset} and does not get on."
+    )
+    any_of = (SnapshotInstalled, ReplicaCrashed, ReplicaRemoved)
+
+    def begin(self) -> None:
+        """Nobody is fetching."""
+        self._fetching: dict[str, tuple[int, int, str, int]] = {}
+        self._lost: dict[str, int] = {}
+
+    def on_snapshot_chunk_fetched(self, event: SnapshotChunkFetched) -> None:
+        """A fetch is going on."""
+        size, unit = (event.size_bytes, "bytes") if event.in_bytes else (event.entries, "entries")
+        received = event.position + size
+        self._fetching[event.replica] = (event.end_offset, received, unit, self.history.at)
+
+    def on_snapshot_fetch_dropped(self, event: SnapshotFetchDropped) -> None:
+        """It was given up; that it was deleted under the reader must not go on for ever."""
+        replica = event.replica
+        begun = self._fetching.pop(replica, None) is not None
+        if event.reason != SNAPSHOT_NOT_FOUND:
+            self._lost.pop(replica, None)
+            return
+        self._lost[replica] = lost = self._lost.get(replica, 0) + begun
+        if begun and lost == PATIENCE:
+            end, epoch = event.end_offset, event.epoch
+            self.violated(replica, None, None, _LOST, lost=lost, snapshot_end=end, epoch=epoch)
+
+    def on_leader_elected(self, _: LeaderElected) -> None:
+        """Another leader: everybody starts over."""
+        self._lost.clear()
+
+    def on_copied(self, event: Copied) -> None:
+        """It got on without a snapshot."""
+        self._lost.pop(event.replica, None)
+
+    def on_fault_injected(self, event: FaultInjected) -> None:
+        """It was not left in peace."""
+        self._lost.pop(event.replica, None)
+
+    def on_any_of(self, event: Any) -> None:
+        """It is finished, or need not finish, or a crash takes what it has."""
+        self._lost.pop(event.replica, None)
+        self._fetching.pop(event.replica, None)
+
+    def on_quiesced(self, event: Quiesced) -> None:
+        """Nobody may be left."""
+        if event.synced:
+            for replica, (end, received, unit, since) in self._fetching.items():
+                self.violated(replica, end, None, "", since, received=received, unit=unit)
+
+
+_PART = (
+    "{replica} installed {installed} records as snapshot ({offset}, {epoch}), which has {counted}."
+)
+
+
+class SnapshotInstallAtomic(Invariant):
+    """At every instant a replica has either its old log, or the whole snapshot and nothing else.
+
+    For all r: its log is emptied only as a snapshot replaces it; what is installed as (end, epoch)
+    is all that the leader it came from has under that id.
+    Judged: as a log is emptied, and on install. Excused: an empty log has nothing to lose; a source
+    that has deleted the snapshot since.
+    """
+
+    source = "KIP-630; KafkaMetadataLog.truncateToLatestSnapshot, FileRawSnapshotWriter.freeze"
+    explained_by = "installed"
+    in_stories = False
+    says = (
+        "{replica} emptied its log, which ended at {offset} (high watermark {high_watermark}), "
+        "before snapshot ({snapshot_end}, {epoch}) was there; a crash now leaves it with neither."
+    )
+
+    def begin(self) -> None:
+        """Nobody is fetching."""
+        self._sources: dict[str, str] = {}
+
+    def on_log_emptied(self, event: LogEmptied) -> None:
+        """Nothing may go before what replaces it is there."""
+        if event.log_end_offset > 0:
+            mark, end = event.high_watermark, event.end_offset
+            told = {"high_watermark": mark, "snapshot_end": end, "epoch": event.epoch}
+            self.violated(event.replica, event.log_end_offset, **told)
+
+    def on_snapshot_chunk_fetched(self, event: SnapshotChunkFetched) -> None:
+        """Remember whose snapshot it is."""
+        self._sources[event.replica] = event.leader
+
+    def on_snapshot_installed(self, event: SnapshotInstalled) -> None:
+        """What is installed has to be all of what the leader has under that id, if it still has."""
+        source = self.replicas.get(self._sources.pop(event.replica, ""))
+        whole = None if source is None else source.snapshots.get((event.end_offset, event.epoch))
+        if whole is not None and whole != event.records:
+            told = {"installed": len(event.records), "epoch": event.epoch, "counted": len(whole)}
+            self.violated(event.replica, event.end_offset, None, _PART, **told)
+
+
+class SnapshotNeverRegresses(Invariant):
+    """Installing a snapshot never takes a replica back below its high watermark.
+
+    For a snapshot that r installs: end >= hw(r) before.
+    Judged: on install. Excused: an uncommitted tail above the end goes; the leader lacks it. Not
+    judged: Kafka's precondition, which throws unless the epoch is above the log's newest, or the
+    same and the end above the log end: after an unclean election a log of a later epoch that ends
+    below the snapshot has to be replaced, too.
+    """
+
+    source = "KafkaMetadataLog.truncateToLatestSnapshot"
+    explained_by = "installed"
+    in_stories = False
+    says = (
+        "{replica} installed snapshot ({offset}, {epoch}) although its high watermark was "
+        "{high_watermark}."
+    )
+
+    def on_snapshot_installed(self, event: SnapshotInstalled) -> None:
+        """Compare its end with the high watermark before."""
+        mark = max(event.high_watermark, self.history.previous_high_watermark)
+        if event.end_offset < mark:
+            self.violated(event.replica, event.end_offset, epoch=event.epoch, high_watermark=mark)
+
+
+class PrefixDeletionSafety(Invariant):
+    """A prefix goes only below a covering snapshot and the high watermark; laggards get one.
+
+    For a prefix of r deleted up to s: s <= hw(r), and r holds a snapshot with end >= s. For a
+    follower that fetches below the log start, or is due one otherwise: it is offered a snapshot
+    with end >= start(r).
+    Judged: on deletion, and on such a fetch. Excused: nothing.
+    """
+
+    source = "KIP-630; KafkaMetadataLog.deleteBeforeSnapshot"
+    explained_by = "prefix"
+    says = "{follower} fetched at {offset}, below the log start of {replica}, which has "
+
+    def on_prefix_deleted(self, event: PrefixDeleted) -> None:
+        """Judge the new log start."""
+        view, start = self.replicas[event.replica], event.log_start_offset
+        mark = min(event.high_watermark, view.high_watermark)
+        if start > mark:
+            above = "{replica} deleted below {offset}, above its high watermark {high_watermark}."
+            self.violated(event.replica, start, None, above, high_watermark=mark)
+        newest = max((end for end, _ in view.snapshots), default=-1)
+        if newest < start:
+            bare = "{replica} deleted below {offset} without a snapshot that covers it."
+            self.violated(event.replica, start, None, bare, snapshot_end=newest)
+
+    def on_snapshot_offered(self, event: SnapshotOffered) -> None:
+        """A follower below the log start has to be offered one."""
+        end = event.end_offset
+        if end < max(self.replicas[event.replica].log_start_offset, 0):
+            has = "no snapshot" if end < 0 else "only one up to {snapshot_end}"
+            says = self.says + has + " to offer."
+            follower, at = event.follower, event.fetch_offset
+            self.violated(event.replica, at, None, says, follower=follower, snapshot_end=end)
+
+
+class LeaderNeverLoadsSnapshot(Invariant):
+    """An active leader's state machine is never replaced by a snapshot.
+
+    For all snapshots that r installs: r does not lead.
+    Judged: on each install. Excused: nothing.
+    """
+
+    source = "LeaderNeverLoadSnapshot (RaftEventSimulationTest)"
+    explained_by = "installed"
+    in_stories = False
+    says = "{replica} installed snapshot ({offset}, {epoch}) while it was leading."
+
+    def on_snapshot_installed(self, event: SnapshotInstalled) -> None:
+        """A leader that installs one."""
+        if event.leading:
+            self.violated(event.replica, event.end_offset, epoch=event.epoch)
+
+
+_IN_LOG = (
+    "{replica} was sent a snapshot of {size_bytes} bytes in the log at offset {offset}; it has "
+    "every record below."
+)
+
+
+class TrafficAccounting(Invariant):
+    """Replicas are sent what they lack: each byte of a snapshot once, and to who asked for it.
+
+    For all chunks a follower receives of one download: position = sum of the sizes before, from 0.
+    No follower copies a snapshot as a record of the log, as it has every record below.
+    Judged: on each chunk and copy. Excused: after an install, a dropped download, a crash, a new
+    disk or its own election a follower starts at 0 again.
+    No usual event breaks it: no batch that is copied is a snapshot.
+    """
+
+    source = "KIP-630, Amount of Data Replicated; Rejected Alternatives"
+    explained_by = "sent_twice"
+    in_stories = False
+    unusual_only = True
+    says = (
+        "{replica} was sent snapshot ({offset}, {epoch}) from {position} on, having it up to "
+        "{received}."
+    )
+    any_of = (
+        SnapshotInstalled,
+        SnapshotFetchDropped,
+        ReplicaCrashed,
+        ReplicaWiped,
+        LeaderElected,
+    )
+
+    def begin(self) -> None:
+        """Nobody is fetching."""
+        self._received: dict[str, int] = {}
+
+    def on_copied(self, event: Copied) -> None:
+        """A snapshot within the log goes to those who have all that it stands for."""
+        for batch in event.batches:
+            if batch.control is Control.SNAPSHOT:
+                base, size = batch.base_offset, batch.size_bytes
+                self.violated(event.replica, base, None, _IN_LOG, size_bytes=size)
+
+    def on_snapshot_chunk_fetched(self, event: SnapshotChunkFetched) -> None:
+        """The next chunk begins where the last one ended."""
+        expected, position = self._received.get(event.replica, 0), event.position
+        if position != expected:
+            told = {"epoch": event.epoch, "position": position, "received": expected}
+            self.violated(event.replica, event.end_offset, **told)
+        size = event.size_bytes if event.in_bytes else event.entries
+        self._received[event.replica] = position + size
+
+    def on_any_of(self, event: Any) -> None:
+        """The next one starts at 0, and so does another attempt."""
+        self._received.pop(event.replica, None)
