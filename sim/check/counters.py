@@ -14,8 +14,8 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from sim.check.checker import Checker
+from sim.check.folding import unmeant
 from sim.check.history import ClusterHistory
-from sim.check.intent import unmeant
 from sim.check.listening import handlers_of
 from sim.check.removal_delays import RemovalDelays
 from sim.check.replica_view import EMPTY

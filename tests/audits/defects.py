@@ -107,7 +107,7 @@ def answer_at_once(patch: pytest.MonkeyPatch) -> None:
     def hasty(*args: Any, **more: Any) -> Any:
         return right(*args, **more)._replace(due_above=produce.AT_ONCE)
 
-    patch.setattr("sim.simulate.cluster.produce.produce", hasty)
+    patch.setattr("sim.simulate.cluster.clients.produce", hasty)
 
 
 def forget_what_was_sent(patch: pytest.MonkeyPatch) -> None:

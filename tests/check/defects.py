@@ -20,7 +20,7 @@ from sim.protocol.events import (
 from sim.protocol.log import Batch
 from sim.protocol.replication import cleaning, follower, leader, produce, replica, truncation
 from sim.protocol.replication.snapshots import delete, take
-from sim.simulate.cluster import consumer_fetch, node
+from sim.simulate.cluster import clients, node
 
 NOTHING: Mapping[str, Any] = MappingProxyType({})
 
@@ -241,7 +241,7 @@ def cleaning_moves_the_log_end(patch: pytest.MonkeyPatch) -> None:
 
 def _reading(change: Callable[[tuple[Batch, ...]], tuple[Batch, ...]], every: int) -> Plant:
     def plant(patch: pytest.MonkeyPatch) -> None:
-        right, now = consumer_fetch.answer_consumer_fetch, now_and_then(every)
+        right, now = clients.answer_consumer_fetch, now_and_then(every)
 
         def wrong(*args: Any, **rest: Any) -> Any:
             result = right(*args, **rest)
@@ -251,7 +251,7 @@ def _reading(change: Callable[[tuple[Batch, ...]], tuple[Batch, ...]], every: in
                 result = result._replace(response=response)
             return result
 
-        patch.setattr(consumer_fetch, "answer_consumer_fetch", wrong)
+        patch.setattr(clients, "answer_consumer_fetch", wrong)
 
     return plant
 

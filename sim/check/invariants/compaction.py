@@ -2,8 +2,7 @@
 
 from collections import Counter
 
-from sim.check.expiry import lost_keys
-from sim.check.intent import unmeant
+from sim.check.folding import lost_keys, unmeant
 from sim.check.invariant import Invariant, Kind, ReaderInvariant
 from sim.check.promise import as_appended, without_flag
 from sim.protocol.events import (

@@ -28,12 +28,9 @@ _KINDS: Final = {
     "Produce": "sends and their answers (workload)",
     "Timetable": "sends and their answers (workload)",
     "WriteTxnMarkers": "sends and their answers (workload)",
-    "CheckBeforeSend": "sends and their answers (workload)",
     "Removal": "removal bounds (timers.coordination_interval_ms)",
     "SnapshotTasks": "snapshots taken and deleted (timers.snapshot_interval_ms, "
     "timers.snapshot_cleaning_ms)",
-    "Coordinator": "questions to coordinators (asks, workload.retry_ms)",
-    "AskingClient": "questions to coordinators (asks, workload.retry_ms)",
     "look_for_laggards": "looks for laggards (timers.replica_lag_max_ms)",
     "QuorumMembership": "elections and their timers (timers.election_timeout_ms)",
     "Vote": "elections and their timers (timers.election_timeout_ms)",

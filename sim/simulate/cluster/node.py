@@ -34,13 +34,12 @@ from sim.protocol.replication.snapshots.fetch import answer_fetch_snapshot
 from sim.protocol.replication.truncation import answer_offsets_for_leader_epoch
 from sim.simulate.cluster.background import BackgroundTasks
 from sim.simulate.cluster.broker import Broker
-from sim.simulate.cluster.consumer_fetch import ConsumerFetches
+from sim.simulate.cluster.clients import ConsumerFetches, receive_marker, receive_produce
 from sim.simulate.cluster.context import Context
 from sim.simulate.cluster.fetcher import Fetcher
 from sim.simulate.cluster.leader import LeaderState
 from sim.simulate.cluster.loading import StateLoader
 from sim.simulate.cluster.overdue import Overdue
-from sim.simulate.cluster.produce import receive_marker, receive_produce
 from sim.simulate.cluster.snapshot_tasks import SnapshotTasks
 from sim.simulate.scenario.model import ReplicaSpec
 
