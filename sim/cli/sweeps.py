@@ -18,17 +18,7 @@ from sim.cli.arguments import (
     shipped,
     spark_settings,
 )
-from sim.cli.gates import (
-    STATUS,
-    GateOptions,
-    check_gates,
-    gates_from,
-    hand_over_verdict,
-    not_green,
-    show_verdict,
-    verdict_of,
-    worst,
-)
+from sim.cli.gates import GateOptions, gates_from, not_green, show_verdict, status_of
 from sim.cli.output import (
     LINE_EVERY_S,
     StatusLine,
@@ -90,13 +80,14 @@ def sweep(
         seed: Seed (default: the plan's, with --resume the folder's).
         resume: Go on with what is there; with a larger --count also with a finished sweep.
     """
-    from sim.study.sweep.plan import load_plan
+    from sim.study.sweep.plan import load_plan, number_runs
     from sim.study.sweep.runner import run_sweep
 
     loaded = load_plan(plan)
     gates = gates_from(options)
     if gates is not None:
-        check_gates(gates, loaded)
+        labels = [rule_set.label for rule_set in number_runs(loaded).rule_sets]
+        gates.check(labels, loaded.about)
     with StatusLine(lines_every_s=LINE_EVERY_S) as line:
         result = run_sweep(
             loaded,
@@ -113,23 +104,24 @@ def sweep(
         )
     verdict = None
     if gates is not None:
-        verdict = verdict_of(out, gates)
+        from sim.study.gates import judge
+        from sim.study.report import read_folder
+
+        verdict = judge(read_folder(out), gates)
     _show_sweep(result, verdict, as_json=as_json)
     if verdict is not None:
-        hand_over_verdict(verdict, options, as_json=as_json)
+        show_verdict(verdict, options, as_json=as_json)
     if failures is not None:
         tell_saved(save_causes(out, failures), file=beside(as_json))
     missing = result.unjudged
     if missing.first_run is not None:
         told = complain if as_json else print
         told(not_green(missing, runs=result.runs, out=result.out))
-    return worst(STATUS[verdict.outcome] if verdict else 0, missing.errors, missing.unfinished)
+    return status_of(verdict, missing)
 
 
 def _show_sweep(result: SweepResult, verdict: Verdict | None, *, as_json: bool) -> None:
     if as_json:
-        from sim.study.gates.page import as_document
-
         print_json(
             {
                 "out": str(result.out),
@@ -143,7 +135,7 @@ def _show_sweep(result: SweepResult, verdict: Verdict | None, *, as_json: bool) 
                 "errors": result.unjudged.errors,
                 "unfinished": result.unjudged.unfinished,
                 "runs_per_second": round(result.rate, 1),
-                **(as_document(verdict) if verdict else {}),
+                **(verdict.as_document() if verdict else {}),
             }
         )
         return
@@ -153,8 +145,6 @@ def _show_sweep(result: SweepResult, verdict: Verdict | None, *, as_json: bool) 
         f"{result.rate:,.0f} runs/s; next: replog report "
         + shell.command([result.out, *plugin_arguments()])
     )
-    if verdict is not None:
-        show_verdict(verdict)
 
 
 def _show_verdicts(verdicts: Mapping[str, Mapping[str, int]]) -> None:

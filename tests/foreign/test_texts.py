@@ -31,7 +31,6 @@ from sim.simulate.run.stories import run_story
 from sim.simulate.scenario.file.yaml_lines import yaml_lines
 from sim.simulate.story.format import Story, load_story
 from sim.study.gates import Gates, judge
-from sim.study.gates.page import as_markdown
 from sim.study.report.figures import Mark, marks_figure, own_ids
 from sim.study.suite import CaseResult
 from sim.study.suite.annotations import error_commands
@@ -230,7 +229,7 @@ def failure(text: str) -> RunFailure:
 
 def page_of_gates(text: str) -> str:
     verdict = judge(folder({text: {"log divergence": 3}}, cases=9), Gates(fail_on=("any",)))
-    return as_markdown(verdict)
+    return verdict.as_markdown()
 
 
 def readme_of(text: str) -> str:

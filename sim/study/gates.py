@@ -1,0 +1,304 @@
+"""Gates: limits on what a sweep violates, so that a build can fail by it.
+
+A sweep counts violations, and none of them is a failure by itself: some rule sets are there to show
+them. A gate says which rate is too much:
+
+* `fail_on`: no run violates this. One run that does is enough.
+* `budgets`: no more than this share of runs violates this. A gate fails when the runs show that the
+  rate is above (an exact binomial test), passes when they show that it is not (the upper limit of
+  its exact interval), and is undecided with too few runs for either.
+
+The test is one-sided and exact. Budgets are corrected for being asked many times (Holm 1979): the
+chance that a sound sweep fails any of them is at most 5 %. Each environment is judged by itself,
+since its cases are drawn again in the others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from typing import Any, Literal, NamedTuple
+
+from sim.files.extras import check_extra
+
+check_extra("gates need", "report", "numpy", "scipy", "pyarrow")
+
+from scipy import special, stats
+
+from sim.check.checker import known_invariants
+from sim.check.families import FAMILIES
+from sim.errors import BadInput, did_you_mean
+from sim.files.foreign import markdown
+from sim.study.report.shares import measure_of
+from sim.study.report.sweep_folder import SweepFolder
+from sim.study.suite.annotations import error_command
+from sim.study.sweep import wording
+from sim.study.sweep.stats import holm
+
+ANY = "any"
+"""The name for a violation of any invariant."""
+ABOUT = "about"
+"""The name for what the plan is about."""
+LEVEL = 0.05
+"""How often a sound sweep may fail, for all budgets together."""
+
+Outcome = Literal["passed", "undecided", "failed"]
+ORDER: tuple[Outcome, ...] = ("passed", "undecided", "failed")
+"""What failed comes last, where a reader's eye is."""
+
+
+class Budget(NamedTuple):
+    """The largest share of the judged runs that may violate something.
+
+    Attributes:
+        name: A family, an invariant, `any` or `about`.
+        limit: Between 0 and 1, both excluded.
+    """
+
+    name: str
+    limit: float
+
+
+class Gates(NamedTuple):
+    """What a sweep has to fulfil.
+
+    Attributes:
+        fail_on: Names that no judged run may violate.
+        budgets: Names that few runs may violate.
+        rule_sets: Labels of the rule sets that are judged; empty for all.
+    """
+
+    fail_on: tuple[str, ...] = ()
+    budgets: tuple[Budget, ...] = ()
+    rule_sets: tuple[str, ...] = ()
+
+    def check(
+        self, labels: Collection[str], about: Collection[str], seen: Collection[str] = ()
+    ) -> None:
+        """Refuses what a sweep cannot be judged by.
+
+        Args:
+            labels: The rule sets of the sweep.
+            about: What the plan is about; with nothing in it, there is no `about`.
+            seen: Invariants that the sweep's folder names, beside those of this process.
+
+        Raises:
+            BadInput: No violation can have a name, or no rule set a label.
+        """
+        known = [ANY, ABOUT, *FAMILIES, *sorted({*known_invariants(), *seen})]
+        for name in (*self.fail_on, *(budget.name for budget in self.budgets)):
+            if name not in known:
+                raise BadInput(
+                    f"{name}: no family and no invariant (replog list invariants)"
+                    f"{did_you_mean(name, known)}; families: {', '.join(FAMILIES)}; or any, about"
+                )
+            if name == ABOUT and not about:
+                raise BadInput("about: the plan does not say what it is about; name a family")
+        for name in self.rule_sets:
+            if name not in labels:
+                hint = f"{did_you_mean(name, labels)}; allowed: {', '.join(labels)}"
+                raise BadInput(f"{name}: no rule set of this sweep{hint}")
+
+
+def budget_in(text: str) -> Budget:
+    """The budget in `NAME=SHARE%`. Raises BadInput unless it is between 0 % and 100 %."""
+    name, _, share = (part.strip() for part in text.rpartition("="))
+    wrong = f"--budget {text}: expected NAME=SHARE%, as in 'log divergence=0.5%'"
+    if not name or not share.endswith("%"):
+        raise BadInput(wrong)
+    try:
+        limit = float(share[:-1]) / 100
+    except ValueError:
+        raise BadInput(wrong) from None
+    if limit == 0:
+        raise BadInput(f"--budget {text}: no run at all is --fail-on {name!r}")
+    if not 0 < limit < 1:
+        raise BadInput(f"--budget {text}: a share is between 0 % and 100 %, both excluded")
+    return Budget(name, limit)
+
+
+class Finding(NamedTuple):
+    """One gate in the runs of one rule set in one environment.
+
+    Attributes:
+        gate: `fail-on` or `budget`, with its name and limit, as its option says it.
+        rule_set: The label.
+        environment: The name; empty in a sweep of one environment.
+        violated: How many judged runs violate it.
+        judged: How many runs have a verdict.
+        shows: The lowest number of a run that violates it, for `replog run`.
+        limit: Of a budget: the share that is allowed.
+        adjusted_p: Of a budget: `p`, corrected for being asked many times (Holm).
+    """
+
+    gate: str
+    rule_set: str
+    environment: str
+    violated: int
+    judged: int
+    shows: int | None
+    limit: float | None
+    adjusted_p: float = 1.0
+
+    @property
+    def p(self) -> float | None:
+        """How likely so many runs, or more, are by chance where the rate is the budget."""
+        if self.limit is None or not self.judged:
+            return None
+        return float(stats.binom.sf(self.violated - 1, self.judged, self.limit))
+
+    @property
+    def place(self) -> str:
+        """The rule set, and the environment where there are several."""
+        return ", ".join(filter(None, (self.rule_set, self.environment)))
+
+    @property
+    def high(self) -> float:
+        """The upper limit of the rate: exact, one-sided (Clopper and Pearson 1934)."""
+        others = self.judged - self.violated
+        return float(special.betaincinv(self.violated + 1, others, 1 - LEVEL)) if others else 1.0
+
+    @property
+    def outcome(self) -> Outcome:
+        """Whether the gate passed."""
+        if not self.judged:
+            return "undecided"
+        if self.limit is None:
+            return "failed" if self.violated else "passed"
+        if self.adjusted_p < LEVEL:
+            return "failed"
+        return "passed" if self.high <= self.limit else "undecided"
+
+    @property
+    def numbers(self) -> str:
+        """What was counted, and what follows from it; never a bare zero."""
+        if not self.judged:
+            return "no run was judged: nothing is decided"
+        runs, high = wording.counted(self.judged, "run"), wording.share(self.high)
+        share = wording.share(self.violated / self.judged)
+        seen = f"{wording.count(self.violated)} of {runs} ({share})"
+        if self.limit is not None:
+            follows = {
+                "passed": "within the budget",
+                "failed": f"above the budget ({wording.p_value(self.adjusted_p)})",
+                "undecided": "not decided with so few runs",
+            }
+            return f"{seen}, a rate of up to {high} is not excluded: {follows[self.outcome]}"
+        if self.violated:
+            return f"{seen}; first in run {self.shows}"
+        return f"none of {runs}; a rate of up to {high} is not excluded"
+
+    @property
+    def text(self) -> str:
+        """The comparison in one line, without its outcome."""
+        return f"{self.gate} [{self.place}]: {self.numbers}"
+
+
+class Verdict(NamedTuple):
+    """What all gates say of a sweep.
+
+    Attributes:
+        folder: The sweep.
+        findings: Every comparison, in order of the gates.
+    """
+
+    folder: SweepFolder
+    findings: tuple[Finding, ...]
+
+    @property
+    def outcome(self) -> Outcome:
+        """`failed` with a finding that did, else `undecided` with one that is, else `passed`."""
+        return max((one.outcome for one in self.findings), key=ORDER.index, default="passed")
+
+    @property
+    def failed(self) -> list[Finding]:
+        """The findings that did not pass."""
+        return [one for one in self.findings if one.outcome == "failed"]
+
+    def shown_by(self, one: Finding) -> str | None:
+        """The command that does a run again that shows a finding; None without one."""
+        return None if one.shows is None else self.folder.replay_command(one.shows)
+
+    @property
+    def reproduce(self) -> str | None:
+        """The command that shows the first failure; None without one."""
+        return next(filter(None, map(self.shown_by, self.failed)), None)
+
+    @property
+    def summary(self) -> str:
+        """All of it in one line."""
+        outcomes = [one.outcome for one in self.findings]
+        counts = ", ".join(f"{outcomes.count(one)} {one}" for one in ORDER if one in outcomes)
+        comparisons = wording.counted(len(outcomes), "comparison")
+        return f"gates {self.outcome}: {comparisons}, {counts} (level {wording.share(LEVEL)})"
+
+    def lines(self) -> Iterator[str]:
+        """One line for each finding, and one for all of them."""
+        for one in sorted(self.findings, key=lambda one: ORDER.index(one.outcome)):
+            outcome = "FAILED" if one.outcome == "failed" else one.outcome
+            yield f"{outcome:9} {one.text}"
+        yield self.summary
+
+    def as_document(self) -> dict[str, Any]:
+        """For JSON."""
+        return {
+            "gates": self.outcome,
+            "level": LEVEL,
+            "findings": [
+                {**one._asdict(), "outcome": one.outcome, "text": one.text} for one in self.findings
+            ],
+            "reproduce": self.reproduce,
+        }
+
+    def as_markdown(self) -> str:
+        """A heading and a table, with what failed first: a page is read from its top."""
+        lines = [
+            f"### {self.summary}",
+            "",
+            "| | gate | runs | what was counted |",
+            "|---|---|---|---|",
+        ]
+        for one in sorted(self.findings, key=lambda one: -ORDER.index(one.outcome)):
+            outcome = "**failed**" if one.outcome == "failed" else one.outcome
+            cells = map(markdown.text, (one.gate, one.place, one.numbers))
+            lines.append(f"| {outcome} | {' | '.join(cells)} |")
+        reproduce = f"Reproduce: {markdown.code(self.reproduce)}\n" if self.reproduce else ""
+        return "\n".join([*lines, "", reproduce])
+
+    def error_commands(self) -> Iterator[str]:
+        """Annotations of GitHub Actions, one for each failure, with a run of its own."""
+        for one in self.failed:
+            lines = filter(None, [one.text, self.shown_by(one)])
+            yield error_command("\n".join(lines), title=f"replog gate: {one.gate}")
+
+
+def judge(folder: SweepFolder, gates: Gates) -> Verdict:
+    """Judges a finished sweep by gates. Raises BadInput as `Gates.check`."""
+    entries = folder.tallies["rule_sets"]
+    labels = [entry["label"] for entry in entries]
+    seen = {name for entry in entries for name in entry["counts"]["invariant"]}
+    gates.check(labels, folder.plan["plan"]["about"], seen)
+    strict = ((name, None) for name in gates.fail_on)
+    counted = [one for gate in (*strict, *gates.budgets) for one in _counted(folder, gates, *gate)]
+    adjusted = iter(holm([one.p for one in counted if one.p is not None]))
+    found = (one if one.p is None else one._replace(adjusted_p=next(adjusted)) for one in counted)
+    return Verdict(folder, tuple(found))
+
+
+def _counted(
+    folder: SweepFolder, gates: Gates, name: str, limit: float | None
+) -> Iterator[Finding]:
+    """What a gate is about, in each environment under each rule set that is judged."""
+    gate = f"fail-on {name}" if limit is None else f"budget {name}={wording.share(limit)}"
+    others = {ANY: ("verdict", "violated"), ABOUT: ("about", ANY)}
+    measure, key = others.get(name, (measure_of(name), name))
+    tables = folder.tallies["environments"]
+    for environment, table in zip(folder.plan["environments"], tables, strict=True):
+        named = environment["name"] if len(tables) > 1 else ""
+        for entry in table["rule_sets"]:
+            if gates.rule_sets and entry["label"] not in gates.rule_sets:
+                continue
+            counts = entry["counts"]
+            judged = sum(counts["verdict"][one]["runs"] for one in ("holds", "violated"))
+            seen = counts[measure].get(key, {"runs": 0, "first_run": None})
+            violated = min(seen["runs"], judged)
+            yield Finding(gate, entry["label"], named, violated, judged, seen["first_run"], limit)
