@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.sweeps.spark_cluster import SMALL, Cluster, kill, processes
+from tests.sweeps.spark_cluster import Cluster, kill, processes
 
 ROOT = Path(__file__).resolve().parents[2]
 PLAN = "scenarios/sweeps/demo.yaml"
@@ -97,7 +97,10 @@ class Site:
         words += ["--resume"] if out.exists() else []
         if self.cluster is None:
             return Running([*words, "--engine", self.engine], out.with_suffix(".log"))
-        words += ["--engine", "spark", "--master", self.cluster.master, *SMALL]
+        words += ["--engine", "spark", "--master", self.cluster.master]
+        words += [
+            word for one in self.cluster.settings.items() for word in ("--conf", "=".join(one))
+        ]
         return Running(words, out.with_suffix(".log"), self.cluster)
 
 

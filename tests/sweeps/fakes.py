@@ -131,8 +131,5 @@ class HereEngine(LocalTable):
 @contextmanager
 def simulating_here() -> Iterator[None]:
     """Sweeps by processes simulate in this one in here: what is tested is around them."""
-    with (
-        patch("sim.study.sweep.runner.ProcessEngine", HereEngine),
-        patch("sim.study.sweep.runner.measure_rate", lambda *_, **__: 1_000.0),
-    ):
+    with patch("sim.study.sweep.runner.ProcessEngine", HereEngine):
         yield

@@ -8,6 +8,8 @@ import os
 import re
 import signal
 import subprocess
+import sys
+import tarfile
 import time
 import uuid
 import venv
@@ -18,6 +20,7 @@ from typing import Self
 
 import pyspark
 
+ROOT = Path(__file__).resolve().parents[2]
 PATIENCE_SECONDS = 200
 """For what takes two seconds on an idle machine: another one may have a load of ten."""
 SPARK_HOME = Path(pyspark.__file__).parent
@@ -42,18 +45,32 @@ NOT_FOR_EXECUTORS = ("PYTHONPATH", "VIRTUAL_ENV", "PYTHONHOME")
 
 
 class Cluster:
-    """A master and workers of one core each; their Python has no package but Spark's own."""
+    """A master and workers of one core each; their Python has no package but Spark's own.
+
+    Attributes:
+        settings: Of a sweep on it: small, and with an environment for the executors, as venv-pack
+            makes it, but with its packages where they are.
+    """
 
     def __init__(self, folder: Path, *, workers: int) -> None:
         self.folder = folder
         self.mark = uuid.uuid4().hex
         self.python = folder / "bare" / "bin" / "python"
+        archive = f"{folder}/environment.tar.gz#environment"
+        self.settings = {**SMALL_SPARK, "spark.archives": archive}
         self._workers = workers
         self._started: list[subprocess.Popen[bytes]] = []
         self._logs = 0
 
     def __enter__(self) -> Self:
         venv.create(self.folder / "bare", with_pip=False, symlinks=True)
+        packages = [ROOT, *(path for path in sys.path if path.endswith("site-packages"))]
+        pth = self.folder / "packages.pth"
+        pth.write_text("".join(f"{path}\n" for path in packages))
+        with tarfile.open(self.folder / "environment.tar.gz", "w:gz") as packing:
+            packing.add(self.folder / "bare", ".")
+            library = f"lib/python{sys.version_info[0]}.{sys.version_info[1]}"
+            packing.add(pth, f"{library}/site-packages/{pth.name}")
         self._start()
         return self
 
@@ -91,8 +108,7 @@ class Cluster:
     def environment(self) -> dict[str, str]:
         """Of a sweep on this cluster."""
         mine = {MARK: self.mark, "SPARK_LOCAL_IP": "127.0.0.1"}
-        others = {name: value for name, value in os.environ.items() if name != "PYSPARK_PYTHON"}
-        return others | mine | {"XDG_CACHE_HOME": str(self.folder / "cache")}
+        return os.environ | mine | {"PYSPARK_PYTHON": "./environment/bin/python"}
 
     def _java(self, main: str, *arguments: str) -> Path:
         """Starts a part of Spark; its log is named after it and its number among all."""

@@ -2,7 +2,6 @@
 
 import subprocess
 import sys
-import tarfile
 from pathlib import Path
 
 import pytest
@@ -11,7 +10,7 @@ from sim.study.sweep.plan import load_plan
 from sim.study.sweep.runner import run_sweep
 from tests.sweeps.conftest import ROOT
 from tests.sweeps.fakes import simulating_here
-from tests.sweeps.spark_cluster import SMALL_SPARK, Cluster, wait_until
+from tests.sweeps.spark_cluster import Cluster, wait_until
 from tests.sweeps.test_engines import assert_same
 
 PLAN = """\
@@ -33,33 +32,16 @@ from pathlib import Path
 from sim.study.sweep.plan import load_plan
 from sim.study.sweep.runner import run_sweep
 
-settings = {SMALL_SPARK} | {{"spark.archives": sys.argv[3]}}
 run_sweep(load_plan(Path("plan.yaml")), out=Path(sys.argv[1]), master=sys.argv[2],
-          spark=settings, partitions={BLOCKS})
+          spark=eval(sys.argv[3]), partitions={BLOCKS})
 """
 
 
-def environment(folder: Path, python: Path) -> Path:
-    """An archive as venv-pack makes it, of an environment that takes its packages from this one."""
-    packages = [ROOT, *(path for path in sys.path if path.endswith("site-packages"))]
-    pth = folder / "packages.pth"
-    pth.write_text("".join(f"{path}\n" for path in packages))
-    archive = folder / "environment.tar.gz"
-    with tarfile.open(archive, "w:gz") as packing:
-        packing.add(python.parent.parent, ".")
-        packing.add(
-            pth, f"lib/python{sys.version_info[0]}.{sys.version_info[1]}/site-packages/{pth.name}"
-        )
-    return archive
-
-
 def start(cluster: Cluster, out: Path) -> subprocess.Popen[str]:
-    archive = environment(cluster.folder, cluster.python)
-    python = {"PYTHONPATH": str(ROOT), "PYSPARK_PYTHON": "./environment/bin/python"}
     return subprocess.Popen(
-        [sys.executable, "-c", DRIVER, str(out), cluster.master, f"{archive}#environment"],
+        [sys.executable, "-c", DRIVER, str(out), cluster.master, repr(cluster.settings)],
         cwd=cluster.folder,
-        env=cluster.environment | python,
+        env=cluster.environment | {"PYTHONPATH": str(ROOT)},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

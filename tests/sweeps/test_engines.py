@@ -157,12 +157,9 @@ def test_ctrl_c_keeps_what_is_finished_and_a_resumed_sweep_is_the_same(
 
 
 def test_a_block_whose_worker_dies_leaves_no_rows_and_what_was_finished_stays(
-    engine: EngineName, reference: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    engine: EngineName, reference: Path, tmp_path: Path
 ) -> None:
     out = tmp_path / "out"
-    # Measured in this process, it would come to the deadly case.
-    monkeypatch.setattr("sim.study.sweep.runner.measure_rate", lambda *_, **__: 1_000.0)
-
     died = {"process": r"worker process died.*--resume", "spark": r"--resume.*worker exited"}
     with pytest.raises(BadInput, match=f"(?s){died[engine]}") as caught:
         run_sweep(plan(), out=out, count=CASES, engine=engine, partitions=9, open_case=deadly)

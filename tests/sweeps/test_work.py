@@ -3,15 +3,13 @@
 import contextlib
 import time
 
-import pytest
-
 from sim.bounds import Bounds
 from sim.check.violation import Violation
 from sim.protocol.rules.rules import Rules
 from sim.simulate.run import Run
 from sim.study.sweep.plan import Sweep, number_runs
 from sim.study.sweep.row import VIOLATIONS_PER_RUN_MAX, reported
-from sim.study.sweep.work import RunCase, measure_rate, rows_of_cases
+from sim.study.sweep.work import RunCase, rows_of_cases
 from tests.sweeps.fakes import plan, quick
 
 SWEEP = number_runs(plan())
@@ -89,21 +87,3 @@ def test_the_first_violation_of_every_invariant_is_kept_and_the_rest_is_capped()
     positions = [position for position, _violation in kept]
     assert len(kept) == VIOLATIONS_PER_RUN_MAX
     assert positions == [*range(VIOLATIONS_PER_RUN_MAX - 1), 100]
-
-
-@pytest.mark.parametrize(
-    ("count", "cases"), [(1, [0, 0]), (40, [0, 1]), (2_000, [0, 4])], ids=["one", "few", "many"]
-)
-def test_the_rate_of_one_process_is_measured_after_a_first_case_on_others_of_the_sweep(
-    count: int, cases: list[int]
-) -> None:
-    opened = []
-
-    def open_case(sweep: Sweep, case_id: int) -> RunCase:
-        opened.append(case_id)
-        return quick(sweep, case_id)
-
-    rate = measure_rate(number_runs(plan(), count=count), open_case=open_case, budget_seconds=0)
-
-    assert opened == cases
-    assert rate > 0

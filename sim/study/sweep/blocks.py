@@ -21,10 +21,9 @@ from sim.study.sweep.row import batch_of
 from sim.study.sweep.storage import putting
 from sim.study.sweep.work import OpenCase, batches_of_cases
 
-BLOCK_SECONDS_MAX = 8.0
+BLOCK_RUNS_MAX = 1_000
 """Of one process; a kill costs no more."""
-BLOCK_SECONDS_MIN = 1.0
-ROW_GROUP_ROWS = 5_000
+BLOCK_RUNS_MIN = 100
 BLOCKS_LEFT_PER_CORE = 4
 """A block is at most so large that this many of its size are left for every core."""
 
@@ -40,7 +39,7 @@ class Work:
 
 
 def not_in(covered: Iterable[range], count: int) -> tuple[range, ...]:
-    """What of `range(count)` is in none of the ranges, in order."""
+    """The cases of `range(count)` that are in none of the ranges, in order."""
     found, after = [], 0
     for cases in sorted(covered, key=lambda one: (one.start, one.stop)):
         if cases.start > after:
@@ -51,41 +50,31 @@ def not_in(covered: Iterable[range], count: int) -> tuple[range, ...]:
 
 
 def blocks_of(
-    missing: Sequence[range],
-    sweep: Sweep,
-    *,
-    runs_per_second: float,
-    cores: int,
-    blocks: int | None = None,
+    missing: Sequence[range], rule_sets: int, *, cores: int, blocks: int | None = None
 ) -> Iterator[range]:
     """The blocks of some ranges of cases, in order, never empty.
 
-    `runs_per_second` is the rate of one process. `blocks` forces how many there are, as far as the
-    gaps between the ranges allow; there is never more than one per case.
+    Args:
+        missing: The ranges.
+        rule_sets: How many runs a case has.
+        cores: How many processes simulate.
+        blocks: Forces how many there are, as far as the gaps between the ranges allow; there is
+            never more than one per case.
     """
     left = sum(map(len, missing))
-    if blocks is not None:
-        for cases in missing:
-            yield from _split(cases, -(-len(cases) // -(-left // blocks)))
-        return
-    seconds_per_case = len(sweep.rule_sets) / runs_per_second
     for cases in missing:
-        first = cases.start
-        while first < cases.stop:
-            fair = left * seconds_per_case / (BLOCKS_LEFT_PER_CORE * cores)
-            seconds = min(max(fair, BLOCK_SECONDS_MIN), BLOCK_SECONDS_MAX)
-            size = max(1, round(seconds / seconds_per_case))
-            end = first + size if first + size * 1.5 < cases.stop else cases.stop
-            yield range(first, end)
-            left -= end - first
-            first = end
-
-
-def _split(cases: range, parts: int) -> Iterator[range]:
-    """`cases` in `parts` consecutive ranges whose lengths differ by at most one."""
-    size = len(cases)
-    for first, end in pairwise(cases.start + size * part // parts for part in range(parts + 1)):
-        yield range(first, end)
+        if blocks is not None:
+            parts = -(-len(cases) // -(-left // blocks))
+            ends = [cases.start + len(cases) * part // parts for part in range(parts + 1)]
+            yield from (range(first, end) for first, end in pairwise(ends))
+            continue
+        rest = cases
+        while rest:
+            fair = left // (BLOCKS_LEFT_PER_CORE * cores)
+            size = max(1, min(max(fair, BLOCK_RUNS_MIN // rule_sets), BLOCK_RUNS_MAX // rule_sets))
+            yield rest[:size]
+            left -= len(rest[:size])
+            rest = rest[size:]
 
 
 def get_ready(work: Work) -> None:
@@ -97,13 +86,13 @@ def get_ready(work: Work) -> None:
 def write_block(work: Work, cases: range, folder: Path) -> int:
     """Runs a block and puts its file in place; how many runs. This is all a worker does here."""
     load_in_worker(work.plugins)
-    rows, schema, size = 0, runs_schema(work.sweep), len(work.sweep.rule_sets)
+    rows, schema = 0, runs_schema(work.sweep)
     batches = batches_of_cases(work.sweep, cases, open_case=work.open_case)
     with (
         putting(folder / f"part-{cases.start:012d}.parquet") as file,
         pq.ParquetWriter(file, schema, write_page_checksum=True) as writer,
     ):
-        for group in whole_cases(batches, size, ROW_GROUP_ROWS):
+        for group in whole_cases(batches, len(work.sweep.rule_sets), BLOCK_RUNS_MAX):
             writer.write_table(group)
             rows += group.num_rows
     return rows

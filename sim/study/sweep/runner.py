@@ -31,7 +31,7 @@ from sim.study.sweep.runs_progress import Nobody, Teller, progress_of
 from sim.study.sweep.statistics import Facts, summary_csv, tallies
 from sim.study.sweep.storage import locked
 from sim.study.sweep.unjudged import Unjudged, unjudged
-from sim.study.sweep.work import OpenCase, measure_rate, open_case
+from sim.study.sweep.work import OpenCase, open_case
 
 if TYPE_CHECKING:
     from sim.study.sweep.engines.spark import SparkEngine
@@ -45,7 +45,7 @@ class Seconds:
     """Where the real time of a sweep went."""
 
     start: float
-    """Measuring the rate, starting the workers, and Spark."""
+    """Starting the workers, or Spark."""
     simulate: float
     """From the first block to the last file."""
     in_runs: float
@@ -156,7 +156,6 @@ def run_sweep(
         work = Work(sweep, open_case, in_use())
         chosen = _engine(engine, work, out, stack, master=master, spark=spark)
         write_plan(out, sweep, plan_file=plan_file, tell=teller.tell)
-        rate = measure_rate(sweep, open_case=open_case)
         missing = not_in(chosen.there(teller.tell), sweep.count)
         before = sweep.runs - sum(map(len, missing)) * len(sweep.rule_sets)
         (out / TALLIES_FILE).unlink(missing_ok=True)
@@ -164,9 +163,8 @@ def run_sweep(
             chosen.warm_up()
         ready = time.perf_counter()
         if missing:
-            blocks = blocks_of(
-                missing, sweep, runs_per_second=rate, cores=chosen.cores, blocks=partitions
-            )
+            rule_sets = len(sweep.rule_sets)
+            blocks = blocks_of(missing, rule_sets, cores=chosen.cores, blocks=partitions)
             done = progress_of(teller, total=sweep.runs, before=before)
             try:
                 with closing(chosen.simulate([*blocks])) as runs:

@@ -33,8 +33,6 @@ ROWS_PER_BATCH = 20
 ERROR_LENGTH_MAX = 8_000
 CASES_PER_FULL_COLLECTION = 128
 """A full collection looks through all that was imported, too: it takes as long as a run."""
-RATE_CASES_MAX = 500
-"""Cases on which the rate is measured, at most."""
 
 RunCase = Callable[[Rules], Run]
 OpenCase = Callable[[Sweep, int], RunCase]
@@ -136,26 +134,3 @@ def batches_of_cases(
     rows = rows_of_cases(sweep, cases, open_case=open_case)
     while chunk := list(islice(rows, ROWS_PER_BATCH)):
         yield batch_of(chunk, schema)
-
-
-def measure_rate(
-    sweep: Sweep, *, open_case: OpenCase = open_case, budget_seconds: float = 0.5
-) -> float:
-    """Runs per second of this process, on cases from all over the sweep.
-
-    The first case is not counted: a process's first runs are slow. A sweep's blocks depend on the
-    result, no row does.
-    """
-    first, *others = range(0, sweep.count, max(1, sweep.count // RATE_CASES_MAX))
-
-    def runs_of(case_id: int) -> int:
-        return len(list(rows_of_cases(sweep, range(case_id, case_id + 1), open_case=open_case)))
-
-    runs_of(first)
-    runs = 0
-    started = time.perf_counter()
-    for case_id in others or [first]:
-        runs += runs_of(case_id)
-        if time.perf_counter() - started > budget_seconds:
-            break
-    return runs / max(time.perf_counter() - started, 1e-6)

@@ -60,9 +60,12 @@ def find_java() -> Path:
     home = os.environ.get("JAVA_HOME")
     java = shutil.which("java", path=str(Path(home) / "bin") if home else None)
     if java is None:
+        found = "no Java found in JAVA_HOME or on the PATH"
+        if home:
+            found = f"JAVA_HOME is {home}, which has no bin/java"
         raise BadInput(
-            "no Java found in JAVA_HOME or on the PATH; sweeps on Spark need Java 17 or 21; on "
-            "Debian: apt-get install openjdk-17-jre-headless (--engine process needs no Java)"
+            f"{found}; sweeps on Spark need Java 17 or 21; on Debian: apt-get install "
+            "openjdk-17-jre-headless (--engine process needs no Java)"
         )
     return Path(java)
 

@@ -23,6 +23,7 @@ from sim.study.sweep.engines.process import LocalTable
 from sim.study.sweep.folder import RUNS
 from sim.study.sweep.revision import Made, made_by
 from sim.study.sweep.work import batches_of_cases
+from sim.study.workers import interruptibly
 
 BLOCKS_PER_CORE = 4
 """Of a wave."""
@@ -47,7 +48,8 @@ class SparkEngine(LocalTable):
             wave = blocks[first : first + size]
             numbers = self._session.range(0, len(wave), 1, len(wave))
             rows = numbers.mapInArrow(partial(_simulate, self.work, wave, made_by()), schema)
-            rows.write.mode("append").parquet((self.out.absolute() / RUNS).as_uri())
+            write = rows.write.mode("append").parquet
+            interruptibly(partial(write, (self.out.absolute() / RUNS).as_uri()))
             done += sum(map(len, wave)) * len(self.work.sweep.rule_sets)
             yield done
 
