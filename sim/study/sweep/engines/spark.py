@@ -42,16 +42,19 @@ class SparkEngine(LocalTable):
 
     def simulate(self, blocks: Sequence[range]) -> Generator[int]:
         """See `ProcessEngine`; yields after each wave."""
-        schema = from_arrow_schema(runs_schema(self.work.sweep))
         done, size = 0, BLOCKS_PER_CORE * self.cores
         for first in range(0, len(blocks), size):
             wave = blocks[first : first + size]
-            numbers = self._session.range(0, len(wave), 1, len(wave))
-            rows = numbers.mapInArrow(partial(_simulate, self.work, wave, made_by()), schema)
-            write = rows.write.mode("append").parquet
-            interruptibly(partial(write, (self.out.absolute() / RUNS).as_uri()))
+            interruptibly(partial(self._write, wave))
             done += sum(map(len, wave)) * len(self.work.sweep.rule_sets)
             yield done
+
+    def _write(self, wave: Sequence[range]) -> None:
+        """One job: a task and a file for each block."""
+        schema = from_arrow_schema(runs_schema(self.work.sweep))
+        numbers = self._session.range(0, len(wave), 1, len(wave))
+        rows = numbers.mapInArrow(partial(_simulate, self.work, wave, made_by()), schema)
+        rows.write.mode("append").parquet((self.out.absolute() / RUNS).as_uri())
 
 
 def _simulate(
