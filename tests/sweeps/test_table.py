@@ -120,12 +120,16 @@ def test_drafts_of_killed_workers_are_no_rows_and_go(whole: Path, tmp_path: Path
     out = Path(shutil.copytree(whole, tmp_path / "out"))
     draft = out / "runs" / f".{blocks(out)[2].name}.draft"
     blocks(out)[2].rename(draft)
+    of_spark = out / "runs/_temporary/0/task_0/part-00000.parquet"
+    of_spark.parent.mkdir(parents=True)
+    shutil.copy(blocks(out)[0], of_spark)  # which the next job of Spark's would commit
     (out / "tallies.json").unlink()
     assert state_of(out).missing == (range(6, 9),)
 
     swept(out, resume=True)
 
     assert not draft.exists()
+    assert not (out / "runs/_temporary").exists()
     assert_same(out, whole)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 import time
 from collections.abc import Callable, Generator, Iterator, Sequence
@@ -59,6 +60,8 @@ class LocalTable:
         aside = f"{SET_ASIDE}/{time.strftime('%Y%m%dT%H%M%SZ', time.gmtime())}"
         for path in (self.out / RUNS).glob(".*.draft"):
             path.unlink()
+        # The next job of Spark's would commit what a killed one has left there.
+        shutil.rmtree(self.out / RUNS / "_temporary", ignore_errors=True)
         state = state_of(self.out, thorough=True)
         for name, what in state.damage:
             if name != RUNS:
