@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -139,21 +138,17 @@ def _show_sweep(result: SweepResult, verdict: Verdict | None, *, as_json: bool) 
             }
         )
         return
-    _show_verdicts(result.verdicts)
+    names = list(dict.fromkeys(name for row in result.verdicts.values() for name in row))
+    print_table(
+        [
+            {"rule set": label, **{name: f"{row.get(name, 0):,}" for name in names}}
+            for label, row in result.verdicts.items()
+        ]
+    )
     tell(
         f"{result.out}: {result.runs:,} runs of {result.sweep.drawn}, "
         f"{result.rate:,.0f} runs/s; next: replog report "
         + shell.command([result.out, *plugin_arguments()])
-    )
-
-
-def _show_verdicts(verdicts: Mapping[str, Mapping[str, int]]) -> None:
-    names = list(dict.fromkeys(name for row in verdicts.values() for name in row))
-    print_table(
-        [
-            {"rule set": label, **{name: f"{row.get(name, 0):,}" for name in names}}
-            for label, row in verdicts.items()
-        ]
     )
 
 

@@ -28,10 +28,8 @@ def without_current_folder() -> Iterator[None]:
     try:
         yield
     finally:
-        if before is None:
-            del os.environ[SAFE_PATH]
-        else:
-            os.environ[SAFE_PATH] = before
+        del os.environ[SAFE_PATH]
+        os.environ.update({} if before is None else {SAFE_PATH: before})
 
 
 class _Process(SpawnProcess):
@@ -143,21 +141,18 @@ def _start(lifeline: Connection, get_ready: Callable[[], object] | None) -> None
         get_ready()
 
 
-def follow_the_parent(lifeline: Connection | None = None) -> None:
+def follow_the_parent(lifeline: Connection) -> None:
     """In a worker: leave Ctrl-C to the parent, and do not outlive it.
 
     Ctrl-C reaches every process of the group; only the parent decides what to do about it. A parent
     that is killed tells nobody, and its workers would wait for work for ever.
     """
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    threading.Thread(target=_end_with_the_parent, args=(lifeline,), daemon=True).start()
-
-
-def _end_with_the_parent(lifeline: Connection | None) -> None:
     parent = multiprocessing.parent_process()
-    held: list[Connection | int] = [] if parent is None else [parent.sentinel]
-    if lifeline is not None:
-        held.append(lifeline)
-    if held:
-        wait(held)
+    ends: list[Connection | int] = [lifeline, *([] if parent is None else [parent.sentinel])]
+
+    def end() -> None:
+        wait(ends)
         os._exit(1)
+
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=end, daemon=True).start()
