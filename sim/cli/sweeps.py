@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Engine:
-    """What simulates a sweep.
+    """The engine of a sweep and its settings.
 
     Attributes:
         engine: spark or process (default: spark where it is installed).

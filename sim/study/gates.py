@@ -59,7 +59,7 @@ class Budget(NamedTuple):
 
 
 class Gates(NamedTuple):
-    """What a sweep has to fulfil.
+    """Limits that a sweep has to keep.
 
     Attributes:
         fail_on: Names that no judged run may violate.
@@ -74,7 +74,7 @@ class Gates(NamedTuple):
     def check(
         self, labels: Collection[str], about: Collection[str], seen: Collection[str] = ()
     ) -> None:
-        """Refuses what a sweep cannot be judged by.
+        """Refuses gates by which a sweep cannot be judged.
 
         Args:
             labels: The rule sets of the sweep.
@@ -117,7 +117,7 @@ def budget_in(text: str) -> Budget:
 
 
 class Finding(NamedTuple):
-    """One gate in the runs of one rule set in one environment.
+    """The comparison of one gate with the runs of one rule set in one environment.
 
     Attributes:
         gate: `fail-on` or `budget`, with its name and limit, as its option says it.
@@ -141,7 +141,7 @@ class Finding(NamedTuple):
 
     @property
     def p(self) -> float | None:
-        """How likely so many runs, or more, are by chance where the rate is the budget."""
+        """Chance of so many runs, or more, at the rate of the budget (exact binomial test)."""
         if self.limit is None or not self.judged:
             return None
         return float(stats.binom.sf(self.violated - 1, self.judged, self.limit))
@@ -159,7 +159,7 @@ class Finding(NamedTuple):
 
     @property
     def outcome(self) -> Outcome:
-        """Whether the gate passed."""
+        """Outcome of the comparison."""
         if not self.judged:
             return "undecided"
         if self.limit is None:
@@ -170,7 +170,7 @@ class Finding(NamedTuple):
 
     @property
     def numbers(self) -> str:
-        """What was counted, and what follows from it; never a bare zero."""
+        """The counts and the conclusion; never a bare zero."""
         if not self.judged:
             return "no run was judged: nothing is decided"
         runs, high = wording.counted(self.judged, "run"), wording.share(self.high)
@@ -194,7 +194,7 @@ class Finding(NamedTuple):
 
 
 class Verdict(NamedTuple):
-    """What all gates say of a sweep.
+    """The findings of all gates in a sweep.
 
     Attributes:
         folder: The sweep.
@@ -232,14 +232,14 @@ class Verdict(NamedTuple):
         return f"gates {self.outcome}: {comparisons}, {counts} (level {wording.share(LEVEL)})"
 
     def lines(self) -> Iterator[str]:
-        """One line for each finding, and one for all of them."""
+        """Lines for a terminal: one for each finding, and the summary."""
         for one in sorted(self.findings, key=lambda one: ORDER.index(one.outcome)):
             outcome = "FAILED" if one.outcome == "failed" else one.outcome
             yield f"{outcome:9} {one.text}"
         yield self.summary
 
     def as_document(self) -> dict[str, Any]:
-        """For JSON."""
+        """The verdict as JSON has it."""
         return {
             "gates": self.outcome,
             "level": LEVEL,
@@ -287,7 +287,7 @@ def judge(folder: SweepFolder, gates: Gates) -> Verdict:
 def _counted(
     folder: SweepFolder, gates: Gates, name: str, limit: float | None
 ) -> Iterator[Finding]:
-    """What a gate is about, in each environment under each rule set that is judged."""
+    """Counts what a gate limits, in each environment under each rule set that is judged."""
     gate = f"fail-on {name}" if limit is None else f"budget {name}={wording.share(limit)}"
     others = {ANY: ("verdict", "violated"), ABOUT: ("about", ANY)}
     measure, key = others.get(name, (measure_of(name), name))

@@ -100,7 +100,7 @@ def interruptibly(call: Callable[[], T]) -> T:
 
 
 class Lifeline:
-    """Held by the process that starts workers: they end once it is cut, or its holder is gone.
+    """A pipe held by the parent of workers, which end once it is cut or its holder is gone.
 
     Attributes:
         end: For the workers (`follow_the_parent`).
@@ -110,7 +110,7 @@ class Lifeline:
         self.end, self._held = multiprocessing.Pipe(duplex=False)
 
     def cut(self) -> None:
-        """Ends the workers at once, whatever they are doing. Again does nothing."""
+        """Ends the workers at once. Again does nothing."""
         self._held.close()
         self.end.close()
 
@@ -119,7 +119,7 @@ class Lifeline:
 def pool_of(
     size: int, get_ready: Callable[[], object] | None = None
 ) -> Iterator[ProcessPoolExecutor]:
-    """So many workers, which end with the block: at once, if an exception ends it.
+    """A pool of workers that end with the block, at once if an exception ends it.
 
     Each calls `get_ready` before its first task.
     """
@@ -142,10 +142,10 @@ def _start(lifeline: Connection, get_ready: Callable[[], object] | None) -> None
 
 
 def follow_the_parent(lifeline: Connection) -> None:
-    """In a worker: leave Ctrl-C to the parent, and do not outlive it.
+    """Makes this worker leave Ctrl-C to the parent, and end with it.
 
     Ctrl-C reaches every process of the group; only the parent decides what to do about it. A parent
-    that is killed tells nobody, and its workers would wait for work for ever.
+    that is killed sends no signal, and its workers would wait for work for ever.
     """
     parent = multiprocessing.parent_process()
     ends: list[Connection | int] = [lifeline, *([] if parent is None else [parent.sentinel])]

@@ -30,12 +30,12 @@ BLOCKS_LEFT_PER_CORE = 4
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """What an engine is given."""
+    """The sweep that an engine runs, and how workers run a case."""
 
     sweep: Sweep
     open_case: OpenCase
     plugins: Plugins = NO_PLUGINS
-    """What workers import first, so that they know the same rules."""
+    """Imported first by workers, so that they know the same rules."""
 
 
 def not_in(covered: Iterable[range], count: int) -> tuple[range, ...]:
@@ -78,13 +78,13 @@ def blocks_of(
 
 
 def get_ready(work: Work) -> None:
-    """Loads what a worker's first block would: plugins, and what Arrow needs for a row."""
+    """Imports plugins, and the modules that Arrow needs for a row, before the first block."""
     load_in_worker(work.plugins)
     batch_of([], runs_schema(work.sweep))
 
 
 def write_block(work: Work, cases: range, folder: Path) -> int:
-    """Runs a block and puts its file in place; how many runs. This is all a worker does here."""
+    """Runs a block and puts its file in place; returns the number of runs."""
     load_in_worker(work.plugins)
     rows, schema = 0, runs_schema(work.sweep)
     batches = batches_of_cases(work.sweep, cases, open_case=work.open_case)

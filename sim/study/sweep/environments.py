@@ -23,7 +23,7 @@ HUNTED = "hunted"
 
 @dataclass(frozen=True, slots=True)
 class Environment:
-    """What the cases of one environment are drawn from."""
+    """A name and the mix from which cases are drawn."""
 
     name: str
     mix: Mix
@@ -59,7 +59,7 @@ def case_seed(seed: int, turns: int, case_id: int) -> int:
 
 
 def changed(generate: Mix, changes: Mapping[str, Any]) -> Mix:
-    """`generate` with what an environment has else.
+    """`generate` with the changes of an environment.
 
     Raises ValueError for what no mix has; pydantic's ValidationError is one.
     """

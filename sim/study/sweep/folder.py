@@ -1,4 +1,4 @@
-"""The folder of a sweep: what it holds, who may write into it, and what `plan.json` says.
+"""The folder of a sweep: its files, the check before writing, and the content of `plan.json`.
 
 `plan.json` says what the table is; `runs` is the table, a Parquet file for each block;
 `tallies.json` and `summary.csv` are its statistics, written when all blocks are there.
@@ -30,7 +30,7 @@ TALLIES_FILE: Final = "tallies.json"
 SUMMARY_FILE: Final = "summary.csv"
 RUNS: Final = "runs"
 SET_ASIDE: Final = "set-aside"
-"""What was found damaged or foreign; nothing reads it."""
+"""Folder of damaged or foreign files; nothing reads it."""
 _OURS = {PLAN_FILE, RUNS, LOCK_FILE, TALLIES_FILE, SUMMARY_FILE, SET_ASIDE}
 DOCUMENT_BYTES_MAX = 1 << 30
 
@@ -124,7 +124,7 @@ def drawn_there(out: Path, plan: Plan) -> tuple[int | None, int | None]:
 
 
 def is_damaged(out: Path) -> bool:
-    """Whether `plan.json` cannot be read as one; what is in the table is checked by its rows."""
+    """True when `plan.json` is no JSON of a plan; the table is checked by its rows."""
     try:
         json.loads((out / PLAN_FILE).read_bytes())["rule_sets"]
     except (KeyError, TypeError, ValueError):

@@ -18,7 +18,7 @@ from sim.study.sweep.table import open_table
 
 
 def find_run(out: Path, run_id: int, columns: Collection[str] = ()) -> dict[str, Any]:
-    """The row of a run by column, without its violations; `columns` = all of them.
+    """The row of a run by column, without its violations; all of them without `columns`.
 
     Raises BadInput when there is no such run, it has not been run yet, or the table is damaged.
     """
@@ -34,7 +34,7 @@ def find_run(out: Path, run_id: int, columns: Collection[str] = ()) -> dict[str,
 
 
 def digest_of_run(out: Path, run_id: int) -> str | None:
-    """The digest in the row of a run; None = the run did not end. Raises like `find_run`."""
+    """The digest in the row of a run; None for a run that did not end. Raises like `find_run`."""
     digest: str | None = find_run(out, run_id, ("digest",))["digest"]
     return digest
 

@@ -1,4 +1,4 @@
-"""A sweep plan: what is drawn at random, which rule sets meet it, and how runs are numbered.
+"""A sweep plan: random scenarios, the rule sets that run on them, and the numbers of runs.
 
 The design is paired: case `c` is one random scenario, and every rule set of the plan runs on that
 same scenario. Cases take turns in the environments of the plan, and those of one turn are one draw.
@@ -89,7 +89,7 @@ def _environment(changes: dict[str, Any], info: ValidationInfo) -> dict[str, Any
 
 
 class _FieldsOfMix:
-    """Says which fields an object of any fields may have: messages list them."""
+    """Names the fields that an object of any fields may have, for messages."""
 
     def __get_pydantic_json_schema__(
         self, _schema: CoreSchema, handler: GetJsonSchemaHandler
@@ -117,23 +117,24 @@ class Plan(BaseModel):
     """Number of random cases, those of all environments together; every rule set runs on each."""
     seed: Seed
     about: list[Annotated[Text, AfterValidator(_about)]] = []
-    """What the rule sets are meant to differ in: families or invariants, for the headline."""
+    """Families or invariants in which the rule sets are meant to differ, for the headline."""
     plugins: Annotated[list[str], AfterValidator(_loaded)] = Field(default_factory=list)
     """Modules that it needs, which register strategies, fixes or the like; `--plugin` names them,
     too."""
     generate: Mix
     environments: Annotated[dict[Text, Changes], Within(ENVIRONMENTS)] = {}
-    """By name, what differs from `generate`; cases take turns (`sim.study.sweep.environments`)."""
+    """Changes to `generate` by the name of an environment; cases take turns
+    (`sim.study.sweep.environments`)."""
     rules: RuleMap = Field(default_factory=dict)
     """Common to every rule set; may name a `preset`."""
     rule_sets: Annotated[list[RuleMap], Field(min_length=1), Within(RULE_SETS)]
-    """What differs: each entry is laid over `rules`. The keys that occur are the swept rules.
+    """Changes to `rules`, an entry for each rule set. The keys that occur are the swept rules.
 
     A plan file may give a `matrix` instead, or beside it (`sim.study.sweep.plan_matrix`)."""
     labels: list[Text] = []
     """Short names of the rule sets, in their order; none = their swept values."""
     notes: list[Text] = []
-    """What each rule set promises, a sentence each, for the report; none = nothing is said."""
+    """Promise of each rule set, a sentence each, for the report; may be empty."""
 
     @field_validator("rule_sets")
     @classmethod
@@ -227,7 +228,7 @@ def plan_in(document: Document) -> Plan:
 
 @dataclass(frozen=True, slots=True)
 class RuleSet:
-    """One way to run every case."""
+    """The rules of one run of every case."""
 
     index: int
     label: str
@@ -237,7 +238,7 @@ class RuleSet:
     rules: Rules
     """All rules, those that are the same in every rule set included."""
     preset: str | None = None
-    """What the rules were named by; None = nothing."""
+    """Preset that named the rules; None without one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,12 +259,12 @@ class Sweep:
 
     @property
     def drawn(self) -> str:
-        """The seeds and the environments in words: what numbers of its cases are numbers of."""
+        """The seeds and the environments in words, as `200 seeds in plain and hunted`."""
         return drawn(self.count, [one.name for one in self.environments])
 
     @property
     def runs(self) -> int:
-        """How many runs there are."""
+        """Number of runs."""
         return self.count * len(self.rule_sets)
 
     def run_id(self, case_id: int, rule_set: int) -> int:
@@ -278,16 +279,16 @@ class Sweep:
         return case_id, self.rule_sets[rule_set]
 
     def environment_of(self, case_id: int) -> Environment:
-        """In which environment a case is drawn: they take turns."""
+        """The environment of a case: environments take turns."""
         return self.environments[case_id % len(self.environments)]
 
     def cases_in(self, environment: int) -> int:
-        """How many cases there are in an environment, by its number."""
+        """Number of cases in an environment, by its index."""
         others = len(self.environments) - 1 - environment
         return (self.count + others) // len(self.environments)
 
     def cell_of(self, case_id: int, rule_set: int) -> int:
-        """The number of a rule set within an environment: what is counted together."""
+        """Index of a rule set within an environment, whose runs are counted together."""
         return case_id % len(self.environments) * len(self.rule_sets) + rule_set
 
     def case_seed(self, case_id: int) -> int:
@@ -310,7 +311,7 @@ def number_runs(plan: Plan, *, count: int | None = None, seed: int | None = None
 
 
 def _never_at_rest(sweep: Sweep) -> str | None:
-    """That a case cannot come to its end, since its last rounds wait too long; None = none known.
+    """Message about a case that cannot end, since its last rounds wait too long; None without one.
 
     By default a tombstone is retained for a day.
     """

@@ -62,7 +62,7 @@ class Expanded(Document):
 
 
 def _as_written(location: Location) -> Location:
-    """Where in the file stands what is at a place of the expanded plan."""
+    """The place in the file of a place in the expanded plan."""
     if location and location[0] == "rule_sets":
         return [MATRIX]
     return [LABEL] if location and location[0] == "labels" else location
@@ -91,7 +91,7 @@ def read_plan(document: Document, plan_format: str, model: type[M]) -> M:
 
 
 def _is_plan(document: Document) -> bool:
-    """Whether somebody meant a plan of this kind, whatever its format is called."""
+    """True for a document that has the fields of a plan, under whichever format."""
     data = document.data
     if not isinstance(data, dict) or data.get("format") in _FORMATS:
         return False
@@ -99,9 +99,9 @@ def _is_plan(document: Document) -> bool:
 
 
 def expanded(document: Document, wrong: Complaints) -> tuple[Document, list[str]]:
-    """The same plan without a matrix, and the fields of it that nobody can read.
+    """The same plan without a matrix, and those of its fields that have mistakes.
 
-    What is told to `wrong`: an unknown rule or value, a rule without values or with one twice, a
+    Reported to `wrong`: an unknown rule or value, a rule without values or with one twice, a
     rule that `rule_sets` gives as well, an exclusion that excludes nothing, nothing left, too many
     rule sets, or a label that names no swept rule. Then there are no rule sets in the plan.
     """
@@ -170,7 +170,7 @@ def _values(name: str, given: object, at: Place, wrong: Complaints) -> list[Rule
 
 
 def _entries(data: Mapping[str, Any], top: Place, wrong: Complaints) -> list[Values]:
-    """What the plan's `rule_sets` give beside the matrix; without them one that gives nothing."""
+    """The plan's `rule_sets` beside the matrix; an empty one without them."""
     if "rule_sets" not in data:
         return [{}]
     at, matrix, found = top.at("rule_sets"), data[MATRIX], []
@@ -217,7 +217,7 @@ def _cells(matrix: Mapping[str, list[RuleValue]]) -> Iterator[Values]:
 def _exclusions(
     data: Mapping[str, Any], top: Place, swept: list[str], wrong: Complaints
 ) -> list[Values]:
-    """What is excluded, in the order of the plan."""
+    """The exclusions, in the order of the plan."""
     at, found = top.at(EXCLUDE), []
     with wrong:
         for index, given in enumerate(as_list(data.get(EXCLUDE, []), at)):

@@ -26,12 +26,12 @@ class Made(NamedTuple):
     revision: str | None
 
     def same_as(self, other: Made) -> bool:
-        """Whether both have one version, and one revision where both are known."""
+        """True for equal versions, and equal revisions where both are known."""
         known = None not in (self.revision, other.revision)
         return self.version == other.version and (not known or self.revision == other.revision)
 
     def __str__(self) -> str:
-        """For messages."""
+        """Version and revision, for messages."""
         return f"Replog {self.version}" + (f" ({self.revision})" if self.revision else "")
 
 

@@ -8,32 +8,32 @@ from typing import Protocol
 
 
 class Teller(Protocol):
-    """Tells people what goes on."""
+    """Output for people during a sweep."""
 
     def show(self, text: str) -> None:
-        """How far it is: said again and again."""
+        """Shows progress, again and again."""
 
     def tell(self, text: str) -> None:
-        """What they should know."""
+        """Prints a line that stays."""
 
 
 class Nobody:
-    """Tells nothing; see `Teller`."""
+    """A `Teller` without output."""
 
     def show(self, text: str) -> None:
-        """Nobody looks."""
+        """Does nothing."""
 
     def tell(self, text: str) -> None:
-        """Nobody listens."""
+        """Does nothing."""
 
 
 def progress_of(teller: Teller, *, total: int, before: int = 0) -> Callable[[int], None]:
-    """Takes how many runs are done by now, and shows how far that is.
+    """A function that takes the number of runs done by now, and shows the progress.
 
     Args:
-        teller: Shows it.
-        total: How many runs there are.
-        before: So many of them an earlier sweep has done.
+        teller: Output.
+        total: Number of runs.
+        before: Number of runs of an earlier sweep.
     """
     started = time.monotonic()
 

@@ -8,12 +8,12 @@ from sim.simulate.run.timed import LEFT_THE_CONTRACT
 
 
 class Unjudged(NamedTuple):
-    """How many there are.
+    """Numbers of runs without a verdict.
 
     Attributes:
         errors: Runs that ended in an exception.
         unfinished: Inconclusive runs that did not leave the durability contract.
-        first_run: The lowest number of one; None = there is none, and the sweep is green.
+        first_run: The lowest number of one; None in a green sweep.
     """
 
     errors: int
@@ -21,14 +21,14 @@ class Unjudged(NamedTuple):
     first_run: int | None
 
     def in_words(self, runs: int) -> str:
-        """What is wrong with a sweep of so many runs, in a line; empty = nothing is."""
+        """One line about them in a sweep of so many runs; empty for a green sweep."""
         counts = {"ended in an exception": self.errors, "hit a bound": self.unfinished}
         told = " and ".join(f"{count:,} {what}" for what, count in counts.items() if count)
         return f"not green: of {runs:,} runs {told}" if told else ""
 
 
 def unjudged(content: dict[str, Any]) -> Unjudged:
-    """What `tallies.json` says of them; one that left the durability contract needs no verdict."""
+    """Counts them in `tallies.json`; runs that left the durability contract need no verdict."""
     errors = unfinished = 0
     first: list[int] = []
     for entry in content["rule_sets"]:

@@ -1,4 +1,4 @@
-"""What one worker does, whatever the engine: cases in, rows out, nothing escapes.
+"""The work of one worker under either engine: rows of cases, also of runs that fail.
 
 A simulation that raises becomes a row with the traceback; one that does not end within the bounds
 of real time and memory becomes an inconclusive row. Neither costs the sweep its other runs.
@@ -73,7 +73,7 @@ def rows_of_cases(
     open_case: OpenCase = open_case,
     bounds: Bounds | None = None,
 ) -> Iterator[dict[str, Any]]:
-    """One row per run of `cases`, in order of `run_id`; None = the bounds of every run."""
+    """One row per run of `cases`, in order of `run_id`; `bounds` by default as of every run."""
     with _collector_off():
         for case_id in cases:
             for row in _rows_of_case(sweep, case_id, open_case, bounds or Bounds()):
@@ -108,7 +108,7 @@ def _rows_of_case(
 
 @contextmanager
 def _collector_off() -> Iterator[None]:
-    """Leaves it to the caller when to look for cyclic garbage: between runs, not inside them."""
+    """Stops collections of cyclic garbage; the caller collects between runs."""
     was_on = gc.isenabled()
     gc.disable()
     try:

@@ -53,9 +53,9 @@ class LocalTable:
         self.out = out
 
     def there(self, tell: Callable[[str], None]) -> tuple[range, ...]:
-        """The cases that are in the table; what killed workers left is removed.
+        """The cases that are in the table. Removes unfinished files of killed workers.
 
-        `tell` gets a line for whatever is damaged, and set aside.
+        `tell` gets a line for each damaged file, which is set aside.
         """
         aside = f"{SET_ASIDE}/{time.strftime('%Y%m%dT%H%M%SZ', time.gmtime())}"
         for path in (self.out / RUNS).glob(".*.draft"):
@@ -72,7 +72,7 @@ class LocalTable:
         return tuple(cases for block in state.blocks for cases in block.cases)
 
     def count(self) -> Facts:
-        """What the table of a finished sweep adds up to."""
+        """The statistics of the table of a finished sweep."""
         return facts_of(self.work.sweep, open_table(self.out).batches(COLUMNS))
 
 
@@ -99,7 +99,7 @@ class ProcessEngine(LocalTable):
         wait(begun)
 
     def simulate(self, blocks: Sequence[range]) -> Generator[int]:
-        """Simulate blocks and write each into the table; yields how many runs are done so far.
+        """Simulates blocks and writes each into the table; yields the number of runs done so far.
 
         Blocks that were finished stay, whatever comes. Raises BadInput when a worker dies.
         """
