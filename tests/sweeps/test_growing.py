@@ -116,28 +116,6 @@ def _interrupting(sweep: Sweep, case_id: int) -> RunCase:
     return drawn(sweep, case_id)
 
 
-@pytest.mark.parametrize(
-    ("more", "told"),
-    [
-        ({"count": 5}, "count 10 there, 5 here"),
-        ({"count": 20, "seed": 8}, "seed 7 there, 8 here"),
-        ({"count": 20, "of": plan()}, "holds another sweep"),
-        ({"count": 20, "resume": False}, "count 10 there, 20 here"),
-    ],
-)
-def test_what_cannot_grow_is_one_line_and_stays(
-    seven: Path, tmp_path: Path, more: dict[str, object], told: str
-) -> None:
-    shutil.copytree(seven, tmp_path / "a")
-    before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
-
-    with pytest.raises(BadInput, match=told):
-        swept(tmp_path / "a", **{"resume": True, **more})  # type: ignore[arg-type]
-
-    after = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
-    assert after == before
-
-
 def test_a_byte_that_is_no_text_is_one_line_wherever_it_stands(tmp_path: Path) -> None:
     write_plan(tmp_path, number_runs(plan()))
     content = (tmp_path / "plan.json").read_bytes()

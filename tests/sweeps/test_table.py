@@ -143,16 +143,6 @@ def test_a_plan_json_that_is_gone_or_damaged_is_written_anew(whole: Path, tmp_pa
         assert_same(out, whole)
 
 
-def test_a_larger_count_goes_on(whole: Path, tmp_path: Path) -> None:
-    out = Path(shutil.copytree(whole, tmp_path / "out"))
-    before = {path: path.read_bytes() for path in blocks(out)}
-
-    swept(out, resume=True, count=20)
-
-    assert {path: path.read_bytes() for path in before} == before
-    assert_same(out, swept(tmp_path / "other", count=20))
-
-
 @pytest.mark.parametrize(
     ("more", "told"),
     [
@@ -160,6 +150,7 @@ def test_a_larger_count_goes_on(whole: Path, tmp_path: Path) -> None:
         ({"resume": True, "seed": 8}, "holds another sweep .*seed 7 there, 8 here"),
         ({"resume": True, "count": 5}, "holds another sweep .*count 12 there, 5 here"),
         ({"resume": True, "of": OTHER}, "holds another sweep .*rules"),
+        ({"count": 20}, "count 12 there, 20 here"),
     ],
 )
 def test_another_sweep_is_not_written_into_the_folder(
