@@ -216,9 +216,9 @@ class Sweep:
 
     def report(self) -> Path:
         """Write `report.html`, `report.md` and `report.json` into the folder; the page's path."""
-        from sim.study.report import write_report
+        from sim.study.report import read_folder, write_report
 
-        return write_report(self.folder)
+        return write_report(read_folder(self.folder))
 
     def __repr__(self) -> str:
         """One line for people."""

@@ -102,7 +102,7 @@ def _again(there: Run, folder: Path, run_id: int, wanted: Wanted) -> int:
     from sim.protocol.rules.rules import shown
     from sim.study.sweep.table import has_table, open_table
 
-    if has_table(folder) and not open_table(folder).finished:
+    if has_table(folder) and open_table(folder).missing:
         tell(f"replog: {folder}: the sweep is not finished; --resume finishes it", sys.stderr)
     row = there.row
     made = there if row is None else Run(there.scenario, row=row._replace(digest=None))

@@ -180,25 +180,21 @@ def report(
         write_report,
     )
 
+    found = read_folder(folder)
     if quote_in is not None:
         check_writable(quote_in, what=f"--quote-in {quote_in}")
-        quoted(folder, quote_in)  # refuses a file without a place for it, before any is written
-    page = write_report(
-        folder,
-        shrink=not no_shrink,
-        told_witness=tell_witness,
-    )
+        quoted(found, quote_in)  # refuses a file without a place for it, before any is written
+    page = write_report(found, shrink=not no_shrink, told_witness=tell_witness)
     if quote_in is not None:
-        quote(folder, quote_in)
+        quote(found, quote_in)
     if as_json:
         print_json_text((folder / "report.json").read_text(encoding="utf-8").rstrip())
         return 0
-    print_table(comparison_table(folder))
-    read = read_folder(folder)
-    for sentence in headline(read):
+    print_table(comparison_table(found))
+    for sentence in headline(found):
         tell(sentence)
-    if len(read.environments) > 1:
-        for one in read.environments:
+    if len(found.environments) > 1:
+        for one in found.environments:
             tell(conditions_of(one).hunts)
     tell(f"report: {page}")
     return 0

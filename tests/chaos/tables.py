@@ -16,18 +16,18 @@ class Tables(NamedTuple):
 
     Attributes:
         runs: Rows in order of their runs.
-        sums: `tallies.json`, and `summary.csv` as text.
+        plan: `plan.json`.
     """
 
     runs: list[dict[str, Any]]
-    sums: tuple[Any, str]
+    plan: Any
 
 
 def read_tables(folder: Path) -> Tables:
     """What the folder of a finished sweep says; every Parquet file in it counts."""
     return Tables(
         sorted(_rows(folder / "runs"), key=lambda row: row["run_id"]),
-        (json.loads((folder / "tallies.json").read_text()), (folder / "summary.csv").read_text()),
+        json.loads((folder / "plan.json").read_text()),
     )
 
 

@@ -11,17 +11,17 @@ from tests.chaos.sweeping import ENGINES, Running
 from tests.chaos.tables import Tables, differences
 from tests.sweeps.spark_cluster import kill
 
-TABLES = Tables([{"run_id": 0, "verdict": "holds"}], ({"runs": 1}, "fix,runs\nnone,1\n"))
+TABLES = Tables([{"run_id": 0, "verdict": "holds"}], {"seed": 1})
 
 
 @pytest.mark.parametrize(
     "other",
     [
         TABLES._replace(runs=[{"run_id": 0, "verdict": "violated"}]),
-        TABLES._replace(sums=({"runs": 1}, "fix,runs\nnone,2\n")),
+        TABLES._replace(plan={"seed": 2}),
     ],
 )
-def test_tables_that_differ_in_a_row_or_a_sum_are_told_apart(other: Tables) -> None:
+def test_tables_that_differ_in_a_row_or_their_plan_are_told_apart(other: Tables) -> None:
     assert differences(TABLES, TABLES) == []
     assert len(differences(TABLES, other)) == 1
 

@@ -21,12 +21,11 @@ READ = [
     ("shrink", "DIR", 1, "-o", "small.yaml"),
     ("explain", "DIR", 1),
 ]
-"""Every command that takes a folder; GOOD is another one, to which nothing was done."""
+"""Every command that takes a folder."""
 READERS = {
     "plan.json": READ,
-    "the plan in plan.json": [READ[0], READ[1], READ[2], *READ[5:8]],
-    "tallies.json": [READ[0], *READ[3:5]],
-    "runs": [READ[1], READ[2]],
+    "the plan in plan.json": [*READ[:3], *READ[4:7]],
+    "runs": [*READ[:4]],
 }
 """Who looks at what."""
 
@@ -79,11 +78,6 @@ FORGED: dict[str, dict[str, Forge]] = {
     },
     "the plan in plan.json": {
         "a rule that there is not": edited("plan", "rules", to={"no_such_rule": 1}),
-    },
-    "tallies.json": {
-        "cut off": cut_off,
-        "another format": edited("format", to="replog-tallies/9"),
-        "no entries": edited("rule_sets", to=[]),
     },
     "runs": {
         "cut off": cut_off,

@@ -1,8 +1,10 @@
 """`replog gate`, and gates of `replog sweep`: exit statuses 0, 1, 2 and 3, and what is printed."""
 
-import json
+import shutil
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from tests.commands import replog
@@ -45,15 +47,14 @@ def test_a_sweep_ends_with_1_when_a_run_violates_what_it_must_not(
 
 def test_runs_that_failed_fail_the_gate(swept: Path, here: Path) -> None:
     """One that ended in an exception would otherwise be a run that violates nothing."""
-    folder = here / "o"
-    folder.mkdir()
-    for name in ("plan.json", "tallies.json"):
-        (folder / name).write_text((swept / name).read_text())
-    tallies = json.loads((folder / "tallies.json").read_text())
-    verdicts = tallies["rule_sets"][0]["counts"]["verdict"]
-    verdicts["error"] = {"runs": 1, "first_run": 4}
-    verdicts["holds"]["runs"] -= 1
-    (folder / "tallies.json").write_text(json.dumps(tallies))
+    folder = Path(shutil.copytree(swept, here / "o"))
+    for path in folder.glob("runs/*.parquet"):
+        table = pq.read_table(path)
+        rows = table.to_pylist()
+        for row in rows:
+            if row["run_id"] == 4:
+                row |= {"verdict": "error", "error": "KeyError: 'k'\n"}
+        pq.write_table(pa.Table.from_pylist(rows, schema=table.schema), path)
 
     answer = replog("gate", "o", "--fail-on", "no-offset-reuse")
 

@@ -1,7 +1,6 @@
 """`replog list mixes`, `ops`, `faults`, `columns`, `limits`: they tell all there is, as it is."""
 
 import re
-from pathlib import Path
 
 import pytest
 
@@ -54,8 +53,7 @@ def test_faults_are_told_with_their_weights() -> None:
 
 def test_columns_are_those_of_the_tables() -> None:
     told = {
-        table: [one for one in columns() if one.table == table]
-        for table in ("runs", "violations", "summary.csv")
+        table: [one for one in columns() if one.table == table] for table in ("runs", "violations")
     }
     schema = runs_schema(number_runs(plan()))
 
@@ -76,10 +74,3 @@ def test_a_rule_or_invariant_that_a_column_is_taken_from_exists() -> None:
 
     assert {*re.findall(r"\brule (\w+)", told)} <= {*RULES}
     assert {*re.findall(r"\binvariant ([\w-]+)", told)} <= {*known_invariants()}
-
-
-def test_the_columns_of_the_summary_are_told(swept: Path) -> None:
-    head = (swept / "summary.csv").read_text().split("\n", 1)[0]
-
-    told = ["fix" if one.name == SWEPT else one.name for one in columns()]
-    assert told[-len(head.split(",")) :] == head.split(",")

@@ -111,7 +111,7 @@ def test_it_fails_for_a_plan_whose_runs_do_not_keep_to_the_budget(here: Path) ->
 
     assert ended.returncode == 3  # one run of a rule set is too few to tell
     assert "undecided" in ended.stdout
-    assert (here / "swept/mine/tallies.json").exists()
+    assert (here / "swept/mine/runs").exists()
 
 
 def test_what_is_written_says_where_pip_finds_it_where_it_came_from_an_address(

@@ -1,12 +1,14 @@
-"""Folders of sweeps with chosen results, written down instead of simulated."""
+"""Sweeps with chosen statistics, in memory."""
 
-import json
 from pathlib import Path
 from typing import Any
 
 from sim.check.counters import COSTS, COUNTERS
 from sim.protocol.rules.rules import Rules
-from sim.study.sweep.shapes import MEASURES, VERDICTS
+from sim.study.causes import Causes
+from sim.study.report.page import report_texts
+from sim.study.report.sweep_folder import SweepFolder
+from sim.study.sweep.statistics import MEASURES, VERDICTS
 
 Verdicts = dict[str, int]
 
@@ -40,26 +42,30 @@ def entry(
         "ended": cases - everything["error"],
         "totals": dict.fromkeys(COUNTERS, 0) | (totals or {}),
         "shortest": shortest or [],
-        "earliest": [
-            {"invariant": run["first_invariant"], "at_ms": 1, "run_id": 36, "sentence": "so early"}
-            for run in shortest or []
-        ],
+        "twins": 0,
+        "changed": 0,
     }
 
 
 def pair(left: int, right: int, verdicts: Verdicts, **more: Any) -> dict[str, Any]:
+    """`verdicts`: of how many cases both runs ended as in `violated/holds`."""
+    sides = ("violated/violated", "violated/holds", "holds/violated")
+    both, only_left, only_right = (verdicts.get(name, 0) for name in sides)
     return {
         "left": left,
         "right": right,
-        "verdicts": verdicts,
+        "cases": sum(verdicts.values()),
+        "judged": both + only_left + only_right + verdicts.get("holds/holds", 0),
         "other_weather": 0,
         "ended": sum(verdicts.values()),
-        "invariants": {},
+        "any": {"both": both, "only_left": only_left, "only_right": only_right},
         "about": {"both": 0, "only_left": 0, "only_right": 0},
+        "invariants": {},
         **more,
-        "differences": dict.fromkeys(COSTS, 0) | more.get("differences", {}),
-        "squares": dict.fromkeys(COSTS, 0) | more.get("squares", {}),
-        "differing": dict.fromkeys(COSTS, 0) | more.get("differing", {}),
+        **{
+            name: dict.fromkeys(COSTS, 0) | more.get(name, {})
+            for name in ("differences", "squares", "differing")
+        },
     }
 
 
@@ -77,45 +83,39 @@ def violating_run(run_id: int, sentence: str) -> dict[str, Any]:
     }
 
 
-def write_folder(
-    out: Path,
+def folder_of(
     rule_sets: list[dict[str, Any]],
     entries: list[dict[str, Any]],
     pairs: list[Any],
     *,
+    path: Path = Path("a sweep"),
     environments: dict[str, tuple[list[dict[str, Any]], list[Any]]] | None = None,
     plan: dict[str, Any] | None = None,
-    seed: int = 280,
-) -> Path:
+) -> SweepFolder:
     """A sweep; without `environments` (entries and pairs of each) all cases are `plain` ones."""
     parts = environments or {"plain": (entries, pairs)}
     cases = sum(own[0]["runs"] for own, _ in parts.values())
     document = {
-        "format": "replog-sweep-output/4",
         "package_version": "1.2.3",
         "plan_file": "scenarios/sweeps/a plan.yaml",
         "count": cases,
-        "seed": seed,
+        "seed": 280,
         "runs": cases * len(entries),
         "environments": [{"name": name} for name in parts],
         "rule_sets": rule_sets,
-        "plan": {"title": "One <fix> & another", "source": "KIP-280", "rule_sets": []}
-        | (plan or {}),
+        "plan": {"title": "One <fix> & another", "source": "KIP-280"} | (plan or {}),
     }
-    tallies = {
-        "format": "replog-tallies/2",
-        "cases": cases,
-        "rule_sets": entries,
-        "pairs": pairs,
-        "environments": [
-            {"name": name, "cases": own[0]["runs"], "rule_sets": own, "pairs": of_pairs}
-            for name, (own, of_pairs) in parts.items()
-        ],
-    }
-    out.mkdir(parents=True, exist_ok=True)
-    (out / "plan.json").write_text(json.dumps(document))
-    (out / "tallies.json").write_text(json.dumps(tallies))
-    return out
+    tables = [
+        {"name": name, "rule_sets": own, "pairs": of_pairs}
+        for name, (own, of_pairs) in parts.items()
+    ]
+    tallies = {"rule_sets": entries, "pairs": pairs, "environments": tables}
+    return SweepFolder(path, path.as_posix(), document, tallies)
+
+
+def pages_of(folder: SweepFolder) -> dict[str, str]:
+    """The files of its report, without causes."""
+    return report_texts(folder, Causes(folder.path, 0, ()))
 
 
 def _pairs_of_both_fixes() -> list[dict[str, Any]]:
@@ -152,7 +152,7 @@ def _pairs_of_both_fixes() -> list[dict[str, Any]]:
     ]
 
 
-def both_fixes(out: Path) -> Path:
+def both_fixes(path: Path = Path("a sweep")) -> SweepFolder:
     """1,000 cases: no fix violates in 120, one fix in 7, the other never."""
     sentence = "r1 gave offset 3 to k1=<d>, committed as k1=e"
     fixes = ["none", "empty_batch", "leo_retention"]
@@ -188,9 +188,5 @@ def both_fixes(out: Path) -> Path:
             },
         ),
     ]
-    return write_folder(
-        out,
-        [rule_set(index, fix) for index, fix in enumerate(fixes)],
-        entries,
-        _pairs_of_both_fixes(),
-    )
+    rule_sets = [rule_set(index, fix) for index, fix in enumerate(fixes)]
+    return folder_of(rule_sets, entries, _pairs_of_both_fixes(), path=path)

@@ -1,18 +1,17 @@
 """What rates are rates of, by family and by environment, and what a plan is about."""
 
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from sim.check.families import DELETED_KEY_RETURNS, LATE_WRITE, LOG_DIVERGENCE, NO_FAMILY
-from sim.study.report import comparison_table, write_report
+from sim.study.report import comparison_table
 from sim.study.report.conditions import conditions_of
-from sim.study.report.pairs import about_pairs
+from sim.study.report.pairs import pairs_of
 from sim.study.report.shares import families_of
-from sim.study.report.sweep_folder import read_folder
-from tests.report.folders import entry, pair, rule_set, write_folder
+from sim.study.report.sweep_folder import SweepFolder
+from tests.report.folders import entry, folder_of, pages_of, pair, rule_set
 
 EXPOSURE = {
     "outages": 200,
@@ -46,7 +45,7 @@ def both(left: int, right: int, reused: int) -> dict[str, Any]:
     return pair(left, right, verdicts, about={"both": 0, "only_left": reused, "only_right": 0})
 
 
-def sweep(out: Path) -> Path:
+def sweep() -> SweepFolder:
     """Nine cases of 100 with hunts, none without; the fix helps."""
 
     def entries(reused: int, hunted: int) -> list[dict[str, Any]]:
@@ -57,8 +56,7 @@ def sweep(out: Path) -> Path:
 
     twins = [{**one, "twins": 100, "changed": 55} for one in entries(9, 70)]
     plain, hunted = (entries(0, 0), [both(0, 1, 0)]), (twins, [both(0, 1, 9)])
-    return write_folder(
-        out,
+    return folder_of(
         [rule_set(0, "none"), rule_set(1, "empty_batch")],
         entries(9, 70),
         [both(0, 1, 9)],
@@ -68,14 +66,12 @@ def sweep(out: Path) -> Path:
 
 
 @pytest.fixture(scope="module")
-def out(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = sweep(tmp_path_factory.mktemp("about"))
-    write_report(folder)
-    return folder
+def out() -> SweepFolder:
+    return sweep()
 
 
-def test_what_the_cases_are_is_said_once_for_all_tables(out: Path) -> None:
-    plain, hunted = map(conditions_of, read_folder(out).environments)
+def test_what_the_cases_are_is_said_once_for_all_tables(out: SweepFolder) -> None:
+    plain, hunted = map(conditions_of, out.environments)
     rest = (
         "55.0 % of 2.00 outages per case outlast the retention of 86,400,000 ms; "
         "25.0 % of sends late; 0.50 forced rolls per case"
@@ -86,16 +82,17 @@ def test_what_the_cases_are_is_said_once_for_all_tables(out: Path) -> None:
         "hunted: the same 100 seeds, 70.0 % with a scripted hunt; "
         f"110 of 200 runs are not as in plain; {rest}"
     )
+    pages = pages_of(out)
     for page in ("report.md", "report.html"):
-        text = (out / page).read_text()
+        text = pages[page]
         for part in ("70.0 %", "86,400,000 ms", "with a scripted hunt"):
             assert text.count(part) == 2  # in the short table and in that of all conditions
         assert "100 seeds in plain and hunted, drawn from 280, 2 rule sets, 400 runs" in text
         assert "not as in plain" in text
 
 
-def test_families_are_counted_per_run_and_per_chance_and_all_are_listed(out: Path) -> None:
-    found = {one["name"]: one["shares"] for one in families_of(read_folder(out).environments[1])}
+def test_families_are_counted_per_run_and_per_chance_and_all_are_listed(out: SweepFolder) -> None:
+    found = {one["name"]: one["shares"] for one in families_of(out.environments[1])}
 
     divergence = found[LOG_DIVERGENCE]
     assert [share.text for share in divergence] == ["9 (4.20 to 16.4 %)", "0 (0 to 3.62 %)"]
@@ -105,8 +102,8 @@ def test_families_are_counted_per_run_and_per_chance_and_all_are_listed(out: Pat
     assert {DELETED_KEY_RETURNS, NO_FAMILY} <= set(found)
 
 
-def test_rule_sets_are_compared_by_what_the_plan_is_about(out: Path) -> None:
-    (found,) = about_pairs(read_folder(out).environments[1])
+def test_rule_sets_are_compared_by_what_the_plan_is_about(out: SweepFolder) -> None:
+    (found,) = pairs_of(out.environments[1])
 
     assert (found["left"], found["right"]) == ("none", "empty_batch")
     assert (found["both"], found["only_left"], found["only_right"]) == (0, 9, 0)
@@ -115,9 +112,9 @@ def test_rule_sets_are_compared_by_what_the_plan_is_about(out: Path) -> None:
     assert found["adjusted_p"] == pytest.approx(2 / 2**9)
 
 
-def test_terminal_and_document_have_each_environment_beside_all_cases(out: Path) -> None:
+def test_terminal_and_document_have_each_environment_beside_all_cases(out: SweepFolder) -> None:
     rows = comparison_table(out)
-    content = json.loads((out / "report.json").read_text())
+    content = json.loads(pages_of(out)["report.json"])
 
     assert [(row["environment"], row["rule set"], row["violated"]) for row in rows] == [
         ("plain", "none", "0"),

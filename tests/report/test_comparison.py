@@ -1,23 +1,24 @@
 """What is said about a sweep: rates, pairs, costs, in numbers and in sentences."""
 
-from pathlib import Path
-
 import pytest
 
-from sim.study.report import comparison_table, read_folder
+from sim.study.report import comparison_table
 from sim.study.report.costs import costs_of
 from sim.study.report.pairs import pairs_of
 from sim.study.report.shares import rate_of
-from tests.report.folders import both_fixes, entry, pair, rule_set, write_folder
+from sim.study.report.sweep_folder import SweepFolder
+from tests.report.folders import both_fixes, entry, folder_of, pair, rule_set
 
 
 @pytest.fixture(scope="module")
-def both(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return both_fixes(tmp_path_factory.mktemp("comparison"))
+def both() -> SweepFolder:
+    return both_fixes()
 
 
-def test_a_rate_is_out_of_the_runs_that_were_judged_and_never_a_bare_zero(both: Path) -> None:
-    none, empty_batch, _ = map(rate_of, read_folder(both).tallies["rule_sets"])
+def test_a_rate_is_out_of_the_runs_that_were_judged_and_never_a_bare_zero(
+    both: SweepFolder,
+) -> None:
+    none, empty_batch, _ = map(rate_of, both.tallies["rule_sets"])
 
     assert (none.runs, none.judged, none.rate) == (120, 998, 120 / 998)
     assert none.interval is not None
@@ -27,33 +28,28 @@ def test_a_rate_is_out_of_the_runs_that_were_judged_and_never_a_bare_zero(both: 
     assert empty_batch.share_text == "none (0 to 0.37 %)"
 
 
-def test_the_pair_asked_for_comes_first_and_others_are_corrected_for_being_many(both: Path) -> None:
-    first, *others = pairs_of(read_folder(both))
+def test_pairs_are_corrected_for_being_many(both: SweepFolder) -> None:
+    *others, last = pairs_of(both)
 
-    assert [(one["left"], one["right"], one["headline"]) for one in (first, *others)] == [
-        ("leo_retention", "empty_batch", True),
-        ("none", "empty_batch", False),
-        ("none", "leo_retention", False),
+    assert [(one["left"], one["right"]) for one in (*others, last)] == [
+        ("none", "empty_batch"),
+        ("none", "leo_retention"),
+        ("empty_batch", "leo_retention"),
     ]
-    assert [first[name] for name in ("both", "only_left", "only_right", "neither")] == [
-        0,
-        7,
-        0,
-        991,
+    sides = ("both", "only_left", "only_right", "neither", "left_out")
+    assert [last[name] for name in sides] == [0, 0, 7, 991, 2]
+    assert last["difference"] == -7 / 998
+    assert last["p"] == last["adjusted_p"] == pytest.approx(2 / 2**7)  # the largest of them
+    assert [(o["invariant"], o["only_left"], o["only_right"]) for o in last["invariants"]] == [
+        ("no-offset-reuse", 0, 7),
+        ("log-matching", 0, 1),
     ]
-    assert first["left_out"] == 2
-    assert first["difference"] == 7 / 998
-    assert first["p"] == first["adjusted_p"] == pytest.approx(2 / 2**7)
-    assert [(o["invariant"], o["only_left"], o["only_right"]) for o in first["invariants"]] == [
-        ("no-offset-reuse", 7, 0),
-        ("log-matching", 1, 0),
-    ]
-    assert [one["adjusted_p"] for one in first["invariants"]] == pytest.approx([2 * 2 / 2**7, 1])
-    assert sorted(one["adjusted_p"] / one["p"] for one in others) == pytest.approx([1, 2])
+    assert [one["adjusted_p"] for one in last["invariants"]] == pytest.approx([2 * 2 / 2**7, 1])
+    assert sorted(one["adjusted_p"] / one["p"] for one in others) == pytest.approx([2, 3])
 
 
-def test_costs_are_compared_with_the_same_cases_without_a_fix(both: Path) -> None:
-    bytes_retained, _, empty_batches, _ = costs_of(read_folder(both))
+def test_costs_are_compared_with_the_same_cases_without_a_fix(both: SweepFolder) -> None:
+    bytes_retained, _, empty_batches, _ = costs_of(both)
 
     none, empty_batch, leo_retention = bytes_retained.rule_sets
     assert (none.mean, none.ratio, none.difference) == (1_000, None, None)
@@ -64,21 +60,21 @@ def test_costs_are_compared_with_the_same_cases_without_a_fix(both: Path) -> Non
     assert empty_batches.rule_sets[1].ratio is None  # nothing to divide by
 
 
-def test_where_no_fix_is_compared_the_first_rule_set_is_the_baseline(tmp_path: Path) -> None:
+def test_where_no_fix_is_compared_the_first_rule_set_is_the_baseline() -> None:
     presets = ("kafka-4.0", "kraft")
     rule_sets = [
         rule_set(index, fix) | {"label": preset, "swept": {"preset": preset}}
         for index, (preset, fix) in enumerate(zip(presets, ("empty_batch", "none"), strict=True))
     ]
     entries = [entry(index, preset, {"holds": 9}) for index, preset in enumerate(presets)]
-    out = write_folder(tmp_path, rule_sets, entries, [pair(0, 1, {"holds/holds": 9})])
+    out = folder_of(rule_sets, entries, [pair(0, 1, {"holds/holds": 9})])
 
-    costs = costs_of(read_folder(out))[0].rule_sets
+    costs = costs_of(out)[0].rule_sets
 
     assert {one.baseline for one in costs} == {"kafka-4.0"}
 
 
-def test_the_baseline_has_the_other_rules_of_the_rule_set(tmp_path: Path) -> None:
+def test_the_baseline_has_the_other_rules_of_the_rule_set() -> None:
     rule_sets = [
         rule_set(index, fix, strategy) | {"label": f"fix={fix} strategy={strategy}"}
         for index, (fix, strategy) in enumerate(
@@ -87,16 +83,16 @@ def test_the_baseline_has_the_other_rules_of_the_rule_set(tmp_path: Path) -> Non
     ]
     entries = [entry(index, one["label"], {"holds": 9}) for index, one in enumerate(rule_sets)]
     pairs = [pair(0, 1, {"holds/holds": 9}), pair(0, 2, {"holds/holds": 9})]
-    out = write_folder(tmp_path, rule_sets, entries, [*pairs, pair(1, 2, {"holds/holds": 9})])
+    out = folder_of(rule_sets, entries, [*pairs, pair(1, 2, {"holds/holds": 9})])
 
-    costs = costs_of(read_folder(out))[0].rule_sets
+    costs = costs_of(out)[0].rule_sets
 
     assert costs[2].baseline == "fix=none strategy=header"
     assert costs[2].difference == 0
     assert [one.difference for one in costs[:2]] == [None, None]
 
 
-def test_the_table_for_a_terminal_has_a_row_per_rule_set(both: Path) -> None:
+def test_the_table_for_a_terminal_has_a_row_per_rule_set(both: SweepFolder) -> None:
     rows = comparison_table(both)
 
     assert rows[1] == {

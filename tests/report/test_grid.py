@@ -1,14 +1,14 @@
 """One rule of a sweep against the others: which rule sets belong together, and what is counted."""
 
 from itertools import combinations
-from pathlib import Path
 
 import pytest
 
 from sim.errors import BadInput
-from sim.study.report import grid_as_markdown, read_folder
+from sim.study.report import grid_as_markdown
 from sim.study.report.blocks import blocks_of
-from tests.report.folders import entry, pair, rule_set, write_folder
+from sim.study.report.sweep_folder import SweepFolder
+from tests.report.folders import entry, folder_of, pair, rule_set
 
 
 def swept(index: int, fix: str, strategy: str) -> dict[str, object]:
@@ -17,7 +17,7 @@ def swept(index: int, fix: str, strategy: str) -> dict[str, object]:
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
+def folder() -> SweepFolder:
     """Two fixes under two strategies; the fix cures under one of them."""
     reuse = {"invariant": {"no-offset-reuse": 9, "tombstone-safety": 2}}
     stays = {"invariant": {"tombstone-safety": 2}}
@@ -38,23 +38,23 @@ def folder(tmp_path: Path) -> Path:
         swept(2, "none", "offset"),
         swept(3, "empty_batch", "offset"),
     ]
-    return write_folder(tmp_path / "out", rule_sets, entries, pairs)
+    return folder_of(rule_sets, entries, pairs)
 
 
-def test_rule_sets_that_agree_in_all_else_are_a_block(folder: Path) -> None:
-    first, second = blocks_of(read_folder(folder), "fix")
+def test_rule_sets_that_agree_in_all_else_are_a_block(folder: SweepFolder) -> None:
+    first, second = blocks_of(folder, "fix")
 
     assert (first.label, first.values, first.places) == ("", ("none", "empty_batch"), (0, 1))
     assert (second.label, second.places) == ("strategy=offset", (2, 3))
-    by_strategy = blocks_of(read_folder(folder), "strategy")
+    by_strategy = blocks_of(folder, "strategy")
     assert [block.label for block in by_strategy] == ["", "fix=empty_batch"]
     assert [block.places for block in by_strategy] == [(0, 2), (1, 3)]
     with pytest.raises(BadInput, match="does not vary truncation; it varies fix, strategy"):
-        grid_as_markdown(read_folder(folder), "truncation")
+        grid_as_markdown(folder, "truncation")
 
 
-def test_each_block_has_its_rates_its_cases_and_its_prices(folder: Path) -> None:
-    text = grid_as_markdown(read_folder(folder), "fix")
+def test_each_block_has_its_rates_its_cases_and_its_prices(folder: SweepFolder) -> None:
+    text = grid_as_markdown(folder, "fix")
     header, _, offset = text.partition("### `strategy=offset`, plain")
 
     for row in (

@@ -1,20 +1,18 @@
 """Reports quote what searches have proven of the rule sets that they compare, and nothing else."""
 
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from sim.simulate.story.format import STORY_DEFAULTS
-from sim.study.report.page import write_report
 from sim.study.report.proven import SAID_MAX, proven_of
-from sim.study.report.sweep_folder import read_folder
-from tests.report.folders import entry, pair, write_folder
+from sim.study.report.sweep_folder import SweepFolder
+from tests.report.folders import entry, folder_of, pages_of, pair
 
 FIXES = ("none", "leo_retention", "empty_batch")
 
 
-def folder(out: Path, fixes: tuple[str, ...] = FIXES, **values: Any) -> Path:
+def folder(fixes: tuple[str, ...] = FIXES, **values: Any) -> SweepFolder:
     """A sweep that compares fixes, under the rules of the committed searches but for `values`."""
     searched = {"strategy": "header", "follower_position": "read_end", **values}
     rule_sets = [
@@ -33,12 +31,12 @@ def folder(out: Path, fixes: tuple[str, ...] = FIXES, **values: Any) -> Path:
     pairs = [
         pair(one, other, {"holds/holds": 9}) for other in range(len(fixes)) for one in range(other)
     ]
-    return write_folder(out, rule_sets, entries, pairs, plan={"about": ["no-offset-reuse"]})
+    return folder_of(rule_sets, entries, pairs, plan={"about": ["no-offset-reuse"]})
 
 
-def test_a_report_begins_with_what_is_proven(tmp_path: Path) -> None:
-    out = folder(tmp_path / "fixes")
-    *worlds, unlike = proven_of(read_folder(out))
+def test_a_report_begins_with_what_is_proven() -> None:
+    out = folder()
+    *worlds, unlike = proven_of(out)
     assert len(worlds) == SAID_MAX
     said = next(one for one in worlds if "plan two_replicas_longer" in one)
     assert said.startswith("Every schedule of 2 replicas, r1 in sync, clean elections, at most: ")
@@ -47,8 +45,7 @@ def test_a_report_begins_with_what_is_proven(tmp_path: Path) -> None:
     assert said.endswith("under leo_retention, empty_batch nothing breaks.")
     assert unlike.startswith("Of the rules that these plans do not name 1 are not as")
 
-    write_report(out)
-    page = (out / "report.md").read_text()
+    page = pages_of(out)["report.md"]
     assert page.index("Every schedule of 3 replicas") < page.index("plan two_replicas_longer")
     assert len(page.partition("<details>")[0].split()) < 900
 
@@ -63,6 +60,6 @@ def test_a_report_begins_with_what_is_proven(tmp_path: Path) -> None:
     ],
 )
 def test_nothing_is_said_of_what_no_search_compared(
-    tmp_path: Path, fixes: tuple[str, ...], values: dict[str, Any]
+    fixes: tuple[str, ...], values: dict[str, Any]
 ) -> None:
-    assert proven_of(read_folder(folder(tmp_path / "fixes", fixes, **values))) == ()
+    assert proven_of(folder(fixes, **values)) == ()

@@ -1,25 +1,24 @@
 """Where each rule set stands: against its baseline, on the same cases, and at what price."""
 
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from sim.study.report.comparison import against_text, standings_of
 from sim.study.report.costs import costs_of
-from sim.study.report.sweep_folder import read_folder
-from tests.report.folders import Verdicts, entry, pair, rule_set, write_folder
+from sim.study.report.sweep_folder import SweepFolder
+from tests.report.folders import Verdicts, entry, folder_of, pair, rule_set
 
 FIXES = ("none", "leo_retention", "empty_batch")
 RUNS = 1_000
 
 
-def standings(out: Path) -> list[dict[str, Any]]:
-    [environment] = read_folder(out).environments
+def standings(out: SweepFolder) -> list[dict[str, Any]]:
+    [environment] = out.environments
     return standings_of(environment, costs_of(environment))
 
 
-def test_a_price_is_what_differs_beyond_chance(tmp_path: Path) -> None:
+def test_a_price_is_what_differs_beyond_chance() -> None:
     worse: Verdicts = {"holds/holds": 900, "violated/holds": 100}
     entries = [
         entry(place, fix, {"holds": RUNS - violated, "violated": violated})
@@ -34,7 +33,7 @@ def test_a_price_is_what_differs_beyond_chance(tmp_path: Path) -> None:
         differing={"bytes_retained": RUNS, "bytes_replicated": 3},
     )
     pairs = [paid, pair(0, 2, worse), pair(1, 2, {"holds/holds": RUNS})]
-    out = write_folder(tmp_path, [rule_set(*one) for one in enumerate(FIXES)], entries, pairs)
+    out = folder_of([rule_set(*one) for one in enumerate(FIXES)], entries, pairs)
 
     none, leo_retention, empty_batch = standings(out)
 
@@ -44,7 +43,7 @@ def test_a_price_is_what_differs_beyond_chance(tmp_path: Path) -> None:
     assert empty_batch["price"] == "nothing that can be told from chance"
 
 
-def test_a_plan_that_says_what_it_is_about_is_measured_by_that(tmp_path: Path) -> None:
+def test_a_plan_that_says_what_it_is_about_is_measured_by_that() -> None:
     entries = [
         entry(place, fix, {"holds": 50, "violated": 50}, counts={"about": {"any": runs}})
         for place, (fix, runs) in enumerate((("none", 9), ("leo_retention", 1)))
@@ -53,7 +52,7 @@ def test_a_plan_that_says_what_it_is_about_is_measured_by_that(tmp_path: Path) -
         "about": {"both": 1, "only_left": 8, "only_right": 0}
     }
     rule_sets = [rule_set(0, "none"), rule_set(1, "leo_retention")]
-    out = write_folder(tmp_path, rule_sets, entries, [both], plan={"about": ["log divergence"]})
+    out = folder_of(rule_sets, entries, [both], plan={"about": ["log divergence"]})
 
     none, leo_retention = standings(out)
 
@@ -62,7 +61,7 @@ def test_a_plan_that_says_what_it_is_about_is_measured_by_that(tmp_path: Path) -
 
 
 @pytest.mark.parametrize(("left", "right"), [(0, 1), (1, 0)])
-def test_the_sides_of_a_pair_do_not_turn_it(tmp_path: Path, left: int, right: int) -> None:
+def test_the_sides_of_a_pair_do_not_turn_it(left: int, right: int) -> None:
     verdicts: Verdicts = {"holds/holds": 900, "violated/holds": 100}
     if left:
         verdicts = {"holds/holds": 900, "holds/violated": 100}
@@ -71,7 +70,7 @@ def test_the_sides_of_a_pair_do_not_turn_it(tmp_path: Path, left: int, right: in
         entry(1, "leo_retention", {"holds": 1_000}),
     ]
     rule_sets = [rule_set(0, "none"), rule_set(1, "leo_retention")]
-    out = write_folder(tmp_path, rule_sets, entries, [pair(left, right, verdicts)])
+    out = folder_of(rule_sets, entries, [pair(left, right, verdicts)])
 
     found = standings(out)[1]["against_baseline"]
 

@@ -31,7 +31,7 @@ def test_what_is_no_scenario_is_counted_with_what_it_is(fill: Fill) -> None:
             "other.yml": "title: x\nformat: 'replog-sweep/1'  # a plan\n",
             "schema.json": schema,
             "trace.json": trace,
-            "tallies.json": '{"format": "replog-tallies/2"}',
+            "report.json": '{"format": "replog-report/1"}',
             "README.md": GOOD,
             "table.csv": "",
             ".git/config.yaml": "a: 1\n",

@@ -65,7 +65,6 @@ DAMAGE: dict[str, tuple[Callable[[Path], object], str]] = {
         "Parquet",
     ),
     "doubled": (lambda out: shutil.copy(blocks(out)[1], out / "runs/x.parquet"), "holds case 3"),
-    "missing": (lambda out: blocks(out)[1].unlink(), "cases 3 to 5 are missing"),
     "a row missing": (without_a_row, "case 4 is not whole"),
     "another seed's": (other_seed, "is of another sweep, by its seed"),
     "another plan's": (other_rules, "is of another sweep, by its rules"),
@@ -102,6 +101,14 @@ def test_whoever_reads_the_table_names_what_is_wrong_and_resuming_mends_it(
     assert_same(out, whole)
 
 
+def test_a_sweep_of_which_cases_are_missing_has_no_report(whole: Path, tmp_path: Path) -> None:
+    out = Path(shutil.copytree(whole, tmp_path / "out"))
+    blocks(out)[1].unlink()
+
+    with pytest.raises(BadInput, match="not finished, case 3 is missing"):
+        read_folder(out)
+
+
 def test_a_changed_byte_is_found_by_who_reads_the_rows(whole: Path, tmp_path: Path) -> None:
     out = Path(shutil.copytree(whole, tmp_path / "out"))
     content = bytearray(blocks(out)[0].read_bytes())
@@ -123,7 +130,6 @@ def test_drafts_of_killed_workers_are_no_rows_and_go(whole: Path, tmp_path: Path
     of_spark = out / "runs/_temporary/0/task_0/part-00000.parquet"
     of_spark.parent.mkdir(parents=True)
     shutil.copy(blocks(out)[0], of_spark)  # which the next job of Spark's would commit
-    (out / "tallies.json").unlink()
     assert state_of(out).missing == (range(6, 9),)
 
     swept(out, resume=True)
@@ -146,7 +152,7 @@ def test_a_plan_json_that_is_gone_or_damaged_is_written_anew(whole: Path, tmp_pa
 @pytest.mark.parametrize(
     ("more", "told"),
     [
-        ({}, "holds this sweep already, complete; --resume"),
+        ({}, "holds this sweep already; --resume"),
         ({"resume": True, "seed": 8}, "holds another sweep .*seed 7 there, 8 here"),
         ({"resume": True, "count": 5}, "holds another sweep .*count 12 there, 5 here"),
         ({"resume": True, "of": OTHER}, "holds another sweep .*rules"),

@@ -25,8 +25,8 @@ def causes_in(
     *,
     shrink: bool,
     told_witness: ToldWitness | None = None,
-) -> Causes | None:
-    """The causes of a sweep; None = it cannot be said, as in a folder without tables.
+) -> Causes:
+    """The causes of a sweep.
 
     Args:
         folder: Of the sweep.
@@ -36,15 +36,11 @@ def causes_in(
     Raises:
         BadInput: The tables are damaged, or not of this sweep.
     """
-    if folder.table is None:
-        return None
     return add_witnesses(causes_of(folder.path), told=told_witness, kept_only=not shrink)
 
 
-def causes_content(folder: SweepFolder, found: Causes | None) -> dict[str, Any] | None:
-    """What `report.json` says of them; null where it cannot be said."""
-    if found is None:
-        return None
+def causes_content(folder: SweepFolder, found: Causes) -> dict[str, Any]:
+    """What `report.json` has of them."""
     return {"text": found.text, "causes": [_cause(folder, each) for each in found.causes]}
 
 
@@ -76,11 +72,11 @@ def _strip(run: Run) -> str:
     return strip(Case(run.events, run.violations[0], run.rules, run.labels), STRIP_WIDTH)
 
 
-def pictures(found: Causes | None) -> dict[str, str]:
+def pictures(found: Causes) -> dict[str, str]:
     """Cause -> the picture of its witness, as a piece of a page; empty where there is none."""
-    causes = () if found is None else found.causes
     return {
-        each.text: "" if each.witness is None else _drawn(each.witness, _figure) for each in causes
+        each.text: "" if each.witness is None else _drawn(each.witness, _figure)
+        for each in found.causes
     }
 
 

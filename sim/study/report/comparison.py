@@ -6,7 +6,6 @@ Everything that the page, the Markdown and the terminal show is computed once, f
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
@@ -14,12 +13,12 @@ from sim.check.registry import declared_family
 from sim.study.causes.grouping import Causes
 from sim.study.report.conditions import conditions_of
 from sim.study.report.costs import Cost, costs_of, price_of
-from sim.study.report.pairs import about_pairs, baselines_of, difference_of, pairs_of
+from sim.study.report.pairs import baselines_of, difference_of, pairs_of
 from sim.study.report.shares import Share, counted_share, families_of, rate_of, share_of
-from sim.study.report.sweep_folder import SweepFolder, read_folder
+from sim.study.report.sweep_folder import SweepFolder
 from sim.study.report.verdict import verdict_of
 from sim.study.sweep import wording
-from sim.study.sweep.shapes import VERDICTS
+from sim.study.sweep.statistics import VERDICTS
 from sim.study.sweep.unjudged import unjudged
 
 INTERVALS = "in brackets the share and its two-sided 95 % interval"
@@ -30,9 +29,9 @@ def compare(folder: SweepFolder) -> dict[str, Any]:
     costs = costs_of(folder)
     return {
         "conditions": conditions_of(folder),
+        "other_weather": sum(pair["other_weather"] for pair in folder.tallies["pairs"]),
         "rates": [_rate(entry) for entry in folder.tallies["rule_sets"]],
         "families": families_of(folder),
-        "about_pairs": about_pairs(folder),
         "pairs": pairs_of(folder),
         "costs": costs,
         "invariants": [
@@ -157,7 +156,7 @@ def not_green(folder: SweepFolder) -> list[str]:
     return [f"{told.capitalize()}."] if told else []
 
 
-def comparison_table(out: Path) -> list[dict[str, str]]:
+def comparison_table(sweep: SweepFolder) -> list[dict[str, str]]:
     """One row of text cells per rule set of a finished sweep, in the order of the plan.
 
     Where the plan has several environments, each has its rows. Columns: `environment` then,
@@ -165,10 +164,8 @@ def comparison_table(out: Path) -> list[dict[str, str]]:
     (inconclusive and failed runs), and one per cost: the mean per run and how many times the
     baseline's.
 
-    Raises:
-        BadInput: The folder holds no finished sweep.
     """
-    environments = read_folder(out).environments
+    environments = sweep.environments
     rows = []
     for folder in environments:
         named = {"environment": folder.environment} if len(environments) > 1 else {}

@@ -91,6 +91,7 @@ def conditions_of(folder: SweepFolder) -> Conditions:
     entries = folder.tallies["rule_sets"]
     rules = [one["rules"] for one in folder.plan["rule_sets"]]
     first = entries[0]
+    first_of_all = folder.plan["environments"][0]["name"]
     shares = [
         one["totals"]["outages_beyond_retention"] / one["totals"]["outages"]
         for one in entries
@@ -99,9 +100,9 @@ def conditions_of(folder: SweepFolder) -> Conditions:
     return Conditions(
         environment=folder.environment,
         cases=first["runs"],
-        first=folder.plan["environments"][0]["name"] if folder.first_case else "",
-        twins=sum(one.get("twins", 0) for one in entries),  # older sweeps did not count them
-        changed=sum(one.get("changed", 0) for one in entries),
+        first="" if folder.environment == first_of_all else first_of_all,
+        twins=sum(one["twins"] for one in entries),
+        changed=sum(one["changed"] for one in entries),
         hunted=_runs(first, "hunted", "hunted") / first["runs"],
         scripts=_scripts(first),
         outages=_mean(first, "outages"),
@@ -115,7 +116,7 @@ def conditions_of(folder: SweepFolder) -> Conditions:
 
 
 def _scripts(entry: dict[str, Any]) -> tuple[tuple[str, float], ...]:
-    seen = entry["counts"].get("hunts", {})
+    seen = entry["counts"]["hunts"]
     shares = tuple((name, one["runs"] / entry["runs"]) for name, one in sorted(seen.items()))
     return () if [name for name, _ in shares] == ["tail"] else shares
 

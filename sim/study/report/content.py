@@ -19,7 +19,7 @@ SIGNIFICANT_DIGITS = 12
 """Of floats: what a last-bit difference between two machines does not reach."""
 
 
-def report_content(folder: SweepFolder, causes: Causes | None) -> dict[str, Any]:
+def report_content(folder: SweepFolder, causes: Causes) -> dict[str, Any]:
     """All that a report shows, without the pictures; `as_document` makes `report.json` of it.
 
     What is said of all cases is beside `environments`, where it is said of the cases of each.
@@ -42,7 +42,6 @@ def report_content(folder: SweepFolder, causes: Causes | None) -> dict[str, Any]
         "package_version": plan["package_version"],
         "revision": plan.get("revision"),
         "command": folder.sweep_command,
-        "other_weather": sum(pair["other_weather"] for pair in compared["pairs"]),
         "notes": list(zip(labels, plan["plan"].get("notes", ()), strict=False)),
         **compared,
         "environments": [
@@ -66,10 +65,6 @@ def _shortest(folder: SweepFolder) -> list[dict[str, Any]]:
             "runs": [
                 {**run, "command": folder.replay_command(run["run_id"])}
                 for run in entry["shortest"]
-            ],
-            "invariants": [
-                {**one, "command": folder.replay_command(one["run_id"])}
-                for one in entry["earliest"]
             ],
         }
         for entry in folder.tallies["rule_sets"]

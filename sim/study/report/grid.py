@@ -72,7 +72,8 @@ def _against_first(folder: SweepFolder, block: Block) -> list[str]:
     first, *others = block.places
     cells = [""]
     for place in others:
-        found = paired(pair_of(folder, first, place))
+        pair = pair_of(folder, first, place)
+        found = paired(pair, pair["any"])
         p = wording.p_value(found.p)
         cells.append(f"{found.only_left} cured, {found.only_right} spoiled ({p})")
     return cells

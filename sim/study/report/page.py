@@ -14,6 +14,7 @@ from sim.errors import BadInput
 from sim.files.atomic import replace_text
 from sim.files.foreign import lines, markdown
 from sim.files.foreign.documents import json_text
+from sim.study.causes import Causes
 from sim.study.causes.witnesses import ToldWitness
 from sim.study.report import figures
 from sim.study.report.causes import causes_in, pictures
@@ -21,16 +22,13 @@ from sim.study.report.comparison import against_text
 from sim.study.report.content import as_document, report_content
 from sim.study.report.shares import rate_of
 from sim.study.report.short import short_table
-from sim.study.report.sweep_folder import SweepFolder, read_folder
+from sim.study.report.sweep_folder import SweepFolder
 from sim.study.sweep import wording
-from sim.study.sweep.folder import PLAN_FILE
+from sim.study.sweep.folder import as_json
 
 
 def write_report(
-    out: Path,
-    *,
-    shrink: bool = False,
-    told_witness: ToldWitness | None = None,
+    folder: SweepFolder, *, shrink: bool = False, told_witness: ToldWitness | None = None
 ) -> Path:
     """Writes `report.html`, `report.md` and `report.json` into the folder of a finished sweep.
 
@@ -38,10 +36,19 @@ def write_report(
     told how far that is (`sim.study.causes`). Returns the path of the page. The same
     sweeps under the same names give the same bytes.
 
-    Raises BadInput when the folder holds no finished sweep, or cannot be written.
+    Raises BadInput when the folder cannot be written.
     """
-    folder = read_folder(out)
     causes = causes_in(folder, shrink=shrink, told_witness=told_witness)
+    try:
+        for name, text in report_texts(folder, causes).items():
+            replace_text(folder.path / name, text)
+    except OSError as error:
+        raise BadInput(f"{error.filename or folder.path}: {error.strerror or error}") from None
+    return folder.path / "report.html"
+
+
+def report_texts(folder: SweepFolder, causes: Causes) -> dict[str, str]:
+    """The three files of a report by their names."""
     content = report_content(folder, causes)
     shown = content | {"report_command": folder.report_command, "short": short_table(folder)}
     colours = figures.colours_of(content["rule_sets"])
@@ -52,17 +59,11 @@ def write_report(
         ],
         "pictures": pictures(causes),
     }
-    texts = {
+    return {
         "report.json": json_text(as_document(content), indent=2) + "\n",
         "report.md": _render("report.md.j2", folder, shown),
         "report.html": _render("report.html.j2", folder, shown | drawn),
     }
-    try:
-        for name, text in texts.items():
-            replace_text(out / name, text)
-    except OSError as error:
-        raise BadInput(f"{error.filename or out}: {error.strerror or error}") from None
-    return out / "report.html"
 
 
 def _render(template: str, folder: SweepFolder, content: dict[str, Any]) -> str:
@@ -71,7 +72,7 @@ def _render(template: str, folder: SweepFolder, content: dict[str, Any]) -> str:
         "colours": figures.colours_of(folder.plan["rule_sets"]),
         "replay_command": folder.replay_command,
         "folder_name": folder.name,
-        "plan_address": _address(folder.path / PLAN_FILE),
+        "plan_address": _address(as_json(folder.plan)),
         "plan_text": json_text(folder.plan["plan"], indent=2),
     }
     return _environment().get_template(template, globals=known).render(**content)
@@ -110,9 +111,9 @@ def _block(text: str, language: str = "") -> str:
     return markdown.block(text.rstrip().split("\n"), language=language)
 
 
-def _address(plan_file: Path) -> str:
+def _address(plan: str) -> str:
     """The plan as an address that needs no network, for whoever has the page alone."""
-    return f"data:application/json;base64,{b64encode(plan_file.read_bytes()).decode()}"
+    return f"data:application/json;base64,{b64encode(plan.encode()).decode()}"
 
 
 def _shade(runs: int, most: int) -> str:

@@ -86,7 +86,7 @@ class Share:
 
 
 def share_of(entry: dict[str, Any], measure: str, name: str) -> Share:
-    """How often a name of a measure was violated under a rule set of `tallies.json`."""
+    """How often a name of a measure was violated under a rule set."""
     seen = entry["counts"][measure].get(name, {"runs": 0})["runs"]
     verdicts = entry["counts"]["verdict"]
     judged = verdicts["holds"]["runs"] + verdicts["violated"]["runs"]
@@ -94,7 +94,7 @@ def share_of(entry: dict[str, Any], measure: str, name: str) -> Share:
     return Share(
         seen,
         judged,
-        stats.clopper_pearson(min(seen, judged), judged) if judged else None,
+        stats.clopper_pearson(seen, judged) if judged else None,
         tuple(
             f"{wording.number(seen * size / entry['totals'][counter])} per {words}"
             for counter, size, words in chances
@@ -104,12 +104,12 @@ def share_of(entry: dict[str, Any], measure: str, name: str) -> Share:
 
 
 def rate_of(entry: dict[str, Any]) -> Share:
-    """How often a rule set of `tallies.json` violated any invariant."""
+    """How often a rule set violated any invariant."""
     return share_of(entry, "verdict", "violated")
 
 
 def measure_of(name: str) -> str:
-    """Where the tallies have a name that a plan is about."""
+    """Where the statistics have a name that a plan is about."""
     return "family" if name in FAMILIES else "invariant"
 
 

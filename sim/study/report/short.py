@@ -19,7 +19,7 @@ from sim.files.opening import read_text
 from sim.study.report.blocks import LISTED_MAX, Block, blocks_by_first_rule, title_of
 from sim.study.report.conditions import conditions_of
 from sim.study.report.shares import named_share
-from sim.study.report.sweep_folder import SweepFolder, read_folder
+from sim.study.report.sweep_folder import SweepFolder
 from sim.study.sweep import wording
 
 
@@ -83,26 +83,25 @@ def _unmeant_share(entry: dict[str, Any]) -> str:
     return wording.share(totals["unmeant_keys"] / totals["keys"]) if totals["keys"] else "-"
 
 
-def quote(out: Path, page: Path) -> None:
+def quote(folder: SweepFolder, page: Path) -> None:
     """Put the short table of a finished sweep into a Markdown file.
 
     Raises BadInput as `quoted` does, and where the file cannot be written; then it is as it was.
     """
-    text = quoted(out, page)
+    text = quoted(folder, page)
     with replacing(page) as file:
         file.write(text.encode())
 
 
-def quoted(out: Path, page: Path) -> str:
+def quoted(folder: SweepFolder, page: Path) -> str:
     """A Markdown file with the short table of a finished sweep in it, as it would be written.
 
     It goes between the lines `<!-- short table of PLAN -->` and `<!-- end -->`, PLAN being the
     file name of the plan, in the place of what is there.
 
     Raises:
-        BadInput: There is no such file or place, or no finished sweep.
+        BadInput: There is no such file or place.
     """
-    folder = read_folder(out)
     mark = f"<!-- short table of {Path(folder.plan['plan_file'] or '').name} -->"
     text = read_text(page)
     place = re.compile(f"(?<={re.escape(mark)}\n).*?(?=<!-- end -->)", re.DOTALL)

@@ -1,4 +1,4 @@
-"""What a report is made from: `plan.json` and `tallies.json` of a sweep's folder."""
+"""What a report is made from: the plan of a finished sweep, and the statistics of its table."""
 
 from __future__ import annotations
 
@@ -8,45 +8,33 @@ from typing import Any
 
 from sim.errors import BadInput
 from sim.files.foreign import shell
-from sim.files.opening import read_bytes
 from sim.plugins import as_options
 from sim.study.sweep import wording
-from sim.study.sweep.folder import DOCUMENT_BYTES_MAX, TALLIES_FILE, clear_errors, plan_content
-from sim.study.sweep.shapes import tallies_document
-from sim.study.sweep.table import State, has_table, open_table
+from sim.study.sweep.folder import clear_errors, plan_content
+from sim.study.sweep.statistics import on_duckdb, statistics_of
+from sim.study.sweep.table import open_table
 
 
 @dataclass(frozen=True, slots=True)
 class SweepFolder:
-    """The two documents, and the folder: where it is, and how commands name it."""
+    """A finished sweep: where it is, how commands name it, its plan and its statistics."""
 
     path: Path
     name: str
     """As the user gave it, and of an absolute path its last part: where it is, commands work."""
     plan: dict[str, Any]
     tallies: dict[str, Any]
-    table: State | None = None
-    """Its table; None where somebody kept the two documents alone."""
+    """The statistics (`sim.study.sweep.statistics`)."""
     environment: str = ""
     """The one that `tallies` are of; empty for all cases together."""
-    first_case: int = 0
-    turns: int = 1
-    """Every so many cases, from the first on, one belongs to `tallies`."""
 
     @property
     def environments(self) -> tuple[SweepFolder, ...]:
         """The same sweep, once for each environment of the plan."""
-        all_of_them = self.tallies["environments"]
-        turns = len(all_of_them)
         return tuple(
-            replace(self, tallies=own, environment=own["name"], first_case=number, turns=turns)
-            for number, own in enumerate(all_of_them)
+            replace(self, tallies=own, environment=own["name"])
+            for own in self.tallies["environments"]
         )
-
-    @property
-    def cases(self) -> slice:
-        """Which of all cases, in order of `case_id`, `tallies` are of: environments take turns."""
-        return slice(self.first_case, None, self.turns)
 
     @property
     def drawn(self) -> str:
@@ -85,19 +73,21 @@ def read_folder(out: Path) -> SweepFolder:
     """Reads a finished sweep.
 
     Raises:
-        BadInput: There is none, it was not finished, something in the folder is not as the sweep
-            left it, or one of its two documents is not what a sweep writes.
+        BadInput: There is none, it was not finished, or something in the folder is not as the sweep
+            left it.
     """
+    table = open_table(out)
+    if table.missing:
+        first = table.missing[0].start
+        raise BadInput(
+            f"{out}: this sweep is not finished, case {first} is missing; `replog sweep ... "
+            "--resume` finishes it"
+        )
     with clear_errors(out):
         plan = plan_content(out)
-        table = open_table(out) if has_table(out) else None
-        if not (out / TALLIES_FILE).exists():
-            raise BadInput(
-                f"{out}: this sweep was not finished; `replog sweep ... --resume` finishes it"
-            )
-        content = read_bytes(out / TALLIES_FILE, limit=DOCUMENT_BYTES_MAX)
-    tallies = tallies_document(f"{out}/{TALLIES_FILE}", content, plan)
-    return SweepFolder(out, _without_folders(out.as_posix()), plan, tallies, table)
+    with on_duckdb(table.files) as ask:
+        tallies = statistics_of(plan, ask)
+    return SweepFolder(out, _without_folders(out.as_posix()), plan, tallies)
 
 
 def _without_folders(name: str) -> str:

@@ -8,4 +8,4 @@ from __future__ import annotations
 
 from sim.files.extras import check_extra
 
-check_extra("sweeps need", "report", "pyarrow")
+check_extra("sweeps need", "report", "pyarrow", "duckdb")

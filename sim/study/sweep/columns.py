@@ -1,23 +1,19 @@
-"""The columns of a sweep's table, each declared once: name, type, unit, meaning, how it is counted.
+"""The columns of a sweep's table, each declared once: name, type, unit, meaning, source.
 
-The schema of the table, `replog list columns`, the documentation of data frames, the statistics and
-what reports count are taken from here. A counter is declared in `sim.check.counters`.
+The schema of the table, `replog list columns` and the documentation of data frames are taken from
+here. A counter is declared in `sim.check.counters`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
-from typing import Final, Literal, NamedTuple
+from typing import Final, NamedTuple
 
 import pyarrow as pa
 
 from sim.check.counters import COSTS, COUNTER
 from sim.study.sweep.plan import Sweep, swept_type
-
-Counted = Literal["", "value", "words", "last line", "flag", "sum"]
-"""How a column is summed up: not at all; in how many runs it has a value, a word, such a last line
-of its text, or is true; or by the sum over the runs that came to an end."""
 
 
 class Column(NamedTuple):
@@ -30,8 +26,7 @@ class Column(NamedTuple):
         kind: `int64`, `string`, `double` or `bool`, as in Parquet.
         unit: Such as `ms`, `bytes`; empty for names and texts.
         group: What it belongs to, for whoever looks for one.
-        counted: How statistics sum it up.
-        table: `runs`, `violations` or `summary.csv`.
+        table: `runs` or `violations`.
     """
 
     name: str
@@ -40,7 +35,6 @@ class Column(NamedTuple):
     kind: str = "string"
     unit: str = ""
     group: str = "the run"
-    counted: Counted = ""
     table: str = "runs"
 
 
@@ -65,12 +59,9 @@ _HEAD = (
         "verdict",
         "holds, violated, inconclusive, or error (an exception).",
         "sim.simulate.run.timed",
-        counted="value",
     ),
-    _verdict("reason", "Why it is inconclusive.", "sim.simulate.run.timed", counted="value"),
-    _verdict(
-        "first_invariant", "Which invariant was violated first.", "sim.check", counted="value"
-    ),
+    _verdict("reason", "Why it is inconclusive.", "sim.simulate.run.timed"),
+    _verdict("first_invariant", "Which invariant was violated first.", "sim.check"),
     _time(
         "first_violation_ms",
         "When that was, in simulated time; at rest, where that is after the run.",
@@ -84,7 +75,6 @@ _TAIL = (
         "Situations that occurred until the run was over, sorted, joined by spaces.",
         "replog list reached",
         group="situations",
-        counted="words",
     ),
     Column("digest", "Of every event with its time, 32 hex digits.", "sim.protocol.events.digest"),
     Column(
@@ -99,22 +89,18 @@ _TAIL = (
         "double",
         "ms",
     ),
-    _verdict(
-        "error", "The traceback of an exception.", "sim.study.sweep.work", counted="last line"
-    ),
+    _verdict("error", "The traceback of an exception.", "sim.study.sweep.work"),
     Column("environment", "The plan's name for what the case is drawn from.", "the plan"),
     Column(
         "hunted",
         "Whether the case has a scripted hunt.",
         "tail_hunts, election_hunts and disk_hunts of a mix",
         "bool",
-        counted="flag",
     ),
     Column(
         "hunts",
         "Which: tail, elections, lost_disks, joined by spaces.",
         "tail_hunts, election_hunts and disk_hunts of a mix",
-        counted="words",
     ),
     _verdict("cause", "Why the first violation happened.", "sim.diagnose.explain.signature"),
     _time("first_since_ms", _SINCE, "sim.diagnose.explain.since"),
@@ -129,7 +115,6 @@ RUN: Final = (
             "int64",
             one.unit,
             "costs" if name in COSTS else "counters",
-            counted="sum",
         )
         for name, one in COUNTER.items()
     ),
@@ -172,31 +157,10 @@ VIOLATION: Final = (
 """Of a violation, as it is stored in the list of its run."""
 _RUN_ID = _violation("run_id", "The run it is of.", "runs", "int64")
 
-_summary = partial(Column, group="a count", table="summary.csv")
-SUMMARY: Final = (
-    _summary("rule_set", "Label of the rule set.", "the plan"),
-    _summary(SWEPT, "One column for each rule that the plan varies.", "replog list rules", ""),
-    _summary(
-        "measure",
-        "What is counted: a column of runs by its values; invariant, family or about (what the "
-        "plan is about) of their violations; or total, of a counter.",
-        "sim.study.sweep.statistics",
-    ),
-    _summary("name", "Of what is counted, such as an invariant.", "sim.study.sweep.statistics"),
-    _summary("runs", "What the value is out of.", "sim.study.sweep.statistics", "int64", "runs"),
-    _summary(
-        "value",
-        "In how many runs; of a total, the sum over the runs that came to an end.",
-        "sim.study.sweep.statistics",
-        "int64",
-    ),
-    _summary("environment", "Its name; empty for all cases together.", "the plan"),
-)
-
 
 def columns() -> Iterator[Column]:
     """Every column, in the order of its table."""
-    yield from (*RUN, _RUN_ID, *VIOLATION, *SUMMARY)
+    yield from (*RUN, _RUN_ID, *VIOLATION)
 
 
 _ARROW: Final = {

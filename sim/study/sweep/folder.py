@@ -1,7 +1,6 @@
 """The folder of a sweep: its files, the check before writing, and the content of `plan.json`.
 
-`plan.json` says what the table is; `runs` is the table, a Parquet file for each block;
-`tallies.json` and `summary.csv` are its statistics, written when all blocks are there.
+`plan.json` says what the table is; `runs` is the table, a Parquet file for each block.
 """
 
 from __future__ import annotations
@@ -26,12 +25,10 @@ from sim.study.sweep.shapes import FOLDER_FORMAT, plan_document
 from sim.study.sweep.storage import LOCK_FILE, putting
 
 PLAN_FILE: Final = "plan.json"
-TALLIES_FILE: Final = "tallies.json"
-SUMMARY_FILE: Final = "summary.csv"
 RUNS: Final = "runs"
 SET_ASIDE: Final = "set-aside"
 """Folder of damaged or foreign files; nothing reads it."""
-_OURS = {PLAN_FILE, RUNS, LOCK_FILE, TALLIES_FILE, SUMMARY_FILE, SET_ASIDE}
+_OURS = {PLAN_FILE, RUNS, LOCK_FILE, SET_ASIDE}
 DOCUMENT_BYTES_MAX = 1 << 30
 
 
@@ -104,8 +101,7 @@ def check_folder(out: Path, sweep: Sweep, *, resume: bool) -> None:
     if found:
         raise BadInput(f"{out}: holds another sweep ({'; '.join(found)}); name another folder")
     if not resume and RUNS in names:
-        state = "complete" if TALLIES_FILE in names else "not finished"
-        raise BadInput(f"{out}: holds this sweep already, {state}; --resume continues it")
+        raise BadInput(f"{out}: holds this sweep already; --resume continues it")
 
 
 def drawn_there(out: Path, plan: Plan) -> tuple[int | None, int | None]:
@@ -176,7 +172,7 @@ def write_plan(
 ) -> None:
     """Writes `plan.json` unless it has the same content, after `check_folder`.
 
-    A sweep that grows is not finished from then on. `tell` gets a line when it is damaged.
+    `tell` gets a line when it is damaged.
     """
     if (out / PLAN_FILE).exists():
         if is_damaged(out):
@@ -186,7 +182,6 @@ def write_plan(
             if before["count"] == sweep.count:
                 return
             plan_file = plan_file or before.get("plan_file")
-            (out / TALLIES_FILE).unlink(missing_ok=True)
     put_text(out / PLAN_FILE, as_json(describe(sweep, plan_file=plan_file)))
 
 

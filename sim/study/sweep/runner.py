@@ -17,18 +17,13 @@ from sim.study.sweep.blocks import Work, blocks_of, not_in
 from sim.study.sweep.engines.process import ProcessEngine
 from sim.study.sweep.folder import (
     RUNS,
-    SUMMARY_FILE,
-    TALLIES_FILE,
-    as_json,
     check_folder,
     clear_errors,
     drawn_there,
-    put_text,
     write_plan,
 )
 from sim.study.sweep.plan import Plan, Sweep, number_runs
 from sim.study.sweep.runs_progress import Nobody, Teller, progress_of
-from sim.study.sweep.statistics import Facts, summary_csv, tallies
 from sim.study.sweep.storage import locked
 from sim.study.sweep.unjudged import Unjudged, unjudged
 from sim.study.sweep.work import OpenCase, open_case
@@ -65,7 +60,7 @@ class SweepResult:
     sweep: Sweep
     """What was run."""
     content: dict[str, Any]
-    """The statistics, as `tallies.json` has them."""
+    """Its verdicts and sums (`sim.study.sweep.statistics`)."""
 
     @property
     def runs(self) -> int:
@@ -158,7 +153,6 @@ def run_sweep(
         write_plan(out, sweep, plan_file=plan_file, tell=teller.tell)
         missing = not_in(chosen.there(teller.tell), sweep.count)
         before = sweep.runs - sum(map(len, missing)) * len(sweep.rule_sets)
-        (out / TALLIES_FILE).unlink(missing_ok=True)
         if missing:
             chosen.warm_up()
         ready = time.perf_counter()
@@ -175,14 +169,19 @@ def run_sweep(
                 teller.tell(f"interrupted: {kept}; the same command with --resume makes the others")
                 raise
         simulated = time.perf_counter()
-        found = chosen.count()
-        content = _written(out, sweep, found)
+        content = chosen.count()
+        there = sum(entry["runs"] for entry in content["rule_sets"])
+        if there != sweep.runs:
+            raise BadInput(
+                f"{out}/{RUNS}: {there:,} of {sweep.runs:,} runs are there; do all machines write "
+                "to the same folder?"
+            )
     return SweepResult(
         out=out,
         engine=engine,
         cores=chosen.cores,
         runs_before=before,
-        seconds=Seconds(ready - started, simulated - ready, found.busy_ms / 1000),
+        seconds=Seconds(ready - started, simulated - ready, content["busy_ms"] / 1000),
         sweep=sweep,
         content=content,
     )
@@ -230,17 +229,3 @@ def _engine(
 
     session = stack.enter_context(spark_session(master=master, settings=spark))
     return SparkEngine(session, work, out)
-
-
-def _written(out: Path, sweep: Sweep, found: Facts) -> dict[str, Any]:
-    """The statistics, once they are in the folder: then the sweep is finished."""
-    content = tallies(sweep, found)
-    there = sum(runs for key, runs in found.sums.items() if key[3:4] == ("verdict",))
-    if there != sweep.runs:
-        raise BadInput(
-            f"{out}/{RUNS}: {there:,} of {sweep.runs:,} runs are there; do all "
-            "machines write to the same folder?"
-        )
-    put_text(out / SUMMARY_FILE, summary_csv(sweep, content))
-    put_text(out / TALLIES_FILE, as_json(content))
-    return content

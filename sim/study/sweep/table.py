@@ -20,7 +20,7 @@ from sim.errors import BadInput
 from sim.study.sweep.blocks import not_in
 from sim.study.sweep.columns import VIOLATION, VIOLATIONS, VIOLATIONS_SCHEMA, table_schema
 from sim.study.sweep.environments import case_seed
-from sim.study.sweep.folder import RUNS, TALLIES_FILE, clear_errors, plan_content
+from sim.study.sweep.folder import RUNS, clear_errors, plan_content
 
 NUMBERS: Final = ("run_id", "seed")
 """What says which runs there are."""
@@ -119,14 +119,12 @@ class State:
     Attributes:
         out: The folder.
         shape: Of the sweep.
-        finished: Whether it was summed up.
         blocks: The files of the table that are as they should be, in order.
         damage: What is wrong. A sweep that was interrupted is not damaged.
     """
 
     out: Path
     shape: Shape
-    finished: bool
     blocks: tuple[Block, ...]
     damage: tuple[Damage, ...]
 
@@ -135,6 +133,11 @@ class State:
         """The cases that are in no block."""
         there = (cases for one in self.blocks for cases in one.cases)
         return not_in(there, self.shape.cases)
+
+    @property
+    def files(self) -> list[Path]:
+        """The files of the table."""
+        return [self.out / one.name for one in self.blocks]
 
     def batches(self, columns: Collection[str]) -> Iterator[pa.RecordBatch]:
         """Some columns, in small batches, in order of `run_id`. Raises BadInput for damage."""
@@ -179,13 +182,8 @@ def state_of(out: Path, *, thorough: bool = False) -> State:
     """
     with clear_errors(out):
         shape = shape_of(plan_content(out))
-        finished = (out / TALLIES_FILE).exists()
         blocks, damage = _blocks(out, shape, thorough=thorough)
-    state = State(out, shape, finished, blocks, tuple(damage))
-    if damage or not (finished and state.missing and names_in(out)):
-        return state
-    told = ", ".join(f"{one.start} to {one.stop - 1}" for one in state.missing[:3])
-    return replace(state, damage=(*damage, Damage(RUNS, f"cases {told} are missing")))
+    return State(out, shape, blocks, tuple(damage))
 
 
 def _blocks(out: Path, shape: Shape, *, thorough: bool) -> tuple[tuple[Block, ...], list[Damage]]:

@@ -28,7 +28,7 @@ class Unjudged(NamedTuple):
 
 
 def unjudged(content: dict[str, Any]) -> Unjudged:
-    """Counts them in `tallies.json`; runs that left the durability contract need no verdict."""
+    """Counts them in the statistics; runs that left the durability contract need no verdict."""
     errors = unfinished = 0
     first: list[int] = []
     for entry in content["rule_sets"]:

@@ -12,11 +12,12 @@ from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 from sim.errors import BadInput
 from sim.study.sweep.blocks import Work, get_ready, write_block
-from sim.study.sweep.folder import RUNS, SET_ASIDE
-from sim.study.sweep.statistics import COLUMNS, Facts, facts_of
+from sim.study.sweep.folder import RUNS, SET_ASIDE, plan_content
+from sim.study.sweep.statistics import BRIEF, on_duckdb, statistics_of
 from sim.study.sweep.table import open_table, state_of
 from sim.study.workers import pool_of, starting_workers, usable_cores
 
@@ -71,9 +72,10 @@ class LocalTable:
                 tell(f"{self.out}/{name}: {what}; its runs are made again, it is kept in {aside}")
         return tuple(cases for block in state.blocks for cases in block.cases)
 
-    def count(self) -> Facts:
-        """The statistics of the table of a finished sweep."""
-        return facts_of(self.work.sweep, open_table(self.out).batches(COLUMNS))
+    def count(self) -> dict[str, Any]:
+        """The verdicts in the table, and the sums of its counters."""
+        with on_duckdb(open_table(self.out).files) as ask:
+            return statistics_of(plan_content(self.out), ask, questions=BRIEF)
 
 
 class ProcessEngine(LocalTable):

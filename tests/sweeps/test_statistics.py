@@ -1,0 +1,174 @@
+"""Statistics are the same from DuckDB, from Spark, and from a slow loop over the rows."""
+
+import random
+from collections.abc import Collection
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+
+from sim.check.counters import COSTS, COUNTERS
+from sim.check.families import READERS
+from sim.study.sweep.folder import plan_content
+from sim.study.sweep.runner import run_sweep
+from sim.study.sweep.statistics import JUDGED, MEASURES, VERDICTS, on_duckdb, statistics_of
+from sim.study.sweep.table import open_table
+from tests.sweeps.fakes import plan, quick, simulating_here
+
+Row = dict[str, Any]
+FIXES = ("none", "leo_retention", "empty_batch")
+
+
+def swept(out: Path, seed: int) -> Path:
+    """A sweep of a random plan: other rule sets, environments, and what it is about."""
+    rng = random.Random(seed)
+    environments = {name: {"tail_hunts": at / 9} for at, name in enumerate(("a", "b", "it's"))}
+    names = list(environments)[: rng.randint(1, 3)]
+    drawn = plan(
+        count=rng.randint(1, 90),
+        seed=seed,
+        rule_sets=[{"fix": fix} for fix in rng.sample(FIXES, rng.randint(1, 3))],
+        environments={name: environments[name] for name in names},
+        about=rng.choice([[], [READERS], [READERS, "no-offset-reuse"]]),
+    )
+    with simulating_here():
+        run_sweep(drawn, out=out, engine="process", partitions=2, open_case=quick)
+    return out
+
+
+def violated(row: Row, about: Collection[str]) -> set[tuple[str, str]]:
+    if row["verdict"] not in JUDGED:
+        return set()
+    found = {("any", "any")} if row["verdict"] == "violated" else set()
+    for one in row["violations"]:
+        found |= {("invariant", one["invariant"]), ("family", one["family"])}
+        found |= {("about", "any")} if {one["invariant"], one["family"]} & {*about} else set()
+    return found
+
+
+def named(row: Row, about: Collection[str]) -> set[tuple[str, str]]:
+    found = {one for one in violated(row, about) if one[0] != "any"}
+    found |= {(one, row[one]) for one in ("verdict", "reason", "first_invariant") if row[one]}
+    found |= {(one, word) for one in ("reached", "hunts") for word in (row[one] or "").split()}
+    found |= {("hunted", "hunted")} if row["hunted"] else set()
+    return found | ({("error", row["error"].split("\n")[-2])} if row["error"] else set())
+
+
+def entry(rows: list[Row], twins: dict[int, Row], about: Collection[str]) -> dict[str, Any]:
+    counts: dict[str, dict[str, Any]] = {measure: {} for measure in MEASURES}
+    counts["verdict"] = {one: {"runs": 0, "first_run": None} for one in VERDICTS}
+    for row in rows:  # in order of run_id
+        for measure, name in named(row, about):
+            seen = counts[measure].setdefault(name, {"runs": 0, "first_run": None})
+            seen["runs"] += 1
+            if seen["first_run"] is None:
+                seen["first_run"] = row["run_id"]
+    ended = [row for row in rows if row["digest"]]
+    met = [row for row in ended if (twins.get(row["seed"]) or row)["run_id"] != row["run_id"]]
+    met = [row for row in met if twins[row["seed"]]["digest"]]
+    failing = [row for row in rows if row["violations"]]
+    failing.sort(key=lambda row: (row["first_violation_ms"], row["events"], row["run_id"]))
+    columns = ("first_violation_ms", "events", "run_id", "case_id", "seed", "first_invariant")
+    return {
+        "runs": len(rows),
+        "counts": counts,
+        "ended": len(ended),
+        "twins": len(met),
+        "changed": sum(row["digest"] != twins[row["seed"]]["digest"] for row in met),
+        "totals": {name: sum(row[name] or 0 for row in rows) for name in COUNTERS},
+        "shortest": [
+            {name: row[name] for name in (*columns, "violation_count")}
+            | {"sentence": row["violations"][0]["sentence"]}
+            for row in failing[:3]
+        ],
+    }
+
+
+def pair(one: list[Row], other: list[Row], about: Collection[str]) -> dict[str, Any]:
+    cases = list(zip(one, other, strict=True))
+    judged = [two for two in cases if {row["verdict"] for row in two} <= {*JUDGED}]
+    ended = [(left, right) for left, right in cases if left["digest"] and right["digest"]]
+    more = {cost: [right[cost] - left[cost] for left, right in ended] for cost in COSTS}
+
+    def sides(name: tuple[str, str]) -> dict[str, int]:
+        hit = [tuple(name in violated(row, about) for row in two) for two in judged]
+        found = ((True, True), (True, False), (False, True))
+        return dict(zip(("both", "only_left", "only_right"), map(hit.count, found), strict=True))
+
+    names = {name for two in judged for row in two for name in violated(row, about)}
+    return {
+        "cases": len(cases),
+        "judged": len(judged),
+        "ended": len(ended),
+        "other_weather": 0,
+        "differences": {cost: sum(values) for cost, values in more.items()},
+        "squares": {cost: sum(value**2 for value in values) for cost, values in more.items()},
+        "differing": {cost: sum(map(bool, values)) for cost, values in more.items()},
+        "any": sides(("any", "any")),
+        "about": sides(("about", "any")),
+        "invariants": {name[1]: sides(name) for name in sorted(names) if name[0] == "invariant"},
+    }
+
+
+def by_loop(out: Path) -> dict[str, Any]:
+    content = plan_content(out)
+    rows = [row for path in out.glob("runs/*") for row in pq.read_table(path).to_pylist()]
+    rows.sort(key=lambda row: row["run_id"])
+    names, about = [one["name"] for one in content["environments"]], content["plan"]["about"]
+    labels = [one["label"] for one in content["rule_sets"]]
+    twins = [
+        {row["seed"]: row for row in rows if (row["environment"], row["rule_set"]) == (names[0], n)}
+        for n in range(len(labels))
+    ]
+
+    def counted(some: list[Row]) -> dict[str, Any]:
+        of = [[row for row in some if row["rule_set"] == place] for place in range(len(labels))]
+        entries = [
+            {"index": place, "label": label, **entry(of[place], twins[place], about)}
+            for place, label in enumerate(labels)
+        ]
+        pairs = [
+            {"left": left, "right": right, **pair(of[left], of[right], about)}
+            for left, right in combinations(range(len(labels)), 2)
+        ]
+        return {"rule_sets": entries, "pairs": pairs}
+
+    parts = [
+        {"name": name, **counted([row for row in rows if row["environment"] == name])}
+        for name in names
+    ]
+    return counted(rows) | {"environments": parts}
+
+
+def untimed(found: dict[str, Any]) -> dict[str, Any]:
+    tables = [found, *found["environments"]]
+    assert all(one.pop("busy_ms") >= 0 for one in tables)
+    return found
+
+
+def by_duckdb(out: Path) -> dict[str, Any]:
+    with on_duckdb(open_table(out).files) as ask:
+        return statistics_of(plan_content(out), ask)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_duckdb_counts_as_a_loop_does(tmp_path: Path, seed: int) -> None:
+    out = swept(tmp_path / "out", seed)
+
+    assert untimed(by_duckdb(out)) == by_loop(out)
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("seed", range(5))
+def test_spark_counts_as_duckdb_does(tmp_path: Path, seed: int, spark: Any) -> None:
+    out = swept(tmp_path / "out", seed)
+    spark.read.parquet(str(out / "runs")).createOrReplaceTempView("runs")
+
+    def ask(text: str) -> Any:
+        return [tuple(row) for row in spark.sql(text).collect()]
+
+    found = statistics_of(plan_content(out), ask)
+
+    assert untimed(found) == untimed(by_duckdb(out))
