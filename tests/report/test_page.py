@@ -104,9 +104,9 @@ def test_both_pages_tell_all_of_it_as_text_and_the_answer_first(out: Pages, name
 
     assert [part for part in TOLD if part not in text] == []
     assert "One &lt;fix&gt; &amp; another" in source.replace("\\", "")
-    assert "<fix>" not in source
+    assert "<fix>" not in re.sub(r"```json.*?```", "", source, flags=re.DOTALL)
     assert not re.search(r"(?<![\d.,])0(\.0+)?\s%\s\(", text)  # never a rate of 0 %
-    assert text.count("not adjusted") >= 3
+    assert text.count("not adjusted") >= 2
     assert "Holm" in text
     tables = ("<svg", "<table", "<details") if name.endswith("html") else ("\n|", "<details")
     assert text.index("Closed under") < min(map(text.index, tables))
@@ -143,10 +143,9 @@ def test_what_a_plan_notes_and_cases_that_are_no_pairs_are_said(out: Pages) -> N
     folder.tallies["pairs"][0]["other_weather"] = 3
     pages = pages_of(folder)
 
-    alarms = ("In 3 pairs of runs that was not so", "differ in 3 pairs")
-    for name, alarm in zip(PAGES, alarms, strict=True):
+    for name in PAGES:
         assert "keeps a header" in pages[name]
-        assert alarm in pages[name]
+        assert "Workload or faults differ in 3 pairs of runs" in pages[name]
         assert "What is compared" not in out[name]
 
 

@@ -45,7 +45,6 @@ def compare(folder: SweepFolder) -> dict[str, Any]:
             }
             for one in seen_in(folder, "invariant")
         ],
-        "first_invariants": seen_in(folder, "first_invariant"),
         "standings": standings_of(folder, costs),
     }
 

@@ -42,6 +42,8 @@ def report_content(folder: SweepFolder, causes: Causes) -> dict[str, Any]:
         "package_version": plan["package_version"],
         "revision": plan.get("revision"),
         "command": folder.sweep_command,
+        "report_command": folder.report_command,
+        "folder": folder.name,
         "notes": list(zip(labels, plan["plan"].get("notes", ()), strict=False)),
         **compared,
         "environments": [

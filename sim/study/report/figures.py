@@ -83,6 +83,36 @@ class Mark(NamedTuple):
     filled: bool = True
 
 
+class EnvironmentFigures(NamedTuple):
+    """The figures of one environment.
+
+    Attributes:
+        picture: Where each rule set stands; of one alone its rate.
+        costs: Of each cost that differs in some case its title and figure.
+    """
+
+    picture: str
+    costs: Sequence[tuple[str, str]]
+
+
+def figures_of(
+    environment: Mapping[str, Any], rates: Sequence[Share], colours: Sequence[str]
+) -> EnvironmentFigures:
+    """The figures of an environment, whose comparison and rates these are."""
+    standings = environment["standings"]
+    if len(colours) > 1:
+        picture = standings_figure(standings, colours)
+    else:
+        picture = rates_figure([one["label"] for one in standings], rates, colours)
+    place = environment["name"].replace(" ", "-")
+    costs = [
+        (cost.title, own_ids(cost_figure(cost, colours), f"{place}-cost-{number}"))
+        for number, cost in enumerate(environment["costs"])
+        if any(one.differing for one in cost.rule_sets)
+    ]
+    return EnvironmentFigures(own_ids(picture, f"{place}-picture"), costs)
+
+
 def rates_figure(labels: Sequence[str], rates: Sequence[Share], colours: Sequence[str]) -> str:
     """Violation rate per rule set with its 95 % interval; an open mark where nothing violated."""
     marks = [

@@ -14,6 +14,7 @@ from sim.study.report.blocks import Block, blocks_of
 from sim.study.report.conditions import conditions_of
 from sim.study.report.costs import Cost, costs_of
 from sim.study.report.pairs import pair_of, paired
+from sim.study.report.parts import Table
 from sim.study.report.shares import rate_of, share_of
 from sim.study.report.sweep_folder import SweepFolder
 from sim.study.sweep import wording
@@ -35,7 +36,8 @@ def grid_as_markdown(folder: SweepFolder, rule: str) -> str:
             others = markdown.code(block.label) if block.label else "As the plan says"
             parts.append(f"### {others}, {markdown.text(one.environment)}")
             parts.append(f"*{markdown.text(caption)}.*")
-            parts.append(_markdown(_rows(one, block, costs)))
+            head, *rows = _rows(one, block, costs)
+            parts.append(Table(head, rows).markdown)
     return "\n\n".join(parts) + "\n"
 
 
@@ -86,9 +88,3 @@ def _costs(cost: Cost, block: Block) -> list[str]:
         against = f"; {one.paired_text}" if one.paired_text else ""
         cells.append("-" if one.mean is None else f"{wording.number(one.mean)}{against}")
     return cells
-
-
-def _markdown(rows: Sequence[Sequence[str]]) -> str:
-    head, *body = [list(map(markdown.text, row)) for row in rows]
-    rule = ["---", *["--:"] * (len(head) - 1)]
-    return "\n".join(f"| {' | '.join(row)} |" for row in [head, rule, *body])

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import jinja2
-from markupsafe import Markup
 
 from sim.errors import BadInput
 from sim.files.atomic import replace_text
@@ -18,10 +17,11 @@ from sim.study.causes import Causes
 from sim.study.causes.witnesses import ToldWitness
 from sim.study.report import figures
 from sim.study.report.causes import causes_in, pictures
-from sim.study.report.comparison import against_text
 from sim.study.report.content import as_document, report_content
+from sim.study.report.parts import Part
+from sim.study.report.sections import sections_of
 from sim.study.report.shares import rate_of
-from sim.study.report.short import short_table
+from sim.study.report.short import short_parts
 from sim.study.report.sweep_folder import SweepFolder
 from sim.study.sweep import wording
 from sim.study.sweep.folder import as_json
@@ -50,32 +50,61 @@ def write_report(
 def report_texts(folder: SweepFolder, causes: Causes) -> dict[str, str]:
     """The three files of a report by their names."""
     content = report_content(folder, causes)
-    shown = content | {"report_command": folder.report_command, "short": short_table(folder)}
     colours = figures.colours_of(content["rule_sets"])
-    drawn = {
-        "figures": [
-            _figures(of, one, colours)
-            for of, one in zip(folder.environments, content["environments"], strict=True)
-        ],
-        "pictures": pictures(causes),
+    drawn = [
+        figures.figures_of(own, [*map(rate_of, one.tallies["rule_sets"])], colours)
+        for one, own in zip(folder.environments, content["environments"], strict=True)
+    ]
+    shown = content | {
+        "short": short_parts(folder),
+        "sample": _sample(content),
+        "alarm": _alarm(content["other_weather"]),
+        "pictured": _pictured(content),
+        "figures": drawn,
+        "plan_address": _address(as_json(folder.plan)),
+        "sections": [*sections_of(content, drawn, pictures(causes))],
     }
     return {
         "report.json": json_text(as_document(content), indent=2) + "\n",
-        "report.md": _render("report.md.j2", folder, shown),
-        "report.html": _render("report.html.j2", folder, shown | drawn),
+        **{
+            name: _environment().get_template(f"{name}.j2").render(**shown)
+            for name in ("report.md", "report.html")
+        },
     }
 
 
-def _render(template: str, folder: SweepFolder, content: dict[str, Any]) -> str:
-    known = {
-        "labels": [entry["label"] for entry in folder.tallies["rule_sets"]],
-        "colours": figures.colours_of(folder.plan["rule_sets"]),
-        "replay_command": folder.replay_command,
-        "folder_name": folder.name,
-        "plan_address": _address(as_json(folder.plan)),
-        "plan_text": json_text(folder.plan["plan"], indent=2),
-    }
-    return _environment().get_template(template, globals=known).render(**content)
+def _sample(content: dict[str, Any]) -> str:
+    size = wording.counted(len(content["rule_sets"]), "rule set")
+    return (
+        f"{content['drawn']}, drawn from {content['seed']}, {size}, "
+        f"{wording.count(content['runs'])} runs; every rule set met the same writes and the same "
+        "faults at the same times."
+    )
+
+
+def _alarm(pairs: int) -> str:
+    if not pairs:
+        return ""
+    return (
+        f"Workload or faults differ in {wording.counted(pairs, 'pair')} of runs: the paired "
+        "comparison does not hold for them."
+    )
+
+
+def _pictured(content: dict[str, Any]) -> str:
+    """What the figures at the top show."""
+    about, rule_sets = content["about"], content["rule_sets"]
+    told = (
+        f"Runs with any of: {', '.join(about)}." if about else "Runs that violated any invariant."
+    )
+    if len(rule_sets) == 1:
+        return told
+    fixes = "fix" in rule_sets[0]["swept"]
+    baseline = "the same rules without a fix" if fixes else rule_sets[0]["label"]
+    return (
+        f"{told} Beside a name is its share; the mark is the difference to {baseline}, case by "
+        "case, with its 95 % interval (two-sided, not adjusted)."
+    )
 
 
 @cache
@@ -91,20 +120,16 @@ def _environment() -> jinja2.Environment:
         finalize=lines.shown,
     )
     environment.filters |= {
-        "count": wording.count,
-        "share": wording.share,
-        "number": wording.number,
         "unbroken": _unbroken,
-        "against": against_text,
         "plain": markdown.text,
-        "code": markdown.code,
         "block": _block,
-    }
-    environment.globals |= {
-        "wording": wording,
-        "shade": _shade,
+        "kind": _kind,
     }
     return environment
+
+
+def _kind(part: Part) -> str:
+    return type(part).__name__
 
 
 def _block(text: str, language: str = "") -> str:
@@ -116,42 +141,8 @@ def _address(plan: str) -> str:
     return f"data:application/json;base64,{b64encode(plan.encode()).decode()}"
 
 
-def _shade(runs: int, most: int) -> str:
-    """How dark a cell of a table is, in per cent: by the root, so that few runs are seen too."""
-    return f"{round(100 * (0.12 + 0.5 * (runs / most) ** 0.5)) if runs else 0}%"
-
-
 def _unbroken(text: str) -> str:
     """Keeps a number and what belongs to it on one line."""
     for joint in (" %", " points", "p = ", "p < "):
         text = text.replace(joint, joint.replace(" ", "\u00a0"))
     return text
-
-
-def _figures(
-    folder: SweepFolder, environment: dict[str, Any], colours: list[str]
-) -> dict[str, Any]:
-    """The pictures of one environment."""
-    entries = folder.tallies["rule_sets"]
-    labels = [entry["label"] for entry in entries]
-    rates = figures.rates_figure(labels, [*map(rate_of, entries)], colours)
-    drawn = {
-        "picture": figures.standings_figure(environment["standings"], colours)
-        if len(colours) > 1
-        else rates,
-        "rates": rates,
-    }
-    costs = [
-        (cost.title, figures.cost_figure(cost, colours), f"cost-{place}")
-        for place, cost in enumerate(environment["costs"])
-        if any(one.differing for one in cost.rule_sets)
-    ]
-    place = environment["name"].replace(" ", "-")
-    return {
-        **{name: _drawn(svg, f"{place}-{name}") for name, svg in drawn.items()},
-        "costs": [(title, _drawn(svg, f"{place}-{name}")) for title, svg, name in costs],
-    }
-
-
-def _drawn(svg: str, prefix: str) -> Markup:
-    return Markup(figures.own_ids(svg, prefix))  # noqa: S704 - drawn here, nothing was given

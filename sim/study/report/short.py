@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from sim.check.families import FAMILIES
 from sim.errors import BadInput
@@ -18,45 +18,26 @@ from sim.files.foreign import markdown
 from sim.files.opening import read_text
 from sim.study.report.blocks import LISTED_MAX, Block, blocks_by_first_rule, title_of
 from sim.study.report.conditions import conditions_of
+from sim.study.report.parts import Note, Table
 from sim.study.report.shares import named_share
 from sim.study.report.sweep_folder import SweepFolder
 from sim.study.sweep import wording
 
 
-class ShortTable(NamedTuple):
-    """How many cases violated what, a column per set of other rules.
+def short_parts(folder: SweepFolder, *, about_alone: bool = False) -> list[Note | Table]:
+    """How many cases violated what, in a table for each environment; none where it does not fit.
 
-    In a cell are the values of the first swept rule, in the order of `values`.
+    There is a column per set of other rules; in a cell are the values of the first swept rule.
+    With `about_alone` there is only what the plan is about.
     """
-
-    values: tuple[str, ...]
-    columns: tuple[str, ...]
-    sections: tuple[tuple[str, tuple[tuple[str, ...], ...]], ...]
-    """Of each environment: what its cases are, and its rows."""
-
-    @property
-    def markdown(self) -> str:
-        """The table in Markdown."""
-        values = " / ".join(map(markdown.code, self.values))
-        rows = [
-            f"| {values} | {' | '.join(map(markdown.text, self.columns))} |",
-            f"|---|{'--:|' * len(self.columns)}",
-        ]
-        for caption, of_it in self.sections:
-            rows.append(f"| *{markdown.text(caption)}* |{' |' * len(self.columns)}")
-            rows += [f"| {' | '.join(map(markdown.text, row))} |" for row in of_it]
-        return "\n".join(rows)
-
-
-def short_table(folder: SweepFolder, *, about_alone: bool = False) -> ShortTable | None:
-    """The short table; with `about_alone` only what the plan is about. None: it does not fit."""
     blocks = blocks_by_first_rule(folder)
-    if len(blocks[0].values) > LISTED_MAX:
-        return None
-    columns = tuple(title_of(folder, block) or "cases" for block in blocks)
+    values = blocks[0].values
+    if len(values) > LISTED_MAX:
+        return []
+    head = (" / ".join(values), *(title_of(folder, block) or "cases" for block in blocks))
     others = [name for name in folder.about if name not in FAMILIES]
     names = folder.about if about_alone else [*others, *FAMILIES]
-    sections = []
+    parts: list[Note | Table] = []
     for one in folder.environments:
         entries = one.tallies["rule_sets"]
         rows = [
@@ -65,11 +46,10 @@ def short_table(folder: SweepFolder, *, about_alone: bool = False) -> ShortTable
             if any(named_share(entry, name).runs for entry in entries)
         ]
         if not about_alone:
-            first = blocks[0].values[0]
-            title = f"keys that end on what their producer did not mean, under {first}"
+            title = f"keys that end on what their producer did not mean, under {values[0]}"
             rows.append((title, *(_unmeant_share(entries[b.places[0]]) for b in blocks)))
-        sections.append((conditions_of(one).hunts, tuple(rows)))
-    return ShortTable(blocks[0].values, columns, tuple(sections))
+        parts += [Note(conditions_of(one).hunts), Table(head, rows)]
+    return parts
 
 
 def _cell(entries: Sequence[dict[str, Any]], block: Block, name: str) -> str:
@@ -107,6 +87,8 @@ def quoted(folder: SweepFolder, page: Path) -> str:
     place = re.compile(f"(?<={re.escape(mark)}\n).*?(?=<!-- end -->)", re.DOTALL)
     if place.search(text) is None:
         raise BadInput(f"{page}: no lines {mark} and <!-- end --> in it")
-    short = short_table(folder, about_alone=True)
-    table = f"\n{short.markdown if short else ''}\n\n"
+    parts = short_parts(folder, about_alone=True)
+    texts = [one.markdown if isinstance(one, Table) else markdown.text(one.text) for one in parts]
+    table = "\n\n".join(["", *texts, "\n"]).lstrip("\n")
+    table = f"\n{table}"
     return place.sub(lambda _found: table, text, count=1)
