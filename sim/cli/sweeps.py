@@ -172,8 +172,8 @@ def report(
     from sim.files.atomic import check_writable
     from sim.study.report import (
         comparison_table,
-        conditions_of,
         headline,
+        hunts_text,
         quote,
         quoted,
         read_folder,
@@ -195,7 +195,7 @@ def report(
         tell(sentence)
     if len(found.environments) > 1:
         for one in found.environments:
-            tell(conditions_of(one).hunts)
+            tell(hunts_text(one))
     tell(f"report: {page}")
     return 0
 

@@ -51,6 +51,7 @@ WRITTEN = (
     "replog-phases/1",
     PROVEN_FORMAT,
     "replog-report/1",
+    "replog-report/2",
     "replog-sweep-finished/1",
     "replog-sweep-output/1",
     "replog-sweep-output/2",

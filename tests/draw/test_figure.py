@@ -23,7 +23,6 @@ from sim.diagnose.draw.looks import LOOKS
 from sim.diagnose.draw.scene import Scene
 from sim.diagnose.draw.shapes import Path, Picture, Rect, Text
 from sim.protocol.events import Appended
-from sim.study.report.figures import svg_figure
 from tests.draw.stories import LOST_MARKER, LOST_TAIL, big_run, case, holding, red
 from tests.story.running import run_steps
 
@@ -143,17 +142,10 @@ def test_chosen_moments_as_a_png_of_twice_the_size_whatever_the_settings_of_the_
     assert size is not None
     for pixels, length in zip(struct.unpack(">II", picture[16:24]), size.groups(), strict=True):
         assert abs(pixels - 2 * int(length)) <= 2
-    plot = plotted()
     changed: dict[Any, Any] = {"font.size": 40, "lines.linewidth": 9, "text.usetex": True}
     with mpl.rc_context(changed):
-        assert (plotted(), png(drawn, captions=captions)) == (plot, picture)
+        assert png(drawn, captions=captions) == picture
         assert mpl.rcParams["font.size"] == 40
-
-
-def plotted() -> str:
-    with svg_figure(height=1) as (plot, drawn):
-        plot.subplots().plot([1, 2], label="a line")
-    return drawn[0]
 
 
 def contrast(one: str, other: str) -> float:

@@ -142,11 +142,7 @@ def test_a_sweep_and_its_report_name_the_plugin_in_every_command(swept: Path) ->
 
     assert "longest" in replog(swept, "report", "out", *PLUGIN).out
     report = json.loads((swept / "out" / "report.json").read_text())
-    again = [
-        run["command"]
-        for group in report["shortest"]
-        for run in (*group["runs"], *group["invariants"])
-    ]
+    again = [one["example"]["command"] for one in report["causes"]["causes"]]
     assert report["command"].endswith(" --out out --plugin=longest")
     assert [command for command in again if not command.endswith(" --plugin=longest")] == []
     for page in ("report.html", "report.md"):

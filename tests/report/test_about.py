@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from sim.check.families import DELETED_KEY_RETURNS, LATE_WRITE, LOG_DIVERGENCE, NO_FAMILY
+from sim.check.families import FAMILIES, LATE_WRITE, LOG_DIVERGENCE
 from sim.study.report import comparison_table
-from sim.study.report.conditions import conditions_of
-from sim.study.report.pairs import pairs_of
-from sim.study.report.shares import families_of
+from sim.study.report.conditions import exposure_of, hunts_text
+from sim.study.report.pairs import counted_in, paired, pairs_within
+from sim.study.report.shares import share_of
 from sim.study.report.sweep_folder import SweepFolder
 from tests.report.folders import entry, folder_of, pages_of, pair, rule_set
 
@@ -71,45 +71,52 @@ def out() -> SweepFolder:
 
 
 def test_what_the_cases_are_is_said_once_for_all_tables(out: SweepFolder) -> None:
-    plain, hunted = map(conditions_of, out.environments)
-    rest = (
-        "55.0 % of 2.00 outages per case outlast the retention of 86,400,000 ms; "
-        "25.0 % of sends late; 0.50 forced rolls per case"
+    plain, hunted = out.environments
+    hunts = (
+        "hunted: the same 100 seeds, 70.0 % with a scripted hunt; 110 of 200 runs are not as in "
+        "plain"
     )
 
-    assert plain.text == f"plain: 100 seeds, no hunts; {rest}"
-    assert hunted.text == (
-        "hunted: the same 100 seeds, 70.0 % with a scripted hunt; "
-        f"110 of 200 runs are not as in plain; {rest}"
-    )
+    assert hunts_text(plain) == "plain: 100 seeds, no hunts"
+    assert hunts_text(hunted) == hunts
+    exposure = {
+        "outages per case": "2.00",
+        "of them longer than 86,400,000 ms": "55.0 %",
+        "sends late": "25.0 %",
+        "forced rolls per case": "0.50",
+    }
+    assert exposure_of(plain) == exposure_of(hunted) == exposure
     pages = pages_of(out)
     for page in ("report.md", "report.html"):
         text = pages[page].replace("\u00a0", " ")
-        for part in ("70.0 %", "86,400,000 ms", "with a scripted hunt"):
-            assert text.count(part) == 2  # in the short table and in that of all conditions
+        assert text.count(hunts) == 1
         assert "100 seeds in plain and hunted, drawn from 280, 2 rule sets, 400 runs" in text
-        assert "not as in plain" in text
+        assert "of them longer than 86,400,000 ms" in text
 
 
 def test_families_are_counted_per_run_and_per_chance_and_all_are_listed(out: SweepFolder) -> None:
-    found = {one["name"]: one["shares"] for one in families_of(out.environments[1])}
+    entries = out.environments[1].tallies["rule_sets"]
+    found = {name: [share_of(entry, "family", name) for entry in entries] for name in FAMILIES}
 
     divergence = found[LOG_DIVERGENCE]
     assert [share.text for share in divergence] == ["9 (4.20 to 16.4 %)", "0 (0 to 3.62 %)"]
     assert divergence[0].per_chance == ("22.5 per 1,000 leader changes",)
     assert divergence[1].per_chance == ()
     assert found[LATE_WRITE][0].per_chance == ()  # no tombstone was removed
-    assert {DELETED_KEY_RETURNS, NO_FAMILY} <= set(found)
+    assert "deleted key returns" in pages_of(out)["report.md"]
 
 
 def test_rule_sets_are_compared_by_what_the_plan_is_about(out: SweepFolder) -> None:
-    (found,) = pairs_of(out.environments[1])
+    hunted = out.environments[1]
+    (pair,) = pairs_within(hunted)
+    found = paired(pair, counted_in(hunted, pair))
 
-    assert (found["left"], found["right"]) == ("none", "empty_batch")
-    assert (found["both"], found["only_left"], found["only_right"]) == (0, 9, 0)
-    assert found["difference"] == 0.09
-    assert found["interval"].low > 0
-    assert found["adjusted_p"] == pytest.approx(2 / 2**9)
+    assert (pair["left"], pair["right"]) == (0, 1)
+    assert (found.both, found.only_left, found.only_right) == (0, 9, 0)
+    assert found.difference is not None
+    assert found.difference.value == 0.09
+    assert found.difference.interval.low > 0
+    assert found.p == pytest.approx(2 / 2**9)
 
 
 def test_terminal_and_document_have_each_environment_beside_all_cases(out: SweepFolder) -> None:
@@ -122,6 +129,7 @@ def test_terminal_and_document_have_each_environment_beside_all_cases(out: Sweep
         ("hunted", "none", "9"),
         ("hunted", "empty_batch", "0"),
     ]
-    assert [one["name"] for one in content["environments"]] == ["plain", "hunted"]
-    assert [one["rates"][0]["violated"] for one in content["environments"]] == [0, 9]
-    assert content["rates"][0]["violated"] == 9
+    counted = content["statistics"]
+    for parts, violated in ((counted["environments"], [0, 9]), ([counted], [9])):
+        verdicts = [one["rule_sets"][0]["counts"]["verdict"] for one in parts]
+        assert [one["violated"]["runs"] for one in verdicts] == violated

@@ -26,7 +26,7 @@ def test_the_document_has_each_cause_with_its_witness(out: Path) -> None:
     assert (out / witness["file"]).read_text() == witness["text"]
     assert witness["command"] == f"replog run mine/{witness['file']}"
     assert causes["causes"][0]["example"]["command"] == "replog run mine 1"
-    assert content["shortest"][1]["runs"][0]["run_id"] == 1
+    assert content["statistics"]["rule_sets"][1]["shortest"][0]["run_id"] == 1
 
 
 def test_the_pages_show_the_witness_and_how_small_it_is(out: Path) -> None:

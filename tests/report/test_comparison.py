@@ -4,7 +4,7 @@ import pytest
 
 from sim.study.report import comparison_table
 from sim.study.report.costs import costs_of
-from sim.study.report.pairs import pairs_of
+from sim.study.report.pairs import counted_in, paired, pairs_within
 from sim.study.report.shares import rate_of
 from sim.study.report.sweep_folder import SweepFolder
 from tests.report.folders import both_fixes, entry, folder_of, pair, rule_set
@@ -20,7 +20,7 @@ def test_a_rate_is_out_of_the_runs_that_were_judged_and_never_a_bare_zero(
 ) -> None:
     none, empty_batch, _ = map(rate_of, both.tallies["rule_sets"])
 
-    assert (none.runs, none.judged, none.rate) == (120, 998, 120 / 998)
+    assert (none.runs, none.judged) == (120, 998)
     assert none.interval is not None
     assert none.interval.low < 120 / 998 < none.interval.high
     assert empty_batch.interval == pytest.approx((0, 0.003689), abs=1e-6)
@@ -28,24 +28,15 @@ def test_a_rate_is_out_of_the_runs_that_were_judged_and_never_a_bare_zero(
     assert empty_batch.share_text == "none (0 to 0.37 %)"
 
 
-def test_pairs_are_corrected_for_being_many(both: SweepFolder) -> None:
-    *others, last = pairs_of(both)
+def test_pairs_that_differ_in_one_rule_are_compared(both: SweepFolder) -> None:
+    *_, last = pairs_within(both)
 
-    assert [(one["left"], one["right"]) for one in (*others, last)] == [
-        ("none", "empty_batch"),
-        ("none", "leo_retention"),
-        ("empty_batch", "leo_retention"),
-    ]
-    sides = ("both", "only_left", "only_right", "neither", "left_out")
-    assert [last[name] for name in sides] == [0, 0, 7, 991, 2]
-    assert last["difference"] == -7 / 998
-    assert last["p"] == last["adjusted_p"] == pytest.approx(2 / 2**7)  # the largest of them
-    assert [(o["invariant"], o["only_left"], o["only_right"]) for o in last["invariants"]] == [
-        ("no-offset-reuse", 0, 7),
-        ("log-matching", 0, 1),
-    ]
-    assert [one["adjusted_p"] for one in last["invariants"]] == pytest.approx([2 * 2 / 2**7, 1])
-    assert sorted(one["adjusted_p"] / one["p"] for one in others) == pytest.approx([2, 3])
+    assert [(one["left"], one["right"]) for one in pairs_within(both)] == [(0, 1), (0, 2), (1, 2)]
+    found = paired(last, counted_in(both, last))
+    assert (found.both, found.only_left, found.only_right, found.judged) == (0, 0, 7, 998)
+    assert found.difference is not None
+    assert found.difference.value == -7 / 998
+    assert found.p == pytest.approx(2 / 2**7)
 
 
 def test_costs_are_compared_with_the_same_cases_without_a_fix(both: SweepFolder) -> None:

@@ -1,11 +1,9 @@
 """Where each rule set stands: against its baseline, on the same cases, and at what price."""
 
-from typing import Any
-
 import pytest
 
-from sim.study.report.comparison import against_text, standings_of
-from sim.study.report.costs import costs_of
+from sim.study.report.parts import Table
+from sim.study.report.sections import standings_of
 from sim.study.report.sweep_folder import SweepFolder
 from tests.report.folders import Verdicts, entry, folder_of, pair, rule_set
 
@@ -13,9 +11,9 @@ FIXES = ("none", "leo_retention", "empty_batch")
 RUNS = 1_000
 
 
-def standings(out: SweepFolder) -> list[dict[str, Any]]:
+def standings(out: SweepFolder) -> Table:
     [environment] = out.environments
-    return standings_of(environment, costs_of(environment))
+    return standings_of(environment)
 
 
 def test_a_price_is_what_differs_beyond_chance() -> None:
@@ -35,12 +33,12 @@ def test_a_price_is_what_differs_beyond_chance() -> None:
     pairs = [paid, pair(0, 2, worse), pair(1, 2, {"holds/holds": RUNS})]
     out = folder_of([rule_set(*one) for one in enumerate(FIXES)], entries, pairs)
 
-    none, leo_retention, empty_batch = standings(out)
+    none, leo_retention, empty_batch = standings(out).rows
 
-    assert (against_text(none), none["price"]) == ("the baseline", "")
-    assert leo_retention["price"].startswith("bytes retained +50.0 (+50.0 to")
-    assert "replicated" not in leo_retention["price"]  # in three cases: by chance
-    assert empty_batch["price"] == "nothing that can be told from chance"
+    assert none[2:] == ("the baseline", "")
+    assert leo_retention[3].startswith("bytes retained +50.0 (+50.0 to")
+    assert "replicated" not in leo_retention[3]  # in three cases: by chance
+    assert empty_batch[3] == "nothing that can be told from chance"
 
 
 def test_a_plan_that_says_what_it_is_about_is_measured_by_that() -> None:
@@ -54,10 +52,10 @@ def test_a_plan_that_says_what_it_is_about_is_measured_by_that() -> None:
     rule_sets = [rule_set(0, "none"), rule_set(1, "leo_retention")]
     out = folder_of(rule_sets, entries, [both], plan={"about": ["log divergence"]})
 
-    none, leo_retention = standings(out)
+    none, leo_retention = standings(out).rows
 
-    assert (none["share"].runs, leo_retention["share"].runs) == (9, 1)
-    assert against_text(leo_retention).startswith("\u22128.00 points (")
+    assert (none[1], leo_retention[1]) == ("9 of 100 (9.00 %)", "1 of 100 (1.00 %)")
+    assert leo_retention[2].startswith("\u22128.00 points (")
 
 
 @pytest.mark.parametrize(("left", "right"), [(0, 1), (1, 0)])
@@ -72,8 +70,9 @@ def test_the_sides_of_a_pair_do_not_turn_it(left: int, right: int) -> None:
     rule_sets = [rule_set(0, "none"), rule_set(1, "leo_retention")]
     out = folder_of(rule_sets, entries, [pair(left, right, verdicts)])
 
-    found = standings(out)[1]["against_baseline"]
+    table = standings(out)
 
-    assert found is not None
-    assert found.value == -0.1
-    assert found.interval.high < 0
+    assert table.rows[1][2].startswith("\u221210.0 points (")
+    low, value, high, zero = table.drawn[1] or ()
+    assert 2 <= low < value < high < zero == 98
+    assert table.drawn[0] is None

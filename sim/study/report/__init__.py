@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from sim.files.extras import check_extra
 
-check_extra("reports need", "report", "scipy", "matplotlib", "jinja2", "pyarrow", "duckdb")
+check_extra("reports need", "report", "scipy", "jinja2", "pyarrow", "duckdb")
 
 from sim.study.report.comparison import comparison_table, headline
-from sim.study.report.conditions import conditions_of
+from sim.study.report.conditions import hunts_text
 from sim.study.report.grid import grid_as_markdown
 from sim.study.report.page import write_report
 from sim.study.report.short import quote, quoted

@@ -11,7 +11,7 @@ from typing import Any
 from sim.check.families import FAMILIES
 from sim.files.foreign import markdown
 from sim.study.report.blocks import Block, blocks_of
-from sim.study.report.conditions import conditions_of
+from sim.study.report.conditions import exposure_of, hunts_text
 from sim.study.report.costs import Cost, costs_of
 from sim.study.report.pairs import pair_of, paired
 from sim.study.report.parts import Table
@@ -31,7 +31,9 @@ def grid_as_markdown(folder: SweepFolder, rule: str) -> str:
         markdown.block([f"$ {folder.sweep_command}"], language="console"),
     ]
     for one in folder.environments:
-        costs, caption = costs_of(one), conditions_of(one).text
+        costs = costs_of(one)
+        exposure = [f"{name} {value}" for name, value in exposure_of(one).items()]
+        caption = "; ".join([hunts_text(one), *exposure])
         for block in blocks_of(folder, rule):
             others = markdown.code(block.label) if block.label else "As the plan says"
             parts.append(f"### {others}, {markdown.text(one.environment)}")

@@ -5,7 +5,6 @@ from __future__ import annotations
 from base64 import b64encode
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 import jinja2
 
@@ -15,15 +14,10 @@ from sim.files.foreign import lines, markdown
 from sim.files.foreign.documents import json_text
 from sim.study.causes import Causes
 from sim.study.causes.witnesses import ToldWitness
-from sim.study.report import figures
-from sim.study.report.causes import causes_in, pictures
+from sim.study.report.causes import causes_in
 from sim.study.report.content import as_document, report_content
 from sim.study.report.parts import Part
-from sim.study.report.sections import sections_of
-from sim.study.report.shares import rate_of
-from sim.study.report.short import short_parts
 from sim.study.report.sweep_folder import SweepFolder
-from sim.study.sweep import wording
 from sim.study.sweep.folder import as_json
 
 
@@ -50,61 +44,12 @@ def write_report(
 def report_texts(folder: SweepFolder, causes: Causes) -> dict[str, str]:
     """The three files of a report by their names."""
     content = report_content(folder, causes)
-    colours = figures.colours_of(content["rule_sets"])
-    drawn = [
-        figures.figures_of(own, [*map(rate_of, one.tallies["rule_sets"])], colours)
-        for one, own in zip(folder.environments, content["environments"], strict=True)
-    ]
-    shown = content | {
-        "short": short_parts(folder),
-        "sample": _sample(content),
-        "alarm": _alarm(content["other_weather"]),
-        "pictured": _pictured(content),
-        "figures": drawn,
-        "plan_address": _address(as_json(folder.plan)),
-        "sections": [*sections_of(content, drawn, pictures(causes))],
+    plan = b64encode(as_json(folder.plan).encode()).decode()
+    pages = {
+        name: _environment().get_template(f"{name}.j2").render(content, plan_in_base64=plan)
+        for name in ("report.md", "report.html")
     }
-    return {
-        "report.json": json_text(as_document(content), indent=2) + "\n",
-        **{
-            name: _environment().get_template(f"{name}.j2").render(**shown)
-            for name in ("report.md", "report.html")
-        },
-    }
-
-
-def _sample(content: dict[str, Any]) -> str:
-    size = wording.counted(len(content["rule_sets"]), "rule set")
-    return (
-        f"{content['drawn']}, drawn from {content['seed']}, {size}, "
-        f"{wording.count(content['runs'])} runs; every rule set met the same writes and the same "
-        "faults at the same times."
-    )
-
-
-def _alarm(pairs: int) -> str:
-    if not pairs:
-        return ""
-    return (
-        f"Workload or faults differ in {wording.counted(pairs, 'pair')} of runs: the paired "
-        "comparison does not hold for them."
-    )
-
-
-def _pictured(content: dict[str, Any]) -> str:
-    """What the figures at the top show."""
-    about, rule_sets = content["about"], content["rule_sets"]
-    told = (
-        f"Runs with any of: {', '.join(about)}." if about else "Runs that violated any invariant."
-    )
-    if len(rule_sets) == 1:
-        return told
-    fixes = "fix" in rule_sets[0]["swept"]
-    baseline = "the same rules without a fix" if fixes else rule_sets[0]["label"]
-    return (
-        f"{told} Beside a name is its share; the mark is the difference to {baseline}, case by "
-        "case, with its 95 % interval (two-sided, not adjusted)."
-    )
+    return {"report.json": json_text(as_document(content), indent=2) + "\n", **pages}
 
 
 @cache
@@ -134,11 +79,6 @@ def _kind(part: Part) -> str:
 
 def _block(text: str, language: str = "") -> str:
     return markdown.block(text.rstrip().split("\n"), language=language)
-
-
-def _address(plan: str) -> str:
-    """The plan as an address that needs no network, for whoever has the page alone."""
-    return f"data:application/json;base64,{b64encode(plan.encode()).decode()}"
 
 
 def _unbroken(text: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from itertools import combinations
 from typing import Any, NamedTuple
 
@@ -51,7 +51,7 @@ class Paired(NamedTuple):
         return stats.mcnemar_exact(self.only_left, self.only_right)
 
 
-def paired(pair: dict[str, Any], counted: Mapping[str, int]) -> Paired:
+def paired(pair: Mapping[str, Any], counted: Mapping[str, int]) -> Paired:
     """What the statistics of a pair counted of one name, such as an invariant."""
     return Paired(**counted, judged=pair["judged"])
 
@@ -63,79 +63,29 @@ def pair_of(folder: SweepFolder, left: int, right: int) -> dict[str, Any]:
     return pair if pair["left"] == left else _turned(pair)
 
 
-def difference_of(folder: SweepFolder, place: int, other: int) -> Difference | None:
-    """Two rule sets of a plan, by their places; None where no case was judged under both.
-
-    Compared is what the plan is about, or else whether any invariant was violated.
-    """
-    pair = pair_of(folder, place, other)
-    return paired(pair, _counted(folder, pair)).difference
-
-
-def pairs_of(folder: SweepFolder) -> list[dict[str, Any]]:
-    """Pairs of rule sets in which the first swept rule alone differs, on the same cases.
-
-    Compared by what the plan is about, or else by any violation, with Holm's p values. Of many
-    values each is compared with the first. Of each pair there are also its `invariants`, those in
-    which it disagrees most first.
-    """
-    blocks = blocks_by_first_rule(folder)
-    places = [
-        (left, right)
-        for block in blocks
-        for left, right in combinations(block.places, 2)
-        if left == block.places[0] or len(block.places) <= LISTED_MAX
-    ]
-    pairs = [pair_of(folder, *one) for one in places]
-    counted = [paired(pair, _counted(folder, pair)) for pair in pairs]
-    labels = [entry["label"] for entry in folder.tallies["rule_sets"]]
-    return [
-        {
-            "left": labels[pair["left"]],
-            "right": labels[pair["right"]],
-            **found,
-            "neither": found["judged"] - sum(found[side] for side in SIDES),
-            "left_out": pair["cases"] - found["judged"],
-            "invariants": _invariants(pair),
-        }
-        for pair, found in zip(pairs, _documents(counted), strict=True)
-    ]
-
-
-def _counted(folder: SweepFolder, pair: dict[str, Any]) -> dict[str, int]:
+def counted_in(folder: SweepFolder, pair: dict[str, Any]) -> dict[str, int]:
+    """Cases of a pair that violated what the plan is about, or else any invariant."""
     found: dict[str, int] = pair["about" if folder.about else "any"]
     return found
 
 
-def _documents(found: Sequence[Paired]) -> list[dict[str, Any]]:
-    """What tables have of comparisons that are looked at together."""
-    adjusted = stats.holm([one.p for one in found])
+def difference_of(folder: SweepFolder, place: int, other: int) -> Difference | None:
+    """Two rule sets of a plan, by their places; None where no case was judged under both."""
+    pair = pair_of(folder, place, other)
+    return paired(pair, counted_in(folder, pair)).difference
+
+
+def pairs_within(folder: SweepFolder) -> list[dict[str, Any]]:
+    """The statistics of pairs of rule sets in which the first swept rule alone differs.
+
+    Of many values each is compared with the first.
+    """
     return [
-        {
-            **one._asdict(),
-            "difference": None if one.difference is None else one.difference.value,
-            "interval": None if one.difference is None else one.difference.interval,
-            "p": one.p,
-            "adjusted_p": p,
-        }
-        for one, p in zip(found, adjusted, strict=True)
+        pair_of(folder, left, right)
+        for block in blocks_by_first_rule(folder)
+        for left, right in combinations(block.places, 2)
+        if left == block.places[0] or len(block.places) <= LISTED_MAX
     ]
-
-
-def _invariants(pair: dict[str, Any]) -> list[dict[str, Any]]:
-    counted = [paired(pair, cases) for cases in pair["invariants"].values()]
-    found = [
-        {"invariant": name, **one}
-        for name, one in zip(pair["invariants"], _documents(counted), strict=True)
-    ]
-    return sorted(
-        found,
-        key=lambda one: (
-            -abs(one["only_left"] - one["only_right"]),
-            -one["both"],
-            one["invariant"],
-        ),
-    )
 
 
 def baselines_of(rule_sets: list[dict[str, Any]]) -> tuple[int, ...]:

@@ -1,16 +1,32 @@
-"""The sections of a report below its verdict, each written once for both pages."""
+"""What a report shows below its sentences, each section written once for both pages."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
+from sim.check.coverage import SITUATIONS
+from sim.check.families import FAMILIES
+from sim.check.registry import declared_family
 from sim.files.foreign.documents import json_text
 from sim.protocol.rules.rules import shown
-from sim.study.report.comparison import against_text
-from sim.study.report.figures import EnvironmentFigures
+from sim.study.causes import Causes
+from sim.study.report.causes import pictures
+from sim.study.report.conditions import exposure_of, hunts_text
+from sim.study.report.costs import costs_of, price_of
+from sim.study.report.pairs import (
+    Paired,
+    baselines_of,
+    counted_in,
+    difference_of,
+    paired,
+    pairs_within,
+)
 from sim.study.report.parts import Code, Heading, Note, Part, Picture, Section, Table
-from sim.study.sweep import wording
+from sim.study.report.shares import counted_share, rate_of, share_of
+from sim.study.report.short import short_table
+from sim.study.report.sweep_folder import SweepFolder
+from sim.study.sweep import stats, wording
 from sim.study.sweep.statistics import VERDICTS
 
 PAIRED = (
@@ -30,213 +46,215 @@ CAUSES = (
     "Commands are given from where {folder} is the folder of the sweep; its plan.json alone, in an "
     "empty folder, is enough for them."
 )
+EXPOSURE = (
+    "The seeds are the same in every environment. A replica is away, or falls behind, for an "
+    "outage; a tombstone lives as long as the time beside it. A send is late when it is not the "
+    "newest of its key."
+)
 
 
-def sections_of(
-    content: Mapping[str, Any], drawn: Sequence[EnvironmentFigures], pictures: Mapping[str, str]
-) -> Iterator[Section]:
-    """The sections, in order.
-
-    Args:
-        content: What `report.json` is made of.
-        drawn: The figures of each environment.
-        pictures: Cause -> the picture of its witness, where there is one.
-    """
-    if content["notes"]:
-        yield Section(
-            "What is compared", [Table(("rule set", "what it promises"), content["notes"], 2)]
+def summary_of(folder: SweepFolder) -> list[Part]:
+    """What stands open above the sections: of each environment what is violated, and by whom."""
+    plan, parts = folder.plan, list[Part]()
+    other_weather = sum(pair["other_weather"] for pair in folder.tallies["pairs"])
+    if other_weather:
+        parts.append(
+            Note(
+                f"Workload or faults differ in {wording.counted(other_weather, 'pair')} of runs: "
+                "the paired comparison does not hold for them."
+            )
         )
-    yield Section("What the cases are", _cases(content))
-    labels = [one["label"] for one in content["rule_sets"]]
-    of_each: dict[str, Callable[..., list[Part]]] = {
-        "Where each rule set stands": _standings,
-        "Which family of invariants?": _families,
-        "How often was an invariant violated?": _rates,
-        "Rule sets against each other, on the same cases": _pairs,
-        "What does each cost?": _costs,
-        "Which invariants?": _invariants,
-    }
-    for one, figures in zip(content["environments"], drawn, strict=True):
-        where = f" ({one['name']})" if len(content["environments"]) > 1 else ""
-        for title, make in of_each.items():
-            parts = make(content, one, figures, labels)
-            if parts:
-                yield Section(title + where, parts)
-    yield Section("Why runs fail", [*_causes(content, pictures)])
-    yield Section("Did the interesting situations occur?", _reached(content["reached"], labels))
-    yield Section("Runs without a verdict", [*_without_verdict(content, labels)])
-    yield Section("How this was made", _made(content, labels))
-
-
-def _cases(content: Mapping[str, Any]) -> list[Part]:
-    conditions = [one["conditions"] for one in content["environments"]]
-    head = [
-        "environment",
-        "seeds",
-        "with a scripted hunt",
-        f"not as in {conditions[0].environment}",
-    ]
-    head += ["outages per case", "longer than the retention", "sends late", "forced rolls per case"]
-    rows = [
-        (
-            one.environment,
-            wording.count(one.cases),
-            wording.share(one.hunted),
-            one.changed_text or "-",
-            wording.number(one.outages),
-            one.beyond_text,
-            one.late_text,
-            wording.number(one.rolls),
+    for one in folder.environments:
+        short = short_table(one)
+        parts += [Heading(hunts_text(one)), *([short] if short else []), standings_of(one)]
+    baseline = "the same rules without a fix"
+    if "fix" not in plan["rule_sets"][0]["swept"]:
+        baseline = plan["rule_sets"][0]["label"]
+    against = ""
+    if len(plan["rule_sets"]) > 1:
+        against = (
+            f", and the difference to {baseline} on the same cases, with its 95 % interval "
+            "(two-sided, not adjusted)"
         )
-        for one in conditions
-    ]
-    again = (
-        "The seeds are the same in every environment; a run that is as in "
-        f"{conditions[0].environment}, event by event, says nothing new. "
-    )
+    size = wording.counted(len(plan["rule_sets"]), "rule set")
     return [
-        Table(head, rows),
+        *parts,
         Note(
-            f"{again if len(rows) > 1 else ''}A replica is away, or falls behind, for an outage; "
-            "the retention is how long a tombstone lives. A send is late when it is not the newest "
-            "of its key."
+            f"Cases that violated it, of those judged{against}. {folder.drawn}, drawn from "
+            f"{plan['seed']}, {size}, {wording.count(plan['runs'])} runs; every rule set met the "
+            "same writes and the same faults at the same times."
         ),
     ]
 
 
-def _about(content: Mapping[str, Any]) -> str:
-    return f"any of: {', '.join(content['about'])}" if content["about"] else "any violation"
+def standings_of(one: SweepFolder) -> Table:
+    """Each rule set against its baseline."""
+    rows, ranges, costs = [], [], costs_of(one)
+    for place, baseline in enumerate(baselines_of(one.plan["rule_sets"])):
+        entry = one.tallies["rule_sets"][place]
+        found = None if place == baseline else difference_of(one, place, baseline)
+        against = "the baseline" if place == baseline else "-" if found is None else found.text
+        price = "" if place == baseline else price_of(costs, place)
+        rows.append((entry["label"], counted_share(one, entry).counted_text, against, price))
+        ranges.append(found and (found.interval.low, found.value, found.interval.high))
+    head = ("rule set", f"with {_about(one)}", "difference, 95 %", "costs that differ")
+    return Table(head, rows, 4, ranges)
 
 
-def _standings(
-    content: Mapping[str, Any], one: Mapping[str, Any], _figures: object, _labels: object
-) -> list[Part]:
-    head = ("rule set", f"with {_about(content)}", "difference on the same cases, 95 %")
-    rows = [
-        (own["label"], own["share"].counted_text, against_text(own), own["price"])
-        for own in one["standings"]
+def _about(folder: SweepFolder) -> str:
+    return f"any of: {', '.join(folder.about)}" if folder.about else "any violation"
+
+
+def sections_of(folder: SweepFolder, causes: Causes, told: Mapping[str, Any]) -> Iterator[Section]:
+    """The sections, in order; `told` is what `causes_content` makes of the causes."""
+    entries, plan = folder.tallies["rule_sets"], folder.plan["plan"]
+    labels = [entry["label"] for entry in entries]
+    if plan.get("notes"):
+        notes = list(zip(labels, plan["notes"], strict=False))
+        yield Section("What is compared", [Table(("rule set", "what it promises"), notes, 2)])
+    exposures = {one.environment: exposure_of(one) for one in folder.environments}
+    rows = [(name, *one.values()) for name, one in exposures.items()]
+    head = ("environment", *next(iter(exposures.values())))
+    yield Section("What the cases are", [Table(head, rows), Note(EXPOSURE)])
+    of_each: dict[str, Callable[[SweepFolder, Sequence[str]], list[Part]]] = {
+        "What is violated": _violated,
+        "Rule sets against each other, on the same cases": _pairs,
+        "What does each cost?": _costs,
+    }
+    for one in folder.environments:
+        where = f" ({one.environment})" if len(folder.environments) > 1 else ""
+        for title, make in of_each.items():
+            parts = make(one, labels)
+            if parts:
+                yield Section(title + where, parts)
+    yield Section("Why runs fail", [*_causes(folder, told, pictures(causes))])
+    yield Section("Did the interesting situations occur?", _reached(folder, labels))
+    for measure, title in (("reason", "Inconclusive runs"), ("error", "Runs that failed")):
+        seen = _seen(folder, measure)
+        if seen:
+            yield Section(title, [Table((title.lower(), *labels), seen)])
+    rules = [
+        (name, *(shown(one["rules"][name]) for one in folder.plan["rule_sets"]))
+        for name in folder.plan["rule_sets"][0]["rules"]
     ]
-    return [Table((*head, "costs that differ"), rows, 4)]
-
-
-def _families(
-    _content: object, one: Mapping[str, Any], _figures: object, labels: Sequence[str]
-) -> list[Part]:
-    rows = [
-        (
-            f"{family['name']}: {family['meaning']}",
-            *("\n".join([share.text, *share.per_chance]) for share in family["shares"]),
-        )
-        for family in one["families"]
-    ]
-    note = (
-        "Judged runs, their share with its exact 95 % interval, and how many there are per chance."
+    revision = f" ({folder.plan['revision']})" if folder.plan.get("revision") else ""
+    yield Section(
+        "How this was made",
+        [
+            Code(f"{folder.sweep_command}\n{folder.report_command}", "console"),
+            Note(
+                f"Replog {folder.plan['package_version']}{revision}. The table of runs is a "
+                "function of plan, count and seed."
+            ),
+            Section("The plan", [Code(json_text(plan, indent=2), "json")]),
+            Section("Every rule", [Table(("rule", *labels), rules, 1 + len(labels))]),
+        ],
     )
-    return [Table(("family", *labels), rows), Note(f"{note} A run may be in several families.")]
 
 
-def _rates(
-    _content: object, one: Mapping[str, Any], _figures: object, _labels: object
-) -> list[Part]:
-    rows = [
+def _violated(one: SweepFolder, labels: Sequence[str]) -> list[Part]:
+    entries = one.tallies["rule_sets"]
+    verdicts = [
         (
-            rate["label"],
-            wording.count(sum(rate["verdicts"].values())),
-            *(wording.count(rate["verdicts"][verdict]) for verdict in VERDICTS),
-            rate["text"],
+            entry["label"],
+            *(wording.count(entry["counts"]["verdict"][name]["runs"]) for name in VERDICTS),
+            rate_of(entry).share_text,
         )
-        for rate in one["rates"]
+        for entry in entries
     ]
-    head = ("rule set", "runs", "held", *VERDICTS[1:], "rate, exact two-sided 95 % interval")
-    return [Table(head, rows), Note("The rate is out of the runs that held or violated something.")]
-
-
-def _pairs(
-    content: Mapping[str, Any], one: Mapping[str, Any], _figures: object, _labels: object
-) -> list[Part]:
-    sides = ("both", "left only", "right only")
-    behind = ("difference, 95 %", "McNemar, Holm")
-    rows = [
+    families = [
         (
-            pair["left"],
-            pair["right"],
-            *(wording.count(pair[side]) for side in (*_SIDES, "neither", "left_out")),
-            *_difference(pair),
+            f"{name}: {meaning}",
+            *("\n".join([share.text, *share.per_chance]) for share in shares),
         )
-        for pair in one["pairs"]
+        for name, meaning in FAMILIES.items()
+        for shares in ([share_of(entry, "family", name) for entry in entries],)
     ]
+    names = sorted({name for entry in entries for name in entry["counts"]["invariant"]})
+    invariants = [
+        (name, declared_family(name), *(share_of(e, "invariant", name).text for e in entries))
+        for name in names
+    ]
+    return [
+        Table(("rule set", "held", *VERDICTS[1:], "violated, of those judged"), verdicts),
+        Table(("family", *labels), families),
+        *([Table(("invariant", "family", *labels), invariants, 2)] if invariants else []),
+        Note(
+            "Judged runs that violated it, and their share with its exact two-sided 95 % interval; "
+            "of families also how many there are per chance. A run may violate several."
+        ),
+    ]
+
+
+def _pairs(one: SweepFolder, labels: Sequence[str]) -> list[Part]:
+    pairs = pairs_within(one)
+    if not pairs:
+        return []
+    numbers = ("both", "left only", "right only", "neither", "left out", "difference", "p")
+    named = [f"{labels[pair['left']]} | {labels[pair['right']]}" for pair in pairs]
+    rows = _compared([(pair, counted_in(one, pair)) for pair in pairs])
     folded = [
         Section(
-            f"{pair['left']} and {pair['right']}, invariant by invariant",
+            f"{labels[pair['left']]} and {labels[pair['right']]}, invariant by invariant",
             [
                 Table(
-                    ("cases violated by", *sides, *behind),
+                    ("cases violated by", *numbers),
                     [
-                        (
-                            each["invariant"],
-                            *(wording.count(each[side]) for side in _SIDES),
-                            *_difference(each),
+                        (name, *row)
+                        for name, row in zip(
+                            pair["invariants"],
+                            _compared([(pair, own) for own in pair["invariants"].values()]),
+                            strict=True,
                         )
-                        for each in pair["invariants"]
                     ],
                 )
             ],
         )
-        for pair in one["pairs"]
+        for pair in pairs
         if pair["invariants"]
     ]
-    if not rows:
-        return []
-    head = ("left", "right", *sides, "neither", "left out", *behind)
-    return [Table(head, rows, 2), Note(f"Cases with {_about(content)}. {PAIRED}"), *folded]
+    table = Table(
+        ("left | right", *numbers), [(name, *row) for name, row in zip(named, rows, strict=True)]
+    )
+    return [table, Note(f"Cases with {_about(one)}. {PAIRED}"), *folded]
 
 
-_SIDES = ("both", "only_left", "only_right")
+def _compared(
+    counted: Sequence[tuple[Mapping[str, Any], Mapping[str, int]]],
+) -> list[tuple[str, ...]]:
+    """The numbers of comparisons that are looked at together, with Holm's p values."""
+    found: list[Paired] = [paired(pair, own) for pair, own in counted]
+    rows = []
+    for (pair, _), one, p in zip(counted, found, stats.holm([one.p for one in found]), strict=True):
+        sides = (one.both, one.only_left, one.only_right)
+        left_out = pair["cases"] - one.judged
+        difference = one.difference
+        rows.append(
+            (
+                *map(wording.count, (*sides, one.judged - sum(sides), left_out)),
+                "-" if difference is None else difference.text,
+                wording.p_value(p),
+            )
+        )
+    return rows
 
 
-def _difference(one: Mapping[str, Any]) -> tuple[str, str]:
-    if one["difference"] is None:
-        return "no case was judged under both", ""
-    points = wording.points(one["difference"])
-    return f"{points} ({wording.bare_points(one['interval'])})", wording.p_value(one["adjusted_p"])
-
-
-def _costs(
-    _content: object, one: Mapping[str, Any], figures: EnvironmentFigures, labels: Sequence[str]
-) -> list[Part]:
+def _costs(one: SweepFolder, labels: Sequence[str]) -> list[Part]:
     rows = [
         (
             cost.title,
             *("\n".join(filter(None, [own.mean_text, own.paired_text])) for own in cost.rule_sets),
         )
-        for cost in one["costs"]
+        for cost in costs_of(one)
     ]
-    pictures = [Picture(svg, title) for title, svg in figures.costs]
-    return [*pictures, Table(("per run", *labels), rows), Note(COSTS)]
+    return [Table(("per run", *labels), rows), Note(COSTS)]
 
 
-def _invariants(
-    _content: object, one: Mapping[str, Any], _figures: object, labels: Sequence[str]
-) -> list[Part]:
-    rows = [
-        (row["name"], row["family"], *(rate["text"] for rate in row["rates"]))
-        for row in one["invariants"]
-    ]
-    if not rows:
-        return [Note("No run violated an invariant.")]
-    note = (
-        "Runs that violated it, and their share of all judged runs: exact two-sided 95 % interval"
-    )
-    return [
-        Table(("invariant", "family", *labels), rows, 2),
-        Note(f"{note}; a run may violate several."),
-    ]
-
-
-def _causes(content: Mapping[str, Any], pictures: Mapping[str, str]) -> Iterator[Part]:
-    causes = content["causes"]
+def _causes(
+    folder: SweepFolder, causes: Mapping[str, Any], drawn: Mapping[str, str]
+) -> Iterator[Part]:
     yield Note(f"{causes['text']}.")
-    yield Note(CAUSES.format(folder=content["folder"]))
+    yield Note(CAUSES.format(folder=folder.name))
     for number, cause in enumerate(causes["causes"], 1):
         yield Heading(f"{number}. {cause['cause']}")
         first = [f"{name} {wording.count(runs)}" for name, runs in cause["invariants"].items()]
@@ -252,66 +270,44 @@ def _causes(content: Mapping[str, Any], pictures: Mapping[str, str]) -> Iterator
             if share["runs"]
         ]
         yield Table(("rule set", "environment", "runs", "of", "95 %"), rows, 2)
-        yield Note(_story(cause["story"]))
-        if cause["witness"]:
-            yield from _witness(cause["witness"], pictures[cause["cause"]])
-        example = cause["example"]
+        story, witness, example = cause["story"], cause["witness"], cause["example"]
+        known = "Not known: no story of the track record has this cause under these rules."
+        if story:
+            known = f"Known: {story['title']} ({story['path']}, {story['size']})."
+        yield Note(known)
+        if witness:
+            cut_off = "; the tries ran out before it was as small as it gets"
+            run = wording.counted(witness["run_events"], "event")
+            yield Note(
+                f"Witness: {witness['size']}, made of a run of {run}"
+                f"{'' if witness['complete'] else cut_off}. {witness['sentence']}"
+            )
+            yield Picture(drawn[cause["cause"]], witness["strip"])
+            yield Section(f"The {witness['kind']}", [Code(witness["text"], "yaml")])
+            yield Code(witness["command"])
         yield Note(f"Earliest, after {wording.count(example['at_ms'])} ms: {example['sentence']}")
         yield Code(example["command"])
 
 
-def _story(story: Mapping[str, Any] | None) -> str:
-    if story is None:
-        return "Not known: no story of the track record has this cause under these rules."
-    return f"Known: {story['title']} ({story['path']}, {story['size']})."
-
-
-def _witness(witness: Mapping[str, Any], picture: str) -> Iterator[Part]:
-    cut_off = "" if witness["complete"] else "; the tries ran out before it was as small as it gets"
-    run = wording.counted(witness["run_events"], "event")
-    yield Note(
-        f"Witness: {witness['size']}, made of a run of {run}{cut_off}. {witness['sentence']}"
-    )
-    yield Picture(picture, text=witness["strip"])
-    yield Section(f"The {witness['kind']}", [Code(witness["text"], "yaml")])
-    yield Code(witness["command"])
-
-
-def _reached(rows: Sequence[Mapping[str, Any]], labels: Sequence[str]) -> list[Part]:
-    never = [row["name"] for row in rows if row["example"] is None]
-    of_all = f"{len(never)} of {len(rows)} situations that are watched for never occurred"
-    told = f"All {len(rows)} situations that are watched for did."
-    if never:
-        told = f"{of_all}; this sweep says nothing about them: {', '.join(never)}."
-    seen = [(f"{row['name']}: {row['meaning']}", *map(wording.count, row["runs"])) for row in rows]
-    return [Note(told), Table(("situation, runs in which it occurred", *labels), seen)]
-
-
-def _without_verdict(content: Mapping[str, Any], labels: Sequence[str]) -> Iterator[Part]:
-    for title in ("inconclusive", "errors"):
-        rows = [
-            (row["name"], *map(wording.count, row["runs"]), f"run {row['example']}")
-            for row in content[title]
-        ]
-        if rows:
-            yield Table((title, *labels, "for example"), rows)
-        else:
-            yield Note(f"{title.capitalize()}: none.")
-
-
-def _made(content: Mapping[str, Any], labels: Sequence[str]) -> list[Part]:
-    version = f"{content['package_version']}"
-    version += f" ({content['revision']})" if content["revision"] else ""
-    rules = [
-        (name, *(shown(one["rules"][name]) for one in content["rule_sets"]))
-        for name in content["rule_sets"][0]["rules"]
-    ]
+def _reached(folder: SweepFolder, labels: Sequence[str]) -> list[Part]:
+    counts = [entry["counts"]["reached"] for entry in folder.tallies["rule_sets"]]
+    never = [name for name in SITUATIONS if not any(name in one for one in counts)]
+    told = f"{len(never)} of {len(SITUATIONS)} situations that are watched for never occurred"
+    names = f"; this sweep says nothing about them: {', '.join(never)}" if never else ""
     return [
-        Code(f"{content['command']}\n{content['report_command']}", "console"),
-        Note(
-            f"Replog {version}; plan {content['plan_file']}, seed {content['seed']}. The table of "
-            "runs is a function of plan, count and seed."
-        ),
-        Section("The plan", [Code(json_text(content["plan"], indent=2), "json")]),
-        Section("Every rule of every rule set", [Table(("rule", *labels), rules, 1 + len(labels))]),
+        Note(f"{told}{names}."),
+        Table(("situation, runs in which it occurred", *labels), _seen(folder, "reached")),
+    ]
+
+
+def _seen(folder: SweepFolder, measure: str) -> list[tuple[str, ...]]:
+    """In how many runs each name of a measure was seen, under each rule set; most runs first."""
+    counts = [entry["counts"][measure] for entry in folder.tallies["rule_sets"]]
+    runs = {
+        name: [one.get(name, {"runs": 0})["runs"] for one in counts]
+        for name in sorted({name for one in counts for name in one})
+    }
+    return [
+        (name, *map(wording.count, runs[name]))
+        for name in sorted(runs, key=lambda name: -sum(runs[name]))
     ]

@@ -13,7 +13,6 @@ from sim.check.families import (
     READERS,
     TRANSACTIONS,
 )
-from sim.check.registry import declared_family
 from sim.study.report.sweep_folder import SweepFolder
 from sim.study.sweep import stats, wording
 from sim.study.sweep.statistics import ANY
@@ -44,11 +43,6 @@ class Share:
     """Exact, two-sided, 95 %; None when no run was judged."""
     per_chance: tuple[str, ...] = ()
     """As in "4.1 per 1,000 leader changes"."""
-
-    @property
-    def rate(self) -> float | None:
-        """The share; None when no run was judged."""
-        return self.runs / self.judged if self.judged else None
 
     @property
     def text(self) -> str:
@@ -121,21 +115,3 @@ def named_share(entry: dict[str, Any], name: str) -> Share:
 def counted_share(folder: SweepFolder, entry: dict[str, Any]) -> Share:
     """How often what the plan is about was violated, or else any invariant."""
     return share_of(entry, "about", ANY) if folder.about else rate_of(entry)
-
-
-def families_of(folder: SweepFolder) -> list[dict[str, Any]]:
-    """Every family under every rule set, those that nothing violated included.
-
-    Of each: `name`, `meaning`, `invariants` of it that some run violated, and `shares`.
-    """
-    entries = folder.tallies["rule_sets"]
-    violated = sorted({name for entry in entries for name in entry["counts"]["invariant"]})
-    return [
-        {
-            "name": name,
-            "meaning": meaning,
-            "invariants": [each for each in violated if declared_family(each) == name],
-            "shares": [share_of(entry, "family", name) for entry in entries],
-        }
-        for name, meaning in FAMILIES.items()
-    ]

@@ -17,39 +17,34 @@ from sim.files.atomic import replacing
 from sim.files.foreign import markdown
 from sim.files.opening import read_text
 from sim.study.report.blocks import LISTED_MAX, Block, blocks_by_first_rule, title_of
-from sim.study.report.conditions import conditions_of
-from sim.study.report.parts import Note, Table
+from sim.study.report.conditions import hunts_text
+from sim.study.report.parts import Table
 from sim.study.report.shares import named_share
 from sim.study.report.sweep_folder import SweepFolder
 from sim.study.sweep import wording
 
 
-def short_parts(folder: SweepFolder, *, about_alone: bool = False) -> list[Note | Table]:
-    """How many cases violated what, in a table for each environment; none where it does not fit.
+def short_table(folder: SweepFolder, *, about_alone: bool = False) -> Table | None:
+    """How many cases of an environment violated what; None where it does not fit.
 
     There is a column per set of other rules; in a cell are the values of the first swept rule.
     With `about_alone` there is only what the plan is about.
     """
-    blocks = blocks_by_first_rule(folder)
+    blocks, entries = blocks_by_first_rule(folder), folder.tallies["rule_sets"]
     values = blocks[0].values
     if len(values) > LISTED_MAX:
-        return []
+        return None
     head = (" / ".join(values), *(title_of(folder, block) or "cases" for block in blocks))
     others = [name for name in folder.about if name not in FAMILIES]
-    names = folder.about if about_alone else [*others, *FAMILIES]
-    parts: list[Note | Table] = []
-    for one in folder.environments:
-        entries = one.tallies["rule_sets"]
-        rows = [
-            (name, *(_cell(entries, block, name) for block in blocks))
-            for name in names
-            if any(named_share(entry, name).runs for entry in entries)
-        ]
-        if not about_alone:
-            title = f"keys that end on what their producer did not mean, under {values[0]}"
-            rows.append((title, *(_unmeant_share(entries[b.places[0]]) for b in blocks)))
-        parts += [Note(conditions_of(one).hunts), Table(head, rows)]
-    return parts
+    rows = [
+        (name, *(_cell(entries, block, name) for block in blocks))
+        for name in (folder.about if about_alone else [*others, *FAMILIES])
+        if any(named_share(entry, name).runs for entry in entries)
+    ]
+    if not about_alone:
+        title = f"keys that end on what their producer did not mean, under {values[0]}"
+        rows.append((title, *(_unmeant_share(entries[b.places[0]]) for b in blocks)))
+    return Table(head, rows)
 
 
 def _cell(entries: Sequence[dict[str, Any]], block: Block, name: str) -> str:
@@ -87,8 +82,7 @@ def quoted(folder: SweepFolder, page: Path) -> str:
     place = re.compile(f"(?<={re.escape(mark)}\n).*?(?=<!-- end -->)", re.DOTALL)
     if place.search(text) is None:
         raise BadInput(f"{page}: no lines {mark} and <!-- end --> in it")
-    parts = short_parts(folder, about_alone=True)
-    texts = [one.markdown if isinstance(one, Table) else markdown.text(one.text) for one in parts]
-    table = "\n\n".join(["", *texts, "\n"]).lstrip("\n")
-    table = f"\n{table}"
+    tables = {hunts_text(one): short_table(one, about_alone=True) for one in folder.environments}
+    parts = [f"{markdown.text(name)}\n\n{one.markdown}" for name, one in tables.items() if one]
+    table = "".join(f"\n{one}\n" for one in parts) + "\n"
     return place.sub(lambda _found: table, text, count=1)
