@@ -57,7 +57,7 @@ SHORTEST_COLUMNS: Final = (
     "sentence",
 )
 """In the order by which the shortest of the violating runs are found."""
-MEMORY: Final = "256MB"
+MEMORY: Final = "160MB"
 """Of DuckDB; what takes more goes through temporary files."""
 
 _RUN: Final = "place, rule_set, case_id, run_id"
