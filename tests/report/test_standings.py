@@ -3,7 +3,7 @@
 import pytest
 
 from sim.study.report.parts import Table
-from sim.study.report.sections import standings_of
+from sim.study.report.sections import columns_of, standings_of
 from sim.study.report.sweep_folder import SweepFolder
 from tests.report.folders import Verdicts, entry, folder_of, pair, rule_set
 
@@ -13,7 +13,7 @@ RUNS = 1_000
 
 def standings(out: SweepFolder) -> Table:
     [environment] = out.environments
-    return standings_of(environment)
+    return standings_of(environment, columns_of(out))
 
 
 def test_a_price_is_what_differs_beyond_chance() -> None:

@@ -100,7 +100,9 @@ def _costs_of(folder: SweepFolder, counter: str) -> list[CostOfRuleSet]:
 
 
 def price_of(costs: Sequence[Cost], place: int) -> str:
-    """Costs of a rule set that differ from its baseline's beyond chance, by its place."""
+    """Costs of a rule set that differ from its baseline's beyond chance; empty for a baseline."""
+    if any(cost.rule_sets[place].label == cost.rule_sets[place].baseline for cost in costs):
+        return ""
     paid = [
         f"{cost.title} {own.paired_text}"
         for cost in costs

@@ -66,7 +66,11 @@ def summary_of(folder: SweepFolder) -> list[Part]:
         )
     for one in folder.environments:
         short = short_table(one)
-        parts += [Heading(hunts_text(one)), *([short] if short else []), standings_of(one)]
+        parts += [
+            Heading(hunts_text(one)),
+            *([short] if short else []),
+            standings_of(one, columns_of(folder)),
+        ]
     baseline = "the same rules without a fix"
     if "fix" not in plan["rule_sets"][0]["swept"]:
         baseline = plan["rule_sets"][0]["label"]
@@ -87,15 +91,25 @@ def summary_of(folder: SweepFolder) -> list[Part]:
     ]
 
 
-def standings_of(one: SweepFolder) -> Table:
+Columns = Sequence[tuple[int, str]]
+"""Places of rule sets with their names, as a table shows them."""
+
+
+def columns_of(folder: SweepFolder) -> Columns:
+    """All rule sets by their labels."""
+    return [(place, one["label"]) for place, one in enumerate(folder.plan["rule_sets"])]
+
+
+def standings_of(one: SweepFolder, columns: Columns) -> Table:
     """Each rule set against its baseline."""
     rows, ranges, costs = [], [], costs_of(one)
-    for place, baseline in enumerate(baselines_of(one.plan["rule_sets"])):
-        entry = one.tallies["rule_sets"][place]
+    baselines = baselines_of(one.plan["rule_sets"])
+    for place, label in columns:
+        baseline = baselines[place] if baselines[place] in dict(columns) else columns[0][0]
         found = None if place == baseline else difference_of(one, place, baseline)
         against = "the baseline" if place == baseline else "-" if found is None else found.text
-        price = "" if place == baseline else price_of(costs, place)
-        rows.append((entry["label"], counted_share(one, entry).counted_text, against, price))
+        share = counted_share(one, one.tallies["rule_sets"][place])
+        rows.append((label, share.counted_text, against, price_of(costs, place)))
         ranges.append(found and (found.interval.low, found.value, found.interval.high))
     head = ("rule set", f"with {_about(one)}", "difference, 95 %", "costs that differ")
     return Table(head, rows, 4, ranges)
@@ -116,15 +130,15 @@ def sections_of(folder: SweepFolder, causes: Causes, told: Mapping[str, Any]) ->
     rows = [(name, *one.values()) for name, one in exposures.items()]
     head = ("environment", *next(iter(exposures.values())))
     yield Section("What the cases are", [Table(head, rows), Note(EXPOSURE)])
-    of_each: dict[str, Callable[[SweepFolder, Sequence[str]], list[Part]]] = {
-        "What is violated": _violated,
+    of_each: dict[str, Callable[[SweepFolder, Columns], Sequence[Part]]] = {
+        "What is violated": violated_parts,
         "Rule sets against each other, on the same cases": _pairs,
-        "What does each cost?": _costs,
+        "What does each cost?": costs_parts,
     }
     for one in folder.environments:
         where = f" ({one.environment})" if len(folder.environments) > 1 else ""
         for title, make in of_each.items():
-            parts = make(one, labels)
+            parts = make(one, columns_of(folder))
             if parts:
                 yield Section(title + where, parts)
     yield Section("Why runs fail", [*_causes(folder, told, pictures(causes))])
@@ -152,15 +166,16 @@ def sections_of(folder: SweepFolder, causes: Causes, told: Mapping[str, Any]) ->
     )
 
 
-def _violated(one: SweepFolder, labels: Sequence[str]) -> list[Part]:
-    entries = one.tallies["rule_sets"]
+def violated_parts(one: SweepFolder, columns: Columns) -> list[Table | Note]:
+    """The verdicts of runs, and in how many of them each family and invariant was violated."""
+    entries, labels = [one.tallies["rule_sets"][place] for place, _ in columns], dict(columns)
     verdicts = [
         (
-            entry["label"],
+            label,
             *(wording.count(entry["counts"]["verdict"][name]["runs"]) for name in VERDICTS),
             rate_of(entry).share_text,
         )
-        for entry in entries
+        for label, entry in zip(labels.values(), entries, strict=True)
     ]
     families = [
         (
@@ -175,10 +190,11 @@ def _violated(one: SweepFolder, labels: Sequence[str]) -> list[Part]:
         (name, declared_family(name), *(share_of(e, "invariant", name).text for e in entries))
         for name in names
     ]
+    head = ("invariant", "family", *labels.values())
     return [
         Table(("rule set", "held", *VERDICTS[1:], "violated, of those judged"), verdicts),
-        Table(("family", *labels), families),
-        *([Table(("invariant", "family", *labels), invariants, 2)] if invariants else []),
+        Table(("family", *labels.values()), families),
+        *([Table(head, invariants, 2)] if invariants else []),
         Note(
             "Judged runs that violated it, and their share with its exact two-sided 95 % interval; "
             "of families also how many there are per chance. A run may violate several."
@@ -186,8 +202,8 @@ def _violated(one: SweepFolder, labels: Sequence[str]) -> list[Part]:
     ]
 
 
-def _pairs(one: SweepFolder, labels: Sequence[str]) -> list[Part]:
-    pairs = pairs_within(one)
+def _pairs(one: SweepFolder, columns: Columns) -> list[Part]:
+    pairs, labels = pairs_within(one), dict(columns)
     if not pairs:
         return []
     numbers = ("both", "left only", "right only", "neither", "left out", "difference", "p")
@@ -239,15 +255,13 @@ def _compared(
     return rows
 
 
-def _costs(one: SweepFolder, labels: Sequence[str]) -> list[Part]:
-    rows = [
-        (
-            cost.title,
-            *("\n".join(filter(None, [own.mean_text, own.paired_text])) for own in cost.rule_sets),
-        )
-        for cost in costs_of(one)
-    ]
-    return [Table(("per run", *labels), rows), Note(COSTS)]
+def costs_parts(one: SweepFolder, columns: Columns) -> list[Table | Note]:
+    """What a run costs, and how much more than under the baseline."""
+    rows = []
+    for cost in costs_of(one):
+        own = [cost.rule_sets[place] for place, _ in columns]
+        rows.append((cost.title, *(f"{one.mean_text}\n{one.paired_text}".strip() for one in own)))
+    return [Table(("per run", *dict(columns).values()), rows), Note(COSTS)]
 
 
 def _causes(
