@@ -89,7 +89,7 @@ def gate(folder: Folder, *, options: GateOptions, as_json: Json = False) -> int:
     if gates is None:
         raise BadInput(f"{folder}: no gate; give --fail-on or --budget")
     verdict = judge(read_folder(folder), gates)
-    missing = unjudged(verdict.folder.tallies)
+    missing = unjudged(verdict.folder.statistics)
     if as_json:
         unfinished = {"errors": missing.errors, "unfinished": missing.unfinished}
         print_json({"out": str(folder), **verdict.as_document(), **unfinished})

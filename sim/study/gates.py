@@ -273,7 +273,7 @@ class Verdict(NamedTuple):
 
 def judge(folder: SweepFolder, gates: Gates) -> Verdict:
     """Judges a finished sweep by gates. Raises BadInput as `Gates.check`."""
-    entries = folder.tallies["rule_sets"]
+    entries = folder.statistics["rule_sets"]
     labels = [entry["label"] for entry in entries]
     seen = {name for entry in entries for name in entry["counts"]["invariant"]}
     gates.check(labels, folder.plan["plan"]["about"], seen)
@@ -291,7 +291,7 @@ def _counted(
     gate = f"fail-on {name}" if limit is None else f"budget {name}={wording.share(limit)}"
     others = {ANY: ("verdict", "violated"), ABOUT: ("about", ANY)}
     measure, key = others.get(name, (measure_of(name), name))
-    tables = folder.tallies["environments"]
+    tables = folder.statistics["environments"]
     for environment, table in zip(folder.plan["environments"], tables, strict=True):
         named = environment["name"] if len(tables) > 1 else ""
         for entry in table["rule_sets"]:

@@ -41,5 +41,5 @@ def folder(
         ],
     }
     tables = [{"name": name, "rule_sets": entries} for name in environments]
-    tallies = {"rule_sets": entries, "environments": tables}
-    return SweepFolder(Path("nowhere"), "nowhere", plan, tallies)
+    statistics = {"rule_sets": entries, "environments": tables}
+    return SweepFolder(Path("nowhere"), "nowhere", plan, statistics)

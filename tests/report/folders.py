@@ -109,8 +109,8 @@ def folder_of(
         {"name": name, "rule_sets": own, "pairs": of_pairs}
         for name, (own, of_pairs) in parts.items()
     ]
-    tallies = {"rule_sets": entries, "pairs": pairs, "environments": tables}
-    return SweepFolder(path, path.as_posix(), document, tallies)
+    statistics = {"rule_sets": entries, "pairs": pairs, "environments": tables}
+    return SweepFolder(path, path.as_posix(), document, statistics)
 
 
 def pages_of(folder: SweepFolder) -> dict[str, str]:

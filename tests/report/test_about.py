@@ -95,7 +95,7 @@ def test_what_the_cases_are_is_said_once_for_all_tables(out: SweepFolder) -> Non
 
 
 def test_families_are_counted_per_run_and_per_chance_and_all_are_listed(out: SweepFolder) -> None:
-    entries = out.environments[1].tallies["rule_sets"]
+    entries = out.environments[1].statistics["rule_sets"]
     found = {name: [share_of(entry, "family", name) for entry in entries] for name in FAMILIES}
 
     divergence = found[LOG_DIVERGENCE]

@@ -18,7 +18,7 @@ def both() -> SweepFolder:
 def test_a_rate_is_out_of_the_runs_that_were_judged_and_never_a_bare_zero(
     both: SweepFolder,
 ) -> None:
-    none, empty_batch, _ = map(rate_of, both.tallies["rule_sets"])
+    none, empty_batch, _ = map(rate_of, both.statistics["rule_sets"])
 
     assert (none.runs, none.judged) == (120, 998)
     assert none.interval is not None

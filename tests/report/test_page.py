@@ -136,7 +136,7 @@ def test_the_json_has_every_number_of_the_pages(out: Pages) -> None:
 def test_what_a_plan_notes_and_cases_that_are_no_pairs_are_said(out: Pages) -> None:
     folder = both_fixes()
     folder.plan["plan"]["notes"] = ["keeps nothing", "keeps a header", "keeps a record"]
-    folder.tallies["pairs"][0]["other_weather"] = 3
+    folder.statistics["pairs"][0]["other_weather"] = 3
     pages = pages_of(folder)
 
     for name in PAGES:

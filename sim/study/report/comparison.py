@@ -19,13 +19,13 @@ def headline(folder: SweepFolder, causes: Causes | None = None) -> tuple[str, ..
     Of one rule set it is how often it violated an invariant, in each environment, since they have
     the same seeds. A run that left the durability contract needs no verdict.
     """
-    missing = unjudged(folder.tallies).in_words(folder.plan["runs"])
+    missing = unjudged(folder.statistics).in_words(folder.plan["runs"])
     not_green = [f"{missing.capitalize()}."] if missing else []
-    if len(folder.tallies["rule_sets"]) > 1:
+    if len(folder.statistics["rule_sets"]) > 1:
         return (*verdict_of(folder, causes), *not_green)
     several = len(folder.environments) > 1
     told = [
-        f"{rate_of(one.tallies['rule_sets'][0]).rate_text}"
+        f"{rate_of(one.statistics['rule_sets'][0]).rate_text}"
         + (f" in {one.environment}" if several else "")
         for one in folder.environments
     ]
@@ -44,7 +44,7 @@ def comparison_table(sweep: SweepFolder) -> list[dict[str, str]]:
     for folder in sweep.environments:
         named = {"environment": folder.environment} if len(sweep.environments) > 1 else {}
         costs = costs_of(folder)
-        for place, entry in enumerate(folder.tallies["rule_sets"]):
+        for place, entry in enumerate(folder.statistics["rule_sets"]):
             rate = rate_of(entry)
             row = {
                 **named,

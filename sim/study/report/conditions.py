@@ -12,7 +12,7 @@ def hunts_text(folder: SweepFolder) -> str:
     Other environments have the same seeds; a run that is the same in the first one, event by event,
     shows nothing new.
     """
-    entries, first = folder.tallies["rule_sets"], folder.plan["environments"][0]["name"]
+    entries, first = folder.statistics["rule_sets"], folder.plan["environments"][0]["name"]
     counts, runs = entries[0]["counts"], entries[0]["runs"]
     hunted = counts["hunted"].get("hunted", {"runs": 0})["runs"]
     hunts = f"{wording.share(hunted / runs)} with a scripted hunt" if hunted else "no hunts"
@@ -32,7 +32,7 @@ def hunts_text(folder: SweepFolder) -> str:
 
 def exposure_of(folder: SweepFolder) -> dict[str, str]:
     """What the cases of an environment expose a cluster to, over the runs that ended."""
-    entries = folder.tallies["rule_sets"]
+    entries = folder.statistics["rule_sets"]
     lives = sorted({one["rules"]["delete_retention_ms"] for one in folder.plan["rule_sets"]})
     totals, ended = entries[0]["totals"], max(1, entries[0]["ended"])
     beyond = [

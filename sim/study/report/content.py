@@ -32,7 +32,7 @@ def report_content(folder: SweepFolder, causes: Causes) -> dict[str, Any]:
         "summary": summary_of(folder),
         "sections": [*sections_of(folder, causes, told)],
         "causes": told,
-        "statistics": folder.tallies,
+        "statistics": folder.statistics,
         **{
             name: plan.get(name)
             for name in ("count", "seed", "runs", "plan_file", "package_version", "revision")

@@ -66,7 +66,7 @@ class Cost:
 
 def costs_of(folder: SweepFolder) -> tuple[Cost, ...]:
     """Every cost of every rule set that some run paid, and those that are always shown."""
-    entries = folder.tallies["rule_sets"]
+    entries = folder.statistics["rule_sets"]
     return tuple(
         Cost(counter, title, tuple(_costs_of(folder, counter)))
         for counter, title in COSTS.items()
@@ -75,7 +75,7 @@ def costs_of(folder: SweepFolder) -> tuple[Cost, ...]:
 
 
 def _costs_of(folder: SweepFolder, counter: str) -> list[CostOfRuleSet]:
-    entries = folder.tallies["rule_sets"]
+    entries = folder.statistics["rule_sets"]
     means = [one["totals"][counter] / one["ended"] if one["ended"] else None for one in entries]
     found = []
     for place, baseline in enumerate(baselines_of(folder.plan["rule_sets"])):

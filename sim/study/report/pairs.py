@@ -59,7 +59,7 @@ def paired(pair: Mapping[str, Any], counted: Mapping[str, int]) -> Paired:
 def pair_of(folder: SweepFolder, left: int, right: int) -> dict[str, Any]:
     """The statistics of two rule sets on the same cases, by their places."""
     wanted = {left, right}
-    pair = next(one for one in folder.tallies["pairs"] if {one["left"], one["right"]} == wanted)
+    pair = next(one for one in folder.statistics["pairs"] if {one["left"], one["right"]} == wanted)
     return pair if pair["left"] == left else _turned(pair)
 
 

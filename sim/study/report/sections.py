@@ -56,7 +56,7 @@ EXPOSURE = (
 def summary_of(folder: SweepFolder) -> list[Part]:
     """What stands open above the sections: of each environment what is violated, and by whom."""
     plan, parts = folder.plan, list[Part]()
-    other_weather = sum(pair["other_weather"] for pair in folder.tallies["pairs"])
+    other_weather = sum(pair["other_weather"] for pair in folder.statistics["pairs"])
     if other_weather:
         parts.append(
             Note(
@@ -108,7 +108,7 @@ def standings_of(one: SweepFolder, columns: Columns) -> Table:
         baseline = baselines[place] if baselines[place] in dict(columns) else columns[0][0]
         found = None if place == baseline else difference_of(one, place, baseline)
         against = "the baseline" if place == baseline else "-" if found is None else found.text
-        share = counted_share(one, one.tallies["rule_sets"][place])
+        share = counted_share(one, one.statistics["rule_sets"][place])
         rows.append((label, share.counted_text, against, price_of(costs, place)))
         ranges.append(found and (found.interval.low, found.value, found.interval.high))
     head = ("rule set", f"with {_about(one)}", "difference, 95 %", "costs that differ")
@@ -121,7 +121,7 @@ def _about(folder: SweepFolder) -> str:
 
 def sections_of(folder: SweepFolder, causes: Causes, told: Mapping[str, Any]) -> Iterator[Section]:
     """The sections, in order; `told` is what `causes_content` makes of the causes."""
-    entries, plan = folder.tallies["rule_sets"], folder.plan["plan"]
+    entries, plan = folder.statistics["rule_sets"], folder.plan["plan"]
     labels = [entry["label"] for entry in entries]
     if plan.get("notes"):
         notes = list(zip(labels, plan["notes"], strict=False))
@@ -168,7 +168,7 @@ def sections_of(folder: SweepFolder, causes: Causes, told: Mapping[str, Any]) ->
 
 def violated_parts(one: SweepFolder, columns: Columns) -> list[Table | Note]:
     """The verdicts of runs, and in how many of them each family and invariant was violated."""
-    entries, labels = [one.tallies["rule_sets"][place] for place, _ in columns], dict(columns)
+    entries, labels = [one.statistics["rule_sets"][place] for place, _ in columns], dict(columns)
     verdicts = [
         (
             label,
@@ -304,7 +304,7 @@ def _causes(
 
 
 def _reached(folder: SweepFolder, labels: Sequence[str]) -> list[Part]:
-    counts = [entry["counts"]["reached"] for entry in folder.tallies["rule_sets"]]
+    counts = [entry["counts"]["reached"] for entry in folder.statistics["rule_sets"]]
     never = [name for name in SITUATIONS if not any(name in one for one in counts)]
     told = f"{len(never)} of {len(SITUATIONS)} situations that are watched for never occurred"
     names = f"; this sweep says nothing about them: {', '.join(never)}" if never else ""
@@ -316,7 +316,7 @@ def _reached(folder: SweepFolder, labels: Sequence[str]) -> list[Part]:
 
 def _seen(folder: SweepFolder, measure: str) -> list[tuple[str, ...]]:
     """In how many runs each name of a measure was seen, under each rule set; most runs first."""
-    counts = [entry["counts"][measure] for entry in folder.tallies["rule_sets"]]
+    counts = [entry["counts"][measure] for entry in folder.statistics["rule_sets"]]
     runs = {
         name: [one.get(name, {"runs": 0})["runs"] for one in counts]
         for name in sorted({name for one in counts for name in one})

@@ -30,7 +30,7 @@ def short_table(folder: SweepFolder, *, about_alone: bool = False) -> Table | No
     There is a column per set of other rules; in a cell are the values of the first swept rule.
     With `about_alone` there is only what the plan is about.
     """
-    blocks, entries = blocks_by_first_rule(folder), folder.tallies["rule_sets"]
+    blocks, entries = blocks_by_first_rule(folder), folder.statistics["rule_sets"]
     values = blocks[0].values
     if len(values) > LISTED_MAX:
         return None

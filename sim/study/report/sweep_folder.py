@@ -23,17 +23,17 @@ class SweepFolder:
     name: str
     """As the user gave it, and of an absolute path its last part: where it is, commands work."""
     plan: dict[str, Any]
-    tallies: dict[str, Any]
+    statistics: dict[str, Any]
     """The statistics (`sim.study.sweep.statistics`)."""
     environment: str = ""
-    """The one that `tallies` are of; empty for all cases together."""
+    """The one that `statistics` are of; empty for all cases together."""
 
     @property
     def environments(self) -> tuple[SweepFolder, ...]:
         """The same sweep, once for each environment of the plan."""
         return tuple(
-            replace(self, tallies=own, environment=own["name"])
-            for own in self.tallies["environments"]
+            replace(self, statistics=own, environment=own["name"])
+            for own in self.statistics["environments"]
         )
 
     @property
@@ -86,8 +86,8 @@ def read_folder(out: Path) -> SweepFolder:
     with clear_errors(out):
         plan = plan_content(out)
     with on_duckdb(table.files) as ask:
-        tallies = statistics_of(plan, ask)
-    return SweepFolder(out, _without_folders(out.as_posix()), plan, tallies)
+        found = statistics_of(plan, ask)
+    return SweepFolder(out, _without_folders(out.as_posix()), plan, found)
 
 
 def _without_folders(name: str) -> str:

@@ -57,13 +57,13 @@ def verdict_of(folder: SweepFolder, causes: Causes | None) -> tuple[str, ...]:
 
     One rule set has nothing to be compared with, and no sentence.
     """
-    if not all(rate_of(entry).judged for entry in folder.tallies["rule_sets"]):
+    if not all(rate_of(entry).judged for entry in folder.statistics["rule_sets"]):
         return ("No run was judged.",)
     blocks = blocks_by_first_rule(folder)
     count = len(blocks[0].values)
     if count == 1:
         return ()
-    labels = [entry["label"] for entry in folder.tallies["rule_sets"]]
+    labels = [entry["label"] for entry in folder.statistics["rule_sets"]]
     if count > FEW:
         best = _best(folder)
         found = [*_among_many(folder, best)]
@@ -107,7 +107,7 @@ def _shares(
     """How often a name was violated under a value, in each environment, under the other rules."""
     for one in folder.environments:
         for block in blocks:
-            entry = one.tallies["rule_sets"][block.places[number]]
+            entry = one.statistics["rule_sets"][block.places[number]]
             yield one.environment, named_share(entry, name)
 
 
@@ -127,7 +127,9 @@ def _least_cases(folder: SweepFolder) -> int:
     In one environment each has a seed of its own.
     """
     return min(
-        rate_of(entry).judged for one in folder.environments for entry in one.tallies["rule_sets"]
+        rate_of(entry).judged
+        for one in folder.environments
+        for entry in one.statistics["rule_sets"]
     )
 
 
@@ -139,13 +141,13 @@ def _best(folder: SweepFolder) -> list[int]:
 
 
 def _standing(folder: SweepFolder) -> list[Share]:
-    return [counted_share(folder, entry) for entry in folder.tallies["rule_sets"]]
+    return [counted_share(folder, entry) for entry in folder.statistics["rule_sets"]]
 
 
 def _among_many(folder: SweepFolder, best: Sequence[int]) -> Iterator[str]:
     """Who violates least, all that tie for it, and who is told apart from that."""
     about, shares = folder.about, _standing(folder)
-    labels = [_quoted(entry["label"]) for entry in folder.tallies["rule_sets"]]
+    labels = [_quoted(entry["label"]) for entry in folder.statistics["rule_sets"]]
     what = f"cases of {' or '.join(about)}" if about else "violating runs"
     names = listed([labels[place] for place in best])
     tie = f"a tie of {names}, each" if len(best) > 1 else f"{names},"
