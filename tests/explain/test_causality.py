@@ -38,7 +38,7 @@ def violation(offset: int, at: int) -> Violation:
 
 
 def cone(events: Recorded, found: Violation) -> list[int]:
-    return causal_cone(Case(events, found, None), found)
+    return causal_cone(Case(Past(events), found), found)
 
 
 def test_a_lost_record_leads_to_the_cut_and_the_cut_to_the_election() -> None:

@@ -113,9 +113,9 @@ def timed(scenario: Scenario, invariant: str) -> Explanation:
         ("kip280_77", "winner-retained", "version", "(version 5), which does not beat it"),
         ("kip280_20", "clean-prefix", "version", "kept both: its map began at 2 (map_range:"),
         ("kip630_01", "no-resurrection", "horizon", "at 150 ms had passed its delete horizon"),
-        ("raft_21", "epoch-monotonic", "epoch", "at step 9 in epoch 4 where it had been in 5"),
+        ("raft_21", "epoch-monotonic", "loss", "came back at step 9 in epoch 4 with its log"),
         ("kip279_04", "slot-agreement", "epoch", "a (epochs 1 from 0) kept what it has at 1 and"),
-        ("kip101_01", REUSE, "position", "with high watermark 1 and log end offset 2"),
+        ("kip101_01", REUSE, "position", "with its log up to 2, high watermark 1"),
         ("isr_03", COMPLETE, "position", "end offset was 1, while r1 committed it at step 6"),
         ("durability_01", COMPLETE, "loss", "b crashed at step 6 and kept what is below 0"),
         ("txn_22", "hole-justified", "marker", "next to it: ABORT at 1, which r1 does not hold"),
@@ -193,7 +193,7 @@ def test_what_retention_took_is_told_with_the_clock_it_went_by() -> None:
     found = timed(ahead, "state-kept")
 
     assert found.decided_by.startswith(
-        "r1 moved its log start to 1 (retention.ms, its clock (40 ms"
+        "r1 deleted below 1 (retention.ms, its clock (40 ms"
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from sim.check import Violation
@@ -10,10 +10,10 @@ from sim.check.facts import Written
 from sim.check.promise import DEFAULT_HEADER, meant_version
 from sim.check.violation import RecordSeen
 from sim.diagnose.explain.past import END, Past, Recorded
+from sim.protocol import events as on
 from sim.protocol.compaction.failures import UnreadableVersion
-from sim.protocol.events import ConfigChanged, EpochCacheChanged
+from sim.protocol.events.sentences import describe
 from sim.protocol.log.record import Control, Record
-from sim.protocol.rules import Rules
 from sim.protocol.rules.policy import cleaner_strategy
 from sim.protocol.rules.rules import GROUP_OF
 
@@ -40,15 +40,11 @@ class Fact(NamedTuple):
     mechanisms: tuple[str, ...] = ()
 
 
-ENDS: Final = (Control.COMMIT, Control.ABORT)
-"""What a marker says that ends a transaction."""
-
 Facts = list[Fact]
 """What decided, the first of all first; the others followed from it."""
 
-
-PastAt = Callable[[int], Past]
-"""Takes the position of an event: the run up to it, and with it."""
+ENDS: Final = (Control.COMMIT, Control.ABORT)
+"""What a marker says that ends a transaction."""
 
 
 def listed(words: Sequence[str]) -> str:
@@ -56,11 +52,6 @@ def listed(words: Sequence[str]) -> str:
     if len(words) < 2:
         return "".join(words)
     return f"{', '.join(words[:-1])} and {words[-1]}"
-
-
-def span(event: Any) -> str:
-    """What a pass looked at, `[2, 9)`."""
-    return f"[{event.first_dirty_offset}, {event.upper_bound})"
 
 
 def mechanisms_of(facts: Facts) -> tuple[str, ...]:
@@ -93,14 +84,86 @@ def judged_at(events: Recorded, violation: Violation) -> int:
     return max((place for place, (at, _) in enumerate(events) if at <= violation.at), default=0)
 
 
+_MARK: Final = "high watermark {high_watermark}"
+_ENDED: Final = f"which ended at {{log_end_offset}} ({_MARK})"
+_SNAPSHOT: Final = "snapshot ({end_offset}, {epoch}) {when}"
+_ACKNOWLEDGED: Final = (
+    "{replica} told its producer {when} that {first_offset} to {last_offset} are written "
+    "(acks={acks}), with high watermark {mark} and log end offset {end} in epoch {epoch}"
+)
+_PASS: Final = (
+    "the pass of {replica} over [{first_dirty_offset}, {upper_bound}) {when}, "
+    f"{_MARK} {{my_cleaner_bound}}, found its log end offset at {{end}} and left it at "
+    "{log_end_offset}"
+)
+_LOOKED: Final = (
+    "{replica} looked {when}, its clock at {now_ms:,} ms: dirty from {first_dirty_offset}, last "
+    "stable offset {stable_offset}, eligible: {eligible} up to {upper_bound}, {delay_ms:,} ms "
+    "overdue, metric {metric_secs} s, max.compaction.lag.ms {max_lag_ms:,}, "
+    "message.timestamp.difference.max.ms {difference_max_ms}"
+)
+_MOVED: Final = (
+    "{replica}, log end offset {end}, moved its high watermark from {mark} to {high_watermark} "
+    "{when}{counting}"
+)
+_ELECTED: Final = (
+    "{replica} became leader of epoch {epoch} {when} with log end offset {epoch_start_offset}"
+)
+_DELETED: Final = f"{{when}}, {_MARK}, newest snapshot {{newest}}"
+_AFRESH: Final = (
+    f"{{replica}}, log end offset {{log_end_offset}} ({_MARK}), below the leader's log start, "
+    "began anew at {log_start_offset} {when}"
+)
+_PUSHED: Final = (
+    "{replica} appended a copy of {leader}'s batch at an offset of its own, {batch.base_offset}, "
+    "{when}"
+)
+_CRASHED: Final = f"{{replica}} crashed {{when}} and kept what is below {{log_end_offset}}, {_MARK}"
+_BACK: Final = (
+    "{replica} came back {when} in epoch {epoch} with its log up to {log_end_offset}, " + _MARK
+)
+_TOOK: Final = (
+    f"{{replica}} took {_SNAPSHOT} with high watermark {{mark}} and log end offset {{end}}"
+)
+WORDS: Final[dict[type, tuple[FactKind, str]]] = {
+    on.Acknowledged: ("position", _ACKNOWLEDGED),
+    on.Cleaned: ("position", _PASS),
+    on.CleanerLooked: ("clock", _LOOKED),
+    on.Consumed: ("read", ""),
+    on.ConsumerReset: ("read", ""),
+    on.HighWatermarkMoved: ("position", _MOVED),
+    on.LeaderElected: ("election", _ELECTED),
+    on.LogEmptied: ("snapshot", f"{{replica}} emptied its log, {_ENDED}, for {_SNAPSHOT}"),
+    on.LogStartMoved: (
+        "position",
+        "{replica} deleted below {log_start_offset} ({cause}{by_clock}) " + _DELETED,
+    ),
+    on.LogStartedAfresh: ("position", _AFRESH),
+    on.PrefixDeleted: ("position", "{replica} deleted below {log_start_offset} " + _DELETED),
+    on.ProducersForgotten: ("sequence", ""),
+    on.Pushed: ("position", _PUSHED),
+    on.ReadingEnded: ("read", ""),
+    on.ReplicaCrashed: ("loss", _CRASHED),
+    on.ReplicaRestarted: ("loss", _BACK),
+    on.ReplicaWiped: ("loss", "{replica} lost its whole log {when}: {reason}"),
+    on.SegmentsLost: ("loss", ""),
+    on.SnapshotChunkFetched: ("snapshot", ""),
+    on.SnapshotFetchDropped: ("snapshot", f"{{replica}} gave up {_SNAPSHOT}: {{reason}}"),
+    on.SnapshotInstalled: ("snapshot", f"{{replica}} replaced its log, {_ENDED}, by {_SNAPSHOT}"),
+    on.SnapshotOffered: ("snapshot", ""),
+    on.SnapshotTaken: ("snapshot", _TOOK),
+}
+"""Class of an event that decides -> kind and sentence of its fact, with fields and values before it
+in braces; empty = the sentence that events have anywhere."""
+
+
 class Case(Past):
     """A violation, and the run up to the event that showed it.
 
     Attributes:
-        recorded: All events of the run, those after it as well.
         violation: What is explained.
         judged: Position of the event that showed it.
-        rules: By which the run was judged.
+        shown_by: That event.
         replica: That of the violation; empty = it is at none.
         offset: That of the violation; 0 where it is about none.
         key: That of the violation; empty = it is about none.
@@ -113,27 +176,13 @@ class Case(Past):
     """
 
     def __init__(
-        self,
-        events: Recorded,
-        violation: Violation,
-        rules: Rules | None,
-        skews: Mapping[str, int] | None = None,
-        past_at: PastAt | None = None,
+        self, past: Past, violation: Violation, skews: Mapping[str, int] | None = None
     ) -> None:
-        """Look at everything up to the event that showed the violation.
-
-        `past_at` gives the run up to an event and with it, where somebody keeps it for several
-        violations.
-        """
-        judged, rules = judged_at(events, violation), Rules() if rules is None else rules
-        if past_at is None:
-            super().__init__(events[: judged + 1], rules)
-        else:
-            vars(self).update(vars(past_at(judged)))
-        self.recorded = events
+        """Look at a run up to the event that showed the violation."""
+        self.judged = judged_at(past.events, violation)
+        vars(self).update(vars(past.until(self.judged + 1)))
         self.violation = violation
-        self.judged = judged
-        self.rules = rules
+        self.shown_by: Any = self.event(self.judged)
         self.replica = violation.replica or ""
         self.offset = violation.offset or 0
         self.key = violation.key or ""
@@ -143,62 +192,51 @@ class Case(Past):
         self.skews = skews
         self._cleaner_version = cleaner_strategy(self.rules).version
         self._changes_strategy = any(
-            "strategy" in dict(self.event(one).settings) for one in self.all(ConfigChanged)
+            "strategy" in dict(self.event(one).settings) for one in self.all(on.ConfigChanged)
         )
-
-    @property
-    def shown_by(self) -> Any:
-        """The event that showed the violation."""
-        return self.event(self.judged)
 
     # Records.
 
-    def written(self, uid: int | None) -> Written | None:
+    def known(self, uid: int | None) -> Written | None:
         """What is known of an append; None = there is no such record."""
-        return self.history.written.get(uid or 0)
-
-    def uids_of(self, key: str | None) -> list[int]:
-        """The records of a key, in order of appends."""
-        return self.history.uids_of_key.get(key or "", [])
+        return self.written.get(uid or 0)
 
     def uid_of(self, key: str | None, offset: int | None) -> int:
         """The record of a key at an offset, of several the one in evidence; 0 = none."""
-        known = self.history.written
         named = [v.uid for _, v in self.violation.evidence if isinstance(v, RecordSeen)]
-        uids = [uid for uid in self.uids_of(key) if known[uid].offset == offset]
+        uids = [uid for uid in self.uids_of(key) if self.written[uid].offset == offset]
         return next((uid for uid in uids if uid in named), uids[0] if uids else 0)
 
-    def held(self, replica: str, key: str | None, before: int = END) -> list[int]:
-        """The records of a key that a log held before a position, in order of appends."""
-        known = self.history.written
-        return [
-            uid
-            for uid in self.uids_of(key)
-            if self.uid_at(replica, known[uid].offset, before) == uid
-        ]
+    def holding(self, replica: str, uids: Iterable[int], before: int = END) -> list[int]:
+        """Those records that a log held before a position."""
+        return [u for u in uids if self.uid_at(replica, self.written[u].offset, before) == u]
+
+    def beats(self, uid: int, other: int) -> bool:
+        """Whether `uid` wins over `other` of the same key under the topic's strategy."""
+        return self.written[uid].version > self.written[other].version
 
     def tombstone(self, uid: int) -> bool:
         """Whether a record is a tombstone under the run's mark."""
-        known = self.written(uid)
+        known = self.known(uid)
         return known is not None and known.tombstone
 
     def aborted(self, uid: int) -> bool:
         """Whether a marker of its producer, the next above it, aborts a record."""
-        known = self.history.written[uid]
-        marker = self.next_marker(known.batch.producer_id, known.offset)
+        known = self.written[uid]
+        marker = self.next_marker(known)
         aborts = marker is not None and marker.batch.control is Control.ABORT
         return known.batch.transactional and aborts
 
-    def next_marker(self, producer_id: int, above: int) -> Written | None:
-        """The lowest marker of a producer above an offset; None = there is none."""
-        markers = [
-            known
-            for uid in self.controls
-            if (known := self.history.written[uid]).offset > above
-            and known.batch.producer_id == producer_id
-            and known.batch.control in ENDS
-        ]
-        return min(markers, key=lambda known: known.offset, default=None)
+    def markers(self, producer_id: int) -> list[Written]:
+        """The markers that end transactions of a producer, by offset."""
+        ends = (one for one in self.controls() if one.batch.control in ENDS)
+        mine = [one for one in ends if one.batch.producer_id == producer_id]
+        return sorted(mine, key=lambda one: one.offset)
+
+    def next_marker(self, known: Written) -> Written | None:
+        """The lowest marker of a record's producer above it; None = there is none."""
+        markers = self.markers(known.batch.producer_id)
+        return next((one for one in markers if one.offset > known.offset), None)
 
     def lacks_marker(self, known: Written | None) -> None:
         """Note that a record is missing, in case it is a marker."""
@@ -207,9 +245,49 @@ class Case(Past):
 
     def epoch_of(self, uid: int) -> int:
         """The epoch in which a record was appended."""
-        return self.history.written[uid].batch.epoch
+        return self.written[uid].batch.epoch
 
     # Words.
+
+    def fact(self, at: int, *mechanisms: str, kind: FactKind = "") -> Fact:
+        """What an event decided, with where its log stood before it."""
+        event, name = self.event(at), self.event(at).replica or ""
+        its_kind, words = WORDS.get(type(event), ("position", ""))
+        before = {
+            "when": self.when(at),
+            "end": self.log_end(name, at),
+            "mark": self.high_watermark(name, at),
+            "newest": self.newest_snapshot(name, at) or "none",
+            "by_clock": self.by_clock(at),
+            "my_cleaner_bound": self.by_rules("cleaner_bound"),
+        }
+        if isinstance(event, on.HighWatermarkMoved):
+            before["counting"] = self._counting(at)
+        text = words.format_map(event._asdict() | before)
+        text = text or f"{describe(event)} {self.when(at)}"
+        text += self.fault(name, at) if its_kind == "loss" else ""
+        return Fact(kind or its_kind, text, at, mechanisms)
+
+    def _counting(self, at: int) -> str:
+        """By which positions a leader moved its high watermark, or whose a follower took."""
+        event = self.event(at)
+        if not event.leading:
+            leader, epoch = self.leader_at(at) or ("none", 0)
+            mark = self.high_watermark(leader, at)
+            return f", as its leader told it; {leader}, leader of epoch {epoch}, knew {mark}"
+        positions = [
+            f"{name} at {position} (log end offset {self.log_end(name, at)})"
+            for name in self.replicas
+            if name != event.replica
+            and (position := self.position_of(event.replica, name, at)) is not None
+        ]
+        return f", counting {listed(positions)}" if positions else ""
+
+    def position_of(self, leader: str, follower: str, before: int = END) -> int | None:
+        """The position that a leader recorded last for a follower; None = it has not."""
+        who = {"replica": leader, "follower": follower}
+        found = self.last(on.PositionRecorded, before=before, **who)
+        return None if found is None else int(self.event(found).position)
 
     def when(self, position: int) -> str:
         """Its time, such as `at step 7` or `at 7,120 ms`."""
@@ -222,7 +300,7 @@ class Case(Past):
 
     def name(self, uid: int | None) -> str:
         """A record with its offset and its version, or timestamp, where that decides who wins."""
-        known = self.written(uid)
+        known = self.known(uid)
         if known is None:
             return "nothing"
         record, batch = known.record, known.batch
@@ -233,17 +311,17 @@ class Case(Past):
         if record.key is None:
             return f"{value}@{record.offset} (no key)"
         mark = " flagged as a delete" if record.flagged and record.value is not None else ""
-        version = self.version(record)
+        version = self._version(record)
         return f"{record.key}={value}@{record.offset}{mark}{f' ({version})' if version else ''}"
 
     def names(self, uids: Iterable[int]) -> str:
         """Several records in one phrase."""
         return listed([self.name(uid) for uid in uids])
 
-    def version(self, record: Record) -> str:
+    def _version(self, record: Record) -> str:
         """What decides who wins, such as `version 7`; empty under the offset strategy."""
         strategy = self.rules.cleaner.strategy
-        if record.key is None or (strategy == "offset" and not self._changes_strategy):
+        if strategy == "offset" and not self._changes_strategy:
             return ""
         if strategy == "timestamp":
             return f"timestamp {record.timestamp_ms:,} ms"
@@ -276,9 +354,7 @@ class Case(Past):
     def order_kind(self) -> FactKind:
         """The kind of a fact about who wins."""
         strategy = self.rules.cleaner.strategy
-        if strategy == "offset":
-            return "order"
-        return "timestamp" if strategy == "timestamp" else "version"
+        return {"offset": "order", "timestamp": "timestamp"}.get(strategy, "version")
 
     def by_rules(self, *names: str) -> str:
         """What some rules are in this run, in brackets."""
@@ -315,14 +391,14 @@ class Case(Past):
 
         By its epoch cache where an event told it last, else by the batches it held.
         """
-        changed = self.last(EpochCacheChanged, replica=replica, before=before)
+        changed = self.last(on.EpochCacheChanged, replica=replica, before=before)
         steps = self.steps_before(replica, before)
         if changed is not None and changed >= (steps[0].position if steps else 0):
             starts = dict(self.event(changed).epochs)
         else:
             starts = {}
             for offset in range(self.log_end(replica, before)):
-                known = self.written(self.uid_at(replica, offset, before))
+                known = self.known(self.uid_at(replica, offset, before))
                 if known is not None:
                     starts.setdefault(known.batch.epoch, offset)
         return listed([f"{epoch} from {start}" for epoch, start in starts.items()]) or "none"

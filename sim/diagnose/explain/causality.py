@@ -10,54 +10,13 @@ arrive left no event.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from types import MappingProxyType
+from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
 from sim.check import Violation
 from sim.diagnose.explain.past import Became, Past
-from sim.protocol.events import (
-    Acknowledged,
-    Appended,
-    Cleaned,
-    CleanerLooked,
-    ConfigChanged,
-    Consumed,
-    ConsumerReset,
-    Copied,
-    EpochCacheChanged,
-    FaultEnded,
-    FaultInjected,
-    GapLearned,
-    HighWatermarkMoved,
-    IsrChanged,
-    LeaderElected,
-    LeaderResigned,
-    LogEmptied,
-    LogStartedAfresh,
-    LogStartMoved,
-    PositionRecorded,
-    PrefixDeleted,
-    Pushed,
-    ReadingEnded,
-    Removal,
-    RemovalBoundMoved,
-    ReplicaCrashed,
-    ReplicaRestarted,
-    ReplicaWiped,
-    RoundsEnded,
-    SegmentsLost,
-    SnapshotChunkFetched,
-    SnapshotDeleted,
-    SnapshotFetchDropped,
-    SnapshotFetched,
-    SnapshotInstalled,
-    SnapshotTaken,
-    TombstoneProbed,
-    Truncated,
-    UncleanElection,
-    Understood,
-)
+from sim.protocol import events as on
+from sim.protocol.events import Removal
 
 BEATEN: Final = 2
 """So many of the records that the one in question beat belong to its story: the last ones."""
@@ -69,48 +28,36 @@ Earlier = Callable[[Past, int], Iterable[int | None]]
 Node = int | tuple[str, int, int]
 """The position of an event, or what a replica held at an offset before a position."""
 
-_SAME_REPLICA: Final = MappingProxyType({"replica": "replica"})
 
+def _latest(*kinds: type, **of: str) -> Earlier:
+    """The latest event of some classes; `of`: a field of it -> one of this with the same value.
 
-def _latest(*kinds: type, of: Mapping[str, str] = _SAME_REPLICA) -> Earlier:
-    """The latest event of some classes; `of`: a field of it -> one of this with the same value."""
+    Without any, of the same replica.
+    """
 
     def found(past: Past, position: int) -> list[int | None]:
         event = past.event(position)
-        same = {name: getattr(event, field) for name, field in of.items()}
+        same = {name: getattr(event, field) for name, field in (of or _SAME_REPLICA).items()}
         return [past.last(*kinds, before=position, **same)]
 
     return found
 
 
-_DOWN: Final = (ReplicaCrashed, ReplicaWiped, LeaderResigned)
-_STARTS: Final = (PrefixDeleted, LogStartMoved, LogStartedAfresh)
-_STATES: Final = (ReplicaCrashed, ReplicaWiped, ReplicaRestarted)
-_READS: Final = (Consumed, ConsumerReset)
-_FETCHES: Final = (SnapshotInstalled, SnapshotFetched, SnapshotChunkFetched)
+_SAME_REPLICA: Final = {"replica": "replica"}
+_STARTS: Final = (on.PrefixDeleted, on.LogStartMoved, on.LogStartedAfresh)
+_STATES: Final = (on.ReplicaCrashed, on.ReplicaWiped, on.ReplicaRestarted)
+_READS: Final = (on.Consumed, on.ConsumerReset)
+_FETCHES: Final = (on.SnapshotInstalled, on.SnapshotFetched, on.SnapshotChunkFetched)
 
-_FAULT: Final = _latest(FaultInjected)
-_LEADS: Final = _latest(LeaderElected, LeaderResigned)
-_MARK: Final = _latest(HighWatermarkMoved)
-_READ: Final = _latest(*_READS, of={"consumer": "consumer"})
+_FAULT: Final = _latest(on.FaultInjected)
+_LEADS: Final = _latest(on.LeaderElected, on.LeaderResigned)
+_MARK: Final = _latest(on.HighWatermarkMoved)
+_READ: Final = _latest(*_READS, consumer="consumer")
 _STATE: Final = _latest(*_STATES)
-_TAKEN: Final = _latest(SnapshotTaken, of={"end_offset": "end_offset", "epoch": "epoch"})
+_TAKEN: Final = _latest(on.SnapshotTaken, end_offset="end_offset", epoch="epoch")
 _SNAPSHOT: Final = _latest(
-    *_FETCHES,
-    SnapshotTaken,
-    SnapshotDeleted,
-    LogEmptied,
-    SnapshotFetchDropped,
+    *(*_FETCHES, on.SnapshotTaken, on.SnapshotDeleted, on.LogEmptied, on.SnapshotFetchDropped)
 )
-
-
-def _position_reached(past: Past, position: int) -> Iterator[int | None]:
-    yield _end_moved(past, past.event(position).follower, position)
-
-
-def _ends_moved(past: Past, position: int) -> Iterator[int | None]:
-    for replica in past.steps:
-        yield _end_moved(past, replica, position)
 
 
 def _end_moved(past: Past, replica: str, before: int) -> int | None:
@@ -119,54 +66,61 @@ def _end_moved(past: Past, replica: str, before: int) -> int | None:
     return next((step.position for step in steps if step.before != step.after), None)
 
 
-def _passes(past: Past, position: int) -> Iterator[int | None]:
-    for replica in past.steps:
-        yield past.last(Cleaned, before=position, replica=replica)
-
-
 def _committed(past: Past, position: int) -> Iterator[int | None]:
     """A leader counted positions; a follower learned the mark of a leader."""
     name, _, leading = past.event(position)
     if not leading:
-        yield past.last(HighWatermarkMoved, before=position, leading=True)
+        yield past.last(on.HighWatermarkMoved, before=position, leading=True)
         return
     yield from _LEADS(past, position)
-    for other in past.steps:
+    for other in past.replicas:
         by = {"replica": name, "follower": other}
-        yield past.last(PositionRecorded, before=position, **by)
+        yield past.last(on.PositionRecorded, before=position, **by)
 
 
 def _elected(past: Past, position: int) -> Iterator[int | None]:
     """Who led before and why no more; who got into the in-sync set, and how."""
-    name = past.event(position).replica
-    yield past.last(ReplicaRestarted, before=position, replica=name)
-    previous = past.last(LeaderElected, before=position)
+    name, previous = past.event(position).replica, past.last(on.LeaderElected, before=position)
+    yield past.last(on.ReplicaRestarted, before=position, replica=name)
     since = {"after": -1 if previous is None else previous, "before": position}
-    yield from past.all(UncleanElection, **since, replica=name)
-    yield from past.all(IsrChanged, **since, joined=name)
+    yield from past.all(on.UncleanElection, **since, replica=name)
+    yield from past.all(on.IsrChanged, **since, joined=name)
     leader = name if previous is None else past.event(previous).replica
     if leader != name:
-        yield from past.all(*_DOWN, **since, replica=leader)
-        yield from past.all(FaultInjected, **since, replica=leader)[-1:]
+        down = (on.ReplicaCrashed, on.ReplicaWiped, on.LeaderResigned)
+        yield from past.all(*down, **since, replica=leader)
+        yield from past.all(on.FaultInjected, **since, replica=leader)[-1:]
 
 
 _DECIDED_BY: Final[dict[type, tuple[Earlier, ...]]] = {
-    Appended: (_LEADS,),
-    IsrChanged: (_latest(PositionRecorded, of={"follower": "joined"}),),
-    Truncated: (_latest(LeaderElected, of={}), _latest(EpochCacheChanged)),
-    **dict.fromkeys((Cleaned, CleanerLooked), (_latest(ConfigChanged),)),
-    **dict.fromkeys((*_STATES, SegmentsLost), (_STATE, _FAULT)),
-    **dict.fromkeys((LeaderResigned, FaultEnded), (_FAULT,)),
-    **dict.fromkeys((*_READS, ReadingEnded, Understood), (_READ,)),
+    on.Appended: (_LEADS,),
+    on.IsrChanged: (_latest(on.PositionRecorded, follower="joined"),),
+    on.Truncated: (
+        lambda past, at: [past.last(on.LeaderElected, before=at)],
+        _latest(on.EpochCacheChanged),
+    ),
+    **dict.fromkeys((on.Cleaned, on.CleanerLooked), (_latest(on.ConfigChanged),)),
+    **dict.fromkeys((*_STATES, on.SegmentsLost), (_STATE, _FAULT)),
+    **dict.fromkeys((on.LeaderResigned, on.FaultEnded), (_FAULT,)),
+    **dict.fromkeys((*_READS, on.ReadingEnded, on.Understood), (_READ,)),
     **dict.fromkeys(_FETCHES, (_TAKEN, _SNAPSHOT)),
-    SnapshotTaken: (_MARK,),
-    LogEmptied: (_SNAPSHOT,),
+    on.SnapshotTaken: (_MARK,),
+    on.LogEmptied: (_SNAPSHOT,),
     **dict.fromkeys(_STARTS, (_MARK, _SNAPSHOT)),
-    PositionRecorded: (_position_reached,),
-    HighWatermarkMoved: (_committed,),
-    LeaderElected: (_elected,),
-    RemovalBoundMoved: (_ends_moved,),
-    **dict.fromkeys((TombstoneProbed, RoundsEnded), (_passes,)),
+    on.PositionRecorded: (lambda past, at: [_end_moved(past, past.event(at).follower, at)],),
+    on.HighWatermarkMoved: (_committed,),
+    on.LeaderElected: (_elected,),
+    on.RemovalBoundMoved: (
+        lambda past, at: (_end_moved(past, name, at) for name in past.replicas),
+    ),
+    **dict.fromkeys(
+        (on.TombstoneProbed, on.RoundsEnded),
+        (
+            lambda past, at: (
+                past.last(on.Cleaned, before=at, replica=name) for name in past.replicas
+            ),
+        ),
+    ),
 }
 """Class of an event -> the events that decided, beside those that made the logs what they were."""
 
@@ -194,7 +148,7 @@ def _looked_at(past: Past, violation: Violation) -> Iterator[Node | None]:
     """What the invariant looked at."""
     yield past.end - 1
     for offset in _offsets(past, violation):
-        yield from ((replica, offset, past.end) for replica in past.steps)
+        yield from ((replica, offset, past.end) for replica in past.replicas)
         yield from _kept_away(past, offset, past.end)
         commit = past.first_commit(offset)
         if commit is not None:
@@ -202,7 +156,7 @@ def _looked_at(past: Past, violation: Violation) -> Iterator[Node | None]:
             yield from _kept_away(past, offset, commit)
     if violation.replica is not None:
         yield past.last(*_STARTS, replica=violation.replica)
-        yield past.last(HighWatermarkMoved, replica=violation.replica)
+        yield past.last(on.HighWatermarkMoved, replica=violation.replica)
 
 
 def _offsets(past: Past, violation: Violation) -> set[int]:
@@ -211,16 +165,15 @@ def _offsets(past: Past, violation: Violation) -> set[int]:
     Where these are many: the last two appended, what any replica removed otherwise than because a
     newer one won, and those that beat them.
     """
-    found = set() if violation.offset is None else {violation.offset}
-    key, history = violation.key, past.history
+    found, key = set() if violation.offset is None else {violation.offset}, violation.key
     if key is None:
         return found
-    written = [history.written[uid].offset for uid in history.uids_of_key.get(key, [])]
+    written = [past.written[uid].offset for uid in past.uids_of(key)]
     found |= {*written[-BEATEN:]}
-    for position in past.all(Cleaned):
+    for position in past.all(on.Cleaned):
         removals = past.event(position).removals
         found |= {r.offset for r in removals if r.key == key and r.reason != "superseded"}
-    for name in past.steps if violation.replica is None else (violation.replica,):
+    for name in past.replicas if violation.replica is None else (violation.replica,):
         held = [one for one in written if past.fate(name, one, None).became is Became.HELD]
         found |= {*held[-BEATEN:]}
     return found
@@ -231,9 +184,9 @@ def _behind(past: Past, position: int) -> Iterator[Node | None]:
     event = past.event(position)
     for earlier in _DECIDED_BY.get(type(event), ()):
         yield from earlier(past, position)
-    if isinstance(event, Appended):
+    if isinstance(event, on.Appended):
         yield event.replica, event.batch.base_offset, position
-    elif isinstance(event, Acknowledged):
+    elif isinstance(event, on.Acknowledged):
         yield event.replica, event.first_offset, position
 
 
@@ -245,35 +198,34 @@ def _behind_slot(past: Past, replica: str, offset: int, before: int) -> Iterator
     yield position
     yield replica, offset, position
     event = past.event(position)
-    if isinstance(event, Copied | GapLearned | Pushed):
+    if isinstance(event, on.Copied | on.GapLearned | on.Pushed):
         yield event.leader, offset, position
-    for removal in event.removals if isinstance(event, Cleaned) else ():
+    for removal in event.removals if isinstance(event, on.Cleaned) else ():
         if removal.offset == offset:
             yield from _behind_removal(past, position, removal)
 
 
 def _behind_removal(past: Past, position: int, removal: Removal) -> Iterator[Node | None]:
-    replica, written = past.event(position).replica, past.history.written
+    replica, known = past.event(position).replica, past.written.get(removal.uid)
     if removal.winner_offset is not None:
         yield replica, removal.winner_offset, position
-    known = written.get(removal.uid)
     if known is not None and removal.reason in ("tombstone", "marker"):
-        horizon = past.horizon(replica, known.batch.base_offset, position + 1)
-        yield None if horizon is None else horizon.position
-        yield past.last(RemovalBoundMoved, before=position, replica=replica)
+        horizons = past.horizons(replica, known.batch.base_offset, position + 1)
+        yield from (horizon.position for horizon in horizons[-1:])
+        yield past.last(on.RemovalBoundMoved, before=position, replica=replica)
         yield from _kept_away(past, removal.offset, position)
     if known is not None and removal.reason == "aborted":
-        for uid in past.controls:
-            same_producer = written[uid].batch.producer_id == known.batch.producer_id
-            if same_producer and past.appended_at[uid] < position:
-                yield replica, written[uid].offset, position
+        for control in past.controls():
+            same_producer = control.batch.producer_id == known.batch.producer_id
+            if same_producer and past.appended_at[control.record.uid] < position:
+                yield replica, control.offset, position
 
 
 def _kept_away(past: Past, offset: int, before: int) -> Iterator[int]:
     """What keeps from an offset those who never had it: a fault that goes on."""
-    for replica in past.steps:
+    for replica in past.replicas:
         if past.slot(replica, offset, before) is None:
-            kinds = (FaultInjected, FaultEnded)
+            kinds = (on.FaultInjected, on.FaultEnded)
             last = past.last(*kinds, before=before, replica=replica)
-            if last is not None and isinstance(past.event(last), FaultInjected):
+            if last is not None and isinstance(past.event(last), on.FaultInjected):
                 yield last

@@ -2,25 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
 from sim.check.facts import Written
 from sim.check.promise import DEFAULT_HEADER
 from sim.diagnose.explain import mechanisms as of
-from sim.diagnose.explain.case import Case, Fact, FactKind, listed, span
+from sim.diagnose.explain.case import Case, Fact, FactKind, listed
 from sim.diagnose.explain.past import Became, Horizon
-from sim.protocol.events import (
-    Appended,
-    Cleaned,
-    ConfigChanged,
-    Removal,
-    RemovalBoundMoved,
-    ReplicaAdded,
-    ReplicaWiped,
-)
+from sim.protocol import events as on
+from sim.protocol.events import Removal
 
 NAMED: Final = 4
-"""Of the records that somebody still held so many are named: the last ones."""
+"""Of the records that a replica still held so many are named: the last ones."""
 
 BY_TIME: Final = ("horizon", "record_horizon", "last_modified", "cleaning_checkpoint")
 """Values of `tombstone_removal` that compare a clock with a time."""
@@ -28,83 +21,92 @@ BY_TIME: Final = ("horizon", "record_horizon", "last_modified", "cleaning_checkp
 
 def removal_at(event: object, offset: int) -> Removal | None:
     """What a pass took at an offset; None = nothing, or the event is no pass."""
-    removals = event.removals if isinstance(event, Cleaned) else ()
+    removals = event.removals if isinstance(event, on.Cleaned) else ()
     return next((each for each in removals if each.offset == offset), None)
+
+
+def span(event: Any) -> str:
+    """What a pass looked at, `[2, 9)`."""
+    return f"[{event.first_dirty_offset}, {event.upper_bound})"
 
 
 def removed(case: Case, position: int, removal: Removal) -> Fact:
     """The fact by which a pass removed a record."""
-    case.lacks_marker(case.written(removal.uid))
+    case.lacks_marker(case.known(removal.uid))
+    event, what = case.event(position), case.name(removal.uid)
+    what = f"the tombstone {what}" if removal.reason == "tombstone" else what
+    text = f"{event.replica} removed {what} {case.when(position)}"
+    needed = _still_needed(case, position, removal) if _decides(case, removal) else ""
     if removal.reason == "superseded" and removal.winner_offset is not None:
-        return _superseded(case, position, removal, removal.winner_offset)
+        return _superseded(case, position, removal, removal.winner_offset, text, needed)
     if removal.reason in ("tombstone", "marker"):
-        return _expired(case, position, removal)
+        kind, because, how = _expired(case, position, removal)
+        return Fact(kind, text + because + needed, position, (how,))
     if removal.reason == "aborted":
-        return _aborted(case, position, removal)
-    text = f"{_what_went(case, position, removal)} ({removal.reason}) in its pass over "
-    text += span(case.event(position))
+        text += _aborted(case, position, removal)
+        return Fact("marker", text + needed, position, (of.AS_ABORTED,))
+    text += f" ({removal.reason}) in its pass over {span(event)}"
     return Fact("order", text, position, (of.UNMAPPED,))
 
 
-def _what_went(case: Case, position: int, removal: Removal, what: str = "") -> str:
-    """Who removed a record, and when."""
-    gone = f"{case.event(position).replica} removed {what}{case.name(removal.uid)}"
-    return f"{gone} {case.when(position)}"
+def _decides(case: Case, removal: Removal) -> bool:
+    """Whether other records hang on one that went: it is a tombstone, or was due as one."""
+    return case.tombstone(removal.uid) or removal.reason in ("tombstone", "marker")
 
 
 # Another record won.
 
 
-def _superseded(case: Case, position: int, removal: Removal, winner_offset: int) -> Fact:
+def _superseded(
+    case: Case, position: int, removal: Removal, winner_offset: int, text: str, needed: str
+) -> Fact:
     """A newer record of the key won, as the cleaner compares them."""
     event, keyed = case.event(position), removal.key is not None
     winner = case.uid_at(event.replica, winner_offset, position)
-    text = f"{_what_went(case, position, removal)}, beaten by "
-    text += case.name(winner) if winner else f"the record at {winner_offset}"
-    if winner and keyed and not case.history.beats(winner, removal.uid):
+    text += f", beaten by {case.name(winner) if winner else f'the record at {winner_offset}'}"
+    if winner and keyed and not case.beats(winner, removal.uid):
         text += _unfairly(case, event.replica, winner, position)
     text += "" if keyed else f", as one key to the cleaner {case.by_rules('marker_lookup')}"
-    text += _still_needed(case, position, removal) if case.tombstone(removal.uid) else ""
+    text += needed
     last = event.protected_offset is None and removal.offset == event.log_end_offset - 1
     uncommitted = winner_offset >= event.high_watermark
     if uncommitted:
         text += f", which was not committed: high watermark {event.high_watermark}"
     elif last and removal.offset not in event.emptied:
         text += ", and nothing of its offset stayed"
-    how = _how_evicted(case, position, removal, winner_offset)
+    evicted = case.known(removal.uid)
+    by = case.known(case.last_written(event.replica, winner_offset, position))
+    how = of.SUPERSEDED
+    if evicted is not None and evicted.batch.control is not None:
+        how = of.EVICTED
+    elif evicted is not None and by is not None:
+        if by.version < evicted.version:
+            how = _how_lower(case, evicted, by)
+        elif uncommitted:
+            how = of.BY_UNCOMMITTED
+        elif case.aborted(by.record.uid):
+            how = of.AS_ABORTED
     return Fact("position" if uncommitted else case.order_kind(), text, position, (how,))
 
 
 def _unfairly(case: Case, replica: str, winner: int, position: int) -> str:
     """That a winner does not win by what the topic promises, and what made it win."""
     text = ", which does not beat it by what the topic promises"
-    horizon = case.horizon(replica, case.history.written[winner].batch.base_offset, position)
-    if horizon is not None and case.rules.cleaner.horizon_rebase == "deltas_kept":
+    horizons = case.horizons(replica, case.written[winner].batch.base_offset, position)
+    if horizons and case.rules.cleaner.horizon_rebase == "deltas_kept":
         text += ": its timestamp had moved with the base of its batch to the delete horizon "
-        text += f"{horizon.at_ms:,} ms {case.by_rules('horizon_rebase')}"
-    settings = _other_settings(case, replica)
-    return text + (f"; {replica} got other settings: {settings}" if settings else "")
-
-
-def _how_evicted(case: Case, position: int, removal: Removal, winner_offset: int) -> str:
-    """Why the record that a pass held for the winner is none, or may have been one."""
-    event, evicted = case.event(position), case.written(removal.uid)
-    by = case.written(case.last_written(event.replica, winner_offset, position))
-    if evicted is not None and evicted.batch.control is not None:
-        return of.EVICTED
-    if evicted is None or by is None:
-        return of.SUPERSEDED
-    if by.version < evicted.version:
-        return _how_lower(case, evicted, by)
-    if winner_offset >= event.high_watermark:
-        return of.BY_UNCOMMITTED
-    return of.AS_ABORTED if case.aborted(by.record.uid) else of.SUPERSEDED
+        text += f"{horizons[-1].at_ms:,} ms {case.by_rules('horizon_rebase')}"
+    settings = [
+        f"{', '.join(f'{name} {value}' for name, value in case.event(at).settings)} {case.when(at)}"
+        for at in case.all(on.ConfigChanged, replica=replica)
+    ]
+    return text + (f"; {replica} got other settings: {listed(settings)}" if settings else "")
 
 
 def _how_lower(case: Case, evicted: Written, by: Written) -> str:
     """In what the version that evicted a higher one could be mistaken."""
     cleaner = case.rules.cleaner
-    if settings_differ(case):
+    if _settings_differ(case):
         return of.BY_OTHER_SETTINGS
     if cleaner.strategy == "timestamp":
         return of.BY_MOVED_TIME if cleaner.horizon_rebase == "deltas_kept" else of.BY_LOWER
@@ -125,57 +127,47 @@ def _how_lower(case: Case, evicted: Written, by: Written) -> str:
     return of.BY_NEGATIVE if by.version[1] < 0 else of.BY_LOWER
 
 
-def settings_differ(case: Case) -> bool:
+def _settings_differ(case: Case) -> bool:
     """Whether settings of some broker were, or became, others than it started with."""
-    changed = case.all(ConfigChanged)
-    return any(case.event(one).replica in case.steps for one in changed)
+    return any(case.event(one).replica in case.steps for one in case.all(on.ConfigChanged))
 
 
-def _other_settings(case: Case, replica: str) -> str:
-    """To what the settings of a replica changed during the run; empty = they did not."""
-    found = []
-    for position in case.all(ConfigChanged, replica=replica):
-        settings = case.event(position).settings
-        values = ", ".join(f"{name} {value}" for name, value in settings)
-        found.append(f"{values} {case.when(position)}")
-    return listed(found)
+# A tombstone or a marker was due, or a transaction was taken for aborted.
 
 
-# A tombstone or a marker was due.
+def _expired(case: Case, position: int, removal: Removal) -> tuple[FactKind, str, str]:
+    """A tombstone or a marker went: its horizon and the clock, or a bound, allowed it.
 
-
-def _expired(case: Case, position: int, removal: Removal) -> Fact:
-    """A tombstone or a marker went: its horizon and the clock, or a bound, allowed it."""
-    event = case.event(position)
-    rule, data = case.rules.cleaner.tombstone_removal, removal.reason == "tombstone"
-    base = case.history.written[removal.uid].batch.base_offset
+    Kind and words of the fact, and what it is an instance of.
+    """
+    event, rule = case.event(position), case.rules.cleaner.tombstone_removal
+    base = case.written[removal.uid].batch.base_offset
     given = case.horizon_given(event.replica, base, position)
-    bound = case.last(RemovalBoundMoved, replica=event.replica, before=position)
-    kind: FactKind = "position"
-    mechanism, because = _by_rule(case, position, removal, given), ""
+    bound = case.last(on.RemovalBoundMoved, replica=event.replica, before=position)
+    mechanism = _by_rule(case, position, removal, given)
     if bound is not None:
+        data = removal.reason == "tombstone"
         below = case.event(bound).offset if data else case.event(bound).marker_offset
         because = f" as all below {below} may go, it was told {case.when(bound)}"
-        mechanism = of.COORDINATED if removal.offset < below else mechanism
-    elif rule == "leo_gated":
-        others = _others(case, event.replica)
-        ends = [f"{each} at {case.log_end(each, position)}" for each in others]
-        because = f" as every log end offset it knew of was above it (now {listed(ends)})"
-    elif rule in BY_TIME:
-        kind, because = _by_time(case, position, given)
-    else:
-        kind, because = "horizon", " at once (tombstone_removal: immediate)" * (rule == "immediate")
-    text = _what_went(case, position, removal, "the tombstone " if data else "") + because
-    return Fact(kind, text + _still_needed(case, position, removal), position, (mechanism,))
+        return "position", because, of.COORDINATED if removal.offset < below else mechanism
+    if rule == "leo_gated":
+        others = (name for name in case.replicas if name != event.replica)
+        ends = listed([f"{each} at {case.log_end(each, position)}" for each in others])
+        because = f" as every log end offset it knew of was above it (now {ends})"
+        return "position", because, mechanism
+    if rule in BY_TIME:
+        return *_by_time(case, position, given), mechanism
+    at_once = " at once (tombstone_removal: immediate)" * (rule == "immediate")
+    return "horizon", at_once, mechanism
 
 
 def _by_rule(case: Case, position: int, removal: Removal, given: Horizon | None) -> str:
     """Which clock, or none, let a tombstone or a marker go."""
     cleaner, rule = case.rules.cleaner, case.rules.cleaner.tombstone_removal
-    data = case.history.written[removal.uid].batch.control is None
+    data = case.written[removal.uid].batch.control is None
     if removal.reason == "tombstone" and data and not case.tombstone(removal.uid):
-        return of.BY_OTHER_SETTINGS if settings_differ(case) else of.AS_TOMBSTONE
-    stamped = given is not None and isinstance(case.event(given.position), Cleaned)
+        return of.BY_OTHER_SETTINGS if _settings_differ(case) else of.AS_TOMBSTONE
+    stamped = given is not None and isinstance(case.event(given.position), on.Cleaned)
     if given is not None and stamped and rule not in ("immediate", "last_modified"):
         apart_ms, early_ms = _early(case, position, given)
         return of.CLOCK_AHEAD if apart_ms and early_ms > 0 else of.HORIZON_PASSED
@@ -193,7 +185,7 @@ def _early(case: Case, position: int, given: Horizon) -> tuple[int, int]:
     """
     apart_ms, (at, _) = 0, case.events[position]
     now_ms, given_ms = case.event(position).now_ms, case.event(given.position).now_ms
-    if case.timed:
+    if case.last(on.Acknowledged) is not None:  # times are ms, as in no story
         apart_ms = (now_ms - at) - (given_ms - case.events[given.position][0])
     return apart_ms, given.at_ms - now_ms + apart_ms
 
@@ -207,7 +199,7 @@ def _by_time(case: Case, position: int, given: Horizon | None) -> tuple[FactKind
         return "horizon", f" since by {clock} the retention of {retention:,} ms was over"
     why = f" since {clock} had passed its delete horizon {given.at_ms:,} ms"
     giver = case.event(given.position)
-    if not isinstance(giver, Cleaned):
+    if not isinstance(giver, on.Cleaned):
         return "horizon", why
     by = case.clock(giver.replica, giver.now_ms)
     why += f" (given {case.when(given.position)} by {giver.replica}, {by})"
@@ -217,45 +209,33 @@ def _by_time(case: Case, position: int, given: Horizon | None) -> tuple[FactKind
     return "clock", f"{why}, {early_ms:,} ms before the retention was over"
 
 
-# A transaction was taken for aborted.
-
-
-def _aborted(case: Case, position: int, removal: Removal) -> Fact:
-    """Data went since the cleaner took its transaction for aborted."""
-    name = case.event(position).replica
-    producer = case.history.written[removal.uid].batch.producer_id
-    batches = [case.event(one).batch for one in case.all(Appended, before=position)]
-    ends = [b for b in batches if b.control is not None and b.producer_id == producer]
-    below = [end for end in ends if end.last_offset < removal.offset]
-    above = [end for end in ends if end.last_offset > removal.offset]
+def _aborted(case: Case, position: int, removal: Removal) -> str:
+    """By which markers a cleaner may have taken a transaction for aborted."""
+    name, producer = case.event(position).replica, case.written[removal.uid].batch.producer_id
+    ends = [one for one in case.markers(producer) if case.appended_at[one.record.uid] < position]
+    below = [one for one in ends if one.offset < removal.offset]
+    above = [one for one in ends if one.offset > removal.offset]
     markers = []
     for end in (*below[-1:], *above[:1]):
-        held = case.uid_at(name, end.last_offset, position)
+        held = case.uid_at(name, end.offset, position)
         gone = "" if held else f", which {name} does not hold any more"
-        markers.append(f"{end.control} at {end.last_offset}{gone}")
-    text = f"{_what_went(case, position, removal)}, taking its transaction (producer {producer}) "
-    text += "for aborted" + (f"; the markers next to it: {listed(markers)}" if markers else "")
-    text += _still_needed(case, position, removal) if case.tombstone(removal.uid) else ""
-    return Fact("marker", text, position, (of.AS_ABORTED,))
+        markers.append(f"{end.batch.control} at {end.offset}{gone}")
+    text = f", taking its transaction (producer {producer}) for aborted"
+    return text + (f"; the markers next to it: {listed(markers)}" if markers else "")
 
 
 # Who needed it.
 
 
-def _others(case: Case, name: str) -> list[str]:
-    return [other for other in case.steps if other != name]
-
-
 def _decided_by(case: Case, uid: int) -> list[int]:
     """The records that a tombstone deletes, or the data that a marker decides."""
-    deciding, written = case.history.written[uid], case.history.written
+    deciding, written = case.written[uid], case.written
     if deciding.key is not None:
         values = [each for each in case.uids_of(deciding.key) if not case.tombstone(each)]
-        return [each for each in values if case.history.beats(uid, each)]
-    producer, committed_at = deciding.batch.producer_id, case.committed_at
-    markers = [written[each] for each in case.controls]
-    mine = [each for each in markers if each.batch.producer_id == producer]
-    ends = [each.offset for each in mine if committed_at(each.offset) == each.record.uid]
+        return [each for each in values if case.beats(uid, each)]
+    producer = deciding.batch.producer_id
+    mine = (one for one in case.controls() if one.batch.producer_id == producer)
+    ends = (one.offset for one in mine if case.committed_at(one.offset) == one.record.uid)
     begins = max((offset for offset in ends if offset < deciding.offset), default=-1)
     return [
         each
@@ -269,20 +249,17 @@ def _decided_by(case: Case, uid: int) -> list[int]:
 
 def holders(case: Case, position: int, removal: Removal) -> dict[str, list[int]]:
     """Who ended at or below a tombstone or marker as it went, and held what it decides."""
-    written = case.history.written
-    decided = _decided_by(case, removal.uid)
+    decided, remover = _decided_by(case, removal.uid), case.event(position).replica
     held = {
-        replica: [
-            uid for uid in decided if case.uid_at(replica, written[uid].offset, position) == uid
-        ]
-        for replica in _others(case, case.event(position).replica)
-        if case.log_end(replica, position) <= removal.offset
+        replica: case.holding(replica, decided, position)
+        for replica in case.replicas
+        if replica != remover and case.log_end(replica, position) <= removal.offset
     }
     return {replica: uids for replica, uids in held.items() if uids}
 
 
 def _still_needed(case: Case, position: int, removal: Removal) -> str:
-    """Who held, or was given later, a record that only the removed one takes away, if anybody."""
+    """Who still held a record that only the removed one takes away, if any replica did."""
     needed = "; ".join(
         f"{replica}, log end offset {case.log_end(replica, position)}"
         f"{case.fault(replica, position)}, still held {case.names(held[-NAMED:])}"
@@ -304,9 +281,9 @@ def why_needed(case: Case, replica: str, offset: int, uid: int, removed_at: int)
 def _is_new(case: Case, replica: str, before: int) -> bool:
     """Whether a replica was added, or lost its disk, after others had begun."""
     for step in case.steps_before(replica, before):
-        if isinstance(step.event, ReplicaWiped):
+        if isinstance(step.event, on.ReplicaWiped):
             return True
-        if isinstance(step.event, ReplicaAdded):
+        if isinstance(step.event, on.ReplicaAdded):
             begun = [steps[1:2] for name, steps in case.steps.items() if name != replica]
             return any(second.position < step.position for each in begun for second in each)
     return False

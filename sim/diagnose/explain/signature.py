@@ -15,10 +15,9 @@ from typing import Final, NamedTuple
 from sim.check import Violation
 from sim.check.families import DELETED_KEY_RETURNS, LATE_WRITE, TRANSACTIONS
 from sim.diagnose.explain import mechanisms as of
-from sim.diagnose.explain.case import Case, PastAt, mechanisms_of
-from sim.diagnose.explain.past import Recorded
+from sim.diagnose.explain.case import Case, mechanisms_of
+from sim.diagnose.explain.past import Past, Recorded
 from sim.diagnose.explain.questions import deciding
-from sim.protocol.events import Event
 from sim.protocol.rules import Rules
 
 FOUND_AT: Final = "found at"
@@ -53,7 +52,7 @@ class Signature(NamedTuple):
 
 
 def signature_of(
-    events: Recorded, violation: Violation, rules: Rules, past_at: PastAt | None = None
+    events: Recorded, violation: Violation, rules: Rules, past: Past | None = None
 ) -> Signature:
     """The signature of a violation.
 
@@ -62,10 +61,13 @@ def signature_of(
             count.
         violation: What was found.
         rules: What the run is judged by.
-        past_at: As of `sim.diagnose.explain.case.Case`.
+        past: The run, where it is known already.
     """
-    case = Case(events, violation, rules, past_at=past_at)
-    mechanism = mechanisms_of(deciding(case)) or (_found_at(case.shown_by),)
+    case = Case(past or Past(events, rules), violation)
+    mechanism = mechanisms_of(deciding(case))
+    if not mechanism:
+        words = re.sub(r"(?<!^)(?=[A-Z])", " ", type(case.shown_by).__name__).lower()
+        mechanism = (f"{FOUND_AT} {words}",)
     family = violation.family
     if family == DELETED_KEY_RETURNS and mechanism[0] in of.LATE:
         family = LATE_WRITE
@@ -77,7 +79,7 @@ def first_signatures(
     events: Recorded,
     violations: Sequence[Violation],
     rules: Rules,
-    past_at: PastAt | None = None,
+    past: Past | None = None,
 ) -> dict[int, Signature]:
     """Why a run broke each invariant: of the first violation of each and of each of its families.
 
@@ -85,7 +87,7 @@ def first_signatures(
         events: (when, event) of the run, in order.
         violations: In order of detection.
         rules: What the run is judged by.
-        past_at: As of `sim.diagnose.explain.case.Case`.
+        past: The run, where it is known already.
 
     Returns:
         Place among the violations -> its signature.
@@ -93,12 +95,7 @@ def first_signatures(
     firsts: dict[tuple[str, str], int] = {}
     for place, found in enumerate(violations):
         firsts.setdefault((found.invariant, found.family), place)
+    past = past or Past(events, rules)
     return {
-        place: signature_of(events, violations[place], rules, past_at) for place in firsts.values()
+        place: signature_of(events, violations[place], rules, past) for place in firsts.values()
     }
-
-
-def _found_at(event: Event) -> str:
-    """`found at log start moved`."""
-    words = re.sub(r"(?<!^)(?=[A-Z])", " ", type(event).__name__).lower()
-    return f"{FOUND_AT} {words}"

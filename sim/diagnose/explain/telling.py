@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Any
 
 from sim.check import Violation
 from sim.check.replica_view import EMPTY, ReplicaView
-from sim.diagnose.explain.case import Case, Fact, Facts, listed
+from sim.diagnose.explain.case import Case, Fact, listed
 from sim.diagnose.explain.causality import causal_cone
-from sim.diagnose.explain.chain import chain
-from sim.diagnose.explain.past import Recorded
+from sim.diagnose.explain.past import Past, Recorded
 from sim.diagnose.explain.questions import deciding
+from sim.diagnose.explain.removed import span
 from sim.diagnose.explain.since import so_since
 from sim.files.foreign.lines import LONGEST, one_line
+from sim.protocol import events as on
+from sim.protocol.events import Event, Removal
+from sim.protocol.events.sentences import About, describe
 from sim.protocol.rules import Rules
 
 RECORDS_NAMED = 4
@@ -101,27 +106,22 @@ def explanation(
         skews: How far each replica's clock is ahead of simulated time in ms; of a run in simulated
             time. None = the times of events are steps of a story.
     """
-    case = Case(events, violation, rules, skews)
+    case = Case(Past(events, rules), violation, skews)
     cone = causal_cone(case, violation)
+    once: dict[tuple[str, int | None], Fact] = {}
+    for fact in deciding(case):  # another question may have come upon it again
+        once.setdefault((fact.text, fact.position), fact)
     return Explanation(
         violation,
-        tuple(fact._replace(text=_shown(fact.text)) for fact in _once(deciding(case))),
+        tuple(fact._replace(text=_shown(fact.text)) for fact in once.values()),
         tuple(map(_shown, _truth(case))),
         tuple(map(_shown, _now(case))),
         ", ".join(f"{k}={v}" for k, v in case.rules.differing_from(Rules()).items()),
         tuple(map(_shown, chain(case, cone))),
         tuple(cone),
         case.judged,
-        so_since(events, violation, case.rules, past_at=lambda _: case),
+        so_since(events, violation, case.rules, past=case),
     )
-
-
-def _once(facts: Facts) -> list[Fact]:
-    """Each fact where it was told first; another question may have come upon it again."""
-    told: dict[tuple[str, int | None], Fact] = {}
-    for fact in facts:
-        told.setdefault((fact.text, fact.position), fact)
-    return list(told.values())
 
 
 def _shown(line: str) -> str:
@@ -144,7 +144,7 @@ def _truth(case: Case) -> list[str]:
 
 def _committed_at(case: Case, offset: int) -> str:
     uid, commit = case.committed_at(offset), case.first_commit(offset)
-    known = case.written(uid)
+    known = case.known(uid)
     if known is None or commit is None:
         return f"nothing at offset {offset}"
     by = f"{case.event(commit).replica} {case.when(commit)}"
@@ -162,7 +162,7 @@ def _held(case: Case, view: ReplicaView) -> str:
     if offset is not None:
         found.append(_slot(case, view, offset))
     if key is not None:
-        at = {uid: case.history.written[uid].offset for uid in case.uids_of(key)}
+        at = {uid: case.written[uid].offset for uid in case.uids_of(key)}
         held = [uid for uid in at if at[uid] != offset and view.uid_at(at[uid]) == uid]
         none = f"no{'' if offset is None else ' other'} record of {key}"
         found.append(case.names(held[-RECORDS_NAMED:]) or none)
@@ -172,7 +172,7 @@ def _held(case: Case, view: ReplicaView) -> str:
 def _slot(case: Case, view: ReplicaView, offset: int) -> str:
     slot = view.uid_at(offset)
     if slot > 0:
-        return f"{case.name(slot)} of epoch {case.history.written[slot].batch.epoch}"
+        return f"{case.name(slot)} of epoch {case.written[slot].batch.epoch}"
     if offset >= view.log_end_offset:
         return f"no offset {offset} yet"
     return f"an empty batch at {offset}" if slot == EMPTY else f"nothing at {offset}"
@@ -185,3 +185,153 @@ def _bounds(view: ReplicaView) -> str:
         f"log start {view.log_start_offset}, high watermark {view.high_watermark}, log end "
         f"{view.log_end_offset}, clean below {view.first_dirty_offset}{snapshots}{down}"
     )
+
+
+# What led to it.
+
+NAMED_OF_KEY = 8
+"""So many of the last records of a violation's key are named."""
+
+
+def chain(case: Case, cone: Sequence[int]) -> list[str]:
+    """Every event of the cone in some line, the newest first.
+
+    Neighbours are folded into one line: copies from one leader, positions that one leader
+    recorded, high watermarks, reads of one consumer. The records named are those the violation
+    hangs on, with their versions; the others are counted.
+
+    Args:
+        case: What is explained.
+        cone: Positions of events, ascending.
+    """
+    about = _about(case, cone)
+    lines = []
+    for group in _grouped(case, cone):
+        events = [case.event(position) for position in reversed(group)]
+        lines.append(f"{case.events[group[0]][0]:>6}  {_sentence(case, about, events)}")
+    return lines
+
+
+def _grouped(case: Case, cone: Sequence[int]) -> Iterator[list[int]]:
+    """Positions of the cone, newest first, those that are folded together in one list."""
+    kinds = {position: _folded(case.event(position)) for position in cone}
+    for _, stretch in groupby(reversed(cone), lambda position: bool(kinds[position])):
+        groups: defaultdict[object, list[int]] = defaultdict(list)
+        for position in stretch:
+            groups[kinds[position] or position].append(position)
+        yield from groups.values()
+
+
+def _folded(event: Event) -> tuple[object, ...]:
+    """Neighbours of replication with the same value share a line; () = no event shares it."""
+    match event:
+        case on.Copied(_, leader) | on.GapLearned(_, leader):
+            return "copied", leader
+        case on.PositionRecorded(name):
+            return "recorded", name
+        case on.HighWatermarkMoved(name, _, leading):
+            return "high watermark", leading and name
+        case on.Consumed(_, consumer):
+            return "reads", consumer
+        case on.SnapshotChunkFetched(name, leader, end, epoch):
+            return "fetches", name, leader, end, epoch
+    return ()
+
+
+def _about(case: Case, cone: Iterable[int]) -> About:
+    """The records to be named: those at the offset of the violation, of its key, and who won."""
+    violation, written = case.violation, case.written
+    offsets = set() if violation.offset is None else {violation.offset}
+    for event in map(case.event, cone):
+        for removal in event.removals if isinstance(event, on.Cleaned) else ():
+            if removal.winner_offset is not None and removal.offset in offsets:
+                offsets.add(removal.winner_offset)
+    offsets |= {written[uid].offset for uid in case.uids_of(violation.key)[-NAMED_OF_KEY:]}
+    named = violation.key if violation.offset is None else None
+    return lambda offset, key: offset in offsets or (key is not None and key == named)
+
+
+def _sentence(case: Case, about: About, events: list[Any]) -> str:
+    """Some events of one kind, in order, in one line."""
+    match events[-1]:
+        case on.Copied(_, leader) | on.GapLearned(_, leader):
+            return f"{_copies(events)} from {leader}"
+        case on.PositionRecorded(name):
+            last = {each.follower: each.position for each in events}
+            return f"{name} recorded {listed([f'{who} at {at}' for who, at in last.items()])}"
+        case on.HighWatermarkMoved(name, mark, True):
+            return f"{name} committed what is below {mark}"
+        case on.HighWatermarkMoved():
+            marks = [(each.replica, each.high_watermark) for each in events]
+            return listed([f"{name} learned high watermark {mark}" for name, mark in marks])
+        case on.Consumed():
+            return _reads(case, about, events)
+        case on.SnapshotChunkFetched(name, leader, end, epoch):
+            chunks = f"{len(events)} chunks" if len(events) > 1 else "a chunk"
+            return f"{name} fetched {chunks} of snapshot ({end}, {epoch}) from {leader}"
+        case on.Cleaned() as event:
+            return _cleaned(case, about, event)
+        case on.Appended(name, batch) if batch.control is None:
+            named = [r.uid for r in batch.records if about(r.offset, r.key)]
+            what = f"{case.names(named)}{_more(len(batch.records) - len(named))}"
+            if named:
+                return f"{name} appended {what} in epoch {batch.epoch}"
+    return describe(events[-1], about=about)
+
+
+def _more(count: int) -> str:
+    return f" and {count} more" if count else ""
+
+
+def _reads(case: Case, about: About, reads: list[on.Consumed]) -> str:
+    """`c1 read r1 from 2 to 9: …`."""
+    records = [record for one in reads for record in one.records]
+    named = [r.uid for r in records if about(r.offset, r.key)]
+    given = case.names(named) or f"{len(records)} records"
+    logs = listed(list(dict.fromkeys(one.replica or "" for one in reads)))
+    first, last = reads[0], reads[-1]
+    return f"{last.consumer} read {logs} from {first.start} to {last.end}: {given}"
+
+
+def _copies(copies: list[on.Copied | on.GapLearned]) -> str:
+    """`r2 and r3 copied 4..9`."""
+    spans: defaultdict[str, list[int]] = defaultdict(list)
+    for one in reversed(copies):
+        spans[one.replica] += (one.fetch_offset, one.log_end_offset - 1)
+    by_span: defaultdict[tuple[int, int], list[str]] = defaultdict(list)
+    for name, copied in reversed(spans.items()):
+        by_span[min(copied), max(copied)].append(name)
+    parts = []
+    for (first, last), names in by_span.items():
+        many = "" if first == last else f"..{last}"
+        parts.append(f"{listed(names)} copied {first}{many}")
+    return listed(parts)
+
+
+def _cleaned(case: Case, about: About, event: on.Cleaned) -> str:
+    name, removals = event.replica, event.removals
+    said = [_removal(case, each) for each in removals if about(each.offset, each.key)]
+    more = len(removals) - len(said)
+    removed = "; ".join(said) + _more(more) if said else f"{more} records" if more else "nothing"
+    kept = f", kept {_offsets(event.emptied)} empty" if event.emptied else ""
+    dropped = f", dropped the empty {_offsets(event.dropped)}" if event.dropped else ""
+    horizons = ", ".join(f"{base}: {at:,} ms" for base, at in event.horizons)
+    gave = f"; gave delete horizons {horizons}" if horizons else ""
+    return (
+        f"{name} cleaned {span(event)}, "
+        f"{case.clock(name, event.now_ms)}, high watermark {event.high_watermark}: "
+        f"removed {removed}{kept}{dropped}{gave}; log end {event.log_end_offset}"
+    )
+
+
+def _offsets(offsets: Iterable[int]) -> str:
+    return listed([str(offset) for offset in offsets])
+
+
+def _removal(case: Case, removal: Removal) -> str:
+    """`k1=v1@0 beaten by k1=v2@4`, or why it went."""
+    at, gone = removal.winner_offset, case.name(removal.uid)
+    if at is None:
+        return f"{gone} ({removal.reason})"
+    winners = [u for u in case.uids_of(removal.key) if case.written[u].offset == at]
+    return f"{gone} beaten by {case.name(winners[-1]) if winners else f'the record at {at}'}"

@@ -23,6 +23,7 @@ from typing import NamedTuple
 from sim.check import Violation
 from sim.diagnose.explain.case import Case
 from sim.diagnose.explain.causality import causal_cone
+from sim.diagnose.explain.past import Past
 from sim.diagnose.what_if.futures import future_of, seed_of
 from sim.diagnose.what_if.intervals import Interval, clopper_pearson
 from sim.protocol.events import Event
@@ -93,7 +94,7 @@ def point_of_no_return(
     until = time.monotonic() + (inf if within_s is None else within_s)
     futures = _Futures(scenario, violation.invariant, mix, tries, until)
     last: dict[int, int | None] = {-1: None}
-    for position in causal_cone(Case(events, violation, None), violation):
+    for position in causal_cone(Case(Past(events), violation), violation):
         last[events[position][0]] = position
     first, complete = _first_sealed(futures, list(last))
     all_violate = [True] * tries

@@ -18,8 +18,9 @@ from typing import Any
 import pyarrow as pa
 
 from sim.bounds import NO_BOUNDS, Bounds, bounded, each_run_within
+from sim.diagnose.explain.past import Past
 from sim.diagnose.explain.signature import first_signatures
-from sim.diagnose.explain.since import kept_pasts, so_since
+from sim.diagnose.explain.since import so_since
 from sim.protocol.rules.rules import Rules
 from sim.simulate.run import Run
 from sim.simulate.run.timed import run_scenario
@@ -54,14 +55,13 @@ def run_with_causes(scenario: Scenario) -> Run:
     if not run.violations:
         return run
     events, rules = run.events, run.rules
-    past_at = kept_pasts(events, rules)
-    signatures = first_signatures(events, run.violations, rules, past_at)
+    past = Past(events, rules)
+    signatures = first_signatures(events, run.violations, rules, past)
     return replace(
         run,
         causes={place: found.cause for place, found in signatures.items()},
         since={
-            place: so_since(events, found, rules, past_at)
-            for place, found in reported(run.violations)
+            place: so_since(events, found, rules, past) for place, found in reported(run.violations)
         },
     )
 

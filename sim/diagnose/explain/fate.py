@@ -1,0 +1,545 @@
+"""The fate of an offset: why a log lacks a record, has another one, or leads without it.
+
+This answers most violations. It walks back over events until something decided: a cleaner compared
+versions or a clock with a horizon, a leader believed a position, a crash took what was not flushed,
+an election or an epoch made a log cut. What comes of that follows, so that a list of facts reads as
+a story; the first fact is what decided.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from sim.diagnose.explain import mechanisms as of
+from sim.diagnose.explain.case import (
+    WORDS,
+    Case,
+    Fact,
+    Facts,
+    as_context,
+    first_is,
+    listed,
+    mechanisms_of,
+)
+from sim.diagnose.explain.past import END, Became, Step
+from sim.diagnose.explain.removed import removal_at, removed
+from sim.protocol import events as on
+
+NESTED_MAX: Final = 16
+"""So many losses are asked in turn, each why the one before happened."""
+FOLLOWED: Final = "the leader's log start"
+"""The cause of a log start's move by which a follower does as its leader did."""
+
+_LOST_BY: Final = {
+    Became.CRASHED: of.TAIL_LOST,
+    Became.END_LOWERED: of.END_FROM_LAST,
+    Became.SEGMENTS_LOST: of.SWAP_LOST,
+    Became.WIPED: of.DISK_LOST,
+    Became.REPLACED: of.REPLACED,
+    Became.EXPIRED: of.EXPIRED,
+}
+_DEEPER: Final = {of.TAIL_LOST, of.OLD_EPOCH_COMMITTED}
+"""What decides more than that a replica lagged."""
+_HOLES: Final = (Became.CLEANED, Became.NOT_AT_SOURCE, Became.SEGMENTS_LOST)
+_STARTS: Final = (on.PrefixDeleted, on.LogStartMoved, on.LogStartedAfresh)
+
+
+def fate(case: Case) -> Facts:
+    """What became of the offset of a violation, where it was found or on any replica.
+
+    The event that showed it comes last, where it decided something by itself.
+    """
+    facts, at = _fate(case), case.judged
+    if any(fact.position == at for fact in facts):
+        return facts
+    if isinstance(case.shown_by, on.IsrChanged):
+        return [*facts, *_joined(case, at)]
+    return [*facts, case.fact(at)] if type(case.shown_by) in WORDS or not facts else facts
+
+
+def _fate(case: Case) -> Facts:
+    offset, named = case.violation.offset, case.violation.replica
+    if offset is None:
+        return []
+    if isinstance(case.shown_by, on.Truncated):
+        uid = case.last_written(case.replica, case.shown_by.target, case.judged)
+        return _cut(case, case.steps_before(case.replica, case.end)[0], offset, uid)
+    facts = given_twice(case, offset)
+    for name in [named] if named else case.replicas:
+        uid = case.committed_at(offset) or case.uid_at(name, offset, case.judged)
+        facts = facts or without(case, name, offset, uid or None, lag_is_news=True)
+    if not facts and len(case.uids_at(offset)) > 1:
+        return two_records_at(case, offset)
+    held = case.known(case.uid_at(case.replica, offset))
+    if facts or held is None:
+        return facts
+    if held.offset != offset:
+        pushed = case.last(on.Pushed, replica=named)
+        return [] if pushed is None else [case.fact(pushed, of.NUMBERED_ITSELF)]
+    return [given_before(case, offset, held.record.uid)]
+
+
+# A log lacks a record.
+
+
+def lacks(
+    case: Case, replica: str, offset: int, uid: int | None = None, before: int = END
+) -> Facts:
+    """Why a log lacked, before a position, what belongs at an offset; [] = it had it.
+
+    `uid` is the record that belongs there; None = what was committed there, else any.
+    """
+    uid = uid or case.committed_at(offset) or None
+    became, _, step = case.fate(replica, offset, uid, before)
+    if became is Became.HELD or case.nested > NESTED_MAX:
+        return []
+    if became is Became.NEVER or step is None:
+        return _never_came(case, replica, offset, before)
+    asked = (replica, offset, step.position)
+    if asked not in case.answered:
+        case.answered[asked] = []
+        case.nested += 1
+        case.answered[asked] = _taken(case, became, step, offset, uid)
+        case.nested -= 1
+    return case.answered[asked]
+
+
+def _taken(case: Case, became: Became, step: Step, offset: int, uid: int | None) -> Facts:
+    """What an event did to an offset of a log that reached it."""
+    at, replica = step.position, step.event.replica
+    match became:
+        case Became.NOT_AT_SOURCE:
+            text = f"{replica} copied from {step.before} on from {step.event.leader} "
+            text += f"{case.when(at)} and was given nothing at {offset}"
+            nothing = Fact("position", text, at, (of.NEVER_COPIED,))
+            return lacks(case, step.event.leader, offset, uid, at) or [nothing]
+        case Became.OTHER:
+            return _other(case, step, offset, uid)
+        case Became.CUT:
+            return _cut(case, step, offset, uid)
+        case Became.CLEANED:
+            return cleaned(case, step, offset)
+        case Became.END_LOWERED:
+            removal = removal_at(step.event, offset)
+            gone = [removed(case, at, removal)] if removal else []
+            before = gone or lacks(case, replica, offset, uid, at)
+            return [*as_context(before), case.fact(at, of.END_FROM_LAST)]
+    kinds = (on.SnapshotTaken, on.SnapshotInstalled)
+    taken = (case.event(one).end_offset for one in case.all(*kinds, replica=replica, before=at))
+    why = _LOST_BY[became]
+    if became is Became.EXPIRED and any(end > offset for end in taken):
+        why = of.SNAPSHOT_LACKS
+    lost, leader = case.fact(at, why), case.leader_at(at)
+    if getattr(step.event, "cause", "") == FOLLOWED and leader and leader[0] != replica:
+        moved = case.last(*_STARTS, replica=leader[0], before=at)
+        return [lost] if moved is None else [case.fact(moved), lost]
+    return [lost]
+
+
+def cleaned(case: Case, step: Step, offset: int) -> Facts:
+    """A pass took a record: why, and where what evicted it went, if that is gone as well."""
+    removal = removal_at(step.event, offset)
+    assert removal is not None
+    facts = [removed(case, step.position, removal)]
+    if facts[0].mechanisms != (of.SUPERSEDED,) or removal.winner_offset is None:
+        return facts
+    replica, at = step.event.replica, removal.winner_offset
+    winner = case.last_written(replica, at, step.position)
+    lost = lacks(case, replica, at, winner) if winner else []
+    return [*first_is(facts, of.BEATEN_LOST), *lost] if lost else facts
+
+
+def _never_came(case: Case, replica: str, offset: int, before: int) -> Facts:
+    """Its log ends at or below the offset: did it lag, or was there nothing to copy?"""
+    steps, end = case.steps_before(replica, before), case.log_end(replica, before)
+    committed = case.first_commit(offset)
+    text = f"{replica} never had offset {offset}: its log end offset was {end}"
+    if committed is not None and committed < before:
+        text += f", while {_counted_by(case, committed, offset)}"
+    at = steps[0].position if steps else None
+    never = [Fact("position", text + case.fault(replica, before), at, (of.NEVER_COPIED,))]
+    if any(isinstance(step.event, on.Pushed) for step in steps):
+        return first_is(never, of.NUMBERED_ITSELF)
+    belief = case.believed(replica, offset, before)
+    if belief is not None:
+        return _recorded(case, belief)
+    leaders = (case.event(one).replica for one in case.latest(on.LeaderElected, before=before))
+    source = next((name for name in leaders if name != replica), None)
+    if source is not None and ends_in_a_hole(case, source, end, before):
+        return [*end_fell(case, source, end, before), *as_context(never)]
+    return never
+
+
+def ends_in_a_hole(case: Case, source: str, start: int, before: int = END) -> bool:
+    """Whether a log goes on beyond `start`, and holds nothing from there to its end."""
+    end = case.log_end(source, before)
+    return start < end and all(
+        case.fate(source, offset, None, before).became in _HOLES
+        for offset in range(end - 1, start - 1, -1)
+    )
+
+
+def end_fell(case: Case, source: str, start: int, before: int = END) -> Facts:
+    """What took the first of the offsets from `start` on, none of which a log holds any more.
+
+    What took the last thing at its end says how it fell. Never empty.
+    """
+    last = case.log_end(source, before) - 1
+    became, replica, step = case.origin(source, last, None, before)
+    if became is not Became.CLEANED or step is None:
+        at = None if step is None else step.position
+        text = f"the log of {source} ends at {last + 1}, and holds nothing at {last}"
+        return [Fact("position", text, at, (of.END_FELL,))]
+    fallen = (each for each in case.steps_before(replica, before) if each.after < each.before)
+    later = next((each for each in fallen if each.position > step.position), None)
+    how = of.END_FELL
+    if later is not None:
+        crashed = isinstance(later.event, on.ReplicaCrashed)
+        how = of.END_FELL_CRASH if crashed else of.END_FELL_CUT
+    first = case.origin(source, start, None, before)
+    if first.became is Became.CLEANED and first.step is not None:
+        step, last = first.step, start
+    return first_is(cleaned(case, step, last), how)
+
+
+# Another record is there.
+
+
+def _other(case: Case, step: Step, offset: int, uid: int | None) -> Facts:
+    """Why did whoever wrote it not have the one that belongs there?"""
+    replica, at = step.event.replica, step.position
+    other = case.uid_at(replica, offset, at + 1)
+    if uid is None or isinstance(step.event, on.Pushed):
+        return [case.fact(at, of.NUMBERED_ITSELF)]
+    if case.epoch_of(uid) == case.epoch_of(other):
+        return _given_again(case, offset, *sorted((uid, other), key=case.appended_at.__getitem__))
+    commit = case.first_commit(offset)
+    if commit is not None and commit <= case.appended_at[other]:
+        return _given_again(case, offset, uid, other)
+    text = f"{replica} has {case.name(other)} since {case.time(at)}, where {case.name(uid)} was "
+    return _tail_kept(case, offset, [Fact("epoch", f"{text}given the offset later", at)], replica)
+
+
+def given_before(case: Case, offset: int, uid: int) -> Fact:
+    """To whom an offset was given, by whom, and whether that was committed."""
+    commit, at, epoch = case.first_commit(offset), case.appended_at[uid], case.epoch_of(uid)
+    text = f"{case.event(at).replica} had given offset {offset} to {case.name(uid)} in epoch "
+    text += f"{epoch} {case.when(at)}"
+    leader, newest = case.leader_at(at) or ("", 0)
+    text += f", when {leader} led epoch {newest} already" if newest > epoch else ""
+    if commit is not None and uid == case.committed_at(offset):
+        text += f", committed {case.when(commit)}"
+    return Fact("epoch", text, at)
+
+
+def _given_again(case: Case, offset: int, first: int, second: int) -> Facts:
+    """Why a leader gave an offset to `second` that `first` has."""
+    position, epoch = case.appended_at[second], case.epoch_of(second)
+    leader = case.event(position).replica
+    text = f"{leader}, log end offset {case.log_end(leader, position)}, gave offset {offset} to "
+    text += f"{case.name(second)} in epoch {epoch} {case.when(position)}"
+    gave, same_epoch = Fact("position", text, position), epoch == case.epoch_of(first)
+    if same_epoch and case.event(case.appended_at[first]).replica != leader:
+        elections = led_twice(case)
+        return [*elections, gave] if elections else first_is([gave], of.TWO_LEADERS)
+    facts, went_on = without(case, leader, offset, first, position), []
+    led = case.last(on.LeaderElected, replica=leader, before=position)
+    back = case.last(on.ReplicaRestarted, replica=leader, before=position)
+    if same_epoch and led is not None and back is not None and back > led:
+        text = f"{leader} came back {case.when(back)} and went on leading epoch "
+        text += f"{case.event(led).epoch} {case.by_rules('leader_restart')}"
+        why = (of.SAME_EPOCH,) if of.TAIL_LOST in mechanisms_of(facts) else ()
+        went_on = [Fact("epoch", text, back, why)]
+    return [*facts, *went_on, gave]
+
+
+def given_twice(case: Case, offset: int) -> Facts:
+    """Why an offset was given again once committed, or twice in one epoch; [] = neither."""
+    uids, commit = case.uids_at(offset), case.first_commit(offset)
+    if len(uids) < 2:
+        return []
+    committed = case.committed_at(offset)
+    first = committed if committed in uids else uids[0]
+    later = uids[uids.index(first) + 1 :]
+    again = bool(later) and commit is not None and commit < case.appended_at[later[0]]
+    if not again and case.epoch_of(uids[0]) == case.epoch_of(uids[1]):
+        again, first, later = True, uids[0], uids[1:]
+    if not again:
+        return []
+    return [*_given_again(case, offset, first, later[0]), given_before(case, offset, first)]
+
+
+def two_records_at(case: Case, offset: int) -> Facts:
+    """Two records were given one offset: why the second was, and why both are there.
+
+    That a new leader gives an offset again that is not committed is what epochs are there for; then
+    what decided is who committed one of them, or did not cut its own.
+    """
+    uids = case.uids_at(offset)
+    if len(uids) < 2:
+        return lacks(case, case.replica, offset) if case.replica else []
+    given = [given_before(case, offset, uid) for uid in uids[-2:]]
+    return given_twice(case, offset) or _tail_kept(case, offset, given)
+
+
+def _tail_kept(case: Case, offset: int, otherwise: Facts, whose: str | None = None) -> Facts:
+    """Why two records stay at an offset that was free when each was given it.
+
+    `whose` names a log that has, or had, the one that does not belong there.
+    """
+    uncut, old = _not_cut(case, offset, whose), _forked(case, offset)
+    if old and _by_counting(case, offset):
+        return [*first_is(old, of.OLD_EPOCH_COMMITTED), *uncut]
+    unknown = _leader_cannot_tell(case, offset, uncut)
+    facts = [*uncut, *old] or otherwise
+    return first_is(facts, of.TAIL_UNKNOWN if unknown else of.TAIL_KEPT, *facts[0].mechanisms)
+
+
+def _not_cut(case: Case, offset: int, whose: str | None = None) -> Facts:
+    """Who holds another record than its leader, and went on behind it all the same."""
+    leader, led = case.leader_at(), case.last(on.LeaderElected)
+    if leader is None or led is None:
+        return []
+    right = case.uid_at(leader[0], offset)
+    facts: Facts = []
+    for replica in case.replicas if whose is None else (whose,):
+        position, held = case.slot(replica, offset), case.uid_at(replica, offset)
+        since = led
+        if replica == whose and position is not None:
+            since = position
+        elif replica == leader[0] or position is None or position > led or held in (0, right):
+            continue
+        facts += _went_on(case, replica, offset, since)
+        counted = case.position_of(leader[0], replica) or 0
+        if not facts and counted > offset:
+            at = case.last(on.PositionRecorded, replica=leader[0], follower=replica) or 0
+            text = f"{case.knowing(leader[0], at)} recorded position {counted} for "
+            text += f"{case.knowing(replica, at)} {case.when(at)}, which has "
+            text += f"{case.name(held)} {case.by_rules('truncation')}"
+            facts = [Fact("epoch", text, at)]
+    return facts
+
+
+def _went_on(case: Case, replica: str, offset: int, after: int) -> Facts:
+    """By which copy a log first went on behind an offset."""
+    for at in case.all(on.Copied, replica=replica, after=after):
+        event = case.event(at)
+        if event.fetch_offset > offset:
+            text = f"{case.knowing(replica, at)} kept what it has at {offset} and copied from "
+            text += f"{event.fetch_offset} on from {case.knowing(event.leader, at)} {case.when(at)}"
+            return [Fact("epoch", f"{text} {case.by_rules('truncation')}", at)]
+    return []
+
+
+def _leader_cannot_tell(case: Case, offset: int, uncut: Facts) -> bool:
+    """Whether what belongs at an offset went from the leader's log, and its epoch with it."""
+    uid, leader, before = case.committed_at(offset), case.leader_at(), END
+    if uncut and uncut[0].position is not None:
+        before = uncut[0].position
+        copied = case.event(before)
+        leader = (copied.leader, 0) if isinstance(copied, on.Copied) else leader
+    if leader is None or not uid:
+        return False
+    became = case.origin(leader[0], offset, uid, before).became
+    return became in (Became.CLEANED, Became.REPLACED, Became.EXPIRED)
+
+
+# Who commits, who leads, and what leaders believe.
+
+
+def _counted_by(case: Case, committed: int, offset: int) -> str:
+    """By which positions a leader committed an offset."""
+    leader = case.event(committed).replica
+    whose = {leader: case.log_end(leader, committed)}
+    for other in case.replicas:
+        whose[other] = case.position_of(leader, other, committed) or whose.get(other, 0)
+    counted = [f"{name} at {at}" for name, at in whose.items() if at > offset]
+    return f"{leader} committed it {case.when(committed)}, counting {listed(counted)}"
+
+
+def _by_counting(case: Case, offset: int) -> bool:
+    """Whether a leader committed an offset below its epoch by counting replicas (Raft 5.4.2)."""
+    committed = case.first_commit(offset)
+    if committed is None or case.rules.replication.commit == "isr":
+        return False
+    led = case.last(on.LeaderElected, before=committed)
+    start = 0 if led is None else case.event(led).epoch_start_offset
+    return bool(case.event(committed).high_watermark <= start)
+
+
+def _forked(case: Case, offset: int) -> Facts:
+    """That a record of an older epoch was committed by counting, beside one of a newer one."""
+    uid, commit = case.committed_at(offset), case.first_commit(offset)
+    leader = None if commit is None else case.leader_at(commit)
+    if commit is None or not uid or leader is None or leader[1] == case.epoch_of(uid):
+        return []
+    what = f"{case.name(uid)} of epoch {case.epoch_of(uid)} was committed in epoch {leader[1]}"
+    return [Fact("epoch", f"{what}: {_counted_by(case, commit, offset)}", commit)]
+
+
+def without(
+    case: Case,
+    replica: str,
+    offset: int,
+    uid: int | None,
+    before: int = END,
+    *,
+    lag_is_news: bool = False,
+) -> Facts:
+    """Why a replica lacked a record, and why it led, or counted, all the same; [] = it had it.
+
+    That it lagged is no news where the question is why it gave the offset again.
+    """
+    facts = lacks(case, replica, offset, uid, before)
+    names = mechanisms_of(facts)
+    counted = _counted(case, replica, offset, before, names) if facts else []
+    also = mechanisms_of(counted)
+    lagged = len(facts) == 1 and names == (of.NEVER_COPIED,) and also
+    if lagged and not (lag_is_news and _DEEPER.isdisjoint(also)):
+        return first_is(counted, *names, *counted[0].mechanisms)
+    return [*facts, *counted]
+
+
+def _counted(case: Case, replica: str, offset: int, before: int, names: tuple[str, ...]) -> Facts:
+    """Why a replica that lacks a committed offset could lead, or count, all the same."""
+    since, facts = case.first_commit(offset), Facts()
+    if since is None:
+        return facts
+    led = case.last(on.LeaderElected, replica=replica, before=before)
+    if led is not None and led > since:
+        unclean = _chosen_uncleanly(case, led)
+        facts = elected(case, led, offset, *[of.UNCLEAN] * unclean)
+        if unclean:
+            return facts
+    if of.NEVER_COPIED not in names or of.BELIEVED in names:
+        return facts
+    for position in case.all(on.IsrChanged, after=since, before=before, joined=replica):
+        if case.log_end(replica, position) <= offset:
+            return [*_joined(case, position, of.LET_IN), *facts]
+    return [*(_too_few(case, offset, since) if facts else []), *facts]
+
+
+def _chosen_uncleanly(case: Case, position: int) -> bool:
+    """Whether a leader was not in the in-sync set, where that decides who may lead."""
+    election = case.event(position)
+    if case.all(on.UncleanElection, replica=election.replica, epoch=election.epoch):
+        return True
+    members = case.last(on.IsrChanged, on.LeaderElected, before=position)
+    by_isr = case.rules.replication.commit == "isr"
+    return by_isr and members is not None and election.replica not in case.event(members).isr
+
+
+def _too_few(case: Case, offset: int, committed: int) -> Facts:
+    """Why a majority did not stand in the way of a leader that lacks what is committed."""
+    if case.rules.replication.commit == "isr":
+        return []
+    for at in case.all(on.ReplicaCrashed):
+        if case.fate(case.event(at).replica, offset, None, at + 1).became is Became.CRASHED:
+            return [case.fact(at, of.TAIL_LOST)]
+    if not _by_counting(case, offset):
+        return []
+    counted = Fact("epoch", _counted_by(case, committed, offset), committed)
+    return first_is(_forked(case, offset) or [counted], of.OLD_EPOCH_COMMITTED)
+
+
+def elected(case: Case, position: int, offset: int | None = None, *mechanisms: str) -> Facts:
+    """Why a replica leads: its log end against what was committed, and how it was chosen."""
+    event, previous = case.event(position), case.last(on.LeaderElected, before=position)
+    since = {"after": -1 if previous is None else previous, "before": position}
+    unclean = case.all(on.UncleanElection, replica=event.replica, **since)
+    marks = case.all(on.HighWatermarkMoved, leading=True, before=position)
+    committed = max((case.event(one).high_watermark for one in marks), default=0)
+    fact = case.fact(position, *mechanisms)
+    text = fact.text
+    text += f", whatever it has: {case.event(unclean[-1]).because}" if unclean else ""
+    if offset is not None and committed > event.epoch_start_offset:
+        text += f", while all below {committed} was committed"
+    came = case.all(on.IsrChanged, joined=event.replica, **since)
+    before = [each for one in came for each in as_context(_joined(case, one))]
+    return [*before, fact._replace(text=text)]
+
+
+def _joined(case: Case, position: int, *mechanisms: str) -> Facts:
+    """Why a replica was admitted to the in-sync set."""
+    event = case.event(position)
+    at, end = case.position_of(event.replica, event.joined, position) or 0, 0
+    end = case.log_end(event.joined, position)
+    belief = case.believed(event.joined, end, position) if at > end else None
+    facts = [] if belief is None else as_context(_recorded(case, belief))
+    mark = case.high_watermark(event.replica, position)
+    text = f"{event.joined} joined the in-sync set {case.when(position)} by its position {at}, "
+    text += f"high watermark {mark}, log end offset {end}"
+    return [*facts, Fact("position", text, position, mechanisms)]
+
+
+def _recorded(case: Case, position: int) -> Facts:
+    """Why a leader recorded a position above the follower's log end."""
+    leader, follower, believed = case.event(position)
+    end = case.log_end(follower, position)
+    hole = ends_in_a_hole(case, leader, end, position)
+    facts = end_fell(case, leader, end, position) if hole else []
+    text = f"{leader} recorded position {believed} for {follower} {case.when(position)}, whose log "
+    text += f"end offset was {end}"
+    if case.rules.replication.follower_position == "read_end":
+        text += ": a fetch that reads to the end counts as having all"
+    why = () if hole else (of.NEVER_COPIED, of.BELIEVED)
+    return [*facts, Fact("position", text, position, why)]
+
+
+def led_twice(case: Case) -> Facts:
+    """Why an epoch has two leaders, and which voters came back in between; [] = none has."""
+    first = dict[int, int]()
+    for position in case.all(on.LeaderElected):
+        event = case.event(position)
+        at = first.setdefault(event.epoch, position)
+        if case.event(at).replica != event.replica:
+            back = case.all(on.ReplicaRestarted, after=at, before=position)
+            second = case.fact(position)
+            text = f"{second.text}, by voters among {listed(event.voters) or 'none'} "
+            return [
+                case.fact(at, of.TWO_LEADERS),
+                *(case.fact(one, of.VOTE_FORGOTTEN) for one in back),
+                second._replace(text=text + case.by_rules("vote_storage"), kind="epoch"),
+            ]
+    return []
+
+
+# What was cut.
+
+
+def _cut(case: Case, step: Step, offset: int, uid: int | None) -> Facts:
+    """A truncation: did its leader lack what was cut, or was it mistaken?"""
+    event, at, leader = step.event, step.position, case.leader_at(step.position)
+    facts: Facts = []
+    mechanism = () if event.leading else (_why_mistaken(case, step),)
+    followed = leader if leader is not None and leader[0] != event.replica else None
+    if followed:
+        facts = without(case, followed[0], offset, uid, at)
+        if case.origin(followed[0], offset, uid, at).became is Became.CLEANED:
+            mechanism = (of.CUT_BY_CLEANED_EPOCH,)
+        elif mechanisms_of(facts) and uid in (None, case.committed_at(offset)):
+            mechanism = ()
+    if mechanism:
+        facts = as_context(facts)
+    name, target, mark = event.replica, event.target, event.high_watermark
+    if not facts:
+        back = case.last(on.ReplicaRestarted, replica=name, before=at)
+        facts = [] if back is None else [case.fact(back, kind="position")]
+    text = f"{case.knowing(name, at)} truncated from {event.log_end_offset} to {target}"
+    if followed:
+        text += f" following {followed[0]}, leader of epoch {followed[1]} (which knew the epochs "
+        text += f"{case.epochs_of(followed[0], at)})"
+    text += f" {case.when(at)}, high watermark {mark} {case.by_rules('truncation')}"
+    if event.lowest is not None and event.lowest < target:
+        text += f"; the batch across the target went from {event.lowest} on"
+    text += ", while it was leading itself" if event.leading else ""
+    return [*facts, Fact("position" if target == mark else "epoch", text, at, mechanism)]
+
+
+def _why_mistaken(case: Case, step: Step) -> str:
+    """By what a follower was mistaken that cut what its leader has."""
+    if step.event.target == step.event.high_watermark:
+        return of.CUT_TO_HW
+    backs = case.all(on.ReplicaRestarted, before=step.position)
+    read = (case.all(on.EpochCacheChanged, after=back, before=back + 2) for back in backs)
+    return of.CUT_BY_EPOCH_FILE if any(read) else of.CUT_BY_EPOCH
