@@ -31,7 +31,6 @@ class CommittedReplicated(LogInvariant):
     """
 
     source = "StrongIsr; MajorityReachedHighWatermark (RaftEventSimulationTest)"
-    explained_by = "committed_without"
     unusual_only = True
     says = ", log end offset {log_end}, lacks committed offset {offset} ({record})."
 
@@ -91,7 +90,6 @@ class CommittedNeverLost(LogInvariant):
 
     kind = Kind.AT_REST
     source = "KIP-101; CommittedIsDurable (etcd raft)"
-    explained_by = "lost_record"
     says = "committed {record} is not on the leader {replica} and nothing committed supersedes it."
 
     def on_quiesced(self, event: Quiesced) -> None:
@@ -115,7 +113,6 @@ class LeaderCompleteness(LogInvariant):
     """
 
     source = "Raft 5.4; StrongIsr (Kip320.tla)"
-    explained_by = "leader_lacks"
     says = (
         "{replica} was elected in epoch {epoch} with log end offset {log_end} but lacks committed "
         "offset {offset} ({record}); {committed_below} offsets are committed."
@@ -142,7 +139,6 @@ class HoleJustified(LogInvariant):
 
     kind = Kind.AT_REST
     source = "KIP-280, KIP-630"
-    explained_by = "lost_record"
     says = (
         "{replica} has a hole at offset {offset}, but {record} is neither superseded nor aborted."
     )
@@ -172,7 +168,6 @@ class WinnerRetained(LogInvariant):
 
     kind = Kind.AT_REST
     source = "KIP-280"
-    explained_by = "lost_record"
     in_stories = False
     says = "{replica} lacks {record}, the winner of its key."
 
@@ -202,7 +197,7 @@ class HwMonotonic(LogInvariant):
     """
 
     source = "MonotonicHighWatermark (RaftEventSimulationTest); UnifiedLog.maybeUpdateHighWatermark"
-    explained_by = "high_watermark_fell"
+    explained_by = "event"
     in_stories = False
     unusual_only = True
     says = "{replica} moved its high watermark back from {before} to {offset}."
@@ -230,7 +225,7 @@ class HwWithinLog(LogInvariant):
     """
 
     source = "LogCabin, RaftConsensusInvariants"
-    explained_by = "high_watermark_fell"
+    explained_by = "event"
     unusual_only = True
     says = "{replica} has high watermark {offset} above its log end offset {log_end}."
     any_of = (HighWatermarkMoved, Cleaned, *CUT)
@@ -253,7 +248,6 @@ class FollowerPositionSound(LogInvariant):
     """
 
     source = "KIP-280; LocalLog.read with Partition.fetchRecords"
-    explained_by = "believed_position"
     unusual_only = True
     says = (
         "{leader} believes that {replica} has everything below {position}, but its log end offset "
@@ -279,7 +273,6 @@ class AcknowledgedKept(LogInvariant):
 
     kind = Kind.FINDING
     source = "producer configuration acks; KIP-966, Motivation"
-    explained_by = "acknowledged"
     in_stories = False
     says = "{replica} acknowledged {record}, which was never committed."
 

@@ -93,7 +93,7 @@ class CompactionLagBound(Invariant):
     kind = Kind.LIVENESS
     fairness = "the cleaner looks, and traffic or a timer closes segments"
     source = "KIP-354, Proposed Changes, note 1"
-    explained_by = "lag"
+    explained_by = "event"
     in_stories = False
     says = (
         "{replica} cannot clean {record} yet, {waited_ms} ms after its timestamp; {limit_ms} ms "
@@ -128,7 +128,7 @@ class LagMetric(Invariant):
 
     kind = Kind.FINDING
     source = "KIP-354, Public Interfaces; PreCleanStats.updateMaxCompactionDelay"
-    explained_by = "lag"
+    explained_by = "event"
     in_stories = False
     says = (
         "{replica} tells a compaction delay of {told_secs} s, but its log is overdue by "
@@ -254,7 +254,7 @@ class StateKept(Invariant):
     """
 
     source = "KIP-630, Motivation: with the delete policy the log does not hold the latest state"
-    explained_by = "prefix"
+    explained_by = "event"
     in_stories = False
     says = "{replica} deleted below {log_start} ({cause}) what alone holds the state of {key}"
 

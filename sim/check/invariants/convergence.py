@@ -44,7 +44,6 @@ class ReplicaConvergence(LogInvariant):
 
     kind = Kind.AT_REST
     source = "KIP-279"
-    explained_by = "two_records"
     says = "offset {offset} is {record} on {replica} and {leader_record} on the leader {leader}."
 
     def on_quiesced(self, event: Quiesced) -> None:
@@ -79,7 +78,7 @@ class MaterializedStateEquivalence(LogInvariant):
     kind = Kind.AT_REST
     source = "KIP-280, KIP-630; ConsistentCommittedData (RaftEventSimulationTest)"
     family_by_cause = True
-    explained_by = "state_differs"
+    explained_by = "state"
     says = "{replica} folds to {held} for {key}, the committed history to {winner}"
 
     def on_quiesced(self, _: Quiesced) -> None:

@@ -33,7 +33,7 @@ class NoResurrection(DeleteInvariant):
     kind = Kind.AT_REST
     source = "KIP-630"
     family_by_cause = True
-    explained_by = "state_differs"
+    explained_by = "state"
     says = (
         "{replica} gives {held} although {key} was deleted at offset {deleted_at}; its log end "
         "offset is {log_end} and nothing it holds deletes that."
@@ -63,7 +63,7 @@ class NoTransientResurrection(DeleteInvariant):
 
     source = "KIP-630"
     family_by_cause = True
-    explained_by = "state_differs"
+    explained_by = "state"
     in_stories = False
     says = (
         "{replica} gave {held} for {lasted} {unit}, from {since} on, although {key} was deleted "

@@ -27,7 +27,7 @@ class ElectionSafety(LogInvariant):
     """
 
     source = "Raft 5.2; KIP-595"
-    explained_by = "epoch_led_twice"
+    explained_by = "two_leaders"
     says = "{replica} was elected in epoch {epoch}, which {leader} led already."
 
     def begin(self) -> None:
@@ -53,7 +53,7 @@ class EpochMonotonic(LogInvariant):
     """
 
     source = "MonotonicEpoch (RaftEventSimulationTest)"
-    explained_by = "epochs_fell"
+    explained_by = "event"
     in_stories = False
     unusual_only = True
     says = "{replica} holds epoch {epoch} at offset {offset} after epoch {before}."

@@ -27,7 +27,6 @@ class NoOffsetReuse(LogInvariant):
     """
 
     source = "KIP-280; KAFKA-17076"
-    explained_by = "two_records"
     unusual_only = True
     says = "{replica} gave offset {offset} to {record}, but it was committed as {first}."
 
@@ -54,7 +53,6 @@ class OffsetEpochUniqueness(LogInvariant):
     """
 
     source = "KIP-595; QuorumState.initialize"
-    explained_by = "two_records"
     unusual_only = True
     says = "{replica} gave offset {offset} in epoch {epoch} to {record}; it was given to {first}."
 
@@ -81,7 +79,6 @@ class RecordOffsetUniqueness(LogInvariant):
     """
 
     source = "KIP-280"
-    explained_by = "misplaced"
     unusual_only = True
     says = "{record} stands at offset {offset} on {replica}."
 
@@ -104,7 +101,6 @@ class SlotAgreement(LogInvariant):
     """
 
     source = "KIP-280"
-    explained_by = "two_records"
     unusual_only = True
     says = (
         "offset {offset} is {record} on {replica} and {other_record} on {other}, below both high "
@@ -132,7 +128,6 @@ class StateMachineSafety(LogInvariant):
     """
 
     source = "Raft 5.4.3"
-    explained_by = "two_records"
     unusual_only = True
     says = (
         "offset {offset} was committed as {first} and again as {record} when {replica} moved its "
@@ -164,7 +159,6 @@ class LogMatching(LogInvariant):
     """
 
     source = "Raft 5.3, adapted to holes"
-    explained_by = "two_records"
     unusual_only = True
     says = (
         "{replica} holds {record} and {other} holds {other_record} at offset {offset}, both of "
@@ -203,7 +197,6 @@ class LeaderAppendOnly(LogInvariant):
     """
 
     source = "Raft 5.3"
-    explained_by = "truncated"
     in_stories = False
     says = "{replica} truncated from {log_end} to {offset} while it was leading."
 
@@ -223,7 +216,6 @@ class LeoPreservation(LogInvariant):
     """
 
     source = "KIP-280; etcd #17780"
-    explained_by = "log_end_moved"
     in_stories = False
     unusual_only = True
     says = " moved the log end offset of {replica} from {before} to {offset}."
@@ -251,7 +243,6 @@ class NoTruncationBelowHw(LogInvariant):
     """
 
     source = "KIP-595; KafkaMetadataLog.truncateTo"
-    explained_by = "truncated"
     says = (
         "{replica} truncated from {log_end} to {offset}, below its high watermark {high_watermark}."
     )
@@ -273,7 +264,6 @@ class TruncationBelowLogStart(LogInvariant):
     """
 
     source = "KIP-595; UnifiedLog.truncateTo"
-    explained_by = "truncated"
     says = "{replica} truncated to {offset}, below its log start offset {log_start}."
 
     def on_truncated(self, event: Truncated) -> None:

@@ -16,7 +16,7 @@ class ConsistentRead(ReaderInvariant):
     """
 
     source = "ConsistentRead (KIP-966 specification)"
-    explained_by = "passed"
+    explained_by = "read"
     in_stories = False
     says = "{first_reader} read {first} and {reader} read {record} at offset {offset}."
 
@@ -98,7 +98,7 @@ class ConsumerNoSkip(ReaderInvariant):
     """
 
     source = "KIP-280"
-    explained_by = "passed"
+    explained_by = "read"
     says = "{reader} is at position {end} on {replica} and was never given the live {record}."
 
     def begin(self) -> None:
@@ -156,7 +156,7 @@ class ConsumerTakesDeletes(ReaderInvariant):
     """
 
     source = "KIP-87, Migration Plan and its vote thread"
-    explained_by = "understood"
+    explained_by = "altered"
     in_stories = False
     says = "{reader} took the {record} for {what}."
 
@@ -182,7 +182,7 @@ class ConsumerTombstoneVisibility(ReaderInvariant):
     """
 
     source = "KIP-534, Motivation"
-    explained_by = "passed_a_delete"
+    explained_by = "read"
     says = (
         "{reader} read {record} at {read_at_ms} ms and passed the tombstone at offset {offset} on "
         "{replica} at {now_ms} ms, within the retention of {retention_ms} ms, without being given "
@@ -243,7 +243,7 @@ class ReaderReachesEnd(ReaderInvariant):
     kind = Kind.LIVENESS
     in_stories = False
     source = "KAFKA-14302; Redpanda issues 7024, 8698; segmentio/kafka-go issue 423; brod issue 263"
-    explained_by = "does_not_end"
+    explained_by = "reader_waits"
     fairness = "the replica it reads is up, it polls until nothing more comes"
 
     def on_reading_ended(self, event: ReadingEnded) -> None:

@@ -33,7 +33,7 @@ class SnapshotAtLogStart(Invariant):
     """
 
     source = "SnapshotAtLogStart (RaftEventSimulationTest)"
-    explained_by = "prefix"
+    explained_by = "event"
     says = "{replica} starts its log at {offset} without a snapshot that ends there."
 
     def on_prefix_deleted(self, event: PrefixDeleted) -> None:
@@ -52,7 +52,7 @@ class SnapshotBound(Invariant):
     """
 
     source = "KIP-630; KafkaMetadataLog.createNewSnapshot"
-    explained_by = "snapshot_bound"
+    explained_by = "event"
     says = "{replica} took snapshot ({offset}, {epoch}) above its high watermark {high_watermark}."
 
     def on_snapshot_taken(self, event: SnapshotTaken) -> None:
@@ -155,7 +155,7 @@ class SnapshotFetchProgress(Invariant):
     kind = Kind.LIVENESS
     fairness = "one leader stays, and the follower and its link are left in peace"
     source = "KIP-630"
-    explained_by = "fetching"
+    explained_by = "snapshot_fetch"
     in_stories = False
     says = (
         "{replica} has {received} {unit} of the snapshot that ends at {offset} and does not get on."
@@ -224,7 +224,7 @@ class SnapshotInstallAtomic(Invariant):
     """
 
     source = "KIP-630; KafkaMetadataLog.truncateToLatestSnapshot, FileRawSnapshotWriter.freeze"
-    explained_by = "installed"
+    explained_by = "event"
     in_stories = False
     says = (
         "{replica} emptied its log, which ended at {offset} (high watermark {high_watermark}), "
@@ -266,7 +266,7 @@ class SnapshotNeverRegresses(Invariant):
     """
 
     source = "KafkaMetadataLog.truncateToLatestSnapshot"
-    explained_by = "installed"
+    explained_by = "event"
     in_stories = False
     says = (
         "{replica} installed snapshot ({offset}, {epoch}) although its high watermark was "
@@ -290,7 +290,7 @@ class PrefixDeletionSafety(Invariant):
     """
 
     source = "KIP-630; KafkaMetadataLog.deleteBeforeSnapshot"
-    explained_by = "prefix"
+    explained_by = "event"
     says = "{follower} fetched at {offset}, below the log start of {replica}, which has "
 
     def on_prefix_deleted(self, event: PrefixDeleted) -> None:
@@ -323,7 +323,7 @@ class LeaderNeverLoadsSnapshot(Invariant):
     """
 
     source = "LeaderNeverLoadSnapshot (RaftEventSimulationTest)"
-    explained_by = "installed"
+    explained_by = "event"
     in_stories = False
     says = "{replica} installed snapshot ({offset}, {epoch}) while it was leading."
 
@@ -350,7 +350,7 @@ class TrafficAccounting(Invariant):
     """
 
     source = "KIP-630, Amount of Data Replicated; Rejected Alternatives"
-    explained_by = "sent_twice"
+    explained_by = "event"
     in_stories = False
     unusual_only = True
     says = (
