@@ -111,7 +111,7 @@ def timed(scenario: Scenario, invariant: str) -> Explanation:
         ("kip280_38", COMPLETE, "timestamp", "beaten by A=a@0 (timestamp 1,000 ms)"),
         ("kip280_84", "key-ends-as-meant", "order", "K=k2@0 at step 5, beaten by K=k1@1"),
         ("kip280_77", "winner-retained", "version", "(version 5), which does not beat it"),
-        ("kip280_20", "clean-prefix", "version", "kept both: its map began at 2 (map_range:"),
+        ("kip280_20", "clean-prefix", "version", "beats it: its map began at 2 (map_range:"),
         ("kip630_01", "no-resurrection", "horizon", "at 150 ms had passed its delete horizon"),
         ("raft_21", "epoch-monotonic", "loss", "came back at step 9 in epoch 4 with its log"),
         ("kip279_04", "slot-agreement", "epoch", "a (epochs 1 from 0) kept what it has at 1 and"),

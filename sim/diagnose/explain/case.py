@@ -7,6 +7,7 @@ from typing import Any, Final, NamedTuple
 
 from sim.check import Violation
 from sim.check.facts import Written
+from sim.check.faults import INSTANT_FAULTS
 from sim.check.promise import DEFAULT_HEADER, meant_version
 from sim.check.violation import RecordSeen
 from sim.diagnose.explain.past import END, Past, Recorded
@@ -220,13 +221,6 @@ class Case(Past):
         known = self.known(uid)
         return known is not None and known.tombstone
 
-    def aborted(self, uid: int) -> bool:
-        """Whether a marker of its producer, the next above it, aborts a record."""
-        known = self.written[uid]
-        marker = self.next_marker(known)
-        aborts = marker is not None and marker.batch.control is Control.ABORT
-        return known.batch.transactional and aborts
-
     def markers(self, producer_id: int) -> list[Written]:
         """The markers that end transactions of a producer, by offset."""
         ends = (one for one in self.controls() if one.batch.control in ENDS)
@@ -240,8 +234,7 @@ class Case(Past):
 
     def lacks_marker(self, known: Written | None) -> None:
         """Note that a record is missing, in case it is a marker."""
-        if known is not None and known.batch.control is not None:
-            self.marker = self.marker or str(known.batch.control)
+        self.marker = self.marker or str((known and known.batch.control) or "")
 
     def epoch_of(self, uid: int) -> int:
         """The epoch in which a record was appended."""
@@ -253,33 +246,28 @@ class Case(Past):
         """What an event decided, with where its log stood before it."""
         event, name = self.event(at), self.event(at).replica or ""
         its_kind, words = WORDS.get(type(event), ("position", ""))
+        leader, epoch = self.leader_at(at) or ("none", 0)
+        knew = f"; {leader}, leader of epoch {epoch}, knew {self.high_watermark(leader, at)}"
         before = {
             "when": self.when(at),
             "end": self.log_end(name, at),
             "mark": self.high_watermark(name, at),
             "newest": self.newest_snapshot(name, at) or "none",
             "by_clock": self.by_clock(at),
+            "counting": self.counting(name, at) if name == leader else knew,
             "my_cleaner_bound": self.by_rules("cleaner_bound"),
         }
-        if isinstance(event, on.HighWatermarkMoved):
-            before["counting"] = self._counting(at)
         text = words.format_map(event._asdict() | before)
-        text = text or f"{describe(event)} {self.when(at)}"
+        text = text or f"{describe(event)}, {self.when(at)}"
         text += self.fault(name, at) if its_kind == "loss" else ""
         return Fact(kind or its_kind, text, at, mechanisms)
 
-    def _counting(self, at: int) -> str:
-        """By which positions a leader moved its high watermark, or whose a follower took."""
-        event = self.event(at)
-        if not event.leading:
-            leader, epoch = self.leader_at(at) or ("none", 0)
-            mark = self.high_watermark(leader, at)
-            return f", as its leader told it; {leader}, leader of epoch {epoch}, knew {mark}"
+    def counting(self, leader: str, before: int = END) -> str:
+        """Which positions a leader recorded, beside where logs ended; after a comma."""
         positions = [
-            f"{name} at {position} (log end offset {self.log_end(name, at)})"
+            f"{name} at {position} (log end offset {self.log_end(name, before)})"
             for name in self.replicas
-            if name != event.replica
-            and (position := self.position_of(event.replica, name, at)) is not None
+            if name != leader and (position := self.position_of(leader, name, before)) is not None
         ]
         return f", counting {listed(positions)}" if positions else ""
 
@@ -375,12 +363,14 @@ class Case(Past):
         return f"its clock{wrong} at {now_ms:,} ms"
 
     def fault(self, replica: str, before: int) -> str:
-        """The fault that a replica suffers from, in brackets; empty = none goes on."""
-        position = self.fault_of(replica, before)
-        if position is None:
-            return ""
-        event = self.event(position)
-        return f" ({event.fault} {self.when(position)}: {event.detail})"
+        """The fault that goes on at a replica, in brackets; empty = there is none."""
+        for at in self.latest(on.FaultInjected, on.FaultEnded, before=before, replica=replica):
+            event = self.event(at)
+            if isinstance(event, on.FaultEnded):
+                break
+            if event.fault not in INSTANT_FAULTS:
+                return f" ({event.fault} {self.when(at)}: {event.detail})"
+        return ""
 
     def knowing(self, replica: str, before: int) -> str:
         """A replica with the epochs that it knew, in brackets."""

@@ -10,7 +10,7 @@ arrive left no event.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator
 from typing import Final
 
 from sim.check import Violation
@@ -21,43 +21,65 @@ from sim.protocol.events import Removal
 BEATEN: Final = 2
 """So many of the records that the one in question beat belong to its story: the last ones."""
 
-Earlier = Callable[[Past, int], Iterable[int | None]]
-"""Takes the position of an event: those of events before it, None = there was none."""
-
-
 Node = int | tuple[str, int, int]
 """The position of an event, or what a replica held at an offset before a position."""
 
-
-def _latest(*kinds: type, **of: str) -> Earlier:
-    """The latest event of some classes; `of`: a field of it -> one of this with the same value.
-
-    Without any, of the same replica.
-    """
-
-    def found(past: Past, position: int) -> list[int | None]:
-        event = past.event(position)
-        same = {name: getattr(event, field) for name, field in (of or _SAME_REPLICA).items()}
-        return [past.last(*kinds, before=position, **same)]
-
-    return found
-
-
-_SAME_REPLICA: Final = {"replica": "replica"}
 _STARTS: Final = (on.PrefixDeleted, on.LogStartMoved, on.LogStartedAfresh)
 _STATES: Final = (on.ReplicaCrashed, on.ReplicaWiped, on.ReplicaRestarted)
 _READS: Final = (on.Consumed, on.ConsumerReset)
 _FETCHES: Final = (on.SnapshotInstalled, on.SnapshotFetched, on.SnapshotChunkFetched)
-
-_FAULT: Final = _latest(on.FaultInjected)
-_LEADS: Final = _latest(on.LeaderElected, on.LeaderResigned)
-_MARK: Final = _latest(on.HighWatermarkMoved)
-_READ: Final = _latest(*_READS, consumer="consumer")
-_STATE: Final = _latest(*_STATES)
-_TAKEN: Final = _latest(on.SnapshotTaken, end_offset="end_offset", epoch="epoch")
-_SNAPSHOT: Final = _latest(
-    *(*_FETCHES, on.SnapshotTaken, on.SnapshotDeleted, on.LogEmptied, on.SnapshotFetchDropped)
+_FAULT: Final = (on.FaultInjected,)
+_LEADS: Final = (on.LeaderElected, on.LeaderResigned)
+_MARK: Final = (on.HighWatermarkMoved,)
+_SNAPSHOT: Final = (
+    *(*_FETCHES, on.SnapshotTaken, on.SnapshotDeleted, on.LogEmptied, on.SnapshotFetchDropped),
 )
+_DECIDED_BY: Final[dict[type, tuple[tuple[type, ...], ...]]] = {
+    on.Appended: (_LEADS,),
+    on.Truncated: ((on.EpochCacheChanged,),),
+    **dict.fromkeys((on.Cleaned, on.CleanerLooked), ((on.ConfigChanged,),)),
+    **dict.fromkeys((*_STATES, on.SegmentsLost), (_STATES, _FAULT)),
+    **dict.fromkeys((on.LeaderResigned, on.FaultEnded), (_FAULT,)),
+    **dict.fromkeys((*_FETCHES, on.LogEmptied), (_SNAPSHOT,)),
+    **dict.fromkeys(_STARTS, (_MARK, _SNAPSHOT)),
+    on.SnapshotTaken: (_MARK,),
+    on.LeaderElected: ((on.ReplicaRestarted,),),
+}
+"""Class of an event -> groups of classes of which the latest event of the same replica decided,
+beside those that made the logs what they were."""
+
+
+def _decided(past: Past, at: int) -> Iterator[int | None]:
+    """The events that decided an event, where these are not of the same replica alone."""
+    event = past.event(at)
+    for kinds in _DECIDED_BY.get(type(event), ()):
+        yield past.last(*kinds, before=at, replica=event.replica)
+    match event:
+        case on.IsrChanged(_, _, joined):
+            yield past.last(on.PositionRecorded, before=at, follower=joined)
+        case on.Truncated():
+            yield past.last(on.LeaderElected, before=at)
+        case on.Consumed() | on.ConsumerReset() | on.ReadingEnded() | on.Understood():
+            yield past.last(*_READS, before=at, consumer=event.consumer)
+        case on.SnapshotInstalled() | on.SnapshotFetched() | on.SnapshotChunkFetched():
+            which = {"end_offset": event.end_offset, "epoch": event.epoch}
+            yield past.last(on.SnapshotTaken, before=at, **which)
+        case on.PositionRecorded(_, follower):
+            yield _end_moved(past, follower, at)
+        case on.RemovalBoundMoved():
+            yield from (_end_moved(past, name, at) for name in past.replicas)
+        case on.TombstoneProbed() | on.RoundsEnded():
+            for name in past.replicas:
+                yield past.last(on.Cleaned, before=at, replica=name)
+        case on.HighWatermarkMoved(_, _, False):  # a follower learned the mark of a leader
+            yield past.last(on.HighWatermarkMoved, before=at, leading=True)
+        case on.HighWatermarkMoved(name):  # a leader counted positions
+            yield past.last(*_LEADS, before=at, replica=name)
+            for other in past.replicas:
+                by = {"replica": name, "follower": other}
+                yield past.last(on.PositionRecorded, before=at, **by)
+        case on.LeaderElected(name):
+            yield from _elected(past, name, at)
 
 
 def _end_moved(past: Past, replica: str, before: int) -> int | None:
@@ -66,23 +88,10 @@ def _end_moved(past: Past, replica: str, before: int) -> int | None:
     return next((step.position for step in steps if step.before != step.after), None)
 
 
-def _committed(past: Past, position: int) -> Iterator[int | None]:
-    """A leader counted positions; a follower learned the mark of a leader."""
-    name, _, leading = past.event(position)
-    if not leading:
-        yield past.last(on.HighWatermarkMoved, before=position, leading=True)
-        return
-    yield from _LEADS(past, position)
-    for other in past.replicas:
-        by = {"replica": name, "follower": other}
-        yield past.last(on.PositionRecorded, before=position, **by)
-
-
-def _elected(past: Past, position: int) -> Iterator[int | None]:
+def _elected(past: Past, name: str, at: int) -> Iterator[int]:
     """Who led before and why no more; who got into the in-sync set, and how."""
-    name, previous = past.event(position).replica, past.last(on.LeaderElected, before=position)
-    yield past.last(on.ReplicaRestarted, before=position, replica=name)
-    since = {"after": -1 if previous is None else previous, "before": position}
+    previous = past.last(on.LeaderElected, before=at)
+    since = {"after": -1 if previous is None else previous, "before": at}
     yield from past.all(on.UncleanElection, **since, replica=name)
     yield from past.all(on.IsrChanged, **since, joined=name)
     leader = name if previous is None else past.event(previous).replica
@@ -90,39 +99,6 @@ def _elected(past: Past, position: int) -> Iterator[int | None]:
         down = (on.ReplicaCrashed, on.ReplicaWiped, on.LeaderResigned)
         yield from past.all(*down, **since, replica=leader)
         yield from past.all(on.FaultInjected, **since, replica=leader)[-1:]
-
-
-_DECIDED_BY: Final[dict[type, tuple[Earlier, ...]]] = {
-    on.Appended: (_LEADS,),
-    on.IsrChanged: (_latest(on.PositionRecorded, follower="joined"),),
-    on.Truncated: (
-        lambda past, at: [past.last(on.LeaderElected, before=at)],
-        _latest(on.EpochCacheChanged),
-    ),
-    **dict.fromkeys((on.Cleaned, on.CleanerLooked), (_latest(on.ConfigChanged),)),
-    **dict.fromkeys((*_STATES, on.SegmentsLost), (_STATE, _FAULT)),
-    **dict.fromkeys((on.LeaderResigned, on.FaultEnded), (_FAULT,)),
-    **dict.fromkeys((*_READS, on.ReadingEnded, on.Understood), (_READ,)),
-    **dict.fromkeys(_FETCHES, (_TAKEN, _SNAPSHOT)),
-    on.SnapshotTaken: (_MARK,),
-    on.LogEmptied: (_SNAPSHOT,),
-    **dict.fromkeys(_STARTS, (_MARK, _SNAPSHOT)),
-    on.PositionRecorded: (lambda past, at: [_end_moved(past, past.event(at).follower, at)],),
-    on.HighWatermarkMoved: (_committed,),
-    on.LeaderElected: (_elected,),
-    on.RemovalBoundMoved: (
-        lambda past, at: (_end_moved(past, name, at) for name in past.replicas),
-    ),
-    **dict.fromkeys(
-        (on.TombstoneProbed, on.RoundsEnded),
-        (
-            lambda past, at: (
-                past.last(on.Cleaned, before=at, replica=name) for name in past.replicas
-            ),
-        ),
-    ),
-}
-"""Class of an event -> the events that decided, beside those that made the logs what they were."""
 
 
 def causal_cone(past: Past, violation: Violation) -> list[int]:
@@ -182,8 +158,7 @@ def _offsets(past: Past, violation: Violation) -> set[int]:
 def _behind(past: Past, position: int) -> Iterator[Node | None]:
     """What decided an event."""
     event = past.event(position)
-    for earlier in _DECIDED_BY.get(type(event), ()):
-        yield from earlier(past, position)
+    yield from _decided(past, position)
     if isinstance(event, on.Appended):
         yield event.replica, event.batch.base_offset, position
     elif isinstance(event, on.Acknowledged):

@@ -44,7 +44,7 @@ _HOLES: Final = (Became.CLEANED, Became.NOT_AT_SOURCE, Became.SEGMENTS_LOST)
 _STARTS: Final = (on.PrefixDeleted, on.LogStartMoved, on.LogStartedAfresh)
 
 
-def fate(case: Case) -> Facts:
+def answer(case: Case) -> Facts:
     """What became of the offset of a violation, where it was found or on any replica.
 
     The event that showed it comes last, where it decided something by itself.
@@ -407,26 +407,20 @@ def _counted(case: Case, replica: str, offset: int, before: int, names: tuple[st
         return facts
     led = case.last(on.LeaderElected, replica=replica, before=before)
     if led is not None and led > since:
-        unclean = _chosen_uncleanly(case, led)
-        facts = elected(case, led, offset, *[of.UNCLEAN] * unclean)
-        if unclean:
-            return facts
+        election = case.event(led)
+        by_isr = case.rules.replication.commit == "isr"
+        members = case.last(on.IsrChanged, on.LeaderElected, before=led)
+        outside = members is not None and replica not in case.event(members).isr
+        who = {"replica": replica, "epoch": election.epoch}
+        if case.all(on.UncleanElection, **who) or (by_isr and outside):
+            return elected(case, led, offset, of.UNCLEAN)
+        facts = elected(case, led, offset)
     if of.NEVER_COPIED not in names or of.BELIEVED in names:
         return facts
     for position in case.all(on.IsrChanged, after=since, before=before, joined=replica):
         if case.log_end(replica, position) <= offset:
             return [*_joined(case, position, of.LET_IN), *facts]
     return [*(_too_few(case, offset, since) if facts else []), *facts]
-
-
-def _chosen_uncleanly(case: Case, position: int) -> bool:
-    """Whether a leader was not in the in-sync set, where that decides who may lead."""
-    election = case.event(position)
-    if case.all(on.UncleanElection, replica=election.replica, epoch=election.epoch):
-        return True
-    members = case.last(on.IsrChanged, on.LeaderElected, before=position)
-    by_isr = case.rules.replication.commit == "isr"
-    return by_isr and members is not None and election.replica not in case.event(members).isr
 
 
 def _too_few(case: Case, offset: int, committed: int) -> Facts:
@@ -462,7 +456,7 @@ def elected(case: Case, position: int, offset: int | None = None, *mechanisms: s
 def _joined(case: Case, position: int, *mechanisms: str) -> Facts:
     """Why a replica was admitted to the in-sync set."""
     event = case.event(position)
-    at, end = case.position_of(event.replica, event.joined, position) or 0, 0
+    at = case.position_of(event.replica, event.joined, position) or 0
     end = case.log_end(event.joined, position)
     belief = case.believed(event.joined, end, position) if at > end else None
     facts = [] if belief is None else as_context(_recorded(case, belief))

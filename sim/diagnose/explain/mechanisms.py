@@ -30,12 +30,12 @@ MECHANISMS: Final[dict[str, Mechanism]] = {}
 """Each fact by its name. A name is what a signature says; it never changes its meaning."""
 
 _ALL: Final = tuple(Rules().as_dict())
-_VERSION: Final = ("strategy", "header_form")
+_VERSION: Final = "strategy header_form"
 
 
-def _known(name: str, sources: str, *rules: str) -> str:
-    """Enter a fact into `MECHANISMS`; its name. There is a semicolon between two sources."""
-    MECHANISMS[name] = Mechanism(tuple(sources.split("; ")), rules)
+def _known(name: str, sources: str, rules: str = "") -> str:
+    """Enter a fact; its name. Sources are parted by semicolons, rules by spaces."""
+    MECHANISMS[name] = Mechanism(tuple(sources.split("; ")), tuple(rules.split()))
     return name
 
 
@@ -51,35 +51,30 @@ END_FELL = _known("log end fell by cleaning", "KIP-280; KAFKA-17076; kip280_15",
 """A pass took the last records of a log, so a copy of it ends below what was committed."""
 END_FELL_CUT = _known("log end fell by cleaning and a cut", "finding_01", "fix")
 """The record that a pass had kept for the log end was cut; nothing before it was left."""
-END_FELL_CRASH = _known("log end fell by cleaning and a crash", "finding_03", "fix", "flush")
+END_FELL_CRASH = _known("log end fell by cleaning and a crash", "finding_03", "fix flush")
 """What a pass had left at the log end was lost in a crash; nothing before it was left."""
 END_FROM_LAST = _known(
-    "log end taken from the last record", "kip280_07; kip280_49", "leo_source", "fix"
+    "log end taken from the last record", "kip280_07; kip280_49", "leo_source fix"
 )
 """The log end was worked out from the last record that is left, below where it had been."""
-CUT_TO_HW = _known("cut to its high watermark", "KIP-101", "truncation", "unknown_epoch")
+CUT_TO_HW = _known("cut to its high watermark", "KIP-101", "truncation unknown_epoch")
 """A follower cut its log to its own high watermark, which lags behind what is committed."""
 CUT_BY_EPOCH = _known(
-    "cut by what its leader knew of epochs", "KIP-101; raft_09", "truncation", "fencing"
+    "cut by what its leader knew of epochs", "KIP-101; raft_09", "truncation fencing"
 )
 """A follower was told to cut what its leader has, by epochs that one of them does not know."""
 CUT_BY_EPOCH_FILE = _known(
-    "cut by a file of epochs not that of the log",
-    "KIP-101; files_01",
-    "truncation",
-    "epoch_recovery",
+    "cut by a file of epochs not that of the log", "KIP-101; files_01", "truncation epoch_recovery"
 )
 """A crash left a file of epochs behind or ahead of the log, and a follower was cut by it."""
 CUT_BY_CLEANED_EPOCH = _known(
     "cut by an epoch that cleaning took",
     "KAFKA-17076; epochcache_01; finding_04",
-    "truncation",
-    "epoch_cache",
-    "fix",
+    "truncation epoch_cache fix",
 )
 """Cleaning took the records that told an epoch, so a follower was cut that still has them."""
 OFFERED_AGAIN = _known(
-    "offered a snapshot it cannot take", "boot_03; snap_31", "snapshot_offer", "held_snapshot"
+    "offered a snapshot it cannot take", "boot_03; snap_31", "snapshot_offer held_snapshot"
 )
 """A follower is told to fetch a snapshot and comes no further by it."""
 SNAPSHOT_LACKS = _known("snapshot lacks what it stands for", "finding_11; snap_08")
@@ -90,7 +85,7 @@ EPOCHS_CLEANED = _known(
     "epochs copied from a compacted log", "KAFKA-17076; epochcache_05", "epoch_cache"
 )
 """Who copied a compacted log lacks the epochs that have no record left."""
-INCREMENTS = _known("increments cleaned by key", "delta_01", "state_machine", "cleanup")
+INCREMENTS = _known("increments cleaned by key", "delta_01", "state_machine cleanup")
 """Records add up, and a cleaner by key keeps one of them."""
 TAIL_LOST = _known("crash lost the unflushed tail", "KIP-966; durability_01", "flush")
 """A crash took records that were not flushed yet."""
@@ -144,28 +139,28 @@ OLD_EPOCH_COMMITTED = _known(
 
 BY_UNCOMMITTED = _known("evicted by an uncommitted record", "KIP-280; bound_01", "cleaner_bound")
 """A pass went above the high watermark, and an uncommitted record evicted a committed one."""
-BY_LOWER = _known("evicted by a lower version", "KIP-280", *_VERSION)
+BY_LOWER = _known("evicted by a lower version", "KIP-280", _VERSION)
 """A pass took the record with the higher version, by the topic's promise."""
-BY_TIE = _known("evicted by an equal version", "KIP-280; kip280_77", *_VERSION, "ties")
+BY_TIE = _known("evicted by an equal version", "KIP-280; kip280_77", f"{_VERSION} ties")
 """Of two equal versions the first was kept."""
 BY_NO_VERSION = _known(
-    "evicted by a record without a version", "KIP-280; kip280_51; kip280_79", *_VERSION
+    "evicted by a record without a version", "KIP-280; kip280_51; kip280_79", _VERSION
 )
 """A record without a version, or with one that was not read, evicted one that has a version."""
 BY_MOVED_TIME = _known(
-    "evicted by a moved timestamp", "KIP-534; kip534_22", "strategy", "horizon_rebase"
+    "evicted by a moved timestamp", "KIP-534; kip534_22", "strategy horizon_rebase"
 )
 """A delete horizon moved the timestamps of its batch."""
-BY_NEGATIVE = _known("evicted by a negative version", "kip280_88", *_VERSION)
+BY_NEGATIVE = _known("evicted by a negative version", "kip280_88", _VERSION)
 """A negative version was taken for a large one."""
-BY_OTHER_LENGTH = _known("evicted by a version of another length", "kip280_90", *_VERSION)
+BY_OTHER_LENGTH = _known("evicted by a version of another length", "kip280_90", _VERSION)
 """Versions of different lengths were compared byte by byte."""
-BY_OTHER_HEADER = _known("evicted by another of several versions", "KIP-280", *_VERSION)
+BY_OTHER_HEADER = _known("evicted by another of several versions", "KIP-280", _VERSION)
 """A record has several version headers."""
 BY_OTHER_SETTINGS = _known("cleaned under other settings", "upgrade")
 """The replica cleaned under settings that are not those of the others."""
 AS_ABORTED = _known(
-    "cleaned as aborted", "txn_16; txn_22", "marker_lookup", "map_range", "map_reads_from"
+    "cleaned as aborted", "txn_16; txn_22", "marker_lookup map_range map_reads_from"
 )
 """A pass took a record of a committed transaction for aborted."""
 AS_TOMBSTONE = _known("cleaned as a tombstone", "KIP-87", "tombstone_mark")
@@ -184,18 +179,13 @@ CLOCK_AHEAD = _known("clock ahead", "KIP-534", "tombstone_removal")
 AT_ONCE = _known("removed at once", "kip534_02", "tombstone_removal")
 """The pass that saw it removed it, with no time between."""
 BY_SEGMENT_AGE = _known(
-    "removed by its segment's age",
-    "KIP-534, Motivation",
-    "tombstone_removal",
-    "unstamped_tombstones",
+    "removed by its segment's age", "KIP-534, Motivation", "tombstone_removal unstamped_tombstones"
 )
 """It went since the segment it lay in was last modified long ago."""
 COORDINATED = _known(
     "removed below the coordinated bound",
     "KIP-630; kip630_03",
-    "tombstone_removal",
-    "marker_watermark",
-    "lost_disk_report",
+    "tombstone_removal marker_watermark lost_disk_report",
 )
 """It went since every replica had reported to be beyond it."""
 EVICTED = _known("evicted by a key", "txn_10", "marker_lookup")
@@ -215,7 +205,7 @@ VALUE_LEFT = _known("value left behind by the pass", "checkpoint_02", "map_range
 """The pass that took it left the value it deletes."""
 UNFINISHED = _known("pass left unfinished", "checkpoint_02", "cleaner_checkpoint")
 """A crash undid a pass, and what it covered counts as clean all the same."""
-STOPPED_AT_RECORD = _known("cleaning stopped at a record", "KIP-280; kip280_61", *_VERSION)
+STOPPED_AT_RECORD = _known("cleaning stopped at a record", "KIP-280; kip280_61", _VERSION)
 """A pass cannot go on at a record."""
 FETCHING_FAILED = _known(
     "fetching failed",
@@ -237,13 +227,12 @@ HANDED_ON = _known("value copied from an uncleaned log", "kip630_03", "tombstone
 CAME_LATE = _known(
     "lower version came after its delete was gone",
     "KIP-280 with KIP-534; kip280_23",
-    "strategy",
-    "late_versions",
+    "strategy late_versions",
 )
 """A value with a lower version arrived when nothing told any more that it loses."""
 KEPT_AS_END = _known("lower version kept for the log end", "finding_07", "fix")
 """The record kept for the log end loses to the tombstone that went."""
-NOT_MAPPED = _known("lower version not looked at", "kip280_41", "strategy", "map_range")
+NOT_MAPPED = _known("lower version not looked at", "kip280_41", "strategy map_range")
 """The pass that took the tombstone never looked at the value."""
 
 LATE: Final = (CAME_LATE, KEPT_AS_END, NOT_MAPPED)
@@ -257,9 +246,7 @@ NO_RECORD_LEFT = _known("nothing left before the end", "readers_12", "fix")
 """Cleaning took what the reader waits for."""
 KEPT_FROM_READER = _known("committed record kept from a reader", "readers_08", "aborted_list")
 """A reader passed a record that the log holds."""
-LAST_OFFSET_WINS = _known(
-    "reader keeps the later offset", "kip280_69", "strategy", "consumer_order"
-)
+LAST_OFFSET_WINS = _known("reader keeps the later offset", "kip280_69", "strategy consumer_order")
 """A reader keeps what comes last, not what wins."""
-ARRIVED_LAST = _known("older write arrived last", "kip280_84", *_VERSION)
+ARRIVED_LAST = _known("older write arrived last", "kip280_84", _VERSION)
 """A producer's older write came behind a newer one."""

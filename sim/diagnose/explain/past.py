@@ -13,11 +13,11 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from copy import copy
 from enum import Enum
 from heapq import merge
+from itertools import takewhile
 from operator import attrgetter, itemgetter
 from typing import Any, Final, NamedTuple, Self
 
 from sim.check.facts import Written
-from sim.check.faults import INSTANT_FAULTS
 from sim.check.history import ClusterHistory
 from sim.protocol import events as on
 from sim.protocol.events import Event
@@ -191,12 +191,8 @@ class Past:
 
         `of` says what their fields have to be, as in `replica="r1"`.
         """
-        found, before = [], min(before, self.end)
-        for kind in kinds:
-            known = self._of_kind.get(kind, ())
-            inside = known[bisect_left(known, after + 1) : bisect_left(known, before)]
-            found += [one for one in inside if self._is(one, of)]
-        return sorted(found) if len(kinds) > 1 else found
+        latest = self.latest(*kinds, before=before, **of)
+        return [*takewhile(lambda one: one > after, latest)][::-1]
 
     def last(self, *kinds: type, before: int = END, **of: object) -> int | None:
         """Position of the last event of some classes before a position; None = there is none."""
@@ -207,12 +203,11 @@ class Past:
         before = min(before, self.end)
         known = [self._of_kind[kind] for kind in kinds if kind in self._of_kind]
         latest = [reversed(each[: bisect_left(each, before)]) for each in known]
-        merged = latest[0] if len(latest) == 1 else merge(*latest, reverse=True)
-        return (one for one in merged if self._is(one, of))
-
-    def _is(self, position: int, of: dict[str, object]) -> bool:
-        event = self.events[position][1]
-        return all(getattr(event, name) == value for name, value in of.items())
+        wanted = of.items()
+        for one in latest[0] if len(latest) == 1 else merge(*latest, reverse=True):
+            event = self.events[one][1]
+            if all(getattr(event, name) == value for name, value in wanted):
+                yield one
 
     # Records.
 
@@ -342,17 +337,6 @@ class Past:
         """Where a leader last recorded a position above an offset that the follower had not."""
         for position in self.latest(on.PositionRecorded, before=before, follower=follower):
             if self.event(position).position > offset >= self.log_end(follower, position):
-                return position
-        return None
-
-    def fault_of(self, replica: str, before: int = END) -> int | None:
-        """The fault that goes on at a replica; None = there is none."""
-        kinds = (on.FaultInjected, on.FaultEnded)
-        for position in self.latest(*kinds, before=before, replica=replica):
-            event = self.event(position)
-            if isinstance(event, on.FaultEnded):
-                return None
-            if event.fault not in INSTANT_FAULTS:
                 return position
         return None
 

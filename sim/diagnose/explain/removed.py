@@ -11,6 +11,7 @@ from sim.diagnose.explain.case import Case, Fact, FactKind, listed
 from sim.diagnose.explain.past import Became, Horizon
 from sim.protocol import events as on
 from sim.protocol.events import Removal
+from sim.protocol.log.record import Control
 
 NAMED: Final = 4
 """Of the records that a replica still held so many are named: the last ones."""
@@ -36,7 +37,14 @@ def removed(case: Case, position: int, removal: Removal) -> Fact:
     event, what = case.event(position), case.name(removal.uid)
     what = f"the tombstone {what}" if removal.reason == "tombstone" else what
     text = f"{event.replica} removed {what} {case.when(position)}"
-    needed = _still_needed(case, position, removal) if _decides(case, removal) else ""
+    needed = ""
+    if case.tombstone(removal.uid) or removal.reason in ("tombstone", "marker"):
+        needed = "; ".join(
+            f"{replica}, log end offset {case.log_end(replica, position)}"
+            f"{case.fault(replica, position)}, still held {case.names(held[-NAMED:])}"
+            for replica, held in holders(case, position, removal).items()
+        )
+    needed = f", while {needed}" if needed else ""
     if removal.reason == "superseded" and removal.winner_offset is not None:
         return _superseded(case, position, removal, removal.winner_offset, text, needed)
     if removal.reason in ("tombstone", "marker"):
@@ -47,11 +55,6 @@ def removed(case: Case, position: int, removal: Removal) -> Fact:
         return Fact("marker", text + needed, position, (of.AS_ABORTED,))
     text += f" ({removal.reason}) in its pass over {span(event)}"
     return Fact("order", text, position, (of.UNMAPPED,))
-
-
-def _decides(case: Case, removal: Removal) -> bool:
-    """Whether other records hang on one that went: it is a tombstone, or was due as one."""
-    return case.tombstone(removal.uid) or removal.reason in ("tombstone", "marker")
 
 
 # Another record won.
@@ -84,8 +87,8 @@ def _superseded(
             how = _how_lower(case, evicted, by)
         elif uncommitted:
             how = of.BY_UNCOMMITTED
-        elif case.aborted(by.record.uid):
-            how = of.AS_ABORTED
+        elif (marker := case.next_marker(by)) and by.batch.transactional:
+            how = of.AS_ABORTED if marker.batch.control is Control.ABORT else of.SUPERSEDED
     return Fact("position" if uncommitted else case.order_kind(), text, position, (how,))
 
 
@@ -256,16 +259,6 @@ def holders(case: Case, position: int, removal: Removal) -> dict[str, list[int]]
         if replica != remover and case.log_end(replica, position) <= removal.offset
     }
     return {replica: uids for replica, uids in held.items() if uids}
-
-
-def _still_needed(case: Case, position: int, removal: Removal) -> str:
-    """Who still held a record that only the removed one takes away, if any replica did."""
-    needed = "; ".join(
-        f"{replica}, log end offset {case.log_end(replica, position)}"
-        f"{case.fault(replica, position)}, still held {case.names(held[-NAMED:])}"
-        for replica, held in holders(case, position, removal).items()
-    )
-    return f", while {needed}" if needed else ""
 
 
 def why_needed(case: Case, replica: str, offset: int, uid: int, removed_at: int) -> str:

@@ -24,7 +24,7 @@ from sim.protocol import events as on
 from sim.protocol.log.record import Control
 
 
-def state(case: Case) -> Facts:
+def answer(case: Case) -> Facts:
     """A log gives a key another value than committed history: what it lacks, what it kept."""
     if case.rules.snapshots.state_machine == "deltas":
         return first_is(last_removal(case), of.INCREMENTS)
@@ -115,11 +115,11 @@ def _passed_over(case: Case, held: int, winner: int) -> Facts:
             gone = undeleted(case, replica, held, winner) if tombstone else []
             end = of.KEPT_AS_END if event.protected_offset == low else of.NOT_MAPPED
             why = mechanisms_of(gone) or (end,)
-            return [_kept_loser(case, at, held, winner, *why), *as_context(gone)]
+            return [kept_loser(case, at, held, winner, *why), *as_context(gone)]
     return []
 
 
-def _kept_loser(case: Case, at: int, loser: int, winner: int, *mechanisms: str) -> Fact:
+def kept_loser(case: Case, at: int, loser: int, winner: int, *mechanisms: str) -> Fact:
     """That a pass saw a record and one that beats it, and kept the one that lost."""
     event = case.event(at)
     why = why_kept(case, at, case.written[loser].offset, case.written[winner].offset)
@@ -236,7 +236,7 @@ def _late(case: Case, replica: str, value: int, delete: int, step: Step, went: F
         text = f"{case.name(value)} lies above what that pass looked at, {bound}: only its {by} "
         return [*went, Fact(by, f"{text}says that it loses", position, (of.NOT_MAPPED,))]
     mechanism = of.KEPT_AS_END if step.event.protected_offset == late else of.NOT_MAPPED
-    return [_kept_loser(case, step.position, value, delete, mechanism), *went]
+    return [kept_loser(case, step.position, value, delete, mechanism), *went]
 
 
 def _came_late(case: Case, replica: str, value: int, delete: int, *mechanisms: str) -> Fact:
