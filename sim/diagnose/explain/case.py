@@ -110,6 +110,14 @@ _MOVED: Final = (
 _ELECTED: Final = (
     "{replica} became leader of epoch {epoch} {when} with log end offset {epoch_start_offset}"
 )
+_JOINED: Final = (
+    "{joined} joined the in-sync set {when} by its position {its_position}, high watermark {mark}, "
+    "log end offset {its_end}"
+)
+_RECORDED: Final = (
+    "{replica} recorded position {position} for {follower} {when}, whose log end offset was "
+    "{its_end}"
+)
 _DELETED: Final = f"{{when}}, {_MARK}, newest snapshot {{newest}}"
 _AFRESH: Final = (
     f"{{replica}}, log end offset {{log_end_offset}} ({_MARK}), below the leader's log start, "
@@ -133,6 +141,7 @@ WORDS: Final[dict[type, tuple[FactKind, str]]] = {
     on.Consumed: ("read", ""),
     on.ConsumerReset: ("read", ""),
     on.HighWatermarkMoved: ("position", _MOVED),
+    on.IsrChanged: ("position", _JOINED),
     on.LeaderElected: ("election", _ELECTED),
     on.LogEmptied: ("snapshot", f"{{replica}} emptied its log, {_ENDED}, for {_SNAPSHOT}"),
     on.LogStartMoved: (
@@ -140,6 +149,7 @@ WORDS: Final[dict[type, tuple[FactKind, str]]] = {
         "{replica} deleted below {log_start_offset} ({cause}{by_clock}) " + _DELETED,
     ),
     on.LogStartedAfresh: ("position", _AFRESH),
+    on.PositionRecorded: ("position", _RECORDED),
     on.PrefixDeleted: ("position", "{replica} deleted below {log_start_offset} " + _DELETED),
     on.ProducersForgotten: ("sequence", ""),
     on.Pushed: ("position", _PUSHED),
@@ -248,7 +258,10 @@ class Case(Past):
         its_kind, words = WORDS.get(type(event), ("position", ""))
         leader, epoch = self.leader_at(at) or ("none", 0)
         knew = f"; {leader}, leader of epoch {epoch}, knew {self.high_watermark(leader, at)}"
+        other = getattr(event, "follower", "") or getattr(event, "joined", None) or ""
         before = {
+            "its_end": self.log_end(other, at),
+            "its_position": self.position_of(name, other, at) or 0,
             "when": self.when(at),
             "end": self.log_end(name, at),
             "mark": self.high_watermark(name, at),

@@ -109,10 +109,8 @@ def _taken(case: Case, became: Became, step: Step, offset: int, uid: int | None)
     at, replica = step.position, step.event.replica
     match became:
         case Became.NOT_AT_SOURCE:
-            text = f"{replica} copied from {step.before} on from {step.event.leader} "
-            text += f"{case.when(at)} and was given nothing at {offset}"
-            nothing = Fact("position", text, at, (of.NEVER_COPIED,))
-            return lacks(case, step.event.leader, offset, uid, at) or [nothing]
+            nothing = [case.fact(at, of.NEVER_COPIED)]
+            return lacks(case, step.event.leader, offset, uid, at) or nothing
         case Became.OTHER:
             return _other(case, step, offset, uid)
         case Became.CUT:
@@ -456,28 +454,24 @@ def elected(case: Case, position: int, offset: int | None = None, *mechanisms: s
 def _joined(case: Case, position: int, *mechanisms: str) -> Facts:
     """Why a replica was admitted to the in-sync set."""
     event = case.event(position)
-    at = case.position_of(event.replica, event.joined, position) or 0
     end = case.log_end(event.joined, position)
+    at = case.position_of(event.replica, event.joined, position) or 0
     belief = case.believed(event.joined, end, position) if at > end else None
     facts = [] if belief is None else as_context(_recorded(case, belief))
-    mark = case.high_watermark(event.replica, position)
-    text = f"{event.joined} joined the in-sync set {case.when(position)} by its position {at}, "
-    text += f"high watermark {mark}, log end offset {end}"
-    return [*facts, Fact("position", text, position, mechanisms)]
+    return [*facts, case.fact(position, *mechanisms)]
 
 
 def _recorded(case: Case, position: int) -> Facts:
     """Why a leader recorded a position above the follower's log end."""
-    leader, follower, believed = case.event(position)
+    leader, follower, _ = case.event(position)
     end = case.log_end(follower, position)
-    hole = ends_in_a_hole(case, leader, end, position)
-    facts = end_fell(case, leader, end, position) if hole else []
-    text = f"{leader} recorded position {believed} for {follower} {case.when(position)}, whose log "
-    text += f"end offset was {end}"
+    if ends_in_a_hole(case, leader, end, position):
+        return [*end_fell(case, leader, end, position), case.fact(position)]
+    fact = case.fact(position, of.NEVER_COPIED, of.BELIEVED)
     if case.rules.replication.follower_position == "read_end":
-        text += ": a fetch that reads to the end counts as having all"
-    why = () if hole else (of.NEVER_COPIED, of.BELIEVED)
-    return [*facts, Fact("position", text, position, why)]
+        text = f"{fact.text}: a fetch that reads to the end counts as having all"
+        fact = fact._replace(text=text)
+    return [fact]
 
 
 def led_twice(case: Case) -> Facts:

@@ -18,7 +18,7 @@ from sim.diagnose.explain.removed import span
 from sim.diagnose.explain.since import so_since
 from sim.files.foreign.lines import LONGEST, one_line
 from sim.protocol import events as on
-from sim.protocol.events import Event, Removal
+from sim.protocol.events import Event
 from sim.protocol.events.sentences import About, describe
 from sim.protocol.rules import Rules
 
@@ -132,59 +132,51 @@ def _shown(line: str) -> str:
 def _truth(case: Case) -> list[str]:
     """What was committed at the offset and for the key."""
     offset, key, found = case.violation.offset, case.violation.key, []
+    commit = None if offset is None else case.first_commit(offset)
     if offset is not None:
-        found.append(_committed_at(case, offset))
+        known = case.known(case.committed_at(offset))
+        what = "nothing"
+        if known is not None:
+            what = f"{case.name(known.record.uid)} of epoch {known.batch.epoch}"
+        by = "" if commit is None else f", by {case.event(commit).replica} {case.when(commit)}"
+        found.append(f"{what} at offset {offset}{by}")
     if key is not None:
         winner = case.history.winners.get(key)
-        what = "nothing" if winner is None else case.name(winner)
         deleted = ", a tombstone: the key is deleted" if case.tombstone(winner or 0) else ""
-        found.append(f"{key} ends on {what}{deleted}")
+        found.append(f"{key} ends on {case.name(winner)}{deleted}")
     return found
-
-
-def _committed_at(case: Case, offset: int) -> str:
-    uid, commit = case.committed_at(offset), case.first_commit(offset)
-    known = case.known(uid)
-    if known is None or commit is None:
-        return f"nothing at offset {offset}"
-    by = f"{case.event(commit).replica} {case.when(commit)}"
-    return f"{case.name(uid)} of epoch {known.batch.epoch} at offset {offset}, by {by}"
 
 
 def _now(case: Case) -> list[str]:
     """What every replica has at the offset or of the key, and where its log begins and ends."""
     views = sorted(case.history.replicas.values(), key=lambda v: v.name != case.violation.replica)
-    return [f"{view.name} has {_held(case, view)}{_bounds(view)}" for view in views]
+    return [
+        f"{view.name} has {_held(case, view)}log start {view.log_start_offset}, high watermark "
+        f"{view.high_watermark}, log end {view.log_end_offset}, clean below "
+        f"{view.first_dirty_offset}"
+        + (f", newest snapshot {max(view.snapshots)}" if view.snapshots else "")
+        + ("" if view.up else ", down")
+        for view in views
+    ]
 
 
 def _held(case: Case, view: ReplicaView) -> str:
     offset, key, found = case.violation.offset, case.violation.key, []
     if offset is not None:
-        found.append(_slot(case, view, offset))
+        slot, what = view.uid_at(offset), f"nothing at {offset}"
+        if slot > 0:
+            what = f"{case.name(slot)} of epoch {case.epoch_of(slot)}"
+        elif offset >= view.log_end_offset:
+            what = f"no offset {offset} yet"
+        elif slot == EMPTY:
+            what = f"an empty batch at {offset}"
+        found.append(what)
     if key is not None:
         at = {uid: case.written[uid].offset for uid in case.uids_of(key)}
         held = [uid for uid in at if at[uid] != offset and view.uid_at(at[uid]) == uid]
         none = f"no{'' if offset is None else ' other'} record of {key}"
         found.append(case.names(held[-RECORDS_NAMED:]) or none)
     return listed(found) + "; " if found else ""
-
-
-def _slot(case: Case, view: ReplicaView, offset: int) -> str:
-    slot = view.uid_at(offset)
-    if slot > 0:
-        return f"{case.name(slot)} of epoch {case.written[slot].batch.epoch}"
-    if offset >= view.log_end_offset:
-        return f"no offset {offset} yet"
-    return f"an empty batch at {offset}" if slot == EMPTY else f"nothing at {offset}"
-
-
-def _bounds(view: ReplicaView) -> str:
-    down = "" if view.up else ", down"
-    snapshots = f", newest snapshot {max(view.snapshots)}" if view.snapshots else ""
-    return (
-        f"log start {view.log_start_offset}, high watermark {view.high_watermark}, log end "
-        f"{view.log_end_offset}, clean below {view.first_dirty_offset}{snapshots}{down}"
-    )
 
 
 # What led to it.
@@ -264,8 +256,12 @@ def _sentence(case: Case, about: About, events: list[Any]) -> str:
         case on.HighWatermarkMoved():
             marks = [(each.replica, each.high_watermark) for each in events]
             return listed([f"{name} learned high watermark {mark}" for name, mark in marks])
-        case on.Consumed():
-            return _reads(case, about, events)
+        case on.Consumed(_, consumer, _, end):  # `c1 read r1 from 2 to 9: …`
+            records = [record for one in events for record in one.records]
+            given = case.names([r.uid for r in records if about(r.offset, r.key)])
+            logs = listed(list(dict.fromkeys(one.replica for one in events)))
+            what = given or f"{len(records)} records"
+            return f"{consumer} read {logs} from {events[0].start} to {end}: {what}"
         case on.SnapshotChunkFetched(name, leader, end, epoch):
             chunks = f"{len(events)} chunks" if len(events) > 1 else "a chunk"
             return f"{name} fetched {chunks} of snapshot ({end}, {epoch}) from {leader}"
@@ -273,24 +269,11 @@ def _sentence(case: Case, about: About, events: list[Any]) -> str:
             return _cleaned(case, about, event)
         case on.Appended(name, batch) if batch.control is None:
             named = [r.uid for r in batch.records if about(r.offset, r.key)]
-            what = f"{case.names(named)}{_more(len(batch.records) - len(named))}"
+            more = len(batch.records) - len(named)
             if named:
+                what = case.names(named) + (f" and {more} more" if more else "")
                 return f"{name} appended {what} in epoch {batch.epoch}"
     return describe(events[-1], about=about)
-
-
-def _more(count: int) -> str:
-    return f" and {count} more" if count else ""
-
-
-def _reads(case: Case, about: About, reads: list[on.Consumed]) -> str:
-    """`c1 read r1 from 2 to 9: …`."""
-    records = [record for one in reads for record in one.records]
-    named = [r.uid for r in records if about(r.offset, r.key)]
-    given = case.names(named) or f"{len(records)} records"
-    logs = listed(list(dict.fromkeys(one.replica or "" for one in reads)))
-    first, last = reads[0], reads[-1]
-    return f"{last.consumer} read {logs} from {first.start} to {last.end}: {given}"
 
 
 def _copies(copies: list[on.Copied | on.GapLearned]) -> str:
@@ -309,29 +292,21 @@ def _copies(copies: list[on.Copied | on.GapLearned]) -> str:
 
 
 def _cleaned(case: Case, about: About, event: on.Cleaned) -> str:
-    name, removals = event.replica, event.removals
-    said = [_removal(case, each) for each in removals if about(each.offset, each.key)]
-    more = len(removals) - len(said)
-    removed = "; ".join(said) + _more(more) if said else f"{more} records" if more else "nothing"
-    kept = f", kept {_offsets(event.emptied)} empty" if event.emptied else ""
-    dropped = f", dropped the empty {_offsets(event.dropped)}" if event.dropped else ""
+    """Which records a pass removed, and what beat them; `r1 cleaned [0, 3), …`."""
+    gone = []
+    for removal in (each for each in event.removals if about(each.offset, each.key)):
+        at = removal.winner_offset
+        beats = [u for u in case.uids_of(removal.key) if case.written[u].offset == at][-1:]
+        winner = case.names(beats) or f"the record at {at}"
+        why = f"({removal.reason})" if at is None else f"beaten by {winner}"
+        gone.append(f"{case.name(removal.uid)} {why}")
+    more = len(event.removals) - len(gone)
+    others = [f"{more} more"] if gone and more else [f"{more} records"] if more else []
+    text = f"{event.replica} cleaned {span(event)}, {case.clock(event.replica, event.now_ms)}, "
+    text += f"high watermark {event.high_watermark}: removed "
+    text += " and ".join(["; ".join(gone)] * bool(gone) + others) or "nothing"
+    text += f", kept {listed([*map(str, event.emptied)])} empty" if event.emptied else ""
+    text += f", dropped the empty {listed([*map(str, event.dropped)])}" if event.dropped else ""
     horizons = ", ".join(f"{base}: {at:,} ms" for base, at in event.horizons)
-    gave = f"; gave delete horizons {horizons}" if horizons else ""
-    return (
-        f"{name} cleaned {span(event)}, "
-        f"{case.clock(name, event.now_ms)}, high watermark {event.high_watermark}: "
-        f"removed {removed}{kept}{dropped}{gave}; log end {event.log_end_offset}"
-    )
-
-
-def _offsets(offsets: Iterable[int]) -> str:
-    return listed([str(offset) for offset in offsets])
-
-
-def _removal(case: Case, removal: Removal) -> str:
-    """`k1=v1@0 beaten by k1=v2@4`, or why it went."""
-    at, gone = removal.winner_offset, case.name(removal.uid)
-    if at is None:
-        return f"{gone} ({removal.reason})"
-    winners = [u for u in case.uids_of(removal.key) if case.written[u].offset == at]
-    return f"{gone} beaten by {case.name(winners[-1]) if winners else f'the record at {at}'}"
+    text += f"; gave delete horizons {horizons}" if horizons else ""
+    return f"{text}; log end {event.log_end_offset}"
