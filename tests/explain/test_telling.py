@@ -113,13 +113,23 @@ def timed(scenario: Scenario, invariant: str) -> Explanation:
         ("kip280_77", "winner-retained", "version", "(version 5), which does not beat it"),
         ("kip280_20", "clean-prefix", "version", "beats it: its map began at 2 (map_range:"),
         ("kip630_01", "no-resurrection", "horizon", "at 150 ms had passed its delete horizon"),
-        ("raft_21", "epoch-monotonic", "loss", "came back at step 9 in epoch 4 with its log"),
+        (
+            "raft_21",
+            "epoch-monotonic",
+            "loss",
+            "b is back, log end 1, at step 9 (log end offset 1, high watermark 1, epoch 4)",
+        ),
         ("kip279_04", "slot-agreement", "epoch", "a (epochs 1 from 0) kept what it has at 1 and"),
-        ("kip101_01", REUSE, "position", "with its log up to 2, high watermark 1"),
+        ("kip101_01", REUSE, "position", "(log end offset 2, high watermark 1, epoch 1)"),
         ("isr_03", COMPLETE, "position", "end offset was 1, while r1 committed it at step 6"),
-        ("durability_01", COMPLETE, "loss", "b crashed at step 6 and kept what is below 0"),
+        (
+            "durability_01",
+            COMPLETE,
+            "loss",
+            "(log end offset from 1 to 0, high watermark from 1 to 0",
+        ),
         ("txn_22", "hole-justified", "marker", "next to it: ABORT at 1, which r1 does not hold"),
-        ("snap_20", "snapshot-fetch-progress", "snapshot", "NOT_FOUND, which r1 had deleted"),
+        ("snap_20", "snapshot-fetch-progress", "snapshot", "; r1 had deleted it at step 32"),
     ],
 )
 def test_it_begins_with_what_decided_and_its_values(

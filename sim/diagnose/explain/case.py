@@ -85,87 +85,23 @@ def judged_at(events: Recorded, violation: Violation) -> int:
     return max((place for place, (at, _) in enumerate(events) if at <= violation.at), default=0)
 
 
-_MARK: Final = "high watermark {high_watermark}"
-_ENDED: Final = f"which ended at {{log_end_offset}} ({_MARK})"
-_SNAPSHOT: Final = "snapshot ({end_offset}, {epoch}) {when}"
-_ACKNOWLEDGED: Final = (
-    "{replica} told its producer {when} that {first_offset} to {last_offset} are written "
-    "(acks={acks}), with high watermark {mark} and log end offset {end} in epoch {epoch}"
-)
-_PASS: Final = (
-    "the pass of {replica} over [{first_dirty_offset}, {upper_bound}) {when}, "
-    f"{_MARK} {{my_cleaner_bound}}, found its log end offset at {{end}} and left it at "
-    "{log_end_offset}"
-)
-_LOOKED: Final = (
-    "{replica} looked {when}, its clock at {now_ms:,} ms: dirty from {first_dirty_offset}, last "
-    "stable offset {stable_offset}, eligible: {eligible} up to {upper_bound}, {delay_ms:,} ms "
-    "overdue, metric {metric_secs} s, max.compaction.lag.ms {max_lag_ms:,}, "
-    "message.timestamp.difference.max.ms {difference_max_ms}"
-)
-_MOVED: Final = (
-    "{replica}, log end offset {end}, moved its high watermark from {mark} to {high_watermark} "
-    "{when}{counting}"
-)
-_ELECTED: Final = (
-    "{replica} became leader of epoch {epoch} {when} with log end offset {epoch_start_offset}"
-)
-_JOINED: Final = (
-    "{joined} joined the in-sync set {when} by its position {its_position}, high watermark {mark}, "
-    "log end offset {its_end}"
-)
-_RECORDED: Final = (
-    "{replica} recorded position {position} for {follower} {when}, whose log end offset was "
-    "{its_end}"
-)
-_DELETED: Final = f"{{when}}, {_MARK}, newest snapshot {{newest}}"
-_AFRESH: Final = (
-    f"{{replica}}, log end offset {{log_end_offset}} ({_MARK}), below the leader's log start, "
-    "began anew at {log_start_offset} {when}"
-)
-_PUSHED: Final = (
-    "{replica} appended a copy of {leader}'s batch at an offset of its own, {batch.base_offset}, "
-    "{when}"
-)
-_CRASHED: Final = f"{{replica}} crashed {{when}} and kept what is below {{log_end_offset}}, {_MARK}"
-_BACK: Final = (
-    "{replica} came back {when} in epoch {epoch} with its log up to {log_end_offset}, " + _MARK
-)
-_TOOK: Final = (
-    f"{{replica}} took {_SNAPSHOT} with high watermark {{mark}} and log end offset {{end}}"
-)
-WORDS: Final[dict[type, tuple[FactKind, str]]] = {
-    on.Acknowledged: ("position", _ACKNOWLEDGED),
-    on.Cleaned: ("position", _PASS),
-    on.CleanerLooked: ("clock", _LOOKED),
-    on.Consumed: ("read", ""),
-    on.ConsumerReset: ("read", ""),
-    on.HighWatermarkMoved: ("position", _MOVED),
-    on.IsrChanged: ("position", _JOINED),
-    on.LeaderElected: ("election", _ELECTED),
-    on.LogEmptied: ("snapshot", f"{{replica}} emptied its log, {_ENDED}, for {_SNAPSHOT}"),
-    on.LogStartMoved: (
-        "position",
-        "{replica} deleted below {log_start_offset} ({cause}{by_clock}) " + _DELETED,
-    ),
-    on.LogStartedAfresh: ("position", _AFRESH),
-    on.PositionRecorded: ("position", _RECORDED),
-    on.PrefixDeleted: ("position", "{replica} deleted below {log_start_offset} " + _DELETED),
-    on.ProducersForgotten: ("sequence", ""),
-    on.Pushed: ("position", _PUSHED),
-    on.ReadingEnded: ("read", ""),
-    on.ReplicaCrashed: ("loss", _CRASHED),
-    on.ReplicaRestarted: ("loss", _BACK),
-    on.ReplicaWiped: ("loss", "{replica} lost its whole log {when}: {reason}"),
-    on.SegmentsLost: ("loss", ""),
-    on.SnapshotChunkFetched: ("snapshot", ""),
-    on.SnapshotFetchDropped: ("snapshot", f"{{replica}} gave up {_SNAPSHOT}: {{reason}}"),
-    on.SnapshotInstalled: ("snapshot", f"{{replica}} replaced its log, {_ENDED}, by {_SNAPSHOT}"),
-    on.SnapshotOffered: ("snapshot", ""),
-    on.SnapshotTaken: ("snapshot", _TOOK),
+STARTS: Final = (on.PrefixDeleted, on.LogStartMoved, on.LogStartedAfresh)
+"""Events that move a log start."""
+_READS: Final = (on.Consumed, on.ConsumerReset, on.ReadingEnded)
+_LOSSES: Final = (on.ReplicaCrashed, on.ReplicaRestarted, on.ReplicaWiped, on.SegmentsLost)
+_POSITIONS: Final = (on.Acknowledged, on.Cleaned, on.HighWatermarkMoved, on.IsrChanged, *STARTS)
+_SNAPSHOTS: Final = (on.SnapshotInstalled, on.SnapshotOffered, on.SnapshotTaken, on.LogEmptied)
+_FETCHES: Final = (on.SnapshotChunkFetched, on.SnapshotFetchDropped)
+KINDS: Final[dict[type, FactKind]] = {
+    **dict.fromkeys((*_POSITIONS, on.PositionRecorded, on.Pushed), "position"),
+    **dict.fromkeys(_READS, "read"),
+    **dict.fromkeys(_LOSSES, "loss"),
+    **dict.fromkeys((*_SNAPSHOTS, *_FETCHES), "snapshot"),
+    on.CleanerLooked: "clock",
+    on.LeaderElected: "election",
+    on.ProducersForgotten: "sequence",
 }
-"""Class of an event that decides -> kind and sentence of its fact, with fields and values before it
-in braces; empty = the sentence that events have anywhere."""
+"""Class of an event that decides by itself -> the kind of its fact."""
 
 
 class Case(Past):
@@ -253,25 +189,33 @@ class Case(Past):
     # Words.
 
     def fact(self, at: int, *mechanisms: str, kind: FactKind = "") -> Fact:
-        """What an event decided, with where its log stood before it."""
+        """What an event decided: its sentence, and where its log stood before and after it."""
         event, name = self.event(at), self.event(at).replica or ""
-        its_kind, words = WORDS.get(type(event), ("position", ""))
         leader, epoch = self.leader_at(at) or ("none", 0)
-        knew = f"; {leader}, leader of epoch {epoch}, knew {self.high_watermark(leader, at)}"
-        other = getattr(event, "follower", "") or getattr(event, "joined", None) or ""
-        before = {
-            "its_end": self.log_end(other, at),
-            "its_position": self.position_of(name, other, at) or 0,
-            "when": self.when(at),
-            "end": self.log_end(name, at),
-            "mark": self.high_watermark(name, at),
-            "newest": self.newest_snapshot(name, at) or "none",
-            "by_clock": self.by_clock(at),
-            "counting": self.counting(name, at) if name == leader else knew,
-            "my_cleaner_bound": self.by_rules("cleaner_bound"),
-        }
-        text = words.format_map(event._asdict() | before)
-        text = text or f"{describe(event)}, {self.when(at)}"
+        other = getattr(event, "follower", None) or getattr(event, "joined", None)
+        its_kind, stood = KINDS.get(type(event), "position"), list[str]()
+        if type(event) in KINDS and its_kind != "read":
+            whats = {"log end offset": self.log_end, "high watermark": self.high_watermark}
+            for what, of in whats.items():
+                before, now = of(name, at), of(name, at + 1)
+                stood.append(f"{what} {now}" if before == now else f"{what} from {before} to {now}")
+        if other:
+            position = self.position_of(name, other, at + 1) or 0
+            stood.append(f"{other} at {position} with log end offset {self.log_end(other, at)}")
+        elif isinstance(event, STARTS):
+            newest = self.newest_snapshot(name, at) or "none"
+            stood.append(f"newest snapshot {newest}{self.by_clock(at)}")
+        elif isinstance(event, on.HighWatermarkMoved) and not event.leading:
+            mark = self.high_watermark(leader, at)
+            stood.append(f"that of {leader}, leader of epoch {epoch}, {mark}")
+        elif isinstance(event, on.CleanerLooked):
+            stood += [f"{field} {value}" for field, value in [*event._asdict().items()][1:]]
+        elif isinstance(event, on.ReplicaCrashed | on.ReplicaRestarted):
+            stood.append(f"epoch {event.epoch}")
+        text = f"{describe(event)}, {self.when(at)}"
+        text += f" ({', '.join(stood)})" if stood else ""
+        if isinstance(event, on.HighWatermarkMoved) and event.leading:
+            text += self.counting(name, at)
         text += self.fault(name, at) if its_kind == "loss" else ""
         return Fact(kind or its_kind, text, at, mechanisms)
 

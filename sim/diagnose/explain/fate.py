@@ -12,7 +12,8 @@ from typing import Final
 
 from sim.diagnose.explain import mechanisms as of
 from sim.diagnose.explain.case import (
-    WORDS,
+    KINDS,
+    STARTS,
     Case,
     Fact,
     Facts,
@@ -41,7 +42,6 @@ _LOST_BY: Final = {
 _DEEPER: Final = {of.TAIL_LOST, of.OLD_EPOCH_COMMITTED}
 """What decides more than that a replica lagged."""
 _HOLES: Final = (Became.CLEANED, Became.NOT_AT_SOURCE, Became.SEGMENTS_LOST)
-_STARTS: Final = (on.PrefixDeleted, on.LogStartMoved, on.LogStartedAfresh)
 
 
 def answer(case: Case) -> Facts:
@@ -52,9 +52,7 @@ def answer(case: Case) -> Facts:
     facts, at = _fate(case), case.judged
     if any(fact.position == at for fact in facts):
         return facts
-    if isinstance(case.shown_by, on.IsrChanged):
-        return [*facts, *_joined(case, at)]
-    return [*facts, case.fact(at)] if type(case.shown_by) in WORDS or not facts else facts
+    return [*facts, case.fact(at)] if type(case.shown_by) in KINDS or not facts else facts
 
 
 def _fate(case: Case) -> Facts:
@@ -129,7 +127,7 @@ def _taken(case: Case, became: Became, step: Step, offset: int, uid: int | None)
         why = of.SNAPSHOT_LACKS
     lost, leader = case.fact(at, why), case.leader_at(at)
     if getattr(step.event, "cause", "") == FOLLOWED and leader and leader[0] != replica:
-        moved = case.last(*_STARTS, replica=leader[0], before=at)
+        moved = case.last(*STARTS, replica=leader[0], before=at)
         return [lost] if moved is None else [case.fact(moved), lost]
     return [lost]
 
@@ -468,10 +466,7 @@ def _recorded(case: Case, position: int) -> Facts:
     if ends_in_a_hole(case, leader, end, position):
         return [*end_fell(case, leader, end, position), case.fact(position)]
     fact = case.fact(position, of.NEVER_COPIED, of.BELIEVED)
-    if case.rules.replication.follower_position == "read_end":
-        text = f"{fact.text}: a fetch that reads to the end counts as having all"
-        fact = fact._replace(text=text)
-    return [fact]
+    return [fact._replace(text=f"{fact.text} {case.by_rules('follower_position')}")]
 
 
 def led_twice(case: Case) -> Facts:

@@ -14,7 +14,7 @@ from sim.check.registry import INVARIANTS, discover
 from sim.diagnose.explain import fate, state
 from sim.diagnose.explain import mechanisms as of
 from sim.diagnose.explain.case import (
-    WORDS,
+    KINDS,
     Case,
     Fact,
     Facts,
@@ -40,7 +40,7 @@ def deciding(case: Case) -> Facts:
 
 def _event(case: Case) -> Facts:
     """The event that showed it decided by itself."""
-    return [case.fact(case.judged)] if type(case.shown_by) in WORDS else []
+    return [case.fact(case.judged)] if type(case.shown_by) in KINDS else []
 
 
 # Elections, epochs, log ends.
@@ -49,7 +49,8 @@ def _event(case: Case) -> Facts:
 def _compaction_bound(case: Case) -> Facts:
     """A pass went above the high watermark."""
     facts = as_context(fate.lacks(case, case.replica, case.offset))
-    return [*facts, case.fact(case.judged, of.BY_UNCOMMITTED)]
+    fact = case.fact(case.judged, of.BY_UNCOMMITTED)
+    return [*facts, fact._replace(text=f"{fact.text} {case.by_rules('cleaner_bound')}")]
 
 
 def _epoch_answers(case: Case) -> Facts:
@@ -267,7 +268,7 @@ def _snapshot_fetch(case: Case) -> Facts:
         event, fact = case.event(at), case.fact(at)
         which = {"end_offset": event.end_offset, "epoch": event.epoch}
         for gone in [*case.latest(on.SnapshotDeleted, before=at, **which)][:1]:
-            text = f"{fact.text}, which {case.event(gone).replica} had deleted {case.when(gone)}"
+            text = f"{fact.text}; {case.event(gone).replica} had deleted it {case.when(gone)}"
             fact = fact._replace(text=text)
         facts.append(fact)
     fetched = case.latest(on.SnapshotChunkFetched, replica=case.replica)
