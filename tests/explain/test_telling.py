@@ -121,7 +121,7 @@ def timed(scenario: Scenario, invariant: str) -> Explanation:
         ),
         ("kip279_04", "slot-agreement", "epoch", "a (epochs 1 from 0) kept what it has at 1 and"),
         ("kip101_01", REUSE, "position", "(log end offset 2, high watermark 1, epoch 1)"),
-        ("isr_03", COMPLETE, "position", "end offset was 1, while r1 committed it at step 6"),
+        ("isr_03", COMPLETE, "position", "end offset was 1, while r1 commits below 2, at step 6"),
         (
             "durability_01",
             COMPLETE,

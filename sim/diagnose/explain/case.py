@@ -89,11 +89,12 @@ STARTS: Final = (on.PrefixDeleted, on.LogStartMoved, on.LogStartedAfresh)
 """Events that move a log start."""
 _READS: Final = (on.Consumed, on.ConsumerReset, on.ReadingEnded)
 _LOSSES: Final = (on.ReplicaCrashed, on.ReplicaRestarted, on.ReplicaWiped, on.SegmentsLost)
-_POSITIONS: Final = (on.Acknowledged, on.Cleaned, on.HighWatermarkMoved, on.IsrChanged, *STARTS)
+_POSITIONS: Final = (on.HighWatermarkMoved, on.IsrChanged, on.PositionRecorded, *STARTS)
+_WRITES: Final = (on.Acknowledged, on.Appended, on.Cleaned, on.Pushed)
 _SNAPSHOTS: Final = (on.SnapshotInstalled, on.SnapshotOffered, on.SnapshotTaken, on.LogEmptied)
 _FETCHES: Final = (on.SnapshotChunkFetched, on.SnapshotFetchDropped)
 KINDS: Final[dict[type, FactKind]] = {
-    **dict.fromkeys((*_POSITIONS, on.PositionRecorded, on.Pushed), "position"),
+    **dict.fromkeys((*_POSITIONS, *_WRITES), "position"),
     **dict.fromkeys(_READS, "read"),
     **dict.fromkeys(_LOSSES, "loss"),
     **dict.fromkeys((*_SNAPSHOTS, *_FETCHES), "snapshot"),
@@ -212,21 +213,27 @@ class Case(Past):
             stood += [f"{field} {value}" for field, value in [*event._asdict().items()][1:]]
         elif isinstance(event, on.ReplicaCrashed | on.ReplicaRestarted):
             stood.append(f"epoch {event.epoch}")
-        text = f"{describe(event)}, {self.when(at)}"
+        text = f"{describe(event, about=self._about)}, {self.when(at)}"
         text += f" ({', '.join(stood)})" if stood else ""
         if isinstance(event, on.HighWatermarkMoved) and event.leading:
-            text += self.counting(name, at)
+            text += self.counting(name, at, event.high_watermark)
         text += self.fault(name, at) if its_kind == "loss" else ""
         return Fact(kind or its_kind, text, at, mechanisms)
 
-    def counting(self, leader: str, before: int = END) -> str:
-        """Which positions a leader recorded, beside where logs ended; after a comma."""
+    def _about(self, offset: int, key: str | None) -> bool:
+        """Whether the violation is about a record, so that it is named and not counted."""
+        return offset == self.violation.offset or (key is not None and key == self.key)
+
+    def counting(self, leader: str, before: int = END, least: int = 0) -> str:
+        """Which positions a leader recorded, those from `least` on, beside where logs ended."""
         positions = [
             f"{name} at {position} (log end offset {self.log_end(name, before)})"
             for name in self.replicas
-            if name != leader and (position := self.position_of(leader, name, before)) is not None
+            if name != leader
+            and (position := self.position_of(leader, name, before)) is not None
+            and position >= least
         ]
-        return f", counting {listed(positions)}" if positions else ""
+        return f", counting {listed(positions) or 'itself alone'}"
 
     def position_of(self, leader: str, follower: str, before: int = END) -> int | None:
         """The position that a leader recorded last for a follower; None = it has not."""

@@ -151,7 +151,7 @@ def _never_came(case: Case, replica: str, offset: int, before: int) -> Facts:
     committed = case.first_commit(offset)
     text = f"{replica} never had offset {offset}: its log end offset was {end}"
     if committed is not None and committed < before:
-        text += f", while {_counted_by(case, committed, offset)}"
+        text += f", while {case.fact(committed).text}"
     at = steps[0].position if steps else None
     never = [Fact("position", text + case.fault(replica, before), at, (of.NEVER_COPIED,))]
     if any(isinstance(step.event, on.Pushed) for step in steps):
@@ -217,24 +217,20 @@ def _other(case: Case, step: Step, offset: int, uid: int | None) -> Facts:
 
 
 def given_before(case: Case, offset: int, uid: int) -> Fact:
-    """To whom an offset was given, by whom, and whether that was committed."""
-    commit, at, epoch = case.first_commit(offset), case.appended_at[uid], case.epoch_of(uid)
-    text = f"{case.event(at).replica} had given offset {offset} to {case.name(uid)} in epoch "
-    text += f"{epoch} {case.when(at)}"
-    leader, newest = case.leader_at(at) or ("", 0)
-    text += f", when {leader} led epoch {newest} already" if newest > epoch else ""
+    """Who gave an offset to a record, and whether that was committed."""
+    commit, at = case.first_commit(offset), case.appended_at[uid]
+    fact, (leader, newest) = case.fact(at, kind="epoch"), case.leader_at(at) or ("", 0)
+    late = f", when {leader} led epoch {newest} already" * (newest > case.epoch_of(uid))
+    text = fact.text + late
     if commit is not None and uid == case.committed_at(offset):
         text += f", committed {case.when(commit)}"
-    return Fact("epoch", text, at)
+    return fact._replace(text=text)
 
 
 def _given_again(case: Case, offset: int, first: int, second: int) -> Facts:
     """Why a leader gave an offset to `second` that `first` has."""
-    position, epoch = case.appended_at[second], case.epoch_of(second)
-    leader = case.event(position).replica
-    text = f"{leader}, log end offset {case.log_end(leader, position)}, gave offset {offset} to "
-    text += f"{case.name(second)} in epoch {epoch} {case.when(position)}"
-    gave, same_epoch = Fact("position", text, position), epoch == case.epoch_of(first)
+    position, same_epoch = case.appended_at[second], case.epoch_of(second) == case.epoch_of(first)
+    gave, leader = case.fact(position), case.event(position).replica
     if same_epoch and case.event(case.appended_at[first]).replica != leader:
         elections = led_twice(case)
         return [*elections, gave] if elections else first_is([gave], of.TWO_LEADERS)
@@ -343,16 +339,6 @@ def _leader_cannot_tell(case: Case, offset: int, uncut: Facts) -> bool:
 # Who commits, who leads, and what leaders believe.
 
 
-def _counted_by(case: Case, committed: int, offset: int) -> str:
-    """By which positions a leader committed an offset."""
-    leader = case.event(committed).replica
-    whose = {leader: case.log_end(leader, committed)}
-    for other in case.replicas:
-        whose[other] = case.position_of(leader, other, committed) or whose.get(other, 0)
-    counted = [f"{name} at {at}" for name, at in whose.items() if at > offset]
-    return f"{leader} committed it {case.when(committed)}, counting {listed(counted)}"
-
-
 def _by_counting(case: Case, offset: int) -> bool:
     """Whether a leader committed an offset below its epoch by counting replicas (Raft 5.4.2)."""
     committed = case.first_commit(offset)
@@ -370,7 +356,7 @@ def _forked(case: Case, offset: int) -> Facts:
     if commit is None or not uid or leader is None or leader[1] == case.epoch_of(uid):
         return []
     what = f"{case.name(uid)} of epoch {case.epoch_of(uid)} was committed in epoch {leader[1]}"
-    return [Fact("epoch", f"{what}: {_counted_by(case, commit, offset)}", commit)]
+    return [Fact("epoch", f"{what}: {case.fact(commit).text}", commit)]
 
 
 def without(
@@ -428,8 +414,8 @@ def _too_few(case: Case, offset: int, committed: int) -> Facts:
             return [case.fact(at, of.TAIL_LOST)]
     if not _by_counting(case, offset):
         return []
-    counted = Fact("epoch", _counted_by(case, committed, offset), committed)
-    return first_is(_forked(case, offset) or [counted], of.OLD_EPOCH_COMMITTED)
+    facts = _forked(case, offset) or [case.fact(committed, kind="epoch")]
+    return first_is(facts, of.OLD_EPOCH_COMMITTED)
 
 
 def elected(case: Case, position: int, offset: int | None = None, *mechanisms: str) -> Facts:

@@ -121,16 +121,10 @@ def _sequences(case: Case) -> Facts:
         if isinstance(event, on.ProducersForgotten) and producer in event.producers:
             facts.append(case.fact(at))
         elif isinstance(event, on.Appended) and event.batch.producer_id == producer >= 0:
-            low, high, first = (
-                event.batch.base_offset,
-                event.batch.last_offset,
-                event.batch.base_sequence,
-            )
-            text = f"{event.replica} appended sequence numbers {first} to {first + high - low} of "
-            text += (
-                f"producer {producer} (its epoch {event.batch.producer_epoch}) at {low} to {high} "
-            )
-            facts.append(Fact("sequence", text + case.when(at), at))
+            fact, batch = case.fact(at, kind="sequence"), event.batch
+            text = f"{fact.text}, sequence numbers of producer {producer} (its epoch "
+            text += f"{batch.producer_epoch}) from {batch.base_sequence} on"
+            facts.append(fact._replace(text=text))
     return facts[-4:]
 
 
