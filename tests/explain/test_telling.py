@@ -202,9 +202,8 @@ def test_what_retention_took_is_told_with_the_clock_it_went_by() -> None:
 
     found = timed(ahead, "state-kept")
 
-    assert found.decided_by.startswith(
-        "r1 deleted below 1 (retention.ms, its clock (40 ms"
-    )
+    assert found.decided_by.startswith("r1 starts its log at 1: retention.ms, at 2,666 ms (")
+    assert "its clock (40 ms ahead) at 2,706 ms" in found.decided_by
 
 
 def test_every_invariant_names_a_question_that_is_answered() -> None:

@@ -7,7 +7,6 @@ from typing import Any, Final, NamedTuple
 
 from sim.check import Violation
 from sim.check.facts import Written
-from sim.check.faults import INSTANT_FAULTS
 from sim.check.promise import DEFAULT_HEADER, meant_version
 from sim.check.violation import RecordSeen
 from sim.diagnose.explain.past import END, Past, Recorded
@@ -17,6 +16,7 @@ from sim.protocol.events.sentences import describe
 from sim.protocol.log.record import Control, Record
 from sim.protocol.rules.policy import cleaner_strategy
 from sim.protocol.rules.rules import GROUP_OF
+from sim.simulate.faults import INSTANT_FAULTS
 
 FactKind = str
 """What kind of value decided: `order` = the order of offsets, `position` = a log end, a fetch

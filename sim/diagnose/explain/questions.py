@@ -103,31 +103,6 @@ def _stays_behind(case: Case) -> Facts:
     return [*facts, Fact("position", text, None, mechanisms)]
 
 
-def _watermark_stays(case: Case) -> Facts:
-    """A high watermark stands still: whose position holds it back."""
-    name, isr = case.replica, case.last(on.IsrChanged, on.LeaderElected)
-    text = f"{name}, log end offset {case.log_end(name)}, has high watermark "
-    text += f"{case.high_watermark(name)}{case.counting(name, case.end)}"
-    text += "" if isr is None else f", in sync: {', '.join(case.event(isr).isr)}"
-    return [Fact("position", text, case.last(on.HighWatermarkMoved, replica=name))]
-
-
-def _sequences(case: Case) -> Facts:
-    """A sequence number is committed twice, or out of order: what its producer's leaders took."""
-    known, facts = case.known(case.committed_at(case.offset)), Facts()
-    producer = -1 if known is None else known.batch.producer_id
-    for at in case.all(on.Appended, on.ProducersForgotten):
-        event = case.event(at)
-        if isinstance(event, on.ProducersForgotten) and producer in event.producers:
-            facts.append(case.fact(at))
-        elif isinstance(event, on.Appended) and event.batch.producer_id == producer >= 0:
-            fact, batch = case.fact(at, kind="sequence"), event.batch
-            text = f"{fact.text}, sequence numbers of producer {producer} (its epoch "
-            text += f"{batch.producer_epoch}) from {batch.base_sequence} on"
-            facts.append(fact._replace(text=text))
-    return facts[-4:]
-
-
 # Tombstones and markers.
 
 
@@ -396,7 +371,6 @@ QUESTIONS: Final[dict[str, Callable[[Case], Facts]]] = {
     "reader_keeps": _reader_keeps,
     "reader_waits": _reader_waits,
     "removed_delete": _removed_delete,
-    "sequences": _sequences,
     "snapshot_content": _snapshot_content,
     "snapshot_fetch": _snapshot_fetch,
     "state": state.answer,
@@ -404,6 +378,5 @@ QUESTIONS: Final[dict[str, Callable[[Case], Facts]]] = {
     "still_there": _still_there,
     "transaction": _transaction,
     "two_leaders": fate.led_twice,
-    "watermark_stays": _watermark_stays,
 }
 """Name that an invariant gives as `explained_by` -> what finds the deciding facts; [] = nothing."""
