@@ -192,7 +192,6 @@ class Case(Past):
     def fact(self, at: int, *mechanisms: str, kind: FactKind = "") -> Fact:
         """What an event decided: its sentence, and where its log stood before and after it."""
         event, name = self.event(at), self.event(at).replica or ""
-        leader, epoch = self.leader_at(at) or ("none", 0)
         other = getattr(event, "follower", None) or getattr(event, "joined", None)
         its_kind, stood = KINDS.get(type(event), "position"), list[str]()
         if type(event) in KINDS and its_kind != "read":
@@ -207,6 +206,7 @@ class Case(Past):
             newest = self.newest_snapshot(name, at) or "none"
             stood.append(f"newest snapshot {newest}{self.by_clock(at)}")
         elif isinstance(event, on.HighWatermarkMoved) and not event.leading:
+            leader, epoch = self.leader_at(at) or ("none", 0)
             mark = self.high_watermark(leader, at)
             stood.append(f"that of {leader}, leader of epoch {epoch}, {mark}")
         elif isinstance(event, on.CleanerLooked):

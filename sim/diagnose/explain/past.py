@@ -105,7 +105,7 @@ class Past:
         self.steps: dict[str, list[Step]] = {}
         self.appended_at: dict[int, int] = {}
         self._whole = ClusterHistory(self.rules)
-        self._history: ClusterHistory | None = self._whole
+        self._histories = {self.end: self._whole}
         self._of_kind: dict[type, list[int]] = defaultdict(list)
         self._changes: dict[str, dict[int, list[Change]]] = defaultdict(lambda: defaultdict(list))
         self._marks: dict[str, list[tuple[int, int]]] = defaultdict(list)
@@ -113,44 +113,47 @@ class Past:
         self._uids_at: dict[int, list[int]] = defaultdict(list)
         self._controls: list[int] = []
         for position, (_, event) in enumerate(events):
-            self._take(position, event)
+            self._of_kind[type(event)].append(position)
+            if type(event) in _NOTED:
+                self._take(position, event)
+            else:
+                self._whole.apply(event)
         self.written = self._whole.written
 
     def until(self, end: int) -> Self:
         """The same run, as it was before a position."""
         found = copy(self)
-        vars(found).update(end=end, _history=self._whole if end == len(self.events) else None)
+        found.end = end
         return found
 
     @property
     def history(self) -> ClusterHistory:
         """What was committed and what every replica held before `end`."""
-        if self._history is None:
-            self._history = ClusterHistory(self.rules)
+        found = self._histories.get(self.end)
+        if found is None:
+            found = self._histories[self.end] = ClusterHistory(self.rules)
             for _, event in self.events[: self.end]:
-                self._history.apply(event)
-        return self._history
+                found.apply(event)
+        return found
 
     def _take(self, position: int, event: Event) -> None:
-        history, name, kind = self._whole, event.replica or "", type(event)
-        self._of_kind[kind].append(position)
+        history, name = self._whole, event.replica or ""
         old, known = history.replicas.get(name), len(history.committed)
         start, before = (0, 0) if old is None else (old.log_start_offset, len(old.slots))
         history.apply(event)
+        view = history.replicas[name]
         if len(history.committed) > known:
             self._commits.append((len(history.committed), position))
+        marks = self._marks[name]
+        if not marks or marks[-1][1] != view.high_watermark:
+            marks.append((position, view.high_watermark))
         if isinstance(event, on.Appended):
             for record in event.batch.records:
                 self.appended_at.setdefault(record.uid, position)
                 self._uids_at[record.offset].append(record.uid)
                 if event.batch.control is not None:
                     self._controls.append(record.uid)
-        view, marks = history.replicas.get(name), self._marks[name]
-        if view is None:
-            return
-        if not marks or marks[-1][1] != view.high_watermark:
-            marks.append((position, view.high_watermark))
-        if kind in _CHANGES:
+        if type(event) in _CHANGES:
             step = Step(position, event, before, len(view.slots), start)
             self.steps.setdefault(name, []).append(step)
             changes = self._changes[name]
@@ -407,3 +410,5 @@ _TOOK: Final[dict[type, tuple[Became, Callable[[Step], Collection[int]]]]] = {
 }
 """Class of an event that takes something from a log -> what becomes of which offsets."""
 _CHANGES: Final = {*_WRITES, *_TOOK}
+_NOTED: Final = {*_CHANGES, on.HighWatermarkMoved, on.LeaderElected}
+"""Classes of events that change a log or what is committed."""
