@@ -9,6 +9,7 @@ from sim.check import Violation
 from sim.check.checker import known_invariants
 from sim.check.registry import INVARIANTS
 from sim.diagnose.explain import Explanation, explanation
+from sim.diagnose.explain import mechanisms as of
 from sim.diagnose.explain.questions import QUESTIONS
 from sim.protocol.events import (
     Acknowledged,
@@ -99,9 +100,8 @@ def told(story: str, invariant: str) -> Explanation:
 def timed(scenario: Scenario, invariant: str) -> Explanation:
     """The explanation of a violated invariant of a run in simulated time."""
     run = run_scenario(scenario, keep_events=True)
-    events = run.events
     found = next(each for each in run.violations if each.invariant == invariant)
-    return explanation(events, found, rules=scenario.rules, skews=scenario.clock_skews)
+    return explanation(run.events, found, rules=scenario.rules, skews=scenario.clock_skews)
 
 
 @pytest.mark.parametrize(
@@ -157,6 +157,7 @@ def test_a_clock_that_is_ahead_is_what_decided() -> None:
 
     assert run_scenario(waiting).violated == []
     assert found.facts[0].kind == "clock"
+    assert found.facts[0].mechanisms == (of.CLOCK_AHEAD, of.HOLDER_BEHIND)
     assert found.decided_by.startswith(
         "r2 removed the tombstone K=null@2 at 2,766 ms since its clock (5,000 ms ahead) at 7,766 "
         "ms had passed its delete horizon 6,733 ms (given at 1,733 ms by r1, its clock at 1,733 "
