@@ -263,7 +263,7 @@ class NotAsExpected(Exception):
         """What a developer needs of it."""
         from sim.study.suite.failure import failure_lines
 
-        title = [self.result.title] if self.result.title else []
+        title = [*filter(None, [self.result.outcome.title])]
         lines = [*self.result.complaints[:1], *title, *failure_lines(self.result)]
         return [*lines, *([f"failure: {self.saved}"] if self.saved else [])]
 

@@ -86,7 +86,7 @@ def save_result(result: CaseResult, folder: Path) -> Path | None:
         from sim.study.suite.scenario_files import from_here
 
         return save_failure(folder, log_failure(result, from_here(result.path)))
-    if result.document is None:
+    if result.run is None:
         return None
     from sim.api.runs import run
 

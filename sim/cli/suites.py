@@ -223,7 +223,7 @@ def _show_failures(results: Sequence[CaseResult], saved: Mapping[Path, Path]) ->
 
     failed = [result for result in results if not result.expectation_met]
     for result in failed:
-        title = f": {result.title}" if result.title else ""
+        title = f": {result.outcome.title}" if result.outcome.title else ""
         print(f"\n{one_line(f'{result.path}{title}')}")
         print(*(f"  {line}" for line in failure_lines(result)), sep="\n")
         if result.path in saved:

@@ -24,7 +24,7 @@ from sim.protocol.events import (
     SnapshotInstalled,
 )
 from sim.simulate.run import Run, conclusive, run_of
-from sim.study.suite.running import content_at
+from sim.study.suite.contents import content_at
 from sim.study.suite.scenario_files import format_of
 from tests.check.events import RULES, appended, batch, cleaned, cluster
 from tests.explain.test_track_record import SCENARIOS, told

@@ -27,8 +27,10 @@ from sim.files.foreign import markdown, names, shell
 from sim.files.foreign.documents import fit_for, json_text, readable
 from sim.files.foreign.lines import one_line, plain_lines
 from sim.files.reading import read_document
+from sim.simulate.run import Run
 from sim.simulate.run.stories import run_story
 from sim.simulate.scenario.file.yaml_lines import yaml_lines
+from sim.simulate.story.expect import StoryExpect
 from sim.simulate.story.format import Story, load_story
 from sim.study.gates import Gates, judge
 from sim.study.suite import CaseResult
@@ -192,16 +194,16 @@ def test_a_name_of_a_file_is_one(tmp_path: Path) -> None:
 def red(text: str) -> CaseResult:
     """A result that is not as expected, of a file with a text wherever there may be one."""
     broken = Violation("log-matching", 3, text, 0, text, text)
-    return CaseResult(
-        path=Path(f"s/{text}.yaml"),
-        id=text,
-        title=text,
+    story = replace(NOTHING, id=text, title=text, expect=StoryExpect((text,)))
+    differences = (f"log-matching {text}", text)
+    run = Run(
+        content=story,
+        rules=story.rules,
         verdict="violated",
         violations=(broken,),
-        differences=(f"log-matching {text}", text),
-        expected=(text,),
-        strip=f"offset 0\n{text}",
+        differences=differences,
     )
+    return CaseResult(Path(f"s/{text}.yaml"), run.without_events(), strip=f"offset 0\n{text}")
 
 
 NOTHING = Story("s", replicas=("r1",), isr=("r1",), voters=("r1",))

@@ -59,12 +59,12 @@ def result_of(path: Path) -> CaseResult:
 
 def shown(result: CaseResult) -> object:
     """What a reader of a result can tell it by."""
-    assert result.document is not None
+    assert result.run is not None
     return (
-        {violation.invariant for violation in result.violations},
-        set(result.document["reached"]),
+        set(result.run.violated),
+        set(result.run.reached),
         {
-            name: result.document["counters"][name]
+            name: result.run.counters[name]
             for name in ("oversized_batches", "stale_reads_last", "tombstones_left")
         },
     )
@@ -76,7 +76,7 @@ def test_a_file_ends_as_it_says_and_says_what_it_is_about(path: Path) -> None:
 
     assert result.complaints == ()
     assert result.expectation_met
-    assert result.title
+    assert result.outcome.title
     if format_of(path) == SCENARIO_FORMAT:
         assert load_scenario(path).source
     else:

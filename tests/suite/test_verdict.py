@@ -39,7 +39,7 @@ def results(fill: Fill) -> dict[str, CaseResult]:
 
 
 def test_what_is_judged_decides(results: dict[str, CaseResult]) -> None:
-    assert {name: (one.verdict, one.exit_code, one.notes) for name, one in results.items()} == {
+    assert {name: (one.verdict, one.exit_code, [*one.notes]) for name, one in results.items()} == {
         "as_expected": ("holds", 0, NOTES),
         "otherwise": ("holds", 1, NOTES),
         "judged": ("violated", 1, [IDLE]),
@@ -48,9 +48,9 @@ def test_what_is_judged_decides(results: dict[str, CaseResult]) -> None:
     }
     for one in results.values():
         assert bool(one.as_json()["violated"]) == (one.verdict == "violated")
-        assert one.as_json()["notes"] == one.notes
+        assert one.as_json()["notes"] == [*one.notes]
         assert sim.run(one.path).verdict == one.verdict
-        assert sim.run(one.path).notes == one.notes
+        assert sim.run(one.path).notes == [*one.notes]
 
 
 def test_a_failure_tells_it_wherever_it_is_told(results: dict[str, CaseResult]) -> None:

@@ -50,7 +50,7 @@ def _invariant(result: CaseResult) -> str:
 
 
 def _is_missing(name: str, result: CaseResult) -> bool:
-    return all(violation.invariant != name for violation in result.violations)
+    return all(violation.invariant != name for violation in result.outcome.violations)
 
 
 def _why(result: CaseResult) -> str:

@@ -339,7 +339,7 @@ def log_failure(result: CaseResult, file: Path) -> LogFailure:
     answer, lines = _answered(document)
     return LogFailure(
         id=result.id,
-        title=result.title,
+        title=result.outcome.title,
         file=file,
         expected=one_line(json_text(document.data.get("expect")), longest=LONGEST),
         missed=tuple(map(one_line, result.complaints)),

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
+from sim.check import Violation
 from sim.errors import did_you_mean
 from sim.files.document import Document, Place, listed, shown
 from sim.files.fields import as_list, as_object
@@ -39,12 +40,20 @@ class Checked:
         notes: What is no failure, and should be known.
     """
 
+    verdict: ClassVar[str] = "holds"
+    reason: ClassVar[str | None] = None
+    violations: ClassVar[tuple[Violation, ...]] = ()
     id: str
     title: str
     command: str
     differences: tuple[str, ...]
     why: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+
+    @property
+    def exit_code(self) -> int:
+        """0 as it expects, 1 not so."""
+        return 1 if self.differences else 0
 
 
 def checked(path: Path, *, rules: Mapping[str, object] | None = None) -> Checked:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from sim.bounds import Inconclusive
 from sim.check import Violation
@@ -54,6 +54,7 @@ class Run:
     """What came out of a run of a story or a timed scenario; times are steps or ms (`unit`).
 
     Attributes:
+        command: Command that runs its file.
         content: The story or the timed scenario.
         rules: Rules that it is judged by: where rules change on the way, the newest.
         verdict: `violated` with a violation, whatever came after; else `inconclusive` (a bound was
@@ -87,6 +88,7 @@ class Run:
             (`sim.diagnose.explain.since`), of those that have a row. Only sweeps fill it.
     """
 
+    command: ClassVar[str] = "replog run"
     content: Story | Scenario
     rules: Rules
     verdict: str
@@ -116,6 +118,11 @@ class Run:
     def id(self) -> str:
         """Name of the scenario."""
         return self.content.id
+
+    @property
+    def title(self) -> str:
+        """Title of the scenario."""
+        return self.content.title
 
     @property
     def unit(self) -> str:
@@ -168,6 +175,12 @@ class Run:
             history.position += 1
             history.apply(event)
         return history
+
+    def without_events(self) -> Run:
+        """The same for those who keep many runs: what its events say is worked out before."""
+        light = replace(self, events=(), known_digest=self.digest)
+        vars(light).update(idle=self.idle, notes=self.notes)
+        return light
 
     @property
     def counters_at_rest(self) -> dict[str, int]:

@@ -10,7 +10,7 @@ from sim.bounds import Inconclusive
 from sim.diagnose.shrink.smallest import smallest_example
 from sim.errors import BadInput
 from sim.simulate.run import Run, conclusive, run_of
-from sim.study.suite.running import content_at
+from sim.study.suite.contents import content_at
 from sim.study.sweep.one_run import scenario_of_run
 from sim.study.sweep.wording import counted
 

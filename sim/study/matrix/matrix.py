@@ -27,8 +27,7 @@ from sim.simulate.run.stories import run_story
 from sim.simulate.run.timed import default_invariants, run_scenario
 from sim.simulate.scenario.model import Scenario
 from sim.simulate.story import Story
-from sim.study.suite import format_of, scenario_files
-from sim.study.suite.running import content_at
+from sim.study.suite import contents, format_of, scenario_files
 
 AS_WRITTEN = "as written"
 
@@ -198,7 +197,8 @@ def make_matrix(
     grid = [[{**change, varied.rule: value} for value in varied.values] for change in changes]
     cases: dict[object, list[tuple[Path, Story | Scenario]]] = {}
     for path in _files(paths, skip):
-        case = content_at(path, {**(rules or {}), varied.rule: shown(varied.values[0])})
+        given = {**(rules or {}), varied.rule: shown(varied.values[0])}
+        case = contents.under(contents.content_at(path), given, where="--rule")
         cases.setdefault(_what_counts(case), []).append((path, case))
     lines = tuple(
         Line(path, case.id, case.title, _outcomes(case, grid), tuple(twin.id for _, twin in twins))

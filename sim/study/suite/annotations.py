@@ -125,7 +125,7 @@ def _location(told: str, result: CaseResult, data: dict[str, Any]) -> list[str |
     step = _STEP.match(told)
     if step is not None:
         return ["steps", int(step[1]) - 1]
-    for violation in result.unexpected if result.is_story else ():
+    for violation in result.unexpected if "steps" in data else ():
         if told == unexpected(violation.invariant):
             return ["steps", violation.at - 1]
     expect = data.get("expect")

@@ -15,8 +15,9 @@ from sim.bounds import bounded
 from sim.errors import BadInput
 from sim.files.foreign.lines import one_line
 from sim.files.formats import LOG_FORMAT, SCENARIO_FORMAT, STORY_FORMAT
-from sim.study.suite.result import BAD_INPUT, ERROR, INCONCLUSIVE, CaseResult
-from sim.study.suite.running import content_at, log_result, result_of, since
+from sim.simulate.run import run_of
+from sim.study.suite.contents import content_at
+from sim.study.suite.result import BAD_INPUT, ERROR, INCONCLUSIVE, CaseResult, NotRun
 from sim.study.suite.scenario_files import IN_A_SUITE, format_of, refusal
 
 if TYPE_CHECKING:
@@ -49,9 +50,9 @@ def load_case(path: Path) -> Case:
     """
     found = format_of(path)
     if found == LOG_FORMAT:
-        from sim.simulate.logfile.expect import read_and_check
+        from sim.simulate.logfile.expect import checked, read_and_check
 
-        return Case(path, read_and_check(path), partial(log_result, path))
+        return Case(path, read_and_check(path), lambda: CaseResult(path, checked(path)))
     if found not in (STORY_FORMAT, SCENARIO_FORMAT):
         raise BadInput(*refusal(path, IN_A_SUITE))
     content = content_at(path)
@@ -59,14 +60,15 @@ def load_case(path: Path) -> Case:
 
 
 def _run(path: Path, content: Story | Scenario) -> CaseResult:
-    result, run = result_of(path, content)
+    run = run_of(content, keep_events=False)
+    result = CaseResult(path, run.without_events())
     about = next(iter(result.unexpected), None)
-    if result.expectation_met or not (result.is_story or about):
+    if result.expectation_met or not (run.unit == "step" or about):
         return result
     from sim.diagnose.draw import Case, strip
 
-    if not run.events:  # of a timed run, which mostly needs none, the first one kept none
-        _, run = result_of(path, content, keep_events=True)
+    if not run.events:  # of a timed run, which mostly needs none
+        run = run_of(content)
     drawn = Case(run.events, about, run.rules, run.labels, skews=run.skews)
     return result._replace(strip=strip(drawn, STRIP_COLUMNS))
 
@@ -74,29 +76,30 @@ def _run(path: Path, content: Story | Scenario) -> CaseResult:
 def run_any(path: Path) -> CaseResult:
     """Read and run one file; that it cannot be read or run is a result like any other."""
     started = time.perf_counter()
+    result = _run_any(path)
+    return result._replace(wall_ms=round((time.perf_counter() - started) * 1000))
+
+
+def _run_any(path: Path) -> CaseResult:
     try:
         with bounded() as watch:
-            result = load_case(path).run()
-            return result._replace(wall_ms=since(started))
+            return load_case(path).run()
         verdict, reason = INCONCLUSIVE, str(watch.reached)
     except BadInput as error:
         verdict, reason = BAD_INPUT, str(error)
     except (Exception, SystemExit) as error:  # noqa: BLE001 - the others are run all the same
         verdict, reason = ERROR, _last_place(error)
-    return without_result(path, verdict, reason)._replace(wall_ms=since(started))
+    return without_result(path, verdict, reason)
 
 
 def without_result(path: Path, verdict: str, reason: str) -> CaseResult:
     """The result of a file that has none of its own."""
-    return CaseResult(path, one_line(path.stem), "", verdict, reason, run_with=_command(path))
-
-
-def _command(path: Path) -> str:
-    """The command that says the same about a file, as far as one can tell."""
     try:
-        return "replog clean" if format_of(path) == LOG_FORMAT else "replog run"
+        is_log = format_of(path) == LOG_FORMAT
     except BadInput:
-        return "replog run"
+        is_log = False
+    command = "replog clean" if is_log else "replog run"
+    return CaseResult(path, NotRun(one_line(path.stem), verdict, reason, command))
 
 
 def _last_place(error: BaseException) -> str:

@@ -28,7 +28,8 @@ def found_and_expected(result: CaseResult) -> list[str]:
     """The verdict that was expected and the one that came; empty where a file cannot say one."""
     if result.expected is None:
         return []
-    names = [name for name in result.expected if name in _violated(result)]
+    violated = {violation.invariant for violation in result.outcome.violations}
+    names = [name for name in result.expected if name in violated]
     names += [violation.invariant for violation in result.unexpected]
     found = [] if result.reason is None else [f"{result.verdict}: {result.reason}"]
     found += [_verdict(names)] if names or not found else []
@@ -42,10 +43,6 @@ def beside(result: CaseResult, *, whole: bool = False) -> Iterator[str]:
     yield from result.strip.split("\n") if result.strip else ()
 
 
-def _violated(result: CaseResult) -> set[str]:
-    return {violation.invariant for violation in result.violations}
-
-
 def _what(result: CaseResult, *, whole: bool) -> Iterator[str]:
     if result.verdict in (BAD_INPUT, ERROR):
         yield from f"{result.verdict}: {result.reason}".splitlines()
@@ -53,12 +50,13 @@ def _what(result: CaseResult, *, whole: bool) -> Iterator[str]:
     told: set[str] = set()
     if result.expected is not None:
         yield from found_and_expected(result)
-        told = set(not_as_expected(_violated(result), result.expected, ended=True))
+        violated = {violation.invariant for violation in result.outcome.violations}
+        told = set(not_as_expected(violated, result.expected, ended=True))
     elif result.reason is not None:
         yield result.complaints[0]
     differences = [line for line in result.differences if line not in told]
     yield from _first(None if whole else DIFFERENCES, differences, "differences")
-    unit = "step {}" if result.is_story else "{} ms"
+    unit = "{} ms" if result.run is None or result.run.unit == "ms" else "step {}"
     sentences = [
         f"{one.invariant} ({unit.format(one.at)}): {one.sentence}" for one in result.unexpected
     ]

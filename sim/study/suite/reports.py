@@ -52,7 +52,7 @@ def write_junit(path: Path, results: Sequence[CaseResult], *, started: datetime)
         if kind is not None:
             message = "\n".join(map(one_line, result.complaints))
             problem = ET.SubElement(case, kind, message=message, type=_type(result))
-            lines = [*filter(None, [result.title]), *failure_lines(result, whole=True)]
+            lines = [*filter(None, [result.outcome.title]), *failure_lines(result, whole=True)]
             problem.text = "\n".join(map(one_line, lines))
         elif result.notes:
             ET.SubElement(case, "system-out").text = "\n".join(map(one_line, result.notes))
@@ -100,7 +100,7 @@ def page(results: Sequence[CaseResult], notes: Sequence[str], summary: str) -> s
 
 
 def _named(result: CaseResult) -> str:
-    return f"{result.id}: {result.title}" if result.title else result.id
+    return f"{result.id}: {title}" if (title := result.outcome.title) else result.id
 
 
 def _table(heading: str, rows: Sequence[tuple[CaseResult, str]]) -> list[str]:

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from sim.check import Violation
 from sim.files.foreign import shell
 from sim.plugins import as_options
+from sim.simulate.run import Run
+
+if TYPE_CHECKING:
+    from sim.simulate.logfile.expect import Checked
 
 BAD_INPUT = "bad input"
 ERROR = "error"
@@ -17,49 +22,92 @@ NOT_AS_EXPECTED = "not as expected"
 _WORST_FIRST = (2, 1, 3, 0)
 
 
+@dataclass(frozen=True)
+class NotRun:
+    """A file of a suite that has no outcome of its own.
+
+    Attributes:
+        id: Name of the file without its suffix.
+        verdict: `bad input` for a file that says something wrong, `error` for a run that ended in
+            an exception, `inconclusive` for one that a bound ended before it began.
+        reason: What was wrong.
+        command: The command that says the same.
+    """
+
+    id: str
+    verdict: str
+    reason: str
+    command: str
+    title: ClassVar[str] = ""
+    violations: ClassVar[tuple[Violation, ...]] = ()
+    differences: ClassVar[tuple[str, ...]] = ()
+    notes: ClassVar[tuple[str, ...]] = ()
+
+    @property
+    def exit_code(self) -> int:
+        """As in `CaseResult`."""
+        return {BAD_INPUT: 2, ERROR: 1}.get(self.verdict, 3)
+
+
 class CaseResult(NamedTuple):
-    """One scenario file, run.
+    """One scenario file of a suite, and what came of it.
 
     Attributes:
         path: The file.
-        id: The scenario's or story's id.
-        title: Its title.
-        verdict: `holds`, `violated` or `inconclusive`; in a suite also `bad input` for a file that
-            says something wrong, and `error` when the run ended in an exception.
-        reason: Why it is none of the first two, else None.
-        violations: Of what is judged, in order of detection.
-        differences: Where it is not what the file expects; empty = expectation met.
-        why: What became of the records that a log file's differences are about, a sentence each.
-        document: What `--json` says of a story or a timed scenario; None = it has not run.
-        is_story: Whether it is a story: its times are steps.
-        run_with: The command that reproduces it: a log file has commands of its own.
+        outcome: The run of a story or a timed scenario, without its events; the comparison of a log
+            file with what it expects; or why there is neither.
         wall_ms: How long it took, in ms of real time.
-        settled: That there is no verdict is what the file expects: its run is to leave the
-            durability contract.
-        notes: What is no failure, and should be known: what was not judged, and what did nothing.
-        expected: The invariants that the file expects to be violated; None = it cannot say.
         strip: What each replica held at the first violation that was not expected, or at the end
             of a story that has none; only of what is not as expected, in a suite.
-        noted: Whether nothing but its notes is not as expected, for somebody who is strict.
+        noted: Whether nothing but its notes is not as expected, for a strict suite.
     """
 
     path: Path
-    id: str
-    title: str
-    verdict: str
-    reason: str | None = None
-    violations: tuple[Violation, ...] = ()
-    differences: tuple[str, ...] = ()
-    why: tuple[str, ...] = ()
-    document: Mapping[str, Any] | None = None
-    is_story: bool = False
-    run_with: str = "replog run"
+    outcome: Run | Checked | NotRun
     wall_ms: int = 0
-    settled: bool = False
-    notes: Sequence[str] = ()
-    expected: tuple[str, ...] | None = None
     strip: str = ""
     noted: bool = False
+
+    @property
+    def run(self) -> Run | None:
+        """The run of a story or a timed scenario; None = it is no such file, or has not run."""
+        return self.outcome if isinstance(self.outcome, Run) else None
+
+    @property
+    def id(self) -> str:
+        """Name of the scenario."""
+        return self.outcome.id
+
+    @property
+    def verdict(self) -> str:
+        """`holds`, `violated` or `inconclusive`; or `bad input` or `error`, see `NotRun`."""
+        return self.outcome.verdict
+
+    @property
+    def reason(self) -> str | None:
+        """Why it neither holds nor is violated, else None."""
+        return self.outcome.reason
+
+    @property
+    def differences(self) -> tuple[str, ...]:
+        """Where it is not what the file expects; empty = expectation met."""
+        return self.outcome.notes if self.noted else self.outcome.differences
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What is no failure, and should be known: what was not judged, and what did nothing."""
+        return () if self.noted else self.outcome.notes
+
+    @property
+    def why(self) -> tuple[str, ...]:
+        """What became of the records that a log file's differences are about, a sentence each."""
+        why: tuple[str, ...] = getattr(self.outcome, "why", ())
+        return why
+
+    @property
+    def expected(self) -> tuple[str, ...] | None:
+        """Invariants that the file expects to be violated; None = it cannot say."""
+        return None if self.run is None else self.run.content.expect.violated
 
     @property
     def expectation_met(self) -> bool:
@@ -74,11 +122,7 @@ class CaseResult(NamedTuple):
     @property
     def exit_code(self) -> int:
         """0 expectation met, 1 not met, 2 bad input, 3 inconclusive."""
-        if self.verdict == BAD_INPUT:
-            return 2
-        if self.differences or self.verdict == ERROR:
-            return 1
-        return 3 if self.verdict == INCONCLUSIVE and not self.settled else 0
+        return 1 if self.noted else self.outcome.exit_code
 
     @property
     def how(self) -> str:
@@ -96,7 +140,7 @@ class CaseResult(NamedTuple):
     def unexpected(self) -> tuple[Violation, ...]:
         """The first violation of each invariant that is judged and not expected."""
         first: dict[str, Violation] = {}
-        for violation in self.violations:
+        for violation in self.outcome.violations:
             if violation.invariant not in (self.expected or ()):
                 first.setdefault(violation.invariant, violation)
         return tuple(first.values())
@@ -105,30 +149,28 @@ class CaseResult(NamedTuple):
         """The same where a note is a difference: nothing is as expected that leaves one."""
         if not self.notes or not self.expectation_met:
             return self
-        return self._replace(differences=tuple(self.notes), notes=(), noted=True)
+        return self._replace(noted=True)
 
     @property
     def is_log(self) -> bool:
         """Whether it is a log file: one cleaner, no cluster."""
-        return self.run_with != "replog run"
+        return self.outcome.command != "replog run"
 
     @property
     def command(self) -> str:
         """What reproduces it, with the plugins that were named."""
         words: list[object] = [self.path, *as_options()]
-        return f"{self.run_with} {shell.command(words)}"
+        return f"{self.outcome.command} {shell.command(words)}"
 
     def as_json(self) -> dict[str, Any]:
         """What `replog suite --json` prints of it."""
-        return {
+        document = {
             "id": self.id,
             "verdict": self.verdict,
             **({"reason": self.reason} if self.reason else {}),
-            "violated": [],
-            "violations": [],
-            "not_judged": [],
-            "idle_steps": [],
-            **(self.document or {}),
+            **{key: [] for key in ("violated", "violations", "not_judged", "idle_steps")},
+        }
+        return (document if self.run is None else self.run.as_json()) | {
             "notes": list(self.notes),
             "expectation_met": self.expectation_met,
             "differences": list(self.differences),

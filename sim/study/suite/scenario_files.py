@@ -166,7 +166,7 @@ _KNOWN = {_name(one) for one in (*IN_A_SUITE, *NOT_RUN, *WRITTEN)}
 def _read(document: Document, path: Path) -> None:
     """Read what a suite runs, to see what is wrong with it. Raises BadInput."""
     if document.data["format"] != LOG_FORMAT:
-        from sim.study.suite.running import content_in
+        from sim.study.suite.contents import content_in
 
         content_in(document, path)
         return
