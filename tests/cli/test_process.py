@@ -95,23 +95,6 @@ def test_an_interrupt_while_a_named_tuple_is_made_is_exit_status_130_as_well(
     assert (ended.stderr, ended.returncode) == ("replog: interrupted\n", 130)
 
 
-def test_a_reader_that_has_seen_enough_is_no_reason_for_a_traceback() -> None:
-    process = subprocess.Popen(
-        [sys.executable, "-m", "sim", "list", "invariants", "--json"],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        env=environment(),
-    )
-    with process:
-        assert process.stdout is not None
-        assert process.stderr is not None
-        process.stdout.close()
-        problems = process.stderr.read()
-
-    assert problems == b""
-    assert process.returncode == 1
-
-
 def test_results_go_to_stdout_and_are_plain_text_in_a_pipe() -> None:
     ended = python("-m", "sim", "list", "rules", FORCE_COLOR="1", COLUMNS="40")
 

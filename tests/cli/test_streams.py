@@ -156,6 +156,7 @@ C_LOCALE = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0", "PYTHO
         ("replog list rules >/dev/full", 2, b"replog: output: No space left on device\n"),
         ("replog run nowhere >&- 2>&- <&-", 2, b""),
         ('replog run "$1" 2>/dev/full', 0, b""),
+        ("set -o pipefail; replog list invariants --json | true", 1, b""),
         (
             'cd "$(mktemp -d)" && rmdir "$PWD" && replog run x.yaml',
             2,

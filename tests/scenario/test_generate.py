@@ -13,7 +13,7 @@ from sim.simulate.faults.fault import meaning_of, own_fields
 from sim.simulate.scenario.environment import environment_digest
 from sim.simulate.scenario.generate import generate
 from sim.simulate.scenario.generate.clients import draw_workload
-from sim.simulate.scenario.generate.mix import BUILT_IN_MIXES, Mix, Weights
+from sim.simulate.scenario.generate.mix import BUILT_IN_MIXES, Mix
 from sim.simulate.scenario.generate.shape import WorkloadShape
 from sim.simulate.scenario.generate.streams import between, log_between, stream, words
 from sim.simulate.scenario.model import Applications, Scenario, SentHeader, TraceSource, Workload
@@ -207,12 +207,6 @@ def test_every_kind_of_fault_says_what_it_is_and_has_a_place_of_its_own() -> Non
     assert all(one.means for kind in kinds for one in own_fields(kind).values())
 
 
-def test_a_mix_without_faults_gives_none() -> None:
-    none = Mix(weights=Weights(**dict.fromkeys(Weights.model_fields, 0.0)))
-
-    assert all(not generate(seed, none).faults for seed in range(50))
-
-
 def test_a_workload_has_as_many_sends_as_its_shape_says() -> None:
     shape = WorkloadShape(sends=77, idle=((0, 400), (600, 1000)))
     workload = draw_workload(shape, duration_ms=1000, rng=stream(1, "test"))
@@ -233,21 +227,6 @@ def test_draws_stay_within_their_limits() -> None:
 
 def test_streams_of_different_purposes_are_different() -> None:
     assert stream(5, "a").random() == stream(5, "a").random() != stream(5, "b").random()
-
-
-def test_readers_that_read_committed_and_copies_in_pieces_leave_the_rest_as_it_is() -> None:
-    plain = Mix()
-    varied = Mix.model_validate({"read_committed": 0.5, "small_fetches": 0.5})
-    pairs = [(generate(seed, plain), generate(seed, varied)) for seed in range(60)]
-    readers = [consumer for _, case in pairs for consumer in case.consumers]
-    limits = [case.topic.replica_fetch_max_bytes for _, case in pairs]
-
-    assert 0.3 < sum(c.isolation == "read_committed" for c in readers) / len(readers) < 0.7
-    assert 20 < sum(limit is not None for limit in limits) < 40
-    for before, after in pairs:
-        consumers = tuple(replace(c, isolation="read_uncommitted") for c in after.consumers)
-        topic = replace(after.topic, replica_fetch_max_bytes=None)
-        assert before == replace(after, consumers=consumers, topic=topic)
 
 
 def test_producers_that_make_mistakes_with_version_headers_make_each_kind_of_them() -> None:

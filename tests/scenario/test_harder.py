@@ -20,21 +20,6 @@ BY_THE_OS = Rules.of(commit="isr", fix="empty_batch", flush="interval")
 ALWAYS = Rules.of(commit="isr", fix="empty_batch", flush="on_append")
 
 
-def test_without_them_the_environment_is_what_it_was_and_with_them_only_crashes_differ() -> None:
-    for seed in range(40):
-        usual, harder = generate(seed, Mix()), generate(seed, DARK)
-
-        assert not any(
-            getattr(fault, "power_loss", False) or fault.during is not None
-            for fault in usual.faults
-        )
-        assert harder.workload == usual.workload
-        assert [f for f in harder.faults if f.kind != FaultKind.CRASH] == [
-            f for f in usual.faults if f.kind != FaultKind.CRASH
-        ]
-        assert replace(harder.topic, flush_messages=None, flush_ms=None) == usual.topic
-
-
 def test_every_kind_of_hard_crash_is_drawn() -> None:
     faults = [fault for seed in range(60) for fault in generate(seed, DARK).faults]
     topics = [generate(seed, DARK).topic for seed in range(60)]

@@ -3,13 +3,13 @@
 from collections.abc import Sequence
 
 from sim.check import Checker
+from sim.protocol.events import Event, ReplicaAdded
 from sim.protocol.log import Record, data_batch
-from sim.protocol.replication import elections, follower, leader
+from sim.protocol.replication import Replica, elections, follower, leader
 from sim.protocol.replication.messages import FetchResponse
 from sim.protocol.replication.recovery import recover
 from sim.protocol.replication.replica import crash
 from sim.protocol.rules import Rules
-from tests.walks.walking import Watched
 
 VOTERS = ("r1", "r2", "r3", "r4", "r5")
 
@@ -28,13 +28,25 @@ RAFT = (
 """Raft's five properties, and what they rest on."""
 
 
-class Quorum(Watched):
-    """Five voters that elect, replicate and commit by majority; several may believe they lead."""
+class Quorum:
+    """Five voters that elect, replicate and commit by majority; several may believe they lead.
+
+    A checker sees each event.
+    """
 
     def __init__(self, rules: Rules) -> None:
-        super().__init__(VOTERS, Checker(rules, RAFT, zombies_count=False))
+        self.checker = Checker(rules, RAFT, zombies_count=False)
+        self.replicas = {name: Replica(name) for name in VOTERS}
         self.rules = rules
         self.late: list[tuple[str, FetchResponse]] = []
+        self.events = 0
+        self.uids = 0
+        self._emit([ReplicaAdded(name) for name in VOTERS])
+
+    def _emit(self, events: Sequence[Event]) -> None:
+        for event in events:
+            self.events += 1
+            self.checker.on(self.events, event)
 
     def campaign(self, name: str, asked: Sequence[str], *, ahead: int = 1) -> bool:
         """A live voter stands in an epoch above its own; whether it wins with those it asks."""
