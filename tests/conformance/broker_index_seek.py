@@ -65,6 +65,8 @@ _TITLES = {
     " the start of the segment, and the deleted key stays deleted",
     "commit": "The same log with COMMIT in place of ABORT: the deleted key stays deleted",
 }
+_FILES = {"commit": "commit_seen_on_kafka"}
+"""The names of files, where they are not those of the topics: another story has that name."""
 _EXPECTED = ("next_dirty_offset", "log_end_offset", "aborted_txns")
 _WHEN_ALL_IS_DIRTY, _WHENEVER = "0.5", "0.0"
 _TOPIC = {
@@ -312,7 +314,7 @@ def record_index_seek(result: SeekResult) -> Iterator[Path]:
             }
             for one in held
         ]
-        file = f"log_index_seek_{name}.json"
+        file = f"log_index_seek_{_FILES.get(name, name)}.json"
         yield write_file(SCENARIOS / "seen_on_kafka" / file, {**own, **document, "expect": expect})
         reads = [read.offset for read in run.committed[0]]
         recording = {"kafka": result.version, "reads": reads, "held": held}
