@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterable, Mapping
+from functools import lru_cache
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
@@ -153,7 +154,7 @@ def _has_more_values(data: Any, most: int) -> bool:
 def _bad_input(
     place: Place, error: ValidationError, adapter: TypeAdapter[Any], told: Collection[str]
 ) -> BadInput:
-    document, schema = place.document, adapter.json_schema()
+    document, schema = place.document, _schema_of(adapter)
     found: dict[tuple[int, str], tuple[Location, list[str]]] = {}
     errors = error.errors(include_url=False)
     errors = [item for item in errors if not item["loc"] or item["loc"][0] not in told]
@@ -174,6 +175,12 @@ def _bad_input(
     in_order = sorted(found.items(), key=lambda one: one[0][0])
     lines = [document.problem(way, _either(texts)) for _where, (way, texts) in in_order]
     return told_together(lines, more=max(0, len(errors) - ENOUGH))
+
+
+@lru_cache(maxsize=16)
+def _schema_of(adapter: TypeAdapter[Any]) -> dict[str, Any]:
+    """The schema of what an adapter takes: to make it takes longer than to read a file."""
+    return adapter.json_schema()
 
 
 def _either(texts: list[str]) -> str:

@@ -19,6 +19,7 @@ from sim.simulate.scenario.file.build import build, check_expectations
 from sim.simulate.scenario.file.format import ScenarioFile
 from sim.simulate.scenario.model import Scenario
 
+_FILE = TypeAdapter(ScenarioFile)
 _COMPARED_WITH = {
     "asks": ("rules", "duration_ms"),
     "broker": ("rules", "topic", "replicas"),
@@ -79,7 +80,7 @@ def scenario_in(
     wrong, unread = Complaints(), set[str]()
     file: ScenarioFile | None = None
     with wrong:
-        file = shaped(document.data, document.top, TypeAdapter(ScenarioFile))
+        file = shaped(document.data, document.top, _FILE)
     if file is None:
         file, unread = _readable(document)
 
