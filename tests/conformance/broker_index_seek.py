@@ -15,32 +15,17 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from tests.conformance.broker_compare import compare_broker_run, held_after
-from tests.conformance.broker_run import (
-    RETENTION_MS,
-    BrokerPass,
-    BrokerRun,
-    Say,
-    await_horizons,
-    awaited_pass,
-    begun_log_file,
-    now_ms,
-)
-from tests.conformance.clients import (
-    PATIENCE_S,
-    Administrator,
-    Producer,
-    java_failures,
-    read_all,
-)
+from tests.conformance.broker_run import RETENTION_MS, BrokerRun, Say, WatchedTopic
+from tests.conformance.clients import Administrator, Producer, java_failures
 from tests.conformance.compare import Json
 from tests.conformance.jvm import kafka_jars, start_jvm
-from tests.conformance.nodes import Broker, await_that, running_broker
+from tests.conformance.nodes import Broker, running_broker
 from tests.conformance.recordings import BROKERS, SCENARIOS, write_file
-from tests.conformance.segments import read_raw
 
 KEYS_IN_MAP = 3
 FULL_AT = 6
@@ -97,112 +82,61 @@ def run_index_seek(
         running_broker(jars, settings=_BROKER) as broker,
         closing(Administrator(broker.address)) as administrator,
     ):
-        topics = [_Topic(broker, administrator, name, bulk) for name in COMMITS]
+        topics = [_SeekTopic(broker, administrator, name, bulk) for name in COMMITS]
         for topic in topics:
             topic.write()
-        for topic in topics:
-            topic.first_pass()
+        for topic in topics:  # becomes a compacted one; the map is full before the delete
+            topic.change({"cleanup.policy": "compact"}, 0, FULL_AT)
         say("index seek: waiting for the delete horizon")
         for topic in topics:
-            topic.second_pass()
-        return {topic.name: topic.run() for topic in topics}
+            topic.await_horizons()
+            topic.change({"min.cleanable.dirty.ratio": _WHENEVER}, FULL_AT)
+        return {topic.topic: topic.run() for topic in topics}
 
 
-class _Topic:
-    """One of the topics: what is written, what its passes do, and a log file of both."""
+class _SeekTopic(WatchedTopic):
+    """One of the topics."""
 
     def __init__(
         self, broker: Broker, administrator: Administrator, name: str, bulk: Sequence[int]
     ) -> None:
-        self.name = name
-        self._broker = broker
-        self._administrator = administrator
-        self._bulk = {f"bulk-{number}": "x" * size for number, size in enumerate(bulk, start=1)}
-        self._partition = broker.partition(name)
-        self._passes: list[BrokerPass] = []
-        self._document: Json = {}
-        self._markers = 0
-        self._at_ms = now_ms()  # as that of the markers: nothing rolls between them
-        self._interval: dict[str, int] = {}
+        self._interval = {}
         if name == "abort_without_index":
             self._interval = {"index_interval_bytes": NO_INDEX_BYTES}
         named = {rule.replace("_", "."): str(value) for rule, value in self._interval.items()}
-        administrator.create(name, {**_TOPIC, **named})
+        super().__init__(broker, administrator, name, {**_TOPIC, **named})
+        self._bulk = {f"bulk-{number}": "x" * size for number, size in enumerate(bulk, start=1)}
 
     def write(self) -> None:
         """All records, each a batch; the last one rolls."""
-        transactional = {"transactional.id": f"A-{self.name}", "enable.idempotence": "true"}
+        transactional = {"transactional.id": f"A-{self.topic}", "enable.idempotence": "true"}
         address = self._broker.address
         with (
-            closing(Producer(address, self.name, transactional)) as producer,
-            closing(Producer(address, self.name, {"enable.idempotence": "false"})) as plain,
+            closing(Producer(address, self.topic, transactional)) as producer,
+            closing(Producer(address, self.topic, {"enable.idempotence": "false"})) as plain,
         ):
             self._transaction(producer, "K", "old", commit=True)
-            self._transaction(producer, "bulk-1", "undecided", commit=COMMITS[self.name])
-            for key, value in self._bulk.items():
-                self._send(plain, key, value)
+            self._transaction(producer, "bulk-1", "undecided", commit=COMMITS[self.topic])
+            for record in self._bulk.items():
+                self.send(plain, record)
             self._transaction(producer, "K", None, commit=True)
-            self._at_ms += 2 * _SEGMENT_MS
-            self._send(plain, "last", "rolls the segment")
-        begun = begun_log_file(read_raw(self._partition))
-        self._document = {**begun, "rules": {**begun["rules"], **self._interval}}
+            self.at_ms += 2 * _SEGMENT_MS
+            self.send(plain, ("last", "rolls the segment"))
+        self.begin_log_file(**self._interval)
 
-    def first_pass(self) -> None:
-        """The topic becomes a compacted one; the map is full before the delete."""
-        self._clean(0, FULL_AT, {"cleanup.policy": "compact"})
-
-    def second_pass(self) -> None:
-        """After the horizon of the delete, the rest of the segment."""
-        await_horizons(self._partition)
-        active = self._document["segments"][-1]["base_offset"]
-        self._clean(FULL_AT, active, {"min.cleanable.dirty.ratio": _WHENEVER})
-
-    def run(self) -> BrokerRun:
-        """What happened, with what consumers read in the end."""
-        address = self._broker.address
-        return BrokerRun(
-            document=self._document,
-            passes=tuple(self._passes),
-            uncommitted=read_all(address, self.name, "read_uncommitted"),
-            committed=read_all(address, self.name, "read_committed"),
-            held_up=True,
-        )
+    def change(self, settings: dict[str, str], dirty: int, reached: int | None = None) -> None:
+        """Let the cleaner pass by changing the topic."""
+        change = partial(self._administrator.change, self.topic, settings)
+        self.clean(change, dirty, reached=reached, map_capacity=KEYS_IN_MAP)
 
     def _transaction(
         self, producer: Producer, key: str, value: str | None, *, commit: bool
     ) -> None:
         """One record and its marker, which a broker writes a little later than it answers."""
         producer.begin()
-        self._send(producer, key, value)
-        producer.end(commit=commit)
-        self._markers += 1
-        await_that(
-            lambda: self._markers_written() == self._markers,
-            f"{self._markers} markers in the log of {self.name}",
-            patience_s=PATIENCE_S,
-            last=self._markers_written,
-        )
-
-    def _markers_written(self) -> int:
-        return sum(1 for batch in read_raw(self._partition).batches if batch["control"])
-
-    def _send(self, producer: Producer, key: str, value: str | None) -> None:
-        self._at_ms += 1
-        producer.batch([(key, value)], self._at_ms)
-
-    def _clean(self, first_dirty: int, reached: int, change: dict[str, str]) -> None:
-        """Let the cleaner pass by changing the topic; wait for the checkpoint it comes to."""
-        before = read_raw(self._partition)
-        from_ms = now_ms()
-        self._administrator.change(self.name, change)
-        step = {
-            "first_dirty_offset": first_dirty,
-            "upper_bound": before.segments[-1].base_offset,
-            "map_capacity": KEYS_IN_MAP,
-        }
-        steps = self._document["steps"]
-        watched = (self._broker, self._administrator, self.name)
-        self._passes.append(awaited_pass(*watched, steps, step, before, from_ms, reached))
+        self.send(producer, (key, value))
+        self.end(producer, commit=commit)
+        self.await_markers()
 
 
 @dataclass(frozen=True, slots=True)
@@ -264,7 +198,9 @@ def compare_index_seek(
     start_jvm()
     runs = run_index_seek(jars, bulk=bulk, say=say)
     rules = rules_of(version)
-    compared = {name: compare_broker_run(_under(run, rules)) for name, run in runs.items()}
+    for run in runs.values():
+        run.document["rules"] |= rules
+    compared = {name: compare_broker_run(run) for name, run in runs.items()}
     differences = [
         f"topic {name}: {result.difference}"
         for name, result in compared.items()
@@ -276,12 +212,6 @@ def compare_index_seek(
         differences[0] if differences else None,
         time.monotonic() - begun,
     )
-
-
-def _under(run: BrokerRun, rules: Json) -> BrokerRun:
-    """The run, with the rules of its release in its log file."""
-    settings = {**run.document["rules"], **rules}
-    return replace(run, document={**run.document, "rules": settings})
 
 
 def outcome(run: BrokerRun) -> str:

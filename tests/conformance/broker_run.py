@@ -7,7 +7,7 @@ of the broker's cleaner a `clean` step. What is on the disk before and after eac
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -91,6 +91,143 @@ class BrokerRun:
     held_up: bool
 
 
+class WatchedTopic:
+    """A topic of a running broker: what is written to it, its passes, and the log file of both.
+
+    Attributes:
+        topic: Its name.
+        document: The log file, once it is begun.
+        passes: The cleaner's passes.
+        held_up: An open transaction held the cleaner up, if there was one.
+        at_ms: The timestamp that was given last.
+    """
+
+    def __init__(
+        self, broker: Broker, administrator: Administrator, topic: str, settings: Mapping[str, str]
+    ) -> None:
+        self.topic = topic
+        self.document: Json = {}
+        self.passes: list[BrokerPass] = []
+        self.held_up = True
+        self.at_ms = now_ms()
+        self._broker = broker
+        self._administrator = administrator
+        self._partition = broker.partition(topic)
+        self._noted_end = 0
+        self._new_markers = 0
+        administrator.create(topic, settings)
+
+    def run(self) -> BrokerRun:
+        """What happened, with what consumers read in the end."""
+        return BrokerRun(
+            document=self.document,
+            passes=tuple(self.passes),
+            uncommitted=read_all(self._broker.address, self.topic, "read_uncommitted"),
+            committed=read_all(self._broker.address, self.topic, "read_committed"),
+            held_up=self.held_up,
+        )
+
+    def send(self, producer: Producer, *records: tuple[str | None, str | None]) -> None:
+        """Have a client write a batch, a millisecond later than the one before."""
+        self.at_ms += 1
+        producer.batch(records, self.at_ms)
+
+    def end(self, producer: Producer, *, commit: bool) -> None:
+        """Have a client end its transaction; its marker is written a little later."""
+        producer.end(commit=commit)
+        self._new_markers += 1
+
+    def await_markers(self) -> None:
+        """Wait until all markers are in the log."""
+        await_that(
+            lambda: (
+                sum(batch["control"] is not None for batch in self._new_batches())
+                >= self._new_markers
+            ),
+            f"{self._new_markers} new markers in the log of {self.topic}",
+            patience_s=PATIENCE_S,
+            last=lambda: self._new_batches()[-1:],
+        )
+
+    def begin_log_file(self, **rules: int) -> None:
+        """Begin the log file with what is on the disk."""
+        raw = read_raw(self._partition)
+        self.document = {
+            "format": FORMAT,
+            "rules": {"preset": "kafka-4.0", "delete_retention_ms": RETENTION_MS, **rules},
+            "segments": [
+                {"base_offset": segment.base_offset, "batches": list(segment.batches)}
+                for segment in raw.segments
+            ],
+            "steps": [],
+        }
+        self._noted(raw.end)
+
+    def note_appends(self) -> None:
+        """What was written since goes into the log file, with the segments it went to."""
+        steps = self.document["steps"]
+        for segment in self._new_segments():
+            new = [b for b in segment.batches if b["base_offset"] >= self._noted_end]
+            if new and segment.base_offset == self._noted_end:
+                steps.append({"op": "roll"})
+            if new:
+                steps.append({"op": "append", "batches": new, "roll_after": False})
+                self._noted(new[-1]["last_offset"] + 1)
+
+    def clean(
+        self, begin: Callable[[], None], dirty: int, *, reached: int | None = None, **more: int
+    ) -> int:
+        """Let the cleaner pass; gives the checkpoint it ended at.
+
+        Args:
+            begin: Makes the pass possible. No transaction is open then: it goes up to the active
+                segment.
+            dirty: Where its dirty section begins.
+            reached: The checkpoint that it ends at, if that is not where the active segment begins.
+            more: What else the pass is given, as fields of a step.
+        """
+        self.note_appends()
+        before, from_ms = read_raw(self._partition), now_ms()
+        begin()
+        self.note_appends()
+        bound = bases_in(self._partition)[-1]
+        end = bound if reached is None else reached
+        await_that(
+            lambda: self._broker.checkpoint(self.topic) == end,
+            f"the cleaner's checkpoint {end} of {self.topic}",
+            patience_s=PATIENCE_S,
+            last=lambda: self._broker.checkpoint(self.topic),
+        )
+        to_ms = now_ms()
+        steps = self.document["steps"]
+        bounds = {"first_dirty_offset": dirty, "upper_bound": bound}
+        steps.append({"op": "clean", "now_ms": from_ms, **bounds, **more})
+        known = self._administrator.last_sequences(self.topic)
+        after = read_raw(self._partition)
+        self.passes.append(BrokerPass(len(steps) - 1, from_ms, to_ms, before, after, known, end))
+        return end
+
+    def await_horizons(self) -> None:
+        """Wait until all delete horizons on the disk have passed."""
+        horizons = [batch["delete_horizon_ms"] or 0 for batch in read_raw(self._partition).batches]
+        latest = max(horizons, default=0) + _BETWEEN_MS
+        patience_s = max(0, latest - now_ms()) / 1000 + PATIENCE_S
+        await_that(lambda: now_ms() >= latest, f"the time {latest} ms", patience_s=patience_s)
+
+    def _new_segments(self) -> list[RawSegment]:
+        """Segments with what is not noted yet; the cleaner is not at work on any of them."""
+        since = max(base for base in bases_in(self._partition) if base <= self._noted_end)
+        return read_segments(self._partition, since=since)
+
+    def _new_batches(self) -> list[Json]:
+        batches = [batch for segment in self._new_segments() for batch in segment.batches]
+        return [batch for batch in batches if batch["base_offset"] >= self._noted_end]
+
+    def _noted(self, end: int) -> None:
+        self._noted_end = end
+        self._new_markers = 0
+
+
 def run_on_broker(jars: Sequence[Path], seed: int, *, say: Say = lambda text: None) -> BrokerRun:
     """Write, clean and read on a broker of its own; takes about half a minute.
 
@@ -103,35 +240,20 @@ def run_on_broker(jars: Sequence[Path], seed: int, *, say: Say = lambda text: No
         running_broker(jars) as broker,
         closing(Administrator(broker.address)) as administrator,
     ):
-        with closing(_Driver(broker, administrator, seed)) as driver:
-            driver.drive(say)
-        return BrokerRun(
-            document=driver.document,
-            passes=tuple(driver.passes),
-            uncommitted=read_all(broker.address, TOPIC, "read_uncommitted"),
-            committed=read_all(broker.address, TOPIC, "read_committed"),
-            held_up=driver.held_up,
-        )
+        with closing(_RandomTopic(broker, administrator, seed)) as topic:
+            topic.drive(say)
+        return topic.run()
 
 
-class _Driver:
-    """Writes to one topic of a running broker and keeps the log file of what happens."""
+class _RandomTopic(WatchedTopic):
+    """A topic that random batches are written to, by producers of all kinds."""
 
     def __init__(self, broker: Broker, administrator: Administrator, seed: int) -> None:
-        self.document: Json = {}
-        self.passes: list[BrokerPass] = []
-        self.held_up = False
-        self._broker = broker
-        self._administrator = administrator
+        super().__init__(broker, administrator, TOPIC, _SETTINGS)
         self._log = RandomLog(numbered(seed, 0))
-        self._partition = broker.partition(TOPIC)
         self._producers: dict[int, Producer] = {}
         self._open: set[int] = set()
-        self._new_markers = 0
-        self._timestamp_ms = now_ms()
-        self._noted_end = 0
         self._bound = 0
-        administrator.create(TOPIC, _SETTINGS)
 
     def close(self) -> None:
         """Disconnect all producers."""
@@ -144,28 +266,31 @@ class _Driver:
         for _ in range(3):
             self._write(12, unkeyed=True)
             self._roll()
-        raw = read_raw(self._partition)
-        self.document = begun_log_file(raw)
-        self._noted(raw.end)
+        self.begin_log_file()
         say("first pass: the topic becomes compacted")
-        self._clean(lambda: self._administrator.change(TOPIC, {"cleanup.policy": "compact"}))
+        self._pass(lambda: self._administrator.change(TOPIC, {"cleanup.policy": "compact"}))
         say("second pass: more of everything")
         self._write(16)
-        self._clean(self._roll)
+        self._pass(self._roll)
         say("third pass: an open transaction holds it up, then ends")
         self._write(12, stays_open=True)
         self._roll()
-        self.held_up = self._nothing_is_cleaned()
-        self._clean(lambda: self._write(0))
+        self.note_appends()
+        time.sleep(_HOLD_S)
+        self.held_up = self._broker.checkpoint(TOPIC) == self._bound
+        self._pass(lambda: self._write(0))
         for number in ("fourth", "fifth", "sixth"):
             say(f"{number} pass: after the delete horizons")
-            await_horizons(self._partition)
+            self.await_horizons()
             self._write(4)
-            self._clean(self._roll)
+            self._pass(self._roll)
         say("more that no pass sees, with an open transaction, for the readers")
         self._write(10)
         self._write(4, stays_open=True)
-        self._note_appends()
+        self.note_appends()
+
+    def _pass(self, begin: Callable[[], None]) -> None:
+        self._bound = self.clean(begin, self._bound)
 
     def _producer(self, number: int) -> Producer:
         if number not in self._producers:
@@ -183,148 +308,31 @@ class _Driver:
         """
         books = self._log.books
         if stays_open:
-            self._send(self._log.client_batch(producer=FIRST_TRANSACTIONAL))
+            self._write_batch(self._log.client_batch(producer=FIRST_TRANSACTIONAL))
         kept = {FIRST_TRANSACTIONAL} if stays_open else set()
         for _ in range(count):
-            self._send(self._log.client_batch(unkeyed=unkeyed, but=kept))
+            self._write_batch(self._log.client_batch(unkeyed=unkeyed, but=kept))
         for number in set(books.undecided) - kept:
-            self._send(books.control(self._log.choices.pick("COMMIT", "ABORT"), number))
-        await_that(
-            self._markers_are_there,
-            f"{self._new_markers} new markers in the log",
-            patience_s=PATIENCE_S,
-            last=lambda: [segment.batches[-1:] for segment in self._new_segments()],
-        )
+            self._write_batch(books.control(self._log.choices.pick("COMMIT", "ABORT"), number))
+        self.await_markers()
 
-    def _send(self, batch: Json) -> None:
+    def _write_batch(self, batch: Json) -> None:
         """Have a client write a batch; a transaction begins with its first one."""
-        self._timestamp_ms += 1
         number = batch.get("producer_id", 0)
         producer = self._producer(number)
         if "control" in batch:
-            producer.end(commit=batch["control"] == "COMMIT")
+            self.end(producer, commit=batch["control"] == "COMMIT")
             self._open.remove(number)
-            self._new_markers += 1
             return
         if number >= FIRST_TRANSACTIONAL and number not in self._open:
             producer.begin()
             self._open.add(number)
-        records = [(record["key"], record["value"]) for record in batch["records"]]
-        producer.batch(records, self._timestamp_ms)
-
-    def _new_segments(self) -> list[RawSegment]:
-        """Segments with what is not noted yet; the cleaner is not at work on any of them."""
-        since = max(base for base in bases_in(self._partition) if base <= self._noted_end)
-        return read_segments(self._partition, since=since)
-
-    def _markers_are_there(self) -> bool:
-        markers = [
-            batch
-            for segment in self._new_segments()
-            for batch in segment.batches
-            if batch["control"] and batch["base_offset"] >= self._noted_end
-        ]
-        return len(markers) >= self._new_markers
+        self.send(producer, *((record["key"], record["value"]) for record in batch["records"]))
 
     def _roll(self) -> None:
         """Begin a new segment with one record."""
-        self._timestamp_ms += ROLL_MS
-        self._producer(0).batch([("roll", str(self._timestamp_ms))], self._timestamp_ms)
-
-    def _note_appends(self) -> None:
-        """What was written since goes into the log file, with the segments it went to."""
-        steps = self.document["steps"]
-        for segment in self._new_segments():
-            new = [b for b in segment.batches if b["base_offset"] >= self._noted_end]
-            if new and segment.base_offset == self._noted_end:
-                steps.append({"op": "roll"})
-            if new:
-                steps.append({"op": "append", "batches": new, "roll_after": False})
-                self._noted(new[-1]["last_offset"] + 1)
-
-    def _noted(self, end: int) -> None:
-        self._noted_end = end
-        self._new_markers = 0
-
-    def _clean(self, begin: Callable[[], None]) -> None:
-        """Let the cleaner pass: `begin` makes it possible; then wait for its checkpoint.
-
-        No transaction is open then: the pass goes up to the active segment.
-        """
-        if self.document["steps"]:
-            self._note_appends()
-        before = read_raw(self._partition)
-        from_ms = now_ms()
-        begin()
-        self._note_appends()
-        bound = bases_in(self._partition)[-1]
-        step = {"first_dirty_offset": self._bound, "upper_bound": bound}
-        steps = self.document["steps"]
-        watched = (self._broker, self._administrator, TOPIC)
-        self.passes.append(awaited_pass(*watched, steps, step, before, from_ms, bound))
-        self._bound = bound
-
-    def _nothing_is_cleaned(self) -> bool:
-        """Whether the checkpoint stands still although a closed segment is dirty."""
-        self._note_appends()
-        time.sleep(_HOLD_S)
-        return self._broker.checkpoint(TOPIC) == self._bound
-
-
-def awaited_pass(
-    broker: Broker,
-    administrator: Administrator,
-    topic: str,
-    steps: list[Json],
-    step: Json,
-    before: RawLog,
-    from_ms: int,
-    reached: int,
-) -> BrokerPass:
-    """Wait for a pass that was made possible, and note it as a step of the log file.
-
-    Args:
-        broker: The broker.
-        administrator: Asks it what it knows of producers.
-        topic: The topic that is cleaned.
-        steps: Those of the log file, which get one more.
-        step: Its bounds, and what else the pass is given.
-        before: What was on the disk before the pass.
-        from_ms: The time before it was made possible.
-        reached: The checkpoint that it ends at.
-    """
-    await_that(
-        lambda: broker.checkpoint(topic) == reached,
-        f"the cleaner's checkpoint {reached} of {topic}",
-        patience_s=PATIENCE_S,
-        last=lambda: broker.checkpoint(topic),
-    )
-    to_ms = now_ms()
-    steps.append({"op": "clean", "now_ms": from_ms, **step})
-    known = administrator.last_sequences(topic)
-    after = read_raw(broker.partition(topic))
-    return BrokerPass(len(steps) - 1, from_ms, to_ms, before, after, known, reached)
-
-
-def begun_log_file(raw: RawLog) -> Json:
-    """A log file that begins with what is on a broker's disk, without a step."""
-    return {
-        "format": FORMAT,
-        "rules": {"preset": "kafka-4.0", "delete_retention_ms": RETENTION_MS},
-        "segments": [
-            {"base_offset": segment.base_offset, "batches": list(segment.batches)}
-            for segment in raw.segments
-        ],
-        "steps": [],
-    }
-
-
-def await_horizons(partition: Path) -> None:
-    """Wait until all delete horizons in a partition's folder have passed."""
-    horizons = [batch["delete_horizon_ms"] for batch in read_raw(partition).batches]
-    latest = max((at for at in horizons if at is not None), default=0) + _BETWEEN_MS
-    patience_s = max(0, latest - now_ms()) / 1000 + PATIENCE_S
-    await_that(lambda: now_ms() >= latest, f"the time {latest} ms", patience_s=patience_s)
+        self.at_ms += ROLL_MS
+        self.send(self._producer(0), ("roll", str(self.at_ms)))
 
 
 def now_ms() -> int:

@@ -49,45 +49,11 @@ OWN_RULES = {
     },
 }
 """What Kafka cannot be made to do otherwise."""
-OUT_OF_ORDER = "The last offset of appended transactions must increase"
-"""By these words TransactionIndex.append stops a pass."""
-
-
-KNOWN_FAILURES = (OUT_OF_ORDER, "Empty batches are only supported for magic v2 and above")
+KNOWN_FAILURES = (
+    "The last offset of appended transactions must increase",  # TransactionIndex.append
+    "Empty batches are only supported for magic v2 and above",
+)
 """What a pass may end with in the middle, so that the partition is marked uncleanable."""
-
-
-class SegmentTimes:
-    """Modification times of segments, where the log file gives some.
-
-    Attributes:
-        given: Whether it gives any; what it says nothing about has the time of the first pass then.
-    """
-
-    def __init__(self, segments: Sequence[Any], folder: Path) -> None:
-        """For the log in `folder`."""
-        self._folder = folder
-        self._of = {
-            segment["base_offset"]: segment["last_modified_ms"]
-            for segment in segments
-            if isinstance(segment, dict) and segment.get("last_modified_ms") is not None
-        }
-        self._seen: set[int] = set()
-        self.given = bool(self._of)
-
-    def set(self, bases: Sequence[int], default_ms: int) -> None:
-        """Before a pass over the log with these segments, the active one last."""
-        if not self.given:
-            return
-        for base in bases[:-1]:
-            if base not in self._seen:
-                self._seen.add(base)
-                time_ns = int(self._of.pop(base, default_ms)) * 1_000_000
-                os.utime(self._folder / f"{base:020}.log", ns=(time_ns, time_ns))
-
-    def forget_from(self, base_offset: int) -> None:
-        """A truncation has written what was closed from here on, and left this one active."""
-        self._seen = {base for base in self._seen if base < base_offset}
 
 
 class KafkaCleaner:
@@ -107,6 +73,11 @@ class KafkaCleaner:
         self._writer = BatchWriter()
         self._reader = SegmentReader()
 
+    @property
+    def preset(self) -> str:
+        """The preset that this release answers for."""
+        return self._kafka.preset
+
     def answer(self, document: Mapping[str, Any]) -> Answer:
         """What `replog clean --json` must answer, without the reasons of removals.
 
@@ -120,63 +91,105 @@ class KafkaCleaner:
             BadInput: Kafka refuses the log, or cannot be asked this.
         """
         rules = document.get("rules") or {}
-        _check_rules(rules, version=self.version, preset=self.preset)
+        asked = rules.get("preset", DEFAULT_PRESET)
+        if asked != self.preset:
+            raise BadInput(f"rules.preset: {asked}: Kafka {self.version} answers for {self.preset}")
+        for name, own in OWN_RULES[self.preset].items():
+            if rules.get(name, own) != own:
+                raise BadInput(f"rules.{name}: {rules[name]}: Kafka {self.version} does {own} only")
         with tempfile.TemporaryDirectory(prefix="replog-", dir=FAST) as parent:
             home = Path(parent) / "log-0"
             home.mkdir()
             try:
-                return self._run(document, home, rules)
+                log = self._open(document, home, rules)
+                try:
+                    answering = _Answering(document, home, log, self._writer, self._reader)
+                    return {"steps": [answering.step(step) for step in document["steps"]]}
+                finally:
+                    log.close()
             except jpype.JException as error:
                 raise BadInput(f"Kafka {self.version}: {error}") from None
 
-    @property
-    def preset(self) -> str:
-        """The preset that this release answers for."""
-        return self._kafka.preset
-
-    def _run(self, document: Mapping[str, Any], home: Path, rules: Mapping[str, Any]) -> Answer:
-        controls: dict[int, str] = {}
+    def _open(self, document: Mapping[str, Any], home: Path, rules: Mapping[str, Any]) -> DiskLog:
+        """The log on disk, and what its manager knows of it."""
         sizes: dict[int, int] = {}
+        epochs: list[tuple[int, int]] = []
         for base, batches in written_segments(document["segments"]):
-            _note_controls(batches, controls)
             content = self._writer.segment(batches)
             (home / f"{base:020}.log").write_bytes(content)
             sizes[base] = len(content)
-        topic = {**(document.get("topic") or {}), **_topic(rules)}
-        if_due = any(_is_if_due(step) for step in document["steps"])
-        log = self._kafka.open_log(
-            home,
-            topic,
-            segment_bytes=rules.get("segment_bytes"),
-            io_bytes=LARGE_IO_BYTES if if_due else IO_BYTES,
+            epochs += [
+                (batch.get("epoch") or 0, batch["base_offset"])
+                for batch in batches
+                if batch.get("magic", CURRENT_MAGIC) >= CURRENT_MAGIC
+            ]
+        topic = {
+            **(document.get("topic") or {}),
+            "delete.retention.ms": _given(rules, "delete_retention_ms", DAY_MS),
+            "index.interval.bytes": _given(rules, "index_interval_bytes", INDEX_INTERVAL_BYTES),
+        }
+        # Kafka's manager asks for first timestamps of segments.
+        if_due = any(
+            step["op"] == "clean" and step.get("upper_bound") is None for step in document["steps"]
         )
-        try:
-            if {base: int(records.sizeInBytes()) for base, records in log.segments()} != sizes:
-                raise BadInput(f"Kafka {self.version}: it cuts or splits a segment of this log")
-            log.note_epochs(_epoch_starts(document["segments"]))
-            told = _HighWatermark(log)
-            steps = []
-            cleaner = _Cleaner(log, most_keys=_records(document) + 1)
-            times = SegmentTimes(document["segments"], home)
-            for step in document["steps"]:
-                if step["op"] == "clean":
-                    modified_ms = _given(rules, "segment_last_modified_ms", int(step["now_ms"]))
-                    times.set([base for base, _ in log.segments()], modified_ms)
-                    own = cleaner.clean(step, None if times.given else modified_ms)
-                else:
-                    own = self._step(log, step, controls)
-                    cleaner.uncleanable &= step["op"] != "reload"
-                    times.forget_from(max(base for base, _ in log.segments()))
-                told.follow(step)
-                steps.append({**own, **self._state(log, controls)})
-            return {"steps": steps}
-        finally:
+        io_bytes = LARGE_IO_BYTES if if_due else IO_BYTES
+        segment_bytes = rules.get("segment_bytes")
+        log = self._kafka.open_log(home, topic, segment_bytes=segment_bytes, io_bytes=io_bytes)
+        if {base: int(records.sizeInBytes()) for base, records in log.segments()} != sizes:
             log.close()
+            raise BadInput(f"Kafka {self.version}: it cuts or splits a segment of this log")
+        log.note_epochs(epochs)
+        return log
 
-    def _step(self, log: DiskLog, step: Mapping[str, Any], controls: dict[int, str]) -> Answer:
+
+class _Answering:
+    """One log file being answered, step by step."""
+
+    def __init__(
+        self,
+        document: Mapping[str, Any],
+        home: Path,
+        log: DiskLog,
+        writer: BatchWriter,
+        reader: SegmentReader,
+    ) -> None:
+        self._home = home
+        self._log = log
+        self._writer = writer
+        self._reader = reader
+        self._controls: dict[int, str] = {}
+        self._all_modified_ms = (document.get("rules") or {}).get("segment_last_modified_ms")
+        # Modification times of segments, where the log file gives some.
+        self._modified_ms = {
+            segment["base_offset"]: int(segment["last_modified_ms"])
+            for segment in document["segments"]
+            if isinstance(segment, dict) and segment.get("last_modified_ms") is not None
+        }
+        self._each_modified = bool(self._modified_ms)
+        self._set: set[int] = set()
+        self._uncleanable = False
+        self._committed: int | None = None  # until a step says otherwise, all of it is
+        written = [batch for _, of in written_segments(document["segments"]) for batch in of]
+        self._note(written)
+        written += [batch for step in document["steps"] for batch in step.get("batches", ())]
+        self._most_keys = 1 + sum(len(batch["records"]) for batch in written)
+        log.set_high_watermark(log.log_end_offset())
+
+    def _note(self, batches: Iterable[Mapping[str, Any]]) -> None:
+        """Which control batch is where: an emptied one no longer says."""
+        for batch in batches:
+            if batch.get("control") is not None:
+                self._controls[batch["last_offset"]] = batch["control"]
+
+    def step(self, step: Mapping[str, Any]) -> Answer:
+        """Do a step; gives the answer to it."""
+        log = self._log
+        own: Answer = {}
         match step["op"]:
+            case "clean":
+                own = self._clean(step)
             case "append":
-                _note_controls(step["batches"], controls)
+                self._note(step["batches"])
                 for batch in step["batches"]:
                     log.append(self._writer.batch(batch))
                 if step.get("roll_after"):
@@ -185,14 +198,15 @@ class KafkaCleaner:
                 log.roll()
             case "reload":
                 log.reload()
+                self._uncleanable = False
             case "produce_duplicate":
-                return self._duplicate(log, step)
+                own = self._duplicate(step)
             case "truncate":
                 log.truncate(step["offset"])
             case "truncate_fully":
                 log.truncate_fully(step["offset"])
             case "high_watermark":
-                pass  # see _HighWatermark
+                self._committed = step["offset"]
             case "delete_records":
                 log.delete_records(step["before"])
             case "delete_old_segments":
@@ -201,122 +215,84 @@ class KafkaCleaner:
                 log.expire_producers(now_ms=step["now_ms"], expiration_ms=step["expiration_ms"])
             case other:
                 raise BadInput(f"no such step: {other}")
-        return {}
+        self._commit(step)
+        return {**own, **self._state()}
 
-    def _duplicate(self, log: DiskLog, step: Mapping[str, Any]) -> Answer:
+    def _commit(self, step: Mapping[str, Any]) -> None:
+        """Tell the log what is committed; a truncation has left its last segment active."""
+        if step["op"] != "clean":
+            active = max(base for base, _ in self._log.segments())
+            self._set = {base for base in self._set if base < active}
+        end = self._log.log_end_offset()
+        if self._committed is not None:
+            wanted = step["offset"] if step["op"] == "truncate_fully" else self._committed
+            self._committed = min(wanted, end)
+        self._log.set_high_watermark(end if self._committed is None else self._committed)
+
+    def _duplicate(self, step: Mapping[str, Any]) -> Answer:
         batch = {
             "base_offset": 0,
             "last_offset": len(step["keys"]) - 1,
             "records": [{"offset": at, "key": key} for at, key in enumerate(step["keys"])],
-            "producer_id": step["producer_id"],
-            "producer_epoch": step["producer_epoch"],
-            "base_sequence": step["base_sequence"],
+            **{name: step[name] for name in ("producer_id", "producer_epoch", "base_sequence")},
         }
-        found = log.duplicate(self._writer.batch(batch), producer_id=step["producer_id"])
+        found = self._log.duplicate(self._writer.batch(batch), producer_id=step["producer_id"])
         if found is None:
             return {"duplicate": False}
         return {"duplicate": True, "first_offset": found[0], "last_offset": found[1]}
 
-    def _state(self, log: DiskLog, controls: Mapping[int, str]) -> Answer:
-        batches: list[Answer] = []
-        tombstones: list[int] = []
-        for base, records in log.segments():
-            read = self._reader.batches(records, base_offset=base, controls=controls)
-            for batch, deletes in read:
-                batches.append(batch)
-                tombstones += deletes
-        return {
-            "batches": batches,
-            "surviving_offsets": [at for batch in batches for at in batch["record_offsets"]],
-            "tombstone_offsets": tombstones,
-            "log_end_offset": log.log_end_offset(),
-            "last_sequences": {
-                str(producer): sequence
-                for producer, sequence in sorted(log.last_sequences().items())
-            },
-            "aborted_txns": [aborted(entry) for entry in log.aborted_transactions()],
-            **log.offsets(),
-        }
+    def _clean(self, step: Mapping[str, Any]) -> Answer:
+        """A cleaning pass; after one that failed there is none before a reload.
 
-
-class _HighWatermark:
-    """Tells a log what is committed: all of it, until a step says otherwise."""
-
-    def __init__(self, log: DiskLog) -> None:
-        self._log = log
-        self._told = False
-        log.set_high_watermark(log.log_end_offset())
-
-    def follow(self, step: Mapping[str, Any]) -> None:
-        """Tell it what it has to know after a step."""
-        if step["op"] == "high_watermark":
-            self._told = True
-            self._offset = step["offset"]
-        if not self._told:
-            self._offset = self._log.log_end_offset()
-        elif step["op"] == "truncate_fully":
-            self._offset = step["offset"]
-        self._offset = min(self._offset, self._log.log_end_offset())
-        self._log.set_high_watermark(self._offset)
-
-
-class _Cleaner:
-    """The cleaning passes over a log; after one that failed there is none before a reload.
-
-    Source: LogCleanerManager.markPartitionUncleanable.
-    """
-
-    def __init__(self, log: DiskLog, most_keys: int) -> None:
-        self._log = log
-        self._most_keys = most_keys
-        self.uncleanable = False
-
-    def clean(self, step: Mapping[str, Any], modified_ms: int | None) -> Answer:
-        """The pass of a step, with the time at which all segments were modified, if it is one."""
+        Source: LogCleanerManager.markPartitionUncleanable.
+        """
+        given_ms = self._all_modified_ms
+        modified_ms = int(step["now_ms"]) if given_ms is None else int(given_ms)
+        bases = [base for base, _ in self._log.segments()]
+        if self._each_modified:
+            for base in {*bases[:-1]} - self._set:
+                time_ns = self._modified_ms.pop(base, modified_ms) * 1_000_000
+                os.utime(self._home / f"{base:020}.log", ns=(time_ns, time_ns))
+            self._set.update(bases[:-1])
         given = PassParameters(
             int(step["now_ms"]),
             0,
             0,
             delete_horizon_ms=step.get("delete_horizon_ms"),
-            last_modified_ms=modified_ms,
+            last_modified_ms=None if self._each_modified else modified_ms,
         )
         if step.get("upper_bound") is None:
             answer = self._if_due(step, given)
         else:
-            answer = self._between(step, given)
-        return {**answer, "uncleanable": True} if self.uncleanable else answer
+            answer = self._between(step, given, bases)
+        return {**answer, "uncleanable": True} if self._uncleanable else answer
 
-    def _between(self, step: Mapping[str, Any], given: PassParameters) -> Answer:
+    def _between(
+        self, step: Mapping[str, Any], given: PassParameters, bases: Sequence[int]
+    ) -> Answer:
         """A pass between bounds; the upper one is rounded down to the base of a segment."""
         first_dirty, wanted = int(step["first_dirty_offset"]), int(step["upper_bound"])
-        bases = [base for base, _ in self._log.segments()]
         bound = max((base for base in bases if base <= wanted), default=bases[0])
         start = max(first_dirty, bases[0])  # as LogCleanerManager.cleanableOffsets has it
         given = given._replace(first_dirty_offset=start, upper_bound=bound)
-        nothing = KafkaPass(first_dirty, 0, 0, 0, ran=False)
-        idle = self.uncleanable or bound == bases[0]  # Kafka's manager starts none of no segment
-        done = nothing if idle else self._pass(step, given, nothing)
+        done = KafkaPass(first_dirty, 0, 0, 0, ran=False)
+        offset_map = step.get("offset_map")
+        try:
+            if self._uncleanable or bound == bases[0]:
+                pass  # Kafka's manager starts none of no segment
+            elif offset_map is not None or step.get("forced_rescan"):
+                known = {key.encode(): int(at) for key, at in (offset_map or {}).items()}
+                done = self._log.clean_by(given, known, int(step["map_latest_offset"]))
+            elif start < bound and self._capacity(step) > 0:
+                # Kafka's manager starts no other pass, and its cleaner refuses a map without room.
+                done = self._log.clean(given, capacity=self._capacity(step))
+        except jpype.JException as error:
+            self._failed(error)
+            self._log.note_uncleanable()
         if done.ran:
             self._log.note_checkpoint(done.next_dirty_offset)
         answer = _counts(done)
         return answer if bound == wanted else {**answer, "effective_upper_bound": bound}
-
-    def _pass(
-        self, step: Mapping[str, Any], given: PassParameters, nothing: KafkaPass
-    ) -> KafkaPass:
-        offset_map, capacity = step.get("offset_map"), self._capacity(step)
-        try:
-            if offset_map is not None or step.get("forced_rescan"):
-                known = {key.encode(): int(at) for key, at in (offset_map or {}).items()}
-                return self._log.clean_by(given, known, int(step["map_latest_offset"]))
-            if given.first_dirty_offset < given.upper_bound and capacity > 0:
-                # Kafka's manager starts no other pass, and its cleaner refuses a map without room.
-                return self._log.clean(given, capacity=capacity)
-        except jpype.JException as error:
-            _check_known(error)
-            self._log.note_uncleanable()
-            self.uncleanable = True
-        return nothing
 
     def _if_due(self, step: Mapping[str, Any], given: PassParameters) -> Answer:
         """A pass that Kafka's manager decides about."""
@@ -325,41 +301,43 @@ class _Cleaner:
         try:
             done = self._log.clean_if_due(given, capacity=self._capacity(step)) or done
         except jpype.JException as error:
-            _check_known(error)
-            failed = self.uncleanable = True
+            self._failed(error)
+            failed = True
         return {**due._asdict(), **_counts(done), "selected": done.ran or failed}
+
+    def _failed(self, error: jpype.JException) -> None:
+        """Raise it unless it is one of those after which Kafka calls a log uncleanable."""
+        if not any(known in str(error) for known in KNOWN_FAILURES):
+            raise error
+        self._uncleanable = True
 
     def _capacity(self, step: Mapping[str, Any]) -> int:
         return _given(step, "map_capacity", self._most_keys)
 
-
-def _check_known(error: jpype.JException) -> None:
-    """Raise it unless it is one of those after which Kafka calls a log uncleanable."""
-    if not any(known in str(error) for known in KNOWN_FAILURES):
-        raise error
+    def _state(self) -> Answer:
+        log = self._log
+        read = [
+            one
+            for base, records in log.segments()
+            for one in self._reader.batches(records, base_offset=base, controls=self._controls)
+        ]
+        return {
+            "batches": [batch for batch, _ in read],
+            "surviving_offsets": [at for batch, _ in read for at in batch["record_offsets"]],
+            "tombstone_offsets": [at for _, deletes in read for at in deletes],
+            "log_end_offset": log.log_end_offset(),
+            "last_sequences": {
+                str(producer): last for producer, last in sorted(log.last_sequences().items())
+            },
+            "aborted_txns": [aborted(entry) for entry in log.aborted_transactions()],
+            **log.offsets(),
+        }
 
 
 def _counts(done: KafkaPass) -> Answer:
     counts = done._asdict()
     del counts["ran"]
     return counts
-
-
-def _check_rules(rules: Mapping[str, Any], *, version: str, preset: str) -> None:
-    asked = rules.get("preset", DEFAULT_PRESET)
-    if asked != preset:
-        raise BadInput(f"rules.preset: {asked}: Kafka {version} answers for {preset}")
-    for name, own in OWN_RULES[preset].items():
-        if rules.get(name, own) != own:
-            raise BadInput(f"rules.{name}: {rules[name]}: Kafka {version} does {own} only")
-
-
-def _topic(rules: Mapping[str, Any]) -> dict[str, int]:
-    """The topic's settings that a log file may give."""
-    return {
-        "delete.retention.ms": _given(rules, "delete_retention_ms", DAY_MS),
-        "index.interval.bytes": _given(rules, "index_interval_bytes", INDEX_INTERVAL_BYTES),
-    }
 
 
 def _given(values: Mapping[str, Any], name: str, default: int) -> int:
@@ -377,34 +355,6 @@ def written_segments(segments: Sequence[Any]) -> Iterator[tuple[int, Sequence[Ma
             base = segment["base_offset"]
         end = batches[-1]["last_offset"] + 1 if batches else base
         yield base, batches
-
-
-def _is_if_due(step: Mapping[str, Any]) -> bool:
-    """A pass that Kafka's manager decides about, who asks for first timestamps of segments."""
-    return step["op"] == "clean" and step.get("upper_bound") is None
-
-
-def _epoch_starts(segments: Sequence[Any]) -> Iterator[tuple[int, int]]:
-    """Epoch and base offset of each batch that has an epoch: of magic 2."""
-    for _, batches in written_segments(segments):
-        for batch in batches:
-            if batch.get("magic", CURRENT_MAGIC) >= CURRENT_MAGIC:
-                yield batch.get("epoch") or 0, batch["base_offset"]
-
-
-def _note_controls(batches: Iterable[Mapping[str, Any]], controls: dict[int, str]) -> None:
-    controls.update(
-        (batch["last_offset"], batch["control"])
-        for batch in batches
-        if batch.get("control") is not None
-    )
-
-
-def _records(document: Mapping[str, Any]) -> int:
-    batches = [batch for _, batches in written_segments(document["segments"]) for batch in batches]
-    for step in document["steps"]:
-        batches += step.get("batches", ())
-    return sum(len(batch["records"]) for batch in batches)
 
 
 def main(arguments: Sequence[str]) -> int:

@@ -16,7 +16,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -303,17 +303,16 @@ def _ended_at_the_end(process: subprocess.Popen[Any], folder: Path) -> Iterator[
 
 def _await_listening(process: subprocess.Popen[bytes], port: int, output: Path) -> None:
     """Wait until a node takes connections."""
-    end = time.monotonic() + START_S
-    while time.monotonic() < end:
+
+    def listens() -> bool:
         if process.poll() is not None:
             words = _last_words(output.read_text(encoding="utf-8", errors="replace"))
             raise BadInput(f"the broker ended with status {process.returncode}: {words}")
-        try:
-            with socket.create_connection((_LOOPBACK, port), timeout=1):
-                return
-        except OSError:
-            time.sleep(POLL_S)
-    raise BadInput(f"the broker does not listen on port {port} after {START_S} s")
+        with suppress(OSError), socket.create_connection((_LOOPBACK, port), timeout=1):
+            return True
+        return False
+
+    await_that(listens, f"the broker to listen on port {port}", patience_s=START_S)
 
 
 def _last_words(output: str) -> str:
