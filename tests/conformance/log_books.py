@@ -139,27 +139,10 @@ class LogBooks:
             compression: Of its records, if it has any.
             magic: Its format. One before 2 has no producer, and no place for what is missing.
         """
-        base = end = self.end + skip
-        placed = []
-        for record in records:
-            key = record["key"]
-            own = {
-                **record,
-                "offset": end + record.get("skip", 0),
-                "key": written(key if key is None else self._keys.get(key, key)),
-                "value": written(record["value"]),
-            }
-            own.pop("skip", None)
-            end = own["offset"] + 1
-            placed.append(own)
+        base = self.end + skip
+        placed, end = self._placed(records, base)
         if magic < 2 and placed:
-            self.compresses |= len(placed) > 1  # what holds several records is compressed
-            for own in placed:
-                own.pop("headers", None)
-                if magic == 0:
-                    del own["timestamp_ms"]
-            span = {"base_offset": placed[0]["offset"], "last_offset": placed[-1]["offset"]}
-            return self._write({**span, "magic": magic, "records": placed})
+            return self._write_old(placed, magic)
         self._epoch += next_epoch
         self.compresses |= bool(placed) and compression != "none"
         last = max(end, base + 1) - 1 + skip_after
@@ -178,20 +161,51 @@ class LogBooks:
             known = self._producer(producer)
             if bump and known.open_since is None:
                 known.epoch, known.next_sequence = known.epoch + 1, 0
-            if producer >= FIRST_TRANSACTIONAL and known.open_since is None:
-                known.open_since = base
             first = 0 if from_zero else (known.next_sequence + skip) % SEQUENCES
-            count = last - base + 1
-            known.next_sequence = (first + count) % SEQUENCES
-            keys = [own["key"] for own in placed]
-            self.sent.append((producer, known.epoch, first, count, keys))
-            batch |= {
-                "producer_id": producer,
-                "producer_epoch": known.epoch,
-                "base_sequence": first,
-                "transactional": producer >= FIRST_TRANSACTIONAL,
-            }
+            batch |= self._sent(producer, first, batch)
         return self._write(batch)
+
+    def _placed(self, records: Sequence[Json], base: int) -> tuple[list[Json], int]:
+        """The records as the log file has them, and the offset behind them."""
+        placed, end = [], base
+        for record in records:
+            key = record["key"]
+            own = {
+                **record,
+                "offset": end + record.get("skip", 0),
+                "key": written(key if key is None else self._keys.get(key, key)),
+                "value": written(record["value"]),
+            }
+            own.pop("skip", None)
+            end = own["offset"] + 1
+            placed.append(own)
+        return placed, end
+
+    def _write_old(self, placed: list[Json], magic: int) -> Json:
+        """Append a batch of magic 0 or 1; what holds several records is compressed."""
+        self.compresses |= len(placed) > 1
+        for own in placed:
+            own.pop("headers", None)
+            if magic == 0:
+                del own["timestamp_ms"]
+        span = {"base_offset": placed[0]["offset"], "last_offset": placed[-1]["offset"]}
+        return self._write({**span, "magic": magic, "records": placed})
+
+    def _sent(self, producer: int, first: int, batch: Json) -> Json:
+        """The fields of a batch that name its producer, who is known by it from now on."""
+        known, transactional = self._producer(producer), producer >= FIRST_TRANSACTIONAL
+        if transactional and known.open_since is None:
+            known.open_since = batch["base_offset"]
+        count = batch["last_offset"] - batch["base_offset"] + 1
+        known.next_sequence = (first + count) % SEQUENCES
+        keys = [own["key"] for own in batch["records"]]
+        self.sent.append((producer, known.epoch, first, count, keys))
+        return {
+            "producer_id": producer,
+            "producer_epoch": known.epoch,
+            "base_sequence": first,
+            "transactional": transactional,
+        }
 
     def control(
         self,

@@ -174,6 +174,12 @@ def _fields(result: ConformanceResult) -> dict[str, object]:
             for one in result.noticed
         ),
     )
+    return fields | _of_brokers(result)
+
+
+def _of_brokers(result: ConformanceResult) -> dict[str, object]:
+    """What of that a real broker and real clusters have shown."""
+    fields: dict[str, object] = {}
     if result.broker is not None:
         fields["passes"] = _table(
             PASS_TITLES,
