@@ -29,6 +29,7 @@ from sim.simulate.run.timed import run_scenario
 from sim.simulate.scenario.generate import generate
 from sim.simulate.scenario.generate.mix import Mix
 from sim.simulate.scenario.model import Scenario
+from tests.audits.registering import audited
 
 LATE = Mix(mix="reference", duration_ms=5000, late_share=(0.3, 0.5), delete_share=(0.2, 0.4))
 CALM = Mix(
@@ -139,7 +140,9 @@ def violated(rules: Rules, mix: Mix, *, seeds: int = SEEDS) -> Counter[str]:
         case = generate(seed, mix).with_rules(rules)
         if rules.cleaner.strategy == "offset":
             case = replace(deletes_of_every_kind(case), last_rounds=2)
-        found.update(run_scenario(case, also_check=["tombstone-eventually-removed"]).violated)
+        with audited():
+            run = run_scenario(case, also_check=["tombstone-eventually-removed"])
+        found.update(run.violated)
     return found
 
 
