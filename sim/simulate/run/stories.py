@@ -13,7 +13,6 @@ from sim.protocol.events.sentences import describe
 from sim.simulate.run.value import Run
 from sim.simulate.story.driver import StoryDriver
 from sim.simulate.story.idle import IdleStep, surely_tells
-from sim.simulate.story.joining import held_notes
 from sim.simulate.story.views import StoryReplica, views_of
 
 if TYPE_CHECKING:
@@ -63,7 +62,7 @@ def run_story(story: Story, *, also_check: Iterable[str] = ()) -> Run:
         differences=tuple(differences),
         events=tuple(driver.events),
         cut_off=watch.reached is not None,
-        remarks=tuple(held_notes(driver.joining.held)),
+        remarks=tuple(driver.joining.notes.values()),
         labels=driver.labels,
         replicas=views,
         leader=driver.leader,

@@ -13,8 +13,8 @@ from sim.protocol.replication import Replica, leader
 from sim.protocol.replication.cleaning import Cleaner
 from sim.protocol.replication.coordination import RemovalCoordinator
 from sim.protocol.replication.messages import FetchResponse, FetchSnapshotResponse
+from sim.protocol.replication.reading import Position
 from sim.protocol.replication.replica import log_config
-from sim.simulate.story.consumers import StoryConsumers
 from sim.simulate.story.idle import IdleStep, state_of, surely_tells
 from sim.simulate.story.joining import Joining
 from sim.simulate.story.op import OPS, Step
@@ -44,6 +44,7 @@ class StoryDriver:
         answers: (step, text) of what was answered to fetches, reads and requests for votes.
         idle: The watched steps that did nothing.
         delayed: Responses on their way.
+        positions: Where each consumer is, by its name.
         moments: The replicas as they were at each moment that was noted.
         in_vain: Whether the present step is void though it moved something beside the log, as a
             pass its checkpoint.
@@ -85,7 +86,7 @@ class StoryDriver:
         self.coordinator = RemovalCoordinator()
         self.delayed = DelayedResponses()
         self.joining = Joining(self, story.replica_lag_max_ms)
-        self.consumers = StoryConsumers(story.rules)
+        self.positions: dict[str, Position] = {}
         self.moments: dict[str, dict[str, StoryReplica]] = {}
         self.replicas: dict[str, Replica] = {}
         for name in story.replicas:

@@ -7,8 +7,7 @@ that reason alone.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Final, NamedTuple, Protocol
+from typing import Final, Protocol
 
 from sim.protocol.replication import Replica
 from sim.protocol.replication.joining import (
@@ -45,48 +44,14 @@ class World(Protocol):
         """The replica elected last, while it is up and leads."""
 
 
-class HeldBack(NamedTuple):
-    """A step that went by a high watermark which is held back.
-
-    Attributes:
-        step: The number of the step.
-        leader: Whose high watermark it is.
-        at: The high watermark (exclusive).
-        reached: Up to where all in sync have the log (exclusive).
-        waits_for: Whom it waits for.
-        since: The number of the step from which on it waits for the first of them.
-        rule: What it waits by, as a file says it.
-    """
-
-    step: int
-    leader: str
-    at: int
-    reached: int
-    waits_for: tuple[str, ...]
-    since: int
-    rule: str
-
-
-def held_notes(held: Iterable[HeldBack]) -> list[str]:
-    """A line for each high watermark that is held back, with the first step that went by it."""
-    first: dict[tuple[object, ...], HeldBack] = {}
-    for one in held:
-        first.setdefault((one.leader, one.waits_for, one.since), one)
-    return [
-        f"step {one.step} finds the high watermark of {one.leader} at {one.at}, though all in sync"
-        f" have {one.reached}: since step {one.since} it waits for {', '.join(one.waits_for)},"
-        f" which had caught up and may join ({one.rule})"
-        for one in first.values()
-    ]
-
-
 class Joining:
     """Keeps the leaders of a story told of the time, and of who may join.
 
     Where they wait for the in-sync set alone nothing is looked at.
 
     Attributes:
-        held: The steps that went by a high watermark which is held back.
+        notes: A line for each high watermark that is held back, with the first step that went by
+            it, by leader, awaited followers, and since when they are.
     """
 
     def __init__(self, world: World, lag_max_ms: int) -> None:
@@ -95,7 +60,7 @@ class Joining:
         self._lag_max_ms = lag_max_ms
         self._waits = waits_for_joining(world.rules)
         self._since: dict[tuple[str, str], int] = {}
-        self.held: list[HeldBack] = []
+        self.notes: dict[tuple[object, ...], str] = {}
 
     def elected(self, leader: Replica) -> None:
         """A replica leads from now on."""
@@ -155,9 +120,11 @@ class Joining:
         if by_end or not waits_for or mark >= min(reached, step.get("upto", reached)):
             return
         since = min(self._since[name, one] for one in waits_for)
-        rule = (
-            f"high_watermark_waits_for: {world.rules.replication.high_watermark_waits_for}, "
-            f"replica_lag_max_ms: {self._lag_max_ms}"
+        self.notes.setdefault(
+            (name, waits_for, since),
+            f"step {step.number} finds the high watermark of {name} at "
+            f"{leader.log.high_watermark}, though all in sync have {reached}: since step {since} "
+            f"it waits for {', '.join(waits_for)}, which had caught up and may join "
+            f"(high_watermark_waits_for: {world.rules.replication.high_watermark_waits_for}, "
+            f"replica_lag_max_ms: {self._lag_max_ms})",
         )
-        at = leader.log.high_watermark
-        self.held.append(HeldBack(step.number, name, at, reached, waits_for, since, rule))

@@ -1,11 +1,23 @@
-"""Consumers of a story read."""
+"""Consumers of a story read; one begins at offset 0 where it is named first."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 
-from sim.protocol.events import Event
+from sim.protocol.events import Consumed, ConsumerReset, Event
+from sim.protocol.events.logs import ResetCause
 from sim.protocol.events.sentences import describe
+from sim.protocol.log import Batch
+from sim.protocol.replication import Replica
+from sim.protocol.replication.reading import (
+    Position,
+    ReadingGoal,
+    as_read,
+    check_position,
+    fetch,
+    handed_on,
+    readable_end,
+)
 from sim.simulate.story.driver import StoryDriver
 from sim.simulate.story.fields import ISOLATION, NAMED, NATURAL, REPLICA, WAY
 from sim.simulate.story.op import Step, be_up, may, need, op
@@ -13,10 +25,6 @@ from sim.simulate.story.op import Step, be_up, may, need, op
 _CONSUMER = need(NAMED, "The name of a consumer; each has a position of its own.")
 _READ = need(REPLICA, "The replica that is read from.", must=be_up)
 _ISOLATION = may(ISOLATION, "Whether open and aborted transactions are read.")
-
-
-def _committed(step: Step) -> bool:
-    return bool(step.get("isolation") == "read_committed")
 
 
 @op(
@@ -28,29 +36,16 @@ def _committed(step: Step) -> bool:
 )
 def consume(world: StoryDriver, step: Step) -> str | None:
     """The consumer reads from its position, and goes on from there the next time."""
-    replica = world.replicas[step["replica"]]
-    _read(
-        world,
-        world.consumers.consume(
-            step["consumer"],
-            replica,
-            upto=step.get("upto"),
-            committed=_committed(step),
-            now_ms=world.now_ms,
-        ),
-    )
+    replica, position, committed = _begin(world, step)
+    start, limit = position.offset, readable_end(replica.log, committed=committed)
+    end = max(start, min(step.get("upto", limit), limit))
+    batches = [batch for batch in replica.log.read(start) if batch.base_offset < end]
+    position.offset = end
+    if batches:
+        position.epoch = batches[-1].epoch
+    given = handed_on(replica, batches, start, end, committed=committed, rules=world.rules)
+    _emit(world, _consumed(world, step, given, start, end))
     return _nothing_read(step)
-
-
-def _read(world: StoryDriver, events: Sequence[Event]) -> None:
-    """Let a consumer's events out, and note what it was given."""
-    world.emit(events)
-    for event in events:
-        world.answered(describe(event, about=lambda _offset, _key: True))
-
-
-def _nothing_read(step: Step) -> str:
-    return f"{step['consumer']} has read all there is for it on {step['replica']}"
 
 
 @op(
@@ -62,15 +57,54 @@ def _nothing_read(step: Step) -> str:
 )
 def read_to_end(world: StoryDriver, step: Step) -> str | None:
     """The consumer asks for the end offset, and reads until it has reached it."""
-    replica = world.replicas[step["replica"]]
-    _read(
-        world,
-        world.consumers.read_to_end(
-            step["consumer"],
-            replica,
-            until=step.get("until", "position"),
-            committed=_committed(step),
-            now_ms=world.now_ms,
-        ),
-    )
+    replica, position, committed = _begin(world, step)
+    start = max(position.offset, replica.log.log_start_offset)
+    end = readable_end(replica.log, committed=committed)
+    goal = ReadingGoal(step.get("until", "position"), start, end)
+    while not goal.reached(position.offset):
+        fetched = fetch(position, replica, committed=committed, rules=world.rules)
+        _reset(world, step, position, fetched.reset)
+        if fetched.end == fetched.start:  # it brought nothing
+            break
+        read = _consumed(world, step, fetched.batches, fetched.start, fetched.end)
+        goal.note(read.records)
+        _emit(world, read)
+    _emit(world, goal.ended(replica.name, step["consumer"], position.offset))
     return _nothing_read(step)
+
+
+def _begin(world: StoryDriver, step: Step) -> tuple[Replica, Position, bool]:
+    """Replica, position and whether committed records alone are read.
+
+    The replica says first whether the position is good there.
+    """
+    replica = world.replicas[step["replica"]]
+    position = world.positions.setdefault(step["consumer"], Position())
+    _reset(world, step, position, check_position(position, replica, rules=world.rules))
+    return replica, position, step.get("isolation") == "read_committed"
+
+
+def _reset(world: StoryDriver, step: Step, position: Position, cause: ResetCause | None) -> None:
+    """Note that a replica moved a consumer, and why; None = it did not."""
+    if cause is not None:
+        _emit(world, ConsumerReset(step["replica"], step["consumer"], position.offset, cause))
+
+
+def _consumed(
+    world: StoryDriver, step: Step, batches: Iterable[Batch], start: int, end: int
+) -> Consumed:
+    """The records from `start` to `end` (exclusive) as the consumer is given them."""
+    held = [r for batch in batches for r in batch.records if start <= r.offset < end]
+    records = as_read(held, rules=world.rules)
+    committed = step.get("isolation") == "read_committed"
+    return Consumed(step["replica"], step["consumer"], start, end, records, world.now_ms, committed)
+
+
+def _emit(world: StoryDriver, event: Event) -> None:
+    """Let a consumer's event out, and note what it was given."""
+    world.emit([event])
+    world.answered(describe(event, about=lambda _offset, _key: True))
+
+
+def _nothing_read(step: Step) -> str:
+    return f"{step['consumer']} has read all there is for it on {step['replica']}"
