@@ -203,7 +203,7 @@ class ScenarioItem(FileItem):
             result = result.strictly()
         self.user_properties += [(NOTE, line) for line in result.notes]
         if not result.expectation_met:
-            from sim.api.saving import save_result
+            from sim.api.suites import save_result
 
             folder = self.config.getoption(FAILURES)
             raise NotAsExpected(result, None if folder is None else save_result(result, folder))

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sim.api.markup import facts, grid, plain_text, shorten, when
-from sim.api.scenarios import Scenario, load
+from sim.api.scenarios import Scenario, Value
 from sim.api.tables import frame
-from sim.api.timelines import Timeline
 from sim.errors import BadInput, did_you_mean
 
 if TYPE_CHECKING:
@@ -216,74 +215,19 @@ class Shrunk:
         return facts(rows) + plain_text(str(self)) + picture
 
 
-def shrunk(run: Run, invariant: str, *, within_s: float | None) -> Shrunk:
-    """See `Run.shrink`.
-
-    Raises:
-        BadInput: The run does not violate the invariant.
-    """
-    from sim.api.runs import Run
-    from sim.diagnose.shrink.engine import Budget
-    from sim.diagnose.shrink.smallest import Case
-
-    content: Any = run.scenario.content
-    case = Case(content, invariant, source=run.scenario.source)
-    found = case.shrink(Budget(within_s), hasty=True)
-    near = case.near_miss()
-    witness = Run(load(found.text), about=invariant)
-    return Shrunk(
-        run=witness,
-        scenario=witness.scenario,
-        invariant=invariant,
-        steps=found.steps,
-        events=len(witness.recorded.events),
-        events_before=len(run.recorded.events),
-        tries=found.tries,
-        complete=found.complete,
-        near_miss=None if near is None else load(case.near_miss_text(near)),
-        change="" if near is None else near.change,
-        heals_origin=near is None or near.heals_origin,
-    )
-
-
-def not_violated(run: Run, wanted: str, violations: Iterable[Violation]) -> BadInput:
+def not_violated(name: str, verdict: str, wanted: str, violations: Iterable[Violation]) -> BadInput:
     """Why a run has no violation to tell of; `wanted` is the invariant asked for, empty = any."""
     from sim.check.checker import known_invariants
 
     names = list(dict.fromkeys(one.invariant for one in violations))
-    there = f"violated: {', '.join(names)}" if names else f"verdict: {run.verdict}"
+    there = f"violated: {', '.join(names)}" if names else f"verdict: {verdict}"
     if not wanted:
-        return BadInput(f"{run.id}: nothing is violated here; {there}")
+        return BadInput(f"{name}: nothing is violated here; {there}")
     known = known_invariants()
     if wanted in known:
-        return BadInput(f"{run.id}: {wanted}: is not violated here; {there}")
+        return BadInput(f"{name}: {wanted}: is not violated here; {there}")
     what = f"there is no such invariant{did_you_mean(wanted, known)}"
-    return BadInput(f"{run.id}: {wanted}: {what}; {there}; all names: replog list invariants")
-
-
-def picture(run: Run, found: Violation | None, name: str) -> Timeline:
-    """What a run looks like at a violation, or at its end; `name` tells it from others."""
-    return Timeline(
-        name=name,
-        title=run.title,
-        unit=run.scenario.unit,
-        recorded=run.recorded,
-        violation=found,
-        command=run.command or "",
-        missed=_missed(run),
-    )
-
-
-def _missed(run: Run) -> tuple[str, ...]:
-    """What a file expects and where it is not so; nothing of a changed one: it was about another.
-
-    The same as the folder of the failure tells.
-    """
-    if run.scenario.path is None or run.scenario.changes or not run.recorded.exit_code:
-        return ()
-    from sim.api.saving import failure_of
-
-    return tuple(failure_of(run).not_as_expected)
+    return BadInput(f"{name}: {wanted}: {what}; {there}; all names: replog list invariants")
 
 
 def differing(one: Scenario, other: Scenario) -> list[str]:
@@ -297,3 +241,14 @@ def differing(one: Scenario, other: Scenario) -> list[str]:
         ", ".join(f"{name}={shown(rules[name])}" for name in names[:RULES_NAMED]) + more
         for rules in (mine, theirs)
     ]
+
+
+def label_of(rules: Mapping[str, Value], axes: Mapping[str, Sequence[Value]]) -> str:
+    """What tells a run from the others; of one rule its value alone."""
+    if "preset" in axes:
+        raise BadInput("compare: preset: name the rules; or run the scenario with preset=…")
+    from sim.protocol.rules.rules import shown
+
+    if len(axes) == 1:
+        return shown(rules[next(iter(axes))]) if next(iter(axes)) in rules else ""
+    return ", ".join(f"{name}={shown(rules[name])}" for name in axes if name in rules)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
 from itertools import product
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from sim.api import tables
 from sim.api.answers import (
@@ -16,13 +16,12 @@ from sim.api.answers import (
     Shrunk,
     WhatIf,
     differing,
+    label_of,
     not_violated,
-    picture,
-    shrunk,
 )
 from sim.api.markup import facts, shorten, when
-from sim.api.scenarios import Scenario, Source, Value, load
-from sim.api.timelines import Timeline
+from sim.api.scenarios import Row, Scenario, Source, Value, load
+from sim.api.timelines import Timeline, picture
 from sim.errors import BadInput
 from sim.files.foreign import shell
 from sim.plugins import as_options
@@ -36,28 +35,6 @@ if TYPE_CHECKING:
 
 SHOWN = 5
 """Most violations in a notebook's table."""
-
-
-class Row(NamedTuple):
-    """Which row of a sweep a run is.
-
-    Attributes:
-        folder: The sweep's.
-        run_id: The run's number.
-        case_id: Of its random scenario, which every rule set of the plan meets.
-        rule_set: The label of its rules.
-        digest: Of all events; None = the run did not end, or nobody knows.
-        sentence: Its first violation, as far as the table was asked; may be empty.
-        lasting: Whether the folder is there when this Python has ended.
-    """
-
-    folder: Path
-    run_id: int
-    case_id: int
-    rule_set: str
-    digest: str | None
-    sentence: str
-    lasting: bool
 
 
 class Run:
@@ -235,9 +212,9 @@ class Run:
             invariant: Without a name, the first one.
             within_s: Stop after so many seconds with what was found; None = try all.
         """
-        from sim.api.tables import heals_table
-
-        return heals_table(self.scenario, self.violation(invariant).invariant, within_s=within_s)
+        return tables.heals_table(
+            self.scenario, self.violation(invariant).invariant, within_s=within_s
+        )
 
     def no_return(
         self, invariant: str | None = None, *, tries: int = 20, within_s: float | None = 30.0
@@ -256,10 +233,10 @@ class Run:
         Raises:
             BadInput: It is a story, which has no chance in it.
         """
-        from sim.api.tables import no_return_table
-
         found = self.violation(invariant)
-        return no_return_table(self.scenario, self.recorded, found, tries=tries, within_s=within_s)
+        return tables.no_return_table(
+            self.scenario, self.recorded, found, tries=tries, within_s=within_s
+        )
 
     def timeline(
         self,
@@ -282,14 +259,19 @@ class Run:
         found = None
         if self.recorded.violations or invariant is not None:
             found = self.violation(invariant)
+
+        def shown(run: Run, found: Violation | None, name: str) -> Timeline:
+            # What was expected of a file says nothing of a changed one.
+            as_filed = run.scenario.path is not None and not run.scenario.changes
+            return picture(run.recorded, found, name, run.title, run.command, missed=as_filed)
+
         if against is None:
-            return picture(self, found, f"{self.id}, fix={self.scenario.rules['fix']}")
+            return shown(self, found, f"{self.id}, fix={self.scenario.rules['fix']}")
         run = against if isinstance(against, Run) else self.compare(against)[against]
         about = None if found is None else found.invariant
         same = (one for one in run.recorded.violations if one.invariant == about)
         mine, its = differing(self.scenario, run.scenario)
-        beside = picture(run, next(same, None), its)
-        return replace(picture(self, found, mine), against=beside)
+        return replace(shown(self, found, mine), against=shown(run, next(same, None), its))
 
     @property
     def cause(self) -> str:
@@ -311,18 +293,7 @@ class Run:
         `invariants` are the names of those that it breaks, joined by spaces; `violations` says how
         many of them there are.
         """
-        from sim.diagnose.explain.signature import signature_of
-
-        recorded = self.recorded
-        named: dict[str, list[str]] = {}
-        for found in recorded.violations:
-            cause = signature_of(recorded.events, found, recorded.rules).cause
-            named.setdefault(cause, []).append(found.invariant)
-        rows = [
-            (cause, " ".join(dict.fromkeys(names)), len(names)) for cause, names in named.items()
-        ]
-        kinds = {"cause": "string", "invariants": "string", "violations": "int64"}
-        return tables.frame(rows, kinds)
+        return tables.causes_table(self.recorded)
 
     def save(self, folder: str | Path, invariant: str | None = None) -> Path:
         """Write a folder with all there is about this failure below `folder`; its path.
@@ -341,7 +312,12 @@ class Run:
         from sim.api.saving import failure_of
         from sim.diagnose.failures import save_failure
 
-        return save_failure(Path(folder), failure_of(self, invariant))
+        found = self.violation(invariant) if self.recorded.violations or invariant else None
+        file = self.scenario.path if self.row is None else None
+        failure = failure_of(
+            self.scenario, self.recorded, found, name=self.id, file=file, made_by=self.command
+        )
+        return save_failure(Path(folder), failure)
 
     def save_trace(self, path: str | Path) -> Path:
         """Write everything that happened to a file, a line of JSON each (replog-trace/1); its path.
@@ -367,7 +343,7 @@ class Run:
         violations = recorded.seen if wanted else recorded.violations
         found = next((one for one in violations if not wanted or one.invariant == wanted), None)
         if found is None:
-            raise not_violated(self, wanted, violations)
+            raise not_violated(self.id, self.verdict, wanted, violations)
         return found
 
     def shrink(self, invariant: str | None = None, *, within_s: float | None = 10.0) -> Shrunk:
@@ -385,7 +361,26 @@ class Run:
         Raises:
             BadInput: Nothing is violated, or not this.
         """
-        return shrunk(self, self.violation(invariant).invariant, within_s=within_s)
+        from sim.diagnose.shrink.engine import Budget
+        from sim.diagnose.shrink.smallest import Case
+
+        about = self.violation(invariant).invariant
+        case = Case(self.scenario.content, about, source=self.scenario.source)
+        found, near = case.shrink(Budget(within_s), hasty=True), case.near_miss()
+        small = Run(load(found.text), about=about)
+        return Shrunk(
+            run=small,
+            scenario=small.scenario,
+            invariant=about,
+            steps=found.steps,
+            events=len(small.recorded.events),
+            events_before=len(self.recorded.events),
+            tries=found.tries,
+            complete=found.complete,
+            near_miss=None if near is None else load(case.near_miss_text(near)),
+            change="" if near is None else near.change,
+            heals_origin=near is None or near.heals_origin,
+        )
 
     def compare(self, *fixes: str, **rules: Value | Sequence[Value]) -> Comparison:
         """The same case under other rules: same workload, same faults, same seed.
@@ -413,11 +408,11 @@ class Run:
             if "fix" in axes:
                 raise BadInput("compare: fix: given twice; give its values by name or without")
             axes = {"fix": fixes or tuple(FIXES), **axes}
-        runs = {_label(self.scenario.rules, axes): self}
+        runs = {label_of(self.scenario.rules, axes): self}
         for values in product(*axes.values()):
             chosen = dict(zip(axes, values, strict=True))
             other = self.scenario.with_rules(**chosen)
-            label = _label(other.rules, axes)
+            label = label_of(other.rules, axes)
             if label not in runs:
                 runs[label] = Run(other, about=self._about)
         return Comparison(runs)
@@ -489,14 +484,3 @@ def run(source: Source | Scenario, *, seed: int | None = None, **rules: Value) -
     made = Run(scenario.with_rules(**rules))
     _ = made.recorded  # what is wrong with it is raised here, not where something is asked of it
     return made
-
-
-def _label(rules: Mapping[str, Value], axes: Mapping[str, Sequence[Value]]) -> str:
-    """What tells a run from the others; of one rule its value alone."""
-    if "preset" in axes:
-        raise BadInput("compare: preset: name the rules; or run the scenario with preset=…")
-    from sim.protocol.rules.rules import shown
-
-    if len(axes) == 1:
-        return shown(rules[next(iter(axes))]) if next(iter(axes)) in rules else ""
-    return ", ".join(f"{name}={shown(rules[name])}" for name in axes if name in rules)

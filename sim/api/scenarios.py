@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from sim.api.markup import facts, plain_text
 from sim.errors import BadInput
@@ -15,7 +15,6 @@ from sim.plugins import as_options
 
 if TYPE_CHECKING:
     from sim.files.document import Document
-    from sim.protocol.rules import Rules
     from sim.simulate.scenario.generate import Mix
     from sim.simulate.scenario.model import Scenario as TimedScenario
     from sim.simulate.story.format import Story
@@ -28,6 +27,28 @@ SEED_LIMIT = 2**63
 """Exclusive, as in a sweep."""
 TEXT = "the text"
 """What messages call a scenario that stands in no file."""
+
+
+class Row(NamedTuple):
+    """Which row of a sweep a run is.
+
+    Attributes:
+        folder: The sweep's.
+        run_id: The run's number.
+        case_id: Of its random scenario, which every rule set of the plan meets.
+        rule_set: The label of its rules.
+        digest: Of all events; None = the run did not end, or nobody knows.
+        sentence: Its first violation, as far as the table was asked; may be empty.
+        lasting: Whether the folder is there when this Python has ended.
+    """
+
+    folder: Path
+    run_id: int
+    case_id: int
+    rule_set: str
+    digest: str | None
+    sentence: str
+    lasting: bool
 
 
 @dataclass(frozen=True)
@@ -79,12 +100,12 @@ class Scenario:
     @property
     def seed(self) -> int | None:
         """The seed of everything random in it; None for a story, where nothing is."""
-        return getattr(self.content, "seed", None)
+        return self.content.seed
 
     @property
     def unit(self) -> Literal["step", "ms"]:
         """What its times are: numbers of steps, from 1, or milliseconds of simulated time."""
-        return "step" if self.kind == "story" else "ms"
+        return self.content.unit
 
     @property
     def time(self) -> Literal["step", "at_ms"]:
@@ -94,24 +115,12 @@ class Scenario:
     @property
     def rules(self) -> dict[str, Value]:
         """All rules by name."""
-        return self._rules.as_dict()
+        return self.content.rules.as_dict()
 
     @property
     def changed_rules(self) -> dict[str, Value]:
         """The rules that are not what they are for a scenario of its kind that names none."""
-        from sim.protocol.rules import Rules
-
-        if self.kind == "timed":
-            return self._rules.differing_from(Rules())
-        from sim.simulate.story.format import STORY_DEFAULTS
-
-        return self._rules.differing_from(STORY_DEFAULTS)
-
-    @property
-    def _rules(self) -> Rules:
-        content: Any = self.content
-        rules: Rules = content.rules
-        return rules
+        return self.content.rules.differing_from(self.content.default_rules)
 
     def with_rules(self, **rules: Value) -> Scenario:
         """The same scenario under other rules; `preset` names several at once.

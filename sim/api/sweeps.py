@@ -12,8 +12,8 @@ from weakref import finalize
 
 from sim.api.failures import Failures
 from sim.api.markup import grid
-from sim.api.runs import Row, Run
-from sim.api.scenarios import drawn, plan_document
+from sim.api.runs import Run
+from sim.api.scenarios import Row, drawn, plan_document
 from sim.api.tables import check_pandas, frame
 from sim.errors import BadInput
 from sim.plugins import load_plugins

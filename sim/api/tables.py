@@ -364,3 +364,15 @@ def no_return_table(
     ]
     names = ("at_ms", "violated", "tries", "share", "low", "high", "sealed")
     return frame(rows, dict.fromkeys(names, "") | {"sentence": "string"})
+
+
+def causes_table(run: Run) -> pd.DataFrame:
+    """See `Run.causes` of `sim.api.runs`."""
+    from sim.diagnose.explain.signature import signature_of
+
+    named: dict[str, list[str]] = {}
+    for found in run.violations:
+        cause = signature_of(run.events, found, run.rules).cause
+        named.setdefault(cause, []).append(found.invariant)
+    rows = [(cause, " ".join(dict.fromkeys(names)), len(names)) for cause, names in named.items()]
+    return frame(rows, {"cause": "string", "invariants": "string", "violations": "int64"})

@@ -186,3 +186,30 @@ class Timeline:
         from sim.diagnose.draw import figure_html
 
         return figure_html(self.as_case(), **self._how)
+
+
+def picture(
+    run: Run,
+    found: Violation | None,
+    name: str,
+    title: str,
+    command: str | None,
+    *,
+    missed: bool = False,
+) -> Timeline:
+    """What a run looks like at a violation, or at its end.
+
+    Args:
+        run: The run.
+        found: The violation; None = its end.
+        name: What tells it from others.
+        title: What heads it.
+        command: What runs it again; None = there is none.
+        missed: Whether a page opens with what the scenario expects and where it is not so.
+    """
+    said: list[str] = []
+    if missed and run.exit_code:
+        from sim.diagnose.failures.failure import not_as_expected
+
+        said = not_as_expected(run)
+    return Timeline(name, title, run.unit, run, found, command=command or "", missed=tuple(said))

@@ -196,7 +196,7 @@ def _not_run(found: Collected, chosen: Collected, done: int) -> Iterator[str]:
 
 def _save(results: Sequence[CaseResult], folder: Path, summary: str) -> Mapping[Path, Path]:
     """Write a folder for each failure, and the page that lists them; which one each file has."""
-    from sim.api.saving import save_result, write_index_of_suite
+    from sim.api.suites import save_result, write_index_of_suite
     from sim.cli.sweeps import FOLDERS_MAX
 
     saved: dict[Path, Path] = {}

@@ -3,13 +3,13 @@
 import json
 import re
 import shlex
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 import sim
-from sim.api.saving import failure_of, save_result
+from sim.api.saving import failure_of
+from sim.api.suites import save_result
 from sim.diagnose.failures.folder import FILES
 from sim.files.foreign import html, markdown
 from sim.simulate.run.timed import run_scenario
@@ -203,8 +203,10 @@ expect: {selected: a}
 
 
 def test_a_name_keeps_the_case_and_what_failed_however_long_the_path_is() -> None:
-    failure = failure_of(sim.run(STORY))
-    long = replace(failure, id="case", file=Path("/".join(["deep"] * 90)) / "x.yaml")
+    run, deep = sim.run(STORY), Path("/".join(["deep"] * 90)) / "x.yaml"
+    long = failure_of(
+        run.scenario, run.recorded, run.violation(), name="case", file=deep, made_by=None
+    )
 
     assert long.name.endswith("-deep-x-case-follower-position-sound")
     assert len(long.name.encode()) <= 150

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import blake2b
@@ -92,8 +92,7 @@ class _Failure:
     @property
     def not_as_expected(self) -> list[str]:
         """What was expected, then what was missed, a line each."""
-        lines = [f"expected: {self.expected}", *self.missed]
-        return [one_line(line, longest=LONGEST) for line in lines]
+        return _expected_and_missed(self.expected, self.missed)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -253,6 +252,15 @@ def _expected(expect: Any) -> Iterator[str]:
 def _claimed(at: str, claims: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
     for replica, parts in claims.items():
         yield f"{at}{replica}: {', '.join(f'{part} {value}' for part, value in parts.items())}"
+
+
+def not_as_expected(run: Run) -> list[str]:
+    """What the scenario of a run expects, then where it is not so, a line each."""
+    return _expected_and_missed(expectation(run.content.expect), missed(run))
+
+
+def _expected_and_missed(expected: str, missed: Iterable[str]) -> list[str]:
+    return [one_line(line, longest=LONGEST) for line in (f"expected: {expected}", *missed)]
 
 
 def missed(run: Run) -> tuple[str, ...]:
