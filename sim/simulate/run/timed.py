@@ -46,11 +46,6 @@ With Python's own 700 it looks through the logs again and again, which hold none
 """
 
 
-def default_invariants() -> tuple[str, ...]:
-    """What a scenario that names nothing is checked for: every safety invariant."""
-    return tuple(safety_invariants())
-
-
 def run_scenario(
     scenario: Scenario,
     *,
@@ -77,7 +72,7 @@ def run_scenario(
 def _run(
     scenario: Scenario, also_check: Iterable[str], fork: Fork | None, *, keep_events: bool
 ) -> Run:
-    names, also = default_invariants(), tuple(also_check)
+    names, also = safety_invariants(), tuple(also_check)
     extra = [*also, *(scenario.expect.checked or scenario.expect.violated)]
     rules, earlier = promise_of(scenario)
     checker = Checker(

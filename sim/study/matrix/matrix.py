@@ -5,26 +5,23 @@ What holds under which rules, and at what price, is read off one table instead o
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields
 from fnmatch import fnmatchcase
 from functools import cache
 from itertools import chain, product
 from math import prod
 from pathlib import Path
 
-from sim.bounds import Inconclusive
-from sim.check import Checker, Violation
-from sim.check.checker import story_invariants
+from sim.check import Checker
+from sim.check.checker import safety_invariants, story_invariants
 from sim.check.counters import RunCounters
 from sim.errors import BadInput, did_you_mean
 from sim.files.formats import SCENARIO_FORMAT, STORY_FORMAT
 from sim.files.limits import COMBINATIONS
 from sim.protocol.rules import RULES, Rules
 from sim.protocol.rules.rules import RuleValue, check_value, listed, shown
-from sim.simulate.run import conclusive
-from sim.simulate.run.stories import run_story
-from sim.simulate.run.timed import default_invariants, run_scenario
+from sim.simulate.run import conclusive, run_of
 from sim.simulate.scenario.model import Scenario
 from sim.simulate.story import Story
 from sim.study.suite import contents, format_of, scenario_files
@@ -237,34 +234,18 @@ def _outcomes(
     @cache
     def outcome(rules: Rules) -> MatrixCell:
         """The same case under other rules."""
-        if isinstance(case, Scenario):
-            return _simulate(case.with_rules(rules))
-        return _run_story(replace(case, rules=rules))
+        run = conclusive(run_of(case.with_rules(rules), keep_events=False))
+        found, judged, counters = run.violations, safety_invariants(), run.counters
+        if run.unit == "step":  # whose run counts nothing, and of which liveness is judged, too
+            found, judged = run.seen, story_invariants(liveness=True)
+            checker = Checker(rules, ())
+            counted = RunCounters(checker)
+            for step, event in run.events:
+                checker.on(step, event)
+            counters = counted.values({"events": len(run.events)})
+        names = dict.fromkeys(violation.invariant for violation in found)
+        wanted = case.expect.checked or judged
+        return MatrixCell(tuple(name for name in names if name in wanted), counters)
 
     base = case.rules
     return tuple(tuple(outcome(base.with_values(values)) for values in row) for row in grid)
-
-
-def _run_story(story: Story) -> MatrixCell:
-    run = run_story(story)
-    if run.reason is not None:
-        raise Inconclusive(f"{story.id}: {run.reason}")
-    judged = story.expect.checked or story_invariants(liveness=True)
-    checker = Checker(story.rules, ())
-    counters = RunCounters(checker)
-    for step, event in run.events:
-        checker.on(step, event)
-    return _cell(run.seen, judged, counters.values({"events": len(run.events)}))
-
-
-def _simulate(scenario: Scenario) -> MatrixCell:
-    run = conclusive(run_scenario(scenario))
-    judged = scenario.expect.checked or default_invariants()
-    return _cell(run.violations, judged, run.counters)
-
-
-def _cell(
-    found: Iterable[Violation], judged: Collection[str], counters: Mapping[str, int]
-) -> MatrixCell:
-    names = dict.fromkeys(violation.invariant for violation in found)
-    return MatrixCell(tuple(name for name in names if name in judged), counters)
