@@ -56,7 +56,6 @@ class Scenario:
     """A story or a timed scenario, ready to run; a value that is never changed.
 
     Attributes:
-        kind: `story` for single steps, `timed` for a cluster in simulated time.
         content: What the simulator takes (`sim.simulate.story.Story`,
             `sim.simulate.scenario.model.Scenario`).
         path: The file it was read from; None = from none.
@@ -65,12 +64,16 @@ class Scenario:
         mix: What it was drawn from; None = it was written by somebody.
     """
 
-    kind: Literal["story", "timed"]
     content: Story | TimedScenario = field(repr=False)
     path: Path | None = None
     text: str | None = field(default=None, repr=False)
     changes: tuple[str, ...] = ()
     mix: Mix | None = field(default=None, repr=False)
+
+    @property
+    def kind(self) -> Literal["story", "timed"]:
+        """`story` for single steps, `timed` for a cluster in simulated time."""
+        return "story" if self.unit == "step" else "timed"
 
     @property
     def id(self) -> str:
@@ -249,7 +252,7 @@ def load(source: Source, *, seed: int | None = None) -> Scenario:
 
 def drawn(content: TimedScenario, mix: Mix) -> Scenario:
     """A timed scenario that was drawn from a mix."""
-    return Scenario("timed", content, mix=mix)
+    return Scenario(content, mix=mix)
 
 
 def _drawn(seed: int) -> Scenario:
@@ -294,10 +297,8 @@ def _loaded(
         raise BadInput(*(told if other is None else [other]))
     from sim.study.suite.contents import content_in
 
-    kind: Literal["story", "timed"]
-    kind = "story" if document.data["format"] == STORY_FORMAT else "timed"
-    default = Path("story" if kind == "story" else "scenario")
+    default = Path("story" if document.data["format"] == STORY_FORMAT else "scenario")
     content = content_in(document, path or default, seed=seed)
     if seed is None:
-        return Scenario(kind, content, path, text)
-    return Scenario(kind, content, path, None, (f"--seed={seed}",))
+        return Scenario(content, path, text)
+    return Scenario(content, path, None, (f"--seed={seed}",))

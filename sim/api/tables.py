@@ -320,8 +320,7 @@ def heals_table(scenario: Scenario, invariant: str, *, within_s: float | None) -
     """See `Run.heals`."""
     from sim.diagnose.what_if.heals import heals
 
-    content: Any = scenario.content
-    told = heals(content, invariant, within_s=within_s)
+    told = heals(scenario.content, invariant, within_s=within_s)
     rows: list[tuple[str, str, str | None, str]]
     rows = [(one.change, one.kind, " ".join(one.still), "") for one in told.found]
     rows += [(one.change, one.kind, None, one.error) for one in told.failed]

@@ -63,9 +63,8 @@ def explain(
     if what_if:
         from sim.diagnose.what_if.heals import heals
 
-        content: Any = scenario.content
         sealed = _no_return(run, violation, within / 2, tries, show=not as_json)
-        healings = heals(content, violation.invariant, within_s=within / 2)
+        healings = heals(scenario.content, violation.invariant, within_s=within / 2)
         document["no_return"] = None if sealed is None else _as_data(sealed)
         document["heals"] = [each._asdict() for each in healings.found]
         document["failed"] = [each._asdict() for each in healings.failed]

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from sim.files.document import Place
 from sim.protocol.compaction.strategies import ENCODERS
-from sim.protocol.log import Batch, Control, Record, control_batch, data_batch
+from sim.protocol.log import Control, Record, control_batch, data_batch
 from sim.protocol.log.formats import TOMBSTONE_HEADER
 from sim.protocol.replication import elections
 from sim.protocol.replication import leader as leading
@@ -100,15 +100,29 @@ def append(world: StoryDriver, step: Step) -> str | None:
         if writer.leadership is None:
             return lead(writer)
         epoch = writer.leadership.epoch
-    batch = _batch(
-        step,
-        writer.log.log_end_offset,
-        epoch=epoch,
-        uid=world.new_uid(_label(step)),
-        now_ms=world.now_ms,
-        rules=world.rules,
-        producer_epoch=_producer_epoch(world, step),
-    )
+    offset, timestamp_ms = writer.log.log_end_offset, step.get("ts", world.now_ms)
+    uid, producer_epoch = world.new_uid(_label(step)), _producer_epoch(world, step)
+    if "marker" in step.fields:
+        batch = control_batch(
+            offset,
+            epoch=epoch,
+            control=_control(step),
+            timestamp_ms=timestamp_ms,
+            producer_id=step["pid"],
+            producer_epoch=producer_epoch,
+            uid=uid,
+        )
+    else:
+        value, flagged = _value_and_flag(step, world.rules.cleaner.tombstone_mark)
+        headers = _headers(step, world.rules)
+        record = Record(offset, step["key"], value, timestamp_ms, headers, flagged=flagged, uid=uid)
+        batch = data_batch(
+            (record,),
+            epoch=epoch,
+            producer_id=step.get("pid", -1),
+            producer_epoch=producer_epoch,
+            transactional="pid" in step.fields,
+        )
     world.emit(leading.append(writer, batch, rules=world.rules, now_ms=world.now_ms).events)
     return f"{writer.name} refuses it"
 
@@ -131,47 +145,6 @@ def _label(step: Step) -> str:
 
 def _control(step: Step) -> Control:
     return Control.COMMIT if step["marker"] == "commit" else Control.ABORT
-
-
-def _batch(
-    step: Step,
-    offset: int,
-    *,
-    epoch: int,
-    uid: int,
-    now_ms: int,
-    rules: Rules,
-    producer_epoch: int,
-) -> Batch:
-    """The batch at `offset` in `epoch`; its timestamp is `now_ms` unless the step gives one."""
-    timestamp_ms = step.get("ts", now_ms)
-    if "marker" in step.fields:
-        return control_batch(
-            offset,
-            epoch=epoch,
-            control=_control(step),
-            timestamp_ms=timestamp_ms,
-            producer_id=step["pid"],
-            producer_epoch=producer_epoch,
-            uid=uid,
-        )
-    value, flagged = _value_and_flag(step, rules.cleaner.tombstone_mark)
-    record = Record(
-        offset,
-        step["key"],
-        value,
-        timestamp_ms,
-        _headers(step, rules),
-        flagged=flagged,
-        uid=uid,
-    )
-    return data_batch(
-        (record,),
-        epoch=epoch,
-        producer_id=step.get("pid", -1),
-        producer_epoch=producer_epoch,
-        transactional="pid" in step.fields,
-    )
 
 
 def _headers(step: Step, rules: Rules) -> tuple[tuple[str, bytes], ...]:
