@@ -75,12 +75,12 @@ def shrink(
     budget = Budget(within)
     with StatusLine(lines_every_s=LINE_EVERY_S) as line:
 
-        def told(improved: bool) -> None:
+        def report(improved: bool) -> None:
             if out is not None and improved:  # it holds the best so far at any time
                 replace_text(out, case.draft())
             line.show(f"{case.left} {case.unit} of {case.size}, {budget.tries:,} tries")
 
-        found = case.shrink(budget, told=told)
+        found = case.shrink(budget, report=report)
     near = case.near_miss() if found.complete else None
     searched = _searched(found, within) if shortest and found.complete else None
     document = _document(case, found, near, searched, out)

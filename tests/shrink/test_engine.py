@@ -65,7 +65,7 @@ def test_cut_short_anywhere_it_goes_on_as_if_it_had_not_been(cut: int) -> None:
     heard: list[bool] = []
     budget = Budget(tries=2 * cut)
 
-    assert first.run(budget, share=0.5, told=heard.append) == (len(whole.tried) < cut)
+    assert first.run(budget, share=0.5, report=heard.append) == (len(whole.tried) < cut)
     assert budget.tries == len(first.tried) == len(heard) == min(cut, len(whole.tried))
 
     assert first.run(Budget())

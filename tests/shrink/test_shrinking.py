@@ -126,8 +126,8 @@ def test_elections_that_no_cluster_would_hold_make_another_story() -> None:
 def test_where_an_append_goes_offsets_move_down_or_stay() -> None:
     steps = ["elect r1 1", "append r1 a k", "append r1 b k", "compact r1 upto=2", "consume c r1 1"]
     data = {"format": "replog-story/1", "replicas": ["r1"], "steps": steps}
-    told = run_story(story_from(data, where="story"))
-    shown = shrunk("lost tail")[1]._replace(value=told.content, events=told.events)
+    run = run_story(story_from(data, where="story"))
+    shown = shrunk("lost tail")[1]._replace(value=run.content, events=run.events)
 
     ends = [[step.get("upto") for step in less.steps[2:]] for less in without_steps(shown, [2])]
     assert ends == [[1, 1], [2, 1]]

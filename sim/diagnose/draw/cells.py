@@ -1,4 +1,4 @@
-"""One offset of one log: what is there, or why there is no record, and the cell that shows it."""
+"""Spots, the contents of single offsets with their reasons, and the cells that show them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from sim.protocol.log.record import Control
 
 
 class Kind(StrEnum):
-    """What is at one offset of one log."""
+    """The kinds of contents of an offset."""
 
     RECORD = "a record"
     TOMBSTONE = "a tombstone"
@@ -56,7 +56,7 @@ class Reason(NamedTuple):
 
 
 class Spot(NamedTuple):
-    """One offset of one log.
+    """The content of one offset of one log.
 
     Attributes:
         kind: What is there.
@@ -182,14 +182,14 @@ def _not_copied(leader: str, reason: Reason | None) -> Reason:
 # How it is shown.
 
 LONGEST = 200
-"""Keys and values are hostile: no more of one is ever shown."""
+"""Characters: longer keys and values are cut."""
 
 
 _CONTROL = {Control.LEADER_CHANGE: "LEADER", Control.SNAPSHOT: "SNAPSHOT"}
 
 
 def printable(text: str, *, longest: int = LONGEST) -> str:
-    """A text of anybody's as one line that moves no cursor and reverses no direction."""
+    """Makes one line of any text that moves no cursor and reverses no direction."""
     shown = one_line(text if len(text) <= longest else text[: longest - 1] + "…")
     if shown.isascii():
         return shown
@@ -197,7 +197,7 @@ def printable(text: str, *, longest: int = LONGEST) -> str:
 
 
 class Cell(NamedTuple):
-    """What to show.
+    """A cell of a grid, a page or a strip.
 
     Attributes:
         look: The name of a look: `k2` for a record of the third key, `hole`, and so on.
@@ -238,7 +238,7 @@ class Cells:
         self._known: dict[tuple[Spot, bool], Cell] = {(NOT_THERE, False): NOTHING}
 
     def of(self, spot: Spot, committed: Spot) -> Cell:
-        """What a replica has at an offset where `committed` was committed first."""
+        """Makes the cell of a replica at an offset where `committed` was committed first."""
         wrong = 0 < spot.uid != committed.uid > 0
         known = self._known.get((spot, wrong))
         if known is None:
@@ -289,7 +289,7 @@ class Cells:
         return f"{key}={value}"
 
     def _version(self, known: Written) -> str:
-        """What decides between records of its key, beside the offset: `v9`, `t40`; or nothing."""
+        """The version that decides between records of its key: `v9`, `t40`; empty = offsets do."""
         time = known.record.timestamp_ms
         if known.record.key is None or known.batch.control is not None:
             return ""

@@ -60,7 +60,9 @@ class Options(TypedDict, total=False):
 
 
 def svg(case: Case, **options: Unpack[Options]) -> str:
-    """A run as an SVG file: the logs at the violation, and what led to it; same run, same bytes.
+    """Draws a run as an SVG file: the logs at the violation, and what led to it.
+
+    The same run gives the same bytes.
 
     Args:
         case: The run, and what to point at.
@@ -73,12 +75,12 @@ def svg(case: Case, **options: Unpack[Options]) -> str:
 
 
 def figure_html(case: Case, **options: Unpack[Options]) -> str:
-    """The same picture as a piece of HTML without a script, for notebooks, light and dark."""
+    """Draws the same picture as a piece of HTML without a script, for notebooks, light and dark."""
     return snippet_of(figure(case, **options), alternative=_alternative(case, options))
 
 
 def png(case: Case, **options: Unpack[Options]) -> bytes:
-    """The same picture as a PNG file, at twice the size; needs the extra `report`.
+    """Draws the same picture as a PNG file, at twice the size; needs the extra `report`.
 
     Raises:
         BadInput: As `svg`; also when matplotlib is not installed.
@@ -96,22 +98,22 @@ def _alternative(case: Case, options: Options) -> str:
 
 
 def figure(case: Case, **options: Unpack[Options]) -> Picture:
-    """The picture itself, for the arguments see `svg`."""
+    """Draws the picture itself; for the arguments see `svg`."""
     violation, unit, captions = case.violation, options.get("unit", ""), options.get("captions")
     if captions:
-        heading = _paragraph(options.get("title", ""), "th")
-        return joined([*heading, *_moments(case, captions, unit)])
+        top = _paragraph(options.get("title", ""), "th")
+        return joined([*top, *_moments(case, captions, unit)])
     scene = Scene(case)
     grid = Grid(scene, [scene.frame], room=_WIDTH).picture(scene.frame)
     shown = scene.shown(everything=options.get("everything", False))
     chosen = window(len(shown), place_of(scene.position, shown), ROWS_MAX)
     violated = [] if violation is None else [scene.position]
     diagram = SpaceTime(scene, [shown[each] for each in chosen], violated, unit).picture()
-    told = "" if violation is None else f"{violation.invariant}: {violation.sentence}"
+    heading = "" if violation is None else f"{violation.invariant}: {violation.sentence}"
     return joined(
         [
             *_paragraph(options.get("title", ""), "th"),
-            *_paragraph(told, "ta"),
+            *_paragraph(heading, "ta"),
             *_paragraph(options.get("note", ""), "t"),
             grid,
             legend([grid, diagram], _WIDTH),
@@ -235,11 +237,11 @@ class Grid:
         self._right = x
 
     def picture(self, frame: Frame, *, numbers: bool = True) -> Picture:
-        """One of the frames, with what is violated pointed at.
+        """Draws one of the frames and points at the violation.
 
         Args:
             frame: What to draw.
-            numbers: Whether the marks of each log are told behind it.
+            numbers: Whether the marks of each log are written behind it.
         """
         numbered = [(column.middle, str(column.offset)) for column in self._columns]
         heads = [*numbered, *[(x, "…") for x in self._left_out]]

@@ -1,4 +1,4 @@
-"""What every replica held after each event of a run, in one fold that a picture asks anything of.
+"""The logs of all replicas after each event of a run, from one fold that all pictures ask.
 
 `sim.check.history` says which record is where. What a picture needs beside that is found by looking
 at a replica before and after an event: what changed, and so why an offset holds nothing.
@@ -40,7 +40,7 @@ def replicas_of(events: Events) -> list[str]:
 
 
 class Lane(NamedTuple):
-    """One replica after an event.
+    """The state of one replica after an event.
 
     Attributes:
         name: The replica.
@@ -70,12 +70,12 @@ class Lane(NamedTuple):
     spots: tuple[Spot, ...]
 
     def at(self, offset: int) -> Spot:
-        """What is at an offset."""
+        """The content of an offset."""
         return self.spots[offset] if offset < len(self.spots) else NOT_THERE
 
     @property
     def role(self) -> str:
-        """Beside its name: `leader e2`, `old leader e1, down`; empty = nothing."""
+        """Role beside its name: `leader e2`, `old leader e1, down`; empty = nothing."""
         leads = f"{'leader' if self.newest else 'old leader'} e{self.leads}"
         return ", ".join([leads] * (self.leads is not None) + ["down"] * (not self.up))
 
@@ -90,7 +90,7 @@ class Lane(NamedTuple):
 
 
 class Frame(NamedTuple):
-    """All replicas after an event.
+    """The state of all replicas after an event.
 
     Attributes:
         lanes: One per replica that is there, in order of creation.
@@ -101,11 +101,11 @@ class Frame(NamedTuple):
     committed: tuple[Spot, ...]
 
     def at(self, offset: int) -> list[Spot]:
-        """What each replica has at an offset."""
+        """The content of an offset on each replica."""
         return [lane.at(offset) for lane in self.lanes]
 
     def committed_at(self, offset: int) -> Spot:
-        """What was first committed at an offset."""
+        """The first committed content of an offset."""
         return self.committed[offset] if offset < len(self.committed) else NOT_COMMITTED
 
 
@@ -124,7 +124,7 @@ _Log = list[_Spots]
 
 
 class _Mark(NamedTuple):
-    """A replica after an event, since when it is there; no lane = it has left."""
+    """A replica after an event, and the position of its creation; no lane = it has left."""
 
     position: int
     created: int
@@ -296,7 +296,7 @@ class Logs:
                 log[offset].append((position, spot))
 
     def _said(self, event: Event, log: _Log) -> Callable[[int], Reason | None]:
-        """What an event says itself of an offset without a record."""
+        """Makes a function of an offset: the reason that the event itself gives for no record."""
         if isinstance(event, on.Cleaned):
             known = {offset: _last(log, offset).reason for offset in event.dropped}
             return removals_of(event, known).get
@@ -316,18 +316,18 @@ class Logs:
 
 
 def _at(spots: _Spots, position: int) -> Spot:
-    """What is at an offset after an event."""
+    """The content of an offset after an event."""
     place = bisect_right(spots, position, key=itemgetter(0))
     return spots[place - 1][1] if place else NOT_THERE
 
 
 def _last(log: _Log, offset: int) -> Spot:
-    """What is at an offset of a log after the events folded so far."""
+    """The content of an offset of a log after the events folded so far."""
     return log[offset][-1][1] if offset < len(log) else NOT_THERE
 
 
 def _missing_at(view: ReplicaView, offset: int) -> Kind:
-    """What is at an offset without a record."""
+    """The kind of content of an offset without a record."""
     if offset >= view.log_end_offset:
         return Kind.BEYOND
     if offset < view.log_start_offset:

@@ -16,7 +16,7 @@ KEY_COLOURS: Final = 6
 
 
 class Colour(NamedTuple):
-    """One colour on white paper and one on a dark screen."""
+    """A colour on white paper and its pair on a dark screen."""
 
     light: str
     dark: str
@@ -154,7 +154,7 @@ def letter_width(look: str) -> float:
 
 
 def meant(looks: Collection[str]) -> dict[str, str]:
-    """What these looks mean, in the order of a legend -> the first look that means it."""
+    """Meanings of these looks, in the order of a legend -> the first look with that meaning."""
     found: dict[str, str] = {}
     for name, look in LOOKS.items():
         if look.means and name in looks:
@@ -179,8 +179,8 @@ def css(paint: Callable[[Colour], str], within: str = "", *, cells: bool = False
     rules = []
     for name, look in LOOKS.items():
         colours = {inside: look.fill} if look.size else {inside: look.fill, outline: look.stroke}
-        told = [f"{what}:{paint(one) if one else 'transparent'}" for what, one in colours.items()]
-        rules.append(f"{within}.{name}{{{';'.join([*told, _measures(look)])}}}")
+        given = [f"{what}:{paint(one) if one else 'transparent'}" for what, one in colours.items()]
+        rules.append(f"{within}.{name}{{{';'.join([*given, _measures(look)])}}}")
     return "".join(rules)
 
 

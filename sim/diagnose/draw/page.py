@@ -50,7 +50,7 @@ def html(
     everything: bool = False,
     command: str = "",
 ) -> str:
-    """A run as an HTML page of at most 1 MB that works offline; needs the extra `report`.
+    """Draws a run as an HTML page of at most 1 MB that works offline; needs the extra `report`.
 
     It opens at the violation, steps by keys and a slider from event to event and from violation to
     violation, and shows the offset grid, the space-time diagram, the violation's sentence and its
@@ -61,8 +61,8 @@ def html(
         title: Heads the page.
         unit: What times count: `ms`, `step`.
         against: The same case under other rules, shown beside it and stepped with it by time.
-        explanation: Lines that tell why, of the violation to open at; None = `sim.diagnose.explain`
-            tells.
+        explanation: Lines with the reasons of the violation to open at; None = those of
+            `sim.diagnose.explain`.
         everything: All events, not only those that led to a violation.
         command: What makes this page again.
 
@@ -70,14 +70,14 @@ def html(
         BadInput: Jinja2 is not installed, or even the last event alone takes more than 1 MB.
     """
     cases = [_whole(each) for each in (case, against) if each is not None]
-    told = [explained(each) for each in cases]
+    reasons = [explained(each) for each in cases]
     template = _template()
     style = f":root{{{variables()}}}{css(both, 'svg ')}{css(both, '.cell', cells=True)}"
     most: int | None = None
     while most is None or most > 0:
         films = [
             Film(each, case.violation, why, everything=everything, most=most)
-            for each, why in zip(cases, told, strict=True)
+            for each, why in zip(cases, reasons, strict=True)
         ]
         contents = [film.content() for film in films]
         page = template.render(
@@ -109,7 +109,7 @@ def _whole(case: Case) -> Case:
 
 
 def _chosen(content: dict[str, Any], explanation: Sequence[str] | None) -> dict[str, Any]:
-    """The violation to open at, with these lines that tell why; without one, the lines alone."""
+    """The violation to open at, with these lines as reasons; without one, the lines alone."""
     there = content["chosen"] >= 0
     chosen = content["violations"][content["chosen"]] if there else {"s": "", "w": []}
     if explanation is not None:
@@ -160,7 +160,7 @@ def _compiled() -> jinja2.Template:
 
 
 class Film:
-    """One case, ready for a page.
+    """A case on its way into a page.
 
     Attributes:
         case: What is shown.
@@ -256,8 +256,8 @@ class Film:
 
     def _violation(self, number: int) -> dict[str, Any]:
         """A violation: name, time, sentence, whether it is at an offset, row, what decided, why."""
-        violation, told = self.case.violations[number], self._explained.get(number)
-        decided, lines = ("", ()) if told is None else (told.decided_by, told.lines)
+        violation, why = self.case.violations[number], self._explained.get(number)
+        decided, lines = ("", ()) if why is None else (why.decided_by, why.lines)
         row = self._rows.index(violation.replica) if violation.replica in self._rows else -1
         return {
             "i": violation.invariant,
@@ -287,7 +287,7 @@ class _Painter:
         self._marked: list[tuple[Any, ...] | None] = [None] * len(rows)
 
     def changes(self, frame: Frame) -> dict[str, Any]:
-        """What is to be painted anew: `c` are cells, row, offset, number; `m` marks by row.
+        """Finds the cells and marks to paint anew: `c` row, offset, number; `m` marks by row.
 
         Marks are None where a replica is gone.
         """

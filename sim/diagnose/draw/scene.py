@@ -1,4 +1,4 @@
-"""What a picture is about: a run at the event that showed a violation, and what of it matters."""
+"""The subject of a picture: a run at the event that showed a violation, and what matters of it."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ _OF_EACH = 2
 
 @dataclass(frozen=True)
 class Case:
-    """A run to be drawn.
+    """A run and what to draw of it.
 
     Attributes:
         events: (when, event) in order.
         violation: What to look at; None = the end.
         rules: Of the run; None = not known, and so neither is which version decides.
         labels: Of a story: uid -> label.
-        name: What tells it from the case beside it: `fix=none`.
+        name: Its difference from the case beside it: `fix=none`.
         verdict: What came of it, in a sentence.
         violations: All that a page steps through; without them there is `violation` alone.
         skews: Replica -> how far its clock is ahead, in ms; None = times are steps of a story.
@@ -53,7 +53,7 @@ class Case:
 
     @cached_property
     def logs(self) -> Logs:
-        """What every replica held after each event; whatever shows the case asks these."""
+        """The logs after each event, folded once for all that shows the case."""
         return Logs(self.events, self.rules)
 
     def explained(self, violation: Violation) -> Explanation:
@@ -63,12 +63,12 @@ class Case:
     @property
     def decided_by(self) -> str:
         """The fact that decided what to look at, in a sentence; empty = there is no violation."""
-        told = "" if self.violation is None else self.explained(self.violation).decided_by
-        return f"Decided by: {told}." if told else ""
+        fact = "" if self.violation is None else self.explained(self.violation).decided_by
+        return f"Decided by: {fact}." if fact else ""
 
 
 def verdict_of(violations: Sequence[Violation]) -> str:
-    """What came of a run, in a sentence."""
+    """Says in a sentence how a run ended."""
     names = list(dict.fromkeys(each.invariant for each in violations))
     if not names:
         return "Nothing is violated."
@@ -82,12 +82,12 @@ def position_of(events: Events, violation: Violation | None) -> int:
 
 
 def has_a_place(violation: Violation | None) -> bool:
-    """Whether something is about an offset or a key, which can be pointed at."""
+    """Whether a violation is about an offset or a key, so that a picture can point at it."""
     return violation is not None and (violation.offset, violation.key) != (None, None)
 
 
 class Room(NamedTuple):
-    """For the columns of a picture, in pixels or letters.
+    """The space for the columns of a picture, in pixels or letters.
 
     Attributes:
         width: Of the column of an offset.
@@ -121,7 +121,7 @@ class Room(NamedTuple):
 
 
 class Scene:
-    """A case at the event that showed its violation, or at its end.
+    """The view of a case at the event that showed its violation, or at its end.
 
     Attributes:
         case: What is drawn.
@@ -162,7 +162,7 @@ class Scene:
         return sorted({*self.explanation.cone, self.position})
 
     def column(self, offset: int, frame: Frame) -> list[Cell]:
-        """What is committed at an offset, then what each replica has."""
+        """Cells of an offset: what is committed there, then what each replica has."""
         truth = frame.committed_at(offset)
         return [self.cells.of(spot, truth) for spot in (truth, *frame.at(offset))]
 
@@ -254,7 +254,7 @@ class Scene:
         return max([*ends, len(self.frame.committed), subject])
 
     def columns(self, room: Room) -> dict[int, float]:
-        """As many columns as there is room for: offset -> width, in order of offsets.
+        """Chooses as many columns as fit: offset -> width, in order of offsets.
 
         Where not all fit, the subject is there, and what decided, narrower if need be.
         """

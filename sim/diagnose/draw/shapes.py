@@ -42,7 +42,7 @@ class Path(NamedTuple):
 
 
 class Text(NamedTuple):
-    """One line of text on its base line; `anchor` is start, middle or end."""
+    """A line of text on its base line; `anchor` is start, middle or end."""
 
     x: float
     y: float
@@ -73,7 +73,7 @@ def text_width(text: str, look: str) -> float:
 
 
 def moved(shapes: Iterable[Shape], right: float, down: float) -> list[Shape]:
-    """The same shapes elsewhere."""
+    """Moves shapes."""
     out: list[Shape] = []
     for shape in shapes:
         if isinstance(shape, Path):
@@ -85,7 +85,7 @@ def moved(shapes: Iterable[Shape], right: float, down: float) -> list[Shape]:
 
 
 def joined(pictures: Sequence[Picture], gap: float = 16, *, across: bool = False) -> Picture:
-    """One below the other, or beside it."""
+    """Puts pictures below each other, or beside each other."""
     shapes: list[Shape] = []
     end = 0.0
     for picture in pictures:
@@ -108,7 +108,7 @@ def arrow(start: tuple[float, float], end: tuple[float, float], look: str) -> li
 
 
 def fitting(text: str, look: str, room: float) -> str:
-    """A text, or as much of it as fits into so many pixels, with … at its end."""
+    """Cuts a text to so many pixels, with … at its end."""
     most = max(int(room / letter_width(look)), 1)
     return text if len(text) <= most else text[: most - 1] + "…"
 
@@ -141,7 +141,7 @@ def sample(name: str) -> Picture:
 
 
 def legend(pictures: Sequence[Picture], width: float) -> Picture:
-    """What the signs mean that these pictures have, in as many rows as it takes."""
+    """Draws a legend of the signs in these pictures, in as many rows as it takes."""
     drawn = [shape for picture in pictures for shape in picture.shapes]
     texts = {one.text for one in drawn if isinstance(one, Text) and one.look in _NOTED}
     signs = meant({shape.look for shape in drawn})

@@ -64,7 +64,7 @@ _MESSAGES: Final[dict[type[Event], tuple[str, str, str]]] = {
     on.Acknowledged: ("replica", "other", "message"),
     on.UncleanElection: ("other", "replica", "answer"),
 }
-"""Who tells whom something, by the names of an event's fields, and how the arrow looks."""
+"""Sender and receiver by the names of an event's fields, and the look of the arrow."""
 
 
 @dataclass(frozen=True)
@@ -95,7 +95,7 @@ class SpaceTime:
 
     @cached_property
     def _names(self) -> list[str]:
-        """Of the lanes: replicas, then clients and whoever else has a part."""
+        """Names of the lanes: replicas, then clients and other participants."""
         others = [self._other(event) for _, event in self._shown]
         return list(dict.fromkeys([*self._replicas, *[name for name in others if name]]))
 
@@ -109,7 +109,7 @@ class SpaceTime:
         return {name: _TIME + self._lane * (n + 0.5) for n, name in enumerate(self._names)}
 
     def _other(self, event: Event) -> str | None:
-        """Who has a part in an event and is no replica: a client, or the controller."""
+        """The participant of an event that is no replica: a client, or the controller."""
         if isinstance(event, on.Acknowledged):
             return CLIENTS if event.producer_id < 0 else f"producer {event.producer_id}"
         if isinstance(event, on.UncleanElection):
@@ -119,7 +119,7 @@ class SpaceTime:
         return None if name in self._replicas else name
 
     def picture(self) -> Picture:
-        """The diagram."""
+        """Draws the diagram."""
         texts = [Text(_TIME - 14, 14, self.unit, "tf", "end")] if self.unit else []
         for name, x in self._x.items():
             shown = fitting(printable(name), "tb", self._lane - 4)
@@ -180,7 +180,7 @@ class SpaceTime:
             yield name, what, value, start, self._y(len(self._shown))
 
     def _bands_and_lines(self) -> Iterable[Shape]:
-        """Lanes, dotted where a replica is down; bands of leaders on them; faults beside them."""
+        """Draws lanes, dotted where a replica is down, bands of leaders, and lines of faults."""
         bands = list[Shape]()
         for name, what, value, start, end in self._lasting():
             x = self._x.get(name)
@@ -214,7 +214,7 @@ class SpaceTime:
 
 
 def _arrow(start: float | None, end: float | None, y: float, look: str) -> Sequence[Shape]:
-    """From lane to lane; who is told something by nobody in sight has a point."""
+    """Draws a message from lane to lane; only a point where its sender has no lane."""
     if end is None:
         return []
     if start is None or start == end:
@@ -224,5 +224,5 @@ def _arrow(start: float | None, end: float | None, y: float, look: str) -> Seque
 
 
 def sentence_of(event: Event, about: About | None, *, longest: int = _SENTENCE_MAX) -> str:
-    """What happened in words, as long as a row may be; `about` tells which records to name."""
+    """Describes an event within the length of a row; `about` selects the records to name."""
     return printable(describe(event, about=about), longest=longest)

@@ -34,7 +34,7 @@ _LEGEND = {
 
 
 def strip(case: Case, width: int = 100, *, ascii_only: bool = False) -> str:
-    """What every replica held at a violation, as a text of about a dozen lines.
+    """Draws the logs of all replicas at a violation as a text of about a dozen lines.
 
     One column per offset: `A=d v1` is a record with what decides between versions, `del A` a
     tombstone, `COMMIT 7` a marker; `╌` is a hole and `(empty)` an empty batch, with why: `>0` =
@@ -115,7 +115,7 @@ class _Strip:
         borders: Mapping[int, str] | None = None,
         tail: str = "",
     ) -> str:
-        """One line: a name, a cell per column with a mark at its left border, what is behind."""
+        """A line: a name, a cell per column with a mark at its left border, what is behind."""
         text, before, signs = set_cell_size(name, self._left), -1, borders or {}
         for cell, (offset, width) in zip(cells, self._columns.items(), strict=False):
             left_out = range(before + 1, offset)
@@ -126,7 +126,7 @@ class _Strip:
         return f"{text} {signs.get(before + 1, ' ')}  {tail}"
 
     def _pointer(self, violation: Violation, subject: int) -> str:
-        """An arrow below the violated offset, with the name of what is violated."""
+        """Draws an arrow below the violated offset, with the name of the invariant."""
         before = [each for each in self._columns if each < subject]
         line = self._row("", [*[""] * len(before), "▲"]).rstrip()
         line = line.replace("…", " ")
@@ -135,7 +135,7 @@ class _Strip:
         return behind if cell_len(behind) <= self._width else clipped(in_front, self._width)
 
     def _sentence(self, offset: int) -> str:
-        """Who holds what at an offset, in words."""
+        """Says in words which replica has what at an offset."""
         frame = self._scene.frame
         truth, *cells = self._scene.column(offset, frame)
         parts = [f"committed is {truth.words}"] if frame.committed_at(offset).uid else []
@@ -149,7 +149,7 @@ class _Strip:
         return f"offset {offset}: {'; '.join(parts)}"
 
     def _legend(self, rows: str) -> list[str]:
-        """What the signs mean that these rows have."""
+        """Explains the signs in these rows."""
         meanings = [text for sign, text in _LEGEND.items() if sign in rows]
         lanes = self._scene.frame.lanes
         old = [lane.leads for lane in lanes if lane.leads is not None and not lane.newest]
@@ -172,5 +172,5 @@ def _and(names: Sequence[str]) -> str:
 
 
 def clipped(text: str, columns: int) -> str:
-    """At most so many columns of a text, with … where something is left out."""
+    """Cuts a text to so many columns, with … where something is left out."""
     return text if cell_len(text) <= columns else f"{set_cell_size(text, columns - 1)}…"

@@ -1,4 +1,4 @@
-"""A folder for each failure: what it takes to look at it, to run it again, to send it on.
+"""Folders of failures, with what it takes to look at one, to run it again, to send it on.
 
 `save_failure` makes one below a folder of the user's: what was expected and missed, the scenario,
 its trace, the sentence, the explanation, pictures, the command, a `README.md` and, for machines,

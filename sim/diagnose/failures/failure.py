@@ -1,4 +1,4 @@
-"""What a failure is made of: a run, or the answer about a log file, that is not as it should be."""
+"""Failures: runs, and answers about log files, that are not as they should be."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ STRIP_WIDTH = 120
 
 @dataclass(frozen=True, kw_only=True)
 class _Failure:
-    """What there is to say of all failures.
+    """The part that all failures have.
 
     Attributes:
         id: What the case calls itself, or the run in a sweep.
@@ -79,7 +79,7 @@ class _Failure:
 
     @property
     def about(self) -> str:
-        """What failed in one word."""
+        """Word for the failure in its folder's name."""
         return "not-as-expected"
 
     def rows(self) -> dict[str, str]:
@@ -87,11 +87,11 @@ class _Failure:
         return {}
 
     def write(self, folder: Path) -> None:
-        """Write into its folder what is no text that is at hand."""
+        """Writes files into its folder that are no text at hand."""
 
     @property
     def not_as_expected(self) -> list[str]:
-        """What was expected, then what was missed, a line each."""
+        """Lines of what was expected, then of what was missed."""
         return _expected_and_missed(self.expected, self.missed)
 
 
@@ -126,7 +126,7 @@ class RunFailure(_Failure):
 
     @property
     def sentence(self) -> str:
-        """What went wrong, in one line."""
+        """Sentence about the failure, in one line."""
         if self.violation is None:
             return one_line(self.missed[0])
         when = self.run.when(self.violation)
@@ -164,7 +164,7 @@ class RunFailure(_Failure):
         }
 
     def document(self) -> dict[str, Any]:
-        """What a machine needs to know of it beside what is the same for all."""
+        """Fields of `failure.json` beside those of all failures."""
         return {
             "invariant": None if self.violation is None else self.violation.invariant,
             "cause": self.cause,
@@ -186,12 +186,12 @@ class RunFailure(_Failure):
         }
 
     def write(self, folder: Path) -> None:
-        """Write the trace."""
+        """Writes the trace."""
         run = self.run
         write_trace(folder / TRACE, run, mix=self.mix)
 
     def shown(self, texts: Mapping[str, str]) -> list[str]:
-        """What every replica held, as pictures and as text, and the smallest run."""
+        """Parts of the `README.md`: pictures, reasons, and the smallest example."""
         shrunk: list[str] = []
         if SHRUNK in texts:
             shrunk = ["The same failure in as little as can be:", _file(texts[SHRUNK])]
@@ -224,7 +224,7 @@ class RunFailure(_Failure):
             PICTURE: svg(case, title=title, unit=run.unit),
         }
         if find_spec("jinja2") is not None:
-            # The page tells above what was missed, so that here only the reasons are told.
+            # The page has what was missed above, so that here only the reasons are given.
             reasons = [line for line in self.explanation if line not in self.missed]
             found[RUN_PAGE] = html(
                 case, title=title, unit=run.unit, explanation=reasons, command=self.command
@@ -233,7 +233,7 @@ class RunFailure(_Failure):
 
 
 def expectation(expect: Any) -> str:
-    """What a story or a timed scenario expects, in one line."""
+    """Says in one line what a story or a timed scenario expects."""
     return "; ".join(_expected(expect))
 
 
@@ -255,7 +255,7 @@ def _claimed(at: str, claims: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
 
 
 def not_as_expected(run: Run) -> list[str]:
-    """What the scenario of a run expects, then where it is not so, a line each."""
+    """Lines of what the scenario of a run expects, then of where the run differs."""
     return _expected_and_missed(expectation(run.content.expect), missed(run))
 
 
@@ -264,14 +264,14 @@ def _expected_and_missed(expected: str, missed: Iterable[str]) -> list[str]:
 
 
 def missed(run: Run) -> tuple[str, ...]:
-    """Where a run is not as the scenario expects, a line each; first that nobody knows."""
+    """Lines where a run is not as the scenario expects; first that it is inconclusive."""
     unknown = run.verdict == "inconclusive" and not run.settled
     reason = [f"{run.verdict}: {run.reason}"] if unknown else []
     return tuple(map(one_line, [*reason, *run.differences]))
 
 
 def _file(content: str) -> str:
-    """What a file of text has, as it stands there."""
+    """Quotes a file of text."""
     return block(content.rstrip().split("\n"), language="text")
 
 
@@ -295,7 +295,7 @@ class LogFailure(_Failure):
 
     @property
     def sentence(self) -> str:
-        """What went wrong, in one line."""
+        """Sentence about the failure, in one line."""
         return self.missed[0]
 
     @property
@@ -304,7 +304,7 @@ class LogFailure(_Failure):
         return [*self.missed, *map(one_line, self.why)]
 
     def document(self) -> dict[str, Any]:
-        """What a machine needs to know of it beside what is the same for all."""
+        """Fields of `failure.json` beside those of all failures."""
         return {
             "invariant": None,
             "cause": "",
@@ -325,7 +325,7 @@ class LogFailure(_Failure):
         return {LOG_PAGE: page, name: self.text, ANSWER: answered}
 
     def shown(self, texts: Mapping[str, str]) -> list[str]:
-        """What came of the file, and why."""
+        """Parts of the `README.md`: the answer, and what was missed."""
         return [
             f"What came of it ([as a page]({LOG_PAGE}), [with all numbers]({ANSWER})):",
             block(first(self.lines, ANSWER), language="text"),
@@ -334,7 +334,7 @@ class LogFailure(_Failure):
 
 
 def log_failure(result: CaseResult, file: Path) -> LogFailure:
-    """What the folder of a red log file is made of; `file` is what people call it.
+    """Makes the failure of a red log file; `file` is its path as people name it.
 
     Raises:
         BadInput: The file cannot be read any more.
@@ -362,7 +362,7 @@ def log_failure(result: CaseResult, file: Path) -> LogFailure:
 
 
 def _answered(document: Document) -> tuple[dict[str, Any], Iterator[str]]:
-    """What comes of a log file, as JSON and in words."""
+    """Answers a log file, as JSON and in words."""
     from sim.simulate.logfile.answer import answer_to
     from sim.simulate.logfile.eligible import eligible_answer, select_log
     from sim.simulate.logfile.eligible_file import eligible_file_in, is_eligible_document

@@ -124,7 +124,7 @@ def readme(failure: Failure, texts: Mapping[str, str]) -> str:
 
 
 def _document(failure: Failure) -> dict[str, Any]:
-    """What a machine needs to know of a folder."""
+    """The document in `failure.json`."""
     return {
         "format": FAILURE_FORMAT,
         "id": failure.id,
@@ -140,7 +140,7 @@ def _document(failure: Failure) -> dict[str, Any]:
 
 
 def _identity(document: dict[str, Any]) -> tuple[object, ...]:
-    """Failures with the same are the same one, whoever found them."""
+    """Identity of a failure, whichever command found it."""
     same = ("file", "id", "sentence", "expected", "missed", "rules", "digest")
     return tuple(document.get(name) for name in same)
 

@@ -40,7 +40,7 @@ class Shown(NamedTuple, Generic[V]):
 
 
 class Pass(NamedTuple, Generic[V]):
-    """One way to make a value smaller.
+    """A way to make a value smaller.
 
     Attributes:
         edits: What it may try, in an order of its own; by default these are smaller values.
@@ -69,7 +69,7 @@ BEGINNING: Final = Place()
 
 
 class Budget:
-    """What may be spent, by one shrink or by several after each other.
+    """A limit of seconds and runs for one shrink, or several after each other.
 
     Attributes:
         tries: How many values were run so far.
@@ -94,18 +94,18 @@ class Budget:
         self._begun = self._clock()
 
     def is_over(self, share: float = 1.0) -> bool:
-        """Whether so much of it is spent."""
+        """Whether this share of the budget is spent."""
         spent_s = self._clock() - self._begun
         return self.tries >= self._most_tries * share or spent_s >= self._most_s * share
 
 
 class Kind(NamedTuple, Generic[V]):
-    """What there is to know of values that are shrunk in the same way.
+    """The passes, size and identity of values that are shrunk in the same way.
 
     Attributes:
         passes: In the order of a round.
-        size: What is compared, the most telling first; there are no endless descents in it.
-        key: What tells values apart; a value is not tried twice.
+        size: What is compared, the most important first; there are no endless descents in it.
+        key: Identifies a value; a value is not tried twice.
     """
 
     passes: Sequence[Pass[V]]
@@ -140,11 +140,11 @@ class Reducer(Generic[V]):
         self._seen = {kind.key(best.value)}
 
     def run(
-        self, budget: Budget, *, share: float = 1.0, told: Callable[[bool], None] = lambda _: None
+        self, budget: Budget, *, share: float = 1.0, report: Callable[[bool], None] = lambda _: None
     ) -> bool:
-        """Shrink until a round finds nothing; False = that share of the budget was spent before.
+        """Shrinks until a round finds nothing; False = that share of the budget was spent before.
 
-        `told` hears after each try whether there is a new best.
+        `report` is called after each try: whether there is a new best.
         """
         while True:
             for place, value in self._proposals():
@@ -153,7 +153,7 @@ class Reducer(Generic[V]):
                 if self._is_new(value):
                     budget.tries += 1
                     improved = self._keep(value, place)
-                    told(improved)
+                    report(improved)
                     if improved:
                         break
             else:
@@ -161,7 +161,7 @@ class Reducer(Generic[V]):
                     return True
 
     def _ended(self) -> bool:
-        """Whether all is done; else the place is the beginning of a pass, the same if it goes on.
+        """Whether the shrink is done; else the place is the beginning of this pass or the next.
 
         What a pass left behind on its way may go now that what came after has changed.
         """
@@ -174,7 +174,7 @@ class Reducer(Generic[V]):
         return is_last and not changed
 
     def _proposals(self) -> Iterator[tuple[Place, V]]:
-        """What the pass where the work stands proposes, with where that is."""
+        """Yields the proposals of the pass where the work stands, with their places."""
         number, since, _ = self.place
         edits, made = self._kind.passes[number]
         for position, edit in islice(enumerate(edits(self.best)), since, None):
@@ -197,7 +197,7 @@ class Reducer(Generic[V]):
 
 
 def chunks(count: int) -> Iterator[range]:
-    """Parts of so many to leave out: halves first, then ever smaller ones, each from the end.
+    """Yields parts to leave out of so many: halves first, then ever smaller ones, from the end.
 
     What comes late depends on what came before, and not the other way round, so leaving out from
     the end finds more.
@@ -218,18 +218,18 @@ def put_at(items: Sequence[Item], index: int, item: Item) -> tuple[Item, ...]:
     return (*items[:index], item, *items[index + 1 :])
 
 
-def plainer(own: Any, usual: Any) -> Iterator[Any]:
-    """A value with one thing in it as in a usual one of its kind: all of it, then part by part."""
-    if own == usual:
+def plainer(own: Any, default: Any) -> Iterator[Any]:
+    """Yields a value with one thing in it as in the default of its kind: all, then part by part."""
+    if own == default:
         return
-    yield usual
-    if type(own) is not type(usual):
+    yield default
+    if type(own) is not type(default):
         return
     put = getattr(own, "_replace", partial(replace, own))
     for name in getattr(own, "__match_args__", ()):
-        for less in plainer(getattr(own, name), getattr(usual, name)):
+        for less in plainer(getattr(own, name), getattr(default, name)):
             yield put(**{name: less})
-    if type(own) is tuple and len(own) == len(usual) and hasattr(own[0], "__match_args__"):
-        for index, pair in enumerate(zip(own, usual, strict=True)):
+    if type(own) is tuple and len(own) == len(default) and hasattr(own[0], "__match_args__"):
+        for index, pair in enumerate(zip(own, default, strict=True)):
             for less in plainer(*pair):
                 yield put_at(own, index, less)

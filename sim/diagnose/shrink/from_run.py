@@ -188,7 +188,7 @@ class Conversion:
         self.step(op, **(fields | here))
 
     def _pair_of(self, event: Any) -> Pair | None:
-        """Whom an event is about; the leader is the story's if the event does not say."""
+        """Follower and leader of an event; the leader of the story if the event names none."""
         follower = getattr(event, "follower", None)
         if follower is not None:
             return self.pair(follower, event.replica)
@@ -228,7 +228,7 @@ class Conversion:
             self.step("follow", follower=pair[0].name, leader=pair[1].name)
 
     def fetch(self, pair: Pair, most: int | None = None) -> None:
-        """Fetch once, at most so many batches; by that the leader hears where the follower is."""
+        """Fetches once, at most so many batches; the leader learns the follower's position."""
         self.follow(pair)
         self.step("fetch", follower=pair[0].name, leader=pair[1].name, max=most)
 
@@ -397,14 +397,14 @@ class Conversion:
         self._consume(event, replica, upto, "read_committed" if event.committed else None)
 
     def _at_consumer_reset(self, event: on.ConsumerReset, replica: Replica) -> None:
-        """Its position moves when it asks; where that does not move it, another reader goes on.
+        """Moves the position of a reader by reading; where it stays, a new reader goes on.
 
         A story moves readers only as far as KIP-320 does; who is new begins where it likes.
         """
         seen = len(self.driver.events)
         self._consume(event, replica, held_at(replica, event.position))
-        told = [each for _, each in self.driver.events[seen:]]
-        if not any(isinstance(each, on.ConsumerReset) for each in told):
+        since = [each for _, each in self.driver.events[seen:]]
+        if not any(isinstance(each, on.ConsumerReset) for each in since):
             self._replaced[event.consumer] += 1
 
     def _consume(

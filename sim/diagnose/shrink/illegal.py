@@ -66,7 +66,7 @@ class _Watch:
         return self._history.replicas.get(name) or ReplicaView(name)
 
     def illegal(self, event: Event, view: ReplicaView) -> Iterator[str]:
-        """What is illegal of an event; a follower has acknowledged what its leaders recorded."""
+        """Yields the illegal steps in an event; followers acknowledge what leaders record."""
         name, end, known = view.name, view.log_end_offset, self._acknowledged
         match event:
             case on.LeaderElected():

@@ -1,4 +1,4 @@
-"""Scenarios as values to shrink: parts that can be left out, what is usual, and the passes.
+"""Scenarios as values to shrink: parts that can be left out, defaults, and the passes.
 
 Parts that are left hang together in any case: what belongs to something that is gone goes with it,
 such as the end of a transaction without sends, a fault of a replica that is not there, or whatever
@@ -39,7 +39,7 @@ Value: TypeAlias = Send | EndTransaction | Fault | Change | Consumer
 
 
 class Part(NamedTuple):
-    """One thing that a scenario can do without.
+    """A thing that a scenario can do without.
 
     Attributes:
         value: What it is.
@@ -55,7 +55,7 @@ class Part(NamedTuple):
         return 0 if isinstance(self.value, Consumer) else self.value.at_ms
 
     def moved(self, to: Callable[[int], int]) -> Part:
-        """The same at another time; the timestamp of a send and the end of a fault move, too."""
+        """Moves it to another time, with the timestamp of a send and the end of a fault."""
         value = self.value
         if isinstance(value, Consumer):
             return self
@@ -100,7 +100,7 @@ def with_parts(scenario: Scenario, parts: Iterable[Part]) -> Scenario:
 
 
 def _together(scenario: Scenario, parts: Iterable[Part]) -> Iterator[Part]:
-    """The parts of what is there by then: replicas, consumers, transactions begun."""
+    """Yields the parts whose replicas, consumers and transactions are there by then."""
     there: set[Any] = {replica.name for replica in scenario.replicas}
     there |= {None, EVERY_REPLICA, *ROLES}
     for part in parts:
@@ -137,11 +137,11 @@ def without_replica(scenario: Scenario, name: str) -> Scenario:
     return with_parts(smaller, [p for p in parts if getattr(p.value, "replica", None) != name])
 
 
-def usual(scenario: Scenario) -> Scenario:
+def by_default(scenario: Scenario) -> Scenario:
     """The scenario with the same parts, and all else as by default."""
     workload = scenario.workload
     if workload.trace is None:
-        sends = tuple(map(_usual_send, workload.sends))
+        sends = tuple(map(_default_send, workload.sends))
         workload = replace(Workload(), sends=sends, ends=workload.ends)
     return replace(
         scenario,
@@ -160,19 +160,19 @@ def usual(scenario: Scenario) -> Scenario:
     )
 
 
-def _usual_send(send: Send) -> Send:
-    """One of the first producer, at its own time, without versions and marks."""
+def _default_send(send: Send) -> Send:
+    """A send of the first producer, at its own time, without versions and marks."""
     producer = send.producer if send.transaction else 1
     return send._replace(producer=producer, timestamp_ms=send.at_ms, version=None, flag=None)
 
 
 def size_of(shown: Shown[Scenario]) -> Iterator[Any]:
-    """What makes a scenario small: few events, then few parts, then the usual and the round."""
+    """Yields what makes a scenario small: few events, few parts, defaults, then round numbers."""
     scenario, parts = shown.value, parts_of(shown.value)
     yield len(shown.events)
     yield len(parts)
     yield len(scenario.replicas)
-    yield sum(1 for _ in plainer(scenario, usual(scenario)))
+    yield sum(1 for _ in plainer(scenario, by_default(scenario)))
     yield sum(len(str(number).rstrip("0")) for part in parts for number in _numbers(part.value))
     yield scenario.duration_ms
     yield scenario.seed
@@ -206,7 +206,7 @@ def shorter(shown: Shown[Scenario]) -> Iterator[Scenario]:
 
 
 def _eager(scenario: Scenario) -> Scenario:
-    """The scenario with whatever is written cleaned as soon as may be."""
+    """Makes the cleaner take every record as soon as it may."""
     topic = replace(scenario.topic, segment_bytes=1, min_cleanable_dirty_ratio=0.0)
     return replace(scenario, topic=topic)
 
@@ -230,12 +230,12 @@ def fewer_replicas(shown: Shown[Scenario]) -> Iterator[Scenario]:
         yield without_replica(shown.value, replica.name)
 
 
-def usual_settings(shown: Shown[Scenario]) -> Iterator[Scenario]:
+def default_settings(shown: Shown[Scenario]) -> Iterator[Scenario]:
     """All as by default, then one thing by itself; a fast network, a replica that never cleans.
 
     A cleaner that is slower by default may get there only in a run of twice the length.
     """
-    scenario, plain, network = shown.value, usual(shown.value), shown.value.network
+    scenario, plain, network = shown.value, by_default(shown.value), shown.value.network
     yield replace(plain, network=FAST, rules=scenario.rules)
     yield replace(scenario, network=FAST)
     yield replace(scenario, network=replace(network, latency_ms=FAST.latency_ms))
@@ -291,7 +291,7 @@ SCENARIOS = Kind(
         Pass(_part_chunks, _dropped_eagerly),
         Pass(_part_chunks, _dropped),
         Pass(fewer_replicas),
-        Pass(usual_settings),
+        Pass(default_settings),
         Pass(shorter),
         Pass(earlier),
         Pass(round_times),

@@ -67,7 +67,7 @@ class SmallestExample(NamedTuple):
 
     @property
     def remark(self) -> str:
-        """What there is to say of its kind; empty = nothing."""
+        """Remark on its kind; empty = none."""
         if self.kind == "scenario":
             return f"as a scenario: {self.made_of}"
         return f"as a story, made of {self.made_of}" if self.made_of else ""
@@ -123,7 +123,7 @@ class Case:
 
     @property
     def unit(self) -> str:
-        """What its size counts: `steps` or `events`."""
+        """Unit of its size: `steps` or `events`."""
         return "steps" if isinstance(self._shown.value, Story) else "events"
 
     def _becomes_story(self, shown: Shown[Scenario]) -> bool:
@@ -137,22 +137,22 @@ class Case:
         self,
         budget: Budget,
         *,
-        told: Callable[[bool], None] = lambda _: None,
+        report: Callable[[bool], None] = lambda _: None,
         hasty: bool = False,
     ) -> SmallestExample:
-        """Make it smaller; an interrupt ends it with the best found.
+        """Shrinks it; an interrupt ends that with the best found.
 
         Args:
             budget: What it may cost. Without haste, a story of what is left of a run may take as
                 many seconds again.
-            told: Hears of every run whether `best` is new.
+            report: Called after every run: whether `best` is new.
             hasty: Make a story also of a run that is not as small as it gets, when a share of the
                 budget is spent.
         """
         self._reducer = self._target.reducer(self._shown.value)
         complete = interrupted = False
         try:
-            complete = self._run(budget, told, hasty=hasty)
+            complete = self._run(budget, report, hasty=hasty)
         except KeyboardInterrupt:
             interrupted = True
         best, is_story = self.best, self.unit == "steps"
@@ -171,16 +171,16 @@ class Case:
             self._made_of,
         )
 
-    def _run(self, budget: Budget, told: Callable[[bool], None], *, hasty: bool) -> bool:
+    def _run(self, budget: Budget, report: Callable[[bool], None], *, hasty: bool) -> bool:
         complete = False
         for share in (FIRST_SHARE, 1.0) if hasty else (1.0,):
-            complete = self._reducer.run(budget, share=share, told=told)
+            complete = self._reducer.run(budget, share=share, report=report)
             may_be_told = self.unit == "events" and (complete or hasty) and self.left <= SMALL
             if may_be_told and self._becomes_story(self.best):
                 if not hasty:
                     budget.renew()
                 self._reducer = self._target.reducer(self._shown.value)
-                return self._reducer.run(budget, told=told) and complete
+                return self._reducer.run(budget, report=report) and complete
             if complete:
                 break
         return complete
@@ -196,11 +196,11 @@ class Case:
         return len(self.best.events) if self.unit == "events" else len(self.best.value.steps)
 
     def near_miss(self) -> NearMiss | None:
-        """The same with one rule changed, and nothing is violated; None = no rule heals it."""
+        """Finds one rule under which nothing is violated; None = no rule heals it."""
         return near_miss_of(self.best.value, self.invariant, self.value)
 
     def near_miss_text(self, near: NearMiss) -> str:
-        """Its file."""
+        """Writes the file of a near miss."""
         count = f"{self.left} steps, shrunk from those of {self.value.id}"
         where = count if self.unit == "steps" else "the same scenario"
         kept = "" if near.heals_origin else f"; {self.value.id} itself violates it all the same"
@@ -214,7 +214,7 @@ class Case:
         return replace(value, id=name + behind, title=title, source=source)
 
     def draft(self) -> str:
-        """The file of the best so far, which nobody has run: it expects this invariant alone."""
+        """Writes the file of the best so far; not run yet, it expects this invariant alone."""
         return self._text("")
 
     def _text(self, sentence: str) -> str:
@@ -234,7 +234,7 @@ def smallest_example(
     tries: int | None = None,
     source: str = "",
 ) -> SmallestExample:
-    """The smallest example of a failure.
+    """Finds the smallest example of a failure.
 
     Args:
         value: What fails.

@@ -28,7 +28,7 @@ PLAIN = {"replica": "r{}", "key": "k{}", "label": "v{}", "consumer": "reader{}"}
 OFFSETS = {"upto", "end", "to", "high_watermark", "cleaned"}
 """Fields with an offset."""
 
-TOLD_FIRST = ("replicas", "isr", "voters")
+AT_THE_START = ("replicas", "isr", "voters")
 """What a story says of replicas before its steps."""
 
 _BY_NAME = {name: name for name in PLAIN} | dict.fromkeys(OFFSETS, "offset")
@@ -68,7 +68,7 @@ def names_of(story: Story) -> dict[str, list[Any]]:
 
 
 def plain_names(kind: str, count: int) -> list[Any]:
-    """So many names as a shrunk story has them."""
+    """Names as a shrunk story has them, so many."""
     return [PLAIN[kind].format(n) if kind in PLAIN else n for n in range(1, count + 1)]
 
 
@@ -77,17 +77,17 @@ def _said(story: Story) -> list[str]:
 
 
 def key_of(story: Story) -> Hashable:
-    """What tells stories apart that may run differently."""
+    """Identity of a story: stories with the same run alike."""
     lag_max_ms = story.replica_lag_max_ms
     return story.replicas, story.isr, story.voters, story.rules, lag_max_ms, *_said(story)
 
 
 def size_of(shown: Shown[Story]) -> Iterator[Any]:
-    """What makes a story small, the most telling first."""
+    """Yields what makes a story small, the most important first."""
     story = shown.value
     values = [value for step in story.steps for value in step.fields.values()]
     names = names_of(story)
-    told = [getattr(story, part) for part in TOLD_FIRST]
+    start = [getattr(story, part) for part in AT_THE_START]
     yield len(story.steps)
     yield len(story.replicas)
     own_lag = story.replica_lag_max_ms != REPLICA_LAG_MAX_MS
@@ -97,9 +97,9 @@ def size_of(shown: Shown[Story]) -> Iterator[Any]:
     yield len(values)
     yield sum(len({*found} - {*plain_names(kind, len(found))}) for kind, found in names.items())
     yield sum(abs(value) if isinstance(value, int) else len(repr(value)) for value in values)
-    yield len(str(told))
+    yield len(str(start))
     yield _said(story)
-    yield told
+    yield start
 
 
 def step_of(op: str, fields: Mapping[str, Any]) -> Step:
@@ -117,7 +117,7 @@ def mapped(step: Step, change: Change) -> Step | None:
 
 
 def with_steps(story: Story, steps: Iterable[Step | None], **changes: Any) -> Story:
-    """The story with other steps, numbered anew; those that name what is not there are left out.
+    """Replaces the steps, numbered anew; those that name what is not there are left out.
 
     `changes` are those of other attributes. The story expects nothing any more, as what it expects
     is that of its old steps.
@@ -144,14 +144,14 @@ def with_steps(story: Story, steps: Iterable[Step | None], **changes: Any) -> St
 
 
 def _present(known: Collection[str], kind: str | None, value: Any) -> Any:
-    """What is left of a value where only these replicas are there."""
+    """Leaves out of a value the replicas that are not there."""
     if kind == "replicas":
         return tuple(name for name in value if name in known) or GONE
     return GONE if kind == "replica" and value not in known else value
 
 
 def offsets_written(events: Iterable[tuple[int, Event]], steps: int) -> list[list[int]]:
-    """The offsets at which each of so many steps appended, by the events of the story."""
+    """Finds the offsets that each of so many steps appended at, in the events of the story."""
     written: list[list[int]] = [[] for _ in range(steps)]
     for step, event in events:
         if isinstance(event, Appended | Pushed) and step:
@@ -205,7 +205,7 @@ def with_field(story: Story, index: int, field: str, value: Any) -> Story:
 
 
 def renamed(story: Story, kind: str, names: Mapping[Any, Any], *, since: int = 0) -> Story:
-    """The story with other names for replicas, keys, labels, consumers, pids or epochs.
+    """Renames replicas, keys, labels, consumers, pids or epochs.
 
     Args:
         story: The story.
@@ -219,11 +219,11 @@ def renamed(story: Story, kind: str, names: Mapping[Any, Any], *, since: int = 0
             return tuple(dict.fromkeys(names.get(name, name) for name in value))
         return names.get(value, value) if found == kind else value
 
-    told: dict[str, Any] = {}
+    start: dict[str, Any] = {}
     if kind == "replica" and not since:
-        told = {part: change("replicas", getattr(story, part)) for part in TOLD_FIRST}
+        start = {part: change("replicas", getattr(story, part)) for part in AT_THE_START}
     later = [mapped(step, change) for step in story.steps[since:]]
-    return with_steps(story, [*story.steps[:since], *later], **told)
+    return with_steps(story, [*story.steps[:since], *later], **start)
 
 
 # Passes: steps go.
@@ -263,7 +263,7 @@ def drop_and_swap(shown: Shown[Story]) -> Iterator[Story]:
 
 
 def begin_with(shown: Shown[Story]) -> Iterator[Story]:
-    """What a step sets up is there from the start: the in-sync set, a replica.
+    """Yields stories that start with what a step sets up: the in-sync set, a replica.
 
     A leader that is alone in the in-sync set needs no step to commit.
     """
@@ -297,7 +297,7 @@ def fewer_names(shown: Shown[Story]) -> Iterator[Story]:
 
 
 def merge(shown: Shown[Story]) -> Iterator[Story]:
-    """One step does more, such as `sync` for `fetch` or `quiesce` for `sync`, and another goes."""
+    """Yields stories where one step does more, as `sync` for `fetch`, and another goes."""
     story, steps, count = shown.value, shown.value.steps, len(shown.value.steps)
     far = NEAREST if count > MERGES_UP_TO else count
     for index, step in enumerate(steps):
@@ -329,8 +329,8 @@ def _wider(step: Step) -> Iterator[Step]:
 def plain_start(shown: Shown[Story]) -> Iterator[Story]:
     """Rules and timers by default; everybody is in the in-sync set at first, everybody votes."""
     story, everybody = shown.value, shown.value.replicas
-    usual = replace(story, rules=STORY_DEFAULTS, isr=everybody, voters=everybody)
-    yield from plainer(story, replace(usual, replica_lag_max_ms=REPLICA_LAG_MAX_MS))
+    default = replace(story, rules=STORY_DEFAULTS, isr=everybody, voters=everybody)
+    yield from plainer(story, replace(default, replica_lag_max_ms=REPLICA_LAG_MAX_MS))
 
 
 def plain_fields(shown: Shown[Story]) -> Iterator[Story]:
@@ -380,7 +380,7 @@ def plain_order(shown: Shown[Story]) -> Iterator[Story]:
 def _as_used(story: Story, names: list[str]) -> Story:
     """Replicas are created in the order in which the steps use them, and named in that order."""
     ordered = {
-        part: tuple(name for name in names if name in getattr(story, part)) for part in TOLD_FIRST
+        part: tuple(name for name in names if name in getattr(story, part)) for part in AT_THE_START
     }
     return renamed(with_steps(story, story.steps, **ordered), "replica", _plain("replica", names))
 

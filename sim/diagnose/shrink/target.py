@@ -1,4 +1,4 @@
-"""What a shrink keeps: the same invariant is violated, and for the same cause."""
+"""The target of a shrink: the same invariant is violated for the same cause."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ Moments: TypeAlias = Iterator[tuple[Sequence[Violation], Events]]
 
 
 def judged(value: Story | Scenario, invariants: Iterable[str]) -> Moments:
-    """What a story or a scenario violates when it is run.
+    """Runs a story or a scenario and yields what it violates.
 
     Of a scenario the safety invariants are always among those that judge it.
     """
@@ -48,7 +48,7 @@ def judged(value: Story | Scenario, invariants: Iterable[str]) -> Moments:
 
 
 def watched(driver: StoryDriver, steps: Iterable[None]) -> Moments:
-    """What a story violates while steps are taken."""
+    """Takes steps and yields what the story violates."""
     seen = 0
     for _ in steps:
         found = driver.checker.violations[seen:]
@@ -58,7 +58,7 @@ def watched(driver: StoryDriver, steps: Iterable[None]) -> Moments:
 
 
 def rules_of(value: Story | Scenario) -> Rules:
-    """What a story or a scenario is judged by."""
+    """Rules that a story or a scenario is judged by."""
     return value.rules if isinstance(value, Story) else promise_of(value).rules
 
 
@@ -143,7 +143,7 @@ def _up_to(value: Any, violation: Violation) -> Any:
 def target_of(
     value: V, invariant: str | None = None, *, where: str | None = None
 ) -> tuple[Target[V], Shown[V], int]:
-    """What a shrink of a story or a scenario has to keep, where it begins, and the run's events.
+    """Finds the target of a shrink, its beginning, and the number of events of the run.
 
     Args:
         value: It violates something.

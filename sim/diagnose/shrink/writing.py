@@ -1,4 +1,4 @@
-"""Writes a story as a file that a person would have written: only what matters, a step per line."""
+"""Writes stories as files that a person would have written: a step per line, nothing in vain."""
 
 from __future__ import annotations
 
@@ -64,12 +64,12 @@ def story_text(
 
 
 def _keeps_lag(story: Story) -> bool:
-    """Whether a story says how long a follower counts as caught up, and it matters."""
+    """Whether the lag of a story differs from the default and matters under its rules."""
     return waits_for_joining(story.rules) and story.replica_lag_max_ms != REPLICA_LAG_MAX_MS
 
 
 def file_of(value: Story | Scenario, invariant: str, sentence: str) -> str:
-    """The file of what violates an invariant, and expects to violate all that it does.
+    """Writes the file of a violation; it expects all that it violates.
 
     Args:
         value: A story or a scenario.
@@ -91,7 +91,7 @@ def file_of(value: Story | Scenario, invariant: str, sentence: str) -> str:
 
 
 def near_miss_file(value: Story | Scenario, invariant: str) -> str:
-    """The file of what does not violate an invariant, and expects to violate all that it does.
+    """Writes the file of a near miss; it expects all that it violates.
 
     A scenario violates nothing; a story under other rules may violate something else.
     """

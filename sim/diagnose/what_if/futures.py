@@ -90,7 +90,7 @@ def _here(fault: Fault, names: list[str]) -> Fault:
 
 
 def _moved(scenario: Scenario, at_ms: int, seed: int) -> Workload:
-    """The same sends and ends of transactions in the same order, at other times from a moment on.
+    """Moves sends and ends of transactions to other times from a moment on, in the same order.
 
     A send's timestamp moves with it.
     """

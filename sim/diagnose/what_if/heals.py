@@ -45,10 +45,10 @@ def rule_changes(value: Story | Scenario) -> Iterator[tuple[str, RuleValue]]:
 
     Of a timed scenario values that have a meaning in stories alone are left out.
     """
-    usual = (STORY_DEFAULTS if isinstance(value, Story) else Rules()).as_dict()
+    default = (STORY_DEFAULTS if isinstance(value, Story) else Rules()).as_dict()
     own = value.rules.as_dict()
     changes = [(name, setting) for name in FIXES for setting in RULES[name].values]
-    changes += [(name, usual[name]) for name in own]
+    changes += [(name, default[name]) for name in own]
     changes += [(name, setting) for name in own for setting in RULES[name].values]
     in_stories = set() if isinstance(value, Story) else IN_STORIES_ALONE
     for name, setting in dict.fromkeys(changes):
@@ -57,12 +57,12 @@ def rule_changes(value: Story | Scenario) -> Iterator[tuple[str, RuleValue]]:
 
 
 def with_rule(value: V, name: str, setting: RuleValue) -> V:
-    """The same under another value of one rule."""
+    """Changes the value of one rule."""
     return replace(value, rules=value.rules.with_values({name: setting}), preset=None)
 
 
 def violated_by(value: Story | Scenario, invariant: str) -> list[str]:
-    """What a story or a scenario violates of this invariant and those of safety, in its order.
+    """Runs a story or a scenario: what it violates of this invariant and those of safety, in order.
 
     Raises:
         Inconclusive: It took too long or too much memory.
@@ -186,14 +186,14 @@ class NearMiss(NamedTuple):
 
     @property
     def change(self) -> str:
-        """`fix: empty_batch`."""
+        """The change in words: `fix: empty_batch`."""
         return f"{self.rule}: {shown(self.setting)}"
 
 
 def near_miss_of(
     small: Story | Scenario, invariant: str, origin: Story | Scenario | None = None
 ) -> NearMiss | None:
-    """The first change of one rule under which nothing is violated; None = no such rule.
+    """Finds the first change of one rule under which nothing is violated; None = no such rule.
 
     Tried first are the fixes, then the defaults of the rules that differ from them, then all other
     values in the order of `replog list rules`. A change that heals by making steps do nothing, such
@@ -220,7 +220,7 @@ def near_miss_of(
 def _violated(
     value: Story | Scenario, change: tuple[str, RuleValue], invariant: str
 ) -> Sequence[str]:
-    """What is violated under a change; what cannot run under it is not healed."""
+    """Finds what is violated under a change; what cannot run under it is not healed."""
     try:
         return violated_by(with_rule(value, *change), invariant)
     except Exception:  # noqa: BLE001 - whatever a run ends in is no cure

@@ -27,7 +27,7 @@ def clopper_pearson(events: int, tries: int) -> Interval:
 
 
 def _low_end(events: int, tries: int) -> float:
-    """The share at which so many events or more have a chance of `LEVEL` / 2; 0 of no event."""
+    """Finds the share at which so many events or more have a chance of `LEVEL` / 2."""
     low, high = 0.0, 1.0 if events else 0.0
     for _ in range(_HALVINGS):
         share = (low + high) / 2

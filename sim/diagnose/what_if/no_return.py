@@ -38,7 +38,7 @@ TRIES = 20
 
 
 class Point(NamedTuple):
-    """How likely a violation is after a moment.
+    """The share of futures with the violation after a moment.
 
     Attributes:
         at_ms: The moment: all that happened up to it (inclusive) is as it was. -1 = nothing is.
@@ -58,7 +58,7 @@ class Point(NamedTuple):
 
 
 class NoReturn(NamedTuple):
-    """What is known of the point of no return of a violation.
+    """The point of no return of a violation, as far as it is known.
 
     Attributes:
         points: P(violation | prefix) at the moments with all their tries, in order of time.
@@ -80,7 +80,7 @@ def point_of_no_return(
     tries: int = TRIES,
     within_s: float | None = None,
 ) -> NoReturn:
-    """Find after which event a violation of a run could not be avoided any more.
+    """Finds after which event a violation of a run could not be avoided any more.
 
     Args:
         scenario: What was run.
@@ -98,11 +98,11 @@ def point_of_no_return(
         last[events[position][0]] = position
     first, complete = _first_sealed(futures, list(last))
     all_violate = [True] * tries
-    told = {first: all_violate, max(last): all_violate}
+    outcomes = {first: all_violate, max(last): all_violate}
     with suppress(_OutOfTimeError):
         for at_ms in (-1, *sorted(futures.outcomes)):
-            told.setdefault(at_ms, futures.tried(at_ms))
-    points = {at_ms: _point(events, last[at_ms], told[at_ms]) for at_ms in sorted(told)}
+            outcomes.setdefault(at_ms, futures.tried(at_ms))
+    points = {at_ms: _point(events, last[at_ms], outcomes[at_ms]) for at_ms in sorted(outcomes)}
     points[max(last)] = points[max(last)]._replace(interval=Interval(1.0, 1.0))
     return NoReturn(tuple(points.values()), points[first], complete)
 
@@ -139,7 +139,7 @@ class _OutOfTimeError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class _Futures:
-    """Tries futures of one scenario.
+    """Runs futures of one scenario.
 
     Attributes:
         scenario: What was run.
