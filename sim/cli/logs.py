@@ -123,7 +123,7 @@ def _show_explained(explained: KeyExplanation) -> None:
 
 
 def _show_steps(file: LogFile, answer: dict[str, Any]) -> None:
-    from sim.simulate.logfile.text import heading, log_lines, rows_of
+    from sim.simulate.logfile.answer import heading, log_lines, rows_of
 
     tell(f"rules: {heading(file)}")
     for number, (step, answered) in enumerate(

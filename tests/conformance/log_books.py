@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sim.simulate.logfile.content import written
+from sim.simulate.logfile.batches import written
 from tests.conformance.compare import Json
 
 SEQUENCES = 2**31

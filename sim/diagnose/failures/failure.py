@@ -363,11 +363,10 @@ def log_failure(result: CaseResult, file: Path) -> LogFailure:
 
 def _answered(document: Document) -> tuple[dict[str, Any], Iterator[str]]:
     """Answers a log file, as JSON and in words."""
-    from sim.simulate.logfile.answer import answer_to
+    from sim.simulate.logfile.answer import answer_to, log_lines
     from sim.simulate.logfile.eligible import eligible_answer, select_log
     from sim.simulate.logfile.eligible_file import eligible_file_in, is_eligible_document
     from sim.simulate.logfile.file import log_file_in
-    from sim.simulate.logfile.text import log_lines
 
     if is_eligible_document(document):
         choice = eligible_file_in(document)

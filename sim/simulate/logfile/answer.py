@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
-from sim.protocol.compaction import TOMBSTONE_MARKS, Cleaning
-from sim.protocol.events import Removal
+from sim.protocol.compaction import TOMBSTONE_MARKS
 from sim.protocol.log import Batch, Log
 from sim.protocol.log.old_formats import OldBatch
-from sim.simulate.logfile.eligible import numbers_of
+from sim.simulate.logfile.batches import MAGIC
 from sim.simulate.logfile.file import LogFile, log_file_from
-from sim.simulate.logfile.replica import LogReplica
 from sim.simulate.logfile.run import PassResult, StepResult, run_steps
-from sim.simulate.logfile.steps import ProduceDuplicate
+from sim.simulate.logfile.steps import Clean, ProduceDuplicate, Step
 
 Answer = dict[str, Any]
 
@@ -42,24 +41,31 @@ def answer_to(file: LogFile) -> Answer:
 
 def step_answer(result: StepResult, file: LogFile) -> Answer:
     """What came of one step; the log must not have moved on yet."""
-    out = log_answer(result.log, file.rules.rules.cleaner.tombstone_mark)
+    log, replica = result.log, result.replica
+    out = _log_answer(log, file.rules.rules.cleaner.tombstone_mark)
     if result.cleaned is not None:
-        out |= pass_answer(result.cleaned)
+        out |= _pass_answer(result.cleaned)
     if isinstance(result.step, ProduceDuplicate):
         out["duplicate"] = result.duplicate_of is not None
         if result.duplicate_of is not None:
             out["first_offset"] = result.duplicate_of.first_offset
             out["last_offset"] = result.duplicate_of.last_offset
-    return out | replica_answer(result.replica)
+    return out | {
+        "log_start_offset": log.log_start_offset,
+        "high_watermark": log.high_watermark,
+        "last_stable_offset": replica.last_stable_offset(),
+        "checkpoint": replica.checkpoint,
+        "epochs": [list(entry) for entry in log.epochs.entries],
+    }
 
 
-def log_answer(log: Log, tombstone_mark: str) -> Answer:
+def _log_answer(log: Log, tombstone_mark: str) -> Answer:
     """The whole log as it is now, producers and aborted transactions included."""
     is_tombstone = TOMBSTONE_MARKS[tombstone_mark]
     batches = list(log.batches())
     return {
         "batches": [
-            batch_answer(batch, segment.base_offset)
+            _batch_answer(batch, segment.base_offset)
             for segment in log.segments
             for batch in segment.batches
         ],
@@ -80,19 +86,7 @@ def log_answer(log: Log, tombstone_mark: str) -> Answer:
     }
 
 
-def replica_answer(replica: LogReplica) -> Answer:
-    """Where the log starts, how far it is committed, and what lies beside it."""
-    log = replica.log
-    return {
-        "log_start_offset": log.log_start_offset,
-        "high_watermark": log.high_watermark,
-        "last_stable_offset": replica.last_stable_offset(),
-        "checkpoint": replica.checkpoint,
-        "epochs": [list(entry) for entry in log.epochs.entries],
-    }
-
-
-def batch_answer(batch: Batch, segment: int) -> Answer:
+def _batch_answer(batch: Batch, segment: int) -> Answer:
     """One batch; `segment` is the base offset of its segment, and `magic` 2 unless it is said."""
     return {
         "base_offset": batch.base_offset,
@@ -107,50 +101,148 @@ def batch_answer(batch: Batch, segment: int) -> Answer:
     }
 
 
-def pass_answer(result: PassResult) -> Answer:
+def _pass_answer(result: PassResult) -> Answer:
     """What one pass did."""
-    cleaning = result.cleaning
-    failed: Answer = {}
-    unended: Answer = {}
-    if cleaning.unended:
-        markers = sorted(cleaning.unended.items())
-        unended = {"counted_as_aborted": {str(at): f"ABORT at {by}" for at, by in markers}}
-    if result.failed is not None:
-        failed = {
-            "uncleanable": True,
-            "failed_at": result.failed.offset,
-            "failure": str(result.failed),
-            "swapped_segments": [segment.base_offset for segment in cleaning.segments],
-        }
-    asked: Answer = {}
-    if (decision := result.decision) is not None:
-        asked = {
-            "selected": decision.eligible,
-            **numbers_of(decision.dirty, decision.found),
-            "why": decision.why,
-            "outlook": decision.outlook,
-        }
-    return {
+    cleaning, decision = result.cleaning, result.decision
+    out: Answer = {
         "effective_upper_bound": result.plan.upper_bound,
         "next_dirty_offset": cleaning.next_dirty_offset,
         "messages_read": cleaning.messages_read,
         "messages_written": cleaning.messages_written,
         # The counts of a pass that failed are lost with it.
         "invalid_messages": 0 if result.failed is not None else len(cleaning.removed["no key"]),
-        "removed": removed(cleaning),
-        **asked,
-        **unended,
-        **failed,
+        "removed": {
+            str(one.offset): REASON_TEXTS.get(one.reason, f"superseded by {one.winner_offset}")
+            for one in cleaning.removals
+        },
     }
+    if decision is not None:
+        out |= {"selected": decision.eligible, **decision.numbers}
+        out |= {"why": decision.why, "outlook": decision.outlook}
+    if cleaning.unended:
+        markers = sorted(cleaning.unended.items())
+        out["counted_as_aborted"] = {str(at): f"ABORT at {by}" for at, by in markers}
+    if result.failed is not None:
+        out |= {
+            "uncleanable": True,
+            "failed_at": result.failed.offset,
+            "failure": str(result.failed),
+            "swapped_segments": [segment.base_offset for segment in cleaning.segments],
+        }
+    return out
 
 
-def removed(cleaning: Cleaning) -> dict[str, str]:
-    """Why each record went in this pass, by offset."""
-    return {str(removal.offset): reason_of(removal) for removal in cleaning.removals}
+_OFFSETS_SHOWN = 12
 
 
-def reason_of(removal: Removal) -> str:
-    """Why a record went."""
-    if removal.reason == "superseded":
-        return f"superseded by {removal.winner_offset}"
-    return REASON_TEXTS[removal.reason]
+def heading(file: LogFile) -> str:
+    """The preset, and what the file says beside it."""
+    beside = [f"{name}={value}" for name, value in file.rules.given.items()]
+    return ", ".join([file.rules.preset, *beside])
+
+
+def log_lines(number: int, step: Step, answer: dict[str, Any]) -> Iterator[str]:
+    """What a step was and did, above the table of batches."""
+    yield f"step {number}: {step.told}"
+    if isinstance(step, Clean):
+        if step.upper_bound is None:
+            yield from (f"  {line}" for line in _decision(answer))
+        elif answer["effective_upper_bound"] != step.upper_bound:
+            yield (
+                f"  upper bound {step.upper_bound} is no segment's base: rounded down to "
+                f"{answer['effective_upper_bound']}"
+            )
+        counts = f"read {answer['messages_read']}, kept {answer['messages_written']}"
+        keyless = answer["invalid_messages"]
+        without = f", without a key {keyless}" if keyless else ""
+        yield f"  {counts}, next dirty offset {answer['next_dirty_offset']}{without}"
+        if "failed_at" in answer:
+            yield f"  failed: {answer['failure']}; no pass is run before a reload"
+            if answer["swapped_segments"]:
+                bases = _listed([str(base) for base in answer["swapped_segments"]])
+                yield f"  cleaned before it failed: the segments that begin at {bases}"
+        for offset, marker in answer.get("counted_as_aborted", {}).items():
+            yield f"  counts as aborted: {offset}, though it comes after the {marker}"
+        for reason, offsets in _by_reason(answer["removed"]).items():
+            yield f"  removed {_listed(offsets)}: {reason}"
+    if isinstance(step, ProduceDuplicate):
+        yield (
+            f"  a duplicate of offsets {answer['first_offset']} to {answer['last_offset']}"
+            if answer["duplicate"]
+            else "  no duplicate of any of the producer's last five batches"
+        )
+    yield f"  log end offset {answer['log_end_offset']}{_state(answer)}"
+
+
+def _decision(answer: dict[str, Any]) -> Iterator[str]:
+    """What the cleaner's manager decided, with its numbers; of what is not due, why, and when."""
+    span = f"[{answer['first_dirty_offset']}, {answer['effective_upper_bound']})"
+    total = answer["clean_bytes"] + answer["cleanable_bytes"]
+    numbers = f"{answer['cleanable_bytes']} of {total} bytes cleanable"
+    if answer["compaction_delay_ms"]:
+        numbers += f", {answer['compaction_delay_ms']} ms overdue"
+    verdict = f"due: {span}" if answer["selected"] else f"not due: {span} would be cleaned"
+    yield f"{verdict}; {numbers}"
+    if not answer["selected"]:
+        yield answer["why"]
+        if answer["outlook"] is not None:
+            yield answer["outlook"]
+
+
+def _by_reason(removed: dict[str, str]) -> dict[str, list[str]]:
+    """Reason -> offsets, in order of first appearance; superseded ones name their winner each."""
+    found: dict[str, list[str]] = {}
+    for offset, reason in removed.items():
+        winner = reason.removeprefix("superseded by ")
+        if winner != reason:
+            found.setdefault("superseded", []).append(f"{offset} (by {winner})")
+        else:
+            found.setdefault(reason, []).append(offset)
+    return found
+
+
+def _listed(items: list[str]) -> str:
+    shown = ", ".join(items[:_OFFSETS_SHOWN])
+    more = len(items) - _OFFSETS_SHOWN
+    return f"{shown} and {more} more" if more > 0 else shown
+
+
+def _state(answer: dict[str, Any]) -> str:
+    sequences = ", ".join(f"{name}: {last}" for name, last in answer["last_sequences"].items())
+    aborted = ", ".join(
+        f"{entry['producer_id']}: {entry['first_offset']} to {entry['last_offset']}"
+        for entry in answer["aborted_txns"]
+    )
+    start, committed = answer["log_start_offset"], answer["high_watermark"]
+    parts = {
+        f"; log start offset {start}": start,
+        f"; high watermark {committed}": committed < answer["log_end_offset"],
+        f"; last sequences {sequences}": sequences,
+        f"; aborted transactions {aborted}": aborted,
+    }
+    return "".join(text for text, there in parts.items() if there)
+
+
+def rows_of(answer: dict[str, Any]) -> list[dict[str, object]]:
+    """One row for each batch that is there; with the formats where one is older than magic 2."""
+    tombstones = set(answer["tombstone_offsets"])
+    mixed = any("magic" in batch for batch in answer["batches"])
+    return [
+        {
+            "batch": f"{batch['base_offset']}..{batch['last_offset']}",
+            "segment": batch["segment"],
+            "offsets kept": _listed(
+                [f"{o}{' (tombstone)' * (o in tombstones)}" for o in batch["record_offsets"]]
+            )
+            or "empty",
+            "control": batch["control"] or "-",
+            **({"magic": batch.get("magic", MAGIC)} if mixed else {}),
+            "delete horizon": _or_dash(batch["delete_horizon_ms"]),
+            "largest timestamp": _or_dash(batch["max_timestamp_ms"]),
+        }
+        for batch in answer["batches"]
+    ]
+
+
+def _or_dash(value: int | None) -> str:
+    return "-" if value is None or value < 0 else str(value)

@@ -2,21 +2,99 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
 from typing import Annotated, Any, Literal, get_args
 
 from annotated_types import Ge, Le
+from pydantic import PlainValidator, WithJsonSchema
 
 from sim.files.bounds import Within
-from sim.files.document import Place, listed, shown
-from sim.files.limits import BATCH_OFFSETS, HEADERS, LEADER_EPOCH, LONG, PRODUCER_EPOCH
+from sim.files.document import Place, listed, shown, unknown_field
+from sim.files.limits import BATCH_OFFSETS, HEADERS, LEADER_EPOCH, LONG, PRODUCER_EPOCH, in_words
 from sim.files.models import Part
 from sim.protocol.log import Batch, Control, Record
 from sim.protocol.log.old_formats import OldBatch, old_batch
 from sim.protocol.log.producers import MAX_SEQUENCE
-from sim.protocol.log.record import BATCH_HEADER_BYTES, control_size, size_of
-from sim.simulate.logfile.content import Content, HeaderContent
+from sim.protocol.log.record import BATCH_HEADER_BYTES, STRAY_BYTES, control_size, size_of
 from sim.simulate.logfile.rules import LogRules
+
+_HEX: dict[str, Any] = {
+    "type": "object",
+    "properties": {"hex": {"type": "string", "pattern": r"^\s*([0-9A-Fa-f]{2}\s*)*$"}},
+    "additionalProperties": False,
+    "required": ["hex"],
+}
+_TEXT: dict[str, Any] = {"type": "string"}
+_NUMBER = {"type": "integer", "minimum": -LONG - 1, "maximum": LONG}
+
+
+def _text_of(value: object) -> str:
+    """A key or a value: text, or bytes in hexadecimal. Raises ValueError."""
+    if isinstance(value, dict):
+        return _bytes_of(value).decode(errors=STRAY_BYTES)
+    if isinstance(value, str):
+        return value
+    raise ValueError(f'expected text or {{"hex": "ff00"}}, not {shown(value)}')
+
+
+def _header_of(value: object) -> bytes | int:
+    """A header's value: bytes, or a number, which is written in the form that the rules read."""
+    if isinstance(value, dict):
+        return _bytes_of(value)
+    if value is None or isinstance(value, str):
+        return (value or "").encode()
+    if type(value) is not int:
+        text = f'expected a whole number, text or {{"hex": "80"}}, not {shown(value)}'
+        raise ValueError(text)
+    if not -LONG - 1 <= value <= LONG:
+        raise ValueError(f"{in_words(value)} does not fit 64 bits")
+    return value
+
+
+def _bytes_of(value: dict[str, object]) -> bytes:
+    for name in value:
+        if name != "hex":
+            raise ValueError(f"{name}: {unknown_field(name, ['hex'])}")
+    digits = value.get("hex")
+    try:
+        return bytes.fromhex(digits if isinstance(digits, str) else "?")
+    except ValueError:
+        text = f"hex: expected pairs of hexadecimal digits, not {shown(digits)}"
+        raise ValueError(text) from None
+
+
+Content = Annotated[str, PlainValidator(_text_of), WithJsonSchema({"anyOf": [_TEXT, _HEX]})]
+"""A key or a value of a record."""
+HeaderContent = Annotated[
+    bytes | int,
+    PlainValidator(_header_of),
+    WithJsonSchema({"anyOf": [_TEXT, _NUMBER, _HEX, {"type": "null"}]}),
+]
+"""The value of a header."""
+
+
+def bytes_of(text: str) -> bytes:
+    """The bytes that a key or a value of a record stands for."""
+    return text.encode(errors=STRAY_BYTES)
+
+
+def written(text: str | None) -> str | dict[str, str] | None:
+    """A key or a value of a record as a log file spells it."""
+    if text is None or text.isascii():
+        return text
+    content = bytes_of(text)
+    try:
+        return content.decode()
+    except UnicodeDecodeError:
+        return {"hex": content.hex()}
+
+
+def readable(text: str) -> str:
+    """A key for people: itself, or its bytes in hexadecimal."""
+    spelled = written(text)
+    return spelled if isinstance(spelled, str) else json.dumps(spelled)
+
 
 Natural = Annotated[int, Ge(0), Le(LONG)]
 """An offset, a number of bytes, or a time that has to be there, in ms."""

@@ -1,24 +1,57 @@
-"""Which log the cleaner would clean, and why not the others (`replog eligible`)."""
+"""Which log the cleaner would clean, why not the others, and when they are due (`replog eligible`).
+
+When a log is due, and which setting would cure it, holds if nothing more is written: what is
+appended rolls segments, and makes a log dirtier.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from bisect import bisect_left
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from math import ceil
 from typing import Any
 
 from sim.protocol.compaction.eligibility import (
     Eligibility,
+    EligibilityConfig,
     FirstDirty,
     Limit,
     age_from_ms,
     earliest_dirty_ms,
     eligibility,
     first_dirty,
+    from_offset,
     held_back_by,
     select,
 )
-from sim.simulate.logfile.described import DescribedLog
-from sim.simulate.logfile.outlook import Outlook
+from sim.protocol.log import Segment
+
+_CLOSED = (
+    "the active segment closed, which only the next append does, as segment.ms and segment.bytes "
+    "say"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class DescribedLog:
+    """What decides whether a log is cleaned; offsets are exclusive ends but for the start.
+
+    Attributes:
+        config: When it is cleaned.
+        compacts: Whether it ever is cleaned: false = its `cleanup.policy` is `delete`.
+    """
+
+    config: EligibilityConfig
+    segments: tuple[Segment, ...]
+    log_start_offset: int
+    log_end_offset: int
+    high_watermark: int
+    last_stable_offset: int
+    checkpoint: int | None
+    in_progress: bool
+    uncleanable: bool
+    compacts: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +82,21 @@ class LogEligibility:
         return self.considered and self.found.eligible
 
     @property
+    def numbers(self) -> dict[str, Any]:
+        """By which numbers the cleaner's manager decides, and how far a pass would go."""
+        found = self.found
+        return {
+            "first_dirty_offset": self.dirty.offset,
+            "first_uncleanable_offset": found.bound.offset,
+            "effective_upper_bound": found.bound.effective,
+            "force_update_checkpoint": self.dirty.force_update,
+            "clean_bytes": found.clean_bytes,
+            "cleanable_bytes": found.cleanable_bytes,
+            "cleanable_ratio": found.dirty_ratio,
+            "compaction_delay_ms": found.compaction_delay_ms,
+        }
+
+    @property
     def earliest_ms(self) -> int | None:
         """From when the delay counts: the time of the oldest dirty segment; None = it has none."""
         log = self.log
@@ -64,7 +112,64 @@ class LogEligibility:
         """When it will be eligible, and what makes it so now; None = it is, or nothing will."""
         if self.eligible or not self.considered:
             return None
-        return Outlook(self.log, self.now_ms, self.dirty.offset, self.found).told
+        due_ms, cures = self._due_ms(), list(self._cures())
+        when = "it is never due" if due_ms is None else f"it is due at {due_ms} ms at the earliest"
+        cured = f"; what would make it due now: {', or '.join(cures)}" if cures else ""
+        return f"if nothing more is written {when}{cured}"
+
+    def at(self, now_ms: int, *, committed: bool = False, **settings: int) -> Eligibility:
+        """What is found at another time, under other settings, or if all of it were committed."""
+        log = self.log
+        return eligibility(
+            log.segments,
+            replace(log.config, **settings),  # type: ignore[arg-type]
+            first_dirty_offset=self.dirty.offset,
+            stable_offset=log.log_end_offset if committed else log.last_stable_offset,
+            now_ms=now_ms,
+        )
+
+    def _due_ms(self) -> int | None:
+        """From when on it is eligible; None = never.
+
+        Segments only grow older, so what is eligible once is so from then on.
+        """
+        config, segments = self.log.config, self.log.segments
+        times: set[int] = set()
+        if config.min_compaction_lag_ms > 0:
+            closed = segments[from_offset(segments, self.dirty.offset) : -1]
+            times |= {age_from_ms(one) + config.min_compaction_lag_ms for one in closed}
+        if config.max_compaction_lag_ms is not None and self.earliest_ms is not None:
+            times.add(self.earliest_ms + config.max_compaction_lag_ms + 1)
+        later = sorted(at_ms for at_ms in times if at_ms > self.now_ms)
+        first = bisect_left(later, x=True, key=lambda at_ms: self.at(at_ms).eligible)
+        return later[first] if first < len(later) else None
+
+    def _cures(self) -> Iterator[str]:
+        """What makes it due now, one change each."""
+        found, earliest = self.found, self.earliest_ms
+        if found.cleanable_bytes:
+            yield f"min.cleanable.dirty.ratio {_below(found)} or lower"
+            lag_ms = -1 if earliest is None else self.now_ms - earliest - 1
+            if lag_ms >= max(1, self.log.config.min_compaction_lag_ms):
+                yield f"max.compaction.lag.ms {lag_ms} or lower"
+        relief, relieved = self._relief()
+        if relieved.eligible:
+            yield relief
+        elif relieved.cleanable_bytes > 0 == found.cleanable_bytes:
+            yield f"{relief}, with min.cleanable.dirty.ratio {_below(relieved)} or lower"
+
+    def _relief(self) -> tuple[str, Eligibility]:
+        """What moves the bound that is the lowest now, and what came of it."""
+        log, bound, now_ms = self.log, self.found.bound, self.now_ms
+        if bound.limit is Limit.MIN_LAG:
+            return "min.compaction.lag.ms 0", self.at(now_ms, min_compaction_lag_ms=0)
+        if bound.limit is Limit.STABLE_OFFSET:
+            committed = self.at(now_ms, committed=True)
+            if bound.limited_to < log.high_watermark:
+                return "the end of that transaction", committed
+            return f"a high watermark of {log.log_end_offset}", committed
+        rolled = replace(log, segments=(*log.segments, Segment(log.log_end_offset)))
+        return _CLOSED, replace(self, log=rolled).at(now_ms)
 
     def _verdict(self) -> str:
         found = self.found
@@ -164,16 +269,17 @@ def select_log(described: Mapping[str, DescribedLog], *, now_ms: int) -> Selecti
     return Selection(selected, logs, 0 if selected is None else max(delays) // 1000)
 
 
-def first_dirty_of(log: DescribedLog) -> FirstDirty:
-    """Where the dirty section of a log begins."""
-    return first_dirty(
-        log.checkpoint, log_start_offset=log.log_start_offset, log_end_offset=log.log_end_offset
-    )
+def _below(found: Eligibility) -> str:
+    """A ratio that is exceeded."""
+    assert found.dirty_ratio is not None  # there are bytes
+    return f"{max(0, ceil(found.dirty_ratio * 1000) - 1) / 1000:g}"
 
 
 def look_at(log: DescribedLog, *, now_ms: int) -> LogEligibility:
     """What the cleaner makes of one log at `now_ms`."""
-    dirty = first_dirty_of(log)
+    dirty = first_dirty(
+        log.checkpoint, log_start_offset=log.log_start_offset, log_end_offset=log.log_end_offset
+    )
     found = eligibility(
         log.segments,
         log.config,
@@ -189,22 +295,7 @@ def eligible_answer(selection: Selection) -> dict[str, Any]:
     return {
         "selected": selection.selected,
         "logs": {
-            name: numbers_of(one.dirty, one.found)
-            | {"eligible": one.eligible, "why": one.why, "outlook": one.outlook}
+            name: one.numbers | {"eligible": one.eligible, "why": one.why, "outlook": one.outlook}
             for name, one in selection.logs.items()
         },
-    }
-
-
-def numbers_of(dirty: FirstDirty, found: Eligibility) -> dict[str, Any]:
-    """By which numbers the cleaner's manager decides, and how far a pass would go."""
-    return {
-        "first_dirty_offset": dirty.offset,
-        "first_uncleanable_offset": found.bound.offset,
-        "effective_upper_bound": found.bound.effective,
-        "force_update_checkpoint": dirty.force_update,
-        "clean_bytes": found.clean_bytes,
-        "cleanable_bytes": found.cleanable_bytes,
-        "cleanable_ratio": found.dirty_ratio,
-        "compaction_delay_ms": found.compaction_delay_ms,
     }

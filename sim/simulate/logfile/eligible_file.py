@@ -5,23 +5,21 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import Field, TypeAdapter
 
-from sim.files.bounds import Tags
-from sim.files.document import CommandLine, Complaints, Document, Place, unknown_field
-from sim.files.fields import as_object, check_format
+from sim.files.document import CommandLine, Complaints, Document, Place
+from sim.files.fields import check_format
 from sim.files.formats import LOG_FORMAT
 from sim.files.models import Part, shaped
 from sim.protocol.compaction.eligibility import EligibilityConfig
 from sim.protocol.log import Segment
 from sim.protocol.rules import Rules
 from sim.simulate.logfile.batches import Natural, OrNone
-from sim.simulate.logfile.described import DescribedLog
-from sim.simulate.logfile.file import read_log_document
-from sim.simulate.logfile.steps import Note
-from sim.simulate.scenario.rule_values import rule_problem
+from sim.simulate.logfile.eligible import DescribedLog
+from sim.simulate.logfile.file import FileLines, read_log_document
+from sim.simulate.logfile.rules import rules_at
 
 if TYPE_CHECKING:
     from sim.simulate.logfile.settings import Level
@@ -57,22 +55,13 @@ class LogLine(Part):
     topic: Any = None
 
 
-class EligibleFileLines(Part):
+class EligibleFileLines(FileLines):
     """A log file with logs to choose from."""
 
-    format: Literal["replog-log/1"]
-    id: Any = None
-    title: Any = None
-    source: Any = None
-    tags: Tags | None = None
-    """Words to select files by."""
     now_ms: Natural
     """The cleaner's clock, in ms."""
-    rules: Any = None
     broker: Any = None
-    topic: Any = None
     logs: dict[str, LogLine]
-    note: Note = None
     expect: Any = None
 
 
@@ -123,16 +112,17 @@ def eligible_file_in(
     if "steps" in data:
         text = "has steps to do, not logs to choose from; ask it with: replog clean"
         top.at("steps").fail(text)
-    wrong, goes_by = Complaints(), Rules()
+    wrong, works_by = Complaints(), rules_at(None, top)
     _refuse_schedules(data, top)
     with wrong:
         file = shaped(data, top, _FILE)
     with wrong:
-        goes_by = rules_of(data.get("rules"), top.at("rules"), base=goes_by)
+        works_by = rules_at(data.get("rules"), top.at("rules"), allowed=RULES)
         if rules:
-            goes_by = rules_of(dict(rules), CommandLine("--rule", rules).top, base=goes_by)
+            place = CommandLine("--rule", rules).top
+            works_by = rules_at({**works_by.given, **rules}, place, allowed=RULES)
     wrong.end()
-    return _built(file, goes_by, top)
+    return _built(file, works_by.rules, top)
 
 
 def _built(file: EligibleFileLines, rules: Rules, top: Place) -> EligibleFile:
@@ -178,20 +168,6 @@ def _refuse_schedules(data: dict[str, Any], top: Place) -> None:
             top.at("logs").at(name).refuse(field, asked, _DROPPED)
 
 
-def rules_of(values: object, place: Place, *, base: Rules) -> Rules:
-    """The rules at `place`, over `base`.
-
-    Raises:
-        BadInput: A rule that decides nothing here, or no value of it.
-    """
-    given = {} if values is None else as_object(values, place)
-    for name, value in given.items():
-        if name not in RULES:
-            place.at(name).fail(unknown_field(name, RULES))
-        place.at(name).check(None if value is None else rule_problem(name, value))
-    return base.with_values({name: value for name, value in given.items() if value is not None})
-
-
 def _log(line: LogLine, place: Place, config: EligibilityConfig) -> DescribedLog:
     segments = _segments(line, place, config)
     log_end, active = line.log_end_offset, segments[-1].base_offset
@@ -200,12 +176,12 @@ def _log(line: LogLine, place: Place, config: EligibilityConfig) -> DescribedLog
     stable = watermark if line.last_stable_offset is None else line.last_stable_offset
     text = f"{log_end} is below {active}, the active segment's base"
     place.refuse("log_end_offset", log_end < active, text)
-    text = f"{start} is above the log end offset, {log_end}"
-    place.refuse("log_start_offset", start > log_end, text)
-    text = f"{watermark} is above the log end offset, {log_end}"
-    place.refuse("high_watermark", watermark > log_end, text)
-    text = f"{stable} is above the high watermark, {watermark}"
-    place.refuse("last_stable_offset", stable > watermark, text)
+    for name, offset, most, of in (
+        ("log_start_offset", start, log_end, "log end offset"),
+        ("high_watermark", watermark, log_end, "log end offset"),
+        ("last_stable_offset", stable, watermark, "high watermark"),
+    ):
+        place.refuse(name, offset > most, f"{offset} is above the {of}, {most}")
     return DescribedLog(
         config,
         segments,

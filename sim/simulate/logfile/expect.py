@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
@@ -12,11 +12,10 @@ from sim.errors import did_you_mean
 from sim.files.document import Document, Place, listed, shown
 from sim.files.fields import as_list, as_object
 from sim.files.foreign.lines import one_line
-from sim.protocol.log import Log
 from sim.simulate.logfile.answer import answer_to, step_answer
-from sim.simulate.logfile.doubts import explained_doubts
 from sim.simulate.logfile.eligible import eligible_answer, select_log
 from sim.simulate.logfile.eligible_file import EligibleFile, eligible_file_in, is_eligible_document
+from sim.simulate.logfile.explain import RECORDS_SHOWN, explain_key, records_of
 from sim.simulate.logfile.file import LogFile, log_file_in, read_log_document
 from sim.simulate.logfile.run import run_steps
 
@@ -121,7 +120,7 @@ def differences_of_steps(file: LogFile, document: Document) -> tuple[dict[str, A
     expected, place = document.data.get("expect"), document.top.at("expect")
     if expected is None:
         return answer_to(file), []
-    facts = _facts(file)
+    facts = list(_facts(file))
     answer = {"steps": [{n: v for n, v in fact.items() if n not in _ASKED} for fact in facts]}
     if not isinstance(expected, list) or len(expected) != len(facts):
         place.fail(f"expected a list of {len(facts)} objects, one for each step")
@@ -131,24 +130,20 @@ def differences_of_steps(file: LogFile, document: Document) -> tuple[dict[str, A
     return answer, found
 
 
-def _facts(file: LogFile) -> list[dict[str, Any]]:
-    """What came of each step."""
-    return [step_answer(result, file) | _keys(result.log) for result in run_steps(file)]
-
-
-def _keys(log: Log) -> dict[str, Any]:
-    """What only an expectation asks for."""
-    batches = list(log.batches())
-    return {
-        "surviving_keys": [
-            record.key
-            for batch in batches
-            if batch.control is None
-            for record in batch.records
-            if record.key is not None and record.value is not None
-        ],
-        "first_batch_last_offset": batches[0].last_offset if batches else None,
-    }
+def _facts(file: LogFile) -> Iterator[dict[str, Any]]:
+    """What came of each step, with what only an expectation asks for."""
+    for result in run_steps(file):
+        batches = list(result.log.batches())
+        yield step_answer(result, file) | {
+            "surviving_keys": [
+                record.key
+                for batch in batches
+                if batch.control is None
+                for record in batch.records
+                if record.key is not None and record.value is not None
+            ],
+            "first_batch_last_offset": batches[0].last_offset if batches else None,
+        }
 
 
 def _differ_in_step(fact: dict[str, Any], claims: Any, path: str, place: Place) -> Iterator[str]:
@@ -185,3 +180,60 @@ def _differ(
             yield from _differ(one, claim, f"{path}[{index}]", place.at(index))
     elif have != want or isinstance(have, bool) != isinstance(want, bool):
         yield f"{path} is {shown(have)}, expected {shown(want)}"
+
+
+_UNSAID = "unsaid"
+_LISTS = ("surviving_offsets", "tombstone_offsets", "surviving_keys")
+
+
+def explained_doubts(
+    file: LogFile, facts: Iterable[Mapping[str, Any]], expected: Iterable[Mapping[str, Any]]
+) -> list[str]:
+    """What `replog clean --explain` says of those records, by key and offset.
+
+    Args:
+        file: The log file.
+        facts: What came of each step.
+        expected: What the file claims of each step.
+    """
+    doubtful: set[int | str] = set()
+    for fact, claims in zip(facts, expected, strict=True):
+        doubtful.update(one for one in _in_doubt(fact, claims) if isinstance(one, int | str))
+    records = list(records_of(file))
+    offsets = {one for one in doubtful if isinstance(one, int)}
+    found = (r.key for r in records if r.key in doubtful or r.offset in doubtful)
+    keys = [key for key in dict.fromkeys(found) if key is not None]
+    told: list[str] = []
+    for key in keys[:RECORDS_SHOWN]:
+        explained = explain_key(file, key, about=None if key in doubtful else offsets)
+        told += [one.sentence for one in explained.records]
+    return told[:RECORDS_SHOWN]
+
+
+def _in_doubt(fact: Mapping[str, Any], claims: Mapping[str, Any]) -> Iterator[Any]:
+    """The offsets, and the keys, about which an answer and a claim differ; keys are texts."""
+    for name in _LISTS:
+        have, want = fact[name], claims.get(name)
+        if isinstance(want, list):
+            yield from (item for item in (*have, *want) if (item in have) != (item in want))
+    yield from (key for key in claims.get(MUST_NOT_INCLUDE, ()) if key in fact["surviving_keys"])
+    removed, claimed = fact.get("removed", {}), claims.get("removed")
+    if isinstance(claimed, dict):
+        differing = (at for at, why in claimed.items() if removed.get(at) != why)
+        yield from (int(at) for at in differing if at.isdecimal())
+    if isinstance(claims.get("batches"), list):
+        have, want = _horizons(fact["batches"]), _horizons(claims["batches"])
+        yield from have.keys() ^ want.keys()
+        both = have.keys() & want.keys()
+        yield from (at for at in both if want[at] not in (_UNSAID, have[at]))
+
+
+def _horizons(batches: list[Any]) -> dict[int, Any]:
+    """The delete horizon of each record's batch, by offset, as far as somebody says it."""
+    return {
+        offset: batch.get("delete_horizon_ms", _UNSAID)
+        for batch in batches
+        if isinstance(batch, dict) and isinstance(batch.get("record_offsets"), list)
+        for offset in batch["record_offsets"]
+        if isinstance(offset, int)
+    }

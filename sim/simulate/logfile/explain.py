@@ -20,7 +20,7 @@ from sim.protocol.log import AbortedTransaction, Batch, Record
 from sim.protocol.log.old_formats import OldBatch
 from sim.protocol.rules.policy import cleaner_strategy
 from sim.simulate.logfile.answer import REASON_TEXTS
-from sim.simulate.logfile.content import readable
+from sim.simulate.logfile.batches import readable
 from sim.simulate.logfile.file import LogFile
 from sim.simulate.logfile.run import PassResult, log_of, run_steps
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, TypeAdapter
 
@@ -15,15 +15,11 @@ from sim.files.fields import check_format
 from sim.files.formats import LOG_FORMAT
 from sim.files.models import Part, shaped
 from sim.files.reading import read_document, read_json
-from sim.protocol.compaction.eligibility import EligibilityConfig
 from sim.protocol.log import Batch
 from sim.protocol.log.log import MAX_RELATIVE_OFFSET
 from sim.simulate.logfile.batches import BatchLine, Natural, batch_of, check_follows, check_markers
-from sim.simulate.logfile.rules import LogRules, rules_at
-from sim.simulate.logfile.steps import Append, Clean, Note, Step, StepLine
-
-if TYPE_CHECKING:
-    from sim.simulate.logfile.settings import Level
+from sim.simulate.logfile.rules import LogRules, TopicOfLog, rules_at
+from sim.simulate.logfile.steps import Clean, Note, Step, StepLine
 
 
 class SegmentLine(Part):
@@ -34,8 +30,8 @@ class SegmentLine(Part):
     last_modified_ms: Natural | None = None
 
 
-class LogFileLines(Part):
-    """A log file with steps to do."""
+class FileLines(Part):
+    """What a log file of either kind may say."""
 
     format: Literal["replog-log/1"]
     id: Any = None
@@ -45,10 +41,15 @@ class LogFileLines(Part):
     """Words to select files by."""
     rules: Any = None
     topic: Any = None
+    note: Note = None
+
+
+class LogFileLines(FileLines):
+    """A log file with steps to do."""
+
     segments: Annotated[tuple[SegmentLine, ...], Field(json_schema_extra={"minItems": 1})]
     """In order; the last one is active, and may be empty."""
     steps: tuple[StepLine, ...]
-    note: Note = None
     expect: Annotated[
         Any, Field(json_schema_extra={"type": ["array", "null"], "items": {"type": "object"}})
     ] = None
@@ -71,24 +72,6 @@ class WrittenSegment:
     base_offset: int
     batches: tuple[Batch, ...]
     last_modified_ms: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class TopicOfLog:
-    """What the settings of a log file's topic decide, beside the rules of the cleaner.
-
-    Attributes:
-        config: When the log is cleaned, where the cleaner's manager is asked.
-        compacts: Whether it ever is.
-        roll_ms: An append rolls the log when the first record is older, by timestamps; None = none
-            does.
-        roll_bytes: An append rolls the log that would grow beyond so many bytes; None = none does.
-    """
-
-    config: EligibilityConfig = field(default_factory=EligibilityConfig)
-    compacts: bool = True
-    roll_ms: int | None = None
-    roll_bytes: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,22 +146,23 @@ def log_file_in(document: Document, *, rules: Mapping[str, object] | None = None
         text = "has logs to choose from, not steps; ask it with: replog eligible"
         top.at("logs").fail(text)
     wrong = Complaints()
-    works_by, level = rules_at(None, top), None
+    works_by, topic, settings = rules_at(None, top), TopicOfLog(), None
     with wrong:
         file = shaped(_with_segments(data, top.at("segments"), wrong), top, _FILE)
     with wrong:
         works_by = rules_at(data.get("rules"), top.at("rules"))
     if data.get("topic") is not None:
+        # What reads settings takes a while to import, and few files have any.
+        from sim.simulate.logfile.settings import LogSettings
+
         with wrong:
-            level = _topic_at(data["topic"], top.at("topic"))
-            works_by = _under(works_by, level)
+            settings = LogSettings.read(data["topic"], top.at("topic"), works_by)
+            works_by, topic = settings.rules, settings.topic
     with wrong:
         if rules:
             works_by = works_by.with_values(rules, CommandLine("--rule", rules).top)
     wrong.end()
-    topic, steps, at = TopicOfLog(), list[Step](), top.at("steps")
-    with wrong:
-        topic = _topic_of(level)
+    steps, at = list[Step](), top.at("steps")
     placed: list[tuple[Batch, Place]] = []
     segments = _segments(
         file.segments, data["segments"], top.at("segments"), works_by, placed, wrong
@@ -190,7 +174,9 @@ def log_file_in(document: Document, *, rules: Mapping[str, object] | None = None
             placed += [(one, at.at(index).at("batches").at(n)) for n, one in appended]
     wrong.end()
     check_markers(placed)
-    notes = _check_steps(steps, at, level, topic, works_by.rules.cleaner.strategy)
+    _check_passes(steps, at, topic)
+    strategy = works_by.rules.cleaner.strategy
+    notes = () if settings is None else settings.notes(steps, strategy)
     return LogFile(works_by, segments, tuple(steps), topic, at, notes)
 
 
@@ -212,65 +198,12 @@ def _with_segments(data: dict[str, Any], place: Place, wrong: Complaints) -> dic
     return {**data, "segments": objects}
 
 
-def _topic_at(value: object, place: Place) -> Level:
-    """The settings at `place`; what reads them takes a while to import, and few files have any."""
-    from sim.simulate.logfile.settings import topic_at
-
-    return topic_at(value, place)
-
-
-def _under(rules: LogRules, topic: Level) -> LogRules:
-    """The rules with those that a topic's settings give; a line for each contradiction."""
-    from sim.simulate.logfile.settings import rules_by
-
-    said = rules_by(topic, rules.given)
-    values = {"preset": rules.preset, **said, **rules.given}
-    return rules_at(values, topic.place)
-
-
-def _topic_of(level: Level | None) -> TopicOfLog:
-    """What the settings decide beside the rules.
-
-    Of what makes an append roll the log (LogConfig.maxSegmentMs, LogSegment.shouldRoll) only
-    settings that are given count: files without them have said nothing of it.
-    """
-    if level is None:
-        return TopicOfLog()
-    from sim.simulate.logfile.settings import compacts, config_of
-
-    config, given = config_of([level], "first_timestamp"), level.settings
-    limits = [getattr(given, name, None) for name in ("segment_ms", "max_compaction_lag_ms")]
-    return TopicOfLog(
-        config,
-        compacts([level]),
-        min([ms for ms in limits if ms is not None], default=None),
-        getattr(given, "segment_bytes", None),
-    )
-
-
-def _check_steps(
-    steps: Sequence[Step], place: Place, level: Level | None, topic: TopicOfLog, strategy: str
-) -> tuple[str, ...]:
-    """What the settings say in vain, given these steps.
-
-    Raises:
-        BadInput: A step is a pass over a log that is never compacted.
-    """
-    if level is None:
-        return ()
-    from sim.simulate.logfile.settings import notes_of_log
-
-    passes = [one for one in steps if isinstance(one, Clean)]
+def _check_passes(steps: Sequence[Step], place: Place, topic: TopicOfLog) -> None:
+    """Raises BadInput for a pass with bounds of its own over a log that is never compacted."""
     for number, one in enumerate(steps):
         if not topic.compacts and isinstance(one, Clean) and one.upper_bound is not None:
             text = "a pass over a log whose cleanup.policy is delete; allowed: compact in it"
             place.at(number).at("upper_bound").fail(text)
-    return notes_of_log(
-        level,
-        strategy,
-        asks_manager=any(one.upper_bound is None for one in passes),
-        appends=any(isinstance(one, Append) for one in steps),
-    )
 
 
 def _segments(

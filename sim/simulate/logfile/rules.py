@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from sim.files.document import CommandLine, Complaints, Place, shown, unknown_field
 from sim.files.fields import as_object
 from sim.files.limits import LONG
+from sim.protocol.compaction.eligibility import EligibilityConfig
 from sim.protocol.compaction.strategies import ENCODERS
 from sim.protocol.rules import PRESETS, Rules
 from sim.protocol.rules.rules import DEFAULTS
@@ -104,7 +105,25 @@ class LogRules:
         return rules_at({"preset": preset, **given}, place)
 
 
-def rules_at(values: object, place: Place) -> LogRules:
+@dataclass(frozen=True, slots=True)
+class TopicOfLog:
+    """What the settings of a log file's topic decide, beside the rules of the cleaner.
+
+    Attributes:
+        config: When the log is cleaned, where the cleaner's manager is asked.
+        compacts: Whether it ever is.
+        roll_ms: An append rolls the log when the first record is older, by timestamps; None = none
+            does.
+        roll_bytes: An append rolls the log that would grow beyond so many bytes; None = none does.
+    """
+
+    config: EligibilityConfig = field(default_factory=EligibilityConfig)
+    compacts: bool = True
+    roll_ms: int | None = None
+    roll_bytes: int | None = None
+
+
+def rules_at(values: object, place: Place, *, allowed: Sequence[str] = ALLOWED) -> LogRules:
     """The rules at `place`: the `rules` object of a log file, or None. Null means not given.
 
     On a command line numbers come as text.
@@ -117,8 +136,8 @@ def rules_at(values: object, place: Place) -> LogRules:
     taken: dict[str, Any] = {}
     for name, value in given.items():
         with wrong:
-            if name not in ALLOWED:
-                place.at(name).fail(unknown_field(name, ALLOWED, what="rule"))
+            if name not in allowed:
+                place.at(name).fail(unknown_field(name, allowed, what="rule"))
             if value is not None:
                 taken[name] = _value(name, value, place.at(name))
     wrong.end()

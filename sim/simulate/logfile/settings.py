@@ -16,6 +16,8 @@ from pydantic import TypeAdapter
 from sim.files.document import Complaints, Location, Place
 from sim.files.models import shaped
 from sim.protocol.compaction.eligibility import EligibilityConfig, LagEstimate
+from sim.simulate.logfile.rules import LogRules, TopicOfLog, rules_at
+from sim.simulate.logfile.steps import Append, Clean, Step
 from sim.simulate.scenario.file.configs import (
     BrokerSettings,
     TopicSettings,
@@ -120,16 +122,63 @@ def compacts(levels: Iterable[Level]) -> bool:
     return bool(next(said, "compact") != "delete")
 
 
-def rules_by(topic: Level, rules: Mapping[str, object]) -> dict[str, object]:
+class LogSettings(NamedTuple):
+    """What the settings of a log file's topic decide, where the log is not one of several.
+
+    Attributes:
+        level: The settings.
+        rules: The rules of the file with those that the settings give.
+        topic: What they decide beside the rules.
+    """
+
+    level: Level
+    rules: LogRules
+    topic: TopicOfLog
+
+    @classmethod
+    def read(cls, value: object, place: Place, rules: LogRules) -> LogSettings:
+        """The settings at `place`, beside the `rules` of the file.
+
+        Of what makes an append roll the log (LogConfig.maxSegmentMs, LogSegment.shouldRoll) only
+        settings that are given count: files without them have said nothing of it.
+
+        Raises:
+            BadInput: A setting that Kafka does not have, or no value of it; one that contradicts a
+                rule; a strategy that is not known, or that needs a header and does not say which.
+        """
+        level = topic_at(value, place)
+        values = {"preset": rules.preset, **_rules_by(level, rules.given), **rules.given}
+        limits = (getattr(level.settings, "segment_ms", None), level.given.get(MAX_LAG))
+        topic = TopicOfLog(
+            config_of([level], "first_timestamp"),
+            compacts([level]),
+            min([ms for ms in limits if ms is not None], default=None),
+            getattr(level.settings, "segment_bytes", None),
+        )
+        return cls(level, rules_at(values, place), topic)
+
+    def notes(self, steps: Sequence[Step], strategy: str) -> tuple[str, ...]:
+        """What the settings say in vain, given these steps and the strategy of the cleaner."""
+        settings = self.level.settings
+        notes = unread_notes(self.level.unread({*AS_RULES, *WHEN, POLICY}))
+        asked = any(isinstance(one, Clean) and one.upper_bound is None for one in steps)
+        idle = set() if asked else {*WHEN}
+        if any(isinstance(one, Append) for one in steps):  # which may roll the log
+            idle -= {MAX_LAG, "segment_ms"}
+        said = [alias_of(settings, name) for name in WHEN if name in {*self.level.given} & idle]
+        if said:
+            several = "change" if len(said) > 1 else "changes"
+            notes.append(f"{', '.join(said)} {several} nothing: {_ASKED}")
+        if getattr(settings, "compaction_strategy_header", None) and strategy != "header":
+            why = f"the strategy is {strategy}, not header"
+            notes.append(f"compaction.strategy.header changes nothing: {why}")
+        return tuple(notes)
+
+
+def _rules_by(topic: Level, rules: Mapping[str, object]) -> dict[str, object]:
     """The rules that a topic's settings give, by the names that log files have for them.
 
-    Args:
-        topic: The settings.
-        rules: What the file's `rules` say, which may be the same thing and not another one.
-
-    Raises:
-        BadInput: A line for each setting that contradicts a rule; a strategy that nobody knows, or
-            that needs a header and does not say which.
+    `rules` are those of the file, which may say the same thing and not another one.
     """
     document, wrong = topic.place.document, Complaints()
 
@@ -147,30 +196,6 @@ def rules_by(topic: Level, rules: Mapping[str, object]) -> dict[str, object]:
         report(place, text)
     wrong.end()
     return found
-
-
-def notes_of_log(
-    topic: Level, strategy: str, *, asks_manager: bool, appends: bool
-) -> tuple[str, ...]:
-    """What the settings of a log file with steps say in vain.
-
-    Args:
-        topic: The settings.
-        strategy: By which the log is compacted.
-        asks_manager: Some step lets the cleaner's manager decide about a pass.
-        appends: Some step appends, which may roll the log.
-    """
-    notes = unread_notes(topic.unread({*AS_RULES, *WHEN, POLICY}))
-    idle = {*WHEN} if not asks_manager else set[str]()
-    idle -= {MAX_LAG, "segment_ms"} if appends else set()
-    said = [alias_of(topic.settings, name) for name in WHEN if name in {*topic.given} & idle]
-    if said:
-        several = "change" if len(said) > 1 else "changes"
-        notes.append(f"{', '.join(said)} {several} nothing: {_ASKED}")
-    if getattr(topic.settings, "compaction_strategy_header", None) and strategy != "header":
-        why = f"the strategy is {strategy}, not header"
-        notes.append(f"compaction.strategy.header changes nothing: {why}")
-    return tuple(notes)
 
 
 def notes_of_choice(levels: Sequence[Level], estimate: LagEstimate) -> tuple[str, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from annotated_types import Ge, Le
 from pydantic import Discriminator, Field
@@ -16,17 +16,17 @@ from sim.protocol.log.producers import MAX_SEQUENCE, SentBatch, advance_sequence
 from sim.protocol.replication.retention import delete_below_start
 from sim.simulate.logfile.batches import (
     BatchLine,
+    Content,
     Natural,
     OrNone,
     Positive,
     batch_of,
     check_follows,
 )
-from sim.simulate.logfile.content import Content
 
 if TYPE_CHECKING:
-    from sim.simulate.logfile.replica import LogReplica
     from sim.simulate.logfile.rules import LogRules
+    from sim.simulate.logfile.run import LogReplica
 
 Note = Annotated[Any, Field(description="Anything; nobody reads it.")]
 
@@ -34,6 +34,7 @@ Note = Annotated[Any, Field(description="Anything; nobody reads it.")]
 class AnyStep(Part):
     """What every step may say, and what can be asked of it."""
 
+    says: ClassVar[str]  # for `told`: what it does, with its fields
     note: Note = None
 
     def read(self, rules: LogRules, place: Place) -> Step:
@@ -48,9 +49,10 @@ class AnyStep(Part):
             BadInput: The step, which stands at `place`, cannot follow on what is before it.
         """
 
+    @property
     def told(self) -> str:
         """What it does, for people."""
-        return str(getattr(self, "op", ""))
+        return self.says.format(self)
 
 
 def many(count: int, one: str, more: str) -> str:
@@ -101,6 +103,7 @@ class Clean(AnyStep):
         place.refuse("map_latest_offset", reaches and not has_map, text)
         return self
 
+    @property
     def told(self) -> str:
         """Where it goes, when, and with which map."""
         given = ""
@@ -157,6 +160,7 @@ class Append:
         if self.roll_after:
             replica.roll()
 
+    @property
     def told(self) -> str:
         """How many batches."""
         then = ", then roll" if self.roll_after else ""
@@ -166,6 +170,7 @@ class Append:
 class Roll(AnyStep):
     """A new empty active segment, unless it is empty already."""
 
+    says = "roll"
     op: Literal["roll"]
 
     def do(self, replica: LogReplica, place: Place) -> None:
@@ -176,15 +181,12 @@ class Roll(AnyStep):
 class Reload(AnyStep):
     """Producer state is forgotten and derived from the log again."""
 
+    says = "reload: producer state is derived from the log again"
     op: Literal["reload"]
 
     def do(self, replica: LogReplica, place: Place) -> None:
         """Read the log from disk."""
         replica.reload()
-
-    def told(self) -> str:
-        """What that means."""
-        return "reload: producer state is derived from the log again"
 
 
 class ProduceDuplicate(AnyStep):
@@ -203,6 +205,7 @@ class ProduceDuplicate(AnyStep):
             self.producer_id, self.producer_epoch, self.base_sequence, last
         )
 
+    @property
     def told(self) -> str:
         """Who sends how much."""
         return (
@@ -214,6 +217,7 @@ class ProduceDuplicate(AnyStep):
 class Truncate(AnyStep):
     """The log is cut: it ends at `offset` (exclusive) at most (LogManager.truncateTo)."""
 
+    says = "truncate to {0.offset}"
     op: Literal["truncate"]
     offset: Natural
 
@@ -221,24 +225,17 @@ class Truncate(AnyStep):
         """Cut the log."""
         replica.truncate(self.offset)
 
-    def told(self) -> str:
-        """Where."""
-        return f"truncate to {self.offset}"
-
 
 class TruncateFully(AnyStep):
     """All of the log goes; it starts and ends at `offset` (LogManager.truncateFullyAndStartAt)."""
 
+    says = "truncate fully, start again at {0.offset}"
     op: Literal["truncate_fully"]
     offset: Natural
 
     def do(self, replica: LogReplica, place: Place) -> None:
         """Begin anew."""
         replica.truncate_fully(self.offset)
-
-    def told(self) -> str:
-        """Where it starts."""
-        return f"truncate fully, start again at {self.offset}"
 
 
 class HighWatermark(AnyStep):
@@ -248,16 +245,13 @@ class HighWatermark(AnyStep):
     within the log, wherever the leader's is (UnifiedLog.updateHighWatermark).
     """
 
+    says = "the high watermark is {0.offset}"
     op: Literal["high_watermark"]
     offset: Natural
 
     def do(self, replica: LogReplica, place: Place) -> None:
         """Tell the replica."""
         replica.tell_high_watermark(self.offset)
-
-    def told(self) -> str:
-        """What it is told."""
-        return f"the high watermark is {self.offset}"
 
 
 class DeleteRecords(AnyStep):
@@ -266,6 +260,7 @@ class DeleteRecords(AnyStep):
     Source: KIP-107; UnifiedLog.maybeIncrementLogStartOffset.
     """
 
+    says = "delete records before {0.before}: the log starts there"
     op: Literal["delete_records"]
     before: Natural
 
@@ -276,23 +271,16 @@ class DeleteRecords(AnyStep):
         place.refuse("before", self.before > committed, text)
         replica.start_at(self.before)
 
-    def told(self) -> str:
-        """Where the log starts then."""
-        return f"delete records before {self.before}: the log starts there"
-
 
 class DeleteOldSegments(AnyStep):
     """Segments that lie below the log start go (UnifiedLog.deleteOldSegments)."""
 
+    says = "delete segments below the log start"
     op: Literal["delete_old_segments"]
 
     def do(self, replica: LogReplica, place: Place) -> None:
         """Delete them."""
         delete_below_start(replica.log)
-
-    def told(self) -> str:
-        """Which."""
-        return "delete segments below the log start"
 
 
 class ExpireProducers(AnyStep):
@@ -301,6 +289,7 @@ class ExpireProducers(AnyStep):
     Source: ProducerStateManager.removeExpiredProducers.
     """
 
+    says = "forget producers that were silent for {0.expiration_ms} ms at {0.now_ms} ms"
     op: Literal["expire_producers"]
     now_ms: Natural
     """The broker's clock in ms."""
@@ -310,10 +299,6 @@ class ExpireProducers(AnyStep):
     def do(self, replica: LogReplica, place: Place) -> None:
         """Forget them."""
         replica.log.producers.expire(now_ms=self.now_ms, after_ms=self.expiration_ms)
-
-    def told(self) -> str:
-        """For how long they were silent."""
-        return f"forget producers that were silent for {self.expiration_ms} ms at {self.now_ms} ms"
 
 
 _Other = (
