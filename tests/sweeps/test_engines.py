@@ -241,6 +241,6 @@ def test_simulated_runs_are_the_same_on_both_engines_and_replay_to_their_digests
         assert row["error"] is None
         assert (made.digest, made.verdict) == (row["digest"], row["verdict"])
         assert made.rules.cleaner.fix == row["fix"]
-        assert made.seed == row["seed"]
+        assert made.content.seed == row["seed"]
     weather = load_sweep(out).groupby("case_id").weather.nunique()
     assert set(weather) == {1}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -153,21 +153,12 @@ def run_sweep(
         write_plan(out, sweep, plan_file=plan_file, tell=teller.tell)
         missing = not_in(chosen.there(teller.tell), sweep.count)
         before = sweep.runs - sum(map(len, missing)) * len(sweep.rule_sets)
+        blocks = blocks_of(missing, len(sweep.rule_sets), cores=chosen.cores, blocks=partitions)
         if missing:
             chosen.warm_up()
         ready = time.perf_counter()
         if missing:
-            rule_sets = len(sweep.rule_sets)
-            blocks = blocks_of(missing, rule_sets, cores=chosen.cores, blocks=partitions)
-            done = progress_of(teller, total=sweep.runs, before=before)
-            try:
-                with closing(chosen.simulate([*blocks])) as runs:
-                    for count_done in runs:
-                        done(count_done)
-            except KeyboardInterrupt:
-                kept = f"what is finished is kept in {out}"
-                teller.tell(f"interrupted: {kept}; the same command with --resume makes the others")
-                raise
+            _simulate(chosen, [*blocks], teller, before=before)
         simulated = time.perf_counter()
         content = chosen.count()
         there = sum(entry["runs"] for entry in content["rule_sets"])
@@ -185,6 +176,21 @@ def run_sweep(
         sweep=sweep,
         content=content,
     )
+
+
+def _simulate(
+    engine: ProcessEngine | SparkEngine, blocks: Sequence[range], teller: Teller, *, before: int
+) -> None:
+    """Simulates what is missing, and shows how far that is; `before` runs are there already."""
+    report = progress_of(teller, total=engine.work.sweep.runs, before=before)
+    try:
+        with closing(engine.simulate(blocks)) as runs:
+            for done in runs:
+                report(done)
+    except KeyboardInterrupt:
+        kept = f"what is finished is kept in {engine.out}"
+        teller.tell(f"interrupted: {kept}; the same command with --resume makes the others")
+        raise
 
 
 def _check_options(engine: str, master: str | None, partitions: int | None) -> None:
