@@ -86,34 +86,8 @@ def get_ready(work: Work) -> None:
 def write_block(work: Work, cases: range, folder: Path) -> int:
     """Runs a block and puts its file in place; returns the number of runs."""
     load_in_worker(work.plugins)
-    rows, schema = 0, runs_schema(work.sweep)
     batches = batches_of_cases(work.sweep, cases, open_case=work.open_case)
-    with (
-        putting(folder / f"part-{cases.start:012d}.parquet") as file,
-        pq.ParquetWriter(file, schema, write_page_checksum=True) as writer,
-    ):
-        for group in whole_cases(batches, len(work.sweep.rule_sets), BLOCK_RUNS_MAX):
-            writer.write_table(group)
-            rows += group.num_rows
-    return rows
-
-
-def whole_cases(batches: Iterable[pa.RecordBatch], size: int, rows: int) -> Iterator[pa.Table]:
-    """Rows by the thousands.
-
-    Args:
-        batches: Consecutive runs.
-        size: How many of them are a case, none of which is divided.
-        rows: About how many are wanted together.
-    """
-    waiting: list[pa.RecordBatch] = []
-    for batch in batches:
-        waiting.append(batch)
-        if sum(one.num_rows for one in waiting) < rows:
-            continue
-        found = pa.Table.from_batches(waiting)
-        whole = found.num_rows - found.num_rows % size
-        yield found.slice(0, whole)
-        waiting = found.slice(whole).to_batches()
-    if waiting:
-        yield pa.Table.from_batches(waiting)
+    rows = pa.Table.from_batches(batches, runs_schema(work.sweep))
+    with putting(folder / f"part-{cases.start:012d}.parquet") as file:
+        pq.write_table(rows, file, write_page_checksum=True)
+    return len(rows)

@@ -182,13 +182,8 @@ def write_plan(
             if before["count"] == sweep.count:
                 return
             plan_file = plan_file or before.get("plan_file")
-    put_text(out / PLAN_FILE, as_json(describe(sweep, plan_file=plan_file)))
-
-
-def put_text(path: Path, text: str) -> None:
-    """Puts a document in place: whole, and on the disk."""
-    with putting(path) as file:
-        file.write(text.encode())
+    with putting(out / PLAN_FILE) as file:
+        file.write(as_json(describe(sweep, plan_file=plan_file)).encode())
 
 
 def as_json(value: object) -> str:
