@@ -175,22 +175,18 @@ VIOLATIONS_SCHEMA: Final = pa.schema([pa.field("run_id", pa.int64()), *_VIOLATIO
 """A row for each violation, once the lists of the runs are unnested."""
 
 
-def table_schema(swept: dict[str, type]) -> pa.Schema:
-    """The schema of the table of a sweep; `swept` are its swept rules with their Python types."""
-    fields = []
-    for one in RUN:
-        own = swept.items() if one.name == SWEPT else ()
-        fields += [pa.field(name, _ARROW[_OF_RULE[kind]]) for name, kind in own]
-        fields += [] if one.name == SWEPT else [pa.field(one.name, _ARROW[one.kind])]
-    fields.append(pa.field(VIOLATIONS, pa.list_(pa.struct(_VIOLATION_FIELDS))))
-    schema = pa.schema(fields)
-    assert len(set(schema.names)) == len(fields), f"a column twice: {schema.names}"
-    return schema
-
-
 def runs_schema(sweep: Sweep) -> pa.Schema:
     """The schema of a sweep's table: a row per run, the columns `RUN`, violations nested last.
 
     A run that did not end has null for all it did not get to.
     """
-    return table_schema({name: swept_type(name) for name in sweep.swept})
+    fields = []
+    for one in RUN:
+        if one.name == SWEPT:
+            fields += [pa.field(name, _ARROW[_OF_RULE[swept_type(name)]]) for name in sweep.swept]
+        else:
+            fields.append(pa.field(one.name, _ARROW[one.kind]))
+    fields.append(pa.field(VIOLATIONS, pa.list_(pa.struct(_VIOLATION_FIELDS))))
+    schema = pa.schema(fields)
+    assert len(set(schema.names)) == len(fields), f"a column twice: {schema.names}"
+    return schema

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from sim.errors import BadInput
 from sim.simulate.scenario.generate import generate
 from sim.simulate.scenario.model import Scenario
-from sim.study.sweep.columns import VIOLATIONS
+from sim.study.sweep.columns import VIOLATIONS, runs_schema
 from sim.study.sweep.folder import read_sweep
 from sim.study.sweep.table import open_table
 
@@ -24,7 +24,7 @@ def find_run(out: Path, run_id: int, columns: Collection[str] = ()) -> dict[str,
     """
     read_sweep(out).place_of(run_id)
     table = open_table(out).of_run(run_id)
-    wanted = columns or [name for name in table.shape.schema.names if name != VIOLATIONS]
+    wanted = columns or [name for name in runs_schema(table.sweep).names if name != VIOLATIONS]
     rows = table.read([*dict.fromkeys(("run_id", *wanted))])
     found = rows.filter(pc.equal(rows.column("run_id"), run_id)).select([*wanted]).to_pylist()
     if not found:

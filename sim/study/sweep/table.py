@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -18,9 +18,9 @@ import pyarrow.parquet as pq
 
 from sim.errors import BadInput
 from sim.study.sweep.blocks import not_in
-from sim.study.sweep.columns import VIOLATION, VIOLATIONS, VIOLATIONS_SCHEMA, table_schema
-from sim.study.sweep.environments import case_seed
-from sim.study.sweep.folder import RUNS, clear_errors, plan_content
+from sim.study.sweep.columns import VIOLATION, VIOLATIONS, VIOLATIONS_SCHEMA, runs_schema
+from sim.study.sweep.folder import RUNS, clear_errors, read_sweep
+from sim.study.sweep.plan import Sweep
 
 NUMBERS: Final = ("run_id", "seed")
 """What says which runs there are."""
@@ -46,46 +46,7 @@ class Block(NamedTuple):
     cases: tuple[range, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Shape:
-    """What the rows of a sweep have to fit.
-
-    Attributes:
-        swept: Of each rule set the swept rules with their values.
-        seed: What its cases are drawn from.
-        cases: How many there are; they are numbered from 0.
-        turns: How many environments take turns.
-    """
-
-    swept: tuple[dict[str, Any], ...]
-    seed: int
-    cases: int
-    turns: int
-
-    @property
-    def rule_sets(self) -> int:
-        """How many neighbouring runs are of one case."""
-        return len(self.swept)
-
-    @property
-    def runs(self) -> int:
-        """How many there are; they are numbered from 0."""
-        return self.cases * self.rule_sets
-
-    @property
-    def schema(self) -> pa.Schema:
-        """Of the table."""
-        return table_schema({name: type(value) for name, value in self.swept[0].items()})
-
-
-def shape_of(plan: dict[str, Any]) -> Shape:
-    """The shape of the sweep in a `plan.json`, whose content this is."""
-    turns = len(plan.get("environments") or [None])
-    swept = tuple(one["swept"] for one in plan["rule_sets"])
-    return Shape(swept, plan["seed"], plan["count"], turns)
-
-
-def cases_in(shape: Shape, batches: Iterable[pa.RecordBatch]) -> list[range]:
+def cases_in(sweep: Sweep, batches: Iterable[pa.RecordBatch]) -> list[range]:
     """Which cases some rows hold, out of their `NUMBERS`; in the order of the rows.
 
     Raises:
@@ -96,7 +57,7 @@ def cases_in(shape: Shape, batches: Iterable[pa.RecordBatch]) -> list[range]:
         raise ValueError(f"a row without one of {', '.join(NUMBERS)}")
     # Arrow's own `to_numpy` imports pandas.
     run_ids, seeds = (np.from_dlpack(rows.column(name).combine_chunks()) for name in NUMBERS)
-    size = shape.rule_sets
+    size = len(sweep.rule_sets)
     cases = run_ids[::size] // size
     whole = (cases[:, None] * size + np.arange(size)).ravel()
     wrong = np.flatnonzero(run_ids != whole[: len(run_ids)])
@@ -104,9 +65,9 @@ def cases_in(shape: Shape, batches: Iterable[pa.RecordBatch]) -> list[range]:
         first = cases[wrong[0] // size if len(wrong) else -1]
         raise ValueError(f"case {first} is not whole, or holds a run twice")
     for case_id, seed in zip(cases.tolist(), seeds[::size].tolist(), strict=True):
-        if not 0 <= case_id < shape.cases:
+        if not 0 <= case_id < sweep.count:
             raise ValueError(f"case {case_id} is none of the sweep's")
-        if seed != case_seed(shape.seed, shape.turns, case_id):
+        if seed != sweep.case_seed(case_id):
             raise ValueError(f"case {case_id} is of another sweep, by its seed")
     parts = np.split(cases, np.flatnonzero(np.diff(cases) != 1) + 1)
     return [range(int(one[0]), int(one[-1]) + 1) for one in parts if len(one)]
@@ -118,13 +79,13 @@ class State:
 
     Attributes:
         out: The folder.
-        shape: Of the sweep.
+        sweep: What it is of.
         blocks: The files of the table that are as they should be, in order.
         damage: What is wrong. A sweep that was interrupted is not damaged.
     """
 
     out: Path
-    shape: Shape
+    sweep: Sweep
     blocks: tuple[Block, ...]
     damage: tuple[Damage, ...]
 
@@ -132,7 +93,7 @@ class State:
     def missing(self) -> tuple[range, ...]:
         """The cases that are in no block."""
         there = (cases for one in self.blocks for cases in one.cases)
-        return not_in(there, self.shape.cases)
+        return not_in(there, self.sweep.count)
 
     @property
     def files(self) -> list[Path]:
@@ -143,13 +104,13 @@ class State:
         """Some columns, in small batches, in order of `run_id`. Raises BadInput for damage."""
         for block in self.blocks:
             try:
-                yield from rows_in(self.out, block.name, self.shape, columns)
+                yield from rows_in(self.out, block.name, self.sweep, columns)
             except ValueError as error:
                 raise damaged(self.out, Damage(block.name, str(error))) from None
 
     def read(self, columns: Collection[str]) -> pa.Table:
         """Some columns in memory, in order of `run_id`. Raises as `batches`."""
-        schema = self.shape.schema
+        schema = runs_schema(self.sweep)
         wanted = pa.schema([schema.field(name) for name in columns])
         return pa.Table.from_batches(self.batches(columns), wanted)
 
@@ -165,7 +126,7 @@ class State:
 
     def of_run(self, run_id: int) -> State:
         """The same with the block of a run alone; with none, where it was not run yet."""
-        case = run_id // self.shape.rule_sets
+        case = run_id // len(self.sweep.rule_sets)
         own = (one for one in self.blocks if any(case in cases for cases in one.cases))
         return replace(self, blocks=tuple(own))
 
@@ -181,22 +142,22 @@ def state_of(out: Path, *, thorough: bool = False) -> State:
         BadInput: It holds no sweep.
     """
     with clear_errors(out):
-        shape = shape_of(plan_content(out))
-        blocks, damage = _blocks(out, shape, thorough=thorough)
-    return State(out, shape, blocks, tuple(damage))
+        sweep = read_sweep(out)
+        blocks, damage = _blocks(out, sweep, thorough=thorough)
+    return State(out, sweep, blocks, tuple(damage))
 
 
-def _blocks(out: Path, shape: Shape, *, thorough: bool) -> tuple[tuple[Block, ...], list[Damage]]:
+def _blocks(out: Path, sweep: Sweep, *, thorough: bool) -> tuple[tuple[Block, ...], list[Damage]]:
     blocks: list[Block] = []
     damage: list[Damage] = []
     for name in names_in(out):
         if name.rpartition("/")[2][0] in "._":
             continue  # drafts, and what Spark notes down
         try:
-            cases = tuple(cases_in(shape, rows_in(out, name, shape, NUMBERS)))
-            _check_rules(shape, next(rows_in(out, name, shape, shape.swept[0])))
+            cases = tuple(cases_in(sweep, rows_in(out, name, sweep, NUMBERS)))
+            _check_rules(sweep, next(rows_in(out, name, sweep, sweep.swept)))
             if thorough:
-                for _batch in rows_in(out, name, shape, shape.schema.names):
+                for _batch in rows_in(out, name, sweep, runs_schema(sweep).names):
                     pass
         except ValueError as error:
             damage.append(Damage(name, str(error)))
@@ -213,10 +174,10 @@ def _blocks(out: Path, shape: Shape, *, thorough: bool) -> tuple[tuple[Block, ..
     return tuple(kept), sorted(damage)
 
 
-def _check_rules(shape: Shape, rows: pa.RecordBatch) -> None:
+def _check_rules(sweep: Sweep, rows: pa.RecordBatch) -> None:
     """Raises ValueError unless the first case has the rules of the sweep."""
-    first = [{name: one[name] for name in shape.swept[0]} for one in rows.to_pylist()]
-    if first[: shape.rule_sets] != list(shape.swept):
+    first = [{name: one[name] for name in sweep.swept} for one in rows.to_pylist()]
+    if first[: len(sweep.rule_sets)] != [one.values for one in sweep.rule_sets]:
         raise ValueError("is of another sweep, by its rules")
 
 
@@ -233,10 +194,10 @@ def _overlap(kept: list[Block], block: Block) -> tuple[int, str] | None:
 
 
 def rows_in(
-    out: Path, name: str, shape: Shape, columns: Collection[str]
+    out: Path, name: str, sweep: Sweep, columns: Collection[str]
 ) -> Iterator[pa.RecordBatch]:
     """Some columns of a file, checked. Raises ValueError, saying what is wrong with it."""
-    schema = shape.schema
+    schema = runs_schema(sweep)
     wanted = pa.schema([schema.field(column) for column in columns])
     if not (out / name).is_file():
         raise ValueError("is no regular file")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from sim.study.sweep.columns import VIOLATIONS
+from sim.study.sweep.columns import VIOLATIONS, runs_schema
 from sim.study.sweep.table import open_rows
 
 if TYPE_CHECKING:
@@ -20,7 +20,9 @@ def load_sweep(out: Path | str) -> pd.DataFrame:
     Integer columns stay integers: int64, or pandas' nullable Int64 where values are missing.
     """
     table = open_rows(Path(out))
-    return _frame(table.read([name for name in table.shape.schema.names if name != VIOLATIONS]))
+    return _frame(
+        table.read([name for name in runs_schema(table.sweep).names if name != VIOLATIONS])
+    )
 
 
 def load_violations(out: Path | str) -> pd.DataFrame:
