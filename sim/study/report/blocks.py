@@ -26,7 +26,7 @@ class Block(NamedTuple):
 
 
 def blocks_of(folder: SweepFolder, rule: str) -> tuple[Block, ...]:
-    """The rule sets by what they have beside `rule`.
+    """Groups of rule sets that agree in all rules but `rule`.
 
     Raises:
         BadInput: The sweep does not vary the rule.
@@ -58,7 +58,7 @@ def blocks_by_first_rule(folder: SweepFolder) -> tuple[Block, ...]:
 
 
 def title_of(folder: SweepFolder, block: Block) -> str:
-    """What a block has beside the varied rule; empty for one of all rule sets."""
+    """The other rules of a block, as a title; empty for one of all rule sets."""
     rule_sets = folder.plan["rule_sets"]
     if len(block.places) == len(rule_sets):
         return ""

@@ -40,7 +40,7 @@ def causes_in(
 
 
 def causes_content(folder: SweepFolder, found: Causes) -> dict[str, Any]:
-    """What `report.json` has of them."""
+    """The causes as `report.json` has them."""
     return {"text": found.text, "causes": [_cause(folder, each) for each in found.causes]}
 
 

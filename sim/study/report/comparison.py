@@ -1,4 +1,4 @@
-"""What a sweep says, in short: the sentences, and the table for a terminal."""
+"""The short form of a report: its sentences, and the table for a terminal."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def headline(folder: SweepFolder, causes: Causes | None = None) -> tuple[str, ..
 
 
 def comparison_table(sweep: SweepFolder) -> list[dict[str, str]]:
-    """One row of text cells per rule set of a finished sweep, in the order of the plan.
+    """Rows of text, one per rule set of a finished sweep, in the order of the plan.
 
     Where the plan has several environments, each has its rows. Columns: `environment` then,
     `rule set`, `runs`, `violated`, `rate` (with its exact 95 % interval), `not judged`

@@ -1,4 +1,4 @@
-"""What the rates of an environment are rates of: counted over its cases, not read off the plan."""
+"""The exposure of an environment, counted over its cases, not read off the plan."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def hunts_text(folder: SweepFolder) -> str:
 
 
 def exposure_of(folder: SweepFolder) -> dict[str, str]:
-    """What the cases of an environment expose a cluster to, over the runs that ended."""
+    """Outages, late sends and rolls of an environment, over the runs that ended."""
     entries = folder.statistics["rule_sets"]
     lives = sorted({one["rules"]["delete_retention_ms"] for one in folder.plan["rule_sets"]})
     totals, ended = entries[0]["totals"], max(1, entries[0]["ended"])

@@ -1,4 +1,4 @@
-"""What each rule set costs per run, alone and against its baseline on the same cases."""
+"""Costs of each rule set per run, alone and against its baseline on the same cases."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ class CostOfRuleSet:
 
     @property
     def mean_text(self) -> str:
-        """As in 1,200."""
+        """The mean, as in 1,200."""
         return "-" if self.mean is None else wording.number(self.mean)
 
     @property
     def paired_text(self) -> str:
-        """As in ×1.200, +200 (+180 to +220); empty for a baseline itself."""
+        """Ratio and difference, as in ×1.200, +200 (+180 to +220); empty for a baseline itself."""
         if self.difference is None:
             return ""
         if not self.differing:
@@ -57,7 +57,7 @@ class CostOfRuleSet:
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """One counter that says what a rule set costs."""
+    """A counter that is a cost, under each rule set."""
 
     counter: str
     title: str

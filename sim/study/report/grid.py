@@ -1,4 +1,4 @@
-"""One rule of a sweep against all the others: the tables of a report per set of the other rules."""
+"""The tables of a report for the values of one rule, per set of the other rules."""
 
 from __future__ import annotations
 

@@ -26,8 +26,8 @@ def write_report(
 ) -> Path:
     """Writes `report.html`, `report.md` and `report.json` into the folder of a finished sweep.
 
-    `shrink` makes the witnesses of causes that are not in the folder yet; `told_witness` is
-    told how far that is (`sim.study.causes`). Returns the path of the page. The same
+    `shrink` makes the witnesses of causes that are not in the folder yet; `told_witness` gets
+    the progress (`sim.study.causes`). Returns the path of the page. The same
     sweeps under the same names give the same bytes.
 
     Raises BadInput when the folder cannot be written.
@@ -54,7 +54,7 @@ def report_texts(folder: SweepFolder, causes: Causes) -> dict[str, str]:
 
 @cache
 def _environment() -> jinja2.Environment:
-    """What compiles templates; kept with them, as that is a quarter of the time of a report."""
+    """The templates, compiled once: that is a quarter of the time of a report."""
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("sim.study.report", "templates"),
         autoescape=jinja2.select_autoescape(["html.j2"]),

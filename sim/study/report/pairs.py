@@ -24,7 +24,7 @@ class Difference(NamedTuple):
 
     @property
     def text(self) -> str:
-        """As in -0.87 points (-1.07 to -0.68)."""
+        """The value with its interval, as in -0.87 points (-1.07 to -0.68)."""
         return f"{wording.points(self.value)} ({wording.bare_points(self.interval)})"
 
 
@@ -52,7 +52,7 @@ class Paired(NamedTuple):
 
 
 def paired(pair: Mapping[str, Any], counted: Mapping[str, int]) -> Paired:
-    """What the statistics of a pair counted of one name, such as an invariant."""
+    """The cases of a pair that violated one name, such as an invariant."""
     return Paired(**counted, judged=pair["judged"])
 
 
@@ -89,7 +89,7 @@ def pairs_within(folder: SweepFolder) -> list[dict[str, Any]]:
 
 
 def baselines_of(rule_sets: list[dict[str, Any]]) -> tuple[int, ...]:
-    """The place of what each rule set of a plan is compared with; of a baseline, its own.
+    """Places of the baselines that rule sets are compared with; a baseline has its own.
 
     Where fixes are compared: the rule set with the same rules and no fix, or the first without. The
     first of all rule sets otherwise.
@@ -108,7 +108,7 @@ def _baseline(rule_sets: list[dict[str, Any]], place: int) -> int:
 
 
 def _turned(pair: dict[str, Any]) -> dict[str, Any]:
-    """The same with left and right changed; a difference is right - left."""
+    """A pair with left and right changed; a difference is right - left."""
     return {
         **pair,
         "left": pair["right"],

@@ -1,4 +1,4 @@
-"""What a section of a page is made of; a template shows each kind of part, and knows no more."""
+"""Parts of which sections of a page are made: all that a template has to show."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a report shows below its sentences, each section written once for both pages."""
+"""Sections of a report below its sentences, each written once for both pages."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ EXPOSURE = (
 
 
 def summary_of(folder: SweepFolder) -> list[Part]:
-    """What stands open above the sections: of each environment what is violated, and by whom."""
+    """The open part of a page: for each environment its violations and where rule sets stand."""
     plan, parts = folder.plan, list[Part]()
     other_weather = sum(pair["other_weather"] for pair in folder.statistics["pairs"])
     if other_weather:
@@ -120,7 +120,7 @@ def _about(folder: SweepFolder) -> str:
 
 
 def sections_of(folder: SweepFolder, causes: Causes, told: Mapping[str, Any]) -> Iterator[Section]:
-    """The sections, in order; `told` is what `causes_content` makes of the causes."""
+    """The sections, in order; `told` is the result of `causes_content`."""
     entries, plan = folder.statistics["rule_sets"], folder.plan["plan"]
     labels = [entry["label"] for entry in entries]
     if plan.get("notes"):
@@ -256,7 +256,7 @@ def _compared(
 
 
 def costs_parts(one: SweepFolder, columns: Columns) -> list[Table | Note]:
-    """What a run costs, and how much more than under the baseline."""
+    """Costs of a run, and how much more than under the baseline."""
     rows = []
     for cost in costs_of(one):
         own = [cost.rule_sets[place] for place, _ in columns]

@@ -46,14 +46,14 @@ class Share:
 
     @property
     def text(self) -> str:
-        """As in 120 (10.1 to 14.2 %)."""
+        """Runs and interval, as in 120 (10.1 to 14.2 %)."""
         if self.interval is None:
             return "-"
         return f"{wording.count(self.runs)} ({wording.shares(self.interval)})"
 
     @property
     def share_text(self) -> str:
-        """As in 12.0 % (10.1 to 14.2 %); never a bare zero."""
+        """Share and interval, as in 12.0 % (10.1 to 14.2 %); never a bare zero."""
         if self.interval is None:
             return "-"
         seen = wording.share(self.runs / self.judged) if self.runs else "none"
@@ -61,7 +61,7 @@ class Share:
 
     @property
     def counted_text(self) -> str:
-        """As in 120 of 998 (12.0 %)."""
+        """Runs and share, as in 120 of 998 (12.0 %)."""
         if not self.judged:
             return "not judged"
         counted = f"{wording.count(self.runs)} of {wording.count(self.judged)}"
@@ -69,7 +69,7 @@ class Share:
 
     @property
     def rate_text(self) -> str:
-        """As in 120 of 998 runs (12.0 %; 10.1 to 14.2 %); never a bare zero."""
+        """All of it, as in 120 of 998 runs (12.0 %; 10.1 to 14.2 %); never a bare zero."""
         if self.interval is None:
             return "no run was judged"
         runs, limits = f"{wording.count(self.judged)} runs", wording.shares(self.interval)

@@ -1,4 +1,4 @@
-"""What a report is made from: the plan of a finished sweep, and the statistics of its table."""
+"""A finished sweep as reports and gates read it: its plan and its statistics."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class SweepFolder:
 
     @property
     def environments(self) -> tuple[SweepFolder, ...]:
-        """The same sweep, once for each environment of the plan."""
+        """The sweep with the statistics of one environment, for each of the plan."""
         return tuple(
             replace(self, statistics=own, environment=own["name"])
             for own in self.statistics["environments"]
@@ -50,18 +50,18 @@ class SweepFolder:
 
     @property
     def sweep_command(self) -> str:
-        """What makes it."""
+        """The command that makes the sweep."""
         file = shell.quoted(_without_folders(self.plan["plan_file"] or "PLAN"))
         drawn = f"--count {self.plan['count']} --seed {self.plan['seed']}"
         return f"replog sweep {file} {drawn} --out {self._named()}"
 
     @property
     def report_command(self) -> str:
-        """What makes its report."""
+        """The command that makes its report."""
         return f"replog report {self._named()}"
 
     def replay_command(self, run_id: int) -> str:
-        """What does one of its runs again."""
+        """The command that does one of its runs again."""
         return f"replog run {self._named(str(run_id))}"
 
     def _named(self, *more: str) -> str:

@@ -17,7 +17,7 @@ from sim.study.sweep.plan import Sweep, swept_type
 
 
 class Column(NamedTuple):
-    """One column.
+    """A column of the table.
 
     Attributes:
         name: As in the table.

@@ -194,7 +194,7 @@ def on_duckdb(files: Sequence[Path]) -> Iterator[Ask]:
 def statistics_of(
     plan: Mapping[str, Any], ask: Ask, *, questions: Collection[str] = tuple(QUESTIONS)
 ) -> dict[str, Any]:
-    """What the runs of a sweep add up to.
+    """The statistics of a sweep and of each of its environments.
 
     `rule_sets` and `pairs` are over all cases; each of `environments` has its own. The `twins` of a
     rule set are its runs whose seed was run in the first environment, too; some of them are

@@ -75,7 +75,7 @@ def cases_in(sweep: Sweep, batches: Iterable[pa.RecordBatch]) -> list[range]:
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """What there is of a sweep in a folder.
+    """The state of a sweep in a folder.
 
     Attributes:
         out: The folder.
@@ -125,14 +125,14 @@ class State:
         return table.select(list(columns))
 
     def of_run(self, run_id: int) -> State:
-        """The same with the block of a run alone; with none, where it was not run yet."""
+        """The table with the block of a run alone; with none, where it was not run yet."""
         case = run_id // len(self.sweep.rule_sets)
         own = (one for one in self.blocks if any(case in cases for cases in one.cases))
         return replace(self, blocks=tuple(own))
 
 
 def state_of(out: Path, *, thorough: bool = False) -> State:
-    """What there is of a sweep in a folder, and what is wrong with it.
+    """Finds the blocks of a sweep in a folder, and damage.
 
     Args:
         out: The folder.
@@ -235,7 +235,7 @@ def open_table(out: Path) -> State:
 
 
 def open_rows(out: Path) -> State:
-    """The same; there is a row at least. Raises BadInput otherwise."""
+    """The table with at least one row. Raises BadInput otherwise."""
     state = open_table(out)
     if not state.blocks:
         raise BadInput(f"{out}: no block of this sweep is finished yet; --resume continues it")
