@@ -200,8 +200,9 @@ class Case(Past):
                 before, now = of(name, at), of(name, at + 1)
                 stood.append(f"{what} {now}" if before == now else f"{what} from {before} to {now}")
         if other:
-            position = self.position_of(name, other, at + 1) or 0
-            stood.append(f"{other} at {position} with log end offset {self.log_end(other, at)}")
+            if isinstance(event, on.IsrChanged):
+                stood.append(f"position of {other} {self.position_of(name, other, at) or 0}")
+            stood.append(f"log end offset of {other} {self.log_end(other, at)}")
         elif isinstance(event, STARTS):
             newest = self.newest_snapshot(name, at) or "none"
             stood.append(f"newest snapshot {newest}{self.by_clock(at)}")

@@ -449,10 +449,10 @@ def _recorded(case: Case, position: int) -> Facts:
     """Why a leader recorded a position above the follower's log end."""
     leader, follower, _ = case.event(position)
     end = case.log_end(follower, position)
-    if ends_in_a_hole(case, leader, end, position):
-        return [*end_fell(case, leader, end, position), case.fact(position)]
-    fact = case.fact(position, of.NEVER_COPIED, of.BELIEVED)
-    return [fact._replace(text=f"{fact.text} {case.by_rules('follower_position')}")]
+    hole = ends_in_a_hole(case, leader, end, position)
+    fact = case.fact(position, *([] if hole else [of.NEVER_COPIED, of.BELIEVED]))
+    fact = fact._replace(text=f"{fact.text} {case.by_rules('follower_position')}")
+    return [*(end_fell(case, leader, end, position) if hole else []), fact]
 
 
 def led_twice(case: Case) -> Facts:

@@ -82,21 +82,18 @@ def _outlives(case: Case, held: int, winner: int, before: int) -> Facts:
 
 def _lacks_winner(case: Case, winner: int, before: int) -> Facts:
     """The winner is not in the log, or does not count there."""
-    offset, replica, mark = (
-        case.written[winner].offset,
-        case.replica,
-        case.high_watermark(case.replica),
-    )
+    offset, replica = case.written[winner].offset, case.replica
     if case.uid_at(replica, offset, before) != winner:
         return lacks(case, replica, offset, winner, before)
+    mark = case.high_watermark(replica)
     if offset < mark:
         return undecided(case, replica, winner)
-    leader, epoch = case.leader_at() or ("", 0)
     text = f"{replica} holds {case.name(winner)} above its high watermark {mark}, so that it does "
-    text += "not count there"
-    if leader not in ("", replica):
-        text += f"; {leader}, leader of epoch {epoch}, is at {case.high_watermark(leader)}"
-    return [Fact("position", text, None)]
+    return [
+        Fact(
+            "position", f"{text}not count there", case.last(on.HighWatermarkMoved, replica=replica)
+        )
+    ]
 
 
 def _passed_over(case: Case, held: int, winner: int) -> Facts:
