@@ -56,7 +56,7 @@ def listed(words: Sequence[str]) -> str:
 
 
 def mechanisms_of(facts: Facts) -> tuple[str, ...]:
-    """What facts are instances of, each once, in their order."""
+    """Mechanisms of facts, each once, in their order."""
     return tuple(dict.fromkeys(name for fact in facts for name in fact.mechanisms))
 
 
@@ -66,12 +66,12 @@ def as_context(facts: Facts) -> Facts:
 
 
 def first_is(facts: Facts, *mechanisms: str) -> Facts:
-    """The same facts, of which the first is an instance of these alone."""
+    """Replaces the mechanisms of the first fact."""
     return [fact._replace(mechanisms=mechanisms) for fact in facts[:1]] + facts[1:]
 
 
 def first_also(facts: Facts, *mechanisms: str) -> Facts:
-    """The same facts, of which the first is an instance of these, too."""
+    """Adds mechanisms to the first fact."""
     return first_is(facts, *mechanisms_of(facts[:1]), *mechanisms)
 
 
@@ -146,7 +146,7 @@ class Case(Past):
     # Records.
 
     def known(self, uid: int | None) -> Written | None:
-        """What is known of an append; None = there is no such record."""
+        """The append of a record; None without one."""
         return self.written.get(uid or 0)
 
     def uid_of(self, key: str | None, offset: int | None) -> int:
@@ -156,7 +156,7 @@ class Case(Past):
         return next((uid for uid in uids if uid in named), uids[0] if uids else 0)
 
     def holding(self, replica: str, uids: Iterable[int], before: int = END) -> list[int]:
-        """Those records that a log held before a position."""
+        """The records, of some, that a log held before a position."""
         return [u for u in uids if self.uid_at(replica, self.written[u].offset, before) == u]
 
     def beats(self, uid: int, other: int) -> bool:
@@ -190,7 +190,7 @@ class Case(Past):
     # Words.
 
     def fact(self, at: int, *mechanisms: str, kind: FactKind = "") -> Fact:
-        """What an event decided: its sentence, and where its log stood before and after it."""
+        """The fact of an event: its sentence, and log end and high watermark before and after it."""
         event, name = self.event(at), self.event(at).replica or ""
         other = getattr(event, "follower", None) or getattr(event, "joined", None)
         its_kind, stood = KINDS.get(type(event), "position"), list[str]()
@@ -226,7 +226,7 @@ class Case(Past):
         return offset == self.violation.offset or (key is not None and key == self.key)
 
     def counting(self, leader: str, before: int = END, least: int = 0) -> str:
-        """Which positions a leader recorded, those from `least` on, beside where logs ended."""
+        """Positions that a leader recorded, from `least` on, beside log end offsets."""
         positions = [
             f"{name} at {position} (log end offset {self.log_end(name, before)})"
             for name in self.replicas
@@ -243,11 +243,11 @@ class Case(Past):
         return None if found is None else int(self.event(found).position)
 
     def when(self, position: int) -> str:
-        """Its time, such as `at step 7` or `at 7,120 ms`."""
+        """Time of an event, such as `at step 7` or `at 7,120 ms`."""
         return f"at {self.time(position)}"
 
     def time(self, position: int) -> str:
-        """The same without the `at`."""
+        """Time of an event without the `at`."""
         at = self.events[position][0]
         return f"step {at}" if self.skews is None else f"{at:,} ms"
 
@@ -272,7 +272,7 @@ class Case(Past):
         return listed([self.name(uid) for uid in uids])
 
     def _version(self, record: Record) -> str:
-        """What decides who wins, such as `version 7`; empty under the offset strategy."""
+        """Version of a record, such as `version 7`; empty under the offset strategy."""
         strategy = self.rules.cleaner.strategy
         if strategy == "offset" and not self._changes_strategy:
             return ""
@@ -310,19 +310,19 @@ class Case(Past):
         return {"offset": "order", "timestamp": "timestamp"}.get(strategy, "version")
 
     def by_rules(self, *names: str) -> str:
-        """What some rules are in this run, in brackets."""
+        """Values of some rules in this run, in brackets."""
         values = [f"{name}: {getattr(getattr(self.rules, GROUP_OF[name]), name)}" for name in names]
         return f"({', '.join(values)})"
 
     def by_clock(self, position: int) -> str:
-        """What the clock of an event's replica said then, after a comma; empty in a story."""
+        """Clock of an event's replica, after a comma; empty in a story."""
         at, event = self.events[position]
         if self.skews is None or event.replica is None:
             return ""
         return f", {self.clock(event.replica, at + self.skews.get(event.replica, 0))}"
 
     def clock(self, replica: str, now_ms: int) -> str:
-        """What a replica's clock said, such as `its clock (1,200 ms ahead) at 9,500 ms`."""
+        """Time by a replica's clock, such as `its clock (1,200 ms ahead) at 9,500 ms`."""
         skew = 0 if self.skews is None else self.skews.get(replica, 0)
         wrong = f" ({abs(skew):,} ms {'ahead' if skew > 0 else 'behind'})" if skew else ""
         return f"its clock{wrong} at {now_ms:,} ms"
@@ -342,7 +342,7 @@ class Case(Past):
         return f"{replica} (epochs {self.epochs_of(replica, before)})"
 
     def epochs_of(self, replica: str, before: int = END) -> str:
-        """The epochs that a replica knew, such as `1 from 0 and 3 from 2`.
+        """Epochs that a replica knew, such as `1 from 0 and 3 from 2`.
 
         By its epoch cache where an event told it last, else by the batches it held.
         """

@@ -1,4 +1,4 @@
-"""What led to what: the events of a run that led to a violation.
+"""The causal cone of a violation: the events of a run that led to it.
 
 The cone starts at what the broken invariant looked at. It follows the events that decided about an
 event (`_DECIDED_BY`), and what a log held at its offsets: who appended, copied, removed, cut or
@@ -89,7 +89,7 @@ def _end_moved(past: Past, replica: str, before: int) -> int | None:
 
 
 def _elected(past: Past, name: str, at: int) -> Iterator[int]:
-    """Who led before and why no more; who got into the in-sync set, and how."""
+    """Events behind an election: the end of the previous leader, members that joined."""
     previous = past.last(on.LeaderElected, before=at)
     since = {"after": -1 if previous is None else previous, "before": at}
     yield from past.all(on.UncleanElection, **since, replica=name)
@@ -121,7 +121,7 @@ def causal_cone(past: Past, violation: Violation) -> list[int]:
 
 
 def _looked_at(past: Past, violation: Violation) -> Iterator[Node | None]:
-    """What the invariant looked at."""
+    """Nodes that the invariant looked at."""
     yield past.end - 1
     for offset in _offsets(past, violation):
         yield from ((replica, offset, past.end) for replica in past.replicas)
@@ -156,7 +156,7 @@ def _offsets(past: Past, violation: Violation) -> set[int]:
 
 
 def _behind(past: Past, position: int) -> Iterator[Node | None]:
-    """What decided an event."""
+    """Nodes behind an event."""
     event = past.event(position)
     yield from _decided(past, position)
     if isinstance(event, on.Appended):
@@ -166,7 +166,7 @@ def _behind(past: Past, position: int) -> Iterator[Node | None]:
 
 
 def _behind_slot(past: Past, replica: str, offset: int, before: int) -> Iterator[Node | None]:
-    """Who made what a replica held at an offset, and what stood there before."""
+    """Nodes behind an offset of a log: who wrote it, and its content before."""
     position = past.slot(replica, offset, before)
     if position is None:
         return
@@ -197,7 +197,7 @@ def _behind_removal(past: Past, position: int, removal: Removal) -> Iterator[Nod
 
 
 def _kept_away(past: Past, offset: int, before: int) -> Iterator[int]:
-    """What keeps from an offset those who never had it: a fault that goes on."""
+    """Faults that keep replicas from an offset that they never had."""
     for replica in past.replicas:
         if past.slot(replica, offset, before) is None:
             kinds = (on.FaultInjected, on.FaultEnded)

@@ -45,7 +45,7 @@ _HOLES: Final = (Became.CLEANED, Became.NOT_AT_SOURCE, Became.SEGMENTS_LOST)
 
 
 def answer(case: Case) -> Facts:
-    """What became of the offset of a violation, where it was found or on any replica.
+    """The fate of the offset of a violation, on its replica or on any.
 
     The event that showed it comes last, where it decided something by itself.
     """
@@ -103,7 +103,7 @@ def lacks(
 
 
 def _taken(case: Case, became: Became, step: Step, offset: int, uid: int | None) -> Facts:
-    """What an event did to an offset of a log that reached it."""
+    """Facts by which an event took an offset of a log."""
     at, replica = step.position, step.event.replica
     match became:
         case Became.NOT_AT_SOURCE:
@@ -146,7 +146,7 @@ def cleaned(case: Case, step: Step, offset: int) -> Facts:
 
 
 def _never_came(case: Case, replica: str, offset: int, before: int) -> Facts:
-    """Its log ends at or below the offset: did it lag, or was there nothing to copy?"""
+    """Facts by which a log ends at or below an offset: it lagged, or there was nothing to copy."""
     steps, end = case.steps_before(replica, before), case.log_end(replica, before)
     committed = case.first_commit(offset)
     text = f"{replica} never had offset {offset}: its log end offset was {end}"
@@ -176,9 +176,9 @@ def ends_in_a_hole(case: Case, source: str, start: int, before: int = END) -> bo
 
 
 def end_fell(case: Case, source: str, start: int, before: int = END) -> Facts:
-    """What took the first of the offsets from `start` on, none of which a log holds any more.
+    """Facts by which a log holds no offset from `start` on: the removal of the first one.
 
-    What took the last thing at its end says how it fell. Never empty.
+    The removal of the last one says how the log end fell. Never empty.
     """
     last = case.log_end(source, before) - 1
     became, replica, step = case.origin(source, last, None, before)
@@ -202,7 +202,7 @@ def end_fell(case: Case, source: str, start: int, before: int = END) -> Facts:
 
 
 def _other(case: Case, step: Step, offset: int, uid: int | None) -> Facts:
-    """Why did whoever wrote it not have the one that belongs there?"""
+    """Facts by which a replica wrote another record than belongs at an offset."""
     replica, at = step.event.replica, step.position
     other = case.uid_at(replica, offset, at + 1)
     if uid is None or isinstance(step.event, on.Pushed):
@@ -217,7 +217,7 @@ def _other(case: Case, step: Step, offset: int, uid: int | None) -> Facts:
 
 
 def given_before(case: Case, offset: int, uid: int) -> Fact:
-    """Who gave an offset to a record, and whether that was committed."""
+    """The append of a record, and its commit."""
     commit, at = case.first_commit(offset), case.appended_at[uid]
     fact, (leader, newest) = case.fact(at, kind="epoch"), case.leader_at(at) or ("", 0)
     late = f", when {leader} led epoch {newest} already" * (newest > case.epoch_of(uid))
@@ -288,7 +288,7 @@ def _tail_kept(case: Case, offset: int, otherwise: Facts, whose: str | None = No
 
 
 def _not_cut(case: Case, offset: int, whose: str | None = None) -> Facts:
-    """Who holds another record than its leader, and went on behind it all the same."""
+    """Replicas that hold another record than their leader, and went on behind it."""
     leader, led = case.leader_at(), case.last(on.LeaderElected)
     if leader is None or led is None:
         return []
@@ -313,7 +313,7 @@ def _not_cut(case: Case, offset: int, whose: str | None = None) -> Facts:
 
 
 def _went_on(case: Case, replica: str, offset: int, after: int) -> Facts:
-    """By which copy a log first went on behind an offset."""
+    """The first copy behind an offset."""
     for at in case.all(on.Copied, replica=replica, after=after):
         event = case.event(at)
         if event.fetch_offset > offset:
@@ -350,7 +350,7 @@ def _by_counting(case: Case, offset: int) -> bool:
 
 
 def _forked(case: Case, offset: int) -> Facts:
-    """That a record of an older epoch was committed by counting, beside one of a newer one."""
+    """The commit of a record of an older epoch by counting, beside one of a newer epoch."""
     uid, commit = case.committed_at(offset), case.first_commit(offset)
     leader = None if commit is None else case.leader_at(commit)
     if commit is None or not uid or leader is None or leader[1] == case.epoch_of(uid):

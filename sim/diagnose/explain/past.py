@@ -1,4 +1,4 @@
-"""A run, asked backwards: what there was before any event, and what made it so.
+"""The past of a run: what every log held before any event, and which event made it so.
 
 The state is that of `sim.check.history`, the one fold of events; this keeps beside it which event
 changed which offset of which log. One past serves all violations of a run. A position is the index
@@ -32,7 +32,7 @@ END: Final = 1 << 60
 
 
 class Became(Enum):
-    """What became of an offset on a replica, by the last event that touched it."""
+    """Fates of an offset on a replica, by the last event that touched it."""
 
     HELD = "the record is there"
     OTHER = "another record is there"
@@ -72,7 +72,7 @@ Change = tuple[int, Became, int, Step]
 
 
 class Fate(NamedTuple):
-    """What became of an offset on a replica, and by which event; None = by none."""
+    """The fate of an offset on a replica, with its event; None without one."""
 
     became: Became
     replica: str
@@ -128,7 +128,7 @@ class Past:
 
     @property
     def history(self) -> ClusterHistory:
-        """What was committed and what every replica held before `end`."""
+        """Committed history and logs of all replicas before `end`."""
         found = self._histories.get(self.end)
         if found is None:
             found = self._histories[self.end] = ClusterHistory(self.rules)
@@ -161,7 +161,7 @@ class Past:
                 changes[offset].append((position, became, uid, step))
 
     def _changed(self, step: Step) -> Iterator[tuple[int, Became, int]]:
-        """What an event did to which offsets of a log; of one offset the last counts."""
+        """Changes of offsets by an event; of one offset the last counts."""
         event = step.event
         if isinstance(event, _WRITES):
             written = set()
@@ -233,11 +233,11 @@ class Past:
 
     @property
     def replicas(self) -> list[str]:
-        """Those that there are, in order of appearance."""
+        """Names of replicas, in order of appearance."""
         return [name for name, steps in self.steps.items() if steps[0].position < self.end]
 
     def steps_before(self, replica: str, before: int) -> list[Step]:
-        """What changed a log before a position, newest first."""
+        """Changes of a log before a position, newest first."""
         steps = self.steps.get(replica, [])
         index = bisect_left(steps, min(before, self.end), key=attrgetter("position"))
         return steps[index - 1 :: -1] if index else []
@@ -255,7 +255,7 @@ class Past:
         return marks[index - 1][1] if index else 0
 
     def _changes_of(self, replica: str, offset: int, before: int) -> list[Change]:
-        """What happened to an offset of a log before a position, newest first."""
+        """Changes of an offset of a log before a position, newest first."""
         changes = self._changes[replica].get(offset, [])
         index = bisect_left(changes, min(before, self.end), key=itemgetter(0))
         return changes[index - 1 :: -1] if index else []
@@ -276,7 +276,7 @@ class Past:
         return None
 
     def fate(self, replica: str, offset: int, uid: int | None, before: int = END) -> Fate:
-        """What became of an offset on a replica before a position.
+        """The fate of an offset on a replica before a position.
 
         `uid` is the record that ought to be there; None = any will do.
         """
@@ -291,7 +291,7 @@ class Past:
         return Fate(Became.NEVER, replica, None)
 
     def origin(self, replica: str, offset: int, uid: int | None, before: int = END) -> Fate:
-        """The same, of the log that it was copied from, and so on."""
+        """The fate of an offset in the log that it was copied from, and so on."""
         fate = self.fate(replica, offset, uid, before)
         if fate.became is not Became.NOT_AT_SOURCE or fate.step is None:
             return fate
@@ -320,7 +320,7 @@ class Past:
     # The cluster.
 
     def leader_at(self, before: int = END) -> tuple[str, int] | None:
-        """Who was elected in the newest epoch before a position, and which epoch that is."""
+        """Leader of the newest epoch before a position, with that epoch."""
         elected = [self.event(one) for one in self.latest(on.LeaderElected, before=before)]
         newest = max(elected, key=attrgetter("epoch"), default=None)
         return None if newest is None else (newest.replica, newest.epoch)

@@ -1,4 +1,4 @@
-"""What decided a violation: the fate of its offset, or what a question of its own finds.
+"""The facts that decided a violation: the fate of its offset, or answers to other questions.
 
 An invariant names its question as `explained_by`; one that names none is explained by the fate of
 the offset, and so is one whose question finds nothing.
@@ -31,7 +31,7 @@ from sim.protocol.log.record import Record
 
 
 def deciding(case: Case) -> Facts:
-    """What decided a violation, the first of all first; never empty."""
+    """The facts that decided a violation, the first of all first; never empty."""
     discover()
     invariant = INVARIANTS.get(case.violation.invariant)
     asked = QUESTIONS.get(invariant.explained_by if invariant else "", fate.answer)

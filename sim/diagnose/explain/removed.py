@@ -21,13 +21,13 @@ BY_TIME: Final = ("horizon", "record_horizon", "last_modified", "cleaning_checkp
 
 
 def removal_at(event: object, offset: int) -> Removal | None:
-    """What a pass took at an offset; None = nothing, or the event is no pass."""
+    """Removal at an offset by a pass; None without one."""
     removals = event.removals if isinstance(event, on.Cleaned) else ()
     return next((each for each in removals if each.offset == offset), None)
 
 
 def span(event: Any) -> str:
-    """What a pass looked at, `[2, 9)`."""
+    """Offsets that a pass looked at, `[2, 9)`."""
     return f"[{event.first_dirty_offset}, {event.upper_bound})"
 
 
@@ -93,7 +93,7 @@ def _superseded(
 
 
 def _unfairly(case: Case, replica: str, winner: int, position: int) -> str:
-    """That a winner does not win by what the topic promises, and what made it win."""
+    """Words for a winner that does not win by the topic's promise: its moved time, other settings."""
     text = ", which does not beat it by what the topic promises"
     horizons = case.horizons(replica, case.written[winner].batch.base_offset, position)
     if horizons and case.rules.cleaner.horizon_rebase == "deltas_kept":
@@ -251,7 +251,7 @@ def _decided_by(case: Case, uid: int) -> list[int]:
 
 
 def holders(case: Case, position: int, removal: Removal) -> dict[str, list[int]]:
-    """Who ended at or below a tombstone or marker as it went, and held what it decides."""
+    """Replicas that ended at or below a tombstone or marker as it went, and held what it decides."""
     decided, remover = _decided_by(case, removal.uid), case.event(position).replica
     held = {
         replica: case.holding(replica, decided, position)

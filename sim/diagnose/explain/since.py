@@ -1,4 +1,4 @@
-"""Since when it was so: a violation that is judged at rest was there before anybody looked."""
+"""The time when a violation began that is judged at rest, when it was there before."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ AT_REST = (on.Quiesced, on.RoundsEnded, on.TombstoneProbed)
 
 
 def so_since(events: Recorded, violation: Violation, rules: Rules, past: Past | None = None) -> int:
-    """When it began to be so at the latest: ms, or a step.
+    """Latest time when a violation began: ms, or a step.
 
     Of what is judged at rest: when the last of the things it is about happened, so that from there
     on nothing about it changed. Those are the commits of the offsets that it names, and what came
@@ -43,7 +43,7 @@ def all_since(events: Recorded, violations: Iterable[Violation], rules: Rules) -
 
 
 def _changes(case: Case) -> list[int]:
-    """Positions of what happened to the things that a violation is about."""
+    """Positions of events that changed what a violation is about."""
     replica, leader = case.violation.replica, case.leader_at()
     names = [replica] if replica else [leader[0]] if leader else []
     changed = []

@@ -48,7 +48,7 @@ def answer(case: Case) -> Facts:
 
 
 def _held_and_wanted(case: Case) -> tuple[int, int, int]:
-    """What a log gives a key, what committed history does (0 = nothing), and until when it did.
+    """The values of a key by a log and by committed history (0 = nothing), and until when.
 
     Where the violation says at which offset the key was deleted, the tombstone there: it may have
     been there for a while only, and another record wins by now.
@@ -117,7 +117,7 @@ def _passed_over(case: Case, held: int, winner: int) -> Facts:
 
 
 def kept_loser(case: Case, at: int, loser: int, winner: int, *mechanisms: str) -> Fact:
-    """That a pass saw a record and one that beats it, and kept the one that lost."""
+    """A pass that saw a record and one that beats it, and kept the one that lost."""
     event = case.event(at)
     why = why_kept(case, at, case.written[loser].offset, case.written[winner].offset)
     text = f"the pass of {event.replica} over {span(event)} {case.when(at)} kept "
