@@ -190,7 +190,7 @@ class Case(Past):
     # Words.
 
     def fact(self, at: int, *mechanisms: str, kind: FactKind = "") -> Fact:
-        """The fact of an event: its sentence, and log end and high watermark before and after it."""
+        """The fact of an event: its sentence, and where its log stood before and after."""
         event, name = self.event(at), self.event(at).replica or ""
         other = getattr(event, "follower", None) or getattr(event, "joined", None)
         its_kind, stood = KINDS.get(type(event), "position"), list[str]()

@@ -93,7 +93,7 @@ def _superseded(
 
 
 def _unfairly(case: Case, replica: str, winner: int, position: int) -> str:
-    """Words for a winner that does not win by the topic's promise: its moved time, other settings."""
+    """Words for a winner that does not win by the topic's promise."""
     text = ", which does not beat it by what the topic promises"
     horizons = case.horizons(replica, case.written[winner].batch.base_offset, position)
     if horizons and case.rules.cleaner.horizon_rebase == "deltas_kept":
@@ -251,7 +251,7 @@ def _decided_by(case: Case, uid: int) -> list[int]:
 
 
 def holders(case: Case, position: int, removal: Removal) -> dict[str, list[int]]:
-    """Replicas that ended at or below a tombstone or marker as it went, and held what it decides."""
+    """Replicas that ended at or below a removed tombstone or marker and held what it decides."""
     decided, remover = _decided_by(case, removal.uid), case.event(position).replica
     held = {
         replica: case.holding(replica, decided, position)
