@@ -117,7 +117,7 @@ def timed(scenario: Scenario, invariant: str) -> Explanation:
             "raft_21",
             "epoch-monotonic",
             "loss",
-            "b is back, log end 1, at step 9 (log end offset 1, high watermark 1, epoch 4)",
+            "at step 9 (log end offset 1, high watermark 1, epoch from 5 to 4)",
         ),
         ("kip279_04", "slot-agreement", "epoch", "a (epochs 1 from 0) kept what it has at 1 and"),
         ("kip101_01", REUSE, "position", "(log end offset 2, high watermark 1, epoch 1)"),

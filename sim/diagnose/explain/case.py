@@ -212,8 +212,11 @@ class Case(Past):
             stood.append(f"that of {leader}, leader of epoch {epoch}, {mark}")
         elif isinstance(event, on.CleanerLooked):
             stood += [f"{field} {value}" for field, value in [*event._asdict().items()][1:]]
-        elif isinstance(event, on.ReplicaCrashed | on.ReplicaRestarted):
-            stood.append(f"epoch {event.epoch}")
+        elif isinstance(event, on.ReplicaRestarted):
+            down = self.last(on.ReplicaCrashed, before=at, replica=name)
+            was = event.epoch if down is None else self.event(down).epoch
+            came = f"epoch {was}" if was == event.epoch else f"epoch from {was} to {event.epoch}"
+            stood.append(came)
         text = f"{describe(event, about=self._about)}, {self.when(at)}"
         text += f" ({', '.join(stood)})" if stood else ""
         if isinstance(event, on.HighWatermarkMoved) and event.leading:
