@@ -191,7 +191,7 @@ class _Recorder:
                 pending = self._pending
 
     def settles(self, spent: Spent) -> None:
-        """What is taken from now on does not belong to the run."""
+        """Notes that the run is over: events from now on only bring it to rest."""
         self._over = over = spent, self.events + len(self._pending)
         self._then.append((over[1], partial(self._settles, *over)))
 

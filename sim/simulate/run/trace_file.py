@@ -67,7 +67,7 @@ class TraceHeader(NamedTuple):
 
 
 class TraceVerdict(NamedTuple):
-    """What the run itself found.
+    """The last line: verdict, violations and digest of the run.
 
     Attributes:
         verdict: `holds`, `violated` or `inconclusive`.
@@ -91,21 +91,21 @@ def header_of(content: Story | Scenario, mix: Mix | None = None) -> TraceHeader:
     """
     from sim.simulate.scenario.file.configs import kafka_settings
 
-    told: Any = content
+    given: Any = content
     judged_by = content.rules
     environment: dict[str, Any] = {}
     if content.unit == "step":
-        takes = any(step.op == "snapshot" for step in told.steps)
+        takes = any(step.op == "snapshot" for step in given.steps)
         topic = kafka_settings(content.rules, takes_snapshots=takes)
     else:
         from sim.simulate.scenario.model.promises import promise_of
 
-        judged_by = promise_of(told).rules
-        kept = told.snapshots
-        asked = (kept.record_bytes, kept.interval_ms, told.timers.snapshot_interval_ms)
+        judged_by = promise_of(given).rules
+        kept = given.snapshots
+        asked = (kept.record_bytes, kept.interval_ms, given.timers.snapshot_interval_ms)
         takes = any(value is not None for value in asked)
-        topic = kafka_settings(content.rules, told.topic, kept, takes_snapshots=takes)
-        environment = _environment(told, mix)
+        topic = kafka_settings(content.rules, given.topic, kept, takes_snapshots=takes)
+        environment = _environment(given, mix)
     cleaner = judged_by.cleaner
     return TraceHeader(
         format=TRACE_FORMAT,
@@ -127,7 +127,7 @@ def header_of(content: Story | Scenario, mix: Mix | None = None) -> TraceHeader:
 
 
 def _environment(scenario: Scenario, mix: Mix | None) -> dict[str, Any]:
-    """What a timed run was drawn from."""
+    """Faults, retention and mix of a timed run."""
     from sim.simulate.scenario.model.promises import changes_of
 
     lengths = [fault.duration_ms for fault in scenario.faults if fault.duration_ms]

@@ -1,4 +1,4 @@
-"""What a run leaves behind, the same value for stories, timed scenarios and rows of a sweep."""
+"""A run as a value, the same for stories, timed scenarios and rows of a sweep."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class Settling(NamedTuple):
-    """What brought a timed run to rest when it was over: no part of what the run did.
+    """The settling of a timed run after its end, no part of the run itself.
 
     Faults end, every log is fetched to its end and cleaned; then the invariants that need rest are
     judged.
@@ -51,7 +51,7 @@ class Settling(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Run:
-    """What came out of a run of a story or a timed scenario; times are steps or ms (`unit`).
+    """A finished run of a story or a timed scenario; times are steps or ms (`unit`).
 
     Attributes:
         command: Command that runs its file.
@@ -136,7 +136,7 @@ class Run:
 
     @property
     def seen(self) -> tuple[Violation, ...]:
-        """All violations, those of what is judged first."""
+        """All violations, the judged ones first."""
         return (*self.violations, *self.not_judged)
 
     @property
@@ -177,7 +177,7 @@ class Run:
         return history
 
     def without_events(self) -> Run:
-        """The same for those who keep many runs: what its events say is worked out before."""
+        """A copy without events, for callers that keep many runs; its digest and notes are kept."""
         light = replace(self, events=(), known_digest=self.digest)
         vars(light).update(idle=self.idle, notes=self.notes)
         return light
@@ -189,7 +189,7 @@ class Run:
         return {name: count + more.get(name, 0) for name, count in self.counters.items()}
 
     def at_rest(self, violation: Violation) -> bool:
-        """Whether a violation was found when the run was over, and not in the run."""
+        """Whether a violation was found at rest, after the end of the run."""
         return self.settling is not None and violation.position >= self.settling.position
 
     def when(self, violation: Violation) -> str:
@@ -210,7 +210,7 @@ class Run:
 
     @cached_property
     def notes(self) -> tuple[str, ...]:
-        """What is no failure, and should be known, a line each."""
+        """Remarks that are no failure, a line each."""
         from sim.simulate.story.idle import idle_notes
 
         idle = idle_notes(self.idle) if self.idle else ()
@@ -268,7 +268,7 @@ class Run:
         }
 
     def __repr__(self) -> str:
-        """One line for people."""
+        """A summary in one line."""
         first = f", first: {self.violations[0].sentence}" if self.violations else ""
         seed = "" if self.content.seed is None else f", seed {self.content.seed}"
         return f"Run({self.id}{seed}: {self.verdict}{first})"

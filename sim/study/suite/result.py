@@ -45,12 +45,12 @@ class NotRun:
 
     @property
     def exit_code(self) -> int:
-        """As in `CaseResult`."""
+        """Exit status of the file by itself: 2 bad input, 1 error, 3 inconclusive."""
         return {BAD_INPUT: 2, ERROR: 1}.get(self.verdict, 3)
 
 
 class CaseResult(NamedTuple):
-    """One scenario file of a suite, and what came of it.
+    """A scenario file of a suite with its outcome.
 
     Attributes:
         path: The file.
@@ -95,12 +95,12 @@ class CaseResult(NamedTuple):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What is no failure, and should be known: what was not judged, and what did nothing."""
+        """Remarks that are no failure: violations not judged, steps that did nothing."""
         return () if self.noted else self.outcome.notes
 
     @property
     def why(self) -> tuple[str, ...]:
-        """What became of the records that a log file's differences are about, a sentence each."""
+        """Fates of the records that a log file's differences are about, a sentence each."""
         why: tuple[str, ...] = getattr(self.outcome, "why", ())
         return why
 
