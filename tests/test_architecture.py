@@ -103,13 +103,6 @@ def imports_of_all() -> dict[str, set[str]]:
 
 def test_no_module_imports_itself_in_a_circle_not_even_for_its_types() -> None:
     graph = imports_of_all()
-    for name in graph:  # a fault's file names the cluster that it acts on, for types alone
-        if name.startswith("sim.simulate.faults."):
-            graph[name] = {
-                one for one in graph[name] if not one.startswith("sim.simulate.cluster.")
-            }
-    for answer in ("answers", "saving"):  # what a run answers with holds runs
-        graph[f"sim.api.{answer}"].remove("sim.api.runs")
 
     groups = nx.strongly_connected_components(nx.DiGraph(graph))
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from sim.api.markup import facts, grid, plain_text, shorten, when
 from sim.api.scenarios import Scenario, Value
@@ -16,14 +16,29 @@ from sim.errors import BadInput, did_you_mean
 if TYPE_CHECKING:
     import pandas as pd
 
-    from sim.api.runs import Run
     from sim.check import Violation
     from sim.diagnose.explain import Explanation as Told
+    from sim.simulate.run import Run
 
 HEALS_NAMED = 3
 """Of the changes that heal, so many are named in a line."""
 RULES_NAMED = 6
 """So many of the rules that tell two cases apart are named."""
+
+
+class _Looked(Protocol):
+    """What an answer asks of a run: `sim.api.runs.Run` has it, and names the answers itself."""
+
+    scenario: Scenario
+
+    @property
+    def verdict(self) -> str: ...
+    @property
+    def recorded(self) -> Run: ...
+    def timeline(self, invariant: str | None = None) -> Any: ...
+
+
+R = TypeVar("R", bound=_Looked)
 
 
 class Explanation(tuple[str, ...]):  # noqa: SLOT001 - a tuple's can have no more slots
@@ -60,10 +75,10 @@ class Explanation(tuple[str, ...]):  # noqa: SLOT001 - a tuple's can have no mor
         return plain_text(str(self))
 
 
-class Comparison(dict[str, "Run"]):
+class Comparison(dict[str, R]):
     """The same case under different rules: a mapping from what differs to the run."""
 
-    def __missing__(self, label: str) -> Run:
+    def __missing__(self, label: str) -> R:
         """Raises BadInput: there is no run under those rules."""
         hint = did_you_mean(label, self)
         raise BadInput(f"compare: {label}: not among them{hint}: {', '.join(self)}")
@@ -149,7 +164,7 @@ class WhatIf:
 
 
 @dataclass(frozen=True)
-class Shrunk:
+class Shrunk(Generic[R]):
     """A witness: the same invariant is violated for the same cause, in as little as can be.
 
     `print` shows its scenario file.
@@ -169,7 +184,7 @@ class Shrunk:
             rule, either; False = no rule that was tried heals both.
     """
 
-    run: Run
+    run: R
     scenario: Scenario
     invariant: str
     steps: int | None

@@ -346,7 +346,7 @@ class Run:
             raise not_violated(self.id, self.verdict, wanted, violations)
         return found
 
-    def shrink(self, invariant: str | None = None, *, within_s: float | None = 10.0) -> Shrunk:
+    def shrink(self, invariant: str | None = None, *, within_s: float | None = 10.0) -> Shrunk[Run]:
         """The same failure in as little as can be: mostly a story of a few steps.
 
             >>> import sim
@@ -382,7 +382,7 @@ class Run:
             heals_origin=near is None or near.heals_origin,
         )
 
-    def compare(self, *fixes: str, **rules: Value | Sequence[Value]) -> Comparison:
+    def compare(self, *fixes: str, **rules: Value | Sequence[Value]) -> Comparison[Run]:
         """The same case under other rules: same workload, same faults, same seed.
 
             >>> import sim

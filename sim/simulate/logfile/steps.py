@@ -25,8 +25,8 @@ from sim.simulate.logfile.batches import (
 )
 
 if TYPE_CHECKING:
+    from sim.simulate.logfile.replica import LogReplica
     from sim.simulate.logfile.rules import LogRules
-    from sim.simulate.logfile.run import LogReplica
 
 Note = Annotated[Any, Field(description="Anything; nobody reads it.")]
 

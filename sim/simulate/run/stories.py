@@ -12,7 +12,7 @@ from sim.protocol.events import Event
 from sim.protocol.events.sentences import describe
 from sim.simulate.run.value import Run
 from sim.simulate.story.driver import StoryDriver
-from sim.simulate.story.idle import IdleStep, surely_tells
+from sim.simulate.story.idle import IdleStep
 from sim.simulate.story.views import StoryReplica, views_of
 
 if TYPE_CHECKING:
@@ -69,26 +69,6 @@ def run_story(story: Story, *, also_check: Iterable[str] = ()) -> Run:
         moments=driver.moments,
         answers=tuple(driver.answers),
     )
-
-
-def idle_steps(story: Story, run: Run) -> tuple[IdleStep, ...]:
-    """The steps that did nothing and are not marked so, in order.
-
-    To see them, the story is run once more, and those are watched of which neither an event nor a
-    violation says that they did something.
-    """
-    if run.cut_off:
-        return ()
-    did = {number for number, event in run.events if surely_tells(event)}
-    did |= {violation.at for violation in run.seen}
-    doubtful = {step.number for step in story.steps if not step.does_nothing} - did
-    if not doubtful:
-        return ()
-    again = StoryDriver(story, invariants=(), watched=doubtful)
-    with bounded():
-        for step in story.steps:
-            again.take(step)
-    return tuple(step for step in again.idle if step.number in doubtful)
 
 
 def _not_idle(

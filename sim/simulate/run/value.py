@@ -203,10 +203,10 @@ class Run:
         """Steps of a story that did nothing and are not marked so; it is run once more for them."""
         if self.unit != "step":
             return ()
-        from sim.simulate.run.stories import idle_steps
+        from sim.simulate.story.driver import idle_steps
 
         story: Any = self.content
-        return idle_steps(story, self)
+        return () if self.cut_off else idle_steps(story, self.events, self.seen)
 
     @cached_property
     def notes(self) -> tuple[str, ...]:
@@ -272,26 +272,6 @@ class Run:
         first = f", first: {self.violations[0].sentence}" if self.violations else ""
         seed = "" if self.content.seed is None else f", seed {self.content.seed}"
         return f"Run({self.id}{seed}: {self.verdict}{first})"
-
-
-def run_of(
-    content: Story | Scenario, *, keep_events: bool = True, also_check: Sequence[str] = ()
-) -> Run:
-    """Run a story or a timed scenario.
-
-    Args:
-        content: The story or scenario.
-        keep_events: Whether the run keeps its events; that of a story always does.
-        also_check: Invariants that are judged beyond those of the scenario.
-    """
-    kind: Any = content
-    if content.unit == "step":
-        from sim.simulate.run.stories import run_story
-
-        return run_story(kind, also_check=also_check)
-    from sim.simulate.run.timed import run_scenario
-
-    return run_scenario(kind, keep_events=keep_events, also_check=also_check)
 
 
 def conclusive(run: Run) -> Run:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from sim.check import Checker
+from sim.bounds import bounded
+from sim.check import Checker, Violation
 from sim.protocol.events import Event, ReplicaAdded
 from sim.protocol.log import Log, LogConfig
 from sim.protocol.replication import Replica, leader
@@ -189,3 +190,23 @@ class DelayedResponses:
         """The replica left: nothing arrives there any more, nor from there."""
         for names in [names for names in self._waiting if replica in names]:
             del self._waiting[names]
+
+
+def idle_steps(
+    story: Story, events: Sequence[tuple[int, Event]], violations: Iterable[Violation]
+) -> tuple[IdleStep, ...]:
+    """The steps of a story that did nothing and are not marked so, in order.
+
+    To see them, the story is run once more, and those are watched of which neither an event nor a
+    violation says that they did something.
+    """
+    did = {number for number, event in events if surely_tells(event)}
+    did |= {violation.at for violation in violations}
+    doubtful = {step.number for step in story.steps if not step.does_nothing} - did
+    if not doubtful:
+        return ()
+    again = StoryDriver(story, invariants=(), watched=doubtful)
+    with bounded():
+        for step in story.steps:
+            again.take(step)
+    return tuple(step for step in again.idle if step.number in doubtful)

@@ -1,0 +1,203 @@
+"""The log of one replica and what lies beside it, between the steps of a log file."""
+
+from __future__ import annotations
+
+from sim.protocol.compaction import PassFailed
+from sim.protocol.compaction.eligibility import eligibility, first_dirty
+from sim.protocol.log import Batch, Log, Segment
+from sim.protocol.log.old_formats import OldBatch
+from sim.simulate.logfile.eligible import DescribedLog, LogEligibility
+from sim.simulate.logfile.rules import TopicOfLog
+
+
+class LogReplica:
+    """One replica's log, and what lies beside it.
+
+    Attributes:
+        log: The log.
+        checkpoint: Where the next pass has to begin (LogCleanerManager's file
+            `cleaner-offset-checkpoint`); None = no pass was run yet.
+        legacy: True = as in 2.8: passes may go beyond the high watermark, though not beyond an
+            unstable transaction (before KAFKA-13194).
+        failed: Why a pass failed, after which none is run before the log is loaded again; None =
+            none did.
+    """
+
+    def __init__(self, log: Log, *, legacy: bool) -> None:
+        """All of `log` is committed."""
+        self.log = log
+        self.checkpoint: int | None = None
+        self.legacy = legacy
+        self.failed: PassFailed | None = None
+        self._told: int | None = None
+        self._read_below = log.log_end_offset
+        self.look()
+
+    def look(self) -> None:
+        """Let the high watermark follow a log that grew or shrank."""
+        log = self.log
+        end = log.log_end_offset
+        log.high_watermark = end if self._told is None else min(self._told, end)
+        if self._told is not None:
+            self._told = log.high_watermark
+        log.producers.first_unstable_offset(log.high_watermark)  # what is decided below it is
+
+    def last_stable_offset(self) -> int:
+        """Up to where readers of committed records may read (exclusive).
+
+        Source: UnifiedLog.fetchLastStableOffsetMetadata, .maybeIncrementFirstUnstableOffset.
+        """
+        unstable = self._first_unstable()
+        committed = self.log.high_watermark
+        return committed if unstable is None else min(unstable, committed)
+
+    def _first_unstable(self) -> int | None:
+        """The first offset of a transaction that is not decided below the high watermark.
+
+        Of a transaction that was read from disk or began below the log start the position is
+        looked up, and with it comes the base offset of the first batch that is there, or the log
+        end offset where none is. 2.8 does not take that base offset.
+
+        Source: UnifiedLog.maybeIncrementFirstUnstableOffset, LogSegment.read.
+        """
+        log = self.log
+        unstable = log.producers.first_unstable_offset(log.high_watermark)
+        if unstable is None:
+            return None
+        inside = max(unstable, log.log_start_offset)
+        if unstable >= max(self._read_below, log.log_start_offset):
+            return inside
+        there = log.read(inside, max_batches=1)
+        if not there:
+            return log.log_end_offset
+        return inside if self.legacy else there[0].base_offset
+
+    def decide(self, topic: TopicOfLog, *, now_ms: int) -> LogEligibility:
+        """Would the log be cleaned now, from where, and how far?
+
+        An invalid checkpoint is replaced. A log over which a pass failed is left as it is.
+
+        Source: LogCleanerManager.grabFilthiestCompactedLog, .cleanableOffsets.
+        """
+        log = self.log
+        dirty = first_dirty(
+            self.checkpoint,
+            log_start_offset=log.log_start_offset,
+            log_end_offset=log.log_end_offset,
+        )
+        if dirty.force_update and self.failed is None:
+            self.checkpoint = dirty.offset
+        # The log itself is asked, once: a segment remembers that somebody asked for its times.
+        found = eligibility(
+            log.segments,
+            topic.config,
+            first_dirty_offset=dirty.offset,
+            stable_offset=self._cleanable_end(),
+            now_ms=now_ms,
+        )
+        return LogEligibility(self._described(topic), now_ms, dirty, found)
+
+    def _described(self, topic: TopicOfLog) -> DescribedLog:
+        """What the manager looks at, apart from the log: to look twice changes nothing."""
+        log = self.log
+        segments = (
+            Segment(
+                one.base_offset,
+                one.last_modified_ms,
+                size_bytes=one.size_bytes,
+                first_timestamp_ms=one.first_timestamp_ms,
+                largest_ms=one.largest_ms,
+            )
+            for one in log.segments
+        )
+        return DescribedLog(
+            topic.config,
+            tuple(segments),
+            log.log_start_offset,
+            log.log_end_offset,
+            log.log_end_offset if self.legacy else log.high_watermark,
+            self._cleanable_end(),
+            self.checkpoint,
+            in_progress=False,
+            uncleanable=self.failed is not None,
+            compacts=topic.compacts,
+        )
+
+    def _cleanable_end(self) -> int:
+        if not self.legacy:
+            return self.last_stable_offset()
+        unstable = self._first_unstable()
+        return self.log.log_end_offset if unstable is None else unstable
+
+    def append(self, batch: Batch) -> None:
+        """Add a batch; one before magic 2, which has no epoch, makes the replica forget all epochs.
+
+        Truncation then goes by the high watermark again. Source: UnifiedLog.append.
+        """
+        self.log.append(batch, now_ms=0)
+        if isinstance(batch, OldBatch):
+            self.log.epochs.entries.clear()
+
+    def roll(self) -> None:
+        """A new active segment, unless it would begin where the active one does (LocalLog.roll)."""
+        if self.log.active.base_offset < self.log.log_end_offset:
+            self.log.roll(now_ms=0)
+
+    def truncate_fully(self, offset: int) -> None:
+        """All of the log goes; it starts and ends at `offset`."""
+        self._begin_anew(offset)
+        self._told = None if self._told is None else offset
+        self._lower_checkpoint()
+
+    def _begin_anew(self, offset: int) -> None:
+        """Empty the log; nothing of what it holds from now on was read from disk."""
+        self.log.reset_to(offset)
+        self._read_below = offset
+
+    def tell_high_watermark(self, offset: int) -> None:
+        """What is below `offset` is committed, and appends alone commit nothing any more."""
+        self._told = max(offset, self.log.log_start_offset)
+
+    def truncate(self, offset: int) -> None:
+        """Only a cut below the active segment lowers the checkpoint (LogManager.truncateTo)."""
+        reaches_cleaned = offset < self.log.active.base_offset
+        if offset < self.log.log_end_offset:  # else nothing is read again
+            self._read_below = offset
+        self.log.truncate_to(offset)
+        if reaches_cleaned:
+            self._lower_checkpoint()
+
+    def _lower_checkpoint(self) -> None:
+        """To the base of the active segment (LogCleanerManager.maybeTruncateCheckpoint)."""
+        if self.checkpoint is not None:
+            self.checkpoint = min(self.checkpoint, self.log.active.base_offset)
+
+    def start_at(self, offset: int) -> None:
+        """At the high watermark at most: a log that was read from disk may end lower by then."""
+        log = self.log
+        offset = min(offset, log.high_watermark)
+        if offset > log.log_start_offset:
+            log.log_start_offset = offset
+            log.epochs.truncate_to_start(offset)
+            log.snapshots.start_at(offset)
+
+    def reload(self) -> None:
+        """Read the log from disk, without a snapshot of its producers.
+
+        It ends where its active segment does, by that one's offset index. One that would end below
+        its start begins anew there.
+
+        Source: LogLoader.recoverLog, .deleteSegmentsIfLogStartGreaterThanLogEnd.
+        """
+        self.failed = None
+        log = self.log
+        end = log.active.next_offset
+        if end < log.log_start_offset:
+            self._begin_anew(log.log_start_offset)
+            return
+        log.log_end_offset = end
+        log.reopen()
+        log.epochs.truncate_from(end)
+        log.epochs.truncate_to_start(log.log_start_offset)
+        log.rescan_producers()
+        self._read_below = end
