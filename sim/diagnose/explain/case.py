@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
@@ -193,7 +194,7 @@ class Case(Past):
         """The fact of an event: its sentence, and where its log stood before and after."""
         event, name = self.event(at), self.event(at).replica or ""
         other = getattr(event, "follower", None) or getattr(event, "joined", None)
-        its_kind, stood = KINDS.get(type(event), "position"), list[str]()
+        its_kind, stood, rule = KINDS.get(type(event), "position"), list[str](), ""
         if type(event) in KINDS and its_kind != "read":
             whats = {"log end offset": self.log_end, "high watermark": self.high_watermark}
             for what, of in whats.items():
@@ -211,14 +212,33 @@ class Case(Past):
             mark = self.high_watermark(leader, at)
             stood.append(f"that of {leader}, leader of epoch {epoch}, {mark}")
         elif isinstance(event, on.CleanerLooked):
-            stood += [f"{field} {value}" for field, value in [*event._asdict().items()][1:]]
+            limit = event.difference_max_ms
+            stood += [
+                self.clock(name, event.now_ms),
+                f"first uncleanable offset {event.upper_bound}",
+                f"last stable offset {event.stable_offset}",
+                f"max-compaction-delay-secs {event.metric_secs}",
+                f"max.compaction.lag.ms {event.max_lag_ms:,}",
+                *[f"message.timestamp.difference.max.ms {limit or 0:,}"] * (limit is not None),
+            ]
         elif isinstance(event, on.ReplicaRestarted):
             down = self.last(on.ReplicaCrashed, before=at, replica=name)
             was = event.epoch if down is None else self.event(down).epoch
-            came = f"epoch {was}" if was == event.epoch else f"epoch from {was} to {event.epoch}"
-            stood.append(came)
-        text = f"{describe(event, about=self._about)}, {self.when(at)}"
+            stood.append(f"epoch {f'from {was} to ' if was != event.epoch else ''}{event.epoch}")
+            rule = "epoch_storage" if event.epoch < was else ""
+            if self.all(on.EpochCacheChanged, after=at, before=at + 2, replica=name):
+                stood.append(f"its file of epochs {self.epochs_of(name, at + 2)}")
+                rule = rule or "epoch_recovery"
+        elif isinstance(event, (on.LogEmptied, on.SnapshotInstalled)):
+            which, rule = {"end_offset": event.end_offset, "epoch": event.epoch}, "snapshot_install"
+            for one in self.all(on.SnapshotTaken, before=at, **which)[:1]:
+                stood.append(f"snapshot taken {self.when(one)} by {self.event(one).replica}")
+        text = describe(event, about=self._about)
+        if stood:  # the log end is told there
+            text = re.sub(r"[;,] log end \d+$|, which ended at \d+,(?= for snapshot \()", "", text)
+        text += f", {self.when(at)}" if self.events[at][0] else ""
         text += f" ({', '.join(stood)})" if stood else ""
+        text += f" {self.by_rules(rule)}" if rule else ""
         if isinstance(event, on.HighWatermarkMoved) and event.leading:
             text += self.counting(name, at, event.high_watermark)
         text += self.fault(name, at) if its_kind == "loss" else ""

@@ -27,7 +27,7 @@ from sim.diagnose.explain.case import (
 from sim.diagnose.explain.past import Became
 from sim.diagnose.explain.removed import holders, removal_at, why_needed
 from sim.protocol import events as on
-from sim.protocol.log.record import Record
+from sim.protocol.log.record import Control, Record
 
 
 def deciding(case: Case) -> Facts:
@@ -40,6 +40,10 @@ def deciding(case: Case) -> Facts:
 
 def _event(case: Case) -> Facts:
     """The event that showed it decided by itself."""
+    for batch in getattr(case.shown_by, "batches", ()):
+        if batch.base_offset == case.offset and batch.control is Control.SNAPSHOT:
+            text = f"{case.fact(case.judged).text}: {batch.size_bytes:,} bytes "
+            return [Fact("snapshot", text + case.by_rules("snapshot_placement"), case.judged)]
     return [case.fact(case.judged)] if type(case.shown_by) in KINDS else []
 
 

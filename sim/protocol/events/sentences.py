@@ -172,7 +172,8 @@ def _of_a_log(event: Event, about: About | None) -> str:
         case Cleaned():
             said = _cleaning(event, about)
         case SegmentsLost(_, offsets):
-            said = f"{name} finds {len(offsets)} offsets from {offsets[0]} on in no segment"
+            said = f"{name} finds {len(offsets)} offsets from {offsets[0]} to {offsets[-1]} "
+            said += "in no segment"
         case CleanerLooked():
             due = f"due below {event.upper_bound}" if event.eligible else "not due"
             said = f"{name} looks at its log from {event.first_dirty_offset}: {due}, "
