@@ -90,12 +90,11 @@ STARTS: Final = (on.PrefixDeleted, on.LogStartMoved, on.LogStartedAfresh)
 """Events that move a log start."""
 _READS: Final = (on.Consumed, on.ConsumerReset, on.ReadingEnded)
 _LOSSES: Final = (on.ReplicaCrashed, on.ReplicaRestarted, on.ReplicaWiped, on.SegmentsLost)
-_POSITIONS: Final = (on.HighWatermarkMoved, on.IsrChanged, on.PositionRecorded, *STARTS)
-_WRITES: Final = (on.Acknowledged, on.Appended, on.Cleaned, on.Pushed)
+_DONE: Final = (on.Acknowledged, on.Appended, on.Cleaned, on.PositionRecorded, on.Pushed)
 _SNAPSHOTS: Final = (on.SnapshotInstalled, on.SnapshotOffered, on.SnapshotTaken, on.LogEmptied)
 _FETCHES: Final = (on.SnapshotChunkFetched, on.SnapshotFetchDropped)
 KINDS: Final[dict[type, FactKind]] = {
-    **dict.fromkeys((*_POSITIONS, *_WRITES), "position"),
+    **dict.fromkeys((on.HighWatermarkMoved, on.IsrChanged, *_DONE, *STARTS), "position"),
     **dict.fromkeys(_READS, "read"),
     **dict.fromkeys(_LOSSES, "loss"),
     **dict.fromkeys((*_SNAPSHOTS, *_FETCHES), "snapshot"),
@@ -190,11 +189,11 @@ class Case(Past):
 
     # Words.
 
-    def fact(self, at: int, *mechanisms: str, kind: FactKind = "") -> Fact:
-        """The fact of an event: its sentence, and where its log stood before and after."""
+    def fact(self, at: int, *mechanisms: str, kind: FactKind = "", rule: str = "") -> Fact:
+        """The fact of an event: its sentence, where its log stood before and after, and a rule."""
         event, name = self.event(at), self.event(at).replica or ""
         other = getattr(event, "follower", None) or getattr(event, "joined", None)
-        its_kind, stood, rule = KINDS.get(type(event), "position"), list[str](), ""
+        its_kind, stood = KINDS.get(type(event), "position"), list[str]()
         if type(event) in KINDS and its_kind != "read":
             whats = {"log end offset": self.log_end, "high watermark": self.high_watermark}
             for what, of in whats.items():
@@ -205,8 +204,9 @@ class Case(Past):
                 stood.append(f"position of {other} {self.position_of(name, other, at) or 0}")
             stood.append(f"log end offset of {other} {self.log_end(other, at)}")
         elif isinstance(event, STARTS):
-            newest = self.newest_snapshot(name, at) or "none"
-            stood.append(f"newest snapshot {newest}{self.by_clock(at)}")
+            stood.append(f"newest snapshot {self.newest_snapshot(name, at) or 'none'}")
+            if self.skews is not None:
+                stood.append(self.clock(name, self.events[at][0] + self.skews.get(name, 0)))
         elif isinstance(event, on.HighWatermarkMoved) and not event.leading:
             leader, epoch = self.leader_at(at) or ("none", 0)
             mark = self.high_watermark(leader, at)
@@ -225,7 +225,7 @@ class Case(Past):
             down = self.last(on.ReplicaCrashed, before=at, replica=name)
             was = event.epoch if down is None else self.event(down).epoch
             stood.append(f"epoch {f'from {was} to ' if was != event.epoch else ''}{event.epoch}")
-            rule = "epoch_storage" if event.epoch < was else ""
+            rule = "epoch_storage" if event.epoch < was else rule
             if self.all(on.EpochCacheChanged, after=at, before=at + 2, replica=name):
                 stood.append(f"its file of epochs {self.epochs_of(name, at + 2)}")
                 rule = rule or "epoch_recovery"
@@ -336,13 +336,6 @@ class Case(Past):
         """Values of some rules in this run, in brackets."""
         values = [f"{name}: {getattr(getattr(self.rules, GROUP_OF[name]), name)}" for name in names]
         return f"({', '.join(values)})"
-
-    def by_clock(self, position: int) -> str:
-        """Clock of an event's replica, after a comma; empty in a story."""
-        at, event = self.events[position]
-        if self.skews is None or event.replica is None:
-            return ""
-        return f", {self.clock(event.replica, at + self.skews.get(event.replica, 0))}"
 
     def clock(self, replica: str, now_ms: int) -> str:
         """Time by a replica's clock, such as `its clock (1,200 ms ahead) at 9,500 ms`."""

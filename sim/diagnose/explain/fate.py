@@ -221,10 +221,9 @@ def given_before(case: Case, offset: int, uid: int) -> Fact:
     commit, at = case.first_commit(offset), case.appended_at[uid]
     fact, (leader, newest) = case.fact(at, kind="epoch"), case.leader_at(at) or ("", 0)
     late = f", when {leader} led epoch {newest} already" * (newest > case.epoch_of(uid))
-    text = fact.text + late
     if commit is not None and uid == case.committed_at(offset):
-        text += f", committed {case.when(commit)}"
-    return fact._replace(text=text)
+        late += f", committed {case.when(commit)}"
+    return fact._replace(text=fact.text + late)
 
 
 def _given_again(case: Case, offset: int, first: int, second: int) -> Facts:
@@ -253,11 +252,10 @@ def given_twice(case: Case, offset: int) -> Facts:
     committed = case.committed_at(offset)
     first = committed if committed in uids else uids[0]
     later = uids[uids.index(first) + 1 :]
-    again = bool(later) and commit is not None and commit < case.appended_at[later[0]]
-    if not again and case.epoch_of(uids[0]) == case.epoch_of(uids[1]):
-        again, first, later = True, uids[0], uids[1:]
-    if not again:
-        return []
+    if not later or commit is None or commit >= case.appended_at[later[0]]:
+        if case.epoch_of(uids[0]) != case.epoch_of(uids[1]):
+            return []
+        first, later = uids[0], uids[1:]
     return [*_given_again(case, offset, first, later[0]), given_before(case, offset, first)]
 
 
@@ -426,13 +424,12 @@ def elected(case: Case, position: int, offset: int | None = None, *mechanisms: s
     marks = case.all(on.HighWatermarkMoved, leading=True, before=position)
     committed = max((case.event(one).high_watermark for one in marks), default=0)
     fact = case.fact(position, *mechanisms)
-    text = fact.text
-    text += f", whatever it has: {case.event(unclean[-1]).because}" if unclean else ""
+    how = f", whatever it has: {case.event(unclean[-1]).because}" if unclean else ""
     if offset is not None and committed > event.epoch_start_offset:
-        text += f", while all below {committed} was committed"
+        how += f", while all below {committed} was committed"
     came = case.all(on.IsrChanged, joined=event.replica, **since)
     before = [each for one in came for each in as_context(_joined(case, one))]
-    return [*before, fact._replace(text=text)]
+    return [*before, fact._replace(text=fact.text + how)]
 
 
 def _joined(case: Case, position: int, *mechanisms: str) -> Facts:
@@ -450,8 +447,8 @@ def _recorded(case: Case, position: int) -> Facts:
     leader, follower, _ = case.event(position)
     end = case.log_end(follower, position)
     hole = ends_in_a_hole(case, leader, end, position)
-    fact = case.fact(position, *([] if hole else [of.NEVER_COPIED, of.BELIEVED]))
-    fact = fact._replace(text=f"{fact.text} {case.by_rules('follower_position')}")
+    why = () if hole else (of.NEVER_COPIED, of.BELIEVED)
+    fact = case.fact(position, *why, rule="follower_position")
     return [*(end_fell(case, leader, end, position) if hole else []), fact]
 
 

@@ -53,8 +53,7 @@ def _event(case: Case) -> Facts:
 def _compaction_bound(case: Case) -> Facts:
     """A pass went above the high watermark."""
     facts = as_context(fate.lacks(case, case.replica, case.offset))
-    fact = case.fact(case.judged, of.BY_UNCOMMITTED)
-    return [*facts, fact._replace(text=f"{fact.text} {case.by_rules('cleaner_bound')}")]
+    return [*facts, case.fact(case.judged, of.BY_UNCOMMITTED, rule="cleaner_bound")]
 
 
 def _epoch_answers(case: Case) -> Facts:
@@ -281,8 +280,7 @@ def _read(case: Case) -> Facts:
 def _reader_waits(case: Case) -> Facts:
     """A reader waits for what does not come."""
     event = case.shown_by
-    rest = range(event.start, event.end)
-    holes = [offset for offset in rest if not case.uid_at(event.replica, offset)]
+    holes = [at for at in range(event.start, event.end) if not case.uid_at(event.replica, at)]
     facts = fate.lacks(case, event.replica, holes[-1]) if holes else []
     return first_is([*as_context(facts), *_reads(case, None)], of.NO_RECORD_LEFT)
 
@@ -290,16 +288,12 @@ def _reader_waits(case: Case) -> Facts:
 def _reads(case: Case, offset: int | None) -> Facts:
     """The reads or the resets by which a consumer passed an offset, and the last one."""
     kinds = (on.Consumed, on.ConsumerReset, on.ReadingEnded)
-    facts = []
+    passed = []
     for at in case.all(*kinds, consumer=getattr(case.shown_by, "consumer", "")):
         event = case.event(at)
-        if (
-            not isinstance(event, on.Consumed)
-            or offset is None
-            or event.start <= offset < event.end
-        ):
-            facts.append(case.fact(at))
-    return facts[-3:]
+        every = not isinstance(event, on.Consumed) or offset is None
+        passed += [at] if every or event.start <= offset < event.end else []
+    return [case.fact(at) for at in passed[-3:]]
 
 
 def _reader_keeps(case: Case) -> Facts:

@@ -237,7 +237,7 @@ def _decided_by(case: Case, uid: int) -> list[int]:
         values = [each for each in case.uids_of(deciding.key) if not case.tombstone(each)]
         return [each for each in values if case.beats(uid, each)]
     producer = deciding.batch.producer_id
-    mine = (one for one in case.controls() if one.batch.producer_id == producer)
+    mine = case.markers(producer)
     ends = (one.offset for one in mine if case.committed_at(one.offset) == one.record.uid)
     begins = max((offset for offset in ends if offset < deciding.offset), default=-1)
     return [
@@ -264,10 +264,8 @@ def holders(case: Case, position: int, removal: Removal) -> dict[str, list[int]]
 def why_needed(case: Case, replica: str, offset: int, uid: int, removed_at: int) -> str:
     """Why a replica still needed, when it went, what stood at an offset."""
     became = case.fate(replica, offset, uid, removed_at).became
-    if became is Became.CUT:
-        return of.HOLDER_CUT
-    if became is Became.CRASHED:
-        return of.TAIL_LOST
+    if became in (Became.CUT, Became.CRASHED):
+        return of.HOLDER_CUT if became is Became.CUT else of.TAIL_LOST
     return of.HOLDER_NEW if _is_new(case, replica, removed_at) else of.HOLDER_BEHIND
 
 

@@ -89,11 +89,8 @@ def _lacks_winner(case: Case, winner: int, before: int) -> Facts:
     if offset < mark:
         return undecided(case, replica, winner)
     text = f"{replica} holds {case.name(winner)} above its high watermark {mark}, so that it does "
-    return [
-        Fact(
-            "position", f"{text}not count there", case.last(on.HighWatermarkMoved, replica=replica)
-        )
-    ]
+    moved = case.last(on.HighWatermarkMoved, replica=replica)
+    return [Fact("position", f"{text}not count there", moved)]
 
 
 def _passed_over(case: Case, held: int, winner: int) -> Facts:
@@ -118,30 +115,23 @@ def _passed_over(case: Case, held: int, winner: int) -> Facts:
 
 def kept_loser(case: Case, at: int, loser: int, winner: int, *mechanisms: str) -> Fact:
     """A pass that saw a record and one that beats it, and kept the one that lost."""
-    event = case.event(at)
-    why = why_kept(case, at, case.written[loser].offset, case.written[winner].offset)
+    event, cleaner, low = case.event(at), case.rules.cleaner, case.written[loser].offset
     text = f"the pass of {event.replica} over {span(event)} {case.when(at)} kept "
-    text += f"{case.name(loser)}, though {case.name(winner)} beats it{why}"
-    return Fact(case.order_kind(), text, at, mechanisms)
-
-
-def why_kept(case: Case, at: int, low: int, high: int) -> str:
-    """Why a pass kept the record at an offset, `low`, that one at another, `high`, beats."""
-    cleaner, event, because = case.rules.cleaner, case.event(at), ""
+    text += f"{case.name(loser)}, though {case.name(winner)} beats it"
+    began, high = event.first_dirty_offset, case.written[winner].offset
     if event.protected_offset == low:
-        because = f": the fix {cleaner.fix} protected {low}"
+        text += f": the fix {cleaner.fix} protected {low}"
     elif cleaner.map_reads_from != "segment_start":
-        because = f" (map_reads_from: {cleaner.map_reads_from})"
-    elif cleaner.map_range == "dirty" and high < event.first_dirty_offset:
-        began = event.first_dirty_offset
-        because = f": its map began at {began} (map_range: dirty) and knew only what is above"
+        text += f" (map_reads_from: {cleaner.map_reads_from})"
+    elif cleaner.map_range == "dirty" and high < began:
+        text += f": its map began at {began} (map_range: dirty) and knew only what is above"
     elif event.partial:
-        because = f": its map was full at {event.upper_bound}"
+        text += f": its map was full at {event.upper_bound}"
     after = case.event(at + 1) if at + 1 < len(case.events) else None
     if isinstance(after, on.ReplicaCrashed) and after.replica == event.replica:
-        because += f": {event.replica} crashed with its checkpoint moved on "
-        because += case.by_rules("cleaner_checkpoint")
-    return because
+        text += f": {event.replica} crashed with its checkpoint moved on "
+        text += case.by_rules("cleaner_checkpoint")
+    return Fact(case.order_kind(), text, at, mechanisms)
 
 
 # A deleted key is back, or a late write stays.
