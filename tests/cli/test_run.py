@@ -118,7 +118,7 @@ def test_an_explanation_begins_with_what_decided_and_goes_back_from_the_violatio
     order = [
         "no-offset-reuse",  # what else there is to tell
         "decided by: r1 removed A=d@3 (version 1) at 2,466 ms, beaten by A=a@0 (version 9)",
-        "so: r1 believes r3 is at 4, at 3,858 ms (log end offset 4, high watermark 4, log end offset of r3 3)",
+        "so: r1 records r3 at 4, at 3,858 ms (log end offset of r3 3)",
         "committed: A=d@3 (version 1) of epoch 1 at offset 3",
         "2466  r1 cleaned [",
         "r1 appended A=d@3",

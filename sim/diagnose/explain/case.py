@@ -194,7 +194,8 @@ class Case(Past):
         event, name = self.event(at), self.event(at).replica or ""
         other = getattr(event, "follower", None) or getattr(event, "joined", None)
         its_kind, stood = KINDS.get(type(event), "position"), list[str]()
-        if type(event) in KINDS and its_kind != "read":
+        records = isinstance(event, on.PositionRecorded)  # about the log of its follower
+        if type(event) in KINDS and its_kind != "read" and not records:
             whats = {"log end offset": self.log_end, "high watermark": self.high_watermark}
             for what, of in whats.items():
                 before, now = of(name, at), of(name, at + 1)

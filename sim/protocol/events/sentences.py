@@ -121,7 +121,7 @@ _SAID: Final[dict[type, str]] = {
     Copied: "{replica} copies {batches} from {leader}, log end {log_end_offset}",
     Pushed: "{replica} appends a copy of {batch} of {leader} at its own end",
     Truncated: "{replica} truncates from {log_end_offset} to {target}",
-    PositionRecorded: "{replica} believes {follower} is at {position}",
+    PositionRecorded: "{replica} records {follower} at {position}",
     FetchingFailed: "{replica} fetches no more from {leader}: a batch begins at "
     "{base_offset}, and its log ends at {log_end_offset}",
     GapLearned: "{replica} learns from {leader} that nothing is left from {fetch_offset} to "
