@@ -138,8 +138,7 @@ class Facts:
         self.deltas = rules.snapshots.state_machine == "deltas"
         self.by_isr = rules.replication.commit == "isr"
         self.zombies_count = zombies_count
-        self.at = 0
-        self.position = -1
+        self.at, self.position = 0, -1
         self.unit = unit
         self.asked = asked
         earlier = tuple(earlier)
@@ -166,7 +165,6 @@ class Facts:
         self.committed_twice: dict[int, int] = {}
         self.winners: dict[str, int] = {}
         self.deleted: dict[str, int] = {}
-        self.late_for_deletes = 0
         self.status: dict[int, bool] = {}
         self.aborted: set[int] = set()
         self.undecided: dict[int, list[int]] = {}
@@ -174,14 +172,13 @@ class Facts:
         self._given: dict[int, dict[int, int]] = defaultdict(dict)
         self.contested_offsets: set[int] = set()
         self.disagreements: list[tuple[int, ReplicaView, ReplicaView]] = []
-        self.expired_below = 0
+        self.expired_below = self.snapshots_ahead = self.late_for_deletes = 0
         self.recommitted: list[tuple[int, int]] = []
         self.reassigned: list[tuple[Record, int]] = []
         self.moved_horizons: list[tuple[int, int, int]] = []
         self.deletes_removed: list[Removal] = []
         self.markers_removed: list[Removal] = []
         self.uids_read: list[int] = []
-        self.snapshots_ahead = 0
         self.reads_deviate = False
         self.previous_high_watermark = self.previous_log_start = 0
         self.whole: dict[int, tuple[Batch, list[int]]] = {}

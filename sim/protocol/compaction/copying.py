@@ -32,10 +32,8 @@ MARKER_KEYS: Final = {
     Control.COMMIT: "\0\0\0\1",
     Control.LEADER_CHANGE: "\0\0\0\3",
 }
-"""A control record's key: version 0 and its type, two bytes each (ControlRecordType).
-
-As in 2.8, where markers were looked up; from 3.0 on a change of the leader has type 2.
-"""
+"""A control record's key as in 2.8, where markers were looked up: version 0 and its type, two bytes
+each (ControlRecordType); from 3.0 on a change of the leader has type 2."""
 
 MAX_HORIZON_MS: Final = 2**63 - 1
 """A horizon beyond it, or below 0, is none; the batch is written anew without it."""

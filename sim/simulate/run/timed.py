@@ -85,23 +85,10 @@ def _run(
         asked=_asked(scenario),
     )
     recorder = _Recorder(scenario, checker, keep_events=keep_events)
-    outcome: SimulationResult | None = None
-    with bounded() as watch:
-        simulated = simulate(
-            scenario,
-            recorder.take,
-            fork=fork,
-            settles=recorder.settles,
-            observe=observing(recorder.report),
-        )
-        recorder.flush()
-        outcome = simulated
-    if outcome is None:
-        with bounded():
-            recorder.flush()
+    outcome, bound = _simulated(scenario, recorder, fork)
     # One that was cut off anywhere has left nothing that could be judged or counted to its end.
     outside = None if outcome is None else checker.contract.outside
-    reason = watch.reached if outcome is None else outcome.inconclusive
+    reason = bound if outcome is None else outcome.inconclusive
     if outside is not None:
         reason = LEFT_THE_CONTRACT
     expect = scenario.expect
@@ -132,6 +119,25 @@ def _run(
         environment=environment_digest(scenario),
     )
     return replace(run, differences=differences(scenario, run))
+
+
+def _simulated(
+    scenario: Scenario, recorder: _Recorder, fork: Fork | None
+) -> tuple[SimulationResult | None, str | None]:
+    """The end of a simulation whose events a recorder takes; None and the bound that cut it off."""
+    with bounded() as watch:
+        outcome = simulate(
+            scenario,
+            recorder.take,
+            fork=fork,
+            settles=recorder.settles,
+            observe=observing(recorder.report),
+        )
+        recorder.flush()
+        return outcome, None
+    with bounded():
+        recorder.flush()
+    return None, watch.reached
 
 
 def differences(scenario: Scenario, run: Run) -> tuple[str, ...]:

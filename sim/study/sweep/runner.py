@@ -129,11 +129,9 @@ def run_sweep(
             else or that another sweep is writing into, or no Java; later for a disk that cannot be
             written any more, and for whatever Spark raises.
     """
-    why_processes = None
-    if engine is None:
-        # What only Spark can do asks for it.
-        why_processes = None if master is not None or spark else _why_no_spark()
-        engine = "spark" if why_processes is None else "process"
+    only_spark = master is not None or bool(spark)  # what only Spark can do asks for it
+    why_processes = None if engine or only_spark else _why_no_spark()
+    engine = engine or ("spark" if why_processes is None else "process")
     _check_options(engine, master, partitions)
     with ExitStack() as stack:
         stack.enter_context(clear_errors(out))
