@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Final
 
+from pydantic import TypeAdapter
+
 from sim.check.registry import INVARIANTS, discover
-from sim.cli.schemas.parts import DRAFT, NOTE, TAGS, TEXT, Schema, described, shape_of, strict
+from sim.cli.schemas.parts import DRAFT, NOTE, TAGS, TEXT, Schema, described, strict
 from sim.files.formats import STORY_FORMAT
 from sim.protocol.rules import RULES
 from sim.simulate.scenario.file.schema import rules_schema
@@ -69,7 +71,9 @@ def _any_step() -> Schema:
 def _expect() -> Schema:
     discover()
     invariants = {"type": "array", "items": {"enum": sorted(INVARIANTS)}}
-    claims = {name: described(shape_of(c.shape), c.means) for name, c in CLAIMS.items()}
+    claims = {
+        name: described(TypeAdapter(c.shape).json_schema(), c.means) for name, c in CLAIMS.items()
+    }
     of_replicas = {"type": "object", "additionalProperties": {"$ref": "#/$defs/claims"}}
     fields: dict[str, Schema] = {
         "violated": described(invariants, "Exactly these are violated, of those checked."),

@@ -9,29 +9,44 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import get_args, get_type_hints
+from typing import Any, Literal, get_args, get_type_hints
+
+from pydantic import BaseModel, Field, create_model
+from pydantic.json_schema import GenerateJsonSchema, models_json_schema
 
 from sim.check.violation import Violation
-from sim.cli.schemas.parts import BOOLEAN, DRAFT, INTEGER, PLAIN, TEXT, Schema, described, shape_of
+from sim.cli.schemas.parts import DRAFT, INTEGER, TEXT, Schema
 from sim.files.attribute_docs import docs_of
 from sim.files.formats import TRACE_FORMAT
 from sim.protocol.events import Event
-from sim.protocol.log import Record
+from sim.protocol.events.cleaning import Removal
+from sim.protocol.log import Batch, Record
+from sim.protocol.log.epochs import EpochEntry
 from sim.protocol.rules import DEFAULTS, RULES
-from sim.simulate.run.trace_file import TraceHeader, TraceVerdict
+from sim.simulate.run.trace_file import StrategyRow, TraceHeader, TraceVerdict
+from sim.simulate.scenario.file.schema import without_titles
 
 SCHEMA_FILE = Path("sim/protocol/events/schema.json")
 """Relative to the root of the repository."""
+Models = dict[str, type[BaseModel]]
+
+
+class _Written(GenerateJsonSchema):
+    """Schemas in which bytes are base64, as JSON has them."""
+
+    def bytes_schema(self, schema: Any) -> Schema:
+        """The schema of bytes."""
+        return {"type": "string", "contentEncoding": "base64"}
 
 
 def trace_schema() -> Schema:
     """The schema: the header if there is a `format`, otherwise an event, the verdict among them."""
-    parts: dict[str, Schema] = {"Header": {}}
-    parts["Header"] = _header(parts)
-    kinds = [kind.__name__ for kind in get_args(Event)]
-    for kind in get_args(Event):
-        _add(kind, parts, is_event=True)
-    parts["Verdict"] = _verdict()
+    models = _models()
+    events = [*(kind.__name__ for kind in get_args(Event)), "Verdict"]
+    found = models_json_schema(
+        [(one, "validation") for one in models.values()], schema_generator=_Written
+    )[1]
+    parts: Schema = without_titles(found["$defs"])
     parts["AnyEvent"] = {
         "type": "object",
         "properties": {"at": INTEGER, "event": TEXT},
@@ -41,7 +56,7 @@ def trace_schema() -> Schema:
                 "if": {"properties": {"event": {"const": name}}},
                 "then": {"$ref": f"#/$defs/{name}"},
             }
-            for name in [*kinds, "Verdict"]
+            for name in events
         ],
     }
     return {
@@ -55,83 +70,47 @@ def trace_schema() -> Schema:
     }
 
 
-def _add(kind: type, parts: dict[str, Schema], *, is_event: bool = False) -> None:
-    """Add the schema of a named tuple, and those of what it holds."""
-    if kind.__name__ in parts:
-        return
-    parts[kind.__name__] = {}
-    fields: Schema = {}
-    if is_event:
-        fields = {"at": described(INTEGER, WHEN), "event": {"const": kind.__name__}}
-    fields |= _fields(kind, parts)
-    if kind is Record:
-        fields["tombstone"] = described(
-            BOOLEAN, "Whether it is a tombstone under the mark of the run."
-        )
-    parts[kind.__name__] = _object(fields, _told(kind)[0])
+def _models() -> Models:
+    """The lines of a trace, and what they hold, by name; what is held comes first."""
+    found: Models = {}
+    of_the_run = "Whether it is a tombstone under the mark of the run."
+    _add(found, Record, tombstone=(bool, Field(description=of_the_run)))
+    for kind in (EpochEntry, Batch, Removal, StrategyRow):
+        _add(found, kind)
+    at = int, Field(description="When: ms of simulated time, or the number of the step of a story.")
+    for kind in get_args(Event):
+        _add(found, kind, at=at, event=Literal[kind.__name__])
+    named: dict[str, Any] = {name: type(DEFAULTS[name]) for name in RULES}
+    every = "Every rule that the replicas start with, by its name."
+    rules = create_model("Rules", __doc__=every, **named)
+    _add(found, TraceHeader, "Header", format=Literal[TRACE_FORMAT], rules=rules)
+    broken = get_type_hints(Violation)
+    seen = {name: broken[name] for name in ("invariant", "at", "replica", "offset", "key")}
+    violation = create_model("Violation", __doc__="One broken invariant.", **seen, sentence=str)
+    _add(
+        found,
+        TraceVerdict,
+        "Verdict",
+        at=(int, Field(description="When the last event happened.")),
+        event=Literal["Verdict"],
+        verdict=Literal["holds", "violated", "inconclusive"],
+        violations=list[violation],
+        digest=(str, Field(pattern="^[0-9a-f]{32}$", description="Equal for equal runs.")),
+        events=(int, Field(description="So many lines lie between the header and this one.")),
+    )
+    return found
 
 
-def _fields(kind: type, parts: dict[str, Schema]) -> Schema:
-    """The fields of a named tuple, with what its docstring says of them."""
-
-    def of_class(other: type) -> Schema:
-        _add(other, parts)
-        return {"$ref": f"#/$defs/{other.__name__}"}
-
-    told = _told(kind)[1]
-    shapes = {name: shape_of(hint, of_class) for name, hint in get_type_hints(kind).items()}
-    return {
-        name: described(shape, told[name]) if name in told else shape
-        for name, shape in shapes.items()
-    }
-
-
-WHEN = "When: ms of simulated time, or the number of the step of a story."
-
-
-def _told(kind: type) -> tuple[str, dict[str, str]]:
-    """What the docstring says of a class, and of each of its attributes."""
-    text, told = docs_of(kind)
-    return _in_json(" ".join(text.split())), {name: _in_json(one) for name, one in told.items()}
+def _add(found: Models, kind: type, name: str = "", **more: Any) -> None:
+    """Adds the model of a named tuple, whose docstring describes it; `more` is what files have."""
+    text, meanings = docs_of(kind)
+    fields: dict[str, Any] = get_type_hints(kind, localns=found)
+    for field, means in meanings.items():
+        fields[field] = (fields[field], Field(description=_in_json(means)))
+    name = name or kind.__name__
+    # `more` on both sides: its fields come first, and replace those of the named tuple.
+    found[name] = create_model(name, __doc__=_in_json(text), **{**more, **fields, **more})
 
 
 def _in_json(text: str) -> str:
-    return re.sub(r"\bNone\b", "null", text)
-
-
-def _object(fields: Schema, text: str) -> Schema:
-    return {
-        "type": "object",
-        "description": text,
-        "properties": fields,
-        "required": list(fields),
-    }
-
-
-def _header(parts: dict[str, Schema]) -> Schema:
-    fields, told = _fields(TraceHeader, parts), _told(TraceHeader)
-    rules = {name: {"type": PLAIN[type(DEFAULTS[name])]} for name in RULES}
-    own = {"format": {"const": TRACE_FORMAT}, "rules": _object(rules, told[1]["rules"])}
-    return _object(fields | own, told[0])
-
-
-def _verdict() -> Schema:
-    broken = get_type_hints(Violation)
-    seen = {
-        name: shape_of(broken[name]) for name in ("invariant", "at", "replica", "offset", "key")
-    }
-    violation = _object(seen | {"sentence": TEXT}, "One broken invariant.")
-    return _object(
-        {
-            "at": described(INTEGER, "When the last event happened."),
-            "event": {"const": "Verdict"},
-            **_fields(TraceVerdict, {}),
-            "verdict": {"enum": ["holds", "violated", "inconclusive"]},
-            "violations": {"type": "array", "items": violation},
-            "digest": described(
-                {"type": "string", "pattern": "^[0-9a-f]{32}$"}, "Equal for equal runs."
-            ),
-            "events": described(INTEGER, "So many lines lie between the header and this one."),
-        },
-        "The last line: what the run itself found.",
-    )
+    return re.sub(r"\bNone\b", "null", " ".join(text.split()))
