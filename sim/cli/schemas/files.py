@@ -7,10 +7,9 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from sim.cli.schemas.explore import explore_schema
 from sim.cli.schemas.log import log_schema
-from sim.cli.schemas.parts import DRAFT, Schema
-from sim.cli.schemas.plan import plan_schema
+from sim.cli.schemas.parts import DRAFT, Schema, by_value
+from sim.cli.schemas.plan import explore_schema, plan_schema
 from sim.cli.schemas.story import story_schema
 from sim.cli.schemas.trace import SCHEMA_FILE, trace_schema
 from sim.files.formats import (
@@ -61,16 +60,7 @@ def choosing_schema() -> Schema:
     return {
         "$schema": DRAFT,
         "title": "Replog plan, story, scenario or log file",
-        "type": "object",
-        "properties": {"format": {"enum": list(BY_FORMAT), "description": "What the file is."}},
-        "required": ["format"],
-        "allOf": [
-            {
-                "if": {"properties": {"format": {"const": found}}, "required": ["format"]},
-                "then": {"$ref": f"{_LOCAL}{name}"},
-            }
-            for found, name in BY_FORMAT.items()
-        ],
+        **by_value("format", {found: f"{_LOCAL}{name}" for found, name in BY_FORMAT.items()}),
         "$defs": definitions,
     }
 

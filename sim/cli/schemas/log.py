@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sim.cli.schemas.parts import DRAFT, Schema, at_least, described, nullable, strict
+from sim.cli.schemas.parts import DRAFT, Schema, at_least, by_value, described, nullable, strict
 from sim.files.models import Described, Part
 from sim.simulate.logfile import eligible_file
 from sim.simulate.logfile import rules as log_rules
@@ -60,26 +60,14 @@ def _file(model: type[Part], rules: Schema, parts: Schema) -> Schema:
 
 
 def _by_its_tag(part: Any) -> Any:
-    """The same where alternatives that a field tells apart are looked up by it.
-
-    So an editor tells what is wrong with a step of that op, and not that it is none of ten others.
-    """
+    """The same where alternatives that a field tells apart are looked up by it."""
     if isinstance(part, list):
         return [_by_its_tag(one) for one in part]
     if not isinstance(part, dict):
         return part
     if "discriminator" not in part:
         return {name: _by_its_tag(one) for name, one in part.items()}
-    tag, of = part["discriminator"]["propertyName"], part["discriminator"]["mapping"]
-    return {
-        "type": "object",
-        "properties": {tag: {"enum": list(of)}},
-        "required": [tag],
-        "allOf": [
-            {"if": {"properties": {tag: {"const": name}}}, "then": {"$ref": where}}
-            for name, where in of.items()
-        ],
-    }
+    return by_value(part["discriminator"]["propertyName"], part["discriminator"]["mapping"])
 
 
 def log_schema() -> Schema:

@@ -53,3 +53,19 @@ def strict(fields: Mapping[str, Schema], *, required: tuple[str, ...] = ()) -> S
         "additionalProperties": False,
     }
     return {**found, "required": list(required)} if required else found
+
+
+def by_value(field: str, parts: Mapping[str, str]) -> Schema:
+    """An object whose `field` names which of `parts`, by value, it is, and so what else it has.
+
+    So an editor tells what is wrong with a step of that op, and not that it is none of ten others.
+    """
+    return {
+        "type": "object",
+        "properties": {field: {"enum": list(parts)}},
+        "required": [field],
+        "allOf": [
+            {"if": {"properties": {field: {"const": value}}}, "then": {"$ref": part}}
+            for value, part in parts.items()
+        ],
+    }

@@ -1,4 +1,4 @@
-"""The schema of sweep plans, `replog-sweep/1`: made of the model of a plan and that of a mix."""
+"""The schemas of plans, `replog-sweep/1` and `replog-explore/1`: made of their models."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from sim.files.models import Described
 from sim.protocol.rules import RULES
 from sim.simulate.scenario.file.schema import rules_schema, without_titles
 from sim.simulate.scenario.generate.mix import BUILT_IN_MIXES, Mix, Weights
+from sim.study.explore.plan import Plan as PlanOfSearch
 from sim.study.sweep.plan import Plan
 from sim.study.sweep.plan_matrix import EXCLUDE, LABEL, MATRIX
 
@@ -18,7 +19,7 @@ _RULES: Schema = {"$ref": "#/$defs/rules"}
 
 
 def plan_schema() -> Schema:
-    """The schema of a plan, its matrix included."""
+    """The schema of a sweep plan, its matrix included."""
     schema = without_titles(Plan.model_json_schema(schema_generator=Described))
     schema["$defs"] = {"Mix": _mix(), "Weights": _weights()}
     discover()
@@ -29,14 +30,20 @@ def plan_schema() -> Schema:
     fields["environments"]["additionalProperties"] = _environment()
     required = [name for name in schema["required"] if name != "rule_sets"]
     return {
-        **with_matrix(schema, "Replog sweep plan"),
+        **_with_matrix(schema, "Replog sweep plan"),
         "required": required,
         "if": {"required": [MATRIX]},
         "else": {"required": ["rule_sets"]},
     }
 
 
-def with_matrix(schema: Schema, title: str) -> Schema:
+def explore_schema() -> Schema:
+    """The schema of a plan of a search, its matrix included."""
+    schema = without_titles(PlanOfSearch.model_json_schema(schema_generator=Described))
+    return _with_matrix(schema, "Replog plan of a search")
+
+
+def _with_matrix(schema: Schema, title: str) -> Schema:
     """The schema of a plan whose rules are those there are, with the fields of a matrix."""
     schema.pop("description", None)
     rules = rules_schema(RULES, "Rules by name; may name a preset.")
@@ -44,12 +51,12 @@ def with_matrix(schema: Schema, title: str) -> Schema:
     fields = schema["properties"]
     fields["rules"] = _RULES
     fields["rule_sets"] |= {"items": _RULES}
-    fields |= matrix_fields(rules)
+    fields |= _matrix_fields(rules)
     needed = {EXCLUDE: [MATRIX], LABEL: [MATRIX]}
     return {"$schema": DRAFT, "title": title, **schema, "dependentRequired": needed}
 
 
-def matrix_fields(rules: Schema) -> dict[str, Schema]:
+def _matrix_fields(rules: Schema) -> dict[str, Schema]:
     """The fields of a matrix, which a plan is read without (`sim.study.sweep.plan_matrix`)."""
     factors: dict[str, Schema] = {
         name: {

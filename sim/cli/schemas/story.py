@@ -7,7 +7,7 @@ from typing import Final
 from pydantic import TypeAdapter
 
 from sim.check.registry import INVARIANTS, discover
-from sim.cli.schemas.parts import DRAFT, NOTE, TAGS, TEXT, Schema, described, strict
+from sim.cli.schemas.parts import DRAFT, NOTE, TAGS, TEXT, Schema, by_value, described, strict
 from sim.files.formats import STORY_FORMAT
 from sim.protocol.rules import RULES
 from sim.simulate.scenario.file.schema import rules_schema
@@ -50,17 +50,7 @@ def _any_step() -> Schema:
         "description": "A mapping with `op`, or one line: the op, its first fields, name=value.",
         "type": ["string", "object"],
         "if": {"type": "object"},
-        "then": {
-            "properties": {"op": {"enum": list(OPS)}},
-            "required": ["op"],
-            "allOf": [
-                {
-                    "if": {"properties": {"op": {"const": op}}},
-                    "then": {"$ref": f"#/$defs/step.{op}"},
-                }
-                for op in OPS
-            ],
-        },
+        "then": by_value("op", {op: f"#/$defs/step.{op}" for op in OPS}),
         "else": {
             "pattern": rf"^\s*({'|'.join(map(_line, OPS))})\s*$",
             "patternErrorMessage": f"a line is a step and its fields; steps: {', '.join(OPS)}",

@@ -15,7 +15,7 @@ from pydantic import BaseModel, Field, create_model
 from pydantic.json_schema import GenerateJsonSchema, models_json_schema
 
 from sim.check.violation import Violation
-from sim.cli.schemas.parts import DRAFT, INTEGER, TEXT, Schema
+from sim.cli.schemas.parts import DRAFT, INTEGER, TEXT, Schema, by_value
 from sim.files.attribute_docs import docs_of
 from sim.files.formats import TRACE_FORMAT
 from sim.protocol.events import Event
@@ -47,17 +47,11 @@ def trace_schema() -> Schema:
         [(one, "validation") for one in models.values()], schema_generator=_Written
     )[1]
     parts: Schema = without_titles(found["$defs"])
-    parts["AnyEvent"] = {
-        "type": "object",
+    any_event = by_value("event", {name: f"#/$defs/{name}" for name in events})
+    # Readers let events pass that they do not know.
+    parts["AnyEvent"] = any_event | {
         "properties": {"at": INTEGER, "event": TEXT},
         "required": ["at", "event"],
-        "allOf": [
-            {
-                "if": {"properties": {"event": {"const": name}}},
-                "then": {"$ref": f"#/$defs/{name}"},
-            }
-            for name in events
-        ],
     }
     return {
         "$schema": DRAFT,
