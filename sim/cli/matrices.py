@@ -50,7 +50,11 @@ def matrix(
     elif sweep:
         raise BadInput("--sweep: needs a page to write to: -o OUT")
     varied = choice_of(vary, option="--vary")
-    sections = _sections(sweep or [], varied.rule)
+    sections = []
+    if sweep:
+        from sim.study.report import grid_as_markdown, read_folder
+
+        sections = [grid_as_markdown(read_folder(folder), varied.rule) for folder in sweep]
     made = make_matrix(
         paths,
         varied,
@@ -77,14 +81,6 @@ def matrix(
     if output is not None:
         tell(str(output))
     return 0
-
-
-def _sections(folders: list[Path], rule: str) -> list[str]:
-    if not folders:
-        return []
-    from sim.study.report import grid_as_markdown, read_folder
-
-    return [grid_as_markdown(read_folder(folder), rule) for folder in folders]
 
 
 def _command(paths: list[Path], vary: str, output: Path, **repeated: object) -> str:

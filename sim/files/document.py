@@ -63,16 +63,14 @@ class Document:
         Keys have lines, too. Steps that name nothing in the file are skipped: validators add the
         names of alternatives.
         """
-        return None if self._find_line is None else self._find_line(self.existing(location))
-
-    def existing(self, location: Location) -> list[str | int]:
-        """The steps of `location` that name something in the file."""
+        if self._find_line is None:
+            return None
         value, steps = self.data, []
         for step in location:
             if _has(value, step):
                 steps.append(step)
                 value = value[step]
-        return steps
+        return self._find_line(steps)
 
     def name_of(self, location: Location) -> str:
         """`location` as people write it, `faults[2].for_ms`, without what is not in the file.
@@ -187,12 +185,7 @@ class Place:
     @property
     def location(self) -> list[str | int]:
         """The way here from the top."""
-        steps: list[str | int] = []
-        place = self
-        while place._parent is not None:
-            steps.append(place._step)
-            place = place._parent
-        return steps[::-1]
+        return [] if self._parent is None else [*self._parent.location, self._step]
 
     @property
     def path(self) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
 
 from sim.cli.schemas.log import log_schema
 from sim.cli.schemas.parts import DRAFT, Schema, by_value
@@ -52,7 +51,8 @@ def choosing_schema() -> Schema:
     """
     definitions: Schema = {}
     for name in BY_FORMAT.values():
-        schema = _moved(SCHEMAS[name](), name)
+        text = json.dumps(SCHEMAS[name]())
+        schema = json.loads(text.replace(f'"$ref": "{_LOCAL}', f'"$ref": "{_LOCAL}{name}.'))
         schema.pop("$schema")
         for part, content in schema.pop("$defs", {}).items():
             definitions[f"{name}.{part}"] = content
@@ -63,18 +63,6 @@ def choosing_schema() -> Schema:
         **by_value("format", {found: f"{_LOCAL}{name}" for found, name in BY_FORMAT.items()}),
         "$defs": definitions,
     }
-
-
-def _moved(part: Any, name: str) -> Any:
-    """References to definitions under the names that these get beside others."""
-    if isinstance(part, dict):
-        return {
-            key: f"{_LOCAL}{name}.{value.removeprefix(_LOCAL)}"
-            if key == "$ref" and isinstance(value, str)
-            else _moved(value, name)
-            for key, value in part.items()
-        }
-    return [_moved(item, name) for item in part] if isinstance(part, list) else part
 
 
 def schema_texts() -> dict[Path, str]:
