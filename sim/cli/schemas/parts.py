@@ -6,26 +6,18 @@ from collections.abc import Mapping
 from typing import Any
 
 from sim.files.limits import LONG
-from sim.files.tags import TAG_PATTERN
 
 Schema = dict[str, Any]
 DRAFT = "https://json-schema.org/draft/2020-12/schema"
 
 INTEGER: Schema = {"type": "integer"}
 TEXT: Schema = {"type": "string"}
-BOOLEAN: Schema = {"type": "boolean"}
-TAGS: Schema = {
-    "description": "Words to select files by.",
-    "type": ["array", "null"],
-    "items": {"type": "string", "pattern": TAG_PATTERN},
-    "uniqueItems": True,
-}
 NOTE: Schema = {"description": "Anything; nobody reads it."}
 
 
-def at_least(minimum: int, *, most: int = LONG) -> Schema:
-    """A whole number from `minimum` on, within 64 bits or as many as `most` says."""
-    return {"type": "integer", "minimum": minimum, "maximum": most}
+def at_least(minimum: int) -> Schema:
+    """A whole number from `minimum` on, within 64 bits."""
+    return {"type": "integer", "minimum": minimum, "maximum": LONG}
 
 
 def nullable(schema: Schema) -> Schema:
@@ -33,8 +25,6 @@ def nullable(schema: Schema) -> Schema:
     found = dict(schema)
     if "enum" in schema:
         found["enum"] = [*schema["enum"], None]
-    if "anyOf" in schema:
-        found["anyOf"] = [*schema["anyOf"], {"type": "null"}]
     if isinstance(schema.get("type"), str):
         found["type"] = [schema["type"], "null"]
     return found

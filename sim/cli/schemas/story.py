@@ -7,8 +7,9 @@ from typing import Final
 from pydantic import TypeAdapter
 
 from sim.check.registry import INVARIANTS, discover
-from sim.cli.schemas.parts import DRAFT, NOTE, TAGS, TEXT, Schema, by_value, described, strict
+from sim.cli.schemas.parts import DRAFT, NOTE, TEXT, Schema, by_value, described, strict
 from sim.files.formats import STORY_FORMAT
+from sim.files.tags import TAG_PATTERN
 from sim.protocol.rules import RULES
 from sim.simulate.scenario.file.schema import rules_schema
 from sim.simulate.story.expect import CLAIMS
@@ -89,7 +90,12 @@ def story_schema() -> Schema:
         "id": described(TEXT, "Its name; that of the file when not given."),
         "title": described(TEXT, "What it shows, in a sentence."),
         "source": described(TEXT, "Who says so: a section of a KIP, a class, a ticket."),
-        "tags": TAGS,
+        "tags": {
+            "description": "Words to select files by.",
+            "type": ["array", "null"],
+            "items": {"type": "string", "pattern": TAG_PATTERN},
+            "uniqueItems": True,
+        },
         "rules": rules_schema(RULES, "Where it differs from the defaults of stories."),
         "replicas": described(
             {**names, "uniqueItems": True}, "In order of creation; their logs start empty."
