@@ -105,8 +105,6 @@ def _open_what_is_closed() -> None:
             os.fstat(number)
         except OSError:
             os.open(os.devnull, flags)  # takes the lowest free number, which is this one
-    if sys.stdin is None:
-        sys.stdin = open(_STDIN, encoding="utf-8")  # noqa: SIM115 - for good
     if sys.stdout is None:
         sys.stdout = open(_STDOUT, "w", encoding="utf-8")  # noqa: SIM115 - for good
     if sys.stderr is None:
