@@ -4,13 +4,13 @@ import pytest
 
 from sim.protocol.events import LogStartedAfresh, LogStartMoved
 from sim.protocol.log import Log, Record, data_batch
+from sim.protocol.replication.follower import receive_fetch
 from sim.protocol.replication.leader import answer_fetch
 from sim.protocol.replication.messages import Answer, FetchRequest
 from sim.protocol.replication.replica import Leadership, Replica
 from sim.protocol.replication.retention import (
     Retention,
     delete_old_segments,
-    start_afresh,
     take_log_start,
 )
 from sim.protocol.rules.rules import Rules
@@ -92,6 +92,7 @@ def test_a_fetch_below_the_log_start_is_out_of_range_and_the_follower_starts_afr
     response = answer_fetch(leader, request, rules=Rules(), snapshots=False).response
     assert (response.answer, response.log_start_offset) == (Answer.OUT_OF_RANGE, 2)
 
-    assert start_afresh(follower, 2) == [LogStartedAfresh("r2", 2, 0, 0)]
+    events = receive_fetch(follower, response, rules=Rules(), now_ms=150).events
+    assert events == [LogStartedAfresh("r2", 2, 0, 0)]
     assert (follower.log.log_start_offset, follower.log.log_end_offset) == (2, 2)
     assert follower.first_dirty_offset == 2
