@@ -42,21 +42,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Final, NamedTuple
 
-from sim.protocol.events import (
-    Cleaned,
-    Event,
-    LogEmptied,
-    LogStartedAfresh,
-    LogStartMoved,
-    PrefixDeleted,
-    ProducersForgotten,
-    Quiesced,
-    ReplicaRestarted,
-    ReplicaWiped,
-    SegmentsLost,
-    SnapshotInstalled,
-    Truncated,
-)
+from sim.protocol import events as on
 from sim.protocol.log import AbortedTransaction, Batch, Control, Log
 from sim.protocol.log.producers import MAX_SEQUENCE, Producer
 from sim.protocol.replication.replica import Replica
@@ -64,18 +50,18 @@ from sim.protocol.rules.rules import Rules
 
 LOOKED_AFTER: Final = frozenset(
     {
-        Truncated,
-        ReplicaRestarted,
-        ReplicaWiped,
-        LogEmptied,
-        LogStartedAfresh,
-        LogStartMoved,
-        PrefixDeleted,
-        SnapshotInstalled,
-        Cleaned,
-        SegmentsLost,
-        ProducersForgotten,
-        Quiesced,
+        on.Truncated,
+        on.ReplicaRestarted,
+        on.ReplicaWiped,
+        on.LogEmptied,
+        on.LogStartedAfresh,
+        on.LogStartMoved,
+        on.PrefixDeleted,
+        on.SnapshotInstalled,
+        on.Cleaned,
+        on.SegmentsLost,
+        on.ProducersForgotten,
+        on.Quiesced,
     }
 )
 """Events after which somebody looks; all others change what is derived one batch at a time."""
@@ -161,7 +147,7 @@ class Audit:
         self._end_is_stored = rules.storage.leo_source == "stored"
         self._gone: dict[str, Gone] = {}
 
-    def after(self, events: Iterable[Event], replicas: Mapping[str, Replica]) -> list[Differs]:
+    def after(self, events: Iterable[on.Event], replicas: Mapping[str, Replica]) -> list[Differs]:
         """What differs now that these things have happened: to a replica, or at rest to anybody.
 
         `replicas` are as they are after all of them.
@@ -171,13 +157,13 @@ class Audit:
         found: list[Differs] = []
         for event in events:
             if type(event) in LOOKED_AFTER:
-                if isinstance(event, Quiesced):
+                if isinstance(event, on.Quiesced):
                     names |= dict.fromkeys(replicas, False)
                     thoroughly |= replicas.keys()
                 else:
                     self._note(event, replicas)
-                    names[event.replica] = isinstance(event, Truncated | Cleaned)
-                    if not isinstance(event, Cleaned):
+                    names[event.replica] = isinstance(event, on.Truncated | on.Cleaned)
+                    if not isinstance(event, on.Cleaned):
                         thoroughly.add(event.replica)
                     elif replicas[event.replica].up:
                         found += last_batches_taken(event, replicas[event.replica].log)
@@ -193,23 +179,23 @@ class Audit:
                 )
         return found
 
-    def _note(self, event: Event, replicas: Mapping[str, Replica]) -> None:
+    def _note(self, event: on.Event, replicas: Mapping[str, Replica]) -> None:
         """Remember what the log will not show."""
         gone = self._gone.setdefault(event.replica or "", Gone())
-        if isinstance(event, ProducersForgotten):
+        if isinstance(event, on.ProducersForgotten):
             end = replicas[event.replica].log.log_end_offset
             gone.forgotten |= dict.fromkeys(event.producers, end)
-        elif isinstance(event, Cleaned):
+        elif isinstance(event, on.Cleaned):
             for offset, _, key, reason, _ in event.removals:
                 if key is None and reason in ("marker", "superseded"):
                     gone.markers_below = max(gone.markers_below, offset + 1)
-        elif isinstance(event, Truncated):
+        elif isinstance(event, on.Truncated):
             gone.cut_at = event.target
-        elif isinstance(event, ReplicaRestarted):
+        elif isinstance(event, on.ReplicaRestarted):
             gone.cut_at = 0
-        elif isinstance(event, SegmentsLost):
+        elif isinstance(event, on.SegmentsLost):
             gone.lost_segments = True
-        elif not isinstance(event, LogStartMoved | PrefixDeleted):
+        elif not isinstance(event, on.LogStartMoved | on.PrefixDeleted):
             self._gone[event.replica or ""] = Gone()
 
     def _look(
@@ -233,7 +219,7 @@ class Audit:
         return looked.found
 
 
-def last_batches_taken(pass_: Cleaned, log: Log) -> list[Differs]:
+def last_batches_taken(pass_: on.Cleaned, log: Log) -> list[Differs]:
     """What a pass took that is the last batch of a producer whom the log still knows."""
     taken = {removal.offset for removal in pass_.removals}.union(pass_.dropped)
     found: list[Differs] = []
@@ -248,7 +234,7 @@ def last_batches_taken(pass_: Cleaned, log: Log) -> list[Differs]:
     return found
 
 
-def rewritten_otherwise(pass_: Cleaned, log: Log) -> list[Differs]:
+def rewritten_otherwise(pass_: on.Cleaned, log: Log) -> list[Differs]:
     """Batches whose largest timestamp, or delete horizon, a pass has written wrongly."""
     found: list[Differs] = []
     for offset in (*[base for base, _ in pass_.rewritten], *pass_.emptied):
