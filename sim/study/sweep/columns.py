@@ -1,4 +1,4 @@
-"""The columns of a sweep's table, each declared once: name, type, unit, meaning, source.
+"""The columns of a sweep's table, each declared once: name, type, unit, meaning, source, value.
 
 The schema of the table, `replog list columns` and the documentation of data frames are taken from
 here. A counter is declared in `sim.check.counters`.
@@ -6,9 +6,9 @@ here. A counter is declared in `sim.check.counters`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import pyarrow as pa
 
@@ -27,6 +27,8 @@ class Column(NamedTuple):
         unit: Such as `ms`, `bytes`; empty for names and texts.
         group: What it belongs to, for whoever looks for one.
         table: `runs` or `violations`.
+        of: Makes the value of a run, or of a position, the violation there and the run; None = it
+            is not of what the run did.
     """
 
     name: str
@@ -36,6 +38,7 @@ class Column(NamedTuple):
     unit: str = ""
     group: str = "the run"
     table: str = "runs"
+    of: Callable[..., Any] | None = None
 
 
 SWEPT: Final = "(swept rules)"
@@ -59,15 +62,34 @@ _HEAD = (
         "verdict",
         "holds, violated, inconclusive, or error (an exception).",
         "sim.simulate.run.timed",
+        of=lambda run: run.verdict,
     ),
-    _verdict("reason", "Why it is inconclusive.", "sim.simulate.run.timed"),
-    _verdict("first_invariant", "Which invariant was violated first.", "sim.check"),
+    _verdict(
+        "reason",
+        "Why it is inconclusive.",
+        "sim.simulate.run.timed",
+        of=lambda run: run.reason if run.verdict == "inconclusive" else None,
+    ),
+    _verdict(
+        "first_invariant",
+        "Which invariant was violated first.",
+        "sim.check",
+        of=lambda run: next((one.invariant for one in run.violations), None),
+    ),
     _time(
         "first_violation_ms",
         "When that was, in simulated time; at rest, where that is after the run.",
         "sim.check",
+        of=lambda run: next((one.at for one in run.violations), None),
     ),
-    _verdict("violation_count", "All of them.", "sim.check", "int64", "violations"),
+    _verdict(
+        "violation_count",
+        "All of them.",
+        "sim.check",
+        "int64",
+        "violations",
+        of=lambda run: len(run.violations),
+    ),
 )
 _TAIL = (
     Column(
@@ -75,12 +97,19 @@ _TAIL = (
         "Situations that occurred until the run was over, sorted, joined by spaces.",
         "replog list reached",
         group="situations",
+        of=lambda run: " ".join(sorted(run.reached)),
     ),
-    Column("digest", "Of every event with its time, 32 hex digits.", "sim.protocol.events.digest"),
+    Column(
+        "digest",
+        "Of every event with its time, 32 hex digits.",
+        "sim.protocol.events.digest",
+        of=lambda run: run.digest,
+    ),
     Column(
         "weather",
         "Digest of workload, faults, network and clocks: equal in the runs of a case.",
         "sim.simulate.scenario.environment",
+        of=lambda run: run.environment,
     ),
     Column(
         "wall_ms",
@@ -102,8 +131,18 @@ _TAIL = (
         "Which: tail, elections, lost_disks, joined by spaces.",
         "tail_hunts, election_hunts and disk_hunts of a mix",
     ),
-    _verdict("cause", "Why the first violation happened.", "sim.diagnose.explain.signature"),
-    _time("first_since_ms", _SINCE, "sim.diagnose.explain.since"),
+    _verdict(
+        "cause",
+        "Why the first violation happened.",
+        "sim.diagnose.explain.signature",
+        of=lambda run: run.causes.get(0),
+    ),
+    _time(
+        "first_since_ms",
+        _SINCE,
+        "sim.diagnose.explain.since",
+        of=lambda run: run.since.get(0),
+    ),
 )
 RUN: Final = (
     *_HEAD,
@@ -123,27 +162,43 @@ RUN: Final = (
 """Of a run, in the order of the table; its violations follow as a list."""
 
 _violation = partial(Column, group="a violation", table=VIOLATIONS)
+
+
+def _seen(name: str, means: str, source: str, kind: str = "string") -> Column:
+    """A column that a violation has under the same name."""
+    return _violation(name, means, source, kind, of=lambda _at, found, _run: getattr(found, name))
+
+
 VIOLATION: Final = (
     _violation(
         "position",
         "Its number in the run, from 0, as detected.",
         "sim.check",
         "int64",
+        of=lambda position, _found, _run: position,
     ),
-    _violation("invariant", "What was violated.", "replog list invariants"),
+    _seen("invariant", "What was violated.", "replog list invariants"),
     _violation(
         "at_ms",
         "When it was judged, in simulated time; at rest, where that is after the run.",
         "sim.check",
         "int64",
         "ms",
+        of=lambda _at, found, _run: found.at,
     ),
-    _violation("since_ms", _SINCE, "sim.diagnose.explain.since", "int64", "ms"),
-    _violation("replica", "Where, if at one replica.", "sim.check"),
-    _violation("offset", "The offset it is about, if about one.", "sim.check", "int64"),
-    _violation("key", "The key it is about, if about one.", "sim.check"),
-    _violation("sentence", "What happened, with the numbers in it.", "sim.check"),
     _violation(
+        "since_ms",
+        _SINCE,
+        "sim.diagnose.explain.since",
+        "int64",
+        "ms",
+        of=lambda position, _found, run: run.since.get(position),
+    ),
+    _seen("replica", "Where, if at one replica.", "sim.check"),
+    _seen("offset", "The offset it is about, if about one.", "sim.check", "int64"),
+    _seen("key", "The key it is about, if about one.", "sim.check"),
+    _seen("sentence", "What happened, with the numbers in it.", "sim.check"),
+    _seen(
         "family",
         "What goes wrong for whoever uses the log.",
         "sim.check.families",
@@ -152,6 +207,7 @@ VIOLATION: Final = (
         "cause",
         "Why, of the first of each invariant and family in the run; null of the others.",
         "sim.diagnose.explain.signature",
+        of=lambda position, _found, run: run.causes.get(position),
     ),
 )
 """Of a violation, as it is stored in the list of its run."""

@@ -10,7 +10,7 @@ import pyarrow as pa
 from sim.check.violation import Violation
 from sim.simulate.run import Run
 from sim.simulate.scenario.generate.scenario import hunts_of
-from sim.study.sweep.columns import VIOLATIONS
+from sim.study.sweep.columns import RUN, VIOLATION, VIOLATIONS
 from sim.study.sweep.plan import RuleSet, Sweep
 
 VIOLATIONS_PER_RUN_MAX = 20
@@ -21,34 +21,13 @@ def run_row(
     sweep: Sweep, case_id: int, rule_set: RuleSet, run: Run, wall_ms: float
 ) -> dict[str, Any]:
     """The row of a run that came to an end."""
-    first = run.violations[0] if run.violations else None
     return {
         **_identity(sweep, case_id, rule_set, wall_ms),
-        "verdict": run.verdict,
-        "reason": run.reason if run.verdict == "inconclusive" else None,
-        "first_invariant": first.invariant if first else None,
-        "first_violation_ms": first.at if first else None,
-        "violation_count": len(run.violations),
-        "cause": run.causes.get(0),
-        "first_since_ms": run.since.get(0),
         **run.counters,
-        "reached": " ".join(sorted(run.reached)),
-        "digest": run.digest,
-        "weather": run.environment,
+        **{one.name: one.of(run) for one in RUN if one.of is not None},
         VIOLATIONS: [
-            {
-                "position": position,
-                "invariant": found.invariant,
-                "at_ms": found.at,
-                "since_ms": run.since.get(position),
-                "replica": found.replica,
-                "offset": found.offset,
-                "key": found.key,
-                "sentence": found.sentence,
-                "family": found.family,
-                "cause": run.causes.get(position),
-            }
-            for position, found in reported(run.violations)
+            {one.name: one.of(*found, run) for one in VIOLATION if one.of is not None}
+            for found in reported(run.violations)
         ],
     }
 
