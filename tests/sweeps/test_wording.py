@@ -18,7 +18,7 @@ MINUS = "\u2212"
         (wording.points(0.0035), "+0.35 points"),
         (wording.points(-0.124), f"{MINUS}12.4 points"),
         (wording.shares(Interval(0.107, 0.136)), "10.7 to 13.6 %"),
-        (wording.interval_points(Interval(-0.0019, 0.0019)), f"{MINUS}0.19 to +0.19 points"),
+        (wording.bare_points(Interval(-0.0019, 0.0019)), f"{MINUS}0.19 to +0.19"),
         (wording.number(5049.7), "5,050"),
         (wording.number(-4.0), f"{MINUS}4.00"),
         (wording.number(0.0), "0"),

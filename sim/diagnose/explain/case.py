@@ -249,6 +249,15 @@ class Case(Past):
         """Whether the violation is about a record, so that it is named and not counted."""
         return offset == self.violation.offset or (key is not None and key == self.key)
 
+    def committed_by_counting(self, offset: int) -> bool:
+        """Whether a leader of a later epoch committed an offset by counting (Raft 5.4.2)."""
+        committed = self.first_commit(offset)
+        if committed is None or self.rules.replication.commit == "isr":
+            return False
+        led = self.last(on.LeaderElected, before=committed)
+        start = 0 if led is None else self.event(led).epoch_start_offset
+        return bool(self.event(committed).high_watermark <= start)
+
     def counting(self, leader: str, before: int = END, least: int = 0) -> str:
         """Positions that a leader recorded, from `least` on, beside log end offsets."""
         positions = [

@@ -1,9 +1,8 @@
 """The fate of an offset: why a log lacks a record, has another one, or leads without it.
 
-This answers most violations. It walks back over events until something decided: a cleaner compared
-versions or a clock with a horizon, a leader believed a position, a crash took what was not flushed,
-an election or an epoch made a log cut. What comes of that follows, so that a list of facts reads as
-a story; the first fact is what decided.
+Answers most violations: walks back over events until something decided. A cleaner compared versions
+or a clock with a horizon, a leader believed a position, a crash took what was not flushed, an
+election or an epoch made a log cut. That fact comes first; what came of it follows, as a story.
 """
 
 from __future__ import annotations
@@ -278,7 +277,7 @@ def _tail_kept(case: Case, offset: int, otherwise: Facts, whose: str | None = No
     `whose` names a log that has, or had, the one that does not belong there.
     """
     uncut, old = _not_cut(case, offset, whose), _forked(case, offset)
-    if old and _by_counting(case, offset):
+    if old and case.committed_by_counting(offset):
         return [*first_is(old, of.OLD_EPOCH_COMMITTED), *uncut]
     unknown = _leader_cannot_tell(case, offset, uncut)
     facts = [*uncut, *old] or otherwise
@@ -335,16 +334,6 @@ def _leader_cannot_tell(case: Case, offset: int, uncut: Facts) -> bool:
 
 
 # Who commits, who leads, and what leaders believe.
-
-
-def _by_counting(case: Case, offset: int) -> bool:
-    """Whether a leader committed an offset below its epoch by counting replicas (Raft 5.4.2)."""
-    committed = case.first_commit(offset)
-    if committed is None or case.rules.replication.commit == "isr":
-        return False
-    led = case.last(on.LeaderElected, before=committed)
-    start = 0 if led is None else case.event(led).epoch_start_offset
-    return bool(case.event(committed).high_watermark <= start)
 
 
 def _forked(case: Case, offset: int) -> Facts:
@@ -410,7 +399,7 @@ def _too_few(case: Case, offset: int, committed: int) -> Facts:
     for at in case.all(on.ReplicaCrashed):
         if case.fate(case.event(at).replica, offset, None, at + 1).became is Became.CRASHED:
             return [case.fact(at, of.TAIL_LOST)]
-    if not _by_counting(case, offset):
+    if not case.committed_by_counting(offset):
         return []
     facts = _forked(case, offset) or [case.fact(committed, kind="epoch")]
     return first_is(facts, of.OLD_EPOCH_COMMITTED)

@@ -47,11 +47,6 @@ def shares(interval: Interval) -> str:
     return f"{_digits(100 * interval.low)} to {share(interval.high)}"
 
 
-def interval_points(interval: Interval) -> str:
-    """+0.11 to +0.72 points."""
-    return f"{bare_points(interval)} points"
-
-
 def bare_points(interval: Interval) -> str:
     """+0.11 to +0.72, where the unit is said beside it."""
     low, high = (f"{'+' if one > 0 else ''}{_digits(100 * one)}" for one in interval)
