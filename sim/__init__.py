@@ -41,21 +41,19 @@ from sim.version import __version__
 if TYPE_CHECKING:
     from sim import bounds, errors, plugins
     from sim.api.answers import Comparison, Explanation, Shrunk, WhatIf
-    from sim.api.explored import Explored, explore
     from sim.api.failures import Failures
     from sim.api.runs import Run, run
     from sim.api.scenarios import Scenario, load
-    from sim.api.sweeps import Sweep, open_sweep, sweep
+    from sim.api.sweeps import Explored, Sweep, explore, open_sweep, sweep
     from sim.api.timelines import Timeline
     from sim.errors import BadInput
 
 _DEFINED = {
     "api.answers": ("Comparison", "Explanation", "Shrunk", "WhatIf"),
-    "api.explored": ("Explored", "explore"),
     "api.failures": ("Failures",),
     "api.runs": ("Run", "run"),
     "api.scenarios": ("Scenario", "load"),
-    "api.sweeps": ("Sweep", "open_sweep", "sweep"),
+    "api.sweeps": ("Explored", "Sweep", "explore", "open_sweep", "sweep"),
     "api.timelines": ("Timeline",),
     "errors": ("BadInput",),
 }

@@ -261,7 +261,7 @@ class NotAsExpected(Exception):
 
     def lines(self) -> list[str]:
         """What a developer needs of it."""
-        from sim.study.suite.failure import failure_lines
+        from sim.study.suite.reports import failure_lines
 
         title = [*filter(None, [self.result.outcome.title])]
         lines = [*self.result.complaints[:1], *title, *failure_lines(self.result)]

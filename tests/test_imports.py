@@ -92,12 +92,12 @@ def test_a_part_of_the_package_needs_no_other(code: str, needed: str, others: se
 
 SWEEP = """
 from pathlib import Path
-from sim.study.sweep import blocks
+from sim.study.sweep import table
 from tests.sweeps.fakes import plan, quick
 from sim.study.sweep.plan import number_runs
-work = blocks.Work(number_runs(plan(), count=2), quick)
-blocks.get_ready(work)
-blocks.write_block(work, range(2), Path(sys.argv[1]))
+work = table.Work(number_runs(plan(), count=2), quick)
+table.get_ready(work)
+table.write_block(work, range(2), Path(sys.argv[1]))
 """
 
 

@@ -6,9 +6,7 @@ from typing import Any
 
 import pytest
 
-from sim.cli.schemas.log import log_schema
-from sim.cli.schemas.plan import plan_schema
-from sim.cli.schemas.story import story_schema
+from sim.cli.schemas.formats import log_schema, plan_schema, story_schema
 from sim.errors import BadInput
 from sim.files.limits import LIMITS, LONG, whole_number
 from sim.simulate.scenario.file.load import load_scenario

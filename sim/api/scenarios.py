@@ -204,7 +204,7 @@ def under(scenario: Scenario, rules: Mapping[str, Value], *, where: str = "rules
     if not rules:
         return scenario
     from sim.protocol.rules.rules import shown
-    from sim.study.suite.contents import under as content_under
+    from sim.study.suite.scenario_files import under as content_under
 
     content = content_under(scenario.content, rules, where=where)
     options = tuple(f"--rule={name}={shown(value)}" for name, value in rules.items())
@@ -295,7 +295,7 @@ def _loaded(
     ):
         other = elsewhere(document, path)
         raise BadInput(*(told if other is None else [other]))
-    from sim.study.suite.contents import content_in
+    from sim.study.suite.scenario_files import content_in
 
     default = Path("story" if document.data["format"] == STORY_FORMAT else "scenario")
     content = content_in(document, path or default, seed=seed)

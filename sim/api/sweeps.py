@@ -1,4 +1,4 @@
-"""Sweeps for notebooks: random scenarios under several rule sets, their tables, their failures."""
+"""Sweeps and searches of every schedule, for notebooks: their tables, failures and levels."""
 
 from __future__ import annotations
 
@@ -13,16 +13,19 @@ from weakref import finalize
 from sim.api.failures import Failures
 from sim.api.markup import grid
 from sim.api.runs import Run
-from sim.api.scenarios import Row, drawn, plan_document
+from sim.api.scenarios import Row, Scenario, drawn, load, plan_document
 from sim.api.tables import check_pandas, frame
 from sim.errors import BadInput
 from sim.plugins import load_plugins
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.axes import Axes
 
+    from sim.study.explore.answers import Answer, Witness
     from sim.study.sweep.plan import Plan
     from sim.study.sweep.plan import Sweep as NumberedSweep
+
 
 VERDICTS = ("holds", "violated", "inconclusive", "error")
 _TEXTS = ("reason", "reached", "digest", "weather", "error")
@@ -76,7 +79,7 @@ class Sweep:
         check_pandas()
         import pandas as pd
 
-        from sim.study.sweep.tables import load_sweep
+        from sim.study.sweep.table import load_sweep
 
         table = load_sweep(self.folder)
         labels = [one.label for one in self._sweep.rule_sets]
@@ -102,7 +105,7 @@ class Sweep:
         import pandas as pd
 
         from sim.check.families import FAMILIES
-        from sim.study.sweep.tables import load_violations
+        from sim.study.sweep.table import load_violations
 
         beside = ["run_id", "case_id", "environment", "rule_set", *self.axes]
         table = load_violations(self.folder)
@@ -316,3 +319,106 @@ def _plan(given: str | Path | Mapping[str, Any]) -> tuple[Plan, str | None]:
         return plan_in(document), None
     path = shipped_path(str(given))
     return load_plan(path), str(path)
+
+
+class Explored:
+    """What the searches of a plan found.
+
+    Attributes:
+        title: The plan's.
+        answers: One for each rule set, then two for each pair that the plan compares.
+    """
+
+    def __init__(self, title: str, answers: tuple[Answer, ...]) -> None:
+        """The answers to a plan."""
+        self.title, self.answers = title, answers
+
+    @property
+    def table(self) -> pd.DataFrame:
+        """A row an answer: its rules, those it is compared with, how far it looked, what breaks."""
+        columns = ("rules", "against", "states", "transitions", "depth", "exhausted", "breaks")
+        return frame(self._rows(), dict.fromkeys(columns, ""))
+
+    @property
+    def levels(self) -> pd.DataFrame:
+        """A row a depth of each answer: `rules`, `against`, `depth`, `states`, `transitions`."""
+        rows = [(one.label, one.against, *level) for one in self.answers for level in one.levels]
+        names = ("rules", "against", "depth", "states", "transitions")
+        return frame(rows, dict.fromkeys(names, ""))
+
+    def witness(self, invariant: str, rules: str | None = None, against: str = "") -> Scenario:
+        """A shortest schedule after which an invariant is broken, as a scenario.
+
+        Args:
+            invariant: Which.
+            rules: Under which rule set, by its label; None = the first that breaks it.
+            against: Of two that are compared, the other one, which does not.
+
+        Raises:
+            BadInput: No search found it broken.
+        """
+        for (label, other, name), found in self.witnesses.items():
+            if rules in (None, label) and (other, name) == (against, invariant):
+                return load(found.story)
+        broken = dict.fromkeys(found.invariant for found in self.witnesses.values())
+        raise BadInput(f"witness: {invariant}: not broken; broken: {', '.join(broken)}")
+
+    @property
+    def witnesses(self) -> dict[tuple[str, str, str], Witness]:
+        """By rules, other rules and invariant: the schedule, the sentence, story and near miss."""
+        return {
+            (one.label, one.against, found.invariant): found
+            for one in self.answers
+            for found in one.witnesses
+        }
+
+    def plot(self) -> Axes:
+        """States by depth, a line for each search."""
+        levels = self.levels.assign(search=lambda table: table.rules + " " + table.against)
+        found: Axes = (
+            levels.pivot_table("states", "depth", "search", sort=False)
+            .plot(logy=True, xlabel="moves", ylabel="states", figsize=(7, 3.5))
+            .legend(fontsize="small")
+            .axes
+        )
+        return found
+
+    def _rows(self) -> list[tuple[Any, ...]]:
+        return [
+            (
+                *(one.label, one.against, one.states, one.transitions, one.depth),
+                *(one.exhausted, ", ".join(w.invariant for w in one.witnesses)),
+            )
+            for one in self.answers
+        ]
+
+    def __repr__(self) -> str:
+        """How many searches, and how many of them found something."""
+        found = sum(bool(one.witnesses) for one in self.answers)
+        return f"Explored({self.title}: {len(self.answers)} answers, {found} with violations)"
+
+    def _repr_html_(self) -> str:
+        head = ("rules", "against", "states", "transitions", "moves", "every schedule", "breaks")
+        return grid(head, self._rows(), note=self.title)
+
+
+def explore(plan: str | Path | Mapping[str, Any], *, processes: int = 1) -> Explored:
+    """Search every schedule of a small world: what breaks, how soon, or that nothing does.
+
+    Args:
+        plan: A plan, `format: replog-explore/1`: the path of a file, its text, or its data.
+        processes: Searches that go on at a time.
+
+    Raises:
+        BadInput: One line per problem with the plan.
+    """
+    from sim.study.explore import check_installation
+
+    check_installation()
+    from sim.study.explore.answers import explore as search
+    from sim.study.explore.plan import load_plan, plan_in
+
+    document = plan_document(plan)
+    loaded = load_plan(Path(str(plan))) if document is None else plan_in(document)
+    found = [answer for answers in search(loaded, processes=processes) for answer in answers]
+    return Explored(loaded.title, tuple(found))

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from sim.check import Violation
+    from sim.check.facts import ReplicaView
     from sim.check.history import ClusterHistory
-    from sim.check.replica_view import ReplicaView
     from sim.protocol.events import Event
 
 
@@ -235,7 +235,7 @@ def events_table(recorded: Run, time: str) -> pd.DataFrame:
 
 def violations_table(recorded: Run, time: str) -> pd.DataFrame:
     """See `VIOLATIONS`; `time` as in `events_table`."""
-    from sim.diagnose.explain.since import all_since
+    from sim.diagnose.explain.signature import all_since
 
     since = all_since(recorded.events, recorded.violations, recorded.rules)
     rows = list(map(Found, recorded.violations, since))
@@ -277,7 +277,7 @@ def _frame(columns: Iterable[Column], rows: Sequence[object]) -> pd.DataFrame:
 
 def _slots(history: ClusterHistory, view: ReplicaView) -> Iterator[tuple[int, str, int]]:
     """(offset, kind, uid) of each offset of a log."""
-    from sim.check.replica_view import EMPTY
+    from sim.check.facts import EMPTY
 
     for offset in range(view.log_start_offset, view.log_end_offset):
         uid = view.uid_at(offset)

@@ -14,11 +14,11 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from sim.check.checker import Checker
+from sim.check.facts import EMPTY
 from sim.check.folding import unmeant
 from sim.check.history import ClusterHistory
 from sim.check.listening import handlers_of
 from sim.check.removal_delays import RemovalDelays
-from sim.check.replica_view import EMPTY
 from sim.protocol.events import (
     REBUILT,
     Appended,
@@ -67,7 +67,7 @@ class Counter(NamedTuple):
         return self._replace(event=event, amount=amount)
 
 
-_EXPOSURE, _WORLD = "sim.simulate.scenario.exposure", "sim.simulate.cluster"
+_EXPOSURE, _WORLD = "sim.simulate.scenario.environment", "sim.simulate.cluster"
 _RETURNS, _GUARD = "invariant no-transient-resurrection", "rule lag_guard"
 
 COUNTER: dict[str, Counter] = {

@@ -10,9 +10,9 @@ from typing import Final
 from sim.check.checker import Checker
 from sim.check.counters import RunCounters
 from sim.check.durability import OUTSIDE
+from sim.check.facts import ReplicaView
 from sim.check.folding import lost_keys
 from sim.check.listening import handlers_of
-from sim.check.replica_view import ReplicaView
 from sim.protocol.events import (
     AppendRefused,
     Cleaned,

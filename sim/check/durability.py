@@ -25,8 +25,8 @@ violations apart.
 
 from __future__ import annotations
 
+from sim.check.facts import ReplicaView
 from sim.check.history import ClusterHistory
-from sim.check.replica_view import ReplicaView
 from sim.protocol.events import ReplicaCrashed
 
 OUTSIDE = "outside-durability"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from sim.check.facts import HOLE, ReplicaView
 from sim.check.families import (
     DELETED_KEY_RETURNS,
     LATE_WRITE,
@@ -13,7 +14,6 @@ from sim.check.families import (
 )
 from sim.check.folding import highest_of
 from sim.check.history import ClusterHistory
-from sim.check.replica_view import HOLE, ReplicaView
 
 
 def family_of(

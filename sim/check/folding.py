@@ -11,9 +11,9 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
+from sim.check.facts import ReplicaView
 from sim.check.history import ClusterHistory
 from sim.check.promise import DEFAULT_HEADER, meant_version
-from sim.check.replica_view import ReplicaView
 from sim.protocol.log.record import Control, Record
 
 EVERY: Final = "*"

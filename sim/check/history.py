@@ -21,8 +21,8 @@ Events of all other classes are never usual: what takes them in says nothing.
 
 from __future__ import annotations
 
+from sim.check.facts import EMPTY, HOLE, ReplicaView
 from sim.check.queries import Queries
-from sim.check.replica_view import EMPTY, HOLE, ReplicaView
 from sim.protocol.events import (
     Appended,
     Cleaned,

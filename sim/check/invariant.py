@@ -10,6 +10,7 @@ from collections.abc import Callable
 from enum import StrEnum
 from typing import ClassVar, Final
 
+from sim.check.facts import ReplicaView
 from sim.check.families import (
     DELETED_KEY_RETURNS,
     LOG_DIVERGENCE,
@@ -18,7 +19,6 @@ from sim.check.families import (
     TRANSACTIONS,
 )
 from sim.check.history import ClusterHistory
-from sim.check.replica_view import ReplicaView
 from sim.check.violation import Evidence, RecordSeen, Value
 from sim.protocol.events import Appended, Copied, Pushed, Removal
 from sim.protocol.log.record import Batch

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from itertools import chain
 
-from sim.check.facts import Facts
-from sim.check.replica_view import EMPTY, HOLE, ReplicaView
+from sim.check.facts import EMPTY, HOLE, Facts, ReplicaView
 from sim.check.violation import RecordSeen
 from sim.protocol.log.record import Batch, Control, Record
 

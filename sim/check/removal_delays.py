@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from sim.check.facts import ReplicaView
 from sim.check.history import ClusterHistory
-from sim.check.replica_view import ReplicaView
 from sim.protocol.events import Cleaned, ReplicaRemoved
 from sim.protocol.log.record import Control
 

@@ -26,9 +26,10 @@ from sim.cli.output import (
     EXIT_INCONCLUSIVE,
     EXIT_INTERRUPTED,
     complain,
+    shown_streams,
+    write_no_more,
 )
 from sim.cli.parser import Command, Parser
-from sim.cli.streams import shown_streams, write_no_more
 from sim.errors import BadInput, did_you_mean
 from sim.files.foreign.lines import one_line
 from sim.files.opening import keep_pipes
@@ -43,19 +44,19 @@ COMMANDS = {
     "run": Command("runs.run", is_one_run=True),
     "suite": Command("suites.suite"),
     "draw": Command("drawing.draw", is_one_run=True),
-    "explain": Command("what_if.explain"),
-    "shrink": Command("shrink.shrink"),
-    "matrix": Command("matrices.matrix", is_one_run=True),
-    "explore": Command("exploring.explore", has_bounds=False),
+    "explain": Command("diagnosing.explain"),
+    "shrink": Command("diagnosing.shrink"),
+    "matrix": Command("studies.matrix", is_one_run=True),
+    "explore": Command("studies.explore", has_bounds=False),
     "clean": Command("logs.clean", is_one_run=True),
     "eligible": Command("logs.eligible", is_one_run=True),
     "certify": Command("traces.certify", is_one_run=True, has_plugins=False),
     "sweep": Command("sweeps.sweep", has_bounds=False),
     "report": Command("sweeps.report", has_bounds=False),
-    "causes": Command("causes.causes", has_bounds=False),
-    "gate": Command("gates.gate", has_bounds=False),
+    "causes": Command("studies.causes", has_bounds=False),
+    "gate": Command("sweeps.gate", has_bounds=False),
     "new": Command("new.new", has_bounds=False, has_plugins=False),
-    "list": Command("about.list_", has_bounds=False),
+    "list": Command("listing.list_", has_bounds=False),
     "trace replay": Command("traces.trace_replay"),
 }
 """Commands in order of the help."""

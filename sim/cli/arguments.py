@@ -11,11 +11,15 @@ import re
 from argparse import ArgumentTypeError
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 from sim.cli.output import complain
 from sim.errors import BadInput
 from sim.files.limits import RUN, SECONDS, SEED, Limit, in_short, whole_number
+
+if TYPE_CHECKING:
+    from sim.api.runs import Run
+
 
 EXPLAIN = "--explain"
 _NUMBER = re.compile(r"-?([0-9]{1,400}\.?[0-9]{0,400}|\.[0-9]{1,400})([eE][-+]?[0-9]{1,4})?")
@@ -198,3 +202,33 @@ def plugin_arguments() -> list[str]:
     from sim.plugins import as_options
 
     return as_options()
+
+
+def run_at(
+    place: Path,
+    run_id: int | None = None,
+    *,
+    seed: int | None = None,
+    rule: list[str] | None = None,
+) -> Run:
+    """The run of a story, a timed scenario or a row of a sweep; it is simulated when it is asked.
+
+    Raises:
+        BadInput: There is no such run, or seed and rules do not fit it.
+    """
+    from sim.api.runs import Run
+    from sim.api.scenarios import load, under
+
+    rules = rule_values(rule)
+    if not place.is_dir():
+        if run_id is not None:
+            raise BadInput(f"{place}: no such folder; only a run of a sweep has a number")
+        return Run(under(load(place, seed=seed), rules, where="--rule"))
+    if run_id is None:
+        raise BadInput(f"{place}: is a folder; a run of a sweep is given as DIR RUN_ID")
+    if seed is not None:
+        raise BadInput(f"{place}: --seed: a run of a sweep has its own")
+    from sim.api.sweeps import open_sweep
+
+    found = open_sweep(place).run(run_id)
+    return Run(under(found.scenario, rules, where="--rule")) if rules else found

@@ -14,9 +14,9 @@ from sim.cli.arguments import (
     RunId,
     plugin_arguments,
     rule_values,
+    run_at,
     shipped,
 )
-from sim.cli.opening import run_at
 from sim.cli.output import EXIT_INCONCLUSIVE, complain, tell, width
 from sim.errors import BadInput
 from sim.files.foreign import shell

@@ -18,9 +18,9 @@ from sim.cli.arguments import (
     RunId,
     SeedOf,
     TraceOut,
+    run_at,
     shipped,
 )
-from sim.cli.opening import run_at
 from sim.cli.output import (
     EXIT_FAILED,
     EXIT_INCONCLUSIVE,
@@ -198,7 +198,7 @@ def _show_detail(found: Simulated) -> None:
 
 def _with_since(found: Simulated) -> dict[str, Any]:
     """A run as JSON; each violation also tells since when it was so."""
-    from sim.diagnose.explain.since import all_since
+    from sim.diagnose.explain.signature import all_since
 
     document = found.as_json()
     for name, violations in (("violations", found.violations), ("not_judged", found.not_judged)):

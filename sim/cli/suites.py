@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from sim.cli.arguments import Argument, FailuresIn, Json, Number
-from sim.cli.github import hand_over
-from sim.cli.output import EXIT_INTERRUPTED, StatusLine, complain, print_json, tell
+from sim.cli.output import EXIT_INTERRUPTED, StatusLine, complain, hand_over, print_json, tell
 from sim.errors import BadInput
 from sim.files.foreign.lines import one_line
 from sim.files.limits import JOBS
@@ -69,9 +68,8 @@ def suite(
     from sim.files.shipped import shipped_folder
     from sim.study.suite import collect, exit_code
     from sim.study.suite.annotations import error_commands
-    from sim.study.suite.last_failed import remember
     from sim.study.suite.reports import page, write_junit
-    from sim.study.suite.selecting import select
+    from sim.study.suite.selecting import remember, select
 
     if not (paths or shipped):
         text = "nothing to run: give files or folders, or --shipped"
@@ -149,7 +147,7 @@ def _counted(results: Sequence[CaseResult]) -> str:
 
 def _last_failed(found: Collected) -> Collected:
     """Of these files those that failed last, and those that are refused; all, if none did."""
-    from sim.study.suite.last_failed import last_failed
+    from sim.study.suite.selecting import last_failed
 
     failed = last_failed()
     if not any(path.absolute() in failed for path in found.files):
@@ -219,7 +217,7 @@ def _failure_in_json(saved: Mapping[Path, Path], path: Path) -> dict[str, str]:
 
 def _show_failures(results: Sequence[CaseResult], saved: Mapping[Path, Path]) -> None:
     """Tell of the failures at last, where people look."""
-    from sim.study.suite.failure import failure_lines
+    from sim.study.suite.reports import failure_lines
 
     failed = [result for result in results if not result.expectation_met]
     for result in failed:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from sim.files.document import Place, shown
-from sim.files.fields import as_list
+from sim.files.document import Place, as_list, shown
 
 TAG_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9_.-]*$"
 _TAG = re.compile(TAG_PATTERN)

@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 
-from sim.check.replica_view import ReplicaView
+from sim.check.facts import ReplicaView
 from sim.check.violation import Value
 from sim.protocol.events import Acknowledged, Copied, HighWatermarkMoved, Quiesced
 from tests.audits.law import Law

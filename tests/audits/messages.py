@@ -37,9 +37,8 @@ from sim.protocol.replication.messages import PartitionState
 from sim.simulate.cluster.cluster import Cluster
 from sim.simulate.cluster.elections import ControllerElections
 from sim.simulate.cluster.isr import IsrMembership
-from sim.simulate.cluster.network import CONTROLLER, Receive
+from sim.simulate.cluster.network import CONTROLLER, Overdue, Receive
 from sim.simulate.cluster.node import Node
-from sim.simulate.cluster.overdue import Overdue
 from sim.simulate.cluster.quorum import QuorumMembership
 
 Audited = Literal["message", "decision", "disk"]

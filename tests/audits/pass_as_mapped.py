@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from sim.check.facts import Written
-from sim.check.replica_view import EMPTY, ReplicaView
+from sim.check.facts import EMPTY, ReplicaView, Written
 from sim.protocol.events import Cleaned, ConfigChanged, ProducersForgotten
 from sim.protocol.log.record import Control
 from tests.audits.law import Law

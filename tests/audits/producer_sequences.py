@@ -3,8 +3,7 @@
 from collections import defaultdict
 from dataclasses import dataclass, field
 
-from sim.check.facts import Written
-from sim.check.replica_view import ReplicaView
+from sim.check.facts import ReplicaView, Written
 from sim.protocol.events import (
     Acknowledged,
     Appended,

@@ -2,9 +2,8 @@
 
 from typing import Final
 
-from sim.check.facts import Written
+from sim.check.facts import HOLE, ReplicaView, Written
 from sim.check.listening import REPLACED
-from sim.check.replica_view import HOLE, ReplicaView
 from sim.protocol.events import (
     Cleaned,
     ConfigChanged,

@@ -7,21 +7,20 @@ from pathlib import Path
 
 import pytest
 
-from sim.cli.causes import causes as causes_command
-from sim.diagnose.explain.signature import first_signatures
-from sim.diagnose.explain.since import so_since
+from sim.cli.studies import causes as causes_command
+from sim.diagnose.explain.signature import first_signatures, so_since
 from sim.errors import BadInput
 from sim.files.formats import STORY_FORMAT
 from sim.simulate.run.stories import run_story
 from sim.simulate.run.timed import run_scenario
-from sim.simulate.scenario.model.promises import promise_of
+from sim.simulate.scenario.model.scenario import promise_of
 from sim.simulate.story import load_story
 from sim.study.causes import Causes, add_witnesses, causes_of, played, witnesses
 from sim.study.causes.track_record import TrackRecord
 from sim.study.suite.scenario_files import format_of, scenario_files
 from sim.study.sweep.one_run import scenario_of_run
 from sim.study.sweep.stats import clopper_pearson
-from sim.study.sweep.tables import load_sweep, load_violations
+from sim.study.sweep.table import load_sweep, load_violations
 from tests.causes.folders import swept
 
 SCENARIOS = Path(__file__).parents[2] / "scenarios"

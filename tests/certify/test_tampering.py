@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import sim
-from sim.check.certify import Certificate, Refused, Undecidable, certify, shape
+from sim.check.certify import Certificate, Refused, Undecidable, certify, reading
 from sim.check.certify.reading import digest, ranking
 from sim.protocol.compaction import STRATEGIES
 
@@ -244,7 +244,7 @@ def test_whatever_stands_in_the_place_of_a_value_is_judged_or_refused_at_once() 
 def test_a_line_that_nobody_can_read_is_refused_by_its_number(
     monkeypatch: pytest.MonkeyPatch, second: bytes, said: str
 ) -> None:
-    monkeypatch.setattr(shape, "LINES_LIMIT", 10)
+    monkeypatch.setattr(reading, "LINES_LIMIT", 10)
     with pytest.raises(Refused) as refused:
         certify(b'{"format": "replog-trace/1"}\n' + second)
 

@@ -36,7 +36,7 @@ from pathlib import Path
 from typing import Any, get_args, get_type_hints
 
 from sim.check import Checker
-from sim.check.replica_view import ReplicaView
+from sim.check.facts import ReplicaView
 from sim.check.violation import RecordSeen
 from sim.protocol import events as trace
 from sim.protocol.events import Cleaned, Event, Removal

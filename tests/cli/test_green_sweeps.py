@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from sim.simulate.cluster import settling
+from sim.simulate.cluster import simulation
 from tests.commands import Ended
 from tests.plugins.plugged import replog
 
@@ -82,7 +82,7 @@ def test_an_exception_inside_a_run_makes_a_sweep_end_with_1_and_say_how_to_see_i
 def test_a_run_that_hits_a_bound_makes_a_sweep_end_with_3(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(settling, "PATIENCE_MS", 0)
+    monkeypatch.setattr(simulation, "PATIENCE_MS", 0)
     ended = swept(folder, PLAN.replace("SECOND", "immediate"), "--json")
     document = ended.document
     why, reproduce = ended.err.splitlines()[-2:]

@@ -58,7 +58,7 @@ def ended(
     monkeypatch.setattr(sys, "argv", ["replog", *map(str, words)])
     monkeypatch.setattr(sys, "stdout", out)
     monkeypatch.setattr(sys, "stderr", err)
-    for module in ("sim.cli", "sim.cli.streams"):  # the numbers of these streams are pytest's own
+    for module in ("sim.cli", "sim.cli.output"):  # the numbers of these streams are pytest's own
         monkeypatch.setattr(f"{module}.write_no_more", lambda *_: None)
     with pytest.raises(SystemExit) as exit_:
         main()

@@ -22,6 +22,7 @@ from sim.protocol.replication.messages import (
 from sim.protocol.replication.replica import Replica
 from sim.protocol.rules import Rules, rules_from
 from sim.simulate.cluster.broker import Broker
+from sim.simulate.cluster.clients import Timetable
 from sim.simulate.cluster.cluster import Cluster
 from sim.simulate.cluster.consumer import Consumer
 from sim.simulate.cluster.context import Context
@@ -30,7 +31,6 @@ from sim.simulate.cluster.elections import ControllerElections
 from sim.simulate.cluster.isr import IsrMembership
 from sim.simulate.cluster.network import Network
 from sim.simulate.cluster.producer import Producer
-from sim.simulate.cluster.workload import Timetable
 from sim.simulate.faults import FaultKind
 from sim.simulate.scenario.generate import BUILT_IN_MIXES, generate
 from sim.simulate.scenario.model import Consumer as ConsumerSpec

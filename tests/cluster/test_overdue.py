@@ -8,8 +8,7 @@ from sim.protocol.replication.messages import BrokerHeartbeatRequest, FetchReque
 from sim.protocol.replication.overdue import is_of_an_older_session, is_refused
 from sim.protocol.replication.replica import Leadership, Replica
 from sim.protocol.rules import Rules, rules_from
-from sim.simulate.cluster.network import CONTROLLER
-from sim.simulate.cluster.overdue import Overdue, OverdueNetwork
+from sim.simulate.cluster.network import CONTROLLER, Overdue, OverdueNetwork
 from sim.simulate.run.timed import run_scenario
 from sim.simulate.scenario.generate import BUILT_IN_MIXES, generate
 from sim.simulate.scenario.model import LateMessages, Network

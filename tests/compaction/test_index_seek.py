@@ -3,7 +3,7 @@
 from sim.protocol.compaction import clean
 from sim.protocol.compaction.buffers import BUFFER_BYTES, calls_written
 from sim.protocol.log import Batch
-from sim.protocol.log.offset_index import Call
+from sim.protocol.log.segment import Call
 from tests.compaction.logs import (
     batch,
     plan,

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
-from sim.protocol.log.offset_index import INDEX_INTERVAL_BYTES
+from sim.protocol.log.segment import INDEX_INTERVAL_BYTES
 from tests.conformance.compare import Json, difference_between, replog_answer
 from tests.conformance.disk_log import IO_BYTES
 

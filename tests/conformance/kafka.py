@@ -16,7 +16,7 @@ from typing import Any
 import jpype
 
 from sim.errors import BadInput
-from sim.protocol.log.offset_index import INDEX_INTERVAL_BYTES
+from sim.protocol.log.segment import INDEX_INTERVAL_BYTES
 from tests.conformance.batches import BatchWriter
 from tests.conformance.cleaner_manager import KafkaPass
 from tests.conformance.disk_log import (

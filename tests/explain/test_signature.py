@@ -24,8 +24,7 @@ from sim.protocol.events import (
     SnapshotInstalled,
 )
 from sim.simulate.run import Run, conclusive, run_of
-from sim.study.suite.contents import content_at
-from sim.study.suite.scenario_files import format_of
+from sim.study.suite.scenario_files import content_at, format_of
 from tests.check.events import RULES, appended, batch, cleaned, cluster
 from tests.explain.test_track_record import SCENARIOS, told
 from tests.story.running import run_steps

@@ -5,8 +5,15 @@ from typing import Any
 import pytest
 
 from sim.errors import BadInput
-from sim.files.document import CommandLine, Complaints, Document, Place, shown, unknown_value
-from sim.files.fields import Fields
+from sim.files.document import (
+    CommandLine,
+    Complaints,
+    Document,
+    Fields,
+    Place,
+    shown,
+    unknown_value,
+)
 
 DATA: dict[str, Any] = {"steps": [{"op": "roll"}, {"op": "clean", "a\nb": {}}], "rules": {}}
 

@@ -29,7 +29,7 @@ from sim.files.foreign.lines import one_line, plain_lines
 from sim.files.reading import read_document
 from sim.simulate.run import Run
 from sim.simulate.run.stories import run_story
-from sim.simulate.scenario.file.yaml_lines import yaml_lines
+from sim.simulate.scenario.file.write import yaml_lines
 from sim.simulate.story.expect import StoryExpect
 from sim.simulate.story.format import Story, load_story
 from sim.study.gates import Gates, judge

@@ -25,9 +25,9 @@ DATA = 2_500 * 2**20
 """Of memory of its own, in bytes; threads of Arrow and DuckDB reserve 2 GB and use little of it."""
 MOST_FILE_BYTES = 256 * 2**20
 WARM = (
-    "pytest", "yaml", "sim.cli.runs", "sim.cli.suites", "sim.cli.logs", "sim.cli.shrink",
-    "sim.cli.matrices", "sim.cli.sweeps", "sim.cli.traces", "sim.cli.certify", "sim.cli.drawing",
-    "sim.cli.about", "sim.simulate.story", "sim.simulate.scenario.file",
+    "pytest", "yaml", "sim.cli.runs", "sim.cli.suites", "sim.cli.logs", "sim.cli.diagnosing",
+    "sim.cli.studies", "sim.cli.sweeps", "sim.cli.traces", "sim.cli.certify", "sim.cli.drawing",
+    "sim.cli.listing", "sim.simulate.story", "sim.simulate.scenario.file",
     "sim.simulate.run.timed", "sim.simulate.logfile", "sim.check.certify", "sim.diagnose.draw",
     "sim.diagnose.explain", "sim.study.sweep", "sim.study.suite", "sim.diagnose.shrink",
     "pyarrow.parquet", "pyarrow.csv", "sim.study.report", "sim.study.gates", "scipy.stats",

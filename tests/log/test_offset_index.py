@@ -1,7 +1,7 @@
 """The offset index of a segment: what has an entry, and where reading begins."""
 
 from sim.protocol.log import Batch, Log, LogConfig, Record, Segment, data_batch
-from sim.protocol.log.offset_index import Call
+from sim.protocol.log.segment import Call
 
 SIZE = 100
 

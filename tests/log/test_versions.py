@@ -2,8 +2,8 @@
 
 import pytest
 
-from sim.protocol.log.formats import MAGIC_OF_CLIENT
-from sim.protocol.log.versions import (
+from sim.protocol.log.formats import (
+    MAGIC_OF_CLIENT,
     MESSAGE_FORMAT,
     NEW,
     OLD,

@@ -8,7 +8,7 @@ import pytest
 
 from sim.simulate.logfile.expect import checked
 from sim.study.suite.cases import load_case
-from sim.study.suite.failure import failure_lines
+from sim.study.suite.reports import failure_lines
 
 STILL = (
     "offset 1 is a tombstone of 'a'. Still here: its batch got the delete horizon 86401000 in step "

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from sim.study.suite.cases import load_case
-from sim.study.suite.failure import failure_lines
+from sim.study.suite.reports import failure_lines
 from sim.study.suite.selecting import tags_of
 from tests.suite.red import RED, TIMED
 

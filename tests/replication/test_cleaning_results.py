@@ -5,8 +5,7 @@ import pytest
 from sim.protocol.compaction.strategies import encode_varint, encode_version
 from sim.protocol.events import Cleaned, CleaningFailed
 from sim.protocol.log import Record, data_batch
-from sim.protocol.replication.cleaning import Cleaner
-from sim.protocol.replication.late_versions import raise_floor
+from sim.protocol.replication.cleaning import Cleaner, raise_floor
 from sim.protocol.replication.replica import Replica, restart
 from sim.protocol.rules import Rules
 

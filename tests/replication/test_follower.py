@@ -4,7 +4,7 @@ import pytest
 
 from sim.protocol.events import Copied, Event, FetchingFailed, HighWatermarkMoved, Truncated
 from sim.protocol.log import Log, LogConfig, Record, data_batch
-from sim.protocol.log.offset_index import Call
+from sim.protocol.log.segment import Call
 from sim.protocol.replication import Replica, follower, leader
 from sim.protocol.replication.replica import restart
 from sim.protocol.replication.truncation import start_following

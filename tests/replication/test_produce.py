@@ -7,7 +7,7 @@ import pytest
 from sim.protocol.compaction.strategies import encode_varint, encode_version
 from sim.protocol.events import Appended, AppendRefused, Converted
 from sim.protocol.log import Control, Record
-from sim.protocol.log.versions import NEW, OLD, Versions
+from sim.protocol.log.formats import NEW, OLD, Versions
 from sim.protocol.replication import Replica
 from sim.protocol.replication.leader import record_position
 from sim.protocol.replication.messages import (

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from sim.protocol.compaction.fold import data_below
 from sim.protocol.log import Record
-from sim.protocol.log.versions import OLD, Versions
+from sim.protocol.log.formats import OLD, Versions
 from sim.protocol.replication import Replica
 from sim.protocol.replication.cleaning import Cleaner
 from sim.protocol.replication.messages import ConsumerFetchResponse, ErrorCode

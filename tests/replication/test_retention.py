@@ -4,15 +4,15 @@ import pytest
 
 from sim.protocol.events import LogStartedAfresh, LogStartMoved
 from sim.protocol.log import Log, Record, data_batch
-from sim.protocol.replication.follower import receive_fetch
-from sim.protocol.replication.leader import answer_fetch
-from sim.protocol.replication.messages import Answer, FetchRequest
-from sim.protocol.replication.replica import Leadership, Replica
-from sim.protocol.replication.retention import (
+from sim.protocol.replication.cleaning import (
     Retention,
     delete_old_segments,
     take_log_start,
 )
+from sim.protocol.replication.follower import receive_fetch
+from sim.protocol.replication.leader import answer_fetch
+from sim.protocol.replication.messages import Answer, FetchRequest
+from sim.protocol.replication.replica import Leadership, Replica
 from sim.protocol.rules.rules import Rules
 
 SIZE = data_batch((Record(0, "k", "v", 0),), epoch=1).size_bytes

@@ -8,8 +8,7 @@ import pytest
 from sim.check.families import FAMILIES, LATE_WRITE, LOG_DIVERGENCE
 from sim.study.report import comparison_table
 from sim.study.report.conditions import exposure_of, hunts_text
-from sim.study.report.pairs import counted_in, paired, pairs_within
-from sim.study.report.shares import share_of
+from sim.study.report.pairs import counted_in, paired, pairs_within, share_of
 from sim.study.report.sweep_folder import SweepFolder
 from tests.report.folders import entry, folder_of, pages_of, pair, rule_set
 

@@ -4,8 +4,7 @@ import pytest
 
 from sim.study.report import comparison_table
 from sim.study.report.costs import costs_of
-from sim.study.report.pairs import counted_in, paired, pairs_within
-from sim.study.report.shares import rate_of
+from sim.study.report.pairs import counted_in, paired, pairs_within, rate_of
 from sim.study.report.sweep_folder import SweepFolder
 from tests.report.folders import both_fixes, entry, folder_of, pair, rule_set
 

@@ -6,7 +6,7 @@ import pytest
 
 from sim.errors import BadInput
 from sim.study.report import grid_as_markdown
-from sim.study.report.blocks import blocks_of
+from sim.study.report.pairs import blocks_of
 from sim.study.report.sweep_folder import SweepFolder
 from tests.report.folders import entry, folder_of, pair, rule_set
 

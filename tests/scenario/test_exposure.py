@@ -7,7 +7,7 @@ from sim.simulate.faults.partition import Partition
 from sim.simulate.faults.roll import Roll
 from sim.simulate.faults.slow_cleaner import SlowCleaner
 from sim.simulate.faults.wipe import Wipe
-from sim.simulate.scenario.exposure import exposure_of
+from sim.simulate.scenario.environment import exposure_of
 from sim.simulate.scenario.model import Scenario, Send, Workload
 
 

@@ -13,8 +13,7 @@ from sim.simulate.faults.fault import meaning_of, own_fields
 from sim.simulate.scenario.environment import environment_digest
 from sim.simulate.scenario.generate import generate
 from sim.simulate.scenario.generate.clients import draw_workload
-from sim.simulate.scenario.generate.mix import BUILT_IN_MIXES, Mix
-from sim.simulate.scenario.generate.shape import WorkloadShape
+from sim.simulate.scenario.generate.mix import BUILT_IN_MIXES, Mix, WorkloadShape
 from sim.simulate.scenario.generate.streams import between, log_between, stream, words
 from sim.simulate.scenario.model import Applications, Scenario, SentHeader, TraceSource, Workload
 

@@ -2,7 +2,7 @@
 
 from itertools import pairwise
 
-from sim.protocol.log.versions import NEW, Versions
+from sim.protocol.log.formats import NEW, Versions
 from sim.protocol.rules import rules_from
 from sim.simulate.run.timed import run_scenario
 from sim.simulate.scenario.generate import Mix, generate

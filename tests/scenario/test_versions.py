@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from sim.protocol.log.versions import NEW, OLD, Versions
+from sim.protocol.log.formats import NEW, OLD, Versions
 from sim.simulate.scenario.model import Change
 from tests.scenario.texts import complaints, load
 

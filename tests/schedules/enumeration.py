@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from sim.protocol.events import Appended, IsrChanged, LeaderElected
 from sim.protocol.log import Batch, Log, Record
-from sim.protocol.log.offset_index import OffsetIndex
+from sim.protocol.log.segment import OffsetIndex
 from sim.protocol.replication import Replica
 from sim.protocol.replication.frozen import freeze
 from sim.protocol.rules import Rules

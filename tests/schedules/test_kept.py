@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from sim.errors import BadInput
-from sim.study.explore import kept
-from sim.study.explore.kept import Kept
+from sim.study.explore import blocks
+from sim.study.explore.blocks import Kept
 from sim.study.explore.search import Level, Result, Search, Searched
 from sim.study.explore.tables import Seen
 from sim.study.explore.witness import schedule_of
@@ -57,7 +57,7 @@ def test_levels_that_other_code_made_are_of_another_search(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stopped(ONE, tmp_path, 2)
-    monkeypatch.setattr(kept, "made_by", lambda: "another")
+    monkeypatch.setattr(blocks, "made_by", lambda: "another")
 
     again = ONE.search()
     Kept(tmp_path, ONE).take_up(again)

@@ -79,7 +79,7 @@ def test_every_shipped_file_is_chosen_and_accepted_by_its_format() -> None:
 
 
 def test_a_trace_meets_the_schema_of_its_lines() -> None:
-    from sim.cli.schemas.trace import trace_schema
+    from sim.cli.schemas.formats import trace_schema
 
     assert json.loads(TEXTS[Path("scenarios/schemas/trace.json")]) == trace_schema()
 

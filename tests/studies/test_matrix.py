@@ -8,12 +8,17 @@ import pytest
 import sim
 from sim.errors import BadInput
 from sim.protocol.rules import RULES
-from sim.study.matrix.matrix import AS_WRITTEN, Choice, Matrix, choice_of, choices_of, make_matrix
-from sim.study.matrix.matrix_page import (
+from sim.study.matrix.matrix import (
+    AS_WRITTEN,
+    Choice,
+    Matrix,
     as_document,
     as_markdown,
+    choice_of,
+    choices_of,
     conditions_table,
     invariants_table,
+    make_matrix,
     prices_table,
 )
 

@@ -9,8 +9,7 @@ import pytest
 
 from sim.check import Violation
 from sim.study.suite import CaseResult, collect, run_suite
-from sim.study.suite.failure import failure_lines
-from sim.study.suite.reports import page, write_junit
+from sim.study.suite.reports import failure_lines, page, write_junit
 from tests.suite.conftest import GOOD, Fill
 from tests.suite.junit_schema import problems
 from tests.suite.red import RED, STORY

@@ -133,7 +133,7 @@ def test_tags_of_log_files_are_read_as_strictly(fill: Fill, name: str) -> None:
     text = (Path(__file__).parents[2] / f"scenarios/{name}.json").read_text()
     folder = fill({"x.json": text.replace("{", '{"tags": ["slow", "a b"],', 1)})
 
-    from sim.study.suite.many import run_suite
+    from sim.study.suite.cases import run_suite
 
     (result,) = run_suite(collect([folder]))
 

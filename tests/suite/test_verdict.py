@@ -11,8 +11,7 @@ import sim
 from sim.files.foreign import markdown
 from sim.study.suite import CaseResult, collect, run_suite
 from sim.study.suite.annotations import error_commands
-from sim.study.suite.failure import failure_lines
-from sim.study.suite.reports import page, write_junit
+from sim.study.suite.reports import failure_lines, page, write_junit
 from tests.suite.conftest import Fill
 
 QUIET = """\

@@ -5,7 +5,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sim.study.sweep.blocks import blocks_of, not_in
+from sim.study.sweep.table import blocks_of, not_in
 
 CASES = st.tuples(st.integers(0, 60), st.integers(1, 20)).map(lambda one: range(one[0], sum(one)))
 

@@ -17,9 +17,8 @@ from sim.simulate.run.timed import run_scenario
 from sim.study.sweep.columns import TIMING_COLUMNS, runs_schema
 from sim.study.sweep.one_run import find_run, scenario_of_run
 from sim.study.sweep.plan import number_runs
-from sim.study.sweep.runner import EngineName, run_sweep
-from sim.study.sweep.runs_progress import Nobody
-from sim.study.sweep.tables import load_sweep, load_violations
+from sim.study.sweep.runner import EngineName, Nobody, run_sweep
+from sim.study.sweep.table import load_sweep, load_violations
 from tests.sweeps.conftest import ROOT
 from tests.sweeps.fakes import FAR, TWO_ENVIRONMENTS, deadly, plan, quick, simulating_here, slow
 

@@ -10,10 +10,10 @@ from sim.simulate.scenario.generate import generate
 from sim.simulate.scenario.generate.mix import Mix
 from sim.study.report import read_folder
 from sim.study.report.costs import costs_of
-from sim.study.sweep.environments import environments_of
 from sim.study.sweep.plan import load_plan, number_runs
+from sim.study.sweep.plan_matrix import environments_of
 from sim.study.sweep.runner import run_sweep
-from sim.study.sweep.tables import load_sweep
+from sim.study.sweep.table import load_sweep
 from tests.sweeps.fakes import TWO_ENVIRONMENTS, plan, quick, simulating_here
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from sim.errors import BadInput
-from sim.study.sweep.storage import locked
+from sim.study.sweep.folder import locked
 from sim.study.sweep.table import state_of
 from tests.sweeps.conftest import ROOT
 
@@ -34,7 +34,7 @@ for line in sys.stdin:
 HOLDER = """
 import sys, time
 from pathlib import Path
-from sim.study.sweep.storage import locked
+from sim.study.sweep.folder import locked
 
 with locked(Path(sys.argv[1])):
     print("held", flush=True)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from sim.study.sweep.runs_progress import Nobody, progress_of
+from sim.study.sweep.runner import Nobody, progress_of
 
 
 class Listener(Nobody):
@@ -19,7 +19,7 @@ def test_what_is_done_its_rate_and_the_time_that_is_left_are_shown(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     clock = iter([0.0, 1.0, 20.0, 40.0])
-    monkeypatch.setattr("sim.study.sweep.runs_progress.time.monotonic", lambda: next(clock))
+    monkeypatch.setattr("sim.study.sweep.runner.time.monotonic", lambda: next(clock))
     listener = Listener()
 
     report = progress_of(listener, total=3_000, before=1_000)

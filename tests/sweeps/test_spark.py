@@ -13,7 +13,7 @@ import pytest
 
 from sim.cli.arguments import spark_settings
 from sim.errors import BadInput
-from sim.study.sweep.engines.session import find_java
+from sim.study.sweep.engines.spark import find_java
 from sim.study.sweep.revision import Made
 from sim.study.sweep.runner import run_sweep
 from tests.sweeps.conftest import ROOT

@@ -13,8 +13,7 @@ from sim.study.report import read_folder
 from sim.study.sweep.one_run import digest_of_run, find_run
 from sim.study.sweep.revision import Made
 from sim.study.sweep.runner import run_sweep
-from sim.study.sweep.table import state_of
-from sim.study.sweep.tables import load_sweep, load_violations
+from sim.study.sweep.table import load_sweep, load_violations, state_of
 from tests.sweeps.fakes import plan, quick, simulating_here
 from tests.sweeps.test_engines import assert_same
 

@@ -7,8 +7,8 @@ from sim.bounds import Bounds
 from sim.check.violation import Violation
 from sim.protocol.rules.rules import Rules
 from sim.simulate.run import Run
+from sim.study.sweep.columns import VIOLATIONS_PER_RUN_MAX, reported
 from sim.study.sweep.plan import Sweep, number_runs
-from sim.study.sweep.row import VIOLATIONS_PER_RUN_MAX, reported
 from sim.study.sweep.work import RunCase, rows_of_cases
 from tests.sweeps.fakes import plan, quick
 

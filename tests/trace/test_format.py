@@ -11,7 +11,7 @@ from typing import Any, get_args
 import pytest
 from jsonschema import Draft202012Validator
 
-from sim.cli.schemas.trace import trace_schema
+from sim.cli.schemas.formats import trace_schema
 from sim.files.formats import STORY_FORMAT
 from sim.protocol.events import Event
 from sim.protocol.rules import PRESETS, rules_from

@@ -8,7 +8,7 @@ from scipy import stats
 
 from sim.check import Violation
 from sim.diagnose.what_if import heals as asked
-from sim.diagnose.what_if.futures import future_of, seed_of
+from sim.diagnose.what_if.futures import clopper_pearson, future_of, seed_of
 from sim.diagnose.what_if.heals import (
     IN_STORIES_ALONE,
     Failed,
@@ -17,7 +17,6 @@ from sim.diagnose.what_if.heals import (
     violated_by,
     with_rule,
 )
-from sim.diagnose.what_if.intervals import clopper_pearson
 from sim.diagnose.what_if.no_return import NoReturn, point_of_no_return
 from sim.errors import BadInput
 from sim.protocol.events import Event

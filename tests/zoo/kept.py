@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
-from sim.diagnose.what_if.intervals import Interval, clopper_pearson
+from sim.diagnose.what_if.futures import Interval, clopper_pearson
 from sim.files.atomic import replace_text
 from tests.zoo.planted import DEFECTS, Planted
 

@@ -14,7 +14,7 @@ from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
-from sim.diagnose.what_if.intervals import clopper_pearson
+from sim.diagnose.what_if.futures import clopper_pearson
 from sim.files.atomic import replace_text
 from sim.simulate.run import Run
 from sim.simulate.run.timed import run_scenario

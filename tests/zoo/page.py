@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from statistics import median
 from typing import NamedTuple
 
-from sim.diagnose.what_if.intervals import Interval, clopper_pearson
+from sim.diagnose.what_if.futures import Interval, clopper_pearson
 from tests.zoo.draws import WIDE
 from tests.zoo.kept import Result, Results, in_groups
 from tests.zoo.planted import DEFECTS, OF_LOGS, Planted

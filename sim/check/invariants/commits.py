@@ -2,9 +2,9 @@
 
 from typing import Any
 
+from sim.check.facts import HOLE, ReplicaView
 from sim.check.invariant import Kind, LogInvariant
 from sim.check.listening import CUT
-from sim.check.replica_view import HOLE, ReplicaView
 from sim.protocol.events import (
     Acknowledged,
     Cleaned,

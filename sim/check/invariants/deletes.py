@@ -2,10 +2,10 @@
 
 from typing import Any
 
+from sim.check.facts import ReplicaView
 from sim.check.folding import undone_deletes
 from sim.check.invariant import DeleteInvariant, Invariant, Kind
 from sim.check.listening import PART_GONE, REPLACED
-from sim.check.replica_view import ReplicaView
 from sim.protocol.events import (
     Cleaned,
     HighWatermarkMoved,

@@ -1,8 +1,8 @@
 """What an offset holds is the same everywhere and for ever, and no log gives it twice."""
 
+from sim.check.facts import ReplicaView
 from sim.check.invariant import LogInvariant, Writing, batches_of
 from sim.check.listening import WRITTEN
-from sim.check.replica_view import ReplicaView
 from sim.protocol.events import (
     Appended,
     Cleaned,

@@ -3,8 +3,8 @@
 from bisect import bisect_left
 from collections import defaultdict
 
+from sim.check.facts import ReplicaView
 from sim.check.invariant import Kind, ReaderInvariant
-from sim.check.replica_view import ReplicaView
 from sim.protocol.events import Consumed, Quiesced, ReadingEnded, Understood
 
 

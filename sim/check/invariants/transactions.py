@@ -2,10 +2,9 @@
 
 from collections import defaultdict
 
-from sim.check.facts import Asked
+from sim.check.facts import HOLE, Asked, ReplicaView
 from sim.check.history import ClusterHistory
 from sim.check.invariant import Kind, TransactionInvariant
-from sim.check.replica_view import HOLE, ReplicaView
 from sim.protocol.events import Appended, Cleaned, Consumed, Quiesced
 from sim.protocol.log.record import Batch
 

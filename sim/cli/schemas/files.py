@@ -6,11 +6,17 @@ import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from sim.cli.schemas.log import log_schema
-from sim.cli.schemas.parts import DRAFT, Schema, by_value
-from sim.cli.schemas.plan import explore_schema, plan_schema
-from sim.cli.schemas.story import story_schema
-from sim.cli.schemas.trace import SCHEMA_FILE, trace_schema
+from sim.cli.schemas.formats import (
+    DRAFT,
+    SCHEMA_FILE,
+    Schema,
+    by_value,
+    explore_schema,
+    log_schema,
+    plan_schema,
+    story_schema,
+    trace_schema,
+)
 from sim.files.formats import (
     EXPLORE_FORMAT,
     LOG_FORMAT,

@@ -6,9 +6,8 @@ from collections.abc import Mapping
 from enum import StrEnum
 from typing import Final, NamedTuple
 
-from sim.check.facts import Written
+from sim.check.facts import ReplicaView, Written
 from sim.check.history import ClusterHistory
-from sim.check.replica_view import ReplicaView
 from sim.diagnose.draw.looks import KEY_COLOURS
 from sim.files.foreign.lines import one_line
 from sim.protocol import events as on

@@ -13,8 +13,8 @@ from itertools import zip_longest
 from operator import itemgetter
 from typing import NamedTuple
 
+from sim.check.facts import EMPTY, ReplicaView
 from sim.check.history import ClusterHistory
-from sim.check.replica_view import EMPTY, ReplicaView
 from sim.diagnose.draw.cells import (
     NOT_COMMITTED,
     NOT_THERE,

@@ -9,13 +9,13 @@ from itertools import groupby
 from typing import Any
 
 from sim.check import Violation
-from sim.check.replica_view import EMPTY, ReplicaView
+from sim.check.facts import EMPTY, ReplicaView
 from sim.diagnose.explain.case import Case, Fact, listed
 from sim.diagnose.explain.causality import causal_cone
 from sim.diagnose.explain.past import Past, Recorded
 from sim.diagnose.explain.questions import deciding
 from sim.diagnose.explain.removed import span
-from sim.diagnose.explain.since import so_since
+from sim.diagnose.explain.signature import so_since
 from sim.files.foreign.lines import LONGEST, one_line
 from sim.protocol import events as on
 from sim.protocol.events import Event

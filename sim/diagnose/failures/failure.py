@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sim.check import Violation
-from sim.check.judged import unexpected
+from sim.check.violation import unexpected
 from sim.diagnose.draw import Case, html, strip, svg
 from sim.diagnose.draw.scene import verdict_of
 from sim.diagnose.explain import explanation

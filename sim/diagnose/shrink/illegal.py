@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterator, Sequence
 from typing import Final, TypeAlias
 
 from sim.check import Checker
-from sim.check.replica_view import ReplicaView
+from sim.check.facts import ReplicaView
 from sim.protocol import events as on
 from sim.protocol.events import Event
 from sim.protocol.rules import Rules

@@ -16,8 +16,7 @@ from sim.protocol.replication.joining import REPLICA_LAG_MAX_MS, waits_for_joini
 from sim.protocol.rules import Rules
 from sim.simulate.run.stories import run_story
 from sim.simulate.run.timed import run_scenario
-from sim.simulate.scenario.file.write import scenario_text
-from sim.simulate.scenario.file.yaml_lines import flow, quoted
+from sim.simulate.scenario.file.write import flow, quoted, scenario_text
 from sim.simulate.scenario.model import Expect, Scenario
 from sim.simulate.story.expect import StoryExpect
 from sim.simulate.story.format import LAG, STORY_DEFAULTS, Story

@@ -24,8 +24,7 @@ from sim.check import Violation
 from sim.diagnose.explain.case import Case
 from sim.diagnose.explain.causality import causal_cone
 from sim.diagnose.explain.past import Past
-from sim.diagnose.what_if.futures import future_of, seed_of
-from sim.diagnose.what_if.intervals import Interval, clopper_pearson
+from sim.diagnose.what_if.futures import Interval, clopper_pearson, future_of, seed_of
 from sim.protocol.events import Event
 from sim.protocol.events.sentences import describe
 from sim.simulate.cluster.simulation import Fork

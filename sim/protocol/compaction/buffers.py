@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from sim.protocol.log import Batch
-from sim.protocol.log.offset_index import Call
+from sim.protocol.log.segment import Call
 
 BUFFER_BYTES: Final = 262_144
 """Half of the default of `log.cleaner.io.buffer.size`, with one cleaner thread: the other half is

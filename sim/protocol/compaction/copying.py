@@ -24,8 +24,8 @@ from sim.protocol.compaction.tombstones import (
 from sim.protocol.compaction.transactions import TransactionWatch, aborted_in
 from sim.protocol.log import Batch, Control, Record, Segment
 from sim.protocol.log.named_tuples import make
-from sim.protocol.log.offset_index import Call
 from sim.protocol.log.old_formats import OldBatch, converted
+from sim.protocol.log.segment import Call
 
 MARKER_KEYS: Final = {
     Control.ABORT: "\0\0\0\0",

@@ -13,12 +13,10 @@ from operator import attrgetter
 from typing import Final
 
 from sim.protocol.log.epochs import LeaderEpochCache
-from sim.protocol.log.offset_index import Call
 from sim.protocol.log.old_formats import OldBatch
-from sim.protocol.log.producer_snapshots import ProducerSnapshots
-from sim.protocol.log.producers import AbortedTransaction, ProducerStates
+from sim.protocol.log.producers import AbortedTransaction, ProducerSnapshots, ProducerStates
 from sim.protocol.log.record import Batch
-from sim.protocol.log.segment import Segment
+from sim.protocol.log.segment import Call, Segment
 
 MAX_RELATIVE_OFFSET: Final = 2**31 - 1
 """Farthest a record may be from the base of its segment (LogSegment.canConvertToRelativeOffset)."""

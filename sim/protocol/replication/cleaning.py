@@ -1,17 +1,90 @@
-"""One cleaning pass of one replica: choose the bound, run the cleaner, swap the segments."""
+"""One cleaning pass of one replica: choose the bound, run the cleaner, swap the segments.
+
+KIP-280 with KIP-534 forgets the version of a removed tombstone, and a delayed lower one wins. A
+`floor` is one number for the whole log: leaders refuse what is below it, of any key, and tell it to
+followers. A `stub` stays with the cleaner for each deleted key and beats what comes late; readers
+see the late record until a pass has met it, and stubs are lost with the disk.
+
+What a cleaner cannot read stops its pass (`header_form: unchecked_varint`). A leader with a floor
+refuses it: whether it comes too late, nobody can say.
+
+Only whole segments from the start of the log go, never beyond the high watermark, and never the
+empty active one. Source: UnifiedLog.deleteOldSegments, .deletableSegments;
+ReplicaFetcherThread.processPartitionData for the followers.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
-from sim.protocol.compaction import Cleaning, CleaningPass, clean
-from sim.protocol.events import Cleaned, CleaningFailed, Event
+from sim.protocol.compaction import Cleaning, CleaningPass, Strategy, UnreadableVersion, clean
+from sim.protocol.compaction.eligibility import age_from_ms
+from sim.protocol.compaction.strategies import Version
+from sim.protocol.events import (
+    AppendRefused,
+    Cleaned,
+    CleaningFailed,
+    Event,
+    LogStartedAfresh,
+    LogStartMoved,
+)
+from sim.protocol.log import Batch, Log, Record, Segment
 from sim.protocol.log.named_tuples import make
 from sim.protocol.replication.interrupting import interrupt
-from sim.protocol.replication.late_versions import remember_removed
 from sim.protocol.replication.replica import Replica
-from sim.protocol.rules.policy import cleaner_policy
+from sim.protocol.rules.cleaner import LateVersions
+from sim.protocol.rules.policy import cleaner_policy, cleaner_strategy
 from sim.protocol.rules.rules import Rules
+
+
+def order_of(record: Record, strategy: Strategy) -> Version:
+    """The version of a record without its offset: equal ones are not below one another."""
+    return strategy.version(record)[:-1]
+
+
+def why_refused(leader: Replica, batch: Batch, *, rules: Rules) -> AppendRefused | None:
+    """What becomes of a batch for the leader's floor, if it is refused whole; None = it is not.
+
+    It is for the first keyed data record that is below the floor, or has no version to compare.
+    """
+    floor = leader.version_floor
+    if floor is None or rules.cleaner.late_versions != "floor" or batch.control is not None:
+        return None
+    strategy = cleaner_strategy(rules)
+    for record in batch.records:
+        if record.key is None:
+            continue
+        try:
+            late = order_of(record, strategy) < floor
+        except UnreadableVersion:
+            return AppendRefused(leader.name, record.key, "unreadable_version")
+        if late:
+            return AppendRefused(leader.name, record.key)
+    return None
+
+
+def remember_removed(
+    replica: Replica, result: Cleaning, *, late_versions: LateVersions, strategy: Strategy
+) -> None:
+    """Raise the floor over, or keep stubs of, the tombstones that a pass took away.
+
+    A stub that was beaten in the pass has done its work and goes.
+    """
+    removed = result.removed["tombstone"]
+    if late_versions == "floor":
+        for record in removed:
+            raise_floor(replica, order_of(record, strategy))
+    elif late_versions == "stub":
+        winners, stubs = result.winners, replica.stubs
+        kept = {key: stub for key, stub in stubs.items() if winners.get(key, stub) is stub}
+        replica.stubs = kept | {record.key: record for record in removed if record.key is not None}
+
+
+def raise_floor(replica: Replica, floor: Version | None) -> None:
+    """Take over a higher floor: of a removed tombstone, or the leader's."""
+    if floor is not None and (replica.version_floor is None or floor > replica.version_floor):
+        replica.version_floor = floor
 
 
 class CleaningResult(NamedTuple):
@@ -186,3 +259,111 @@ class Cleaner:
                 plan.now_ms,
             ),
         )
+
+
+class Retention(NamedTuple):
+    """How long and how much a topic with `delete` in its `cleanup.policy` keeps.
+
+    Attributes:
+        retention_ms: `retention.ms`; None = no bound.
+        retention_bytes: `retention.bytes`; None = no bound.
+    """
+
+    retention_ms: int | None = None
+    retention_bytes: int | None = None
+
+
+def delete_old_segments(
+    replica: Replica, retention: Retention | None, *, now_ms: int
+) -> list[Event]:
+    """Delete what lies below the log start; with a `retention` also what is too old or too much.
+
+    `now_ms` is the replica's own clock. When everything goes the active segment is rolled first.
+    """
+    log = replica.log
+    delete_below_start(log)
+    if retention is None:
+        return []
+    events: list[Event] = []
+    for cause, condition in _conditions(log, retention, now_ms):
+        _delete_while(log, condition, now_ms=now_ms)
+        begin = log.segments[0].base_offset
+        if begin > log.log_start_offset:
+            _move_start(replica, begin)
+            events.append(LogStartMoved(replica.name, begin, log.high_watermark, cause))
+    return events
+
+
+Condition = Callable[[Segment, int], bool]
+"""Whether a segment that ends at an offset (exclusive) may go."""
+
+
+def _conditions(log: Log, retention: Retention, now_ms: int) -> list[tuple[str, Condition]]:
+    found: list[tuple[str, Condition]] = []
+    limit_bytes, limit_ms = retention.retention_bytes, retention.retention_ms
+    if limit_bytes is not None:
+        excess = log.size_bytes - limit_bytes
+
+        def too_much(segment: Segment, _: int) -> bool:
+            nonlocal excess
+            excess -= segment.size_bytes
+            return excess >= 0
+
+        found.append(("retention.bytes", too_much))
+    if limit_ms is not None:
+        found.append(("retention.ms", lambda segment, _: now_ms - age_from_ms(segment) > limit_ms))
+    return found
+
+
+def delete_below_start(log: Log) -> None:
+    """Delete the segments that lie below the log start; the active one never does.
+
+    Source: UnifiedLog.deleteLogStartOffsetBreachedSegments.
+    """
+    start = log.log_start_offset
+    _delete_while(log, lambda segment, end: end <= start and segment is not log.active, now_ms=0)
+
+
+def _delete_while(log: Log, condition: Condition, *, now_ms: int) -> None:
+    """Delete whole segments from the start while `condition` holds, below the high watermark."""
+    count = 0
+    segments = log.segments
+    for index, segment in enumerate(segments):
+        last = index + 1 == len(segments)
+        end = log.log_end_offset if last else segments[index + 1].base_offset
+        if log.high_watermark < end or (last and not segment.batches):
+            break
+        if not condition(segment, end):
+            break
+        count += 1
+    if count == len(segments):
+        log.roll(now_ms=now_ms)
+    log.snapshots.forget(segment.base_offset for segment in log.segments[:count])
+    del log.segments[:count]
+
+
+def _move_start(replica: Replica, offset: int) -> None:
+    replica.log.log_start_offset = offset
+    replica.first_dirty_offset = max(replica.first_dirty_offset, offset)
+
+
+def take_log_start(replica: Replica, offset: int) -> list[Event]:
+    """A follower takes over the leader's log start, as far as its own high watermark allows."""
+    log = replica.log
+    if offset <= log.log_start_offset or offset > log.high_watermark:
+        return []
+    _move_start(replica, offset)
+    return [LogStartMoved(replica.name, offset, log.high_watermark, "the leader's log start")]
+
+
+def start_afresh(replica: Replica, offset: int) -> list[Event]:
+    """A follower whose log ends below the leader's log start begins anew there.
+
+    Source: AbstractFetcherThread.fetchOffsetAndTruncate, truncateFullyAndStartAt.
+    """
+    log = replica.log
+    before = (log.log_end_offset, log.high_watermark)
+    log.reset_to(offset)
+    replica.first_dirty_offset = replica.cleanly_compacted_offset = offset
+    replica.last_cleaning = None
+    return [LogStartedAfresh(replica.name, offset, *before)]

@@ -1,7 +1,7 @@
 """What mixed software makes of records on their way: producer to log, log to reader (KIP-87).
 
 Nothing happens here where brokers or clients have no versions: there `versions` or `version` is
-None. See `sim.protocol.log.versions`.
+None. See `sim.protocol.log.formats`.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from sim.protocol.log import Batch, Record
 from sim.protocol.log.formats import (
     MAGIC_OF_CLIENT,
     Served,
+    Versions,
     is_allowed,
     produced,
     serve,
     stored,
     values_lost,
 )
-from sim.protocol.log.versions import Versions
 
 
 class StoredRecords(NamedTuple):

@@ -16,11 +16,10 @@ from sim.protocol.events import (
 )
 from sim.protocol.log import Batch, LeaderEpochCache, Log
 from sim.protocol.log.named_tuples import make
-from sim.protocol.replication.late_versions import raise_floor
+from sim.protocol.replication.cleaning import raise_floor, start_afresh
 from sim.protocol.replication.messages import RECORDS, Answer, FetchRequest, FetchResponse
 from sim.protocol.replication.recovery import flush_after_copy
 from sim.protocol.replication.replica import Replica, SnapshotDownload, truncate, wipe
-from sim.protocol.replication.retention import start_afresh
 from sim.protocol.replication.snapshots.fetch import drop_download
 from sim.protocol.rules.rules import Rules
 

@@ -15,7 +15,7 @@ from sim.protocol.events import (
 )
 from sim.protocol.log import Batch
 from sim.protocol.log.named_tuples import make
-from sim.protocol.replication.late_versions import why_refused
+from sim.protocol.replication.cleaning import why_refused
 from sim.protocol.replication.messages import RECORDS, Answer, FetchRequest, FetchResponse
 from sim.protocol.replication.recovery import flush_after_append
 from sim.protocol.replication.replica import Leadership, Replica

@@ -12,9 +12,9 @@ from typing import Final, NamedTuple
 
 from sim.protocol.events import AppendRefused, Event
 from sim.protocol.log import Control, Record, control_batch, data_batch
+from sim.protocol.log.formats import Versions
 from sim.protocol.log.named_tuples import make
 from sim.protocol.log.producers import ProducerStates
-from sim.protocol.log.versions import Versions
 from sim.protocol.replication.converting import as_stored, speaks
 from sim.protocol.replication.leader import append
 from sim.protocol.replication.messages import (

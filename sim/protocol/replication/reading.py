@@ -20,9 +20,8 @@ from sim.protocol.compaction.transactions import aborted_in
 from sim.protocol.events import Event, ReadingEnded
 from sim.protocol.events.logs import ResetCause
 from sim.protocol.log import AbortedTransaction, Batch, Control, Log, Record
-from sim.protocol.log.formats import MAGIC_FLAG
+from sim.protocol.log.formats import MAGIC_FLAG, Versions
 from sim.protocol.log.named_tuples import make
-from sim.protocol.log.versions import Versions
 from sim.protocol.replication.converting import as_served, speaks
 from sim.protocol.replication.messages import (
     NO_ERROR,

@@ -12,8 +12,12 @@ from sim.protocol.compaction.eligibility import (
 )
 from sim.protocol.events import CleanerLooked, ProducersForgotten
 from sim.protocol.log.named_tuples import make
-from sim.protocol.replication.cleaning import Cleaner, CleaningResult, stable_offset
-from sim.protocol.replication.retention import delete_old_segments
+from sim.protocol.replication.cleaning import (
+    Cleaner,
+    CleaningResult,
+    delete_old_segments,
+    stable_offset,
+)
 from sim.simulate.cluster.broker import Broker
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from sim.protocol.events import Event
 from sim.protocol.log import Log
-from sim.protocol.log.versions import OLD, VERSION_SETTINGS, Versions
+from sim.protocol.log.formats import OLD, VERSION_SETTINGS, Versions
 from sim.protocol.replication.replica import Replica
 from sim.protocol.rules import Rules
 from sim.simulate.cluster.context import Context

@@ -9,12 +9,12 @@ from simpy.events import ProcessGenerator
 from sim.protocol.events import ConfigChanged
 from sim.protocol.log.formats import FIRST_WITH_FLAG
 from sim.protocol.replication.cleaning import write_checkpoint_anew
+from sim.simulate.cluster.clients import Timetable
 from sim.simulate.cluster.cluster import Cluster
 from sim.simulate.cluster.consumer import Consumer
-from sim.simulate.cluster.workload import Timetable
 from sim.simulate.scenario.model import Change
 from sim.simulate.scenario.model.cluster import EVERY_REPLICA, changed
-from sim.simulate.scenario.model.promises import changes_of
+from sim.simulate.scenario.model.scenario import changes_of
 
 
 class ConfigChanges:

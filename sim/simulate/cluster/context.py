@@ -22,10 +22,9 @@ from simpy import Environment
 
 from sim.protocol.events import Event
 from sim.protocol.log import LogConfig
+from sim.protocol.replication.cleaning import Retention
 from sim.protocol.replication.replica import log_config
-from sim.protocol.replication.retention import Retention
-from sim.simulate.cluster.network import Network
-from sim.simulate.cluster.overdue import OverdueNetwork
+from sim.simulate.cluster.network import Network, OverdueNetwork
 from sim.simulate.scenario.model import Scenario
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from simpy import Event
 from simpy.events import ProcessGenerator
 
+from sim.protocol.replication.cleaning import take_log_start
 from sim.protocol.replication.follower import ReceiveResult, fetch_request, receive_fetch
 from sim.protocol.replication.messages import (
     NO_ERROR,
@@ -19,11 +20,10 @@ from sim.protocol.replication.messages import (
     OffsetsForLeaderEpochRequest,
     OffsetsForLeaderEpochResponse,
 )
-from sim.protocol.replication.retention import take_log_start
 from sim.protocol.replication.snapshots.fetch import receive_snapshot_chunk, snapshot_request
 from sim.protocol.replication.truncation import receive_offsets_for_leader_epoch, start_following
 from sim.simulate.cluster.broker import Broker
-from sim.simulate.cluster.loading import StateLoader
+from sim.simulate.cluster.snapshot_tasks import StateLoader
 from sim.simulate.cluster.waiting import Lives, Waiting
 
 

@@ -38,9 +38,8 @@ from sim.simulate.cluster.clients import ConsumerFetches, receive_marker, receiv
 from sim.simulate.cluster.context import Context
 from sim.simulate.cluster.fetcher import Fetcher
 from sim.simulate.cluster.leader import LeaderState
-from sim.simulate.cluster.loading import StateLoader
-from sim.simulate.cluster.overdue import Overdue
-from sim.simulate.cluster.snapshot_tasks import SnapshotTasks
+from sim.simulate.cluster.network import Overdue
+from sim.simulate.cluster.snapshot_tasks import SnapshotTasks, StateLoader
 from sim.simulate.scenario.model import ReplicaSpec
 
 

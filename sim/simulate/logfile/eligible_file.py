@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import Field, TypeAdapter
 
-from sim.files.document import CommandLine, Complaints, Document, Place
-from sim.files.fields import check_format
+from sim.files.document import CommandLine, Complaints, Document, Place, check_format
 from sim.files.formats import LOG_FORMAT
 from sim.files.models import Part, shaped
 from sim.protocol.compaction.eligibility import EligibilityConfig

@@ -10,8 +10,15 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, TypeAdapter
 
 from sim.files.bounds import Tags
-from sim.files.document import CommandLine, Complaints, Document, Location, Place, shown
-from sim.files.fields import check_format
+from sim.files.document import (
+    CommandLine,
+    Complaints,
+    Document,
+    Location,
+    Place,
+    check_format,
+    shown,
+)
 from sim.files.formats import LOG_FORMAT
 from sim.files.models import Part, shaped
 from sim.files.reading import read_document, read_json

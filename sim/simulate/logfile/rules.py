@@ -6,8 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from sim.files.document import CommandLine, Complaints, Place, shown, unknown_field
-from sim.files.fields import as_object
+from sim.files.document import CommandLine, Complaints, Place, as_object, shown, unknown_field
 from sim.files.limits import LONG
 from sim.protocol.compaction.eligibility import EligibilityConfig
 from sim.protocol.compaction.strategies import ENCODERS

@@ -13,7 +13,7 @@ from sim.files.limits import LONG, PRODUCER_EPOCH
 from sim.files.models import Part
 from sim.protocol.log import Batch
 from sim.protocol.log.producers import MAX_SEQUENCE, SentBatch, advance_sequence
-from sim.protocol.replication.retention import delete_below_start
+from sim.protocol.replication.cleaning import delete_below_start
 from sim.simulate.logfile.batches import (
     BatchLine,
     Content,

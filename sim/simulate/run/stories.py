@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from sim.bounds import bounded
 from sim.check.checker import story_invariants
-from sim.check.judged import judged, not_as_expected
+from sim.check.violation import judged, not_as_expected
 from sim.protocol.events import Event
 from sim.protocol.events.sentences import describe
 from sim.simulate.run.value import Run

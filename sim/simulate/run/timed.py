@@ -22,17 +22,16 @@ from sim.check.counters import COUNTERS, RunCounters
 from sim.check.coverage import SITUATIONS, Coverage
 from sim.check.durability import OUTSIDE
 from sim.check.facts import Asked
-from sim.check.judged import judged, not_as_expected
+from sim.check.violation import judged, not_as_expected
 from sim.plugins import observing
 from sim.protocol.events import NAMES, Event, Named
 from sim.protocol.events.digest import CHUNK, DIGEST_BYTES
 from sim.simulate.cluster.context import SimulationResult, Spent
 from sim.simulate.cluster.simulation import Fork, simulate
 from sim.simulate.run.value import Run, Settling
-from sim.simulate.scenario.environment import environment_digest
-from sim.simulate.scenario.exposure import exposure_of
+from sim.simulate.scenario.environment import environment_digest, exposure_of
 from sim.simulate.scenario.model import Scenario
-from sim.simulate.scenario.model.promises import promise_of
+from sim.simulate.scenario.model.scenario import promise_of
 from sim.simulate.scenario.notes import setting_notes
 
 COMPILED = not __file__.endswith(".py")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from sim.bounds import Inconclusive
 from sim.check import Violation
-from sim.check.judged import not_judged_note
+from sim.check.violation import not_judged_note
 from sim.protocol.events import Event
 from sim.protocol.rules import Rules
 
@@ -85,7 +85,7 @@ class Run:
         causes: Place among the violations -> cause (`sim.diagnose.explain.signature`), of the first
             of each invariant and family. Only sweeps fill it.
         since: Place among the violations -> since when it was so, in ms
-            (`sim.diagnose.explain.since`), of those that have a row. Only sweeps fill it.
+            (`sim.diagnose.explain.signature`), of those that have a row. Only sweeps fill it.
     """
 
     command: ClassVar[str] = "replog run"

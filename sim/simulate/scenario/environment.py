@@ -1,4 +1,4 @@
-"""What rule sets are compared in: everything of a scenario but its rules and its names."""
+"""The environment of a scenario, all but its rules and names; its exposure in numbers."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from pathlib import PurePath
 
 import msgspec
 
-from sim.simulate.scenario.model import Applications, LateMessages, Scenario
+from sim.simulate.faults.roll import Roll
+from sim.simulate.scenario.model import Applications, LateMessages, Scenario, Workload
 from sim.simulate.scenario.model.cluster import SnapshotSettings
 
 
@@ -39,3 +40,45 @@ def environment_digest(scenario: Scenario) -> str:
         *((scenario.snapshots,) if scenario.snapshots != SnapshotSettings() else ()),
     )
     return blake2b(msgspec.msgpack.encode(environment), digest_size=16).hexdigest()
+
+
+def exposure_of(scenario: Scenario) -> dict[str, int]:
+    """The counters that a scenario and its rules decide, by name; nothing is simulated.
+
+    Returns:
+        `sends`: of its producers, retries not counted; of a trace file 0. `late_sends`: of those,
+        the ones that are not the newest of their key when they are sent, by timestamp or version.
+        `outages`: faults that keep a replica away or behind; `outages_beyond_retention`: of those,
+        the ones that last longer than a tombstone does (`delete_retention_ms`), at most to the end
+        of all faults. `rolls`: faults that make a replica start a new segment.
+    """
+    retention_ms = scenario.rules.topic.delete_retention_ms
+    lasted = [
+        min(fault.duration_ms, scenario.duration_ms - fault.at_ms)
+        for fault in scenario.faults
+        if fault.outage
+    ]
+    return {
+        "sends": len(scenario.workload.sends),
+        "late_sends": _late_sends(scenario.workload),
+        "outages": len(lasted),
+        "outages_beyond_retention": sum(1 for ms in lasted if ms > retention_ms),
+        "rolls": sum(1 for fault in scenario.faults if isinstance(fault, Roll)),
+    }
+
+
+def _late_sends(workload: Workload) -> int:
+    newest_ms: dict[str, int] = {}
+    newest_version: dict[str, int] = {}
+    late = 0
+    for _, _, key, _, timestamp_ms, version, _, _ in workload.sends:
+        is_late = timestamp_ms < newest_ms.get(key, -1)
+        if not is_late:
+            newest_ms[key] = timestamp_ms
+        if version is not None:
+            if version < newest_version.get(key, -1):
+                is_late = True
+            else:
+                newest_version[key] = version
+        late += is_late
+    return late

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from sim.files.document import Complaints, Place, unknown_field, unknown_value
-from sim.files.fields import as_object
+from sim.files.document import Complaints, Place, as_object, unknown_field, unknown_value
 from sim.protocol.rules import PRESETS, RULES, Rules, rules_from
 from sim.protocol.rules.rules import allowed_value
 

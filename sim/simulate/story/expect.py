@@ -8,8 +8,16 @@ from types import UnionType
 from typing import Any, NamedTuple, TypeAlias, cast, get_args, get_origin
 
 from sim.check.registry import INVARIANTS, discover
-from sim.files.document import Complaints, Place, listed, shown, unknown_value
-from sim.files.fields import Fields, as_list, as_object
+from sim.files.document import (
+    Complaints,
+    Fields,
+    Place,
+    as_list,
+    as_object,
+    listed,
+    shown,
+    unknown_value,
+)
 from sim.simulate.scenario.runnable import Expectation
 from sim.simulate.story.fields import REPLICA, check_names, no_such_label
 from sim.simulate.story.op import Scope

@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import get_args
 
 from sim.files import limits
-from sim.files.document import Complaints, Document, shown
-from sim.files.fields import Fields, as_list, as_text, check_format
+from sim.files.document import Complaints, Document, Fields, as_list, as_text, check_format, shown
 from sim.files.foreign.lines import one_line
 from sim.files.formats import STORY_FORMAT
 from sim.files.limits import Limit

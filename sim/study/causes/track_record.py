@@ -20,8 +20,7 @@ from sim.protocol.rules import Rules
 from sim.simulate.run import conclusive, run_of
 from sim.simulate.scenario.model import Scenario
 from sim.simulate.story.format import Story
-from sim.study.suite.contents import content_at
-from sim.study.suite.scenario_files import format_of, scenario_files
+from sim.study.suite.scenario_files import content_at, format_of, scenario_files
 from sim.study.sweep.wording import counted
 
 NOT_KNOWN = "not known: no story of the track record has this cause under these rules"

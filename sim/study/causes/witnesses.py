@@ -18,8 +18,7 @@ from sim.files.atomic import replace_text
 from sim.files.opening import read_text
 from sim.files.reading import read_json
 from sim.plugins import Plugins, in_use, load_in_worker
-from sim.study.causes.grouping import Cause, Causes
-from sim.study.causes.witness import TRIES, Witness, make_witness
+from sim.study.causes.grouping import TRIES, Cause, Causes, Witness, make_witness
 from sim.study.sweep.folder import clear_errors, write_json
 from sim.study.workers import pool_of
 from sim.version import __version__

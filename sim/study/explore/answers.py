@@ -23,8 +23,8 @@ from sim.simulate.run.trace_file import trace_lines
 from sim.simulate.scenario.model import Scenario
 from sim.simulate.story.expect import StoryExpect
 from sim.simulate.story.format import Story
+from sim.study.explore.blocks import Kept
 from sim.study.explore.judging import JUDGED
-from sim.study.explore.kept import Kept
 from sim.study.explore.plan import Plan
 from sim.study.explore.search import Level, Searched
 from sim.study.explore.witness import schedule_of, story_of

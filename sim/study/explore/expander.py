@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sim.check.replica_view import ReplicaView
+from sim.check.facts import ReplicaView
 from sim.protocol.replication.messages import FetchResponse
 from sim.study.explore import judging
 from sim.study.explore.acts import ACKNOWLEDGE, ANSWER, ASK, READ, RECEIVE, STEP, Shape

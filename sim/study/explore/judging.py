@@ -12,11 +12,11 @@ from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from typing import TYPE_CHECKING, Any, Final
 
+from sim.check.facts import ReplicaView
 from sim.check.folding import undone_deletes
 from sim.check.history import ClusterHistory
 from sim.check.listening import handlers_of
 from sim.check.registry import INVARIANTS, discover
-from sim.check.replica_view import ReplicaView
 from sim.protocol.events import (
     Appended,
     Copied,

@@ -6,12 +6,95 @@ import json
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from sim.files.foreign.documents import json_text
+from sim.files.formats import PROVEN_FORMAT
 from sim.files.opening import read_text
-from sim.study.explore.proven import as_proven
-from sim.study.explore.wording import budgets_text, world_text
+from sim.protocol.rules import Rules
+from sim.study.explore.plan import Plan
+
+
+def world_text(plan: Row) -> str:
+    """Where every schedule of a plan starts, and what is written and elected in it."""
+    world = plan["world"]
+    in_sync = ", ".join(world["isr"]) if world["isr"] else "all"
+    writes = f"keys {', '.join(world['keys'])}, versions {', '.join(map(str, world['versions']))}"
+    marks = ", tombstones too" if world["tombstones"] else ""
+    return (
+        f"{world['replicas']} replicas, in sync at the start: {in_sync}; {writes}{marks}; "
+        f"{world['elections']} elections"
+    )
+
+
+def budgets_text(plan: Row) -> str:
+    """How often each thing happens in a schedule of a plan, of what may happen at all."""
+    return "; ".join(
+        f"{name} {'without a bound' if most is None else f'at most {most}'}"
+        for name, most in plan["budgets"].items()
+        if most != 0
+    )
+
+
+def short_text(plan: Row) -> str:
+    """The world and what is bounded in it, in one breath."""
+    world = plan["world"]
+    in_sync = f", {' and '.join(world['isr'])} in sync" if world["isr"] else ""
+    bounded = ", ".join(f"{name} {most}" for name, most in plan["budgets"].items() if most)
+    marks = ", tombstones" if world["tombstones"] else ""
+    return (
+        f"{world['replicas']} replicas{in_sync}{marks}, {world['elections']} elections, "
+        f"at most: {bounded}"
+    )
+
+
+_QUOTED: Final = ("label", "against", "states", "depth", "exhausted")
+
+
+def as_proven(documents: Mapping[str, Row]) -> dict[str, Any]:
+    """All that a report needs of some searches, `format: replog-proven/1`.
+
+    A plan about a schedule of which two oracles do not say the same is left out.
+
+    Args:
+        documents: By the names of their plans, what was explored, as `explored.json` has it.
+    """
+    plans = [
+        _plan(name, one["plan"], one["answers"])
+        for name, one in documents.items()
+        if not any("disputed" in each for answer in one["answers"] for each in answer["witnesses"])
+    ]
+    return {"format": PROVEN_FORMAT, "plans": plans}
+
+
+def _plan(name: str, told: Row, answers: list[Row]) -> dict[str, Any]:
+    """Rules are told where they are not the default ones; `named` are those the plan names."""
+    named = {*told["rules"], *[rule for one in told["rule_sets"] for rule in one]}
+    searched = Plan.model_validate(told).searched()
+    rules = {label: rules.differing_from(Rules()) for label, rules in searched}
+    first, *others = rules.values()
+    common = {rule: first[rule] for rule in first if all(_same(rule, first, one) for one in others)}
+    return {
+        "plan": name,
+        "world": short_text(told),
+        "named": sorted(named - {"preset"}),
+        "rules": common,
+        "own_rules": {
+            label: {rule: value for rule, value in own.items() if rule not in common}
+            for label, own in rules.items()
+        },
+        "answers": [_answer(one) for one in answers],
+    }
+
+
+def _same(rule: str, one: Row, other: Row) -> bool:
+    return rule in other and other[rule] == one[rule]
+
+
+def _answer(answer: Row) -> dict[str, Any]:
+    quoted = {name: answer[name] for name in _QUOTED if name in answer}
+    return {**quoted, "breaks": {one["invariant"]: one["steps"] for one in answer["witnesses"]}}
+
 
 BEGIN = "<!-- what follows is written by `make explore` -->"
 Row = Mapping[str, Any]
@@ -65,7 +148,7 @@ def _schedules(answers: Sequence[Row]) -> Iterator[str]:
 def main() -> None:
     """`python -m sim.study.explore.page FOLDER PAGE DATA`: all searches below a folder.
 
-    They are one page, and what reports quote of them (`sim.study.explore.proven`).
+    They are one page, and what reports quote of them (`sim.study.explore.page`).
     """
     folder, page, data = map(Path, sys.argv[1:4])
     before = read_text(page).partition(BEGIN)[0]

@@ -15,8 +15,7 @@ from sim.protocol.replication.replica import log_config
 from sim.protocol.rules import Rules
 from sim.study.explore.acts import Acts
 from sim.study.explore.judging import Court, MemberJudge
-from sim.study.explore.members import Members
-from sim.study.explore.parts import OF_REST, Member, Parts, of_replicas, of_rests, parts_of
+from sim.study.explore.parts import OF_REST, Member, Members, Parts, of_replicas, of_rests, parts_of
 from sim.study.explore.tables import Numbering
 from sim.study.explore.views import Views
 from sim.study.explore.world import NOBODY, Budgets, Effect, History, World

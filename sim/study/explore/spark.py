@@ -30,11 +30,11 @@ from sim.study.explore.blocks import (
     beginning,
     breaks_of,
     expand_blocks,
+    name_of,
 )
-from sim.study.explore.kept import name_of
 from sim.study.explore.search import Level, Search, Searched
 from sim.study.explore.witness import named_moves
-from sim.study.sweep.engines.session import spark_session
+from sim.study.sweep.engines.spark import spark_session
 
 
 @contextmanager

@@ -6,7 +6,7 @@ from copy import copy
 from operator import itemgetter
 from typing import Any, Final, NamedTuple
 
-from sim.check.replica_view import EMPTY, HOLE, ReplicaView
+from sim.check.facts import EMPTY, HOLE, ReplicaView
 from sim.protocol.log.segment import Segment
 from sim.study.explore.parts import LINEAGE, PLACE, Member, Notes, Parts
 from sim.study.explore.tables import Numbering

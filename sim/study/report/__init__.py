@@ -11,9 +11,8 @@ from sim.files.extras import check_extra
 
 check_extra("reports need", "report", "scipy", "jinja2", "pyarrow", "duckdb")
 
-from sim.study.report.comparison import comparison_table, headline
+from sim.study.report.comparison import comparison_table, headline, quote, quoted
 from sim.study.report.conditions import hunts_text
 from sim.study.report.grid import grid_as_markdown
 from sim.study.report.page import write_report
-from sim.study.report.short import quote, quoted
 from sim.study.report.sweep_folder import read_folder

@@ -11,7 +11,7 @@ from sim.files.foreign import shell
 from sim.plugins import as_options
 from sim.simulate.run import Run
 from sim.study.causes import Cause, Causes, add_witnesses, causes_of, played
-from sim.study.causes.witness import Witness
+from sim.study.causes.grouping import Witness
 from sim.study.causes.witnesses import ToldWitness
 from sim.study.report.sweep_folder import SweepFolder
 from sim.study.sweep import wording

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from sim.files.foreign import markdown
-from sim.study.report.blocks import blocks_of
 from sim.study.report.conditions import exposure_of, hunts_text
+from sim.study.report.pairs import blocks_of
 from sim.study.report.parts import Note, Table
 from sim.study.report.sections import costs_parts, standings_of, violated_parts
 from sim.study.report.sweep_folder import SweepFolder

@@ -1,6 +1,6 @@
 """What is proven of the rule sets that a sweep compares: every schedule of small worlds.
 
-`make explore` writes it down beside the plans of its searches (`sim.study.explore.proven`).
+`make explore` writes it down beside the plans of its searches (`sim.study.explore.page`).
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from sim.files.formats import PROVEN_FORMAT
 from sim.files.opening import read_text
 from sim.files.shipped import shipped_folder
 from sim.protocol.rules import Rules
-from sim.study.report.blocks import Block, blocks_by_first_rule, title_of
+from sim.study.report.pairs import Block, blocks_by_first_rule, title_of
 from sim.study.report.sweep_folder import SweepFolder
 from sim.study.sweep import wording
 

@@ -12,19 +12,21 @@ from sim.files.foreign.documents import json_text
 from sim.protocol.rules.rules import shown
 from sim.study.causes import Causes
 from sim.study.report.causes import pictures
+from sim.study.report.comparison import short_table
 from sim.study.report.conditions import exposure_of, hunts_text
 from sim.study.report.costs import costs_of, price_of
 from sim.study.report.pairs import (
     Paired,
     baselines_of,
     counted_in,
+    counted_share,
     difference_of,
     paired,
     pairs_within,
+    rate_of,
+    share_of,
 )
 from sim.study.report.parts import Code, Heading, Note, Part, Picture, Section, Table
-from sim.study.report.shares import counted_share, rate_of, share_of
-from sim.study.report.short import short_table
 from sim.study.report.sweep_folder import SweepFolder
 from sim.study.sweep import stats, wording
 from sim.study.sweep.statistics import VERDICTS

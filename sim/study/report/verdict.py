@@ -14,9 +14,19 @@ from typing import NamedTuple
 from sim.check.families import FAMILIES
 from sim.diagnose.explain.case import listed
 from sim.study.causes.grouping import Cause, Causes
-from sim.study.report.blocks import Block, blocks_by_first_rule, title_of
-from sim.study.report.pairs import Paired, difference_of, pair_of, paired
-from sim.study.report.shares import Share, counted_share, named_share, rate_of
+from sim.study.report.pairs import (
+    Block,
+    Paired,
+    Share,
+    blocks_by_first_rule,
+    counted_share,
+    difference_of,
+    named_share,
+    pair_of,
+    paired,
+    rate_of,
+    title_of,
+)
 from sim.study.report.sweep_folder import SweepFolder
 from sim.study.sweep import stats, wording
 

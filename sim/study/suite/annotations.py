@@ -11,12 +11,12 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from sim.check.judged import unexpected
+from sim.check.violation import unexpected
 from sim.errors import BadInput
 from sim.files.document import Document
 from sim.files.foreign.lines import LONGEST, one_line
 from sim.files.reading import read_document
-from sim.study.suite.failure import beside, found_and_expected
+from sim.study.suite.reports import beside, found_and_expected
 from sim.study.suite.result import BAD_INPUT, ERROR, CaseResult
 from sim.study.suite.scenario_files import from_here
 

@@ -1,17 +1,28 @@
-"""The folder of a sweep: its files, the check before writing, and the content of `plan.json`.
+"""The folder of a sweep: how its files are written and locked, its plan, and what is left to do.
 
 `plan.json` says what the table is; `runs` is the table, a Parquet file for each block.
+
+A folder is held by a lock of the kernel's (`flock`), on a file that says who holds it. A process
+that is killed leaves the file and not the lock.
 """
 
 from __future__ import annotations
 
 import errno
+import fcntl
 import json
+import os
+import shlex
+import socket
+import sys
+import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, Final
+from typing import Annotated, Any, BinaryIO, Final
 
+import msgspec
+from msgspec import Meta, Struct
 from pydantic import ValidationError
 
 from sim.errors import BadInput
@@ -21,8 +32,122 @@ from sim.files.opening import read_bytes
 from sim.plugins import in_use, require_plugins
 from sim.study.sweep.plan import Plan, Sweep, number_runs
 from sim.study.sweep.revision import Made, made_by
-from sim.study.sweep.shapes import FOLDER_FORMAT, plan_document
-from sim.study.sweep.storage import LOCK_FILE, putting
+
+LOCK_FILE = ".lock"
+
+
+@contextmanager
+def locked(out: Path) -> Iterator[None]:
+    """Holds a folder for one writer, and makes it if need be.
+
+    The lock ends with the process that holds it, however that ends. Raises BadInput, naming the
+    owner, when another process holds it.
+    """
+    out.mkdir(parents=True, exist_ok=True)
+    path = out / LOCK_FILE
+    with path.open("a+", errors="backslashreplace") as file:
+        _take(file.fileno(), path)
+        try:
+            file.truncate(0)
+            file.write(_this_process())
+            file.flush()
+            yield
+        finally:
+            with suppress(OSError):  # of a folder where nothing was written, nothing stays
+                path.unlink()
+                out.rmdir()
+
+
+def _take(number: int, path: Path) -> None:
+    out = path.parent
+    try:
+        fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        held = os.fstat(number).st_nlink > 0  # else its last holder has just removed it
+    except BlockingIOError:
+        held = False
+    except OSError as error:
+        raise BadInput(
+            f"{out}: this file system has no locks ({error.strerror}); sweep into another folder"
+        ) from None
+    if not held:
+        with suppress(OSError):
+            owner = path.read_text(encoding="utf-8", errors="replace").split("\n")[0][:500]
+            raise BadInput(
+                f"{out}: another sweep is writing here ({owner or 'it just began'}); "
+                "wait for its end, or name another folder"
+            )
+        raise BadInput(f"{out}: another sweep has just ended here; try again")
+
+
+def _this_process() -> str:
+    """Process, machine, start and command, for the reader of the lock file."""
+    since = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime())
+    command = shlex.join(sys.argv) if sys.argv[0] else "Python"
+    return f"process {os.getpid()} on {socket.gethostname()}, since {since}: {command}"
+
+
+@contextmanager
+def putting(path: Path) -> Iterator[BinaryIO]:
+    """A file to write that is at `path` once it is whole and on the disk; no reader knows before.
+
+    Raises OSError, naming the file.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    draft = path.with_name(f".{path.name}.draft")
+    try:
+        with draft.open("wb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        draft.replace(path)
+    except OSError as error:  # a write knows its file by number only
+        draft.unlink(missing_ok=True)
+        raise OSError(error.errno, error.strerror, str(path)) from None
+
+
+FOLDER_FORMAT = "replog-sweep-output/4"
+
+
+class _RuleSetFile(Struct):
+    label: str
+    swept: dict[str, str | int | bool]
+    rules: dict[str, Any]
+
+
+class _PlanFile(Struct):
+    package_version: str
+    count: int
+    seed: int
+    runs: int
+    environments: Annotated[list[dict[str, Any]], Meta(min_length=1)]
+    rule_sets: Annotated[list[_RuleSetFile], Meta(min_length=1)]
+    plan: dict[str, Any]
+
+
+def plan_document(name: str, content: bytes) -> dict[str, Any]:
+    """The content of `plan.json`; messages call it `name`.
+
+    Raises:
+        BadInput: It is no `plan.json` of this format, or contradicts itself.
+    """
+    try:
+        document: dict[str, Any] = msgspec.json.decode(content, type=dict[str, Any])
+        if document.get("format") != FOLDER_FORMAT:
+            reads = f"this version of Replog reads {FOLDER_FORMAT!r}"
+            raise BadInput(f"{name}: format {document.get('format')!r:.80}; {reads}")
+        found = msgspec.convert(document, _PlanFile)
+    except msgspec.ValidationError as error:
+        what, _, where = str(error).partition(" - at `$")
+        place = where.strip("`.") or "the whole of it"
+        raise BadInput(f"{name}: {place:.120}: {what[0].lower()}{what[1:]}") from None
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise BadInput(f"{name}: is not JSON: {error}") from None
+    runs = found.count * len(found.rule_sets)
+    if found.runs != runs:
+        told = f"runs {found.runs}, but {found.count} cases under all rule sets are {runs}"
+        raise BadInput(f"{name}: {told}")
+    return document
+
 
 PLAN_FILE: Final = "plan.json"
 RUNS: Final = "runs"

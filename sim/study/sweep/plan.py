@@ -39,8 +39,7 @@ from sim.protocol.rules import rules_from
 from sim.protocol.rules.rules import DEFAULTS, Rules, RuleValue, shown
 from sim.simulate.scenario.generate.mix import BUILT_IN_MIXES, Mix, Weights
 from sim.simulate.scenario.rule_values import rule_problem
-from sim.study.sweep.environments import Environment, case_seed, changed, environments_of
-from sim.study.sweep.plan_matrix import read_plan
+from sim.study.sweep.plan_matrix import Environment, case_seed, changed, environments_of, read_plan
 from sim.study.sweep.wording import drawn
 
 PRESET = "preset"
@@ -124,7 +123,7 @@ class Plan(BaseModel):
     generate: Mix
     environments: Annotated[dict[Text, Changes], Within(ENVIRONMENTS)] = {}
     """Changes to `generate` by the name of an environment; cases take turns
-    (`sim.study.sweep.environments`)."""
+    (`sim.study.sweep.plan_matrix`)."""
     rules: RuleMap = Field(default_factory=dict)
     """Common to every rule set; may name a `preset`."""
     rule_sets: Annotated[list[RuleMap], Field(min_length=1), Within(RULE_SETS)]
@@ -292,7 +291,7 @@ class Sweep:
         return case_id % len(self.environments) * len(self.rule_sets) + rule_set
 
     def case_seed(self, case_id: int) -> int:
-        """The seed of a case's scenario (`sim.study.sweep.environments.case_seed`)."""
+        """The seed of a case's scenario (`sim.study.sweep.plan_matrix.case_seed`)."""
         return case_seed(self.seed, len(self.environments), case_id)
 
 

@@ -3,33 +3,107 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, get_args
 
 from sim.errors import BadInput, did_you_mean
 from sim.files.extras import check_extra, install
 from sim.plugins import in_use
-from sim.study.sweep.blocks import Work, blocks_of, not_in
+from sim.simulate.run.timed import LEFT_THE_CONTRACT
 from sim.study.sweep.engines.process import ProcessEngine
 from sim.study.sweep.folder import (
     RUNS,
     check_folder,
     clear_errors,
     drawn_there,
+    locked,
     write_plan,
 )
 from sim.study.sweep.plan import Plan, Sweep, number_runs
-from sim.study.sweep.runs_progress import Nobody, Teller, progress_of
-from sim.study.sweep.storage import locked
-from sim.study.sweep.unjudged import Unjudged, unjudged
+from sim.study.sweep.table import Work, blocks_of, not_in
 from sim.study.sweep.work import OpenCase, open_case
 
 if TYPE_CHECKING:
     from sim.study.sweep.engines.spark import SparkEngine
+
+
+class Unjudged(NamedTuple):
+    """Numbers of runs without a verdict.
+
+    Attributes:
+        errors: Runs that ended in an exception.
+        unfinished: Inconclusive runs that did not leave the durability contract.
+        first_run: The lowest number of one; None in a green sweep.
+    """
+
+    errors: int
+    unfinished: int
+    first_run: int | None
+
+    def in_words(self, runs: int) -> str:
+        """One line about them in a sweep of so many runs; empty for a green sweep."""
+        counts = {"ended in an exception": self.errors, "hit a bound": self.unfinished}
+        told = " and ".join(f"{count:,} {what}" for what, count in counts.items() if count)
+        return f"not green: of {runs:,} runs {told}" if told else ""
+
+
+def unjudged(content: dict[str, Any]) -> Unjudged:
+    """Counts them in the statistics; runs that left the durability contract need no verdict."""
+    errors = unfinished = 0
+    first: list[int] = []
+    for entry in content["rule_sets"]:
+        verdicts, reasons = entry["counts"]["verdict"], dict(entry["counts"]["reason"])
+        failed = verdicts["error"]["runs"]
+        outside = reasons.pop(LEFT_THE_CONTRACT, {"runs": 0})["runs"]
+        cut_off = verdicts["inconclusive"]["runs"] - outside
+        errors, unfinished = errors + failed, unfinished + cut_off
+        if failed:
+            first.append(verdicts["error"]["first_run"])
+        first += [seen["first_run"] for seen in reasons.values()]
+    return Unjudged(errors, unfinished, min(first, default=None))
+
+
+class Teller(Protocol):
+    """Output for people during a sweep."""
+
+    def show(self, text: str) -> None:
+        """Shows progress, again and again."""
+
+    def tell(self, text: str) -> None:
+        """Prints a line that stays."""
+
+
+class Nobody:
+    """A `Teller` without output."""
+
+    def show(self, text: str) -> None:
+        """Does nothing."""
+
+    def tell(self, text: str) -> None:
+        """Does nothing."""
+
+
+def progress_of(teller: Teller, *, total: int, before: int = 0) -> Callable[[int], None]:
+    """A function that takes the number of runs done by now, and shows the progress.
+
+    Args:
+        teller: Output.
+        total: Number of runs.
+        before: Number of runs of an earlier sweep.
+    """
+    started = time.monotonic()
+
+    def report(done: int) -> None:
+        rate, left = done / max(time.monotonic() - started, 1e-6), total - before - done
+        ends = f", {left / rate:,.0f} s left" if left and done else ""
+        teller.show(f"{before + done:,} of {total:,} runs, {rate:,.0f} runs/s{ends}")
+
+    return report
+
 
 EngineName = Literal["spark", "process"]
 NOBODY = Nobody()
@@ -206,7 +280,7 @@ def _why_no_spark() -> str | None:
     """Why no sweep can run on Spark here, in a few words; None when one can."""
     if find_spec("pyspark") is None:
         return f"PySpark is not installed; it comes with {install('sweep')}"
-    from sim.study.sweep.engines.session import find_java
+    from sim.study.sweep.engines.spark import find_java
 
     try:
         find_java()
@@ -228,8 +302,10 @@ def _engine(
     if name == "process":
         return ProcessEngine(work, out, stack)
     check_extra("sweeps on Spark need", "sweep", "pyspark")
-    from sim.study.sweep.engines.session import spark_session  # half a second
-    from sim.study.sweep.engines.spark import SparkEngine
+    from sim.study.sweep.engines.spark import (
+        SparkEngine,
+        spark_session,  # half a second
+    )
 
     session = stack.enter_context(spark_session(master=master, settings=spark))
     return SparkEngine(session, work, out)

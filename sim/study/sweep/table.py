@@ -2,14 +2,18 @@
 
 A Parquet file under `runs` is a block, whoever wrote it; which cases it holds, its rows say. A file
 that is damaged, doubled or of another sweep is named, and none of its rows are counted.
+
+To start a task takes 50 to 100 ms on Spark, so blocks are long; but a core that finishes early
+waits for the others' last blocks, so they get shorter towards the end. No row depends on them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -17,10 +21,87 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from sim.errors import BadInput
-from sim.study.sweep.blocks import not_in
-from sim.study.sweep.columns import VIOLATION, VIOLATIONS, VIOLATIONS_SCHEMA, runs_schema
-from sim.study.sweep.folder import RUNS, clear_errors, read_sweep
+from sim.plugins import NO_PLUGINS, Plugins, load_in_worker
+from sim.study.sweep.columns import VIOLATION, VIOLATIONS, VIOLATIONS_SCHEMA, batch_of, runs_schema
+from sim.study.sweep.folder import RUNS, clear_errors, putting, read_sweep
 from sim.study.sweep.plan import Sweep
+from sim.study.sweep.work import OpenCase, batches_of_cases
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+BLOCK_RUNS_MAX = 1_000
+"""Of one process; a kill costs no more."""
+BLOCK_RUNS_MIN = 100
+BLOCKS_LEFT_PER_CORE = 4
+"""A block is at most so large that this many of its size are left for every core."""
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """The sweep that an engine runs, and how workers run a case."""
+
+    sweep: Sweep
+    open_case: OpenCase
+    plugins: Plugins = NO_PLUGINS
+    """Imported first by workers, so that they know the same rules."""
+
+
+def not_in(covered: Iterable[range], count: int) -> tuple[range, ...]:
+    """The cases of `range(count)` that are in none of the ranges, in order."""
+    found, after = [], 0
+    for cases in sorted(covered, key=lambda one: (one.start, one.stop)):
+        if cases.start > after:
+            found.append(range(after, min(cases.start, count)))
+        after = max(after, cases.stop)
+    found.append(range(after, count))
+    return tuple(cases for cases in found if cases)
+
+
+def blocks_of(
+    missing: Sequence[range], rule_sets: int, *, cores: int, blocks: int | None = None
+) -> Iterator[range]:
+    """The blocks of some ranges of cases, in order, never empty.
+
+    Args:
+        missing: The ranges.
+        rule_sets: How many runs a case has.
+        cores: How many processes simulate.
+        blocks: Forces how many there are, as far as the gaps between the ranges allow; there is
+            never more than one per case.
+    """
+    left = sum(map(len, missing))
+    for cases in missing:
+        if blocks is not None:
+            parts = -(-len(cases) // -(-left // blocks))
+            ends = [cases.start + len(cases) * part // parts for part in range(parts + 1)]
+            yield from (range(first, end) for first, end in pairwise(ends))
+            continue
+        rest = cases
+        while rest:
+            fair = left // (BLOCKS_LEFT_PER_CORE * cores)
+            size = max(1, min(max(fair, BLOCK_RUNS_MIN // rule_sets), BLOCK_RUNS_MAX // rule_sets))
+            yield rest[:size]
+            left -= len(rest[:size])
+            rest = rest[size:]
+
+
+def get_ready(work: Work) -> None:
+    """Imports plugins, and the modules that Arrow needs for a row, before the first block."""
+    load_in_worker(work.plugins)
+    batch_of([], runs_schema(work.sweep))
+
+
+def write_block(work: Work, cases: range, folder: Path) -> int:
+    """Runs a block and puts its file in place; returns the number of runs."""
+    load_in_worker(work.plugins)
+    batches = batches_of_cases(work.sweep, cases, open_case=work.open_case)
+    rows = pa.Table.from_batches(batches, runs_schema(work.sweep))
+    with putting(folder / f"part-{cases.start:012d}.parquet") as file:
+        pq.write_table(rows, file, write_page_checksum=True)
+    return len(rows)
+
 
 NUMBERS: Final = ("run_id", "seed")
 """What says which runs there are."""
@@ -252,3 +333,34 @@ def names_in(out: Path) -> list[str]:
     """Names of all that lies in the folder of the table, in order; none without it."""
     top = out / RUNS
     return sorted(f"{RUNS}/{path.name}" for path in top.iterdir()) if top.is_dir() else []
+
+
+def load_sweep(out: Path | str) -> pd.DataFrame:
+    """The runs of a finished or interrupted sweep as a DataFrame, ordered by `run_id`.
+
+    Integer columns stay integers: int64, or pandas' nullable Int64 where values are missing.
+    """
+    table = open_rows(Path(out))
+    return _frame(
+        table.read([name for name in runs_schema(table.sweep).names if name != VIOLATIONS])
+    )
+
+
+def load_violations(out: Path | str) -> pd.DataFrame:
+    """A row for each violation, ordered by `run_id` and position in the run."""
+    return _frame(open_rows(Path(out)).violations())
+
+
+def _frame(table: pa.Table) -> pd.DataFrame:
+    import pandas as pd  # here alone: replaying a run needs no data frame
+
+    gaps = {
+        column
+        for column, values in zip(table.column_names, table.columns, strict=True)
+        if pa.types.is_integer(values.type) and values.null_count
+    }
+    frame = table.drop_columns(sorted(gaps)).to_pandas()
+    for column in gaps:
+        frame[column] = pd.array(table.column(column).to_pylist(), dtype="Int64")
+    ordered: pd.DataFrame = frame[table.column_names]
+    return ordered

@@ -19,16 +19,14 @@ import pyarrow as pa
 
 from sim.bounds import NO_BOUNDS, Bounds, bounded, each_run_within
 from sim.diagnose.explain.past import Past
-from sim.diagnose.explain.signature import first_signatures
-from sim.diagnose.explain.since import so_since
+from sim.diagnose.explain.signature import first_signatures, so_since
 from sim.protocol.rules.rules import Rules
 from sim.simulate.run import Run
 from sim.simulate.run.timed import run_scenario
 from sim.simulate.scenario.generate import generate
 from sim.simulate.scenario.model import Scenario
-from sim.study.sweep.columns import runs_schema
+from sim.study.sweep.columns import batch_of, reported, run_row, runs_schema, unfinished_row
 from sim.study.sweep.plan import Sweep
-from sim.study.sweep.row import batch_of, reported, run_row, unfinished_row
 
 ROWS_PER_BATCH = 20
 ERROR_LENGTH_MAX = 8_000

@@ -4,10 +4,6 @@ A message is an immutable value: it holds no replica, no log and no function. Wh
 no more of its sender than it says.
 """
 
-from sim.protocol.replication.messages.consume import *
-from sim.protocol.replication.messages.controller import *
-from sim.protocol.replication.messages.errors import *
+from sim.protocol.replication.messages.clients import *
+from sim.protocol.replication.messages.control import *
 from sim.protocol.replication.messages.fetch import *
-from sim.protocol.replication.messages.produce import *
-from sim.protocol.replication.messages.quorum import *
-from sim.protocol.replication.messages.removal import *

@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 
 from sim.protocol.log import Batch, Record
 from sim.protocol.log.epochs import EpochEnd, EpochEntry
-from sim.protocol.replication.messages.errors import NO_ERROR, ErrorCode
+from sim.protocol.replication.messages.clients import NO_ERROR, ErrorCode
 
 
 class SnapshotId(NamedTuple):

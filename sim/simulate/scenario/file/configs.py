@@ -31,7 +31,7 @@ NEVER_REACHED = LONG
 """What -1 stands for: old snapshots are looked for, and stay."""
 
 Release = Literal["0.10.1", "0.10.2"]
-"""The releases before and with KIP-87, as `sim.protocol.log.versions` has them."""
+"""The releases before and with KIP-87, as `sim.protocol.log.formats` has them."""
 
 
 StrategyName = Annotated[

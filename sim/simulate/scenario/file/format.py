@@ -44,7 +44,7 @@ from sim.files.models import Part
 from sim.simulate.faults import FAULTS, Fault
 from sim.simulate.faults.fault import meaning_of, own_fields
 from sim.simulate.scenario.file.configs import BrokerSettings, Release, TopicSettings
-from sim.simulate.scenario.generate.shape import WorkloadShape
+from sim.simulate.scenario.generate.mix import WorkloadShape
 from sim.simulate.scenario.model import Consumer, Expect, LateMessages, Limits, Network, Timers
 
 Many = Within(SENDS)

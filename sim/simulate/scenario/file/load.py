@@ -10,14 +10,177 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
-from sim.files.document import Complaints, Document, Location
-from sim.files.fields import check_format
+from sim.files.document import Complaints, Document, Location, Report, check_format, unknown_value
+from sim.files.foreign.lines import one_line
 from sim.files.formats import SCENARIO_FORMAT
 from sim.files.models import check_size, shaped
 from sim.files.reading import read_document
-from sim.simulate.scenario.file.build import build, check_expectations
+from sim.protocol.rules import PRESETS, Rules
+from sim.protocol.rules.rules import DEFAULTS
+from sim.simulate.scenario.file.configs import (
+    conflicts,
+    lags_at_odds,
+    nameless_header,
+    settings_as_rules,
+    snapshots_of,
+    takes_no_snapshots,
+    topic_of,
+    unread,
+)
+from sim.simulate.scenario.file.faults import build_faults
 from sim.simulate.scenario.file.format import ScenarioFile
-from sim.simulate.scenario.model import Scenario
+from sim.simulate.scenario.file.replicas import build_changes, build_replicas, no_such_replica
+from sim.simulate.scenario.file.strategies import with_known_strategies
+from sim.simulate.scenario.file.workload import build_applications, build_workload
+from sim.simulate.scenario.model import Consumer, Network, Scenario
+from sim.simulate.scenario.model.cluster import SnapshotSettings
+from sim.simulate.scenario.rest import too_long_at_rest
+from sim.simulate.scenario.rule_values import rule_problem
+
+
+def build(file: ScenarioFile, *, path: Path, seed: int | None, report: Report) -> Scenario:
+    """The scenario that `file` describes; every contradiction goes to `report`.
+
+    `path` is where the file is: trace files are relative to it. `seed` replaces the file's own.
+    What is returned is meaningful only if nothing was reported.
+    """
+    file = with_known_strategies(file, report)
+    replicas = build_replicas(file, report)
+    names = [replica.name for replica in replicas]
+    chosen_seed = file.seed if seed is None else seed
+    rules = _rules(file, len(replicas), report)
+    topic = topic_of(file.topic, file.broker)
+    if contradiction := lags_at_odds(file.topic, file.broker):
+        report(*contradiction)
+    _check_network(file.network, names, report)
+    scenario = Scenario(
+        id=file.id or one_line(path.stem),
+        title=file.title,
+        source=file.source,
+        seed=chosen_seed,
+        duration_ms=file.duration_ms,
+        rules=rules,
+        topic=topic,
+        replicas=replicas,
+        network=file.network,
+        late_messages=file.late_messages,
+        timers=file.timers,
+        workload=build_workload(file, path=path, seed=chosen_seed, report=report),
+        applications=build_applications(file, report),
+        consumers=_consumers(file, names, report),
+        faults=build_faults(file, names, report),
+        changes=build_changes(file, replicas, report),
+        snapshots=_snapshots(file, report),
+        last_rounds=file.last_rounds,
+        expect=file.expect,
+        limits=file.limits,
+        preset=str(file.rules["preset"]) if "preset" in file.rules else None,
+        unread=(
+            *(f"topic.{name}" for name in unread(file.topic)),
+            *(f"broker.{name}" for name in unread(file.broker)),
+        ),
+    )
+    if problem := too_long_at_rest(scenario):
+        report(("last_rounds",), problem)
+    return scenario
+
+
+def check_expectations(
+    file: ScenarioFile,
+    report: Report,
+    *,
+    known_invariants: Collection[str],
+    known_reached: Collection[str],
+) -> None:
+    """Report names in `expect` that no check has, and invariants violated but not checked."""
+    expect = file.expect
+    for field, names, known in (
+        ("violated", expect.violated, known_invariants),
+        ("checked", expect.checked or (), known_invariants),
+        ("reached", expect.reached, known_reached),
+        ("unreached", expect.unreached, known_reached),
+    ):
+        for index, name in enumerate(names):
+            if known and name not in known:
+                report(("expect", field, index), unknown_value(name, known, what="name"))
+    if expect.checked is not None:
+        if not expect.checked:
+            report(("expect", "checked"), "no invariant would be judged; leave it out")
+        for index, name in enumerate(expect.violated):
+            if name not in expect.checked:
+                report(("expect", "violated", index), f"{name} is not among `checked`")
+
+
+def _rules(file: ScenarioFile, replicas: int, report: Report) -> Rules:
+    """Defaults, then the preset, the broker's settings, the topic's settings, the named rules."""
+    given = dict(file.rules)
+    preset = given.pop("preset", None)
+    values: dict[str, object] = {}
+    if preset is not None:
+        if preset in PRESETS:
+            values.update(PRESETS[str(preset)].values)
+        else:
+            report(("rules", "preset"), unknown_value(preset, PRESETS, what="preset"))
+    if values.get("cleanup") == "snapshot" and takes_no_snapshots(file.topic):
+        values["cleanup"] = "compact"  # what the topic says goes before the preset
+    values.update(settings_as_rules(file.broker))
+    values.update(settings_as_rules(file.topic))
+    for name, value in given.items():
+        problem = rule_problem(name, value)
+        if problem is not None:
+            report(("rules", name), problem)
+        else:
+            values[name] = value
+    for setting, text in conflicts(file.rules, file.topic):
+        report(("topic", setting), text)
+    for place, text in nameless_header(file.rules, file.topic, file.broker):
+        report(place, text)
+    rules = Rules().with_values({n: values[n] for n in values if n in DEFAULTS})
+    if rules.replication.commit == "isr" and rules.topic.min_isr > replicas:
+        section = "topic" if "min_insync_replicas" in file.topic.model_fields_set else "broker"
+        place = ("rules", "min_isr") if "min_isr" in given else (section, "min.insync.replicas")
+        report(place, f"{rules.topic.min_isr} replicas must be in sync, but there are {replicas}")
+    return rules
+
+
+def _snapshots(file: ScenarioFile, report: Report) -> SnapshotSettings:
+    """Settings of snapshots; a policy that is given and takes none contradicts them."""
+    policy = file.topic.cleanup_policy
+    found = snapshots_of(file.broker, policy=policy)
+    takes = found.record_bytes is not None or found.interval_ms is not None
+    if takes and takes_no_snapshots(file.topic):
+        text = f"{policy} takes no snapshots, but broker says when; allowed: snapshot, or both"
+        report(("topic", "cleanup.policy"), text)
+    return found
+
+
+def _check_network(network: Network, names: list[str], report: Report) -> None:
+    for index, link in enumerate(network.links):
+        place = ("network", "links", index)
+        for field, name in (("source", link.source), ("target", link.target)):
+            if name not in names:
+                report((*place, field), no_such_replica(name, names))
+        if link.source == link.target:
+            report(place, "a link leads from one replica to another one")
+
+
+def _consumers(file: ScenarioFile, names: list[str], report: Report) -> tuple[Consumer, ...]:
+    if isinstance(file.consumers, int):
+        return tuple(Consumer(f"c{number}") for number in range(1, file.consumers + 1))
+    found: list[Consumer] = []
+    for index, item in enumerate(file.consumers):
+        consumer = item if isinstance(item, Consumer) else Consumer(item)
+        if any(consumer.name == other.name for other in found):
+            report(("consumers", index), f"{consumer.name!r} is given twice")
+        if consumer.replica is not None and consumer.replica not in names:
+            place = ("consumers", index, "replica")
+            report(place, no_such_replica(consumer.replica, names))
+        for number, (start, end) in enumerate(consumer.pauses):
+            if start >= end:
+                report(("consumers", index, "pauses", number), "a pause ends after it begins")
+        found.append(consumer)
+    return tuple(found)
+
 
 _FILE = TypeAdapter(ScenarioFile)
 _COMPARED_WITH = {

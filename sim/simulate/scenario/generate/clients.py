@@ -13,10 +13,9 @@ from dataclasses import replace
 from random import Random
 from typing import Literal
 
+from sim.protocol.log.formats import NEW, Versions
 from sim.protocol.log.named_tuples import make
-from sim.protocol.log.versions import NEW, Versions
-from sim.simulate.scenario.generate.mix import Mix
-from sim.simulate.scenario.generate.shape import Span, WorkloadShape
+from sim.simulate.scenario.generate.mix import Mix, Span, WorkloadShape
 from sim.simulate.scenario.generate.streams import (
     WORD,
     Draws,

@@ -24,7 +24,7 @@ from sim.files.bounds import (
     Within,
 )
 from sim.files.limits import LOAD, PHASES
-from sim.protocol.log.versions import VERSION_SETTINGS, Versions
+from sim.protocol.log.formats import VERSION_SETTINGS, Versions
 from sim.protocol.rules.rules import Rules, RuleValue
 
 

@@ -15,10 +15,9 @@ from types import ModuleType
 from typing import Any
 
 from sim.errors import BadInput
-from sim.study.sweep.blocks import Work, get_ready, write_block
 from sim.study.sweep.folder import RUNS, SET_ASIDE, plan_content
 from sim.study.sweep.statistics import BRIEF, on_duckdb, statistics_of
-from sim.study.sweep.table import open_table, state_of
+from sim.study.sweep.table import Work, get_ready, open_table, state_of, write_block
 from sim.study.workers import pool_of, starting_workers, usable_cores
 
 WARM_UP_SECONDS = 0.05

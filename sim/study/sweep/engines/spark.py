@@ -7,23 +7,109 @@ go in waves, a job each: a driver that is killed costs the wave under way.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Iterator, Sequence
+import os
+import re
+import shutil
+import sys
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
 import pyarrow as pa
+from py4j.protocol import Py4JError
+from pyspark import SparkConf, SparkContext
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from sim.errors import BadInput
 from sim.plugins import load_in_worker
-from sim.study.sweep.blocks import Work
 from sim.study.sweep.columns import runs_schema
 from sim.study.sweep.engines.process import LocalTable
 from sim.study.sweep.folder import RUNS
 from sim.study.sweep.revision import Made, made_by
+from sim.study.sweep.table import Work
 from sim.study.sweep.work import batches_of_cases
-from sim.study.workers import interruptibly
+from sim.study.workers import SAFE_PATH, interruptibly
+
+MASTER = "local[*,3]"
+"""All cores of this machine; a task that dies is tried three times (`local[*]` tries once)."""
+LOGGING = Path(__file__).with_name("log4j2.properties")
+JAVA_OPTIONS = "spark.driver.extraJavaOptions"
+SMALL_JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+"""For a Java beside simulations, with which it competes for the cores: its own work is small."""
+
+
+@contextmanager
+def spark_session(
+    *, master: str | None = None, settings: Mapping[str, str] | None = None
+) -> Iterator[SparkSession]:
+    """A session to run a sweep on.
+
+    An active session is used as it is and left running. Otherwise one is started, and stopped at
+    the end: on `master`, else on what `spark-submit` chose, else on all cores of this machine.
+    `settings` are Spark's, by name; they come before those that sweeps choose.
+
+    Raises BadInput without Java, and with Spark's own message for whatever Spark raises.
+    """
+    active = SparkSession.getActiveSession()
+    try:
+        if active is not None:
+            yield active
+            return
+        session = _start(master, dict(settings or {}))
+        try:
+            yield session
+        finally:
+            session.stop()
+    # A Java that dies in the middle of a call is an error of the connection to it.
+    except (Py4JError, PySparkException, ConnectionError, EOFError) as error:
+        message = str(error).partition("\n\tat ")[0]  # without the trace of Java
+        kept = "what is finished is kept, --resume continues"
+        raise BadInput(f"Spark failed ({kept}): {message.strip()}") from None
+
+
+def find_java() -> Path:
+    """The `java` that Spark would start: JAVA_HOME's, then the PATH's. Raises BadInput for none."""
+    home = os.environ.get("JAVA_HOME")
+    java = shutil.which("java", path=str(Path(home) / "bin") if home else None)
+    if java is None:
+        found = "no Java found in JAVA_HOME or on the PATH"
+        if home:
+            found = f"JAVA_HOME is {home}, which has no bin/java"
+        raise BadInput(
+            f"{found}; sweeps on Spark need Java 17 or 21; on Debian: apt-get install "
+            "openjdk-17-jre-headless (--engine process needs no Java)"
+        )
+    return Path(java)
+
+
+def _start(master: str | None, settings: dict[str, str]) -> SparkSession:
+    if master is None and "PYSPARK_GATEWAY_PORT" not in os.environ:  # of spark-submit
+        master = MASTER
+    find_java()
+    os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
+    configuration = SparkConf().setAppName("replog sweep")
+    java = f"-Dlog4j2.configurationFile={LOGGING.as_uri()} {settings.get(JAVA_OPTIONS, '')}"
+    if master is not None:
+        configuration.setMaster(master)
+    if master is not None and re.match(r"local(\[|$)", master):
+        # Spark would take python3 from the PATH, which misses this environment.
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+        os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+        java = f"{SMALL_JAVA} {java}"
+    chosen = {
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        f"spark.executorEnv.{SAFE_PATH}": "1",
+        "spark.sql.shuffle.partitions": str(os.cpu_count() or 1),
+        "spark.sql.session.timeZone": "UTC",
+    }
+    configuration.setAll([*(chosen | settings | {JAVA_OPTIONS: java.strip()}).items()])
+    # A Java whose start is cut in two never ends.
+    return SparkSession(interruptibly(lambda: SparkContext.getOrCreate(configuration)))
+
 
 BLOCKS_PER_CORE = 4
 """Of a wave."""

@@ -1,4 +1,4 @@
-"""`replog explore`: every schedule of a small world."""
+"""`replog matrix`, `replog causes` and `replog explore`: questions that take many runs."""
 
 from __future__ import annotations
 
@@ -12,15 +12,191 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from sim.cli.arguments import Argument, Json, Number, spark_settings
-from sim.cli.output import EXIT_INCONCLUSIVE, print_answer, print_table, tell
+from sim.cli.arguments import (
+    Argument,
+    Folder,
+    GivenRules,
+    Json,
+    Number,
+    Output,
+    plugin_arguments,
+    rule_values,
+    shipped,
+    spark_settings,
+)
+from sim.cli.output import EXIT_INCONCLUSIVE, print_answer, print_json, print_table, tell, width
 from sim.errors import BadInput
 from sim.files.extras import check_extra
+from sim.files.foreign import shell
+from sim.files.foreign.lines import one_line
 from sim.files.foreign.names import file_name
 
 if TYPE_CHECKING:
+    from sim.study.causes import Cause, Causes
     from sim.study.explore.answers import Answer, Bounds, Engine, Progress
     from sim.study.explore.plan import Plan
+
+
+def matrix(
+    paths: Annotated[list[Path], Argument(shipped, "paths...", nargs="+")],
+    *,
+    vary: Annotated[str, Argument(metavar="RULE[=V,…]")],
+    under: Annotated[list[str] | None, Argument(metavar="RULE[=V,…][+RULE…]")] = None,
+    rule: GivenRules = None,
+    skip: Annotated[list[str] | None, Argument(metavar="PATTERN")] = None,
+    sweep: Annotated[list[Path] | None, Argument(metavar="DIR")] = None,
+    output: Output = None,
+    as_json: Json = False,
+) -> int:
+    """Run scenarios under every value of one rule: what holds, under which rules, at what price.
+
+    Args:
+        paths: Stories, timed scenarios, folders of them; or names of shipped ones.
+        vary: The rule in question, and its values.
+        under: Another rule, or several joined by +: try every combination of values beside it; may
+            be given more than once.
+        skip: Leave out files so named; may be given repeatedly.
+        sweep: With -o: add what a finished sweep says of the rule.
+        output: Write a page of Markdown there.
+    """
+    from sim.files.atomic import check_writable, replace_text
+    from sim.study.matrix import matrix as page
+    from sim.study.matrix.matrix import choice_of, choices_of, make_matrix
+
+    if output is not None:
+        check_writable(output, what=f"--output {output}", read=paths)
+    elif sweep:
+        raise BadInput("--sweep: needs a page to write to: -o OUT")
+    varied = choice_of(vary, option="--vary")
+    sections = []
+    if sweep:
+        from sim.study.report import grid_as_markdown, read_folder
+
+        sections = [grid_as_markdown(read_folder(folder), varied.rule) for folder in sweep]
+    made = make_matrix(
+        paths,
+        varied,
+        under=[choices_of(text, option="--under") for text in under or []],
+        rules=rule_values(rule),
+        skip=skip or (),
+    )
+    if output is not None:
+        command = _command(paths, vary, output, under=under, rule=rule, skip=skip, sweep=sweep)
+        text = page.as_markdown(made, command=command, folder=output.parent)
+        replace_text(output, "\n".join([text, *sections]))
+    if as_json:
+        print_json(page.as_document(made))
+        return 0
+    if under:
+        print_table(page.conditions_table(made), texts=True)
+        print(*page.conditions_list(made), "", sep="\n")
+    tables = [page.invariants_table(made), page.prices_table(made), page.scenarios_table(made)]
+    for rows in tables:
+        print_table(rows)
+        print()
+    differing = sum(line.differs for line in made.lines)
+    print(f"{made.varied.rule} makes a difference in {differing} of {len(made.lines)} scenarios")
+    if output is not None:
+        tell(str(output))
+    return 0
+
+
+def _command(paths: list[Path], vary: str, output: Path, **repeated: object) -> str:
+    """The command as it was given, the options in one order."""
+    words: list[object] = [*paths, "--vary", vary]
+    for name, given in repeated.items():
+        values: list[object] = given if isinstance(given, list) else []
+        words += [word for value in values for word in (f"--{name}", str(value))]
+    return f"replog matrix {shell.command([*words, *plugin_arguments(), '-o', output])}"
+
+
+WIDTH_MAX = 100
+"""Columns that sentences fill at most."""
+LISTED_MAX = 6
+"""Most rule sets that are listed for each cause; with more, those with the most runs."""
+
+
+def causes(folder: Folder, *, shrink: bool = False, as_json: Json = False) -> int:
+    """Why the runs of a sweep fail: grouped by cause, each with an example and a known story.
+
+    A cause is a family of invariants and the mechanism that broke one, read from the events of each
+    run. Exit status 0: told, whatever there is to tell; 2: no such sweep.
+
+    Args:
+        shrink: Also shrink one run of each cause; the witnesses are kept in DIR/witnesses.
+    """
+    from sim.study.causes import add_witnesses, causes_of
+
+    found = causes_of(folder)
+    found = add_witnesses(found, told=tell_witness, kept_only=not shrink)
+    return print_answer(as_json, found.as_json(), partial(_show_causes, found))
+
+
+def tell_witness(done: int, causes: int, cause: Cause) -> None:
+    """A line for each witness that was made."""
+    tell(f"witness {done} of {causes}: {cause.text}", sys.stderr)
+
+
+def _show_causes(found: Causes) -> None:
+    tell(found.text)
+    for number, cause in enumerate(found.causes, 1):
+        print()
+        tell(f"{number}. {cause.text}")
+        first = ", ".join(f"{name} {runs:,}" for name, runs in cause.invariants.items())
+        print(*_wrapped(f"first violated: {first}"), sep="\n")
+        print_table(list(_shares(cause)))
+        print(*map(one_line, _facts(found, cause)), sep="\n")
+
+
+def _shares(cause: Cause) -> Iterator[dict[str, str]]:
+    """Where it was met, most runs first."""
+    from sim.study.sweep.wording import shares
+
+    met = sorted((share for share in cause.shares if share.runs), key=lambda one: -one.runs)
+    for share in met[:LISTED_MAX]:
+        interval = "-" if share.interval is None else shares(share.interval)
+        yield {
+            "   rule set": f"   {share.label}",
+            "environment": share.environment,
+            "runs": f"{share.runs:,} of {share.judged:,}",
+            "95 %": interval,
+        }
+    if met[LISTED_MAX:]:
+        runs = sum(share.runs for share in met[LISTED_MAX:])
+        others = f"   and {len(met) - LISTED_MAX} more"
+        yield {"   rule set": others, "environment": "", "runs": f"{runs:,}", "95 %": ""}
+
+
+def _facts(found: Causes, cause: Cause) -> Iterator[str]:
+    from sim.study.causes import NOT_KNOWN
+
+    example, story, witness = cause.example, cause.story, cause.witness
+    words = shell.command([found.folder, str(example.run_id), *plugin_arguments()])
+    yield from _wrapped(f"earliest: after {example.at_ms:,} ms: {example.sentence}")
+    yield f"     replog run {words}"
+    if story is None:
+        yield f"   {NOT_KNOWN}"
+    else:
+        yield f"   known: {story.path} ({story.size})"
+    if witness is not None:
+        cut = "" if witness.complete else "; the tries ran out"
+        yield f"   witness: {witness.size} (the run had {witness.run_events:,}){cut}"
+        yield f"     replog run {shell.command([witness.file, *plugin_arguments()])}"
+
+
+def _wrapped(text: str) -> list[str]:
+    """A sentence in lines of a screen."""
+    from textwrap import wrap
+
+    return wrap(
+        text,
+        min(width(), WIDTH_MAX),
+        initial_indent="   ",
+        subsequent_indent="     ",
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+
 
 DOCUMENT, PAGE = "explored.json", "explored.md"
 FORMAT = "replog-explored/1"
@@ -106,7 +282,9 @@ def explore(
             if out is not None:
                 _write(out, asked, found, answers)
     status = 0 if all(_is_done(one, asked) for one in found) else EXIT_INCONCLUSIVE
-    return print_answer(as_json, _document(asked, found), partial(_show, found), status=status)
+    return print_answer(
+        as_json, _document(asked, found), partial(_show_found, found), status=status
+    )
 
 
 @contextmanager
@@ -206,7 +384,7 @@ def _tell_level(bounds: Bounds, name: str, at: Progress) -> None:
         print(f"{name}: depth {at.depth}: {states}; {used}", file=sys.stderr, flush=True)
 
 
-def _show(found: Sequence[dict[str, Any]]) -> None:
+def _show_found(found: Sequence[dict[str, Any]]) -> None:
     rows = [
         {
             "rules": one["label"] + (f" (not {one['against']})" if one.get("against") else ""),

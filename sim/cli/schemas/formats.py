@@ -1,0 +1,448 @@
+"""The schemas of stories, log files, plans and traces, and the pieces that they share.
+
+It is made of what the loader reads them as; what the rules may be comes from their table.
+
+It is made of the classes of the events, so it says what is written and nothing else; what it means
+is told in `sim/protocol/events/FORMAT.md`. Names that it does not know are allowed, as for every
+reader.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final, Literal, get_args, get_type_hints
+
+from pydantic import BaseModel, Field, TypeAdapter, create_model
+from pydantic.json_schema import GenerateJsonSchema, models_json_schema
+
+from sim.check.families import FAMILIES
+from sim.check.registry import INVARIANTS, discover
+from sim.check.violation import Violation
+from sim.files.attribute_docs import docs_of
+from sim.files.formats import STORY_FORMAT, TRACE_FORMAT
+from sim.files.limits import LONG
+from sim.files.models import Described, Part
+from sim.files.tags import TAG_PATTERN
+from sim.protocol.events import Event
+from sim.protocol.events.cleaning import Removal
+from sim.protocol.log import Batch, Record
+from sim.protocol.log.epochs import EpochEntry
+from sim.protocol.rules import DEFAULTS, RULES
+from sim.simulate.logfile import eligible_file
+from sim.simulate.logfile import rules as log_rules
+from sim.simulate.logfile.file import LogFileLines
+from sim.simulate.run.trace_file import StrategyRow, TraceHeader, TraceVerdict
+from sim.simulate.scenario.file.configs import BrokerSettings, TopicSettings
+from sim.simulate.scenario.file.schema import (
+    preset_schema,
+    rule_schema,
+    rules_schema,
+    without_titles,
+)
+from sim.simulate.scenario.generate.mix import BUILT_IN_MIXES, Mix, Weights
+from sim.simulate.story.expect import CLAIMS
+from sim.simulate.story.fields import PERIOD, REPLICA, REPLICAS
+from sim.simulate.story.format import LAG, TOP
+from sim.simulate.story.ops import OPS
+from sim.simulate.story.steps import COMMON, DOES, NOTHING
+from sim.study.explore.plan import Plan as PlanOfSearch
+from sim.study.sweep.plan import Plan
+from sim.study.sweep.plan_matrix import EXCLUDE, LABEL, MATRIX
+
+Schema = dict[str, Any]
+DRAFT = "https://json-schema.org/draft/2020-12/schema"
+
+INTEGER: Schema = {"type": "integer"}
+TEXT: Schema = {"type": "string"}
+NOTE: Schema = {"description": "Anything; nobody reads it."}
+
+
+def at_least(minimum: int) -> Schema:
+    """A whole number from `minimum` on, within 64 bits."""
+    return {"type": "integer", "minimum": minimum, "maximum": LONG}
+
+
+def nullable(schema: Schema) -> Schema:
+    """The same, or null, which counts as not given."""
+    found = dict(schema)
+    if "enum" in schema:
+        found["enum"] = [*schema["enum"], None]
+    if isinstance(schema.get("type"), str):
+        found["type"] = [schema["type"], "null"]
+    return found
+
+
+def described(schema: Schema, text: str) -> Schema:
+    """The same with what it means."""
+    return {**schema, "description": text}
+
+
+def strict(fields: Mapping[str, Schema], *, required: tuple[str, ...] = ()) -> Schema:
+    """An object that has no other fields than these."""
+    found: Schema = {
+        "type": "object",
+        "properties": dict(fields),
+        "additionalProperties": False,
+    }
+    return {**found, "required": list(required)} if required else found
+
+
+def by_value(field: str, parts: Mapping[str, str]) -> Schema:
+    """An object whose `field` names which of `parts`, by value, it is, and so what else it has.
+
+    So an editor tells what is wrong with a step of that op, and not that it is none of ten others.
+    """
+    return {
+        "type": "object",
+        "properties": {field: {"enum": list(parts)}},
+        "required": [field],
+        "allOf": [
+            {"if": {"properties": {field: {"const": value}}}, "then": {"$ref": part}}
+            for value, part in parts.items()
+        ],
+    }
+
+
+_SETTINGS: dict[str, type[Part]] = {"topic": TopicSettings, "broker": BrokerSettings}
+"""Kafka's settings, as timed scenarios have them; log files read them when they are given."""
+
+
+def _settings() -> dict[str, Schema]:
+    """Their schemas, by name."""
+    models = _SETTINGS.values()
+    return {
+        model.__name__: without_titles(model.model_json_schema(schema_generator=Described))
+        for model in models
+    }
+
+
+def _rules() -> Schema:
+    fields: dict[str, Schema] = {}
+    for name in log_rules.ALLOWED:
+        if name == "preset":
+            fields[name] = preset_schema()
+        elif name == log_rules.LAST_MODIFIED:
+            fields[name] = described(at_least(-1), "When all segments were last modified, in ms.")
+        elif name == log_rules.SEGMENT_BYTES:
+            fields[name] = described(at_least(1), "Up to which neighbours become one, in bytes.")
+        else:
+            fields[name] = rule_schema("strategy_header" if name == "header_key" else name)
+    return nullable(strict({name: nullable(one) for name, one in fields.items()}))
+
+
+def _file(model: type[Part], rules: Schema, parts: Schema) -> Schema:
+    """A file of that model; what it is made of is added to `parts`."""
+    schema: Schema = without_titles(model.model_json_schema(schema_generator=Described))
+    parts |= schema.pop("$defs")
+    schema["properties"]["rules"] = rules
+    for fields in (schema["properties"], parts.get("LogLine", {}).get("properties", {})):
+        for name in _SETTINGS.keys() & fields.keys():
+            said = {"$ref": f"#/$defs/{_SETTINGS[name].__name__}"}
+            fields[name] = {"anyOf": [said, {"type": "null"}]}
+    if model is LogFileLines:
+        segments = schema["properties"]["segments"]
+        batches = parts["SegmentLine"]["properties"]["batches"]
+        segments["items"] = {"anyOf": [batches, segments["items"]]}
+    found: Schema = _by_its_tag(schema)
+    return found
+
+
+def _by_its_tag(part: Any) -> Any:
+    """The same where alternatives that a field tells apart are looked up by it."""
+    if isinstance(part, list):
+        return [_by_its_tag(one) for one in part]
+    if not isinstance(part, dict):
+        return part
+    if "discriminator" not in part:
+        return {name: _by_its_tag(one) for name, one in part.items()}
+    return by_value(part["discriminator"]["propertyName"], part["discriminator"]["mapping"])
+
+
+def log_schema() -> Schema:
+    """The schema of a log file of either kind: with `steps`, or with `logs`."""
+    parts: Schema = {"rules": _rules(), **_settings()}
+    (estimate,) = eligible_file.RULES
+    one_rule = nullable(strict({estimate: nullable(rule_schema(estimate))}))
+    return {
+        "$schema": DRAFT,
+        "title": "Replog log file",
+        "type": "object",
+        "if": {"required": ["logs"]},
+        "then": _file(eligible_file.EligibleFileLines, one_rule, parts),
+        "else": _file(LogFileLines, {"$ref": "#/$defs/rules"}, parts),
+        "$defs": parts,
+    }
+
+
+_LAG: Final = (
+    "replica.lag.time.max.ms: so long after it had its leader's log a follower is waited for, under"
+    " `high_watermark_waits_for`; 30,000 when not given."
+)
+
+
+def _step(op: str) -> Schema:
+    """A step of an op as a mapping."""
+    spec = OPS[op]
+    fields = {
+        name: described(dict(one.kind.schema), f"{one.means} ({one.kind.expected})")
+        for name, one in spec.told.items()
+    }
+    fields[DOES] = described({"const": NOTHING}, COMMON[DOES])
+    schema = strict({"op": {"const": op}, **fields, "note": NOTE}, required=("op", *spec.required))
+    return described(schema, f"{spec.means} ({spec.source})")
+
+
+def _line(op: str) -> str:
+    """The pattern of a step as one line; a list of replicas may be several words."""
+    spec = OPS[op]
+    given = list(spec.fields().values())
+    most = "" if given and given[-1] is REPLICAS else len(given) + 1
+    if not given:
+        return rf"{op}(\s+{DOES}={NOTHING})?"
+    return rf"{op}(\s+\S+){{{len(spec.required)},{most}}}"
+
+
+def _any_step() -> Schema:
+    return {
+        "description": "A mapping with `op`, or one line: the op, its first fields, name=value.",
+        "type": ["string", "object"],
+        "if": {"type": "object"},
+        "then": by_value("op", {op: f"#/$defs/step.{op}" for op in OPS}),
+        "else": {
+            "pattern": rf"^\s*({'|'.join(map(_line, OPS))})\s*$",
+            "patternErrorMessage": f"a line is a step and its fields; steps: {', '.join(OPS)}",
+        },
+    }
+
+
+def _expect() -> Schema:
+    discover()
+    invariants = {"type": "array", "items": {"enum": sorted(INVARIANTS)}}
+    claims = {
+        name: described(TypeAdapter(c.shape).json_schema(), c.means) for name, c in CLAIMS.items()
+    }
+    of_replicas = {"type": "object", "additionalProperties": {"$ref": "#/$defs/claims"}}
+    fields: dict[str, Schema] = {
+        "violated": described(invariants, "Exactly these are violated, of those checked."),
+        "checked": described(
+            {**invariants, "minItems": 1}, "What is judged; all but liveness when not given."
+        ),
+        "leader": described({}, "Who leads at the end."),
+        "replicas": described(of_replicas, "What is claimed of replicas at the end."),
+        "moments": described(
+            {"type": "object", "additionalProperties": of_replicas},
+            "The same of what `moment` steps noted, by their names.",
+        ),
+        "note": NOTE,
+    }
+    return {"expect": strict(fields), "claims": strict(claims | {"note": NOTE})}
+
+
+def story_schema() -> Schema:
+    """The schema of a story."""
+    names = {"type": "array", "items": dict(REPLICA.schema), "minItems": 1}
+    fields: dict[str, Schema] = {
+        "format": {"const": STORY_FORMAT},
+        "id": described(TEXT, "Its name; that of the file when not given."),
+        "title": described(TEXT, "What it shows, in a sentence."),
+        "source": described(TEXT, "Who says so: a section of a KIP, a class, a ticket."),
+        "tags": {
+            "description": "Words to select files by.",
+            "type": ["array", "null"],
+            "items": {"type": "string", "pattern": TAG_PATTERN},
+            "uniqueItems": True,
+        },
+        "rules": rules_schema(RULES, "Where it differs from the defaults of stories."),
+        "replicas": described(
+            {**names, "uniqueItems": True}, "In order of creation; their logs start empty."
+        ),
+        "isr": described(names, "Who is in sync at the start; all when not given."),
+        "voters": described(names, "Who votes, with majorities; all when not given."),
+        "timers": strict({LAG: described(dict(PERIOD.schema), _LAG)}),
+        "steps": {"type": "array", "items": _any_step(), "minItems": 1},
+        "expect": {"$ref": "#/$defs/expect"},
+        "note": NOTE,
+    }
+    assert list(fields) == list(TOP), f"a story has {TOP}"
+    definitions = {**_expect(), **{f"step.{op}": _step(op) for op in OPS}}
+    return {
+        "$schema": DRAFT,
+        "title": "Replog story",
+        **strict(fields, required=("format", "replicas", "steps")),
+        "$defs": definitions,
+    }
+
+
+SCHEMA_FILE = Path("sim/protocol/events/schema.json")
+"""Relative to the root of the repository."""
+Models = dict[str, type[BaseModel]]
+
+
+class _Written(GenerateJsonSchema):
+    """Schemas in which bytes are base64, as JSON has them."""
+
+    def bytes_schema(self, schema: Any) -> Schema:
+        """The schema of bytes."""
+        return {"type": "string", "contentEncoding": "base64"}
+
+
+def trace_schema() -> Schema:
+    """The schema: the header if there is a `format`, otherwise an event, the verdict among them."""
+    models = _models()
+    events = [*(kind.__name__ for kind in get_args(Event)), "Verdict"]
+    found = models_json_schema(
+        [(one, "validation") for one in models.values()], schema_generator=_Written
+    )[1]
+    parts: Schema = without_titles(found["$defs"])
+    any_event = by_value("event", {name: f"#/$defs/{name}" for name in events})
+    # Readers let events pass that they do not know.
+    parts["AnyEvent"] = any_event | {
+        "properties": {"at": INTEGER, "event": TEXT},
+        "required": ["at", "event"],
+    }
+    return {
+        "$schema": DRAFT,
+        "title": f"A line of a Replog trace, {TRACE_FORMAT}",
+        "type": "object",
+        "if": {"required": ["format"]},
+        "then": {"$ref": "#/$defs/Header"},
+        "else": {"$ref": "#/$defs/AnyEvent"},
+        "$defs": parts,
+    }
+
+
+def _models() -> Models:
+    """The lines of a trace, and what they hold, by name; what is held comes first."""
+    found: Models = {}
+    of_the_run = "Whether it is a tombstone under the mark of the run."
+    _add(found, Record, tombstone=(bool, Field(description=of_the_run)))
+    for kind in (EpochEntry, Batch, Removal, StrategyRow):
+        _add(found, kind)
+    at = int, Field(description="When: ms of simulated time, or the number of the step of a story.")
+    for kind in get_args(Event):
+        _add(found, kind, at=at, event=Literal[kind.__name__])
+    named: dict[str, Any] = {name: type(DEFAULTS[name]) for name in RULES}
+    every = "Every rule that the replicas start with, by its name."
+    rules = create_model("Rules", __doc__=every, **named)
+    _add(found, TraceHeader, "Header", format=Literal[TRACE_FORMAT], rules=rules)
+    broken = get_type_hints(Violation)
+    seen = {name: broken[name] for name in ("invariant", "at", "replica", "offset", "key")}
+    violation = create_model("Violation", __doc__="One broken invariant.", **seen, sentence=str)
+    _add(
+        found,
+        TraceVerdict,
+        "Verdict",
+        at=(int, Field(description="When the last event happened.")),
+        event=Literal["Verdict"],
+        verdict=Literal["holds", "violated", "inconclusive"],
+        violations=list[violation],
+        digest=(str, Field(pattern="^[0-9a-f]{32}$", description="Equal for equal runs.")),
+        events=(int, Field(description="So many lines lie between the header and this one.")),
+    )
+    return found
+
+
+def _add(found: Models, kind: type, name: str = "", **more: Any) -> None:
+    """Adds the model of a named tuple, whose docstring describes it; `more` is what files have."""
+    text, meanings = docs_of(kind)
+    fields: dict[str, Any] = get_type_hints(kind, localns=found)
+    for field, means in meanings.items():
+        fields[field] = (fields[field], Field(description=_in_json(means)))
+    name = name or kind.__name__
+    # `more` on both sides: its fields come first, and replace those of the named tuple.
+    found[name] = create_model(name, __doc__=_in_json(text), **{**more, **fields, **more})
+
+
+def _in_json(text: str) -> str:
+    return re.sub(r"\bNone\b", "null", " ".join(text.split()))
+
+
+_RULES: Schema = {"$ref": "#/$defs/rules"}
+
+
+def plan_schema() -> Schema:
+    """The schema of a sweep plan, its matrix included."""
+    schema = without_titles(Plan.model_json_schema(schema_generator=Described))
+    schema["$defs"] = {"Mix": _mix(), "Weights": _weights()}
+    discover()
+    fields = schema["properties"]
+    known = {"anyOf": [{"enum": [*FAMILIES, *sorted(INVARIANTS)]}, {"type": "string"}]}
+    fields["about"]["items"] = known
+    fields["generate"] = {"anyOf": [{"enum": list(BUILT_IN_MIXES)}, {"$ref": "#/$defs/Mix"}]}
+    fields["environments"]["additionalProperties"] = _environment()
+    required = [name for name in schema["required"] if name != "rule_sets"]
+    return {
+        **_with_matrix(schema, "Replog sweep plan"),
+        "required": required,
+        "if": {"required": [MATRIX]},
+        "else": {"required": ["rule_sets"]},
+    }
+
+
+def explore_schema() -> Schema:
+    """The schema of a plan of a search, its matrix included."""
+    schema = without_titles(PlanOfSearch.model_json_schema(schema_generator=Described))
+    return _with_matrix(schema, "Replog plan of a search")
+
+
+def _with_matrix(schema: Schema, title: str) -> Schema:
+    """The schema of a plan whose rules are those there are, with the fields of a matrix."""
+    schema.pop("description", None)
+    rules = rules_schema(RULES, "Rules by name; may name a preset.")
+    schema["$defs"]["rules"] = rules
+    fields = schema["properties"]
+    fields["rules"] = _RULES
+    fields["rule_sets"] |= {"items": _RULES}
+    fields |= _matrix_fields(rules)
+    needed = {EXCLUDE: [MATRIX], LABEL: [MATRIX]}
+    return {"$schema": DRAFT, "title": title, **schema, "dependentRequired": needed}
+
+
+def _matrix_fields(rules: Schema) -> dict[str, Schema]:
+    """The fields of a matrix, which a plan is read without (`sim.study.sweep.plan_matrix`)."""
+    factors: dict[str, Schema] = {
+        name: {
+            "type": "array",
+            "description": one.get("description", ""),
+            "items": {"$ref": f"#/$defs/rules/properties/{name}"},
+            "minItems": 1,
+            "uniqueItems": True,
+        }
+        for name, one in rules["properties"].items()
+    }
+    return {
+        MATRIX: described(
+            strict(factors) | {"minProperties": 1},
+            "Rules with their values: every combination, the first rule changing fastest.",
+        ),
+        EXCLUDE: {
+            "type": "array",
+            "description": "Combinations that are left out: those that have all these values.",
+            "items": {"allOf": [_RULES, {"minProperties": 1}]},
+        },
+        LABEL: {
+            "type": "string",
+            "description": "The label of each combination: `{strategy}: {fix}`.",
+        },
+    }
+
+
+def _mix() -> Schema:
+    schema = without_titles(Mix.model_json_schema(schema_generator=Described))
+    fields: dict[str, Any] = schema["properties"]
+    fields["mix"] = described({"enum": list(BUILT_IN_MIXES)}, fields["mix"]["description"])
+    fields["weights"] = {"$ref": "#/$defs/Weights"}
+    return described(strict(fields), "Ranges and chances from which scenarios are drawn.")
+
+
+def _weights() -> Schema:
+    fields: dict[str, Any] = without_titles(Weights.model_json_schema())["properties"]
+    return described(strict(fields), " ".join((Weights.__doc__ or "").split()))
+
+
+def _environment() -> Schema:
+    """What differs from `generate`: any field of a mix but its name."""
+    names = (name for name in Mix.model_fields if name != "mix")
+    return strict({name: {"$ref": f"#/$defs/Mix/properties/{name}"} for name in names})

@@ -1,0 +1,198 @@
+"""Messages of the controller, of voters, and of the coordinator of removals.
+
+Source: Redpanda's compaction_coordinator, PR 28087 and 29043.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class PartitionState(NamedTuple):
+    """What the controller knows of the partition (PartitionRegistration).
+
+    Attributes:
+        partition_epoch: Grows with every change; a broker ignores one it has passed.
+        leader_epoch: Leader epoch.
+        leader: Who leads it; None = nobody can.
+        isr: The in-sync set.
+        eligible: Replicas that may be in the set, since the controller hears from them: those that
+            are not fenced.
+        elr: Eligible leader replicas (KIP-966).
+        last_known_leader: Who led when nobody was left in `isr` and `elr`; None = somebody is.
+        replicas: All replicas that the partition is assigned to.
+        eligible_epochs: Which life each of `eligible` is in; a leader admits no other to the set
+            (KIP-903).
+    """
+
+    partition_epoch: int
+    leader_epoch: int
+    leader: str | None
+    isr: tuple[str, ...]
+    eligible: tuple[str, ...]
+    elr: tuple[str, ...] = ()
+    last_known_leader: str | None = None
+    replicas: tuple[str, ...] = ()
+    eligible_epochs: tuple[int, ...] = ()
+
+
+class BrokerRegistrationRequest(NamedTuple):
+    """A broker says that it has started.
+
+    Attributes:
+        broker: Who it is.
+        incarnation: Which of its lives this is, counted from 1.
+    """
+
+    broker: str
+    incarnation: int
+
+
+class BrokerHeartbeatRequest(NamedTuple):
+    """A broker says that it is still there.
+
+    Attributes:
+        broker: Who it is.
+        incarnation: Which of its lives this is, counted from 1.
+    """
+
+    broker: str
+    incarnation: int
+
+
+class LeaderAndIsrRequest(NamedTuple):
+    """The controller tells a broker the state of the partition, a leader also when that has asked.
+
+    With KRaft brokers learn it from the metadata log (PartitionChangeRecord).
+
+    Attributes:
+        incarnation: Life of the broker that it is meant for; a later one ignores it.
+        state: The state.
+    """
+
+    incarnation: int
+    state: PartitionState
+
+
+class AlterPartitionRequest(NamedTuple):
+    """A leader asks for another in-sync set (KIP-497).
+
+    Attributes:
+        leader: Who asks.
+        leader_epoch: The epoch it leads.
+        partition_epoch: The state it starts from.
+        new_isr: The set it asks for.
+    """
+
+    leader: str
+    leader_epoch: int
+    partition_epoch: int
+    new_isr: tuple[str, ...]
+
+
+class VoteRequest(NamedTuple):
+    """A candidate asks a voter for its vote.
+
+    Attributes:
+        candidate: Who asks.
+        epoch: The epoch it campaigns in; with `pre_vote` the one it is in.
+        last_epoch: Newest epoch of its log; -1 when it is not known.
+        last_offset: Its log end offset (exclusive).
+        pre_vote: True = would the voter grant its vote? Nothing is promised (KIP-996).
+    """
+
+    candidate: str
+    epoch: int
+    last_epoch: int
+    last_offset: int
+    pre_vote: bool = False
+
+
+class VoteResponse(NamedTuple):
+    """A voter's answer.
+
+    Attributes:
+        voter: Who answers.
+        epoch: Highest epoch it has seen.
+        granted: Whether it votes for the candidate, or would.
+        pre_vote: That of the request.
+    """
+
+    voter: str
+    epoch: int
+    granted: bool
+    pre_vote: bool = False
+
+
+class BeginQuorumEpochRequest(NamedTuple):
+    """A leader announces itself; the fetch that follows is the answer.
+
+    Attributes:
+        leader: Who leads.
+        epoch: The epoch it leads.
+    """
+
+    leader: str
+    epoch: int
+
+
+class EndQuorumEpochRequest(NamedTuple):
+    """A leader has resigned.
+
+    Attributes:
+        epoch: The epoch it led.
+        preferred_successors: The voters that are to stand for election, the first one at once, each
+            later one after a longer pause (see `sim.protocol.replication.elections`).
+    """
+
+    epoch: int
+    preferred_successors: tuple[str, ...]
+
+
+class RemovalBounds(NamedTuple):
+    """Below these offsets (exclusive) tombstones (MTRO) and markers (MXRO) may go."""
+
+    tombstones: int = 0
+    markers: int = 0
+
+
+class RemovalReport(NamedTuple):
+    """What a replica reports; offsets are exclusive.
+
+    Attributes:
+        disk: Which of its disks that was (see Replica).
+        cleanly_compacted_offset: Below it each key is there at most once (MCCO).
+        transaction_free_offset: Below it no data of a transaction is left (MXFO).
+    """
+
+    disk: int
+    cleanly_compacted_offset: int
+    transaction_free_offset: int
+
+
+class RemovalBoundsRequest(NamedTuple):
+    """The coordinator hands out the bounds and asks for a report.
+
+    Attributes:
+        leader: Who coordinates.
+        epoch: The epoch it leads.
+        bounds: What may go.
+    """
+
+    leader: str
+    epoch: int
+    bounds: RemovalBounds
+
+
+class RemovalBoundsResponse(NamedTuple):
+    """A replica has taken over the bounds, and reports.
+
+    Attributes:
+        replica: Who answers.
+        epoch: That of the request.
+        report: Its report.
+    """
+
+    replica: str
+    epoch: int
+    report: RemovalReport
