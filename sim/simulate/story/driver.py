@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Collection, Iterable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from sim.bounds import bounded
 from sim.check import Checker, Violation
@@ -13,11 +12,18 @@ from sim.protocol.log import Log, LogConfig
 from sim.protocol.replication import Replica, leader
 from sim.protocol.replication.cleaning import Cleaner
 from sim.protocol.replication.coordination import RemovalCoordinator
+from sim.protocol.replication.joining import (
+    held_back_by,
+    in_sync_end,
+    note_fetch,
+    trust_the_in_sync,
+    wait_for_joining,
+    waits_for_joining,
+)
 from sim.protocol.replication.messages import FetchResponse, FetchSnapshotResponse
 from sim.protocol.replication.reading import Position
 from sim.protocol.replication.replica import log_config
 from sim.simulate.story.idle import IdleStep, state_of, surely_tells
-from sim.simulate.story.joining import Joining
 from sim.simulate.story.op import OPS, Step
 from sim.simulate.story.views import StoryReplica
 
@@ -26,27 +32,54 @@ if TYPE_CHECKING:
 
 Response = FetchResponse | FetchSnapshotResponse
 NO_REASON = "it changed nothing"
+_GO_BY_IT: Final = ("compact", "consume", "read_to_end")
+"""Steps that go by the high watermark of the replica that they name."""
+
+
+class DelayedResponses:
+    """Responses on their way, the oldest first, until a step lets them arrive."""
+
+    def __init__(self) -> None:
+        """Starts with no responses."""
+        self._waiting: list[tuple[str, str, Response]] = []
+
+    def put(self, follower: str, leader: str, response: Response) -> None:
+        """Adds a response from `leader` to `follower`."""
+        self._waiting.append((follower, leader, response))
+
+    def take(self, follower: str, leader: str) -> Response | None:
+        """Removes the oldest response from `leader` to `follower`; None where there is none."""
+        for one in self._waiting:
+            if one[:2] == (follower, leader):
+                self._waiting.remove(one)
+                return one[2]
+        return None
+
+    def drop(self, to: str, *, sent_by: str | None = None) -> None:
+        """Drops all responses to a replica, and those that `sent_by` sent."""
+        self._waiting = [one for one in self._waiting if to != one[0] and sent_by != one[1]]
 
 
 class StoryDriver:
     """A cluster that does nothing but what the steps say, and the state it is in.
 
     Attributes:
-        rules: They hold for everybody.
-        replicas: By name, in order of creation.
-        isr: Who is in sync.
-        leader: Who was elected last; it may be down, or not lead any more.
-        now_ms: The time.
-        labels: The label of each record by its uid.
-        producer_epochs: The epoch of each producer, under `producer_epochs: per_transaction`.
-        checker: Judges what happens.
+        rules: Rules of all replicas.
+        replicas: Replicas by name, in order of creation.
+        isr: Names of the replicas in sync.
+        leader: Replica that was elected last; it may be down, or not lead any more.
+        now_ms: Time of the story in ms.
+        labels: Label of each record by its uid.
+        producer_epochs: Epoch of each producer, under `producer_epochs: per_transaction`.
+        checker: Invariants, which judge what happens.
         events: (step, event) of everything that happened.
-        step: The number of the present step.
+        step: Number of the present step.
         answers: (step, text) of what was answered to fetches, reads and requests for votes.
-        idle: The watched steps that did nothing.
+        idle: Watched steps that did nothing.
         delayed: Responses on their way.
-        positions: Where each consumer is, by its name.
-        moments: The replicas as they were at each moment that was noted.
+        joining: Whom the leaders wait for beside the in-sync set.
+        positions: Position of each consumer by its name.
+        moments: Replicas as they were at each moment that was noted.
         in_vain: Whether the present step is void though it moved something beside the log, as a
             pass its checkpoint.
     """
@@ -58,11 +91,11 @@ class StoryDriver:
         invariants: Sequence[str],
         watched: Collection[int] = (),
     ) -> None:
-        """Before its first step.
+        """Starts before the first step.
 
         Args:
-            story: Whose steps.
-            invariants: They judge it.
+            story: The story.
+            invariants: Invariants that judge it.
             watched: Numbers of steps of which it is to be known whether they do anything; of those
                 that are marked it is always known.
         """
@@ -94,7 +127,7 @@ class StoryDriver:
             self.add(name)
 
     def take(self, step: Step) -> None:
-        """Carry out one step."""
+        """Carries out one step."""
         self.step, self.in_vain = step.number, False
         watched = step.does_nothing or step.number in self._watched
         if watched:
@@ -113,7 +146,7 @@ class StoryDriver:
             self.idle.append(IdleStep(step.number, step.line, why or NO_REASON))
 
     def _carried_out(self, step: Step) -> str | None:
-        """Do what the step says; why nothing came of it, if nothing did and that is known."""
+        """Does what the step says; why nothing came of it, if nothing did and that is known."""
         self.joining.look()
         op = OPS[step.op]
         for name, field in op.told.items():
@@ -127,7 +160,7 @@ class StoryDriver:
         return told, state_of(self, loses_power=self._loses_power)
 
     def emit(self, events: Sequence[Event]) -> None:
-        """Note what happened, and let it be judged."""
+        """Keeps events, and lets the invariants judge them."""
         for event in events:
             self._told += surely_tells(event)
             self.events.append((self.step, event))
@@ -135,22 +168,22 @@ class StoryDriver:
         self.joining.look()
 
     def answered(self, text: str) -> None:
-        """Note what somebody was answered in the present step, for those who look at the run."""
+        """Keeps an answer that was given in the present step, as a sentence."""
         self.answers.append((self.step, text))
 
     def add(self, name: str) -> None:
-        """A replica with an empty log is there from now on."""
+        """Adds a replica with an empty log."""
         self.replicas[name] = Replica(name, Log(log_config(self.rules, LogConfig())))
         self.emit([ReplicaAdded(name)])
 
     def new_uid(self, label: str) -> int:
-        """The uid of the next record, which has that label."""
+        """Uid of the next record, which has that label."""
         uid = len(self.labels) + 1
         self.labels[uid] = label
         return uid
 
     def set_isr(self, isr: tuple[str, ...]) -> None:
-        """These are in sync from now on; every leader is told."""
+        """Replaces the in-sync set; every leader learns it."""
         self.isr = isr
         acting = self.acting_leader()
         for replica in self.replicas.values():
@@ -161,43 +194,102 @@ class StoryDriver:
             self.emit(leader.set_isr(acting, self.isr, rules=self.rules))
 
     def acting_leader(self) -> Replica | None:
-        """The replica elected last, while it is up and leads."""
+        """Replica that was elected last, while it is up and leads; else None."""
         found = self.replicas[self.leader] if self.leader is not None else None
         return found if found is not None and found.up and found.leadership else None
 
 
-class DelayedResponses:
-    """Responses on their way, the oldest first, until a step lets them arrive."""
+class Joining:
+    """Tells the leaders of a story the time and who may join (`high_watermark_waits_for`).
 
-    def __init__(self) -> None:
-        self._waiting: dict[tuple[str, str], deque[Response]] = {}
+    Time passes with `advance` alone, and every replica that is up may join. A step that goes by a
+    high watermark that is held back is noted: what was meant to be committed by then is not, and a
+    story may be green for that reason alone. Where leaders wait for the in-sync set alone nothing
+    is looked at.
 
-    def put(self, follower: str, leader: str, response: Response) -> None:
-        """One more from `leader` to `follower`."""
-        self._waiting.setdefault((follower, leader), deque()).append(response)
+    Attributes:
+        notes: A line for each high watermark that is held back, with the first step that went by
+            it, by leader, awaited followers, and since when they are.
+    """
 
-    def take(self, follower: str, leader: str) -> Response | None:
-        """The oldest from `leader` to `follower`; None where there is none."""
-        waiting = self._waiting.get((follower, leader))
-        return waiting.popleft() if waiting else None
+    def __init__(self, world: StoryDriver, lag_max_ms: int) -> None:
+        """Starts for a story with this `replica.lag.time.max.ms`; there may be no leader yet."""
+        self._world = world
+        self._lag_max_ms = lag_max_ms
+        self._waits = waits_for_joining(world.rules)
+        self._since: dict[tuple[str, str], int] = {}
+        self.notes: dict[tuple[object, ...], str] = {}
 
-    def drop_those_to(self, replica: str) -> None:
-        """The replica went down: nothing arrives there any more."""
-        for names in [names for names in self._waiting if names[0] == replica]:
-            del self._waiting[names]
+    def elected(self, leader: Replica) -> None:
+        """Notes that a replica leads from now on."""
+        if self._waits:
+            trust_the_in_sync(leader, now_ms=self._world.now_ms)
 
-    def drop_all_of(self, replica: str) -> None:
-        """The replica left: nothing arrives there any more, nor from there."""
-        for names in [names for names in self._waiting if replica in names]:
-            del self._waiting[names]
+    def fetched(self, leader: Replica, follower: str, offset: int) -> None:
+        """Notes that a leader gave a follower what there is from `offset` on, be it nothing."""
+        if self._waits and leader.leadership is not None:
+            end, now_ms = leader.log.log_end_offset, self._world.now_ms
+            note_fetch(leader.leadership, follower, offset, end, now_ms)
+
+    def look(self) -> None:
+        """Has every leader find whom it waits for: time may have passed, a replica may be back."""
+        for one in self._world.replicas.values():
+            if one.leadership is not None:
+                self.before_isr(one, one.leadership.isr)
+
+    def before_isr(self, leader: Replica, isr: tuple[str, ...]) -> None:
+        """Has a leader find whom it waits for under this in-sync set, its own or the next one."""
+        world = self._world
+        if self._waits:
+            wait_for_joining(
+                leader,
+                world.replicas,
+                isr=isr,
+                eligible=[name for name, one in world.replicas.items() if one.up],
+                now_ms=world.now_ms,
+                lag_max_ms=self._lag_max_ms,
+                rules=world.rules,
+            )
+
+    def taken(self, step: Step) -> None:
+        """Notes since when which followers are awaited, and whether the step went by that."""
+        if not self._waits:
+            return
+        pairs = [
+            (one.name, name)
+            for one in self._world.replicas.values()
+            if one.leadership is not None
+            for name in one.leadership.awaited
+        ]
+        self._since = {pair: self._since.get(pair, step.number) for pair in pairs}
+        acting = self._world.acting_leader()
+        if acting is not None and step.op in _GO_BY_IT:
+            self._note_held(acting, step)
+
+    def _note_held(self, leader: Replica, step: Step) -> None:
+        world, name = self._world, leader.name
+        waits_for, reached = held_back_by(leader, world.rules), in_sync_end(leader)
+        mark = world.replicas[step["replica"]].log.high_watermark
+        by_end = step.op == "compact" and world.rules.cleaner.cleaner_bound == "leo"
+        if by_end or not waits_for or mark >= min(reached, step.get("upto", reached)):
+            return
+        since = min(self._since[name, one] for one in waits_for)
+        self.notes.setdefault(
+            (name, waits_for, since),
+            f"step {step.number} finds the high watermark of {name} at "
+            f"{leader.log.high_watermark}, though all in sync have {reached}: since step {since} "
+            f"it waits for {', '.join(waits_for)}, which had caught up and may join "
+            f"(high_watermark_waits_for: {world.rules.replication.high_watermark_waits_for}, "
+            f"replica_lag_max_ms: {self._lag_max_ms})",
+        )
 
 
 def idle_steps(
     story: Story, events: Sequence[tuple[int, Event]], violations: Iterable[Violation]
 ) -> tuple[IdleStep, ...]:
-    """The steps of a story that did nothing and are not marked so, in order.
+    """Steps of a story that did nothing and are not marked so, in order.
 
-    To see them, the story is run once more, and those are watched of which neither an event nor a
+    The story is run once more, and those steps are watched of which neither an event nor a
     violation says that they did something.
     """
     did = {number for number, event in events if surely_tells(event)}
