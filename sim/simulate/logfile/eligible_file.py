@@ -26,9 +26,6 @@ if TYPE_CHECKING:
 RULES = ("lag_estimate",)
 """Rules that may stand in a file with logs to choose from."""
 
-_DROPPED = "schedules of cleaner threads are not supported any more; only now_ms is looked at"
-"""What is said of the fields of schedules, which earlier releases read."""
-
 
 class DescribedSegmentLine(Part):
     """A segment as a file describes it."""
@@ -112,7 +109,6 @@ def eligible_file_in(
         text = "has steps to do, not logs to choose from; ask it with: replog clean"
         top.at("steps").fail(text)
     wrong, works_by = Complaints(), rules_at(None, top)
-    _refuse_schedules(data, top)
     with wrong:
         file = shaped(data, top, _FILE)
     with wrong:
@@ -155,16 +151,6 @@ def _built(file: EligibleFileLines, rules: Rules, top: Place) -> EligibleFile:
     wrong.end()
     notes = notes_of_choice([topic, broker, *own], estimate)
     return EligibleFile(file.now_ms, logs, rules, notes)
-
-
-def _refuse_schedules(data: dict[str, Any], top: Place) -> None:
-    """Raises BadInput for what asks for a schedule of cleaner threads."""
-    top.refuse("schedule", "schedule" in data, _DROPPED)
-    logs = data["logs"]
-    for name, log in logs.items() if isinstance(logs, dict) else ():
-        for field in ("segment_every_ms", "survives"):
-            asked = isinstance(log, dict) and field in log
-            top.at("logs").at(name).refuse(field, asked, _DROPPED)
 
 
 def _log(line: LogLine, place: Place, config: EligibilityConfig) -> DescribedLog:

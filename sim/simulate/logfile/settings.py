@@ -24,8 +24,8 @@ from sim.simulate.scenario.file.configs import (
     alias_of,
     at_odds,
     nameless_header,
+    with_known_strategy,
 )
-from sim.simulate.scenario.file.strategies import with_known_strategy
 from sim.simulate.scenario.notes import unread_notes
 
 Settings = TopicSettings | BrokerSettings

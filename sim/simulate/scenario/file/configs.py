@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import NoneType
-from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar, get_args, get_type_hints
 
 from pydantic import Field, WithJsonSchema, create_model
 
+from sim.errors import did_you_mean
 from sim.files.attribute_docs import attribute_docs
 from sim.files.bounds import Count, Name, Period, Setting, Size
+from sim.files.document import Report
 from sim.files.limits import LONG
 from sim.protocol.compaction import STRATEGIES
 from sim.protocol.rules import Rules
@@ -37,7 +39,7 @@ Release = Literal["0.10.1", "0.10.2"]
 StrategyName = Annotated[
     str, WithJsonSchema({"anyOf": [{"enum": [*STRATEGIES, ""]}, {"type": "string"}]})
 ]
-"""Looked up by `sim.simulate.scenario.file.strategies`: plugins may have added some."""
+"""Name of a strategy, looked up by `with_known_strategy`: plugins may have added some."""
 
 
 class TopicSettings(AsPrinted):
@@ -101,6 +103,8 @@ class BrokerSettings(AsPrinted):
     unclean_leader_election: bool | None = Field(None, alias="unclean.leader.election.enable")
 
 
+AnySettings = TypeVar("AnySettings", TopicSettings, BrokerSettings)
+
 _AS_RULES = {
     "compaction_strategy": "strategy",
     "compaction_strategy_header": "strategy_header",
@@ -162,6 +166,46 @@ if not TYPE_CHECKING:
         **_given_in("broker", Topic),
         **as_printed.fields_of(as_printed.OF_BROKERS),
     )
+
+
+def with_known_strategy(
+    settings: AnySettings, section: str, *, by_key: bool, report: Report
+) -> AnySettings:
+    """The settings of one section of a file, with its strategy by a name that exists.
+
+    Null means that the setting is not given. Empty is offset, in whichever place it stands, as
+    KIP-280 says (Public Interfaces). The case does not matter: apache/kafka PR 7528,
+    SkimpyOffsetMap.init. A name that no strategy has went by offset there; it is refused here, as
+    in its successor.
+
+    Args:
+        settings: The settings.
+        section: Name of the section.
+        by_key: As with `broker.strategy_names: header_keys`, what no other strategy is called is
+            the header strategy, and the key of its header, as in drafts of KIP-280.
+        report: Takes a strategy that is not known, or a contradiction.
+    """
+    given = settings.compaction_strategy
+    if given is None:
+        return settings
+    changed: dict[str, Any] = {}
+    name = next((name for name in (given, given.strip().lower()) if name in STRATEGIES), None)
+    if not given.strip():
+        changed = {"compaction_strategy": "offset"}
+    elif by_key and name in (None, "header"):
+        header = settings.compaction_strategy_header
+        if header is not None:
+            text = f"{given!r} is the key of a header already, so {header!r} cannot be another one"
+            report((section, alias_of(settings, "compaction_strategy_header")), text)
+        changed = {"compaction_strategy": "header", "compaction_strategy_header": given}
+    elif name is None:
+        allowed = f"{', '.join(STRATEGIES)}, or nothing, which is offset"
+        text = f"unknown value {given!r}{did_you_mean(given, STRATEGIES)}; allowed: {allowed}"
+        report((section, alias_of(settings, "compaction_strategy")), text)
+        changed = {"compaction_strategy": None}
+    elif name != given:
+        changed = {"compaction_strategy": name}
+    return settings.model_copy(update=changed) if changed else settings
 
 
 def unread(settings: TopicSettings | BrokerSettings) -> list[str]:

@@ -26,11 +26,11 @@ from sim.simulate.scenario.file.configs import (
     takes_no_snapshots,
     topic_of,
     unread,
+    with_known_strategy,
 )
 from sim.simulate.scenario.file.faults import build_faults
 from sim.simulate.scenario.file.format import ScenarioFile
 from sim.simulate.scenario.file.replicas import build_changes, build_replicas, no_such_replica
-from sim.simulate.scenario.file.strategies import with_known_strategies
 from sim.simulate.scenario.file.workload import build_applications, build_workload
 from sim.simulate.scenario.model import Consumer, Network, Scenario
 from sim.simulate.scenario.model.cluster import SnapshotSettings
@@ -44,7 +44,12 @@ def build(file: ScenarioFile, *, path: Path, seed: int | None, report: Report) -
     `path` is where the file is: trace files are relative to it. `seed` replaces the file's own.
     What is returned is meaningful only if nothing was reported.
     """
-    file = with_known_strategies(file, report)
+    by_key = file.broker.strategy_names == "header_keys"
+    known = {
+        "topic": with_known_strategy(file.topic, "topic", by_key=by_key, report=report),
+        "broker": with_known_strategy(file.broker, "broker", by_key=by_key, report=report),
+    }
+    file = file.model_copy(update=known)
     replicas = build_replicas(file, report)
     names = [replica.name for replica in replicas]
     chosen_seed = file.seed if seed is None else seed
