@@ -266,7 +266,7 @@ def _drawn(seed: int) -> Scenario:
 
 def _parsed(text: str) -> Document:
     if text.lstrip().startswith("{"):
-        from sim.files.json_text import parse_json
+        from sim.files.reading import parse_json
 
         return parse_json(text, TEXT)
     from sim.files.yaml_text import parse_yaml

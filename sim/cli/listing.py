@@ -258,7 +258,7 @@ def topics(folder: Path) -> Rows:
     Raises:
         BadInput: No such folder, no scenario in it, or one that contradicts itself.
     """
-    from sim.simulate.scenario.file.topics import topic_strategy
+    from sim.simulate.scenario.file.load import topic_strategy
 
     rows = []
     for path in scenario_files(folder):

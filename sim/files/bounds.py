@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from annotated_types import Ge, Le, Lt, MinLen
 
+from sim.files.document import TAG_PATTERN, tag_given_twice, tag_problem
 from sim.files.limits import (
     BATCH_RECORDS,
     CHANGES,
@@ -27,7 +28,6 @@ from sim.files.limits import (
     VERSION,
     Limit,
 )
-from sim.files.tags import TAG_PATTERN, tag_given_twice, tag_problem
 
 if TYPE_CHECKING:
     from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler

@@ -15,8 +15,7 @@ from sim.protocol.events import (
 )
 from sim.protocol.rules import Rules
 from sim.simulate.faults import FaultKind
-from sim.simulate.scenario.model import ReplicaSpec, Timers, Workload
-from sim.simulate.scenario.model.cluster import SnapshotSettings
+from sim.simulate.scenario.model import ReplicaSpec, SnapshotSettings, Timers, Workload
 from tests.cluster.worlds import THREE, Story, fault, scenario, sends, tell
 
 MAJORITY = Rules.of(commit="majority", leader_change_record=True, cleanup="snapshot")

@@ -18,8 +18,7 @@ from sim.protocol.compaction.strategies import (
     unmapped_version,
 )
 from sim.protocol.log import Record
-from sim.simulate.scenario.file.load import load_scenario
-from sim.simulate.scenario.file.topics import topic_strategy
+from sim.simulate.scenario.file.load import load_scenario, topic_strategy
 from tests.compaction.logs import batch, offsets_of, passes, segment
 from tests.scenario.texts import file_of
 

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sim.errors import BadInput
-from sim.files import json_text
-from sim.files.json_text import parse_json
+from sim.files import reading
 from sim.files.limits import JSON_VALUES
+from sim.files.reading import parse_json
 
 TEXT = """{
   "a": null,
@@ -119,7 +119,7 @@ def test_brackets_and_commas_within_text_are_no_levels_and_no_values() -> None:
 
 @pytest.mark.parametrize("value", ["[]", "0", '{"a":0}'])
 def test_a_file_of_too_many_values_is_refused(monkeypatch: pytest.MonkeyPatch, value: str) -> None:
-    monkeypatch.setattr(json_text, "JSON_VALUES", JSON_VALUES._replace(most=1_000))
+    monkeypatch.setattr(reading, "JSON_VALUES", JSON_VALUES._replace(most=1_000))
 
     assert parse_json(f"[{','.join([value] * 450)}]", "some.json").data
     with pytest.raises(BadInput, match=r"^some.json:2: more than 1000 values in one file$"):
@@ -129,6 +129,6 @@ def test_a_file_of_too_many_values_is_refused(monkeypatch: pytest.MonkeyPatch, v
 def test_a_hundred_lines_of_one_long_line_are_found_in_one_pass() -> None:
     document = parse_json(json.dumps({"a": [{"b": n} for n in range(3_000)]}), "some.json")
 
-    with mock.patch.object(json_text, "_pieces", wraps=json_text._pieces) as passes:
+    with mock.patch.object(reading, "_pieces", wraps=reading._pieces) as passes:
         assert {document.line_of(("a", n, "b")) for n in range(0, 3_000, 30)} == {1}
     assert passes.call_count == 1

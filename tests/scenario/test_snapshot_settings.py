@@ -7,7 +7,7 @@ import pytest
 from sim.simulate.scenario.file.configs import NEVER_REACHED
 from sim.simulate.scenario.generate import generate
 from sim.simulate.scenario.generate.mix import Mix
-from sim.simulate.scenario.model.cluster import SnapshotSettings
+from sim.simulate.scenario.model import SnapshotSettings
 from tests.scenario.texts import load
 
 MIB, DAY_MS = 1024 * 1024, 24 * 60 * 60 * 1000

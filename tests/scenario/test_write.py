@@ -23,11 +23,11 @@ from sim.simulate.scenario.model import (
     ReplicaSpec,
     Scenario,
     Send,
+    SnapshotSettings,
     Topic,
     TraceSource,
     Workload,
 )
-from sim.simulate.scenario.model.cluster import SnapshotSettings
 from sim.study.sweep.plan import Sweep, load_plan, number_runs
 
 SCENARIOS = Path(__file__).parents[2] / "scenarios"

@@ -122,7 +122,7 @@ def test_the_page_tells_of_every_field_of_a_pass_a_batch_a_record_and_both_ends(
 
 
 def test_a_record_says_whether_it_is_a_tombstone_by_the_newest_mark_of_the_run() -> None:
-    """That is what the run is judged by; see `sim.simulate.scenario.model.cluster`."""
+    """That is what the run is judged by; see `sim.simulate.scenario.model`."""
     from dataclasses import replace
 
     from sim.simulate.scenario.model import Change, Scenario, Send, Workload

@@ -21,10 +21,10 @@ from sim.check.families import FAMILIES
 from sim.check.registry import INVARIANTS, discover
 from sim.check.violation import Violation
 from sim.files.attribute_docs import docs_of
+from sim.files.document import TAG_PATTERN
 from sim.files.formats import STORY_FORMAT, TRACE_FORMAT
 from sim.files.limits import LONG
 from sim.files.models import Described, Part
-from sim.files.tags import TAG_PATTERN
 from sim.protocol.events import Event
 from sim.protocol.events.cleaning import Removal
 from sim.protocol.log import Batch, Record

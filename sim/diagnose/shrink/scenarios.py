@@ -18,6 +18,7 @@ from sim.protocol.rules import Rules
 from sim.simulate.faults import Fault
 from sim.simulate.faults.partition import Partition
 from sim.simulate.scenario.model import (
+    EVERY_REPLICA,
     Change,
     Consumer,
     EndTransaction,
@@ -27,11 +28,11 @@ from sim.simulate.scenario.model import (
     Scenario,
     Send,
     SentHeader,
+    SnapshotSettings,
     Timers,
     Topic,
     Workload,
 )
-from sim.simulate.scenario.model.cluster import EVERY_REPLICA, SnapshotSettings
 
 ROLES = ("leader", "follower")
 

@@ -12,9 +12,7 @@ from sim.protocol.replication.cleaning import write_checkpoint_anew
 from sim.simulate.cluster.clients import Timetable
 from sim.simulate.cluster.cluster import Cluster
 from sim.simulate.cluster.consumer import Consumer
-from sim.simulate.scenario.model import Change
-from sim.simulate.scenario.model.cluster import EVERY_REPLICA, changed
-from sim.simulate.scenario.model.scenario import changes_of
+from sim.simulate.scenario.model import EVERY_REPLICA, Change, changed, changes_of
 
 
 class ConfigChanges:

@@ -30,8 +30,7 @@ from sim.simulate.cluster.context import SimulationResult, Spent
 from sim.simulate.cluster.simulation import Fork, simulate
 from sim.simulate.run.value import Run, Settling
 from sim.simulate.scenario.environment import environment_digest, exposure_of
-from sim.simulate.scenario.model import Scenario
-from sim.simulate.scenario.model.scenario import promise_of
+from sim.simulate.scenario.model import Scenario, promise_of
 from sim.simulate.scenario.notes import setting_notes
 
 COMPILED = not __file__.endswith(".py")

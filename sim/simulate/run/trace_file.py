@@ -98,7 +98,7 @@ def header_of(content: Story | Scenario, mix: Mix | None = None) -> TraceHeader:
         takes = any(step.op == "snapshot" for step in given.steps)
         topic = kafka_settings(content.rules, takes_snapshots=takes)
     else:
-        from sim.simulate.scenario.model.scenario import promise_of
+        from sim.simulate.scenario.model import promise_of
 
         judged_by = promise_of(given).rules
         kept = given.snapshots
@@ -128,7 +128,7 @@ def header_of(content: Story | Scenario, mix: Mix | None = None) -> TraceHeader:
 
 def _environment(scenario: Scenario, mix: Mix | None) -> dict[str, Any]:
     """Faults, retention and mix of a timed run."""
-    from sim.simulate.scenario.model.scenario import changes_of
+    from sim.simulate.scenario.model import changes_of
 
     lengths = [fault.duration_ms for fault in scenario.faults if fault.duration_ms]
     outage_ms = (min(lengths), max(lengths)) if lengths else None

@@ -9,8 +9,13 @@ from pathlib import PurePath
 import msgspec
 
 from sim.simulate.faults.roll import Roll
-from sim.simulate.scenario.model import Applications, LateMessages, Scenario, Workload
-from sim.simulate.scenario.model.cluster import SnapshotSettings
+from sim.simulate.scenario.model import (
+    Applications,
+    LateMessages,
+    Scenario,
+    SnapshotSettings,
+    Workload,
+)
 
 
 def environment_digest(scenario: Scenario) -> str:

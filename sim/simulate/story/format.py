@@ -7,12 +7,20 @@ from pathlib import Path
 from typing import get_args
 
 from sim.files import limits
-from sim.files.document import Complaints, Document, Fields, as_list, as_text, check_format, shown
+from sim.files.document import (
+    Complaints,
+    Document,
+    Fields,
+    as_list,
+    as_text,
+    check_format,
+    shown,
+    tags_at,
+)
 from sim.files.foreign.lines import one_line
 from sim.files.formats import STORY_FORMAT
 from sim.files.limits import Limit
 from sim.files.reading import read_document
-from sim.files.tags import tags_at
 from sim.protocol.replication.joining import REPLICA_LAG_MAX_MS, waits_for_joining
 from sim.protocol.rules import Rules
 from sim.protocol.rules.replication import Awaited

@@ -15,11 +15,10 @@ from typing import Any
 
 from sim.errors import BadInput
 from sim.files.atomic import replace_text
-from sim.files.document import Document
+from sim.files.document import Document, is_tag, tags_at
 from sim.files.formats import LOG_FORMAT, SCENARIO_FORMAT, STORY_FORMAT
 from sim.files.opening import read_text
 from sim.files.reading import read_document
-from sim.files.tags import is_tag, tags_at
 from sim.study.suite.result import CaseResult
 from sim.study.suite.scenario_files import Collected, from_here
 

@@ -18,8 +18,7 @@ from sim.protocol.rules import Rules
 from sim.protocol.rules.rules import RuleValue
 from sim.simulate.scenario.file import as_printed
 from sim.simulate.scenario.file.as_printed import AsPrinted
-from sim.simulate.scenario.model import Topic
-from sim.simulate.scenario.model.cluster import (
+from sim.simulate.scenario.model import (
     FETCH_SNAPSHOT_BYTES,
     INTERVAL_MS,
     RECORD_BYTES,
@@ -27,6 +26,7 @@ from sim.simulate.scenario.model.cluster import (
     RETENTION_MS,
     InKafka,
     SnapshotSettings,
+    Topic,
 )
 
 NEVER_REACHED = LONG

@@ -1,4 +1,8 @@
-"""From a scenario file to a `Scenario`, with every problem as `file:line: field: what is wrong`."""
+"""From a scenario file to a `Scenario`, with every problem as `file:line: field: what is wrong`.
+
+A run has one log. The topics of one cluster are scenario files that share a `broker` section, which
+has the defaults, and differ in their `topic` section (KIP-280, Public Interfaces).
+"""
 
 from __future__ import annotations
 
@@ -6,14 +10,14 @@ import json
 from collections.abc import Collection, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from pydantic import TypeAdapter, ValidationError
 
 from sim.files.document import Complaints, Document, Location, Report, check_format, unknown_value
 from sim.files.foreign.lines import one_line
 from sim.files.formats import SCENARIO_FORMAT
-from sim.files.models import check_size, shaped
+from sim.files.models import check_size, shaped, validate
 from sim.files.reading import read_document
 from sim.protocol.rules import PRESETS, Rules
 from sim.protocol.rules.rules import DEFAULTS
@@ -28,12 +32,15 @@ from sim.simulate.scenario.file.configs import (
     unread,
     with_known_strategy,
 )
-from sim.simulate.scenario.file.faults import build_faults
 from sim.simulate.scenario.file.format import ScenarioFile
-from sim.simulate.scenario.file.replicas import build_changes, build_replicas, no_such_replica
+from sim.simulate.scenario.file.replicas import (
+    build_changes,
+    build_faults,
+    build_replicas,
+    no_such_replica,
+)
 from sim.simulate.scenario.file.workload import build_applications, build_workload
-from sim.simulate.scenario.model import Consumer, Network, Scenario
-from sim.simulate.scenario.model.cluster import SnapshotSettings
+from sim.simulate.scenario.model import Consumer, Network, Scenario, SnapshotSettings
 from sim.simulate.scenario.rest import too_long_at_rest
 from sim.simulate.scenario.rule_values import rule_problem
 
@@ -277,3 +284,43 @@ def _readable(document: Document) -> tuple[ScenarioFile, set[str]]:
 
 def _read(values: Mapping[str, Any]) -> ScenarioFile:
     return ScenarioFile.model_validate_json(json.dumps({"format": SCENARIO_FORMAT, **values}))
+
+
+class TopicStrategy(NamedTuple):
+    """What a topic is compacted by.
+
+    Attributes:
+        strategy: The strategy in force at the start.
+        header: Name of the header that it reads; empty for the others.
+        given_in: The section that says so: topic, broker, rules, or preset; else default.
+        default: What the broker gives to topics that say nothing; empty = nothing.
+    """
+
+    strategy: str
+    header: str
+    given_in: str
+    default: str
+
+
+def topic_strategy(path: Path) -> TopicStrategy:
+    """The strategy of the topic in a scenario file.
+
+    Raises:
+        BadInput: It is no scenario file, or it contradicts itself.
+    """
+    rules = load_scenario(path).rules
+    file = validate(read_document(path), ScenarioFile)
+    preset = PRESETS.get(str(file.rules.get("preset")))
+    said = {
+        "rules": "strategy" in file.rules,
+        "topic": file.topic.compaction_strategy is not None,
+        "broker": file.broker.compaction_strategy is not None,
+        "preset": preset is not None and "strategy" in preset.values,
+    }
+    strategy = rules.cleaner.strategy
+    return TopicStrategy(
+        strategy,
+        rules.topic.strategy_header if strategy == "header" else "",
+        next((section for section, given in said.items() if given), "default"),
+        file.broker.compaction_strategy or "",
+    )

@@ -32,6 +32,7 @@ from sim.simulate.scenario.file.format import ScenarioFile
 from sim.simulate.scenario.file.load import build
 from sim.simulate.scenario.file.replicas import ROLES
 from sim.simulate.scenario.model import (
+    EVERY_REPLICA,
     Applications,
     Change,
     EndTransaction,
@@ -41,9 +42,8 @@ from sim.simulate.scenario.model import (
     SentHeader,
     TraceSource,
     Workload,
+    changes_of,
 )
-from sim.simulate.scenario.model.cluster import EVERY_REPLICA
-from sim.simulate.scenario.model.scenario import changes_of
 
 COLUMNS = 100
 """A mapping or a list of plain values that is longer goes over several lines."""

@@ -21,7 +21,7 @@ from sim.simulate.scenario.generate.clients import (
     with_header_mistakes,
     with_mixed_clients,
 )
-from sim.simulate.scenario.generate.faults import draw_faults
+from sim.simulate.scenario.generate.faults import disk_hunt, draw_faults, election_hunt, tail_hunt
 from sim.simulate.scenario.generate.mix import Mix
 from sim.simulate.scenario.generate.streams import (
     Draws,
@@ -31,7 +31,6 @@ from sim.simulate.scenario.generate.streams import (
     share_between,
     stream,
 )
-from sim.simulate.scenario.generate.targeted_faults import disk_hunt, election_hunt, tail_hunt
 from sim.simulate.scenario.model import (
     Applications,
     LateMessages,
@@ -39,10 +38,10 @@ from sim.simulate.scenario.model import (
     Network,
     ReplicaSpec,
     Scenario,
+    SnapshotSettings,
     Timers,
     Topic,
 )
-from sim.simulate.scenario.model.cluster import SnapshotSettings
 
 _CLEANER_BACKOFFS_MS = (100, 200, 500, 500, 1_000, 2_000)
 _SEGMENT_BYTES = (400, 800, 2_000, 4_000, 16_000)

@@ -1,13 +1,27 @@
-"""Replicas, network, timers, settings of topic and snapshots, and how settings change in a run."""
+"""The data of a scenario: everything a simulated run depends on, as immutable values.
+
+These are plain dataclasses so that generating thousands of them costs little; files are validated
+with the bounds their annotations state (see `sim.simulate.scenario.file.load`). All times are
+integer ms of simulated time, all offsets and sizes integers. Workload and faults are fixed lists:
+they cannot depend on the rules, so that every rule set meets the same environment.
+
+The promise of a topic whose settings change is that of its newest settings, whichever replica they
+reached last: state is judged at rest, by the newest strategy over everything that was ever written.
+KIP-280 says of a change only that what was compacted stays as it is, so on the way there a record
+may be missing if a record beats it under any strategy that was in force on some replica. A loss
+that the older strategy allowed and the newest does not excuse is what migrations are checked for.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal, NamedTuple
 
-from annotated_types import Ge
+from annotated_types import Ge, Gt
 
 from sim.files.bounds import (
+    BatchRecords,
+    Changes,
     Count,
     LatencyRange,
     Loss,
@@ -16,16 +30,20 @@ from sim.files.bounds import (
     NoBound,
     Period,
     PeriodRange,
+    Rounds,
     Setting,
     SettingFromOne,
     Share,
     Size,
     Skew,
+    Transaction,
     Within,
 )
-from sim.files.limits import LOAD, PHASES
+from sim.files.limits import EVENTS, LOAD, PHASES
 from sim.protocol.log.formats import VERSION_SETTINGS, Versions
 from sim.protocol.rules.rules import Rules, RuleValue
+from sim.simulate.faults.fault import Fault
+from sim.simulate.scenario.runnable import Expectation, Runnable
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,3 +274,220 @@ def changed(
     if given and versions is not None:
         versions = versions.with_settings(given)
     return rules.with_values(settings), versions
+
+
+class SentHeader(NamedTuple):
+    """A header of a record that is not sent with the one header it should have.
+
+    `version` is written as the rules read it (`header_form`); None = the bytes are `raw`. `name`
+    None = the version header's, in capitals if `capitals`.
+    """
+
+    version: int | None = None
+    raw: bytes = b""
+    name: str | None = None
+    capitals: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Applications:
+    """What applications do beside sending.
+
+    `instances`: pairs of producers (the later one, the one before it) with the same
+    `transactional.id`: the later one has the next epoch of the same producer id, and fences the
+    other (KIP-98), which KIP-280 rejected in favour of versions. `headers`: of some sends, by their
+    index in the workload, the headers in the place of the version header; a producer that sends no
+    versions leaves them out, too.
+    """
+
+    instances: tuple[tuple[int, int], ...] = ()
+    headers: tuple[tuple[int, tuple[SentHeader, ...]], ...] = ()
+
+    def identity_of(self, producer: int) -> tuple[int, int]:
+        """The producer id and the epoch of a producer."""
+        before, epoch = dict(self.instances), 0
+        while producer in before:
+            producer, epoch = before[producer], epoch + 1
+        return producer, epoch
+
+
+class Send(NamedTuple):
+    """A producer decides to write one record; it arrives later, perhaps twice, perhaps never.
+
+    `value` None = delete. `version` is the value of the version header, None = no header.
+    `transaction` numbers the producer's transactions from 1; 0 = not transactional. `flag` is the
+    tombstone attribute of KIP-87; None = set on what deletes, where the rules have it at all. (A
+    tuple rather than a dataclass: a third of the time to make, and there are many.)
+    """
+
+    at_ms: int
+    producer: int
+    key: str
+    value: str | None
+    timestamp_ms: int
+    version: int | None = None
+    transaction: int = 0
+    flag: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class EndTransaction:
+    """A producer asks to commit or abort its transaction, after what it sent until `at_ms`."""
+
+    at_ms: Milliseconds
+    producer: Count
+    transaction: Transaction
+    commit: bool
+
+
+@dataclass(frozen=True, slots=True)
+class TraceSource:
+    """A workload from a file of real changes (see `replog trace`).
+
+    `path` is opened as it is; in a scenario file it is relative to that file. `batch_records`
+    changes go into one batch, one batch every `interval_ms`; `limit` stops after so many changes,
+    None = all.
+    """
+
+    path: Name
+    batch_records: BatchRecords = 100
+    interval_ms: Period = 5
+    limit: Changes | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Workload:
+    """What producers write.
+
+    `retry_ms`: a producer that got no answer sends again after so long, `retries` times at most.
+    `idempotent`: the leader recognises a retry and does not append it twice. `acks`: a producer is
+    told when its batch is committed (`all`), or as soon as the leader has it (`1`).
+    """
+
+    sends: tuple[Send, ...] = ()
+    ends: tuple[EndTransaction, ...] = ()
+    trace: TraceSource | None = None
+    retry_ms: Period = 200
+    retries: Count = 3
+    idempotent: bool = True
+    acks: Literal["all", "1"] = "all"
+
+    @property
+    def patience_ms(self) -> int:
+        """In how many ms a producer gives up, at the earliest, what nobody answers or refuses.
+
+        Every second try may follow at once, since somebody else leads by then; a leader that loads
+        its state makes it wait 100 ms at least (KIP-580).
+        """
+        return min(self.retry_ms, 100) * ((self.retries + 1) // 2)
+
+
+@dataclass(frozen=True, slots=True)
+class Consumer:
+    """A reader that builds a table; `max_batches` per poll makes it lag. It reads the leader.
+
+    `replica` ties it to one replica instead. `pauses` are (from, to) ms in which it does not poll.
+    `format` is its fetch version (KIP-87): 3 knows the tombstone flag, 2 does not, so replicas that
+    know it send deletes without their values; None = the scenario is not about it. `deletes_by` is
+    what a version 3 consumer takes for a delete; to version 2 that is always the null value.
+    It begins at `starts_ms`; `isolation` is its `isolation.level`. With `until` it asks for the end
+    offset first and stops when it has everything, by its position, by the offset of its last record
+    plus one, or by the number of its records; None = it never stops.
+    """
+
+    name: Name
+    poll_ms: Period = 100
+    max_batches: SettingFromOne | None = None
+    replica: Name | None = None
+    pauses: Annotated[tuple[tuple[Milliseconds, Milliseconds], ...], Within(PHASES)] = ()
+    format: Literal[2, 3] | None = None
+    deletes_by: Literal["flag", "null_value"] = "flag"
+    isolation: Literal["read_uncommitted", "read_committed"] = "read_uncommitted"
+    until: Literal["position", "last_offset", "count"] | None = None
+    starts_ms: Milliseconds = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Expect(Expectation):
+    """What a timed run is expected to show; without `checked` all safety invariants are judged.
+
+    `reached`: situations that have to occur; without them the run proves nothing. `unreached`:
+    situations that must not occur.
+    """
+
+    reached: tuple[str, ...] = ()
+    unreached: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Bounds of a run; reaching one makes it inconclusive."""
+
+    max_events: Annotated[int, Gt(0), Within(EVENTS)] = 200_000
+
+
+@dataclass(frozen=True, slots=True)
+class Scenario(Runnable):
+    """Everything a run depends on, the rules included.
+
+    `last_rounds`: so often, when the cluster is at rest, every log is rolled and cleaned and the
+    delete retention passes, before the end is judged. `unread` names settings of Kafka's that its
+    file gives, and nothing reads.
+    """
+
+    unit = "ms"
+
+    seed: int = 0
+    duration_ms: int = 10_000
+    topic: Topic = field(default_factory=Topic)
+    replicas: tuple[ReplicaSpec, ...] = (ReplicaSpec("r1"), ReplicaSpec("r2"), ReplicaSpec("r3"))
+    network: Network = field(default_factory=Network)
+    late_messages: LateMessages = field(default_factory=LateMessages)
+    timers: Timers = field(default_factory=Timers)
+    workload: Workload = field(default_factory=Workload)
+    applications: Applications = field(default_factory=Applications)
+    consumers: tuple[Consumer, ...] = (Consumer("c1"),)
+    faults: tuple[Fault, ...] = ()
+    changes: tuple[Change, ...] = ()
+    snapshots: SnapshotSettings = field(default_factory=SnapshotSettings)
+    last_rounds: Rounds = 0
+    expect: Expect = field(default_factory=Expect)
+    limits: Limits = field(default_factory=Limits)
+    unread: tuple[str, ...] = field(default=(), compare=False)
+
+    @property
+    def clock_skews(self) -> dict[str, int]:
+        """How far the clock of each replica is ahead of simulated time in ms, by its name."""
+        return {replica.name: replica.clock_skew_ms for replica in self.replicas}
+
+
+class Promise(NamedTuple):
+    """What a run is judged by.
+
+    Attributes:
+        rules: The newest settings; `delete_retention_ms` is the shortest any replica had.
+        earlier: Other settings that were in force on some replica, in order.
+    """
+
+    rules: Rules
+    earlier: tuple[Rules, ...]
+
+
+def changes_of(scenario: Scenario) -> tuple[Change, ...]:
+    """All changes of a scenario in order of time."""
+    return tuple(sorted(scenario.changes, key=lambda change: change.at_ms))
+
+
+def promise_of(scenario: Scenario) -> Promise:
+    """The newest settings of a scenario, and all others that were in force before or beside."""
+    newest = scenario.rules
+    seen = [newest]
+    for change in changes_of(scenario):
+        if change.replica is not None:
+            newest, _ = changed(newest, None, change)
+            seen.append(newest)
+    if len(seen) == 1:
+        return Promise(newest, ())
+    shortest = min(rules.topic.delete_retention_ms for rules in seen)
+    earlier = tuple(dict.fromkeys(rules for rules in seen if rules != newest))
+    return Promise(newest.with_values({"delete_retention_ms": shortest}), earlier)
