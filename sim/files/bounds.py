@@ -7,27 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from annotated_types import Ge, Le, Lt, MinLen
 
+from sim.files import limits
 from sim.files.document import TAG_PATTERN, tag_given_twice, tag_problem
-from sim.files.limits import (
-    BATCH_RECORDS,
-    CHANGES,
-    DURATION,
-    INT_SETTING,
-    LATENCY,
-    NAME,
-    OFFSET,
-    PRODUCERS,
-    ROUNDS,
-    SEED,
-    SENDS,
-    SETTING,
-    SKEW,
-    TEXT,
-    TITLE,
-    TRANSACTIONS,
-    VERSION,
-    Limit,
-)
+from sim.files.limits import Limit
 
 if TYPE_CHECKING:
     from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
@@ -103,37 +85,37 @@ class Within(Must):
         return found
 
 
-Milliseconds = Annotated[int, Ge(0), Within(DURATION)]
-Period = Annotated[int, Ge(1), Within(DURATION)]
+Milliseconds = Annotated[int, Ge(0), Within(limits.DURATION)]
+Period = Annotated[int, Ge(1), Within(limits.DURATION)]
 """A time in ms between repetitions; 0 would repeat for ever at one instant."""
-Latency = Annotated[int, Ge(0), Within(LATENCY)]
+Latency = Annotated[int, Ge(0), Within(limits.LATENCY)]
 _ASCENDING = Must(
     lambda ends: "the first number is above the second" if ends[0] > ends[1] else None
 )
 LatencyRange = Annotated[tuple[Latency, Latency], _ASCENDING]
 PeriodRange = Annotated[tuple[Period, Period], _ASCENDING]
-Skew = Annotated[int, Within(SKEW)]
-Setting = Annotated[int, Ge(0), Within(SETTING)]
+Skew = Annotated[int, Within(limits.SKEW)]
+Setting = Annotated[int, Ge(0), Within(limits.SETTING)]
 """Bytes, ms or messages from which on something happens; the largest is as good as never."""
-SettingFromOne = Annotated[int, Ge(1), Within(SETTING)]
-NoBound = Annotated[int, Ge(-1), Within(SETTING)]
+SettingFromOne = Annotated[int, Ge(1), Within(limits.SETTING)]
+NoBound = Annotated[int, Ge(-1), Within(limits.SETTING)]
 """A bound in bytes or ms as a file gives it; -1 = none."""
-Size = Annotated[int, Ge(1), Within(INT_SETTING)]
+Size = Annotated[int, Ge(1), Within(limits.INT_SETTING)]
 """Bytes of a setting that Kafka keeps in 32 bits."""
-Count = Annotated[int, Ge(0), Within(INT_SETTING)]
-Offset = Annotated[int, Ge(0), Within(OFFSET)]
-Version = Annotated[int, Within(VERSION)]
-Seed = Annotated[int, Ge(0), Within(SEED)]
-Sends = Annotated[int, Ge(0), Within(SENDS)]
-BatchRecords = Annotated[int, Ge(1), Within(BATCH_RECORDS)]
-Changes = Annotated[int, Ge(1), Within(CHANGES)]
-Producer = Annotated[int, Ge(1), Within(PRODUCERS)]
-Rounds = Annotated[int, Ge(0), Within(ROUNDS)]
-Transaction = Annotated[int, Ge(1), Within(TRANSACTIONS)]
-Name = Annotated[str, MinLen(1), Within(NAME)]
-Title = Annotated[str, Within(TITLE)]
-Text = Annotated[str, Within(TEXT)]
-Key = Annotated[str, MinLen(1), Within(TEXT)]
+Count = Annotated[int, Ge(0), Within(limits.INT_SETTING)]
+Offset = Annotated[int, Ge(0), Within(limits.OFFSET)]
+Version = Annotated[int, Within(limits.VERSION)]
+Seed = Annotated[int, Ge(0), Within(limits.SEED)]
+Sends = Annotated[int, Ge(0), Within(limits.SENDS)]
+BatchRecords = Annotated[int, Ge(1), Within(limits.BATCH_RECORDS)]
+Changes = Annotated[int, Ge(1), Within(limits.CHANGES)]
+Producer = Annotated[int, Ge(1), Within(limits.PRODUCERS)]
+Rounds = Annotated[int, Ge(0), Within(limits.ROUNDS)]
+Transaction = Annotated[int, Ge(1), Within(limits.TRANSACTIONS)]
+Name = Annotated[str, MinLen(1), Within(limits.NAME)]
+Title = Annotated[str, Within(limits.TITLE)]
+Text = Annotated[str, Within(limits.TEXT)]
+Key = Annotated[str, MinLen(1), Within(limits.TEXT)]
 Share = Annotated[float, Ge(0), Le(1)]
 Tags = Annotated[
     tuple[Annotated[str, Must(tag_problem, pattern=TAG_PATTERN)], ...],

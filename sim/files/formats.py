@@ -48,17 +48,13 @@ WRITTEN = (
     "replog-failure/1",
     "replog-last-failed/1",
     "replog-matrix/1",
-    "replog-phases/1",
     PROVEN_FORMAT,
     "replog-report/1",
     "replog-report/2",
-    "replog-sweep-finished/1",
     "replog-sweep-output/1",
     "replog-sweep-output/2",
     "replog-sweep-output/3",
     "replog-sweep-output/4",
-    "replog-sweep-wave/1",
-    "replog-tallies/2",
 )
 """Of files that commands write for other commands and programs; nobody runs these."""
 

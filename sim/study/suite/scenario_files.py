@@ -62,14 +62,9 @@ def content_in(document: Document, path: Path, *, seed: int | None = None) -> St
         if seed is not None:
             raise BadInput(f"{document.name}: seed: a story has no randomness to seed")
         return story_in(document, default_id=one_line(path.stem))
-    from sim.check.checker import known_invariants
-    from sim.check.coverage import SITUATIONS
     from sim.simulate.scenario.file.load import scenario_in
 
-    known = known_invariants()
-    return scenario_in(
-        document, path=path, seed=seed, known_invariants=known, known_reached=SITUATIONS
-    )
+    return scenario_in(document, path=path, seed=seed)
 
 
 def under(

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from annotated_types import Ge
 from pydantic import Discriminator, Field, Tag, create_model
 
+from sim.files import limits
 from sim.files.bounds import (
     BatchRecords,
     Changes,
@@ -30,16 +31,6 @@ from sim.files.bounds import (
     Version,
     Within,
 )
-from sim.files.limits import (
-    CONSUMERS,
-    HEADERS,
-    PHASES,
-    REPLICAS,
-    SENDS,
-    TEXT,
-    TRANSACTIONS,
-)
-from sim.files.limits import FAULTS as MOST_FAULTS
 from sim.files.models import Part
 from sim.simulate.faults import FAULTS, Fault
 from sim.simulate.faults.fault import meaning_of, own_fields
@@ -47,7 +38,9 @@ from sim.simulate.scenario.file.configs import BrokerSettings, Release, TopicSet
 from sim.simulate.scenario.generate.mix import WorkloadShape
 from sim.simulate.scenario.model import Consumer, Expect, LateMessages, Limits, Network, Timers
 
-Many = Within(SENDS)
+Many = Within(limits.SENDS)
+ManyFaults = Within(limits.FAULTS)
+ManyChanges = Within(limits.PHASES)
 
 
 class HeaderLine(Part):
@@ -55,8 +48,8 @@ class HeaderLine(Part):
 
     version: Version | None = None
     """Its number, written as the rules read it."""
-    hex_bytes: Annotated[str, Field(pattern="^([0-9a-fA-F]{2})*$"), Within(TEXT)] | None = Field(
-        None, alias="bytes"
+    hex_bytes: Annotated[str, Field(pattern="^([0-9a-fA-F]{2})*$"), Within(limits.TEXT)] | None = (
+        Field(None, alias="bytes")
     )
     """Or its bytes, as pairs of hexadecimal digits."""
     name: Name | None = None
@@ -73,7 +66,7 @@ class SendLine(Part):
     """null deletes the key."""
     version: Version | None = None
     """Value of the version header; without it the record has no such header."""
-    headers: Annotated[tuple[HeaderLine, ...], Within(HEADERS)] = ()
+    headers: Annotated[tuple[HeaderLine, ...], Within(limits.HEADERS)] = ()
     """In the place of `version`: all its headers, in order, such as two versions."""
     timestamp: Milliseconds | None = None
     """Create time in ms; `at` when not given."""
@@ -81,7 +74,7 @@ class SendLine(Part):
     transaction: Annotated[
         int,
         Ge(0),
-        Within(TRANSACTIONS),
+        Within(limits.TRANSACTIONS),
         Field(description="Number of the producer's transaction, from 1; 0 = none."),
     ] = 0
     flag: bool | None = None
@@ -201,9 +194,10 @@ NamedReplica = Annotated[
     Discriminator(_named_kind),
 ]
 AnyReplicas = Annotated[
-    Annotated[Annotated[int, Ge(1), Within(REPLICAS)], Tag("count")]
+    Annotated[Annotated[int, Ge(1), Within(limits.REPLICAS)], Tag("count")]
     | Annotated[
-        Annotated[tuple[NamedReplica, ...], Field(min_length=1), Within(REPLICAS)], Tag("list")
+        Annotated[tuple[NamedReplica, ...], Field(min_length=1), Within(limits.REPLICAS)],
+        Tag("list"),
     ],
     Discriminator(_list_kind),
 ]
@@ -211,8 +205,8 @@ NamedConsumer = Annotated[
     Annotated[Name, Tag("name")] | Annotated[Consumer, Tag("fields")], Discriminator(_named_kind)
 ]
 AnyConsumers = Annotated[
-    Annotated[Annotated[int, Ge(0), Within(CONSUMERS)], Tag("count")]
-    | Annotated[Annotated[tuple[NamedConsumer, ...], Within(CONSUMERS)], Tag("list")],
+    Annotated[Annotated[int, Ge(0), Within(limits.CONSUMERS)], Tag("count")]
+    | Annotated[Annotated[tuple[NamedConsumer, ...], Within(limits.CONSUMERS)], Tag("list")],
     Discriminator(_list_kind),
 ]
 
@@ -303,8 +297,8 @@ class ScenarioFile(Part):
     workload: AnyWorkload = ()
     consumers: AnyConsumers = 1
     """How many, or their names, or their settings."""
-    faults: Annotated[tuple[FaultLine, ...], Within(MOST_FAULTS)] = ()
-    changes: Annotated[tuple[ChangeLine, ...], Within(PHASES)] = ()
+    faults: Annotated[tuple[FaultLine, ...], ManyFaults] = ()
+    changes: Annotated[tuple[ChangeLine, ...], ManyChanges] = ()
     """Settings that change during the run, and reach replicas and producers one by one."""
     last_rounds: Rounds = 0
     """When the cluster is at rest: so many rounds of cleaning, `delete.retention.ms` apart."""

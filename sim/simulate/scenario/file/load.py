@@ -7,13 +7,15 @@ has the defaults, and differ in their `topic` section (KIP-280, Public Interface
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from pydantic import TypeAdapter, ValidationError
 
+from sim.check.coverage import SITUATIONS
+from sim.check.registry import INVARIANTS, discover
 from sim.files.document import Complaints, Document, Location, Report, check_format, unknown_value
 from sim.files.foreign.lines import one_line
 from sim.files.formats import SCENARIO_FORMAT
@@ -40,7 +42,7 @@ from sim.simulate.scenario.file.replicas import (
     no_such_replica,
 )
 from sim.simulate.scenario.file.workload import build_applications, build_workload
-from sim.simulate.scenario.model import Consumer, Network, Scenario, SnapshotSettings
+from sim.simulate.scenario.model import Consumer, Expect, Network, Scenario, SnapshotSettings
 from sim.simulate.scenario.rest import too_long_at_rest
 from sim.simulate.scenario.rule_values import rule_problem
 
@@ -97,23 +99,17 @@ def build(file: ScenarioFile, *, path: Path, seed: int | None, report: Report) -
     return scenario
 
 
-def check_expectations(
-    file: ScenarioFile,
-    report: Report,
-    *,
-    known_invariants: Collection[str],
-    known_reached: Collection[str],
-) -> None:
-    """Report names in `expect` that no check has, and invariants violated but not checked."""
-    expect = file.expect
+def _check_expectations(expect: Expect, report: Report) -> None:
+    """Reports names in `expect` that no check has, and invariants violated but not checked."""
+    discover()
     for field, names, known in (
-        ("violated", expect.violated, known_invariants),
-        ("checked", expect.checked or (), known_invariants),
-        ("reached", expect.reached, known_reached),
-        ("unreached", expect.unreached, known_reached),
+        ("violated", expect.violated, INVARIANTS),
+        ("checked", expect.checked or (), INVARIANTS),
+        ("reached", expect.reached, SITUATIONS),
+        ("unreached", expect.unreached, SITUATIONS),
     ):
         for index, name in enumerate(names):
-            if known and name not in known:
+            if name not in known:
                 report(("expect", field, index), unknown_value(name, known, what="name"))
     if expect.checked is not None:
         if not expect.checked:
@@ -196,7 +192,6 @@ def _consumers(file: ScenarioFile, names: list[str], report: Report) -> tuple[Co
 
 _FILE = TypeAdapter(ScenarioFile)
 _COMPARED_WITH = {
-    "asks": ("rules", "duration_ms"),
     "broker": ("rules", "topic", "replicas"),
     "changes": (
         *("rules", "topic", "broker", "replicas", "consumers"),
@@ -214,38 +209,18 @@ _COMPARED_WITH = {
 """By field of a file, the others that decide whether it is right."""
 
 
-def load_scenario(
-    path: Path,
-    *,
-    seed: int | None = None,
-    known_invariants: Collection[str] = (),
-    known_reached: Collection[str] = (),
-) -> Scenario:
+def load_scenario(path: Path, *, seed: int | None = None) -> Scenario:
     """The scenario in a YAML or JSON file, `format: replog-scenario/1`.
 
-    `seed` replaces the file's own, also for a random workload. The names in `expect` are looked up
-    in `known_invariants` and `known_reached` unless those are empty.
+    `seed` replaces the file's own, also for a random workload.
 
     Raises:
         BadInput: One line per problem, `file:line: field: what is wrong, what is allowed`.
     """
-    return scenario_in(
-        read_document(path),
-        path=path,
-        seed=seed,
-        known_invariants=known_invariants,
-        known_reached=known_reached,
-    )
+    return scenario_in(read_document(path), path=path, seed=seed)
 
 
-def scenario_in(
-    document: Document,
-    *,
-    path: Path,
-    seed: int | None = None,
-    known_invariants: Collection[str] = (),
-    known_reached: Collection[str] = (),
-) -> Scenario:
+def scenario_in(document: Document, *, path: Path, seed: int | None = None) -> Scenario:
     """The scenario in a document, wherever that was read. Else as `load_scenario`.
 
     `path` names the scenario without an `id`, and what it names itself is looked for beside it.
@@ -264,7 +239,7 @@ def scenario_in(
             wrong.add(document.problem(location, text))
 
     scenario = build(file, path=path, seed=seed, report=report)
-    check_expectations(file, report, known_invariants=known_invariants, known_reached=known_reached)
+    _check_expectations(file.expect, report)
     wrong.end(document)
     return scenario
 

@@ -14,20 +14,9 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from annotated_types import Ge
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, create_model, model_validator
 
+from sim.files import limits
 from sim.files.bounds import Count, Loss, Milliseconds, Period, Sends, Share, Within
 from sim.files.document import unknown_value
-from sim.files.limits import (
-    CONSUMERS,
-    KEYS,
-    PHASES,
-    PRODUCERS,
-    REPLICAS,
-    SENDS,
-    SKEW,
-    TRANSACTIONS,
-    WEIGHT,
-)
-from sim.files.limits import FAULTS as MOST_FAULTS
 from sim.files.models import refused
 from sim.simulate.faults import FAULTS, Fault
 from sim.simulate.faults.fault import meaning_of
@@ -66,8 +55,8 @@ class WorkloadShape:
     """
 
     sends: Sends = 150
-    keys: Annotated[int, Ge(1), Within(KEYS)] = 8
-    producers: Annotated[int, Ge(1), Within(PRODUCERS)] = 3
+    keys: Annotated[int, Ge(1), Within(limits.KEYS)] = 8
+    producers: Annotated[int, Ge(1), Within(limits.PRODUCERS)] = 3
     delete_share: Share = 0.15
     late_share: Share = 0.2
     lateness_ms: Period = 1_000
@@ -76,9 +65,9 @@ class WorkloadShape:
     late_tail: Share = 0.5
     deleted_tail: Share = 0.25
     burst_ms: Milliseconds = 0
-    idle: Annotated[tuple[tuple[Milliseconds, Milliseconds], ...], Within(PHASES)] = ()
-    transactional: Annotated[int, Ge(0), Within(PRODUCERS)] = 0
-    transaction_sends: Annotated[int, Ge(1), Within(TRANSACTIONS)] = 5
+    idle: Annotated[tuple[tuple[Milliseconds, Milliseconds], ...], Within(limits.PHASES)] = ()
+    transactional: Annotated[int, Ge(0), Within(limits.PRODUCERS)] = 0
+    transaction_sends: Annotated[int, Ge(1), Within(limits.TRANSACTIONS)] = 5
     abort_share: Share = 0.3
     idempotent: bool = True
     acks: Literal["all", "1"] = "all"
@@ -87,14 +76,14 @@ class WorkloadShape:
     deltas: bool = False
 
 
-Weight = Annotated[float, Ge(0), Within(WEIGHT)]
-_Replicas = Annotated[int, Ge(1), Within(REPLICAS)]
-_Sends = Annotated[int, Ge(0), Within(SENDS)]
-_Keys = Annotated[int, Ge(1), Within(KEYS)]
-_Producers = Annotated[int, Ge(1), Within(PRODUCERS)]
-_Consumers = Annotated[int, Ge(0), Within(CONSUMERS)]
-_Faults = Annotated[int, Ge(0), Within(MOST_FAULTS)]
-_Phases = Annotated[int, Ge(0), Within(PHASES)]
+Weight = Annotated[float, Ge(0), Within(limits.WEIGHT)]
+_Replicas = Annotated[int, Ge(1), Within(limits.REPLICAS)]
+_Sends = Annotated[int, Ge(0), Within(limits.SENDS)]
+_Keys = Annotated[int, Ge(1), Within(limits.KEYS)]
+_Producers = Annotated[int, Ge(1), Within(limits.PRODUCERS)]
+_Consumers = Annotated[int, Ge(0), Within(limits.CONSUMERS)]
+_Faults = Annotated[int, Ge(0), Within(limits.FAULTS)]
+_Phases = Annotated[int, Ge(0), Within(limits.PHASES)]
 Shares = tuple[Share, Share]
 Times = tuple[Milliseconds, Milliseconds]
 
@@ -200,7 +189,7 @@ class Mix(BaseModel):
     """Chance that producers are told as soon as the leader has their batches (`acks=1`)."""
     skewed_clocks: Share = 0.5
     """Chance that the replicas' clocks differ, by up to `clock_skew_ms`."""
-    clock_skew_ms: Annotated[int, Ge(0), Within(SKEW)] = 2_000
+    clock_skew_ms: Annotated[int, Ge(0), Within(limits.SKEW)] = 2_000
     """By how much clocks differ at most."""
     lossy_network: Share = 0.3
     """Chance that the network loses messages."""
