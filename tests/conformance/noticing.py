@@ -1,31 +1,31 @@
-"""Does the random comparison notice errors? Each is planted in a copy of the product.
+"""Whether the random comparison notices errors of the cleaner that are planted in the product.
 
 The logs were agreed on before, and Kafka's answers to them are kept in a file, so that no planted
-error has to ask Kafka again. A copy answers log after log in a process of its own, up to the first
-difference.
+error has to ask Kafka again. A product with the error answers log after log in a process of its
+own, up to the first difference.
 """
 
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
 from tests.conformance.compare import Json, first_difference
 from tests.conformance.recordings import Agreed
-from tests.zoo.planted import PLANTED, Planted, plant
+from tests.zoo.planted import DEFECTS, OF_LOGS, Planted, command
 
 ROOT = Path(__file__).parents[2]
+PLANTED = tuple(one for one in DEFECTS.values() if one.group == OF_LOGS)
+"""The errors that the random logs have to notice."""
 WORKERS = 2
-"""Copies that answer at the same time."""
+"""Processes that answer at the same time."""
 LIMIT_SECONDS = 600
-"""A copy that takes longer hangs: noticed, too."""
+"""A product that takes longer hangs: noticed, too."""
 
 
 class Noticed(NamedTuple):
@@ -73,21 +73,19 @@ def notice(
     *,
     progress: Callable[[Noticed], None] = lambda noticed: None,
 ) -> list[Noticed]:
-    """Plant each error by itself and let its copy answer the logs up to the first difference.
+    """Plants each error by itself and lets the product answer the logs up to the first difference.
 
     Args:
-        logs: What `KeptLogs` wrote.
+        logs: The file that `KeptLogs` wrote.
         errors: The errors.
-        progress: Told after each.
+        progress: Called after each.
 
     Raises:
-        ValueError: An error has no place in today's source, or its copy does not even start.
+        ValueError: An error has no place in today's source, or the product does not even start.
     """
 
     def one(error: Planted) -> Noticed:
-        with TemporaryDirectory(prefix="replog-planted-") as folder:
-            plant(error, Path(folder))
-            noticed = _answered(error, Path(folder), logs)
+        noticed = _answered(error, logs)
         progress(noticed)
         return noticed
 
@@ -95,13 +93,11 @@ def notice(
         return list(pool.map(one, errors))
 
 
-def _answered(error: Planted, folder: Path, logs: Path) -> Noticed:
+def _answered(error: Planted, logs: Path) -> Noticed:
     try:
         done = subprocess.run(
-            [sys.executable, "-m", "tests.conformance.noticing", str(logs.resolve())],
-            cwd=folder,
-            # `sim` is the copy with the error; the comparison is this one.
-            env={**os.environ, "PYTHONPATH": f"{folder}{os.pathsep}{ROOT}"},
+            command(error, "tests.conformance.noticing", str(logs.resolve())),
+            cwd=ROOT,
             capture_output=True,
             text=True,
             timeout=LIMIT_SECONDS,
@@ -111,7 +107,7 @@ def _answered(error: Planted, folder: Path, logs: Path) -> Noticed:
         return Noticed(error, 1, f"no answer in {LIMIT_SECONDS} s")
     if done.returncode != 0:
         last = done.stderr.strip().splitlines()[-1:]
-        raise ValueError(f"the copy in which {error.what} does not start: {' '.join(last)}")
+        raise ValueError(f"the product in which {error.what} does not start: {' '.join(last)}")
     return Noticed(error, *json.loads(done.stdout))
 
 

@@ -24,7 +24,7 @@ from tests.conformance.recordings import (
     write_recordings,
 )
 from tests.logfile.writer import Writer
-from tests.zoo.planted import PLANTED
+from tests.zoo.planted import DEFECTS
 
 
 def log() -> Json:
@@ -119,10 +119,9 @@ def test_the_first_log_that_shows_a_planted_error_notices_it(tmp_path: Path) -> 
     for document in ({**LOG, "steps": LOG["steps"][1:]}, LOG):
         kept.add(Agreed(document, replog_answer(document), frozenset()))
     kept.close()
-    (stays,) = (error for error in PLANTED if error.what == "records without a key stay")
-    harmless = stays._replace(right="The copying half", wrong="The half")
+    stays, of_no_log = DEFECTS["records-without-key-stay"], DEFECTS["cut-does-not-stop-sending"]
 
-    wrong, same = notice(kept.path, (stays, harmless))
+    wrong, same = notice(kept.path, (stays, of_no_log))
 
     assert (wrong.log, wrong.difference.split(":")[0]) == (2, "steps[0].batches[3].base_offset")
     assert (same.log, same.difference) == (None, "")

@@ -1,29 +1,36 @@
 """Defects to plant in the product: what someone could get wrong, one after the other in files.
 
 A check that never fails proves nothing, and a run in which nothing goes wrong proves as much as the
-defects that it would have shown. So each of these is made in a copy of the product. Every one could
-be overlooked by a reader: a bound off by one, a case forgotten, state that a restart leaves behind,
-an epoch that is not checked, another clock, a checkpoint that is written too early.
+defects that it would have shown. So each of these is planted by itself. Every one could be
+overlooked by a reader: a bound off by one, a case forgotten, state that a restart leaves behind, an
+epoch that is not checked, another clock, a checkpoint that is written too early.
 
-The files are `defects/GROUP.patch`; `GROUP.2.patch` has a second series, which nobody had seen who
-made random runs find more. A defect is its name and what goes wrong, in words behind `#`;
-perhaps behind `##` why no random run can show it; the file below `sim/` that it is made in; and
-lines of that file as a patch has them, which occur there once. Those of `kafka_logs` are errors of
-the cleaner, which the random logs of `make conformance` have to notice by themselves.
+The files are `defects/GROUP.patch`; `GROUP.2.patch` has a second series, written without knowing
+what random runs find. A defect is its name and what goes wrong, in words behind `#`; perhaps behind
+`##` why no random run can show it; the file below `sim/` that it is made in; and lines of that file
+as a patch has them, which occur there once. Those of `kafka_logs` are errors of the cleaner, which
+the random logs of `make conformance` have to notice by themselves.
+
+`python -m tests.zoo.planted NAME MODULE ARGUMENT ...` runs a Python module in a product with that
+defect; an empty name is none. No file is changed: the importer compiles the module of the defect
+from the text with the error in it. Nothing of `sim` is imported before.
 """
 
 from __future__ import annotations
 
 import re
-import shutil
-from collections.abc import Iterator
+import runpy
+import sys
+from collections.abc import Iterator, Sequence
 from functools import cache
 from hashlib import blake2b
+from importlib.abc import MetaPathFinder
+from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
 from pathlib import Path
+from types import CodeType, ModuleType
 from typing import NamedTuple
 
-import sim
-
+SIM = Path(__file__).parents[2] / "sim"
 FOLDER = Path(__file__).with_name("defects")
 NEWEST = 2
 """The last series of defects."""
@@ -56,7 +63,7 @@ class Planted(NamedTuple):
 
     @property
     def judged(self) -> bool:
-        """Whether it is of the half that nobody looks at who makes random runs find more.
+        """Whether it measures random runs, and is not looked at to make them find more.
 
         That half of the newest series is drawn by a digest of the name. What was missed of the
         series before has been looked at, so that all of it counts as tuned.
@@ -64,12 +71,13 @@ class Planted(NamedTuple):
         drawn = blake2b(self.name.encode(), digest_size=1).digest()[0] % 2 == 1
         return drawn and self.series == NEWEST
 
-    def plant(self, source: str) -> str:
-        """The module's text with the error in it.
+    def source(self) -> str:
+        """The text of its module with the error in it.
 
         Raises:
             ValueError: The right lines are not there exactly once: the module has changed.
         """
+        source = (SIM / self.module).read_text(encoding="utf-8")
         found = source.count(self.right)
         if found != 1:
             raise ValueError(f"{self.module} has {found} places for {self.name}: {self.what}")
@@ -96,33 +104,66 @@ def _in_files() -> Iterator[Planted]:
             yield _planted(group, int(series or 1), error)
 
 
-DEFECTS = tuple(_in_files())
-"""All of them, in the order of groups and files."""
-PLANTED = tuple(one for one in DEFECTS if one.group == OF_LOGS)
-"""Those that the random logs have to notice."""
+DEFECTS = {one.name: one for one in _in_files()}
+"""All of them by name, in the order of groups and files."""
 
 
 @cache
 def code_digest() -> str:
     """A digest of the sources that decide what a random run does: 32 hex digits."""
-    top = Path(sim.__file__).parent
     digest = blake2b(digest_size=16)
     for room in ("files", "protocol", "check", "simulate"):
-        for path in sorted((top / room).rglob("*.py")):
-            name = path.relative_to(top).as_posix().encode()
+        for path in sorted((SIM / room).rglob("*.py")):
+            name = path.relative_to(SIM).as_posix().encode()
             digest.update(name + b"\0" + path.read_bytes() + b"\0")
     return digest.hexdigest()
 
 
-def plant(error: Planted | None, folder: Path) -> None:
-    """Copy the product's modules into `folder`, one of them with the error; None = no error.
+def command(error: Planted | None, module: str, *arguments: str) -> list[str]:
+    """The command that runs a Python module in a product with a defect; None = without one."""
+    name = error.name if error else ""
+    return [sys.executable, "-m", "tests.zoo.planted", name, module, *arguments]
 
-    Raises:
-        ValueError: The error has no place in today's source.
-    """
-    target = folder / "sim"
-    ignored = shutil.ignore_patterns("__pycache__", "shipped")
-    shutil.copytree(Path(sim.__file__).parent, target, ignore=ignored)
-    if error is not None:
-        module = target / error.module
-        module.write_text(error.plant(module.read_text(encoding="utf-8")), encoding="utf-8")
+
+class _Loader(SourceFileLoader):
+    """Compiles one module from another text than that of its file."""
+
+    source = ""
+
+    def get_code(self, fullname: str) -> CodeType:
+        """The code of the text with the defect; nothing is read from or written to caches."""
+        return self.source_to_code(self.source.encode(), self.get_filename(fullname))
+
+
+class _Importer(MetaPathFinder):
+    """Finds the module of one defect before Python's own finder does."""
+
+    def __init__(self, error: Planted) -> None:
+        self._name = ".".join(("sim", *Path(error.module).with_suffix("").parts))
+        self._name = self._name.removesuffix(".__init__")
+        self._source = error.source()
+
+    def find_spec(
+        self,
+        fullname: str,
+        path: Sequence[str] | None,
+        target: ModuleType | None = None,
+    ) -> ModuleSpec | None:
+        """The module with the defect; None for all others."""
+        spec = PathFinder.find_spec(fullname, path, target) if fullname == self._name else None
+        if spec is not None and spec.origin is not None:
+            spec.loader = _Loader(fullname, spec.origin)
+            spec.loader.source = self._source
+        return spec
+
+
+def main(name: str, module: str, *arguments: str) -> None:
+    """Run a module, with the defect of that name if there is a name."""
+    if name:
+        sys.meta_path.insert(0, _Importer(DEFECTS[name]))
+    sys.argv = [module, *arguments]
+    runpy.run_module(module, run_name="__main__", alter_sys=True)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,93 +1,92 @@
-"""Planted defects have their place in the source, and are told by something."""
+"""Planted defects have their place in the source, and are detected by something."""
 
 from pathlib import Path
 
 import pytest
 
-import sim
-from tests.zoo.draws import draws
-from tests.zoo.kept import Result, read, write
+from tests.zoo.detecting import Detectors, failed_test, suite
+from tests.zoo.draws import Draw, draws
 from tests.zoo.page import page
 from tests.zoo.planted import DEFECTS, NEWEST, OF_LOGS, Planted
-from tests.zoo.trying import Base, run_random, run_suite
+from tests.zoo.results import Result, read, write
 
-BY_NAME = {one.name: one for one in DEFECTS}
+
+@pytest.fixture
+def detectors(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Detectors:
+    monkeypatch.setattr("tests.zoo.detecting.RIGHT", tmp_path)
+    return Detectors()
 
 
 def test_every_defect_has_its_place_in_the_source() -> None:
-    sources = {one: (Path(sim.__file__).parent / one.module).read_text() for one in DEFECTS}
-
-    assert len(BY_NAME) == len(DEFECTS)
-    assert sum(one.group != OF_LOGS for one in DEFECTS) >= 80
-    for one, source in sources.items():
-        assert one.plant(source) != source
-        compile(one.plant(source), one.module, "exec")
+    assert sum(one.group != OF_LOGS for one in DEFECTS.values()) >= 80
+    for one in DEFECTS.values():
+        compile(one.source(), one.module, "exec")
 
 
 def test_half_of_the_newest_series_is_judged_and_nothing_that_was_looked_at() -> None:
-    newest = [one for one in DEFECTS if one.series == NEWEST]
+    newest = [one for one in DEFECTS.values() if one.series == NEWEST]
 
     assert 0.3 < sum(one.judged for one in newest) / len(newest) < 0.6
-    assert not any(one.judged for one in DEFECTS if one.series < NEWEST)
+    assert not any(one.judged for one in DEFECTS.values() if one.series < NEWEST)
 
 
-@pytest.mark.parametrize(
-    ("name", "invariant"),
-    [("no-version-is-version-zero", None), ("laggard-that-deletes-reported", "tombstone-safety")],
-)
-def test_the_suite_tells_a_planted_defect(name: str, invariant: str | None) -> None:
+def test_a_defect_is_detected_by_the_file_that_detected_it_last_time(detectors: Detectors) -> None:
+    error = DEFECTS["laggard-that-deletes-reported"]
+    detects, agrees = "kip630/kip630_17_lagging_log_deletes_the_key_itself.yaml", "kip630/no_more"
+    known = Result("", suite={"file": detects})
+    detectors.prepare([known, Result("", suite={"file": agrees})])
+
+    assert detectors.detects_again(error, known)
+    assert not detectors.detects_again(error, Result("", suite={"file": agrees}))
+    assert suite(error, detects)["invariant"] == "tombstone-safety"
+
+
+def test_random_runs_end_with_the_one_that_shows_a_defect(detectors: Detectors) -> None:
+    error = DEFECTS["acknowledged-one-early"]
     result = Result("")
-    run_suite(BY_NAME[name], result, "kip630")
+    detectors.random(error, result, [*draws(6, ["replication"])])
 
-    assert (result.suite or {}).get("invariant") == invariant
-
-
-def test_random_runs_end_with_the_one_that_tells_a_planted_defect(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("tests.zoo.trying.BASE", tmp_path)
-    result, base = Result(""), Base(["replication"])
-    error = BY_NAME["acknowledged-one-early"]
-    run_random(error, result, base, 6)
-
-    assert (result.tries, result.found, result.first) == (1, 1, 1)
+    assert (result.tries, result.environment) == (1, "replication/plain")
     assert "acknowledged-committed" in result.by
+    assert detectors.detects_again(error, result)
+    assert not detectors.detects_again(error, Result("", run="no-plan-any-more 0 0"))
 
-    for count in (2, 6, 6):
-        run_random(error, result, base, count, to_the_end=True)
 
-    assert result.tries == 6
-    assert set(result.runs) == {"replication/plain", "replication/hunted"}
+def test_a_test_that_fails_detects_a_defect() -> None:
+    error = DEFECTS["zombie-in-the-core"]
+
+    assert failed_test(error, "tests/replication/test_elections.py")
+    assert not failed_test(error, "tests/zoo/test_zoo.py::test_what_was_found_is_kept")
 
 
 def test_runs_take_turns_in_the_environments_and_the_rule_sets() -> None:
     first = list(draws(12, ["replication", "cures", "far"]))
 
-    assert [str(one.environment) for one in first[1:9:2]] == [
+    assert [one.environment for one in first[1:9:2]] == [
         "replication/plain",
         "replication/hunted",
         "cures/plain",
         "cures/hunted",
     ]
-    assert [one.environment.name for one in first[:10:2]] == [
+    assert [one.environment.removeprefix("far/") for one in first[:10:2]] == [
         *("drawn", "late", "elections", "lost_disks", "drawn")
     ]
     assert [(one.case, one.rule_set) for one in first[1::8]] == [(0, 0), (2, 1)]
     assert [(one.case, one.rule_set) for one in first[3::8]] == [(1, 1), (3, 2)]
+    assert all(Draw.named(one.id) == one for one in first)
 
 
 def test_what_was_found_is_kept(tmp_path: Path) -> None:
-    result = Result("code", suite={}, touched=1, first=3, test="")
-    result.runs.update({"a/b": 20})
-    result.shown.update({"a/b": 2})
+    defect = next(iter(DEFECTS.values()))
+    result = Result("code", tries=3, touched=1, run="far 2 0", environment="a/b", by=["x"])
     path = tmp_path / "kept.json"
-    write(path, {DEFECTS[0].name: result})
+    write(path, {defect.name: result})
 
-    assert read(path) == {DEFECTS[0].name: result}
-    assert result.median() == 7
-    assert DEFECTS[0].what in page(read(path))
+    assert read(path) == {defect.name: result}
+    assert f"| {defect.what} |" not in page({})
+    assert f"**{defect.name}**: {defect.what}" in page(read(path))
 
 
 def test_a_defect_without_a_place_is_refused() -> None:
-    with pytest.raises(ValueError, match=r"x\.py has 0 places for gone: nothing"):
-        Planted("gone", "log", "nothing", "x.py", "right\n", "wrong\n").plant("other\n")
+    with pytest.raises(ValueError, match=r"__init__\.py has 0 places for gone: nothing"):
+        Planted("gone", "log", "nothing", "__init__.py", "no such line\n", "wrong\n").source()
