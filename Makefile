@@ -152,7 +152,7 @@ tutorial:  ## the tutorial, command by command, in an environment that pip insta
 	  --path $(TUTORIAL)/bin
 
 .PHONY: bench
-bench: $(COMPILED)/installed  ## measure side by side with the commit before, write reports/bench.json
+bench: $(COMPILED)/installed  ## measure beside bare SimPy, write reports/bench.json
 	$(BIN)/python -m tests.bench $(ARGS)
 
 .PHONY: digests
@@ -199,9 +199,8 @@ zoo: $(STAMP)  ## plant 340 defects one by one, see that something detects each;
 	@$(BIN)/python -m tests.zoo $(ARGS)
 
 .PHONY: shrink-report
-shrink-report: $(STAMP)  ## how small failures get: red stories hidden in noise, random runs; reports/shrink*.md
+shrink-report: $(STAMP)  ## how small failures get: red stories hidden in noise; reports/shrink.md
 	$(BIN)/python -m tests.bench.shrinking -j 2
-	$(BIN)/python -m tests.bench.shrinking_runs -j 2
 
 .PHONY: lock
 lock:  ## write requirements.lock anew from pyproject.toml; needs uv on the PATH

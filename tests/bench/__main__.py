@@ -1,4 +1,4 @@
-"""`make bench`: measures everything there is a budget for and writes `reports/bench.json`."""
+"""`make bench`: what runs, commands, passes and sweeps cost; writes `reports/bench.json`."""
 
 from __future__ import annotations
 
@@ -13,15 +13,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from tests.bench import BASELINE
 from tests.bench.cleaning import cleaner
 from tests.bench.rates import reference_mix
-from tests.bench.schedules import schedules
 from tests.bench.starting import start_up
 from tests.bench.sweeps import sweeps
-from tests.bench.trees import trees_in
+from tests.bench.trees import trees
 
-PARTS = ("reference_mix", "start_up", "cleaner", "sweeps", "schedules")
+PARTS = ("reference_mix", "start_up", "cleaner", "sweeps")
 
 
 def main() -> None:
@@ -34,17 +32,15 @@ def main() -> None:
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        found = trees_in(folder)
+        found = trees()
         parts: dict[str, Callable[[], Any]] = {
             "reference_mix": lambda: reference_mix(found, arguments.scenarios),
             "start_up": lambda: start_up(found, folder),
             "cleaner": cleaner,
             "sweeps": lambda: sweeps(arguments.sweep_runs, folder),
-            "schedules": schedules,
         }
         figures: dict[str, Any] = {
             "machine": {"python": platform.python_version(), "cores": os.cpu_count()},
-            "before": BASELINE,
         }
         if arguments.only and arguments.out.exists():
             figures = json.loads(arguments.out.read_text(encoding="utf-8")) | figures

@@ -1,4 +1,4 @@
-"""What a command costs from its start to its end, in turns with the commit before."""
+"""What a command costs from its start to its end, of this tree and compiled, in turns."""
 
 from __future__ import annotations
 
@@ -21,44 +21,34 @@ generate: {mix: reference}
 rules: {preset: kafka-4.0}
 rule_sets: [{fix: none}, {fix: leo_retention}, {fix: empty_batch}]
 """
-"""In words that the commit before knows, too."""
 REPEATS = 7
 
 
 def start_up(trees: list[Tree], folder: Path) -> dict[str, Any]:
-    """Median processor seconds, those of child processes included, and the ratio to before."""
-    commands: dict[str, dict[str, list[str]]] = {
-        "replog run STORY": {tree.name: ["run", STORY] for tree in trees},
-        "replog run DIR RUN_ID": {tree.name: _replay(tree, folder) for tree in trees},
+    """Median processor seconds by command and tree, those of child processes included."""
+    commands = {
+        "replog run STORY": {tree: ["run", STORY] for tree in trees},
+        "replog run DIR RUN_ID": {tree: _swept(tree, folder) for tree in trees},
     }
     answer: dict[str, Any] = {}
     for title, per_tree in commands.items():
         seconds: dict[str, list[float]] = {tree.name: [] for tree in trees}
-        for tree in trees:
-            _spent(tree, per_tree[tree.name])  # leaves bytecode behind
-        for _ in range(REPEATS):
-            for tree in trees:
-                seconds[tree.name].append(_spent(tree, per_tree[tree.name]))
-        medians = {name: median(values) for name, values in seconds.items()}
-        answer[title] = {
-            "processor_seconds": {name: round(value, 3) for name, value in medians.items()},
-            "over_before": {
-                name: round(value / medians["before"], 2)
-                for name, value in medians.items()
-                if name != "before" and "before" in medians
-            },
-        }
+        for repeat in range(1 + REPEATS):
+            for tree, arguments in per_tree.items():
+                spent = _spent(tree, arguments)
+                if repeat:  # the first time leaves bytecode behind
+                    seconds[tree.name].append(spent)
+        answer[title] = {name: round(median(values), 3) for name, values in seconds.items()}
     return answer
 
 
-def _replay(tree: Tree, folder: Path) -> list[str]:
+def _swept(tree: Tree, folder: Path) -> list[str]:
+    """Runs a small sweep; the arguments that run one of its runs again."""
     out = folder / f"sweep-{tree.name}"
     plan = folder / "plan.yaml"
     plan.write_text(PLAN, encoding="utf-8")
-    made = ["sweep", str(plan), "--out", str(out), "--engine", "process"]
-    _replog(tree, made)
-    # The commit before has a command of its own for it.
-    return ["replay" if tree.name == "before" else "run", str(out), "1"]
+    _replog(tree, ["sweep", str(plan), "--out", str(out), "--engine", "process"])
+    return ["run", str(out), "1"]
 
 
 def _spent(tree: Tree, arguments: list[str]) -> float:

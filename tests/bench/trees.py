@@ -1,4 +1,4 @@
-"""What is measured side by side: this tree, the commit before, the compiled wheel."""
+"""What is measured side by side: this tree and the compiled wheel."""
 
 from __future__ import annotations
 
@@ -6,16 +6,10 @@ import json
 import os
 import subprocess
 import sys
-import tarfile
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from io import BytesIO
 from pathlib import Path
 from types import TracebackType
 from typing import Any
-
-from tests.bench import BASELINE
 
 ROOT = Path(__file__).parents[2]
 WORKER = Path(__file__).with_name("worker.py")
@@ -45,19 +39,9 @@ class Tree:
         return [str(self.python), "-P", *arguments]
 
 
-def trees_in(folder: Path) -> list[Tree]:
-    """The commit before (if there is a history), this tree, and the compiled one (if made)."""
-    here = Path(sys.executable)
-    found = [Tree("pure", here, ROOT)]
-    archive = subprocess.run(
-        ["git", "archive", BASELINE, "sim"], cwd=ROOT, capture_output=True, check=False
-    )
-    if archive.returncode == 0:
-        with tarfile.open(fileobj=BytesIO(archive.stdout)) as tar:
-            tar.extractall(folder / "before", filter="data")
-        found.insert(0, Tree("before", here, folder / "before"))
-    else:
-        print(f"no commit {BASELINE[:8]} in this clone: nothing to compare with", file=sys.stderr)
+def trees() -> list[Tree]:
+    """This tree, and the compiled one if it is made."""
+    found = [Tree("pure", Path(sys.executable), ROOT)]
     if (COMPILED / "installed").exists():
         found.append(Tree("compiled", COMPILED / "bin/python", None))
     else:
@@ -99,10 +83,3 @@ class Worker:
         print(*task, file=self._process.stdin, flush=True)
         answer: dict[str, Any] = json.loads(self._process.stdout.readline())
         return answer
-
-
-@contextmanager
-def workers(found: list[Tree]) -> Iterator[list[Worker]]:
-    """One process per tree."""
-    with ExitStack() as stack:
-        yield [stack.enter_context(Worker(tree)) for tree in found]
