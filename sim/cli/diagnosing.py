@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from sim.bounds import Inconclusive
+from sim.bounds import Bounds, Inconclusive
 from sim.cli.arguments import (
     Argument,
     GivenRules,
@@ -277,13 +277,12 @@ def _searched(found: SmallestExample, within: float) -> Shortest:
     check_installation()
     from sim.files.reading import document_in
     from sim.simulate.story.format import story_in
-    from sim.study.explore.answers import Bounds
     from sim.study.explore.shorter import Shortest, shortest
 
     if found.kind != "story":
         return Shortest("a search follows the steps of stories")
     story = story_in(document_in(found.text, Path("shrunk.yaml")), default_id="shrunk")
-    return shortest(story, found.invariant, Bounds(seconds=within))
+    return shortest(story, found.invariant, Bounds(within))
 
 
 def _checked_output(output: Path, file: Path) -> Path:

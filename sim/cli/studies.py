@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -12,6 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+from sim.bounds import Bounds, resident_bytes
 from sim.cli.arguments import (
     Argument,
     Folder,
@@ -33,7 +33,8 @@ from sim.files.foreign.names import file_name
 
 if TYPE_CHECKING:
     from sim.study.causes import Cause, Causes
-    from sim.study.explore.answers import Answer, Bounds, Engine, Progress
+    from sim.study.explore.answers import Answer, Progress
+    from sim.study.explore.levels import Engine
     from sim.study.explore.plan import Plan
 
 
@@ -247,25 +248,27 @@ def explore(
         plan: A plan, `format: replog-explore/1`.
         out: Write what is found there: explored.json, explored.md, and a story and its near miss
             for each violation.
-        resume: Leave out the searches that are done in DIR, and go on with the one that was
-            stopped, behind its last level.
+        resume: Leave out the searches that are done in DIR, and go on with those that were
+            stopped, each behind its last level; says how many were done.
         processes: Searches that go on at a time; on Spark one does.
-        seconds: Stop a search after the level in which it has taken so long; 0 = no bound.
-        memory_mb: Or in which its process has needed so much memory; 0 = no bound.
+        seconds: Stop a search that has taken so long, and tell what it found; 0 = no bound.
+        memory_mb: Or whose memory has grown by so much; 0 = no bound.
     """
     from sim.study.explore import check_installation
 
     check_installation()
-    from sim.study.explore.answers import Bounds, as_document, tasks_of
+    from sim.study.explore.answers import as_document, tasks_of
     from sim.study.explore.answers import explore as search
     from sim.study.explore.plan import load_plan
 
     asked = load_plan(plan)
     found = _begun(out, asked, resume=resume)
-    bounds = Bounds(seconds or float("inf"), memory_mb or float("inf"))
+    bounds = Bounds(seconds or None, memory_mb or None)
     order = [{*task} for task in tasks_of(asked)]
     found = [one for one in found if _is_done(one, asked)]
     done = {(one["label"], one.get("against", "")) for one in found}
+    if resume:
+        tell(f"{len({*map(frozenset, done)})} of {len(order)} searches were done", sys.stderr)
     keep = out / LEVELS if out is not None else None
     with _engine(on, keep) as engine:
         for answers in search(
@@ -377,10 +380,17 @@ def _write(
 
 
 def _tell_level(bounds: Bounds, name: str, at: Progress) -> None:
-    if at.seconds > 1:
+    if at.resumed:
+        print(
+            f"{name}: goes on behind depth {at.depth}: {at.states:,} states were there, "
+            f"{at.frontier:,} next",
+            file=sys.stderr,
+            flush=True,
+        )
+    elif at.seconds > 1:
         states = f"{at.states:,} states ({at.states / at.seconds:,.0f}/s), {at.frontier:,} next"
-        left = f" of {bounds.seconds:.0f} s" if bounds.seconds < math.inf else " s"
-        used = f"{at.megabytes:,.0f} MB, {at.seconds:.0f}{left}"
+        left = f" of {bounds.seconds:.0f} s" if bounds.seconds else " s"
+        used = f"{resident_bytes() / 10**6:,.0f} MB, {at.seconds:.0f}{left}"
         print(f"{name}: depth {at.depth}: {states}; {used}", file=sys.stderr, flush=True)
 
 

@@ -81,7 +81,7 @@ def test_what_another_plan_or_other_code_has_begun_is_not_gone_on_with(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     out, words = tmp_path / "out", ("explore", _plan(tmp_path), "--out", tmp_path / "out")
-    assert _replog(monkeypatch, *words, "--seconds", "0.000001") == 3
+    assert _replog(monkeypatch, *words, "--seconds", "0.02") == 3
     begun = json.loads((out / "explored.json").read_text())
     (out / "explored.json").write_text(json.dumps(begun | {name: "0"}))
 
@@ -92,7 +92,7 @@ def test_what_another_plan_or_other_code_has_begun_is_not_gone_on_with(
 def test_a_search_that_its_bounds_stop_is_inconclusive(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    words = ("explore", _plan(tmp_path), "--seconds", "0.000001", "--json")
+    words = ("explore", _plan(tmp_path), "--seconds", "0.02", "--json")
 
     assert _replog(monkeypatch, *words) == 3
     assert not json.loads(capsys.readouterr().out)["answers"][0]["exhausted"]
@@ -153,12 +153,16 @@ def test_a_search_that_its_bounds_stopped_goes_on(
     whole, words = tmp_path / "whole", ("explore", plan, "--out", out)
     assert _replog(monkeypatch, "explore", plan, "--out", whole) == 0
 
-    assert _replog(monkeypatch, *words, "--seconds", "0.000001") == 3
+    assert _replog(monkeypatch, *words, "--seconds", "0.02") == 3
     assert [*out.glob("levels/*/000.npz")]
     assert _replog(monkeypatch, *words) == 2
     assert "--resume goes on" in capsys.readouterr().err
+    capsys.readouterr()
     assert _replog(monkeypatch, *words, "--resume") == 0
 
+    said_of_it = capsys.readouterr().err
+    assert "0 of 1 searches were done" in said_of_it
+    assert "none: goes on behind depth " in said_of_it
     assert not (out / "levels").exists()
     said = [json.loads((one / "explored.json").read_text())["answers"] for one in (whole, out)]
     assert [one | {"seconds": 0} for one in said[0]] == [one | {"seconds": 0} for one in said[1]]

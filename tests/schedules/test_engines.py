@@ -5,6 +5,7 @@ import multiprocessing
 import os
 import pickle
 import signal
+import time
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
@@ -15,11 +16,13 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from sim.bounds import Bounds
 from sim.cli import main
-from sim.study.explore.answers import Ended, answers_of
+from sim.study.explore.answers import answers_of
 from sim.study.explore.blocks import beginning, breaks_of, expand_blocks, expanded
+from sim.study.explore.levels import Reached
 from sim.study.explore.plan import Plan
-from sim.study.explore.search import Level, Searched
+from sim.study.explore.search import Level, Search, Searched
 from sim.study.explore.world import Budgets
 from tests.schedules.agreement import TWO, rules_of
 from tests.schedules.conftest import SMALL_PLAN
@@ -98,8 +101,8 @@ def test_spark_searches_as_one_process_does(
     levels, marker = tmp_path / "levels", tmp_path / "died"
     with monkeypatch.context() as dying:
         dying.setattr(on_spark, "expand_blocks", dying_once(str(marker)))
-        stopped = on_spark.SparkSearch(spark, searched, str(levels)).levels()
-        assert [next(stopped)[0] for _ in range(2)] == [*expected.levels[:2]]
+        stopped = on_spark.SparkSearch(spark, searched, str(levels)).levels(None, plan.invariants)
+        assert [next(stopped).level for _ in range(2)] == [*expected.levels[:2]]
     assert marker.exists()
 
     written: list[str] = []
@@ -131,6 +134,24 @@ def test_an_engine_that_is_given_is_what_searches() -> None:
     plan = Plan.model_validate(PLAN)
     levels = [Level(0, 1, 0)]
 
-    (answer,) = answers_of(plan, ("rules", ""), engine=lambda *_: Ended(levels, True, {}))
+    (answer,) = answers_of(plan, ("rules", ""), engine=lambda *_: iter([Reached(levels[0], {}, 0)]))
 
     assert (answer.levels, answer.exhausted) == ((*levels,), True)
+
+
+def test_a_bound_of_time_holds_within_a_level(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was found before is an answer."""
+    plan, step = Plan.model_validate(PLAN), Search.step
+    (whole,) = answers_of(plan, ("rules", ""))
+
+    def endless_at_three(self: Search) -> Level:
+        while len(self.result.levels) == 3:
+            time.sleep(0.01)
+        return step(self)
+
+    monkeypatch.setattr(Search, "step", endless_at_three)
+    (answer,) = answers_of(plan, ("rules", ""), Bounds(1.0, None))
+
+    assert answer.levels == whole.levels[:3]
+    assert not answer.exhausted
+    assert not answer.interrupted

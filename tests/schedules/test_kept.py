@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from sim.errors import BadInput
-from sim.study.explore import blocks
-from sim.study.explore.blocks import Kept
-from sim.study.explore.search import Level, Result, Search, Searched
+from sim.study.explore import levels
+from sim.study.explore.levels import Kept
+from sim.study.explore.search import Result, Search, Searched
 from sim.study.explore.tables import Seen
 from sim.study.explore.witness import schedule_of
 from tests.schedules.test_engines import BOTH, ONE
@@ -25,13 +25,8 @@ def found(search: Search) -> dict[tuple[int, str], object]:
 def stopped(searched: Searched, folder: Path, depth: int) -> None:
     """Search, and keep each level, until that of a depth is there."""
     search = searched.search()
-    levels = Kept(folder, searched)
-
-    def told(level: Level) -> bool:
-        levels.write(search)
-        return level.depth < depth
-
-    search.run(told=told)
+    for _level in search.levels(depth):
+        Kept(folder, searched).write(search)
 
 
 @pytest.mark.parametrize("searched", [ONE, BOTH])
@@ -57,7 +52,7 @@ def test_levels_that_other_code_made_are_of_another_search(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stopped(ONE, tmp_path, 2)
-    monkeypatch.setattr(blocks, "made_by", lambda: "another")
+    monkeypatch.setattr(levels, "made_by", lambda: "another")
 
     again = ONE.search()
     Kept(tmp_path, ONE).take_up(again)

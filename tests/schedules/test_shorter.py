@@ -4,10 +4,11 @@ from pathlib import Path
 
 import pytest
 
+from sim.bounds import Bounds
 from sim.files.reading import document_in
 from sim.simulate.run.stories import run_story
 from sim.simulate.story.format import Story, story_in
-from sim.study.explore.answers import UP_TO_8_GB, Bounds
+from sim.study.explore.answers import UP_TO_8_GB
 from sim.study.explore.shorter import shortest
 
 NINE = """

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import math
-import resource
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures import as_completed
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import combinations
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
+from sim.bounds import Bounds, bounded
 from sim.check.certify import certify
 from sim.diagnose.shrink.writing import file_of, near_miss_file
 from sim.diagnose.what_if.heals import near_miss_of, violated_by
@@ -23,13 +22,12 @@ from sim.simulate.run.trace_file import trace_lines
 from sim.simulate.scenario.model import Scenario
 from sim.simulate.story.expect import StoryExpect
 from sim.simulate.story.format import Story
-from sim.study.explore.blocks import Kept
 from sim.study.explore.judging import JUDGED
+from sim.study.explore.levels import Breaks, Engine, Reached, in_this_process
 from sim.study.explore.plan import Plan
 from sim.study.explore.search import Level, Searched
-from sim.study.explore.witness import schedule_of, story_of
-from sim.study.explore.world import Move
-from sim.study.workers import Lifeline, follow_the_parent, worker_context
+from sim.study.explore.witness import story_of
+from sim.study.workers import pool_of
 
 Task = tuple[str, str]
 """A search of a plan: a label and, where two rule sets are compared, the other one."""
@@ -40,75 +38,29 @@ class Progress(NamedTuple):
 
     Attributes:
         depth: The level that it has been through.
-        states: How many states there were since it began, or went on.
+        states: How many states there are so far.
         frontier: How many are in the next level.
-        seconds: Real time since then.
-        megabytes: The most memory that its process had, in 10**6 bytes.
+        seconds: Real time since it began, or went on.
+        resumed: The search goes on behind this level, which an earlier one had left.
     """
 
     depth: int
     states: int
     frontier: int
     seconds: float
-    megabytes: float
+    resumed: bool = False
 
 
 Told = Callable[[str, Progress], None]
-"""Takes what is searched and how far it is."""
+"""Takes the name of a search and how far it is."""
 
 
-class Break(NamedTuple):
-    """A shortest schedule that breaks an invariant: how many moves, which, and a step after them.
-
-    The step is one by which a story has it judged; empty = it is judged at once.
-    """
-
-    depth: int
-    moves: list[Move]
-    ends_with: str
-
-
-class Ended(NamedTuple):
-    """What a search found: see `Result` and `Answer`."""
-
-    levels: list[Level]
-    exhausted: bool
-    found: dict[tuple[int, str], Break]
-    interrupted: bool = False
-
-
-GoesOn = Callable[[Level, int], bool]
-"""Told of each level, with how many states the next one has; whether there is to be a next one."""
-Engine = Callable[[Searched, int | None, Sequence[str], GoesOn], Ended]
-"""Searches what it is given, to a depth, for some invariants, as long as it may go on."""
-
-
-class Bounds(NamedTuple):
-    """After which level a search stops, unless it is at its end.
-
-    Attributes:
-        seconds: Real time.
-        megabytes: Memory of the process, in 10**6 bytes.
-    """
-
-    seconds: float = math.inf
-    megabytes: float = 8_000
-
-    def allow_more(self, seconds: float) -> bool:
-        """Whether a search goes on that has taken so long."""
-        return seconds < self.seconds and megabytes_used() < self.megabytes
-
-
-UP_TO_8_GB = Bounds()
-
-
-def megabytes_used() -> float:
-    """The most memory that this process ever had, in 10**6 bytes."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e6
+UP_TO_8_GB: Final = Bounds(None, 8_000)
+"""Of one search, by default."""
 
 
 def tell_nobody(_name: str, _progress: Progress) -> None:
-    """Takes how far a search is, and tells it to nobody."""
+    """Takes how far a search is, and prints nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,15 +165,10 @@ def explore(
             if answers[0].interrupted:
                 raise KeyboardInterrupt
         return
-    lifeline = Lifeline()
-    pool = ProcessPoolExecutor(processes, worker_context(), follow_the_parent, (lifeline.end,))
-    try:
+    with pool_of(processes) as pool:
         futures = [pool.submit(answers_of, plan, task, bounds, told, keep) for task in tasks]
         for future in as_completed(futures):
             yield future.result()
-    finally:
-        pool.shutdown(wait=False, cancel_futures=True)
-        lifeline.cut()
 
 
 def tasks_of(plan: Plan) -> list[Task]:
@@ -241,69 +188,48 @@ def answers_of(
     rules = dict(plan.searched())
     labels = [label for label in task if label]
     searched = Searched(plan.world_of(), tuple(rules[label] for label in labels))
-    began, states = time.monotonic(), 0
+    began = time.monotonic()
+    engine = engine or partial(in_this_process, keep=keep)
+    reached = engine(searched, plan.depth, sorted(plan.invariants))
+    levels: list[Level] = []
+    breaks: Breaks = {}
+    frontier, interrupted = 1, False
 
-    def goes_on(level: Level, frontier: int) -> bool:
-        nonlocal states
-        seconds, states = time.monotonic() - began, states + level.states
-        how_far = Progress(level.depth, states, frontier, seconds, megabytes_used())
-        told(" against ".join(labels), how_far)
-        return bounds.allow_more(seconds)
+    def note(one: Reached) -> None:
+        nonlocal frontier
+        breaks.update(one.breaks)
+        if one.level is not None:
+            frontier = one.frontier
+            levels.append(one.level)
+            states, seconds = sum(level.states for level in levels), time.monotonic() - began
+            how_far = Progress(one.level.depth, states, frontier, seconds, one.resumed)
+            told(" against ".join(labels), how_far)
 
-    search_it = partial(_in_this_process, keep=keep) if engine is None else engine
-    result = search_it(searched, plan.depth, plan.invariants, goes_on)
-    seconds = time.monotonic() - began
+    try:
+        note(next(reached))  # the start is judged in any case
+        with bounded(bounds):
+            for one in reached:
+                note(one)
+    except KeyboardInterrupt:
+        interrupted = True
     return tuple(
         Answer(
             label,
             labels[1 - place] if len(labels) > 1 else "",
-            tuple(result.levels),
-            result.exhausted,
-            tuple(_witnesses(result, place, labels, [rules[one] for one in labels], plan)),
-            seconds,
-            result.interrupted,
+            tuple(levels),
+            not frontier,
+            tuple(_witnesses(breaks, place, labels, [rules[one] for one in labels], plan)),
+            time.monotonic() - began,
+            interrupted,
         )
         for place, label in enumerate(labels)
     )
 
 
-def _in_this_process(
-    searched: Searched,
-    depth: int | None,
-    invariants: Sequence[str],
-    goes_on: GoesOn,
-    keep: Path | None,
-) -> Ended:
-    search = searched.search()
-    search.only(invariants)
-    kept = Kept(keep, (searched, depth, sorted(invariants))) if keep is not None else None
-    if kept is not None:
-        kept.take_up(search)
-
-    def told(level: Level) -> bool:
-        if kept is not None and level.depth != depth:
-            kept.write(search)
-        return goes_on(level, len(search.rows))
-
-    interrupted = False
-    try:
-        search.run(depth=depth, told=told)
-    except KeyboardInterrupt:
-        interrupted = True
-    result = search.result
-    if kept is not None and (result.exhausted or result.levels[-1].depth == depth):
-        kept.remove()
-    found = {
-        key: Break(one.depth, schedule_of(search, one), one.ends_with)
-        for key, one in result.found.items()
-    }
-    return Ended(result.levels, result.exhausted, found, interrupted)
-
-
 def _witnesses(
-    result: Ended, place: int, labels: Sequence[str], rules: Sequence[Rules], plan: Plan
+    breaks: Breaks, place: int, labels: Sequence[str], rules: Sequence[Rules], plan: Plan
 ) -> Iterator[Witness]:
-    found = {name: one for (world, name), one in result.found.items() if world == place}
+    found = {name: one for (world, name), one in breaks.items() if world == place}
     named = [name for name in JUDGED if name in found]
     for invariant in sorted(named, key=lambda name: found[name].depth):
         one = found[invariant]

@@ -6,7 +6,7 @@ million states two are taken for one with a chance of 1 in 10**24.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -132,22 +132,19 @@ class Search:
         self._start_order = int(orders[0])
         self._left = [sum(BIT.values()) for _ in spaces]
 
-    def run(
-        self,
-        *,
-        depth: int | None = None,
-        told: Callable[[Level], bool] = lambda _level: True,
-    ) -> Result:
-        """Go on until nothing new is left, to a depth, or until `told` says to stop."""
+    def levels(self, depth: int | None = None) -> Iterator[Level]:
+        """Goes through the levels, until nothing new is left or to a depth; yields each."""
         while len(self.rows) and (depth is None or len(self.result.levels) <= depth):
-            level = self.step()
-            self.result.exhausted = not len(self.rows)
-            if not told(level):
-                break
+            yield self.step()
+
+    def run(self, depth: int | None = None) -> Result:
+        """Goes through all levels, see `levels`."""
+        for _level in self.levels(depth):
+            pass
         return self.result
 
     def only(self, invariants: Iterable[str]) -> None:
-        """Look for these alone."""
+        """Looks for these alone."""
         self._left = [sum(BIT[name] for name in {*invariants})] * len(self.expanders)
 
     def step(self) -> Level:
@@ -165,6 +162,7 @@ class Search:
         self._begin_level(parts)
         level = Level(depth, len(rows), transitions)
         self.result.levels.append(level)
+        self.result.exhausted = not len(self.rows)
         return level
 
     def expand(

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import time
 from collections import Counter
-from collections.abc import Callable
 from dataclasses import dataclass
 
+from sim.bounds import Bounds, bounded
 from sim.simulate.story.format import Story
 from sim.study.explore import check_installation
-from sim.study.explore.answers import Bounds
 from sim.study.explore.judging import JUDGED
 from sim.study.explore.plan import MOST_REPLICAS, MOST_TIMES, beyond
-from sim.study.explore.search import Level, Search, Searched
+from sim.study.explore.search import Searched
 from sim.study.explore.witness import schedule_of, story_of
 from sim.study.explore.world import USES, Budgets, World
 
@@ -63,7 +61,10 @@ def shortest(story: Story, invariant: str, bounds: Bounds) -> Shortest:
     world = world_of(story)
     search = Searched(world, (story.rules,)).search()
     search.only([invariant])
-    search.run(told=_until(search, (0, invariant), bounds))
+    with bounded(bounds):
+        for _level in search.levels():
+            if search.result.found:
+                break
     found = search.result.found.get((0, invariant))
     if found is None:
         ended = "no schedule of a search breaks it" if search.result.exhausted else "out of time"
@@ -75,13 +76,6 @@ def shortest(story: Story, invariant: str, bounds: Bounds) -> Shortest:
         moves = schedule_of(search, found)
         other = story_of(world, story.rules, moves, ends_with=found.ends_with, name=story.id)
     return Shortest("", found.depth, syncs, search.result.states, other)
-
-
-def _until(search: Search, found: tuple[int, str], bounds: Bounds) -> Callable[[Level], bool]:
-    began = time.monotonic()
-    return lambda _: (
-        found not in search.result.found and bounds.allow_more(time.monotonic() - began)
-    )
 
 
 def world_of(story: Story) -> World:

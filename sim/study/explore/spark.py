@@ -13,7 +13,7 @@ their moves: one process is quicker as long as its memory and its time are enoug
 from __future__ import annotations
 
 import pickle
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from shutil import rmtree
@@ -23,15 +23,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from sim.study.explore.answers import Break, Ended, Engine, GoesOn
-from sim.study.explore.blocks import (
-    SCHEMA,
-    Breaks,
-    beginning,
-    breaks_of,
-    expand_blocks,
-    name_of,
-)
+from sim.study.explore.blocks import SCHEMA, beginning, breaks_of, expand_blocks
+from sim.study.explore.levels import Break, Engine, Reached, name_of
 from sim.study.explore.search import Level, Search, Searched
 from sim.study.explore.witness import named_moves
 from sim.study.sweep.engines.spark import spark_session
@@ -41,36 +34,12 @@ from sim.study.sweep.engines.spark import spark_session
 def on_spark(
     folder: str, *, master: str | None = None, settings: Mapping[str, str] | None = None
 ) -> Iterator[Engine]:
-    """What searches on a session of Spark's, with levels below a folder: see `SparkSearch`.
+    """An engine that searches on a session of Spark's, with levels below a folder.
 
-    `master` and `settings` are for `spark_session`. Raises BadInput as that does.
+    `master` and `settings` are for `spark_session`, which raises BadInput.
     """
     with spark_session(master=master, settings=settings) as session:
-        yield partial(_search, session, folder)
-
-
-def _search(
-    session: SparkSession,
-    folder: str,
-    searched: Searched,
-    depth: int | None,
-    invariants: Sequence[str],
-    goes_on: GoesOn,
-) -> Ended:
-    levels, found, search, frontier = list[Level](), Breaks(), searched.search(), 1
-    interrupted, on_disk = False, SparkSearch(session, searched, folder)
-    try:
-        for level, breaks, frontier in on_disk.levels():
-            levels.append(level)
-            found = {key: one for key, one in breaks.items() if key[1] in invariants} | found
-            if not goes_on(level, frontier) or level.depth == depth:
-                break
-    except KeyboardInterrupt:
-        interrupted = True
-    if levels and (not frontier or levels[-1].depth == depth):
-        on_disk.remove()
-    broken = {key: _break(search, *one) for key, one in found.items()}
-    return Ended(levels, not frontier, broken, interrupted)
+        yield lambda searched, *rest: SparkSearch(session, searched, folder).levels(*rest)
 
 
 def _break(search: Search, depth: int, schedule: Sequence[int], ends_with: str) -> Break:
@@ -82,7 +51,7 @@ class SparkSearch:
     """A search whose levels are tables below a folder."""
 
     def __init__(self, session: SparkSession, searched: Searched, folder: str) -> None:
-        """Search on a session.
+        """A search on a session.
 
         Below `folder`, any address that Spark writes to, is one for each world and its rules.
         """
@@ -90,28 +59,39 @@ class SparkSearch:
         self._above, self._name = folder.rstrip("/"), name_of(searched)
         self._schema = from_arrow_schema(SCHEMA)
 
-    def levels(self) -> Iterator[tuple[Level, Breaks, int]]:
-        """Each level, what breaks there, and how many states the next one has.
-
-        Those that are there come first, and then those that are made.
-        """
+    def levels(self, depth: int | None, invariants: Collection[str]) -> Iterator[Reached]:
+        """Each level; those that are there come first, then those that are made."""
         if not self._is_there("level", 0):
             start = beginning(self._searched).to_pylist()
             self._write(self._session.createDataFrame(start, self._schema), "level", 0)
-        depth, states = 0, 1
-        expanding = partial(expand_blocks, pickle.dumps(self._searched))
-        while states:
-            if not self._is_there("answers", depth):
-                longer = self._read("level", depth).mapInArrow(expanding, self._schema)
-                self._write(longer, "answers", depth)
-            if not self._is_there("level", depth + 1):
-                self._write(self._new(depth), "level", depth + 1)
-            said = self._read("answers", depth).where("hash is null")
+        search, told = self._searched.search(), set[tuple[int, str]]()
+        at, states = 0, 1
+        while states and (depth is None or at <= depth):
+            resumed = self._is_there("level", at + 1) and not self._is_there("level", at + 2)
+            self._make(at)
+            said = self._read("answers", at).where("hash is null")
             transitions = said.agg(f.sum("transitions")).collect()[0][0]
-            broken = [row.asDict() for row in said.where("invariant is not null").collect()]
-            frontier = self._read("level", depth + 1).count()
-            yield Level(depth, states, transitions), breaks_of(broken, depth), frontier
-            depth, states = depth + 1, frontier
+            rows = [row.asDict() for row in said.where("invariant is not null").collect()]
+            broken = {
+                key: _break(search, *one)
+                for key, one in breaks_of(rows, at).items()
+                if key[1] in invariants and key not in told
+            }
+            told.update(broken)
+            frontier = self._read("level", at + 1).count()
+            if not frontier or at == depth:
+                self.remove()
+            yield Reached(Level(at, states, transitions), broken, frontier, resumed)
+            at, states = at + 1, frontier
+
+    def _make(self, depth: int) -> None:
+        """Writes what comes of a level, and the next one, as far as they are not there."""
+        if not self._is_there("answers", depth):
+            expanding = partial(expand_blocks, pickle.dumps(self._searched))
+            longer = self._read("level", depth).mapInArrow(expanding, self._schema)
+            self._write(longer, "answers", depth)
+        if not self._is_there("level", depth + 1):
+            self._write(self._new(depth), "level", depth + 1)
 
     def _new(self, depth: int) -> DataFrame:
         """The states that were never seen, each by the first of its schedules."""

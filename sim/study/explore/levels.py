@@ -1,0 +1,158 @@
+"""A search gone through level by level in this process, and its levels in a folder.
+
+A file of the folder is a level: how the states of the next one were reached, and what was found so
+far. States themselves are not written: a search that goes on takes one move for each of them and
+tries no other.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import astuple
+from hashlib import blake2b
+from itertools import zip_longest
+from pathlib import Path
+from shutil import rmtree
+from typing import NamedTuple
+from zipfile import BadZipFile
+
+import numpy as np
+
+from sim.bounds import BoundReached
+from sim.errors import BadInput
+from sim.study.explore.search import Found, Level, Parents, Search, Searched
+from sim.study.explore.witness import schedule_of
+from sim.study.explore.world import Move
+from sim.study.sweep.revision import made_by
+
+
+class Break(NamedTuple):
+    """A shortest schedule that breaks an invariant.
+
+    Attributes:
+        depth: How many moves it has.
+        moves: The moves.
+        ends_with: The step after them by which a story has it judged; empty = it is judged at once.
+    """
+
+    depth: int
+    moves: list[Move]
+    ends_with: str
+
+
+Breaks = dict[tuple[int, str], Break]
+"""By world, 0 or 1, and invariant."""
+
+
+class Reached(NamedTuple):
+    """One level of a search.
+
+    Attributes:
+        level: Its counts; None = the search was stopped within it.
+        breaks: What breaks here and not before.
+        frontier: How many states the next level has.
+        resumed: It is the last of those that an earlier search had left in the folder.
+    """
+
+    level: Level | None
+    breaks: Breaks
+    frontier: int
+    resumed: bool = False
+
+
+Engine = Callable[[Searched, int | None, Sequence[str]], Iterator[Reached]]
+"""Goes through the levels of a search, to a depth, for some invariants."""
+
+
+def in_this_process(
+    searched: Searched,
+    depth: int | None,
+    invariants: Sequence[str],
+    *,
+    keep: Path | None = None,
+) -> Iterator[Reached]:
+    """An `Engine`. Below the folder `keep` levels are kept until the search is done."""
+    search = searched.search()
+    search.only(invariants)
+    folder = None if keep is None else Kept(keep, (searched, depth, sorted(invariants)))
+    if folder is not None:
+        folder.take_up(search)
+    told: set[tuple[int, str]] = set()
+
+    def reached(level: Level | None, frontier: int, *, resumed: bool = False) -> Reached:
+        new = {
+            key: Break(one.depth, schedule_of(search, one), one.ends_with)
+            for key, one in search.result.found.items()
+            if key not in told
+        }
+        told.update(new)
+        return Reached(level, new, frontier, resumed)
+
+    there = [*search.result.levels]
+    for level, after in zip_longest(there, there[1:]):
+        frontier = len(search.rows) if after is None else after.states
+        yield reached(level, frontier, resumed=after is None)
+    try:
+        for level in search.levels(depth):
+            if folder is not None:
+                if search.result.exhausted or level.depth == depth:
+                    folder.remove()
+                else:
+                    folder.write(search)
+            yield reached(level, len(search.rows))
+    except (KeyboardInterrupt, BoundReached):
+        yield reached(None, len(search.rows))
+        raise
+
+
+def name_of(searched: object) -> str:
+    """The name of the folder of a search's levels, by how the search is written.
+
+    Levels that another version of Replog made are of another search.
+    """
+    return blake2b(repr((searched, made_by())).encode(), digest_size=8).hexdigest()
+
+
+class Kept:
+    """The folder with the levels of one search."""
+
+    def __init__(self, folder: Path, searched: object) -> None:
+        """A folder below `folder`; `searched` says of which search, by how it is written."""
+        self._folder = folder / name_of(searched)
+
+    def take_up(self, search: Search) -> None:
+        """Brings a search that is at its start to where it was stopped.
+
+        Raises:
+            BadInput: A file there is damaged, or of another search.
+        """
+        for path in sorted(self._folder.glob("*.npz")):
+            try:
+                with path.open("rb") as file, np.load(file) as level:
+                    told = json.loads(str(level["told"]))
+                    how = Parents(*(level[name] for name in ("rows", "moves", "orders")))
+                search.take_up(Level(*told["level"]), how)
+            except (OSError, ValueError, KeyError, TypeError, IndexError, BadZipFile) as error:
+                why = f"cannot be gone on with: {error}; remove {self._folder} to begin anew"
+                raise BadInput(f"{path}: {why}") from error
+            search.remember({(world, name): Found(*one) for world, name, one in told["found"]})
+
+    def write(self, search: Search) -> None:
+        """Adds the level that a search has just been through."""
+        result, how = search.result, search.parents[-1]
+        found = [[*key, astuple(one)] for key, one in result.found.items()]
+        told = json.dumps({"level": result.levels[-1], "found": found})
+        self._folder.mkdir(parents=True, exist_ok=True)
+        path = self._folder / f"{len(result.levels) - 1:03}.npz"
+        draft = path.with_suffix(".draft")
+        with draft.open("wb") as file:
+            np.savez(file, told=told, rows=how.rows, moves=how.moves, orders=how.orders)
+        draft.replace(path)
+
+    def remove(self) -> None:
+        """Removes the levels of a search that is done."""
+        rmtree(self._folder, ignore_errors=True)
+        with suppress(OSError):  # that of another search is there
+            self._folder.parent.rmdir()
