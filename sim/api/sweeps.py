@@ -219,9 +219,35 @@ class Sweep:
 
     def report(self) -> Path:
         """Write `report.html`, `report.md` and `report.json` into the folder; the page's path."""
-        from sim.study.report import read_folder, write_report
+        from sim.study.report import grids_of, read_folder, write_report
 
-        return write_report(read_folder(self.folder))
+        folder = read_folder(self.folder)
+        return write_report(folder, grids_of(folder))
+
+    def verdict(self, decision: str | None = None) -> pd.DataFrame:
+        """The grid of a decision as data: what each search, environment and story says.
+
+        A row per hazard, alternative and unit: `hazard`, `alternative`, `kind` (`search`, `runs`,
+        `story`), `unit` with `beside` (values of other rules), `broken`, `invariant`, `moves`,
+        `states`, `bound`, `runs` of `judged` with `low` and `high` (exact, 95 %), `rule_set`, and
+        `evidence`: the file or the command that shows it. `attrs["sentences"]` has the verdict.
+
+        Args:
+            decision: Name of a decision of the plan; None = the first one.
+
+        Raises:
+            BadInput: The sweep is not finished, or there is no such decision.
+        """
+        check_pandas()
+        import pandas as pd
+
+        from sim.study.report import grids_of, headline, read_folder
+
+        folder = read_folder(self.folder)
+        grid = grids_of(folder, decision)[0]
+        table = pd.DataFrame([one.as_row() for one in grid.findings])
+        table.attrs["sentences"] = headline(folder, grid)
+        return table
 
     def __repr__(self) -> str:
         """One line for people."""

@@ -71,9 +71,9 @@ def matrix(
     varied = choice_of(vary, option="--vary")
     sections = []
     if sweep:
-        from sim.study.report import grid_as_markdown, read_folder
+        from sim.study.report import markdown_grid, read_folder
 
-        sections = [grid_as_markdown(read_folder(folder), varied.rule) for folder in sweep]
+        sections = [markdown_grid(read_folder(folder), varied.rule) for folder in sweep]
     made = make_matrix(
         paths,
         varied,

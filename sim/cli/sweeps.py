@@ -255,47 +255,40 @@ def _show_sweep(result: SweepResult, verdict: Verdict | None, *, as_json: bool) 
 def report(
     folder: Folder,
     *,
+    decision: Annotated[str | None, Argument(metavar="NAME")] = None,
     quote_in: Annotated[Path | None, Argument(metavar="FILE")] = None,
     no_shrink: bool = False,
     as_json: Json = False,
 ) -> int:
-    """Write report.html, report.md and report.json, and print the comparison table.
+    """Write report.html, report.md and report.json, and print the verdict with its grid.
 
-    It shows why runs fail, each cause with the smallest witness that shrinking one of its runs
-    finds. Witnesses are kept in DIR/witnesses: the next report is quick.
+    A row of the grid is a hazard, a column an alternative; a cell has what searches prove, the
+    rates of runs, and the stories that show it. The page says why runs fail, each cause with the
+    smallest witness that shrinking one of its runs finds. Witnesses are kept in DIR/witnesses: the
+    next report is quick.
 
     Args:
-        quote_in: Also put its short table into a Markdown file, between two comments.
+        decision: Report this decision of the plan alone (default: all, the first one on top).
+        quote_in: Also put its verdict into a Markdown file, between two comments.
         no_shrink: Make no witnesses; those that are in DIR/witnesses are shown.
     """
     from sim.cli.studies import tell_witness
     from sim.files.atomic import check_writable
-    from sim.study.report import (
-        comparison_table,
-        headline,
-        hunts_text,
-        quote,
-        quoted,
-        read_folder,
-        write_report,
-    )
+    from sim.study.report import grid_rows, grids_of, headline, read_folder, write_report
 
     found = read_folder(folder)
+    grids = grids_of(found, decision)
     if quote_in is not None:
         check_writable(quote_in, what=f"--quote-in {quote_in}")
-        quoted(found, quote_in)  # refuses a file without a place for it, before any is written
-    page = write_report(found, shrink=not no_shrink, told_witness=tell_witness)
-    if quote_in is not None:
-        quote(found, quote_in)
+    page = write_report(
+        found, grids, shrink=not no_shrink, told_witness=tell_witness, quote_in=quote_in
+    )
     if as_json:
         print_json_text((folder / "report.json").read_text(encoding="utf-8").rstrip())
         return 0
-    print_table(comparison_table(found))
-    for sentence in headline(found):
+    print_table(grid_rows(grids[0]), texts=True)
+    for sentence in headline(found, grids[0]):
         tell(sentence)
-    if len(found.environments) > 1:
-        for one in found.environments:
-            tell(hunts_text(one))
     tell(f"report: {page}")
     return 0
 

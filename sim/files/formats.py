@@ -11,7 +11,7 @@ LOG_FORMAT = "replog-log/1"
 PLAN_FORMAT = "replog-sweep/1"
 EXPLORE_FORMAT = "replog-explore/1"
 TRACE_FORMAT = "replog-trace/1"
-PROVEN_FORMAT = "replog-proven/1"
+PROVEN_FORMAT = "replog-proven/2"
 
 
 class Kind(NamedTuple):
@@ -48,6 +48,7 @@ WRITTEN = (
     "replog-failure/1",
     "replog-last-failed/1",
     "replog-matrix/1",
+    "replog-proven/1",
     PROVEN_FORMAT,
     "replog-report/1",
     "replog-report/2",

@@ -28,7 +28,7 @@ from sim.check.checker import known_invariants
 from sim.check.families import FAMILIES
 from sim.errors import BadInput, did_you_mean
 from sim.files.foreign import markdown
-from sim.study.report.pairs import measure_of
+from sim.study.report.rates import measure_of
 from sim.study.report.sweep_folder import SweepFolder
 from sim.study.suite.annotations import error_command
 from sim.study.sweep import wording

@@ -6,7 +6,9 @@ from typing import Any
 from sim.check.counters import COSTS, COUNTERS
 from sim.protocol.rules.rules import Rules
 from sim.study.causes import Causes
+from sim.study.report.grid import grids_of
 from sim.study.report.page import report_texts
+from sim.study.report.rates import NO_HAZARDS, Hazards, Met
 from sim.study.report.sweep_folder import SweepFolder
 from sim.study.sweep.statistics import MEASURES, VERDICTS
 
@@ -91,6 +93,7 @@ def folder_of(
     path: Path = Path("a sweep"),
     environments: dict[str, tuple[list[dict[str, Any]], list[Any]]] | None = None,
     plan: dict[str, Any] | None = None,
+    hazards: Hazards | None = None,
 ) -> SweepFolder:
     """A sweep; without `environments` (entries and pairs of each) all cases are `plain` ones."""
     parts = environments or {"plain": (entries, pairs)}
@@ -110,12 +113,12 @@ def folder_of(
         for name, (own, of_pairs) in parts.items()
     ]
     statistics = {"rule_sets": entries, "pairs": pairs, "environments": tables}
-    return SweepFolder(path, path.as_posix(), document, statistics)
+    return SweepFolder(path, path.as_posix(), document, statistics, hazards or NO_HAZARDS)
 
 
 def pages_of(folder: SweepFolder) -> dict[str, str]:
     """The files of its report, without causes."""
-    return report_texts(folder, Causes(folder.path, 0, ()))
+    return report_texts(folder, grids_of(folder), Causes(folder.path, 0, ()))
 
 
 def _pairs_of_both_fixes() -> list[dict[str, Any]]:
@@ -189,4 +192,9 @@ def both_fixes(path: Path = Path("a sweep")) -> SweepFolder:
         ),
     ]
     rule_sets = [rule_set(index, fix) for index, fix in enumerate(fixes)]
-    return folder_of(rule_sets, entries, _pairs_of_both_fixes(), path=path)
+    twice = "an offset is given twice"
+    hazards = Hazards(
+        {(0, 0, twice): Met(120, 33), (0, 2, twice): Met(7, 14)},
+        {(0, 0, 1, twice): 120, (0, 0, 2, twice): 116, (0, 2, 0, twice): 3, (0, 2, 1, twice): 7},
+    )
+    return folder_of(rule_sets, entries, _pairs_of_both_fixes(), path=path, hazards=hazards)

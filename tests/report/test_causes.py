@@ -5,14 +5,15 @@ from pathlib import Path
 
 import pytest
 
-from sim.study.report import read_folder, write_report
+from sim.study.report import grids_of, read_folder, write_report
 from tests.causes.folders import swept
 
 
 @pytest.fixture(scope="module")
 def out(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = swept(tmp_path_factory.mktemp("report") / "mine", count=1)
-    write_report(read_folder(folder), shrink=True)
+    found = read_folder(folder)
+    write_report(found, grids_of(found), shrink=True)
     return folder
 
 
@@ -29,17 +30,14 @@ def test_the_document_has_each_cause_with_its_witness(out: Path) -> None:
     assert content["statistics"]["rule_sets"][1]["shortest"][0]["run_id"] == 1
 
 
-def test_the_pages_show_the_witness_and_how_small_it_is(out: Path) -> None:
+def test_the_pages_name_the_witness_and_html_draws_it(out: Path) -> None:
     witness = json.loads((out / "report.json").read_text())["causes"]["causes"][0]["witness"]
     page, text = (out / "report.html").read_text(), (out / "report.md").read_text()
 
     for shown in (page, text):
         assert "1 failing run, 1 cause" in shown
-        assert f"{witness['steps']} steps, {witness['events']} events" in shown
         assert witness["command"] in shown
     assert '<div class="replog-figure">' in page
-    assert witness["strip"] in text
-    assert witness["text"] in text
 
 
 def test_the_next_report_finds_the_witness_and_has_the_same_bytes(
@@ -48,6 +46,7 @@ def test_the_next_report_finds_the_witness_and_has_the_same_bytes(
     before = {name: (out / name).read_bytes() for name in ("report.json", "report.html")}
     monkeypatch.setattr("sim.study.causes.witnesses.make_witness", None)  # nobody shrinks again
 
-    write_report(read_folder(out))
+    found = read_folder(out)
+    write_report(found, grids_of(found))
 
     assert {name: (out / name).read_bytes() for name in before} == before

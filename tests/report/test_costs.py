@@ -2,27 +2,30 @@
 
 import pytest
 
-from sim.study.report.costs import CostOfRuleSet
+from sim.study.report.costs import Cost
 from sim.study.sweep.stats import Interval, mean_difference
 
 
-def fix(**own: object) -> CostOfRuleSet:
+def fix(**own: object) -> Cost:
     values: dict[str, object] = {"difference": 10.0, "differing": 9, "ratio": 1.2} | own
-    return CostOfRuleSet("empty_batch", "none", 400, 60.0, **values)  # type: ignore[arg-type]
+    return Cost(400, 60.0, **values)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
-    ("cost", "text"),
+    ("cost", "text", "differs"),
     [
-        (fix(interval=Interval(9.0, 11.0)), "\u00d71.200, +10.0 (+9.00 to +11.0)"),
-        (fix(differing=1), "\u00d71.200, +10.0 (other in 1 case)"),
-        (fix(differing=0, difference=0.0), "the same in every case"),
-        (fix(ratio=None, interval=Interval(9.0, 11.0)), "+10.0 (+9.00 to +11.0)"),
-        (CostOfRuleSet("none", "none", 400, 50.0), ""),
+        (fix(interval=Interval(9.0, 11.0)), "60.0 (\u00d71.200, +9.00 to +11.0)", True),
+        (fix(interval=Interval(-1.0, 11.0)), "60.0 (\u00d71.200, \u22121.00 to +11.0)", False),
+        (fix(differing=1), "60.0 (\u00d71.200, other in 1 case)", False),
+        (fix(differing=0, difference=0.0), "60.0 (the same in every case)", False),
+        (fix(ratio=None, interval=Interval(9.0, 11.0)), "60.0 (+9.00 to +11.0)", True),
+        (Cost(400, 50.0), "50.0", False),
     ],
 )
-def test_a_cost_says_how_much_more_and_how_sure_that_is(cost: CostOfRuleSet, text: str) -> None:
-    assert cost.paired_text == text
+def test_a_cost_says_how_much_more_and_how_sure_that_is(
+    cost: Cost, text: str, differs: bool
+) -> None:
+    assert (cost.text, cost.differs) == (text, differs)
 
 
 def test_what_every_case_pays_alike_is_known_exactly() -> None:

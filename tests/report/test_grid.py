@@ -1,68 +1,173 @@
-"""One rule of a sweep against the others: which rule sets belong together, and what is counted."""
+"""The grid: what plans of decisions name, and each cell from searches, runs and stories."""
 
-from itertools import combinations
+from pathlib import Path
 
 import pytest
 
+from sim.check.checker import known_invariants
+from sim.check.families import FAMILIES
+from sim.check.registry import declared_family
 from sim.errors import BadInput
-from sim.study.report import grid_as_markdown
-from sim.study.report.pairs import blocks_of
+from sim.simulate.run import run_of
+from sim.study.matrix.matrix import judged
+from sim.study.report.claims import contradictions, verdict_of
+from sim.study.report.decision import decision_by, decisions_of
+from sim.study.report.grid import (
+    RUNS,
+    SEARCH,
+    STORY,
+    grid_of,
+    grids_of,
+    lines_of,
+    proven_plans,
+    violated_in,
+)
+from sim.study.report.hazards import HAZARDS, hazard_of
+from sim.study.report.schedules import story_of
 from sim.study.report.sweep_folder import SweepFolder
+from sim.study.suite.scenario_files import format_of, scenario_files
+from sim.study.sweep.plan import load_plan, number_runs
 from tests.report.folders import entry, folder_of, pair, rule_set
 
+ROOT = Path(__file__).resolve().parents[2]
+PLANS = sorted((ROOT / "scenarios/sweeps").glob("*.yaml"))
+TWICE = "an offset is given twice"
+LIKE_ANOTHER = ("kip280_13_retained_loser_stays_with_a_dirty_map",)
+"""The same as kip280_72, which is named and has a reader, too."""
 
-def swept(index: int, fix: str, strategy: str) -> dict[str, object]:
-    own = {"label": "abcd"[index], "swept": {"fix": fix, "strategy": strategy}}
-    return rule_set(index, fix, strategy) | own
 
-
-@pytest.fixture
-def folder() -> SweepFolder:
-    """Two fixes under two strategies; the fix cures under one of them."""
-    reuse = {"invariant": {"no-offset-reuse": 9, "tombstone-safety": 2}}
-    stays = {"invariant": {"tombstone-safety": 2}}
-    little = {"bytes_retained": 100_000}
-    paid = {"bytes_retained": 110_000, "empty_batches": 50}
-    entries = [
-        entry(0, "a", {"holds": 89, "violated": 11}, counts=reuse, totals=little),
-        entry(1, "b", {"holds": 98, "violated": 2}, counts=stays, totals=paid),
-        entry(2, "c", {"holds": 100}, totals=little),
-        entry(3, "d", {"holds": 100}, totals=little),
-    ]
-    kept = {"holds/holds": 88, "violated/holds": 10, "violated/violated": 1, "holds/violated": 1}
-    pairs = [pair(*sides, {"holds/holds": 100}) for sides in combinations(range(4), 2)]
-    pairs[0] = pair(0, 1, kept)
+def planned(path: Path) -> SweepFolder:
+    """A sweep of a plan in which nothing was violated."""
+    sweep = number_runs(load_plan(path))
     rule_sets = [
-        swept(0, "none", "header"),
-        swept(1, "empty_batch", "header"),
-        swept(2, "none", "offset"),
-        swept(3, "empty_batch", "offset"),
+        {"index": one.index, "label": one.label, "swept": one.values, "rules": one.rules.as_dict()}
+        for one in sweep.rule_sets
     ]
-    return folder_of(rule_sets, entries, pairs)
+    entries = [entry(one.index, one.label, {"holds": 9}) for one in sweep.rule_sets]
+    pairs = [
+        pair(left, right, {"holds/holds": 9})
+        for right in range(len(entries))
+        for left in range(right)
+    ]
+    plan = sweep.plan.model_dump(mode="json")
+    return folder_of(rule_sets, entries, pairs, plan=plan)
 
 
-def test_rule_sets_that_agree_in_all_else_are_a_block(folder: SweepFolder) -> None:
-    first, second = blocks_of(folder, "fix")
-
-    assert (first.label, first.values, first.places) == ("", ("none", "empty_batch"), (0, 1))
-    assert (second.label, second.places) == ("strategy=offset", (2, 3))
-    by_strategy = blocks_of(folder, "strategy")
-    assert [block.label for block in by_strategy] == ["", "fix=empty_batch"]
-    assert [block.places for block in by_strategy] == [(0, 2), (1, 3)]
-    with pytest.raises(BadInput, match="does not vary truncation; it varies fix, strategy"):
-        grid_as_markdown(folder, "truncation")
+@pytest.mark.parametrize("path", PLANS, ids=lambda path: path.stem)
+def test_what_shipped_plans_decide_is_there_and_no_sentence_contradicts_a_cell(path: Path) -> None:
+    for grid in grids_of(planned(path)):
+        assert contradictions(grid, verdict_of(grid)) == []
+        for kind, names in ((SEARCH, grid.decision.searches), (STORY, grid.decision.stories)):
+            assert {one.name for one in grid.units if one.kind == kind} == {*names}
+        for label in grid.alternatives:
+            assert any(one.alternative == label for one in grid.findings)
 
 
-def test_each_block_has_its_rates_its_cases_and_its_prices(folder: SweepFolder) -> None:
-    text = grid_as_markdown(folder, "fix")
-    header, _, offset = text.partition("### `strategy=offset`, plain")
+@pytest.fixture(scope="module")
+def fixes() -> SweepFolder:
+    return planned(ROOT / "scenarios/sweeps/leo_fixes.yaml")
 
-    for row in (
-        "| none | 89 | 11 | 0 | 0 | 11.0 % (5.62 to 18.8 %) |",
-        "| empty_batch | 98 | 2 | 0 | 0 | 2.00 % (0.24 to 7.04 %) |",
-        "| empty_batch | 2 of 100 (2.00 %) | \u22129.00 points (\u221216.9 to \u22121.64) |",
-        "| no-offset-reuse | log divergence | 9 (4.20 to 16.4 %) | 0 (0 to 3.62 %) |",
-        "| bytes retained | 1,000 | 1,100<br>the same in every case |",
+
+def test_the_fixes_are_compared_in_every_kind_of_story_that_tells_them_apart(
+    fixes: SweepFolder,
+) -> None:
+    """No fix is spared a story: where another one ends differently, one that ends so is named."""
+    stories = [
+        path
+        for path in scenario_files(ROOT / "scenarios")
+        if format_of(path) == "replog-story/1" and path.stem not in LIKE_ANOTHER
+    ]
+    ends = {
+        path.stem: [
+            frozenset(hazard_of(*one) for one in violated_in(str(path), (("fix", fix),)))
+            for fix in ("leo_retention", "empty_batch")
+        ]
+        for path in stories
+    }
+    named = [ends.get(name) for name in decisions_of(fixes.plan)[0].stories]
+
+    assert [
+        name for name, (leo, empty) in ends.items() if leo != empty and [leo, empty] not in named
+    ] == []
+
+
+def test_a_cell_says_what_is_proven_with_its_world_and_its_bounds(fixes: SweepFolder) -> None:
+    grid = grids_of(fixes, "fixes")[0]
+
+    unfixed = lines_of(grid.cell(TWICE, "none"))
+    assert unfixed[0].startswith("breaks after 7 moves (last_record), in ")
+    assert unfixed[1] == "unclean elections: breaks after 4 moves (pairs)"
+    assert unfixed[2].endswith("plain: 0 of 9 (below 33.6 %)")
+    kept = lines_of(grid.cell(TWICE, "leo_retention"))
+    assert kept[0].startswith("no schedule in ")
+    assert "finding_01" in kept[-1]
+    believed = "a leader believes too much of a follower"
+    assert lines_of(grid.cell(believed, "leo_retention"))[0].startswith(
+        "breaks after 13 moves (three_replicas), in 2 of "
+    )
+    assert lines_of(grid.cell("a late write outlives its delete", "none"))[0] == "not searched"
+
+
+def test_the_verdict_on_the_fixes_names_where_each_breaks_alone(fixes: SweepFolder) -> None:
+    closed, differ, _ = verdict_of(grids_of(fixes, "fixes")[0])
+
+    assert "three_replicas" not in closed.text
+    leo, _, empty = differ.text.partition("under empty_batch alone")
+    assert f"{TWICE} (finding_01" in leo
+    assert "after 13 moves in three_replicas" in leo
+    assert "a deleted key returns (after 6 moves in deleted_keys" in empty
+
+
+def test_every_schedule_that_is_proven_breaks_what_it_says() -> None:
+    """The shortest of each cell, as a story; those that are not written down are not counted."""
+    for plan in proven_plans().values():
+        for answer in plan["answers"]:
+            for invariant, found in answer["breaks"].items():
+                if found["schedule"] and plan["plan"] in ("two_replicas", "deleted_keys"):
+                    story = story_of(plan, answer["label"], found["schedule"])
+                    run = run_of(story, also_check=(invariant,))
+                    assert invariant in {one.invariant for one in judged(run, (invariant,))}
+
+
+def test_a_decision_that_names_what_is_not_there_is_refused(fixes: SweepFolder) -> None:
+    with pytest.raises(BadInput, match=r"decision fixs: no such decision \(did you mean 'fixes'"):
+        grids_of(fixes, "fixs")
+    (decision, *_) = decisions_of(fixes.plan)
+    for other, message in (
+        ({"searches": ["two_replica"]}, "two_replica: no search"),
+        ({"stories": ["finding_999_nothing"]}, "finding_999_nothing: no shipped story"),
     ):
-        assert row in header, row
-    assert "| empty_batch | 100 | 0 | 0 | 0 | none (0 to 3.62 %) |" in offset
+        named = {"name": "d", "alternatives": decision.alternatives, **other}
+        with pytest.raises(BadInput, match=message):
+            grid_of(fixes, type(decision)(**named))  # type: ignore[arg-type]
+
+
+def test_a_plan_that_names_no_decision_is_about_its_rule_sets() -> None:
+    rule_sets = [
+        rule_set(index, fix, strategy)
+        | {"label": f"{strategy}: {fix}", "swept": {"fix": fix, "strategy": strategy}}
+        for index, (strategy, fix) in enumerate(
+            (strategy, fix) for strategy in ("header", "offset") for fix in ("none", "empty_batch")
+        )
+    ]
+    entries = [entry(index, one["label"], {"holds": 9}) for index, one in enumerate(rule_sets)]
+    out = folder_of(rule_sets, entries, [])
+
+    (decision,) = decisions_of(out.plan)
+    assert decision.alternatives == {"none": {"fix": "none"}, "empty_batch": {"fix": "empty_batch"}}
+    grid = grid_of(out, decision)
+    assert {str(one) for one in grid.units} == {"plain, header", "plain, offset"}
+    assert [*decision_by(out.plan, "strategy").alternatives] == ["header", "offset"]
+    with pytest.raises(BadInput, match="does not vary truncation; it varies fix, strategy"):
+        decision_by(out.plan, "truncation")
+    assert [one.kind for one in grid.units] == [RUNS, RUNS]
+
+
+def test_each_violation_belongs_to_the_hazard_of_its_invariant_or_of_its_family() -> None:
+    names = {one.name for one in HAZARDS}
+
+    assert {one.family for one in HAZARDS} - {""} == {*FAMILIES}
+    assert {hazard_of(one, declared_family(one)) for one in known_invariants()} <= names
+    assert {name for one in HAZARDS for name in one.invariants} <= {*known_invariants()}
+    assert hazard_of("no-offset-reuse", "log divergence") == TWICE
+    assert hazard_of("of a plugin", "in no family") == HAZARDS[-1].name

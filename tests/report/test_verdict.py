@@ -1,206 +1,174 @@
-"""The verdict of a sweep: what is closed, what differs, what remains; a tie is called a tie."""
+"""The verdict: sentences made of claims, each supported by the cells; no claim survives a cell."""
 
-from collections.abc import Mapping
-from pathlib import Path
-from typing import Any
+from collections.abc import Mapping, Sequence
 
 import pytest
 
-from sim.check.families import LOG_DIVERGENCE
-from sim.study.causes import Cause, Causes
-from sim.study.causes.grouping import Example, Share
-from sim.study.causes.track_record import Shown
-from sim.study.report import headline
-from sim.study.report.comparison import INTERVALS
-from sim.study.report.sweep_folder import SweepFolder
-from tests.report.folders import both_fixes, entry, folder_of, pair, rule_set
+from sim.study.report.claims import Claim, Sentence, contradictions, verdict_of
+from sim.study.report.decision import Decision
+from sim.study.report.grid import RUNS, SEARCH, STORY, Finding, Grid, Unit
+from sim.study.report.hazards import HAZARDS
 
-FIXES = ("none", "leo_retention", "empty_batch")
-SIDES = ("both", "only_left", "only_right")
-Cases = tuple[int, int, int]
-"""Violated under both, under the left one alone, under the right one alone."""
+TWICE, LOST, BACK = (
+    "an offset is given twice",
+    "a committed record is lost",
+    "a deleted key returns",
+)
+FIXES = ("none", "leo", "empty")
+SMALL, LARGE = Unit(SEARCH, "small"), Unit(SEARCH, "large")
+PLAIN, STORY_1 = Unit(RUNS, "plain"), Unit(STORY, "finding_01_a_tail")
 
 
-def folder(
-    families: Mapping[str, tuple[int, int, int]],
-    disagree: Mapping[str, Cases] | None = None,
-    *,
-    turned: bool = False,
-) -> SweepFolder:
-    """1,000 cases under no fix and both; per family the violated cases under each.
-
-    `disagree` says of invariants how the two fixes compare on the same cases.
-    """
-    fixes = [FIXES[place] for place in ((0, 2, 1) if turned else (0, 1, 2))]
-    violated = {fix: {n: v[place] for n, v in families.items()} for place, fix in enumerate(FIXES)}
-    entries = [
-        entry(place, fix, {"violated": 1_000}, counts={"family": _seen(violated[fix])})
-        for place, fix in enumerate(fixes)
+def searched(hazard: str, unit: Unit, *moves: int | None) -> list[Finding]:
+    """What a search found under each of the three alternatives: after so many moves, or nothing."""
+    return [
+        Finding(hazard, fix, unit, broken=one is not None, moves=one, states=100)
+        for fix, one in zip(FIXES, moves, strict=True)
     ]
-    invariants = {
-        name: dict(
-            zip(("both", "only_right", "only_left") if turned else SIDES, cases, strict=True)
+
+
+def rates(hazard: str, *runs: int, judged: int = 1_000) -> list[Finding]:
+    return [
+        Finding(hazard, fix, PLAIN, broken=bool(one), runs=one, judged=judged)
+        for fix, one in zip(FIXES, runs, strict=True)
+    ]
+
+
+def shown(hazard: str, *broken: bool) -> list[Finding]:
+    """A story under each alternative."""
+    return [Finding(hazard, fix, STORY_1, one) for fix, one in zip(FIXES, broken, strict=True)]
+
+
+def grid(*findings: Sequence[Finding], apart: Mapping[tuple[str, str, str], int] = {}) -> Grid:
+    """A grid; of rates each case met under fewer alternatives is one of those with the most."""
+    found = [one for each in findings for one in each]
+    runs = {(one.hazard, one.alternative): one.runs for one in found if one.unit == PLAIN}
+    alone = {
+        (PLAIN, hazard, fix, other): apart.get(
+            (hazard, fix, other), max(0, count - runs[hazard, other])
         )
-        for name, cases in (disagree or {}).items()
+        for (hazard, fix), count in runs.items()
+        for other in FIXES
+        if other != fix
     }
-    verdicts = {"violated/violated": 1_000}
-    pairs = [pair(0, 1, verdicts), pair(0, 2, verdicts)]
-    pairs.append(pair(1, 2, verdicts, invariants=invariants))
-    return folder_of([rule_set(*one) for one in enumerate(fixes)], entries, pairs)
+    return Grid(Decision("fixes", {fix: {"fix": fix} for fix in FIXES}), found, alone)
 
 
-def _seen(runs: Mapping[str, int]) -> dict[str, int]:
-    return {name: count for name, count in runs.items() if count}
+def texts(of: Grid) -> list[str]:
+    sentences = verdict_of(of)
+    assert contradictions(of, sentences) == []
+    return [one.text for one in sentences]
 
 
-def sentences(out: SweepFolder, causes: Causes | None = None) -> tuple[str, ...]:
-    return headline(out, causes)
+def test_what_all_others_close_is_said_of_the_worlds_in_which_they_do() -> None:
+    found = grid(searched(TWICE, SMALL, 9, None, None), searched(LOST, LARGE, 7, 14, None))
 
-
-def test_what_both_fixes_close_is_said_with_what_the_cases_leave_open() -> None:
-    closed, _ = sentences(folder({LOG_DIVERGENCE: (21, 0, 0), "transactions": (9, 8, 0)}))
+    closed, differ = texts(found)
 
     assert closed == (
-        "Closed under both leo_retention and empty_batch: log divergence (21 of 1,000 plain runs) "
-        "without a fix; none of 1,000 seeds is at most 0.37 %."
+        "In every schedule of small both leo and empty close all that breaks there under none: "
+        "an offset is given twice."
+    )
+    assert differ == (
+        "They differ: under leo alone a committed record is lost (after 14 moves in large); "
+        "under empty alone nothing."
     )
 
 
-SHOWN = "of 1,000 seeds fewer than 6 that differ (0.60 points) cannot be told from chance."
+def test_each_difference_is_said_in_both_directions() -> None:
+    found = grid(
+        searched(TWICE, SMALL, 9, 13, None),
+        searched(BACK, LARGE, None, None, 8),
+        shown(TWICE, True, True, False),
+    )
 
+    (differ,) = texts(found)
 
-def test_fixes_that_agree_in_every_case_tie() -> None:
-    _, differences = sentences(folder({}, {"log-matching": (3, 0, 0)}))
-
-    assert differences == (
-        "A tie: leo_retention and empty_batch violate the same invariants in the same cases; "
-        + SHOWN
+    assert differ == (
+        "They differ: under leo alone an offset is given twice (after 13 moves in small; "
+        "finding_01); under empty alone a deleted key returns (after 8 moves in large)."
     )
 
 
-def test_what_may_be_chance_is_a_tie_with_its_numbers() -> None:
-    few = {"no-resurrection": (50, 4, 0), "log-matching": (0, 0, 1)}
+def test_rates_close_what_no_run_meets_and_leave_what_the_same_runs_meet() -> None:
+    found = grid(rates(TWICE, 40, 0, 0), rates(LOST, 50, 9, 9), rates(BACK, 60, 61, 60))
 
-    _, differences = sentences(folder({}, few))
+    closed, differ, same = texts(found)
 
-    assert differences == (
-        "A tie, as far as the cases tell: leo_retention and empty_batch disagree in 2 comparisons, "
-        "in none beyond chance; most in no-resurrection: 50 cases under both, 4 under "
-        "leo_retention alone, 0 under empty_batch alone (p = 0.25); " + SHOWN
+    assert closed == (
+        "Both leo and empty close, of 1,000 runs (plain) an offset is given twice in 40, 0 and 0; "
+        "both leo and empty make rarer, of 1,000 runs (plain) a committed record is lost in 50, 9 "
+        "and 9."
+    )
+    assert differ == "No search, story or rate tells leo and empty apart."
+    assert same == (
+        "None of them changes: of 1,000 runs (plain) a deleted key returns in 60, 61 and 60."
     )
 
 
-@pytest.mark.parametrize("turned", [False, True], ids=["as planned", "the other way round"])
-def test_fixes_that_differ_are_told_with_their_paired_numbers(turned: bool) -> None:
-    many = {"no-resurrection": (50, 9, 0), "log-matching": (0, 1, 0)}
+def test_a_rate_that_differs_beyond_chance_is_a_difference_and_one_within_it_is_none() -> None:
+    clear, near = grid(rates(LOST, 30, 30, 5)), grid(rates(LOST, 30, 4, 3))
 
-    _, differences = sentences(folder({}, many, turned=turned))
+    assert (
+        "under leo alone of 1,000 runs (plain) a committed record is lost in 30, 30 and 5"
+        in (texts(clear)[0])
+    )
+    assert "No search, story or rate tells leo and empty apart." in texts(near)
 
-    under = ["9 under leo_retention alone", "0 under empty_batch alone"]
-    names = ["leo_retention", "empty_batch"]
-    if turned:
-        under, names = under[::-1], names[::-1]
-    assert differences == (
-        f"{' and '.join(names)} differ in no-resurrection: 50 cases under both, "
-        f"{', '.join(under)} (p = 0.0078); {SHOWN}"
+
+def test_what_breaks_under_all_is_said_with_the_moves_of_each() -> None:
+    found = grid(searched(TWICE, SMALL, 9, 13, 13), searched(LOST, LARGE, 3, 3, 3))
+
+    assert texts(found)[-1] == (
+        "None of them changes: an offset is given twice (after 9, 13 and 13 moves in small); "
+        "a committed record is lost (after 3 moves in large)."
     )
 
 
-def cause(text: str, runs: Mapping[str, int], story: str | None) -> Cause:
-    """`runs` by the label of their rule set."""
-    shares = tuple(Share("plain", 0, label, count, 1_000, None) for label, count in runs.items())
-    shown = None if story is None else Shown(Path(f"scenarios/x/{story}.yaml"), "", 3)
-    example = Example(1, "plain", "none", "log-matching", 1, 1, "")
-    return Cause(text, sum(runs.values()), {}, shares, example, shown)
+def test_a_story_that_breaks_a_closed_cell_is_told() -> None:
+    before = grid(searched(TWICE, SMALL, 9, None, None), shown(TWICE, True, False, False))
+    said = [Sentence("closed", (Claim(TWICE, (), ("leo", "empty"), ()),)), *verdict_of(before)]
+    assert contradictions(before, said) == []
 
+    after = grid(searched(TWICE, SMALL, 9, None, None), shown(TWICE, True, True, False))
 
-def test_what_remains_under_both_has_its_cause_and_its_story() -> None:
-    found = (
-        cause("cut by epochs", {"none": 50, "leo_retention": 2, "empty_batch": 1}, None),
-        cause("closed by one", {"none": 9, "leo_retention": 0, "empty_batch": 4}, "a_01_b"),
-        cause("a late write", {"none": 5, "leo_retention": 9, "empty_batch": 8}, "bug_01_x"),
-    )
-
-    *_, remains = sentences(folder({}), Causes(Path(), 88, found))
-
-    assert remains == (
-        "What remains under both leo_retention and empty_batch: a late write (9 and 8 runs; "
-        "bug_01_x); cut by epochs (2 and 1 runs; not known)."
-    )
-
-
-def many(violated: list[int]) -> SweepFolder:
-    """Nine cures of 100 cases each, some of which violate what the plan is about."""
-    labels = [f"cure {number}" for number in range(9)]
-    entries: list[dict[str, Any]] = [
-        entry(index, label, {"holds": 100}, counts={"about": {"any": count} if count else {}})
-        for index, (label, count) in enumerate(zip(labels, violated, strict=True))
+    assert contradictions(after, said) == [
+        "an offset is given twice: finding_01 breaks it under leo"
     ]
-    pairs = [
-        pair(left, right, {"holds/holds": 100})
-        | {"about": {"both": 0, "only_left": violated[left], "only_right": violated[right]}}
-        for left in range(9)
-        for right in range(left + 1, 9)
-    ]
-    rule_sets = [
-        {**rule_set(index, "none"), "label": label, "swept": {"a": str(index), "b": "x"}}
-        for index, label in enumerate(labels)
-    ]
-    about = {"about": [LOG_DIVERGENCE, "transactions"]}
-    return folder_of(rule_sets, entries, pairs, plan=about)
+    assert "under leo alone an offset is given twice (finding_01)" in "".join(texts(after))
 
 
-def test_of_many_rule_sets_those_that_violate_least_tie() -> None:
-    fewest, apart = sentences(many([20, 7, 0, 9, 9, 9, 9, 1, 0]))
+@pytest.mark.parametrize("moves", [(9, 9, None), (9, None, 9), (None, None, None)])
+def test_a_search_that_says_otherwise_is_told(moves: tuple[int | None, ...]) -> None:
+    said = verdict_of(grid(searched(TWICE, SMALL, 9, None, None)))
 
-    assert fewest == (
-        "Fewest cases of log divergence or transactions: a tie of cure 2 and cure 8, each none of "
-        "100 seeds."
-    )
-    assert apart.startswith(
-        "More under cure 0 (20), cure 1 (7), cure 3 (9), cure 4 (9), cure 5 (9) and cure 6 (9); "
-        "too near to tell: cure 7; 95 % intervals on the same seeds; "
-    )
+    assert contradictions(grid(searched(TWICE, SMALL, *moves)), said) != []
 
 
-def test_one_that_violates_least_alone_does_not_tie() -> None:
-    fewest, apart = sentences(many([1, 1, 0, 1, 1, 1, 1, 1, 1]))
+def test_one_alternative_has_no_verdict() -> None:
+    alone = Grid(Decision("", {"none": {}}), [Finding(TWICE, "none", PLAIN, True, runs=1)], {})
 
-    assert fewest.endswith(": cure 2, none of 100 seeds.")
-    assert apart.startswith("No other is told apart from it; 95 % intervals")
+    assert verdict_of(alone) == []
 
 
-def test_one_rule_set_has_its_rate_and_what_is_not_green_is_said() -> None:
-    alone = entry(0, "none", {"holds": 90, "violated": 8, "error": 2})
-
-    assert sentences(folder_of([rule_set(0, "none")], [alone], [])) == (
-        f"An invariant was violated in 8 of 98 runs (8.16 %; 3.59 to 15.5 %); {INTERVALS}.",
-        "Not green: of 100 runs 2 ended in an exception.",
-    )
-    assert sentences(both_fixes())[-1] == (
-        "Not green: of 3,000 runs 2 ended in an exception and 2 hit a bound."
+def test_no_order_of_the_alternatives_hides_one() -> None:
+    """Symmetric: with the fixes in the other order the same is said of each."""
+    found = [searched(TWICE, SMALL, 9, 13, None), searched(BACK, LARGE, None, None, 8)]
+    turned = Grid(
+        Decision("fixes", {fix: {"fix": fix} for fix in ("none", "empty", "leo")}),
+        [one for each in found for one in each],
+        {},
     )
 
-
-def test_environments_have_the_same_seeds_so_no_interval_is_of_both_together() -> None:
-    plain, hunted = (entry(0, "none", {"holds": 100 - runs, "violated": runs}) for runs in (8, 12))
-    both = entry(0, "none", {"holds": 180, "violated": 20})
-    environments: dict[str, Any] = {"plain": ([plain], []), "hunted": ([hunted], [])}
-    out = folder_of([rule_set(0, "none")], [both], [], environments=environments)
-
-    (told,) = sentences(out)
-    assert told == (
-        "An invariant was violated in 8 of 100 runs (8.00 %; 3.52 to 15.2 %) in plain, "
-        f"12 of 100 runs (12.0 %; 6.36 to 20.0 %) in hunted; {INTERVALS}."
-    )
+    parts = texts(grid(*found))[0].removesuffix(".").removeprefix("They differ: ").split("; under")
+    again = texts(turned)[0].removesuffix(".").removeprefix("They differ: ").split("; under")
+    assert {one.removeprefix("under") for one in parts} == {
+        one.removeprefix("under") for one in again
+    }
 
 
-def test_without_a_judged_run_nothing_is_claimed() -> None:
-    entries = [entry(place, fix, {"error": 5}) for place, fix in enumerate(FIXES[:2])]
-    rule_sets = [rule_set(*one) for one in enumerate(FIXES[:2])]
-    out = folder_of(rule_sets, entries, [pair(0, 1, {"error/error": 5}, ended=0)])
+def test_every_invariant_belongs_to_one_hazard() -> None:
+    named = [name for one in HAZARDS for name in one.invariants]
 
-    assert sentences(out) == (
-        "No run was judged.",
-        "Not green: of 10 runs 10 ended in an exception.",
-    )
+    assert len(named) == len({*named})
+    assert len({one.name for one in HAZARDS}) == len(HAZARDS)

@@ -365,7 +365,9 @@ _RULES: Schema = {"$ref": "#/$defs/rules"}
 def plan_schema() -> Schema:
     """The schema of a sweep plan, its matrix included."""
     schema = without_titles(Plan.model_json_schema(schema_generator=Described))
-    schema["$defs"] = {"Mix": _mix(), "Weights": _weights()}
+    decision = schema["$defs"]["Decision"]
+    decision["properties"]["alternatives"]["additionalProperties"] = _RULES
+    schema["$defs"] = {"Mix": _mix(), "Weights": _weights(), "Decision": decision}
     discover()
     fields = schema["properties"]
     known = {"anyOf": [{"enum": [*FAMILIES, *sorted(INVARIANTS)]}, {"type": "string"}]}

@@ -6,17 +6,18 @@ import json
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from sim.files.foreign.documents import json_text
 from sim.files.formats import PROVEN_FORMAT
 from sim.files.opening import read_text
 from sim.protocol.rules import Rules
+from sim.protocol.rules.rules import shown as rule_shown
 from sim.study.explore.plan import Plan
 
 
 def world_text(plan: Row) -> str:
-    """Where every schedule of a plan starts, and what is written and elected in it."""
+    """The start of every schedule of a plan, and what is written and elected in it."""
     world = plan["world"]
     in_sync = ", ".join(world["isr"]) if world["isr"] else "all"
     writes = f"keys {', '.join(world['keys'])}, versions {', '.join(map(str, world['versions']))}"
@@ -28,7 +29,7 @@ def world_text(plan: Row) -> str:
 
 
 def budgets_text(plan: Row) -> str:
-    """How often each thing happens in a schedule of a plan, of what may happen at all."""
+    """The bounds of a plan: how often each thing may happen in a schedule, of what may happen."""
     return "; ".join(
         f"{name} {'without a bound' if most is None else f'at most {most}'}"
         for name, most in plan["budgets"].items()
@@ -36,47 +37,40 @@ def budgets_text(plan: Row) -> str:
     )
 
 
-def short_text(plan: Row) -> str:
-    """The world and what is bounded in it, in one breath."""
-    world = plan["world"]
-    in_sync = f", {' and '.join(world['isr'])} in sync" if world["isr"] else ""
-    bounded = ", ".join(f"{name} {most}" for name, most in plan["budgets"].items() if most)
-    marks = ", tombstones" if world["tombstones"] else ""
-    return (
-        f"{world['replicas']} replicas{in_sync}{marks}, {world['elections']} elections, "
-        f"at most: {bounded}"
-    )
-
-
-_QUOTED: Final = ("label", "against", "states", "depth", "exhausted")
-
-
 def as_proven(documents: Mapping[str, Row]) -> dict[str, Any]:
-    """All that a report needs of some searches, `format: replog-proven/1`.
+    """All that a report needs of some searches, `format: replog-proven/2`.
 
-    A plan about a schedule of which two oracles do not say the same is left out.
+    Comparisons of two rule sets are left out, and a plan about a schedule of which two oracles do
+    not say the same.
 
     Args:
         documents: By the names of their plans, what was explored, as `explored.json` has it.
     """
     plans = [
-        _plan(name, one["plan"], one["answers"])
+        _plan(name, one["plan"], [answer for answer in one["answers"] if "against" not in answer])
         for name, one in documents.items()
         if not any("disputed" in each for answer in one["answers"] for each in answer["witnesses"])
     ]
     return {"format": PROVEN_FORMAT, "plans": plans}
 
 
-def _plan(name: str, told: Row, answers: list[Row]) -> dict[str, Any]:
-    """Rules are told where they are not the default ones; `named` are those the plan names."""
-    named = {*told["rules"], *[rule for one in told["rule_sets"] for rule in one]}
-    searched = Plan.model_validate(told).searched()
-    rules = {label: rules.differing_from(Rules()) for label, rules in searched}
+def _plan(name: str, written: Row, answers: list[Row]) -> dict[str, Any]:
+    """Rules are given where they are not the default ones; `named` are those the plan names."""
+    named = {*written["rules"], *[rule for one in written["rule_sets"] for rule in one]}
+    plan = Plan.model_validate(written)
+    rules = {label: rules.differing_from(Rules()) for label, rules in plan.searched()}
     first, *others = rules.values()
     common = {rule: first[rule] for rule in first if all(_same(rule, first, one) for one in others)}
+    world = plan.world_of()
     return {
         "plan": name,
-        "world": short_text(told),
+        "world": world_text(written),
+        "bounds": budgets_text(written),
+        "replicas": list(world.names),
+        "isr": [world.names[one] for one in sorted(world.isr)],
+        "clean": world.clean,
+        "deletes": world.tombstones,
+        "judged": plan.invariants,
         "named": sorted(named - {"preset"}),
         "rules": common,
         "own_rules": {
@@ -92,8 +86,14 @@ def _same(rule: str, one: Row, other: Row) -> bool:
 
 
 def _answer(answer: Row) -> dict[str, Any]:
-    quoted = {name: answer[name] for name in _QUOTED if name in answer}
-    return {**quoted, "breaks": {one["invariant"]: one["steps"] for one in answer["witnesses"]}}
+    """What one search says: how far it looked, and the shortest schedule of each invariant."""
+    return {
+        **{name: answer[name] for name in ("label", "states", "depth", "exhausted")},
+        "breaks": {
+            one["invariant"]: {"moves": one["steps"], "schedule": one["schedule"]}
+            for one in answer["witnesses"]
+        },
+    }
 
 
 BEGIN = "<!-- what follows is written by `make explore` -->"
@@ -109,8 +109,10 @@ def as_markdown(plan: Row, answers: Sequence[Row]) -> str:
 
 def _world(plan: Row) -> str:
     never = [name for name, most in plan["budgets"].items() if most == 0]
+    common = ", ".join(f"{name} {rule_shown(value)}" for name, value in plan["rules"].items())
     return (
         f"{world_text(plan)}. {budgets_text(plan).capitalize()}. "
+        f"Rules: {common or 'those of stories'}. "
         f"Not covered: {', '.join(never)}, and whatever the plan does not name, such as lost or "
         f"late answers. From: {plan['source']}."
     )
@@ -132,15 +134,27 @@ def _table(answers: Sequence[Row]) -> Iterator[str]:
 
 
 def _schedules(answers: Sequence[Row]) -> Iterator[str]:
-    """The shortest schedule for each invariant, of the first rules that break it."""
-    told: set[str] = set()
+    """The shortest schedule for each invariant, of the first rules that break it.
+
+    Beside it the rules of the same table under which no schedule breaks it: a cure of the hazard,
+    not of this one schedule.
+    """
+    shown: set[str] = set()
+    alone = [one for one in answers if not one.get("against")]
     for one in answers:
         for each in one["witnesses"]:
-            if each["invariant"] in told:
+            name = each["invariant"]
+            if name in shown:
                 continue
-            told.add(each["invariant"])
-            healed = f"; it holds under {each['healed_by']}" if each.get("healed_by") else ""
-            yield f"<details><summary>{each['invariant']} under {one['label']}{healed}</summary>"
+            shown.add(name)
+            holding = ", ".join(
+                other["label"]
+                for other in alone
+                if other["exhausted"] and name not in {w["invariant"] for w in other["witnesses"]}
+            )
+            cured = f"; no schedule breaks it under {holding}" if holding else ""
+            against = f", and not {one['against']}" if one.get("against") else ""
+            yield f"<details><summary>{name} under {one['label']}{against}{cured}</summary>"
             yield from ("", "```", *each["schedule"], "```", "", each["sentence"], "", "</details>")
             yield ""
 
@@ -148,7 +162,7 @@ def _schedules(answers: Sequence[Row]) -> Iterator[str]:
 def main() -> None:
     """`python -m sim.study.explore.page FOLDER PAGE DATA`: all searches below a folder.
 
-    They are one page, and what reports quote of them (`sim.study.explore.page`).
+    They are one page, and the data that reports show (`sim.study.report.grid`).
     """
     folder, page, data = map(Path, sys.argv[1:4])
     before = read_text(page).partition(BEGIN)[0]

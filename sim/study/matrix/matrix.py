@@ -6,7 +6,7 @@ What holds under which rules, and at what price, is read off one table instead o
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from fnmatch import fnmatchcase
 from functools import cache
@@ -17,7 +17,7 @@ from string import ascii_uppercase
 from typing import Any
 from urllib.parse import quote
 
-from sim.check import Checker
+from sim.check import Checker, Violation
 from sim.check.checker import safety_invariants, story_invariants
 from sim.check.counters import RunCounters
 from sim.errors import BadInput, did_you_mean
@@ -26,7 +26,7 @@ from sim.files.formats import SCENARIO_FORMAT, STORY_FORMAT
 from sim.files.limits import COMBINATIONS
 from sim.protocol.rules import RULES, Rules
 from sim.protocol.rules.rules import RuleValue, check_value, listed, shown
-from sim.simulate.run import conclusive, run_of
+from sim.simulate.run import Run, conclusive, run_of
 from sim.simulate.scenario.model import Scenario
 from sim.simulate.story import Story
 from sim.study.suite import format_of, scenario_files
@@ -235,6 +235,20 @@ def _what_counts(case: Story | Scenario) -> str:
     return f"{counting} {case.expect.checked}"
 
 
+def judged(run: Run, also: Collection[str] = ()) -> list[Violation]:
+    """The violations by which a scenario is compared under several rules, whatever it expects.
+
+    Of a story liveness is judged, too: it says itself when it is at rest.
+
+    Args:
+        run: The run.
+        also: Invariants that are judged beyond those, such as a scenario asks for.
+    """
+    is_story = run.unit == "step"
+    names = {*(story_invariants(liveness=True) if is_story else safety_invariants()), *also}
+    return [one for one in (run.seen if is_story else run.violations) if one.invariant in names]
+
+
 def _outcomes(
     case: Story | Scenario, grid: Sequence[Sequence[Mapping[str, RuleValue]]]
 ) -> tuple[tuple[MatrixCell, ...], ...]:
@@ -242,16 +256,16 @@ def _outcomes(
     def outcome(rules: Rules) -> MatrixCell:
         """The same case under other rules."""
         run = conclusive(run_of(case.with_rules(rules), keep_events=False))
-        found, judged, counters = run.violations, safety_invariants(), run.counters
-        if run.unit == "step":  # whose run counts nothing, and of which liveness is judged, too
-            found, judged = run.seen, story_invariants(liveness=True)
+        counters = run.counters
+        if run.unit == "step":  # whose run counts nothing
             checker = Checker(rules, ())
             counted = RunCounters(checker)
             for step, event in run.events:
                 checker.on(step, event)
             counters = counted.values({"events": len(run.events)})
-        names = dict.fromkeys(violation.invariant for violation in found)
-        wanted = case.expect.checked or judged
+        checked = case.expect.checked or ()
+        names = dict.fromkeys(violation.invariant for violation in judged(run, checked))
+        wanted = checked or names
         return MatrixCell(tuple(name for name in names if name in wanted), counters)
 
     base = case.rules

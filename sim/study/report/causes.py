@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
-from sim.diagnose.draw import Case, figure_html, strip
+from sim.diagnose.draw import Case, figure_html
 from sim.errors import BadInput
 from sim.files.foreign import shell
 from sim.plugins import as_options
-from sim.simulate.run import Run
 from sim.study.causes import Cause, Causes, add_witnesses, causes_of, played
 from sim.study.causes.grouping import Witness
 from sim.study.causes.witnesses import ToldWitness
 from sim.study.report.sweep_folder import SweepFolder
 from sim.study.sweep import wording
-
-STRIP_WIDTH = 96
-"""Columns of a witness as text: it is read in a block of a page."""
 
 
 def causes_in(
@@ -64,29 +59,21 @@ def _witness(folder: SweepFolder, witness: Witness) -> dict[str, Any]:
         "size": witness.size,
         "text": witness.text,
         "command": f"replog run {shell.command(words)}",
-        "strip": _drawn(witness, _strip),
     }
-
-
-def _strip(run: Run) -> str:
-    return strip(Case(run.events, run.violations[0], run.rules, run.labels), STRIP_WIDTH)
 
 
 def pictures(found: Causes) -> dict[str, str]:
     """Cause -> the picture of its witness, as a piece of a page; empty where there is none."""
     return {
-        each.text: "" if each.witness is None else _drawn(each.witness, _figure)
-        for each in found.causes
+        each.text: "" if each.witness is None else _drawn(each.witness) for each in found.causes
     }
 
 
-def _figure(run: Run) -> str:
-    return figure_html(Case(run.events, run.violations[0], run.rules, run.labels), unit=run.unit)
-
-
-def _drawn(witness: Witness, draw: Callable[[Run], str]) -> str:
-    """A picture of a witness; empty if its file does not show any more what it should."""
+def _drawn(witness: Witness) -> str:
+    """The picture of a witness; empty if its file does not show any more what it should."""
     try:
-        return draw(played(witness))
+        run = played(witness)
     except BadInput:
         return ""
+    case = Case(run.events, run.violations[0], run.rules, run.labels)
+    return figure_html(case, unit=run.unit)

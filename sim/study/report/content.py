@@ -1,36 +1,58 @@
-"""The content of a report: what the page, the Markdown and the JSON share."""
+"""The content of a report: what the page, the Markdown, the JSON and a README share."""
 
 from __future__ import annotations
 
 import math
-from typing import Any
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Final
 
+from sim.errors import BadInput
+from sim.files.foreign import markdown
+from sim.files.opening import read_text
 from sim.study.causes import Causes
 from sim.study.report.causes import causes_content
-from sim.study.report.comparison import headline
-from sim.study.report.parts import as_data
-from sim.study.report.proven import proven_of
-from sim.study.report.sections import sections_of, summary_of
+from sim.study.report.claims import Sentence, verdict_of
+from sim.study.report.decision import decision_by
+from sim.study.report.grid import RUNS, Grid, Unit, grid_of, lines_of
+from sim.study.report.parts import Heading, Note, Part, Section, Table, as_data
+from sim.study.report.rates import judged_runs, rate_text
+from sim.study.report.sections import (
+    COST,
+    HOW_TO_READ,
+    cases_text,
+    costs_table,
+    grid_table,
+    sections_of,
+    sections_of_grid,
+)
 from sim.study.report.sweep_folder import SweepFolder
+from sim.study.sweep import wording
+from sim.study.sweep.runner import unjudged
 
-REPORT_FORMAT = "replog-report/2"
-SIGNIFICANT_DIGITS = 12
+REPORT_FORMAT: Final = "replog-report/3"
+SIGNIFICANT_DIGITS: Final = 12
 """Of floats: what a last-bit difference between two machines does not reach."""
 
 
-def report_content(folder: SweepFolder, causes: Causes) -> dict[str, Any]:
+def report_content(folder: SweepFolder, grids: Sequence[Grid], causes: Causes) -> dict[str, Any]:
     """All that a report shows; `as_document` makes `report.json` of it."""
     plan = folder.plan
     told = causes_content(folder, causes)
+    first, *others = grids
     return {
         "format": REPORT_FORMAT,
         "title": plan["plan"]["title"],
         "source": plan["plan"]["source"],
-        "proven": proven_of(folder),
-        "headline": headline(folder, causes),
-        "drawn": folder.drawn,
-        "summary": summary_of(folder),
-        "sections": [*sections_of(folder, causes, told)],
+        "headline": headline(folder, first),
+        "verdict": [as_verdict(grid) for grid in grids],
+        "summary": [*_open_part(folder, first)],
+        "sections": [
+            *[Section(f"Decision: {one.decision.name}", [*_whole(folder, one)]) for one in others],
+            *sections_of_grid(folder, first),
+            *sections_of(folder, causes, told),
+        ],
         "causes": told,
         "statistics": folder.statistics,
         **{
@@ -42,6 +64,67 @@ def report_content(folder: SweepFolder, causes: Causes) -> dict[str, Any]:
         "rule_sets": plan["rule_sets"],
         "plan": plan["plan"],
     }
+
+
+def headline(folder: SweepFolder, grid: Grid) -> list[str]:
+    """The sentences of the verdict, and one more if some runs say nothing.
+
+    Of one rule set it is how often it violated an invariant, in each environment.
+    """
+    missing = unjudged(folder.statistics).in_words(folder.plan["runs"])
+    not_green = [f"{missing.capitalize()}."] if missing else []
+    if len(grid.alternatives) > 1:
+        return [*(one.text for one in verdict_of(grid)), *not_green]
+    rates = [
+        f"{rate_text(entry['counts']['verdict']['violated']['runs'], judged_runs(entry))}"
+        f" runs, {Unit(RUNS, one.environment)}"
+        for one in folder.environments
+        for entry in one.statistics["rule_sets"]
+    ]
+    return [f"An invariant was violated in {', '.join(rates)}.", *not_green]
+
+
+def as_verdict(grid: Grid) -> dict[str, Any]:
+    """A decision for JSON: its sentences with what they claim, and its grid, a row per finding."""
+    return {
+        "decision": grid.decision.name,
+        "alternatives": grid.alternatives,
+        "sentences": [
+            {
+                "text": sentence.text,
+                "claims": [
+                    one._asdict() | {"units": [unit._asdict() for unit in one.units]}
+                    for one in sentence.claims
+                ],
+            }
+            for sentence in verdict_of(grid)
+        ],
+        "findings": [one.as_row() for one in grid.findings],
+    }
+
+
+def _open_part(folder: SweepFolder, grid: Grid) -> list[Part]:
+    """The grid, how to read it, the cases and the costs."""
+    costs = costs_table(folder, grid)
+    cases = ". ".join(cases_text(one) for one in folder.environments)
+    other = sum(pair["other_weather"] for pair in folder.statistics["pairs"])
+    warning = (
+        f"Workload or faults differ in {wording.counted(other, 'pair')} of runs: the paired "
+        "comparison does not hold for them."
+    )
+    parts: list[Part] = [Note(warning)] if other else []
+    parts += [grid_table(grid), Note(f"{HOW_TO_READ} {cases[:1].upper()}{cases[1:]}.")]
+    if costs is not None:
+        parts += [Heading("What it costs"), costs, Note(COST)]
+    return parts
+
+
+def _whole(folder: SweepFolder, grid: Grid) -> list[Part]:
+    return [
+        *[Note(one.text) for one in verdict_of(grid)],
+        grid_table(grid),
+        *sections_of_grid(folder, grid),
+    ]
 
 
 def as_document(content: dict[str, Any]) -> Any:
@@ -56,3 +139,60 @@ def as_document(content: dict[str, Any]) -> Any:
 
     parts = {name: as_data(content[name]) for name in ("summary", "sections")}
     return rounded(content | parts)
+
+
+def grid_rows(grid: Grid) -> list[dict[str, str]]:
+    """The grid for a terminal: a row per hazard, a column per alternative."""
+    return [
+        {
+            "hazard": hazard,
+            **{one: "; ".join(lines_of(grid.cell(hazard, one))) for one in grid.alternatives},
+        }
+        for hazard in grid.hazards
+    ]
+
+
+def quoted(folder: SweepFolder, grid: Grid, page: Path) -> str:
+    """A Markdown file with the verdict of a decision in it, as it would be written.
+
+    It goes between the lines `<!-- verdict of PLAN -->` and `<!-- end -->`, PLAN being the file
+    name of the plan, in the place of what is there.
+
+    Raises:
+        BadInput: There is no such file or place.
+    """
+    mark = f"<!-- verdict of {Path(folder.plan['plan_file'] or '').name} -->"
+    text = read_text(page)
+    place = re.compile(f"(?<={re.escape(mark)}\n).*?(?=<!-- end -->)", re.DOTALL)
+    if place.search(text) is None:
+        raise BadInput(f"{page}: no lines {mark} and <!-- end --> in it")
+    verdict = quotation(verdict_of(grid))
+    return place.sub(lambda _found: verdict, text, count=1)
+
+
+def quotation(sentences: Sequence[Sentence]) -> str:
+    """Sentences of a verdict as a README has them, a paragraph each."""
+    return "".join(f"\n{markdown.text(one.text)}\n" for one in sentences) + "\n"
+
+
+def markdown_grid(folder: SweepFolder, rule: str) -> str:
+    """A section for a page of Markdown: what a sweep says of the values of one rule.
+
+    Raises:
+        BadInput: The sweep does not vary the rule.
+    """
+    plan = folder.plan
+    grid = grid_of(folder, decision_by(plan, rule))
+    revision = f" ({plan['revision']})" if plan.get("revision") else ""
+    parts = [
+        f"## In random runs: {markdown.text(plan['plan']['title'])}",
+        *map(markdown.text, headline(folder, grid)),
+        *[
+            part.markdown if isinstance(part, Table) else markdown.text(part.text)
+            for part in _open_part(folder, grid)
+            if isinstance(part, (Table, Note))
+        ],
+        markdown.text(f"{folder.drawn}. Made by Replog {plan['package_version']}{revision}."),
+        markdown.block([f"$ {folder.sweep_command}"], language="console"),
+    ]
+    return "\n\n".join(parts) + "\n"

@@ -1,115 +1,85 @@
-"""Costs of each rule set per run, alone and against its baseline on the same cases."""
+"""Costs of a rule set per run, alone and against another one on the same cases."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import Any, NamedTuple
 
-from sim.check.counters import COSTS
-from sim.study.report.pairs import baselines_of, pair_of
 from sim.study.report.sweep_folder import SweepFolder
 from sim.study.sweep import stats, wording
 from sim.study.sweep.stats import Interval
 
-ALWAYS_SHOWN = ("bytes_retained", "bytes_replicated", "empty_batches", "stale_reads_last")
-"""The other costs belong to some fixes or cures; they are left out where no run paid them."""
-LISTED_MAX = 3
-"""Costs of a rule set that make its price."""
 
+class Cost(NamedTuple):
+    """A counter that is a cost, under one rule set.
 
-@dataclass(frozen=True, slots=True)
-class CostOfRuleSet:
-    """A cost per run under one rule set, and against its baseline on the same cases."""
+    Attributes:
+        runs: Runs that ended.
+        mean: Mean over them; None without any.
+        ratio: Mean against that of the baseline; None for the baseline itself, or where it is 0.
+        difference: Mean of (this - baseline) over the cases that both ended; None for the baseline.
+        interval: Student's 95 % interval of the difference; None where fewer than two cases differ.
+        differing: Cases in which it is another number than under the baseline.
+    """
 
-    label: str
-    baseline: str
-    """Label of the rule set it is compared with (`baselines_of`)."""
     runs: int
-    """Those that ended."""
     mean: float | None
     ratio: float | None = None
-    """Of the means; None for a baseline itself, or when the baseline's mean is 0."""
     difference: float | None = None
-    """Mean of (this - baseline) over the cases both ended; None for a baseline itself."""
     interval: Interval | None = None
-    """Of the difference (`stats.mean_difference`); None where fewer than two cases differ."""
-    differing: int | None = None
-    """Cases in which it costs more or less than the baseline; None for a baseline itself."""
+    differing: int = 0
 
     @property
-    def mean_text(self) -> str:
-        """The mean, as in 1,200."""
-        return "-" if self.mean is None else wording.number(self.mean)
+    def differs(self) -> bool:
+        """Whether the interval of the difference leaves out 0."""
+        return self.interval is not None and (self.interval.low > 0 or self.interval.high < 0)
 
     @property
-    def paired_text(self) -> str:
-        """Ratio and difference, as in ×1.200, +200 (+180 to +220); empty for a baseline itself."""
+    def text(self) -> str:
+        """The mean and what there is more or less of it, as in 1,200 (×1.200, +180 to +220)."""
+        mean = "-" if self.mean is None else wording.number(self.mean)
         if self.difference is None:
-            return ""
+            return mean
         if not self.differing:
-            return "the same in every case"
+            return f"{mean} (the same in every case)"
         limits = f"other in {wording.counted(self.differing, 'case')}"
         if self.interval is not None:
             limits = wording.signed_numbers(self.interval)
         ratio = "" if self.ratio is None else f"\u00d7{self.ratio:.3f}, "
-        return f"{ratio}{wording.signed(self.difference)} ({limits})"
+        return f"{mean} ({ratio}{limits})"
 
 
-@dataclass(frozen=True, slots=True)
-class Cost:
-    """A counter that is a cost, under each rule set."""
+def cost_of(folder: SweepFolder, counter: str, place: int, baseline: int) -> Cost:
+    """A cost of a rule set, against a baseline on the same cases.
 
-    counter: str
-    title: str
-    rule_sets: tuple[CostOfRuleSet, ...]
-
-
-def costs_of(folder: SweepFolder) -> tuple[Cost, ...]:
-    """Every cost of every rule set that some run paid, and those that are always shown."""
+    Args:
+        folder: A sweep, or one environment of it.
+        counter: Name of the counter.
+        place: Place of the rule set.
+        baseline: Place of the one it is compared with; its own for none.
+    """
     entries = folder.statistics["rule_sets"]
-    return tuple(
-        Cost(counter, title, tuple(_costs_of(folder, counter)))
-        for counter, title in COSTS.items()
-        if counter in ALWAYS_SHOWN or any(entry["totals"][counter] for entry in entries)
+    mean, base = (_mean(entries[one], counter) for one in (place, baseline))
+    ended = entries[place]["ended"]
+    if place == baseline:
+        return Cost(ended, mean)
+    pair = next(
+        one
+        for one in folder.statistics["pairs"]
+        if {one["left"], one["right"]} == {place, baseline}
+    )
+    if not pair["ended"]:
+        return Cost(ended, mean)
+    more = pair["differences"][counter] * (1 if pair["left"] == baseline else -1)
+    squares, differing = pair["squares"][counter], pair["differing"][counter]
+    return Cost(
+        ended,
+        mean,
+        ratio=mean / base if mean is not None and base else None,
+        difference=more / pair["ended"],
+        interval=stats.mean_difference(more, squares, differing, pair["ended"]),
+        differing=differing,
     )
 
 
-def _costs_of(folder: SweepFolder, counter: str) -> list[CostOfRuleSet]:
-    entries = folder.statistics["rule_sets"]
-    means = [one["totals"][counter] / one["ended"] if one["ended"] else None for one in entries]
-    found = []
-    for place, baseline in enumerate(baselines_of(folder.plan["rule_sets"])):
-        label, runs = entries[place]["label"], entries[place]["ended"]
-        named = label, entries[baseline]["label"], runs, means[place]
-        pair = None if place == baseline else pair_of(folder, baseline, place)
-        if pair is None or not pair["ended"]:
-            found.append(CostOfRuleSet(*named))
-            continue
-        mean, base = means[place], means[baseline]
-        sums = pair["differences"][counter], pair["squares"][counter], pair["differing"][counter]
-        found.append(
-            CostOfRuleSet(
-                *named,
-                ratio=mean / base if mean is not None and base else None,
-                difference=sums[0] / pair["ended"],
-                interval=stats.mean_difference(*sums, pair["ended"]),
-                differing=sums[2],
-            )
-        )
-    return found
-
-
-def price_of(costs: Sequence[Cost], place: int) -> str:
-    """Costs of a rule set that differ from its baseline's beyond chance; empty for a baseline."""
-    if any(cost.rule_sets[place].label == cost.rule_sets[place].baseline for cost in costs):
-        return ""
-    paid = [
-        f"{cost.title} {own.paired_text}"
-        for cost in costs
-        for own in cost.rule_sets[place : place + 1]
-        if own.interval is not None and (own.interval.low > 0 or own.interval.high < 0)
-    ]
-    if not paid:
-        return "nothing that can be told from chance"
-    more = len(paid) - LISTED_MAX
-    return ", ".join([*paid[:LISTED_MAX], *([f"{more} more"] if more > 0 else [])])
+def _mean(entry: dict[str, Any], counter: str) -> float | None:
+    return entry["totals"][counter] / entry["ended"] if entry["ended"] else None

@@ -1,40 +1,378 @@
-"""The tables of a report for the values of one rule, per set of the other rules."""
+"""The grid of a decision: for each hazard and alternative what searches, runs and stories show.
+
+A unit is one thing that was looked at under every alternative: a search of every schedule of a
+small world, the runs of an environment, a story. So no alternative is judged by what another one
+was spared, and a sentence about units can be checked against the cells (`sim.study.report.claims`).
+"""
 
 from __future__ import annotations
 
-from sim.files.foreign import markdown
-from sim.study.report.conditions import exposure_of, hunts_text
-from sim.study.report.pairs import blocks_of
-from sim.study.report.parts import Note, Table
-from sim.study.report.sections import costs_parts, standings_of, violated_parts
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+from sim.check.families import DELETED_KEY_RETURNS, FAMILIES, LOG_DIVERGENCE
+from sim.check.registry import declared_family
+from sim.errors import BadInput, did_you_mean
+from sim.files.formats import PROVEN_FORMAT
+from sim.files.opening import read_text
+from sim.files.shipped import shipped_folder, shipped_path
+from sim.protocol.rules import Rules
+from sim.simulate.run import conclusive, run_of
+from sim.study.matrix.matrix import judged
+from sim.study.report.decision import Decision, decisions_of
+from sim.study.report.hazards import HAZARDS, hazard_of
+from sim.study.report.rates import judged_runs, rate_text
 from sim.study.report.sweep_folder import SweepFolder
+from sim.study.suite.scenario_files import content_at
+from sim.study.sweep import stats, wording
+from sim.study.sweep.plan_matrix import HUNTED
+
+SEARCH, RUNS, STORY = "search", "runs", "story"
+UNCLEAN: Final = "unclean elections"
+"""What is said beside a search whose leaders need not be in sync."""
+TARGETED: Final = "targeted faults"
+"""What readers call the environment of cases with faults that aim at an idle log."""
+PROVEN: Final = "explore/proven.json"
+"""Below the shipped scenarios: what `make explore` found (`sim.study.explore.page`)."""
 
 
-def grid_as_markdown(folder: SweepFolder, rule: str) -> str:
-    """A section for a page: per environment and block who violates what, and at what price.
+class Unit(NamedTuple):
+    """One thing that was looked at.
 
-    The same cases met every value.
+    Attributes:
+        kind: SEARCH, RUNS or STORY.
+        name: The plan of the search, the environment of the runs, the id of the story.
+        beside: The values of other rules, where there are several: `header`.
     """
-    plan = folder.plan
-    revision = f" ({plan['revision']})" if plan.get("revision") else ""
-    parts = [
-        f"## In random runs: {markdown.text(plan['plan']['title'])}",
-        markdown.text(f"{folder.drawn}. Made by Replog {plan['package_version']}{revision}."),
-        markdown.block([f"$ {folder.sweep_command}"], language="console"),
+
+    kind: str
+    name: str
+    beside: str = ""
+
+    def __str__(self) -> str:
+        """As in `two_replicas, header, read_end`."""
+        return f"{self.title}, {self.beside}" if self.beside else self.title
+
+    @property
+    def title(self) -> str:
+        """The name as a reader knows it."""
+        names = {RUNS: {HUNTED: TARGETED}, STORY: {self.name: short_name(self.name)}}
+        return names.get(self.kind, {}).get(self.name, self.name)
+
+
+class Finding(NamedTuple):
+    """What one unit says of one hazard under one alternative.
+
+    Attributes:
+        hazard: Name of the hazard.
+        alternative: Label of the alternative.
+        unit: Where it was looked at.
+        broken: Whether something of the hazard was violated.
+        invariant: What was violated first; empty for runs, and where nothing was.
+        moves: Of a search, moves of the shortest schedule that violates it; None without one.
+        states: Of a search, how many states its world has.
+        bound: Of a search that was not exhausted, the moves it followed; None for every schedule.
+        runs: Runs that met the hazard.
+        judged: Runs that could have.
+        rule_set: Label of the rule set in the plan of the search or of the sweep.
+        evidence: How to see it: a plan of a search, a command for a run, the file of a story.
+    """
+
+    hazard: str
+    alternative: str
+    unit: Unit
+    broken: bool
+    invariant: str = ""
+    moves: int | None = None
+    states: int = 0
+    bound: int | None = None
+    runs: int = 0
+    judged: int = 0
+    rule_set: str = ""
+    evidence: str = ""
+
+    def as_row(self) -> dict[str, Any]:
+        """A row of a table: texts and numbers alone."""
+        row = self._asdict() | {"kind": self.unit.kind, "unit": self.unit.name}
+        low, high = stats.clopper_pearson(self.runs, self.judged) if self.judged else (None, None)
+        return row | {"beside": self.unit.beside, "low": low, "high": high}
+
+
+@dataclass(frozen=True)
+class Grid:
+    """All findings of a decision.
+
+    Attributes:
+        decision: What is set side by side.
+        findings: What was found; of a unit that an alternative lacks there is none.
+        apart: (unit, hazard, alternative, other one) -> cases that met it under the first alone.
+    """
+
+    decision: Decision
+    findings: Sequence[Finding]
+    apart: Mapping[tuple[Unit, str, str, str], int]
+
+    @cached_property
+    def _by_place(self) -> dict[tuple[str, str, Unit], Finding]:
+        return {(one.hazard, one.alternative, one.unit): one for one in self.findings}
+
+    @property
+    def alternatives(self) -> list[str]:
+        """The labels of the alternatives; the first is what the others would replace."""
+        return list(self.decision.alternatives)
+
+    @cached_property
+    def hazards(self) -> list[str]:
+        """The hazards that something met, in order: the rows of the grid."""
+        met = {one.hazard for one in self.findings if one.broken}
+        return [one.name for one in HAZARDS if one.name in met]
+
+    @cached_property
+    def units(self) -> list[Unit]:
+        """All that was looked at, searches first."""
+        return list(dict.fromkeys(one.unit for one in self.findings))
+
+    def labels_of(self, unit: Unit) -> set[str]:
+        """The alternatives under which a unit was looked at."""
+        return {one.alternative for one in self.findings if one.unit == unit}
+
+    def shared(self, hazard: str) -> list[Unit]:
+        """The units in which a hazard was looked for under every alternative."""
+        return [
+            unit
+            for unit in self.units
+            if all((hazard, one, unit) in self._by_place for one in self.alternatives)
+        ]
+
+    def at(self, hazard: str, alternative: str, unit: Unit) -> Finding:
+        """What a unit says of a hazard under an alternative."""
+        return self._by_place[hazard, alternative, unit]
+
+    def breaking(self, hazard: str, unit: Unit) -> list[str]:
+        """The alternatives under which a unit broke a hazard."""
+        found = self._by_place
+        return [
+            one
+            for one in self.alternatives
+            if (hazard, one, unit) in found and found[hazard, one, unit].broken
+        ]
+
+    def cell(self, hazard: str, alternative: str) -> list[Finding]:
+        """All that is known of a hazard under an alternative."""
+        return [
+            one for one in self.findings if (one.hazard, one.alternative) == (hazard, alternative)
+        ]
+
+
+def grids_of(folder: SweepFolder, name: str | None = None) -> tuple[Grid, ...]:
+    """The grids of the decisions of a finished sweep, or of the one of a name.
+
+    Raises:
+        BadInput: There is no such decision, or one names a search or a story that is not there.
+    """
+    decisions = decisions_of(folder.plan)
+    named = [one for one in decisions if name in (None, one.name)]
+    if not named:
+        known = [one.name for one in decisions if one.name]
+        allowed = f"allowed: {', '.join(known)}" if known else "the plan names none"
+        raise BadInput(
+            f"decision {name}: no such decision{did_you_mean(name or '', known)}; {allowed}"
+        )
+    return tuple(grid_of(folder, decision) for decision in named)
+
+
+def grid_of(folder: SweepFolder, decision: Decision) -> Grid:
+    """The grid of one decision: runs, searches and stories. Raises as `grids_of`."""
+    apart: dict[tuple[Unit, str, str, str], int] = {}
+    findings = [*_searched(decision), *_met(folder, decision, apart), *_told(decision)]
+    return Grid(decision, findings, apart)
+
+
+def proven_plans() -> dict[str, dict[str, Any]]:
+    """What is proven, by the names of the plans; nothing where no scenarios are installed."""
+    try:
+        document = json.loads(read_text(shipped_folder() / PROVEN))
+    except BadInput:
+        return {}
+    plans = document["plans"] if document["format"] == PROVEN_FORMAT else []
+    return {plan["plan"]: plan for plan in plans}
+
+
+def rules_searched(plan: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """Label -> all rules of each rule set that a search was made under."""
+    return {
+        label: Rules().with_values({**plan["rules"], **own}).as_dict()
+        for label, own in plan["own_rules"].items()
+    }
+
+
+def _searched(decision: Decision) -> Iterator[Finding]:
+    plans = proven_plans()
+    for name in decision.searches:
+        if name not in plans:
+            close = did_you_mean(name, plans)
+            raise BadInput(f"decision {decision.name}: {name}: no search in {PROVEN}{close}")
+        plan = plans[name]
+        rules = rules_searched(plan)
+        varied = [rule for rule in plan["named"] if len({one[rule] for one in rules.values()}) > 1]
+        for answer in plan["answers"]:
+            own = rules[answer["label"]]
+            label = decision.alternative_of(own)
+            if label is not None:
+                beside = decision.beside({rule: own[rule] for rule in varied})
+                if not plan["clean"]:
+                    beside = ", ".join(filter(None, (beside, UNCLEAN)))
+                yield from _answered(plan, answer, label, Unit(SEARCH, name, beside))
+
+
+def _answered(
+    plan: Mapping[str, Any], answer: Mapping[str, Any], label: str, unit: Unit
+) -> Iterator[Finding]:
+    soonest: dict[str, str] = {}
+    breaks = {name: one["moves"] for name, one in answer["breaks"].items()}
+    for name in sorted(breaks, key=lambda name: breaks[name]):
+        soonest.setdefault(_hazard_searched(plan, name), name)
+    for hazard in dict.fromkeys(_hazard_searched(plan, name) for name in plan["judged"]):
+        first = soonest.get(hazard, "")
+        yield Finding(
+            hazard,
+            label,
+            unit,
+            broken=bool(first),
+            invariant=first,
+            moves=breaks.get(first),
+            states=answer["states"],
+            bound=None if answer["exhausted"] else answer["depth"],
+            rule_set=answer["label"],
+            evidence=f"scenarios/explore/{unit.name}.yaml",
+        )
+
+
+def _hazard_searched(plan: Mapping[str, Any], invariant: str) -> str:
+    """The hazard of an invariant; where its cause decides, a world with deletes is about them."""
+    family = declared_family(invariant)
+    if family not in FAMILIES:
+        family = DELETED_KEY_RETURNS if plan["deletes"] else LOG_DIVERGENCE
+    return hazard_of(invariant, family)
+
+
+def _met(
+    folder: SweepFolder, decision: Decision, apart: dict[tuple[Unit, str, str, str], int]
+) -> Iterator[Finding]:
+    placed = [
+        (place, label, decision.beside(one["swept"]))
+        for place, one in enumerate(folder.plan["rule_sets"])
+        if (label := decision.alternative_of(one["rules"])) is not None
     ]
-    notes: dict[str, None] = {}
-    for one in folder.environments:
-        exposure = [f"{name} {value}" for name, value in exposure_of(one).items()]
-        for block in blocks_of(folder, rule):
-            columns = list(zip(block.places, block.values, strict=True))
-            others = markdown.code(block.label) if block.label else "As the plan says"
-            parts.append(f"### {others}, {markdown.text(one.environment)}")
-            parts.append(markdown.text("; ".join([hunts_text(one), *exposure])))
-            tables = [
-                standings_of(one, columns),
-                *violated_parts(one, columns),
-                *costs_parts(one, columns),
-            ]
-            parts += [part.markdown for part in tables if isinstance(part, Table)]
-            notes |= {markdown.text(part.text): None for part in tables if isinstance(part, Note)}
-    return "\n\n".join([*parts, *notes]) + "\n"
+    for environment, of in enumerate(folder.statistics["environments"]):
+        for hazard in [one.name for one in HAZARDS]:
+            for place, label, beside in placed:
+                unit = Unit(RUNS, of["name"], beside)
+                met = folder.hazards.met.get((environment, place, hazard))
+                runs, first = met or (0, None)
+                entry = of["rule_sets"][place]
+                yield Finding(
+                    hazard,
+                    label,
+                    unit,
+                    broken=bool(runs),
+                    runs=runs,
+                    judged=judged_runs(entry),
+                    rule_set=entry["label"],
+                    evidence="" if first is None else folder.replay_command(first),
+                )
+                for other, beside_it, same in placed:
+                    if same == beside and other != place:
+                        alone = folder.hazards.alone.get((environment, place, other, hazard), 0)
+                        apart[unit, hazard, label, beside_it] = alone
+
+
+def _told(decision: Decision) -> Iterator[Finding]:
+    for name in decision.stories:
+        path = shipped_path(name)
+        if not path.is_file():
+            raise BadInput(f"decision {decision.name}: {name}: no shipped story")
+        for label, values in decision.alternatives.items():
+            violated = violated_in(str(path), tuple(values.items()))
+            soonest: dict[str, str] = {}
+            for invariant, family in violated:
+                soonest.setdefault(hazard_of(invariant, family), invariant)
+            for hazard in [one.name for one in HAZARDS]:
+                first = soonest.get(hazard, "")
+                see = f"scenarios/{path.relative_to(shipped_folder()).as_posix()}"
+                unit = Unit(STORY, path.stem)
+                yield Finding(hazard, label, unit, bool(first), invariant=first, evidence=see)
+
+
+@lru_cache(maxsize=1_000)
+def violated_in(path: str, values: tuple[tuple[str, Any], ...]) -> tuple[tuple[str, str], ...]:
+    """The invariants that a story or a timed scenario violates under some rules, with families."""
+    case: Any = content_at(Path(path))
+    run = conclusive(
+        run_of(case.with_rules(case.rules.with_values(dict(values))), keep_events=False)
+    )
+    return tuple((one.invariant, one.family) for one in judged(run, case.expect.checked or ()))
+
+
+def lines_of(cell: Sequence[Finding]) -> list[str]:
+    """A cell in words: what searches prove, the rates of runs, the stories that show it."""
+    searched = [one for one in cell if one.unit.kind == SEARCH]
+    lines = ["" if searched else "not searched"]
+    for lead, unclean in (("", False), (f"{UNCLEAN}: ", True)):
+        own = [one for one in searched if (UNCLEAN in one.unit.beside) == unclean]
+        lines += [lead + _searched_text(own)] if own else []
+    rates: dict[str, list[Finding]] = {}
+    for one in cell:
+        if one.unit.kind == RUNS:
+            rates.setdefault(one.unit.title, []).append(one)
+    said: dict[str, list[str]] = {}
+    for name, of in rates.items():
+        said.setdefault(_rates_text(of), []).append(name)
+    lines += [f"{', '.join(names)}: {text}" for text, names in said.items()]
+    stories = [one.unit.title for one in cell if one.unit.kind == STORY and one.broken]
+    lines += [f"shown by {', '.join(stories)}"] if stories else []
+    return [line for line in lines if line]
+
+
+def _searched_text(searched: Sequence[Finding]) -> str:
+    """The soonest break of some searches, or how far they looked without one."""
+    broken = [one for one in searched if one.broken]
+    count = len(searched)
+    if broken:
+        first = min(broken, key=lambda one: one.moves or 0)
+        of = f", in {len(broken)} of {count} searches" if count > 1 else ""
+        unit = str(first.unit).removesuffix(f", {UNCLEAN}")
+        return f"breaks after {first.moves} moves ({unit}){of}"
+    bounds = [one.bound for one in searched if one.bound is not None]
+    every = f" of up to {min(bounds)} moves" if bounds else ""
+    most = f"{max(one.states for one in searched):,} states"
+    return (
+        f"no schedule{every} in {count} searches of up to {most}"
+        if count > 1
+        else (f"no schedule{every} of {most}")
+    )
+
+
+def _rates_text(rates: Sequence[Finding]) -> str:
+    """One rate, or the lowest and the highest of several with what other rules they are under."""
+    low, high = min(rates, key=lambda one: one.runs), max(rates, key=lambda one: one.runs)
+    if low.runs == high.runs:
+        return rate_text(high.runs, high.judged)
+    ends = f"{wording.count(low.runs)} ({low.unit.beside}) to {wording.count(high.runs)}"
+    limits = stats.Interval(
+        stats.clopper_pearson(low.runs, low.judged).low,
+        stats.clopper_pearson(high.runs, high.judged).high,
+    )
+    of = f"({high.unit.beside}) of {wording.count(high.judged)}"
+    return f"{ends} {of} ({wording.shares(limits)})"
+
+
+def short_name(story: str) -> str:
+    """The id of a story without its title, if it has a number: finding_01."""
+    first, _, rest = story.partition("_")
+    number = rest.partition("_")[0]
+    return f"{first}_{number}" if number.isdigit() else story

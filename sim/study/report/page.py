@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from base64 import b64encode
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 
@@ -15,35 +16,56 @@ from sim.files.foreign.documents import json_text
 from sim.study.causes import Causes
 from sim.study.causes.witnesses import ToldWitness
 from sim.study.report.causes import causes_in
-from sim.study.report.content import as_document, report_content
+from sim.study.report.content import as_document, quoted, report_content
+from sim.study.report.grid import Grid
 from sim.study.report.parts import Part
 from sim.study.report.sweep_folder import SweepFolder
 from sim.study.sweep.folder import as_json
 
 
 def write_report(
-    folder: SweepFolder, *, shrink: bool = False, told_witness: ToldWitness | None = None
+    folder: SweepFolder,
+    grids: Sequence[Grid],
+    *,
+    shrink: bool = False,
+    told_witness: ToldWitness | None = None,
+    quote_in: Path | None = None,
 ) -> Path:
     """Writes `report.html`, `report.md` and `report.json` into the folder of a finished sweep.
 
-    `shrink` makes the witnesses of causes that are not in the folder yet; `told_witness` gets
-    the progress (`sim.study.causes`). Returns the path of the page. The same
-    sweeps under the same names give the same bytes.
+    The same sweeps under the same names give the same bytes.
 
-    Raises BadInput when the folder cannot be written.
+    Args:
+        folder: The sweep.
+        grids: Its decisions; the first one's verdict opens the page.
+        shrink: Make the witnesses of causes that are not in the folder yet.
+        told_witness: Takes the progress (`sim.study.causes`).
+        quote_in: A Markdown file that quotes the verdict (`quoted`).
+
+    Returns:
+        The path of the page.
+
+    Raises:
+        BadInput: The folder cannot be written, or `quote_in` has no place for the verdict; then
+            nothing is.
     """
+    texts: dict[Path, str] = {}
+    if quote_in is not None:
+        texts[quote_in] = quoted(folder, grids[0], quote_in)
     causes = causes_in(folder, shrink=shrink, told_witness=told_witness)
+    written = report_texts(folder, grids, causes)
+    texts |= {folder.path / name: text for name, text in written.items()}
     try:
-        for name, text in report_texts(folder, causes).items():
-            replace_text(folder.path / name, text)
+        for path, text in texts.items():
+            replace_text(path, text)
     except OSError as error:
         raise BadInput(f"{error.filename or folder.path}: {error.strerror or error}") from None
     return folder.path / "report.html"
 
 
-def report_texts(folder: SweepFolder, causes: Causes) -> dict[str, str]:
+def report_texts(folder: SweepFolder, grids: Sequence[Grid], causes: Causes) -> dict[str, str]:
     """The three files of a report by their names."""
-    content = report_content(folder, causes)
+    content = report_content(folder, grids, causes)
     plan = b64encode(as_json(folder.plan).encode()).decode()
     pages = {
         name: _environment().get_template(f"{name}.j2").render(content, plan_in_base64=plan)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any, NamedTuple
 
 from sim.files.foreign import markdown
@@ -28,10 +28,9 @@ class Code(NamedTuple):
 
 
 class Picture(NamedTuple):
-    """A picture as SVG, empty for none, and the text that stands for it in Markdown."""
+    """A picture as SVG, empty for none; Markdown has none."""
 
     svg: str
-    text: str
 
 
 class Table(NamedTuple):
@@ -41,14 +40,15 @@ class Table(NamedTuple):
         head: Titles of the columns.
         rows: Texts of the cells; a line end in one is a line end.
         texts: So many columns are text.
-        ranges: Of each row the low end of an interval, the value and the high end, which HTML draws
-            on one axis; None for nothing to draw.
+        broken: Places (row, column) of cells that say that something breaks.
+        is_grid: Whether HTML shows each row as a block of its own where the screen is narrow.
     """
 
     head: Sequence[str]
     rows: Sequence[Sequence[str]]
     texts: int = 1
-    ranges: Sequence[tuple[float, float, float] | None] = ()
+    broken: Collection[tuple[int, int]] = ()
+    is_grid: bool = False
 
     @property
     def markdown(self) -> str:
@@ -59,16 +59,6 @@ class Table(NamedTuple):
             for row in (self.head, *self.rows)
         ]
         return "\n".join(f"| {' | '.join(row)} |" for row in (rows[0], rule, *rows[1:]))
-
-    @property
-    def drawn(self) -> list[tuple[float, float, float, float] | None]:
-        """The ranges and 0 as places from 0 to 100 on the axis that holds all of them."""
-        ends = [0.0, *(end for one in self.ranges if one for end in one)]
-        span = (max(ends) - min(ends)) or 1.0
-        return [
-            one and tuple(round(2 + 96 * (end - min(ends)) / span, 2) for end in (*one, 0.0))  # type: ignore[misc]
-            for one in self.ranges
-        ]
 
 
 class Section(NamedTuple):
@@ -81,12 +71,16 @@ class Section(NamedTuple):
 Part = Note | Heading | Table | Code | Picture | Section
 
 
+_OF_HTML = ("broken", "is_grid")
+
+
 def as_data(value: Any) -> Any:
     """Parts for JSON: an object of each with its kind, without what is drawn."""
     if isinstance(value, Picture):
         return None
     if isinstance(value, Part):
-        fields = {name: as_data(one) for name, one in value._asdict().items()}
+        shown = value._asdict()
+        fields = {name: as_data(one) for name, one in shown.items() if name not in _OF_HTML}
         return {"kind": type(value).__name__.lower(), **fields}
     if isinstance(value, (list, tuple)):
         return [as_data(one) for one in value if not isinstance(one, Picture)]

@@ -1,319 +1,250 @@
-"""Sections of a report below its sentences, each written once for both pages."""
+"""Sections of a report: the grid and its costs, then what stands behind them, folded."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any
 
+from sim.check.counters import COSTS
 from sim.check.coverage import SITUATIONS
-from sim.check.families import FAMILIES
-from sim.check.registry import declared_family
 from sim.files.foreign.documents import json_text
 from sim.protocol.rules.rules import shown
 from sim.study.causes import Causes
 from sim.study.report.causes import pictures
-from sim.study.report.comparison import short_table
-from sim.study.report.conditions import exposure_of, hunts_text
-from sim.study.report.costs import costs_of, price_of
-from sim.study.report.pairs import (
-    Paired,
-    baselines_of,
-    counted_in,
-    counted_share,
-    difference_of,
-    paired,
-    pairs_within,
-    rate_of,
-    share_of,
+from sim.study.report.costs import cost_of
+from sim.study.report.grid import (
+    RUNS,
+    SEARCH,
+    STORY,
+    Grid,
+    Unit,
+    lines_of,
+    proven_plans,
+    rules_searched,
 )
-from sim.study.report.parts import Code, Heading, Note, Part, Picture, Section, Table
+from sim.study.report.hazards import HAZARDS
+from sim.study.report.parts import Code, Note, Part, Picture, Section, Table
+from sim.study.report.rates import judged_runs, rate_text
+from sim.study.report.schedules import schedules_of
 from sim.study.report.sweep_folder import SweepFolder
-from sim.study.sweep import stats, wording
+from sim.study.sweep import wording
 from sim.study.sweep.statistics import VERDICTS
 
-PAIRED = (
-    "Left minus right, in percentage points, with Fay and Lumbard's (2021) two-sided interval, not "
-    "adjusted; it leaves out 0 exactly where McNemar's p is below 0.05 before any correction. p "
-    "values are Holm's. Left out: cases in which one of the two runs was not judged."
-)
-COSTS = (
-    "Over the runs that came to an end, violated or not: the mean, and against the baseline the "
-    "ratio of the means and the mean difference on the same cases, with Student's two-sided 95 % "
-    "interval (not adjusted; as many degrees of freedom as cases differ, less one)."
+HOW_TO_READ = (
+    "A cell: what a search of every schedule of a small world proves; runs that met it, of those "
+    "judged, with the exact two-sided 95 % interval, from the lowest to the highest rate under the "
+    "rules beside it; the stories that show it. Every alternative met the same writes and faults, "
+    "worlds and stories. `sim.open_sweep(DIR).verdict()` has a row for each, with its evidence."
 )
 CAUSES = (
-    "Failing runs are grouped by the cause of what they violate first: its family, and the facts "
-    "that decided. An interval is of the share of judged runs, exact, two-sided, 95 %. A witness "
-    "is the smallest run found with the same cause; nothing says that there is no smaller one. "
-    "Commands are given from where {folder} is the folder of the sweep; its plan.json alone, in an "
-    "empty folder, is enough for them."
+    "Failing runs are grouped by the cause of what they violate first. The smallest run is the "
+    "smallest that was found with the same cause; nothing says that there is no smaller one. "
+    "Commands are given from where {folder} is the folder of the sweep; its plan.json alone is "
+    "enough for them."
 )
-EXPOSURE = (
-    "The seeds are the same in every environment. A replica is away, or falls behind, for an "
-    "outage; a tombstone lives as long as the time beside it. A send is late when it is not the "
-    "newest of its key."
+COST = (
+    "Mean per run that ended; in brackets against the first alternative on the same cases, with "
+    "Student's two-sided 95 % interval. Left out: costs in which none differs beyond chance."
 )
 
 
-def summary_of(folder: SweepFolder) -> list[Part]:
-    """The open part of a page: for each environment its violations and where rule sets stand."""
-    plan, parts = folder.plan, list[Part]()
-    other_weather = sum(pair["other_weather"] for pair in folder.statistics["pairs"])
-    if other_weather:
-        parts.append(
-            Note(
-                f"Workload or faults differ in {wording.counted(other_weather, 'pair')} of runs: "
-                "the paired comparison does not hold for them."
-            )
-        )
-    for one in folder.environments:
-        short = short_table(one)
-        parts += [
-            Heading(hunts_text(one)),
-            *([short] if short else []),
-            standings_of(one, columns_of(folder)),
+def grid_table(grid: Grid) -> Table:
+    """A row per hazard that something met, a column per alternative."""
+    rows, broken = [], []
+    for at, hazard in enumerate(grid.hazards):
+        cells = [grid.cell(hazard, one) for one in grid.alternatives]
+        rows.append((hazard, *("\n".join(lines_of(cell)) for cell in cells)))
+        broken += [
+            (at, column) for column, cell in enumerate(cells, 1) if any(one.broken for one in cell)
         ]
-    baseline = "the same rules without a fix"
-    if "fix" not in plan["rule_sets"][0]["swept"]:
-        baseline = plan["rule_sets"][0]["label"]
-    against = ""
-    if len(plan["rule_sets"]) > 1:
-        against = (
-            f", and the difference to {baseline} on the same cases, with its 95 % interval "
-            "(two-sided, not adjusted)"
-        )
-    size = wording.counted(len(plan["rule_sets"]), "rule set")
-    return [
-        *parts,
-        Note(
-            f"Cases that violated it, of those judged{against}. {folder.drawn}, drawn from "
-            f"{plan['seed']}, {size}, {wording.count(plan['runs'])} runs; every rule set met the "
-            "same writes and the same faults at the same times."
-        ),
+    head = ("hazard", *grid.alternatives)
+    return Table(head, rows, len(head), frozenset(broken), is_grid=True)
+
+
+def costs_table(folder: SweepFolder, grid: Grid) -> Table | None:
+    """The costs, in the first environment, in which an alternative differs beyond chance."""
+    rows, one = [], folder.environments[0]
+    for beside, places in _places(folder, grid).items():
+        base = places.get(grid.alternatives[0])
+        if base is None:
+            continue
+        for counter, title in COSTS.items():
+            costs = {name: cost_of(one, counter, at, base) for name, at in places.items()}
+            if any(cost.differs for cost in costs.values()):
+                texts = [costs[name].text if name in costs else "-" for name in grid.alternatives]
+                rows.append((f"{title}, {Unit(RUNS, one.environment, beside)}", *texts))
+    return Table(("cost per run", *grid.alternatives), rows) if rows else None
+
+
+def _places(folder: SweepFolder, grid: Grid) -> dict[str, dict[str, int]]:
+    """Values of the other rules -> the place of each alternative's rule set."""
+    found: dict[str, dict[str, int]] = {}
+    for place, one in enumerate(folder.plan["rule_sets"]):
+        label = grid.decision.alternative_of(one["rules"])
+        if label is not None:
+            found.setdefault(grid.decision.beside(one["swept"]), {})[label] = place
+    return found
+
+
+def sections_of_grid(folder: SweepFolder, grid: Grid) -> Iterator[Section]:
+    """What stands behind a grid, each section folded."""
+    if any(one.kind == SEARCH for one in grid.units):
+        yield Section("The shortest schedule of each broken cell", [*schedules_of(grid)])
+        yield Section("What was searched", [*_worlds(folder, grid)])
+    if any(one.kind == STORY for one in grid.units):
+        yield Section("Each story", [_stories(grid)])
+    yield Section("What was not looked at", [*_not_looked_at(folder, grid)])
+
+
+def _worlds(folder: SweepFolder, grid: Grid) -> Iterator[Part]:
+    plans, rows, unlike = proven_plans(), [], dict[str, None]()
+    for name in dict.fromkeys(one.name for one in grid.units if one.kind == SEARCH):
+        plan = plans[name]
+        unlike |= dict.fromkeys(_unlike(folder, grid, plan))
+        states = [one.states for one in grid.findings if one.unit[:2] == (SEARCH, name)]
+        common = {rule: plan["rules"][rule] for rule in plan["named"] if rule in plan["rules"]}
+        rules = ", ".join(f"{rule} {shown(value)}" for rule, value in common.items()) or "-"
+        counts = " to ".join(f"{one:,}" for one in dict.fromkeys((min(states), max(states))))
+        every = all(one["exhausted"] for one in plan["answers"])
+        counts += "" if every else ", not exhausted"
+        rows.append((name, plan["world"], plan["bounds"], rules, counts))
+    yield Table(("search", "world", "at most", "rules", "states"), rows, 5)
+    yield Note(
+        "Each state once, whatever the replicas are called; what a world does not name did not "
+        f"happen there. Rules that no plan names and that differ from the runs: "
+        f"{', '.join(unlike) or 'none'}."
+    )
+
+
+def _unlike(folder: SweepFolder, grid: Grid, plan: Mapping[str, Any]) -> list[str]:
+    """The rules that no plan names and that are not in the search as in the runs."""
+    decided = {rule for values in grid.decision.alternatives.values() for rule in values}
+    named = {*plan["named"], *decided}
+    runs = folder.plan["rule_sets"][0]["rules"]
+    searched = next(iter(rules_searched(plan).values()))
+    return [rule for rule, value in searched.items() if rule not in named and runs[rule] != value]
+
+
+def _stories(grid: Grid) -> Table:
+    rows = []
+    for unit in grid.units:
+        if unit.kind != STORY:
+            continue
+        cells = []
+        for label in grid.alternatives:
+            own = [one for one in grid.findings if one.unit == unit and one.alternative == label]
+            cells.append(", ".join(one.hazard for one in own if one.broken) or "holds")
+            evidence = own[0].evidence
+        rows.append((evidence, *cells))
+    return Table(("story", *grid.alternatives), rows, 1 + len(grid.alternatives))
+
+
+def _not_looked_at(folder: SweepFolder, grid: Grid) -> Iterator[Part]:
+    never = [one.name for one in HAZARDS if one.name not in grid.hazards]
+    if never:
+        yield Note(f"Met by nothing that was looked at: {', '.join(never)}.")
+    for kind, what in ((SEARCH, "No search judges"), (STORY, "No story was run for")):
+        looked = {one.hazard for one in grid.findings if one.unit.kind == kind}
+        missing = [one.name for one in HAZARDS if one.name not in looked]
+        if missing:
+            yield Note(f"{what}: {', '.join(missing)}.")
+    partly = [
+        f"{unit} ({', '.join(missing)})"
+        for unit in grid.units
+        for known in [{one.alternative for one in grid.findings if one.unit == unit}]
+        if (missing := [one for one in grid.alternatives if one not in known])
     ]
+    if partly:
+        yield Note(f"Not looked at under every alternative: {'; '.join(partly)}.")
+    counts = [one["counts"]["reached"] for one in folder.statistics["rule_sets"]]
+    unseen = [name for name in SITUATIONS if not any(name in one for one in counts)]
+    if unseen:
+        yield Note(f"Situations that no run reached: {', '.join(unseen)}.")
 
 
-Columns = Sequence[tuple[int, str]]
-"""Places of rule sets with their names, as a table shows them."""
-
-
-def columns_of(folder: SweepFolder) -> Columns:
-    """All rule sets by their labels."""
-    return [(place, one["label"]) for place, one in enumerate(folder.plan["rule_sets"])]
-
-
-def standings_of(one: SweepFolder, columns: Columns) -> Table:
-    """Each rule set against its baseline."""
-    rows, ranges, costs = [], [], costs_of(one)
-    baselines = baselines_of(one.plan["rule_sets"])
-    for place, label in columns:
-        baseline = baselines[place] if baselines[place] in dict(columns) else columns[0][0]
-        found = None if place == baseline else difference_of(one, place, baseline)
-        against = "the baseline" if place == baseline else "-" if found is None else found.text
-        share = counted_share(one, one.statistics["rule_sets"][place])
-        rows.append((label, share.counted_text, against, price_of(costs, place)))
-        ranges.append(found and (found.interval.low, found.value, found.interval.high))
-    head = ("rule set", f"with {_about(one)}", "difference, 95 %", "costs that differ")
-    return Table(head, rows, 4, ranges)
-
-
-def _about(folder: SweepFolder) -> str:
-    return f"any of: {', '.join(folder.about)}" if folder.about else "any violation"
+def cases_text(folder: SweepFolder) -> str:
+    """The cases of an environment, counted over its runs, not read off the plan."""
+    entries, first = folder.statistics["rule_sets"], folder.plan["environments"][0]["name"]
+    counts, runs = entries[0]["counts"], entries[0]["runs"]
+    targeted = counts["hunted"].get("hunted", {"runs": 0})["runs"]
+    totals, ended = entries[0]["totals"], max(1, entries[0]["ended"])
+    share = wording.share(targeted / runs) if targeted else "none"
+    same = "" if folder.environment == first else "the same "
+    told = [
+        f"{Unit(RUNS, folder.environment)}: {same}{wording.counted(runs, 'seed')}",
+        f"{share} with targeted faults",
+        f"{wording.number(totals['outages'] / ended)} outages per case",
+    ]
+    if totals["outages"]:
+        beyond = totals["outages_beyond_retention"] / totals["outages"]
+        told.append(f"{wording.share(beyond)} of them longer than tombstones are retained")
+    if totals["sends"]:
+        told.append(f"{wording.share(totals['late_sends'] / totals['sends'])} of sends late")
+    twins = sum(one["twins"] for one in entries)
+    if twins:
+        changed = wording.count(sum(one["changed"] for one in entries))
+        told.append(f"{changed} of {wording.counted(twins, 'run')} are not as in {first}")
+    return ", ".join(told)
 
 
 def sections_of(folder: SweepFolder, causes: Causes, told: Mapping[str, Any]) -> Iterator[Section]:
-    """The sections, in order; `told` is the result of `causes_content`."""
+    """The sections about the sweep as a whole; `told` is the result of `causes_content`."""
     entries, plan = folder.statistics["rule_sets"], folder.plan["plan"]
     labels = [entry["label"] for entry in entries]
     if plan.get("notes"):
         notes = list(zip(labels, plan["notes"], strict=False))
-        yield Section("What is compared", [Table(("rule set", "what it promises"), notes, 2)])
-    exposures = {one.environment: exposure_of(one) for one in folder.environments}
-    rows = [(name, *one.values()) for name, one in exposures.items()]
-    head = ("environment", *next(iter(exposures.values())))
-    yield Section("What the cases are", [Table(head, rows), Note(EXPOSURE)])
-    of_each: dict[str, Callable[[SweepFolder, Columns], Sequence[Part]]] = {
-        "What is violated": violated_parts,
-        "Rule sets against each other, on the same cases": _pairs,
-        "What does each cost?": costs_parts,
-    }
-    for one in folder.environments:
-        where = f" ({one.environment})" if len(folder.environments) > 1 else ""
-        for title, make in of_each.items():
-            parts = make(one, columns_of(folder))
-            if parts:
-                yield Section(title + where, parts)
-    yield Section("Why runs fail", [*_causes(folder, told, pictures(causes))])
-    yield Section("Did the interesting situations occur?", _reached(folder, labels))
-    for measure, title in (("reason", "Inconclusive runs"), ("error", "Runs that failed")):
-        seen = _seen(folder, measure)
-        if seen:
-            yield Section(title, [Table((title.lower(), *labels), seen)])
-    rules = [
-        (name, *(shown(one["rules"][name]) for one in folder.plan["rule_sets"]))
-        for name in folder.plan["rule_sets"][0]["rules"]
-    ]
-    revision = f" ({folder.plan['revision']})" if folder.plan.get("revision") else ""
-    yield Section(
-        "How this was made",
-        [
-            Code(f"{folder.sweep_command}\n{folder.report_command}", "console"),
-            Note(
-                f"Replog {folder.plan['package_version']}{revision}. The table of runs is a "
-                "function of plan, count and seed."
-            ),
-            Section("The plan", [Code(json_text(plan, indent=2), "json")]),
-            Section("Every rule", [Table(("rule", *labels), rules, 1 + len(labels))]),
-        ],
-    )
-
-
-def violated_parts(one: SweepFolder, columns: Columns) -> list[Table | Note]:
-    """The verdicts of runs, and in how many of them each family and invariant was violated."""
-    entries, labels = [one.statistics["rule_sets"][place] for place, _ in columns], dict(columns)
+        yield Section("What each rule set promises", [Table(("rule set", "promise"), notes, 2)])
+    yield Section("Why runs fail", _causes(folder, told, pictures(causes)))
     verdicts = [
         (
-            label,
+            entry["label"],
             *(wording.count(entry["counts"]["verdict"][name]["runs"]) for name in VERDICTS),
-            rate_of(entry).share_text,
+            rate_text(entry["counts"]["verdict"]["violated"]["runs"], judged_runs(entry)),
         )
-        for label, entry in zip(labels.values(), entries, strict=True)
+        for entry in entries
     ]
-    families = [
-        (
-            f"{name}: {meaning}",
-            *("\n".join([share.text, *share.per_chance]) for share in shares),
-        )
-        for name, meaning in FAMILIES.items()
-        for shares in ([share_of(entry, "family", name) for entry in entries],)
-    ]
-    names = sorted({name for entry in entries for name in entry["counts"]["invariant"]})
-    invariants = [
-        (name, declared_family(name), *(share_of(e, "invariant", name).text for e in entries))
-        for name in names
-    ]
-    head = ("invariant", "family", *labels.values())
+    head = ("rule set", "held", *VERDICTS[1:], "violated, of those judged")
+    parts: list[Part] = [Table(head, verdicts)]
+    for measure in ("invariant", "reason", "error"):
+        seen = _seen(folder, measure)
+        if seen:
+            parts.append(Table((f"runs, by {measure}", *labels), seen))
+    yield Section("How runs ended", parts)
+    yield Section("How this was made", _made(folder))
+
+
+def _made(folder: SweepFolder) -> list[Part]:
+    revision = f" ({folder.plan['revision']})" if folder.plan.get("revision") else ""
     return [
-        Table(("rule set", "held", *VERDICTS[1:], "violated, of those judged"), verdicts),
-        Table(("family", *labels.values()), families),
-        *([Table(head, invariants, 2)] if invariants else []),
+        Code(f"{folder.sweep_command}\n{folder.report_command}", "console"),
         Note(
-            "Judged runs that violated it, and their share with its exact two-sided 95 % interval; "
-            "of families also how many there are per chance. A run may violate several."
+            f"Replog {folder.plan['package_version']}{revision}. The table of runs is a "
+            "function of plan, count and seed; report.json has every number and every rule."
         ),
+        Section("The plan", [Code(json_text(folder.plan["plan"], indent=2), "json")]),
     ]
 
 
-def _pairs(one: SweepFolder, columns: Columns) -> list[Part]:
-    pairs, labels = pairs_within(one), dict(columns)
-    if not pairs:
-        return []
-    numbers = ("both", "left only", "right only", "neither", "left out", "difference", "p")
-    named = [f"{labels[pair['left']]} | {labels[pair['right']]}" for pair in pairs]
-    rows = _compared([(pair, counted_in(one, pair)) for pair in pairs])
-    folded = [
-        Section(
-            f"{labels[pair['left']]} and {labels[pair['right']]}, invariant by invariant",
-            [
-                Table(
-                    ("cases violated by", *numbers),
-                    [
-                        (name, *row)
-                        for name, row in zip(
-                            pair["invariants"],
-                            _compared([(pair, own) for own in pair["invariants"].values()]),
-                            strict=True,
-                        )
-                    ],
-                )
-            ],
-        )
-        for pair in pairs
-        if pair["invariants"]
-    ]
-    table = Table(
-        ("left | right", *numbers), [(name, *row) for name, row in zip(named, rows, strict=True)]
-    )
-    return [table, Note(f"Cases with {_about(one)}. {PAIRED}"), *folded]
-
-
-def _compared(
-    counted: Sequence[tuple[Mapping[str, Any], Mapping[str, int]]],
-) -> list[tuple[str, ...]]:
-    """The numbers of comparisons that are looked at together, with Holm's p values."""
-    found: list[Paired] = [paired(pair, own) for pair, own in counted]
+def _causes(folder: SweepFolder, causes: Mapping[str, Any], drawn: Mapping[str, str]) -> list[Part]:
+    """A row per cause, and the picture of each witness."""
+    labels = [one["label"] for one in folder.plan["rule_sets"]]
     rows = []
-    for (pair, _), one, p in zip(counted, found, stats.holm([one.p for one in found]), strict=True):
-        sides = (one.both, one.only_left, one.only_right)
-        left_out = pair["cases"] - one.judged
-        difference = one.difference
-        rows.append(
-            (
-                *map(wording.count, (*sides, one.judged - sum(sides), left_out)),
-                "-" if difference is None else difference.text,
-                wording.p_value(p),
-            )
-        )
-    return rows
-
-
-def costs_parts(one: SweepFolder, columns: Columns) -> list[Table | Note]:
-    """Costs of a run, and how much more than under the baseline."""
-    rows = []
-    for cost in costs_of(one):
-        own = [cost.rule_sets[place] for place, _ in columns]
-        rows.append((cost.title, *(f"{one.mean_text}\n{one.paired_text}".strip() for one in own)))
-    return [Table(("per run", *dict(columns).values()), rows), Note(COSTS)]
-
-
-def _causes(
-    folder: SweepFolder, causes: Mapping[str, Any], drawn: Mapping[str, str]
-) -> Iterator[Part]:
-    yield Note(f"{causes['text']}.")
-    yield Note(CAUSES.format(folder=folder.name))
-    for number, cause in enumerate(causes["causes"], 1):
-        yield Heading(f"{number}. {cause['cause']}")
-        first = [f"{name} {wording.count(runs)}" for name, runs in cause["invariants"].items()]
-        yield Note(f"{', '.join(first)} violated first.")
-        rows = [
-            (
-                share["label"],
-                share["environment"],
-                *(wording.count(share[name]) for name in ("runs", "judged")),
-                share["text"],
-            )
-            for share in cause["shares"]
-            if share["runs"]
-        ]
-        yield Table(("rule set", "environment", "runs", "of", "95 %"), rows, 2)
-        story, witness, example = cause["story"], cause["witness"], cause["example"]
-        known = "Not known: no story of the track record has this cause under these rules."
-        if story:
-            known = f"Known: {story['title']} ({story['path']}, {story['size']})."
-        yield Note(known)
-        if witness:
-            cut_off = "; the tries ran out before it was as small as it gets"
-            run = wording.counted(witness["run_events"], "event")
-            yield Note(
-                f"Witness: {witness['size']}, made of a run of {run}"
-                f"{'' if witness['complete'] else cut_off}. {witness['sentence']}"
-            )
-            yield Picture(drawn[cause["cause"]], witness["strip"])
-            yield Section(f"The {witness['kind']}", [Code(witness["text"], "yaml")])
-            yield Code(witness["command"])
-        yield Note(f"Earliest, after {wording.count(example['at_ms'])} ms: {example['sentence']}")
-        yield Code(example["command"])
-
-
-def _reached(folder: SweepFolder, labels: Sequence[str]) -> list[Part]:
-    counts = [entry["counts"]["reached"] for entry in folder.statistics["rule_sets"]]
-    never = [name for name in SITUATIONS if not any(name in one for one in counts)]
-    told = f"{len(never)} of {len(SITUATIONS)} situations that are watched for never occurred"
-    names = f"; this sweep says nothing about them: {', '.join(never)}" if never else ""
-    return [
-        Note(f"{told}{names}."),
-        Table(("situation, runs in which it occurred", *labels), _seen(folder, "reached")),
+    for cause in causes["causes"]:
+        runs = dict.fromkeys(labels, 0)
+        for share in cause["shares"]:
+            runs[share["label"]] += share["runs"]
+        story = "not known" if cause["story"] is None else cause["story"]["path"]
+        see = (cause["witness"] or cause["example"])["command"]
+        rows.append((cause["cause"], story, see, *map(wording.count, runs.values())))
+    pictures_of = [
+        Section(cause["cause"], [Note(witness["sentence"]), Picture(drawn[cause["cause"]])])
+        for cause in causes["causes"]
+        for witness in [cause["witness"]]
+        if witness
     ]
+    table = Table(("cause", "story", "its smallest run", *labels), rows, 3)
+    note = Note(f"{causes['text']}. {CAUSES.format(folder=folder.name)}")
+    return [note, *([table] if rows else []), *pictures_of]
 
 
 def _seen(folder: SweepFolder, measure: str) -> list[tuple[str, ...]]:

@@ -9,6 +9,7 @@ from typing import Any
 from sim.errors import BadInput
 from sim.files.foreign import shell
 from sim.plugins import as_options
+from sim.study.report.rates import NO_HAZARDS, Hazards, hazards_met
 from sim.study.sweep import wording
 from sim.study.sweep.folder import clear_errors, plan_content
 from sim.study.sweep.statistics import on_duckdb, statistics_of
@@ -25,6 +26,8 @@ class SweepFolder:
     plan: dict[str, Any]
     statistics: dict[str, Any]
     """The statistics (`sim.study.sweep.statistics`)."""
+    hazards: Hazards = NO_HAZARDS
+    """In how many runs each hazard was met, and on the same cases."""
     environment: str = ""
     """The one that `statistics` are of; empty for all cases together."""
 
@@ -86,8 +89,8 @@ def read_folder(out: Path) -> SweepFolder:
     with clear_errors(out):
         plan = plan_content(out)
     with on_duckdb(table.files) as ask:
-        found = statistics_of(plan, ask)
-    return SweepFolder(out, _without_folders(out.as_posix()), plan, found)
+        found, hazards = statistics_of(plan, ask), hazards_met(ask)
+    return SweepFolder(out, _without_folders(out.as_posix()), plan, found, hazards)
 
 
 def _without_folders(name: str) -> str:

@@ -104,6 +104,27 @@ RuleMap = Annotated[dict[str, RuleValue], BeforeValidator(_rules)]
 Changes = Annotated[dict[str, Any], AfterValidator(_environment), _FieldsOfMix()]
 
 
+class Decision(BaseModel):
+    """What a report sets side by side, and what bears on it beside the runs of the sweep."""
+
+    model_config = ConfigDict(strict=True, frozen=True, extra="forbid")
+
+    alternatives: dict[Text, RuleMap] = {}
+    """By label, what each changes of `rules`; the first is what the others would replace. None =
+    the rule sets."""
+    searches: list[Text] = []
+    """Names of plans in `scenarios/explore` whose searches bear on it."""
+    stories: list[Text] = []
+    """Ids of shipped stories and scenarios that bear on it; each runs under every alternative."""
+
+    @field_validator("alternatives")
+    @classmethod
+    def _are_two(cls, alternatives: dict[str, RuleMap]) -> dict[str, RuleMap]:
+        if len(alternatives) == 1:
+            raise ValueError("one alternative; give two or more, or none for the rule sets")
+        return alternatives
+
+
 class Plan(BaseModel):
     """A sweep plan file, `format: replog-sweep/1`; unknown fields and wrong types are errors."""
 
@@ -132,6 +153,8 @@ class Plan(BaseModel):
     A plan file may give a `matrix` instead, or beside it (`sim.study.sweep.plan_matrix`)."""
     labels: list[Text] = []
     """Short names of the rule sets, in their order; none = their swept values."""
+    decisions: dict[Text, Decision] = {}
+    """By name, what a report decides between; none = between the rule sets, by the runs alone."""
     notes: list[Text] = []
     """Promise of each rule set, a sentence each, for the report; may be empty."""
 

@@ -1,0 +1,290 @@
+"""The verdict of a decision: three sentences at most, each made of claims that the grid supports.
+
+A claim is about one hazard in named units. Sentences are written from claims alone and every claim
+is looked up in the grid again (`contradictions`), so none says what a cell does not. Where a
+hazard that a sentence calls closed is open elsewhere, the sentence says where.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from itertools import permutations
+from typing import Final, NamedTuple
+
+from sim.diagnose.explain.case import listed
+from sim.study.report.grid import RUNS, SEARCH, Grid, Unit
+from sim.study.sweep import stats, wording
+
+SURE: Final = 0.05
+"""Below this p value, corrected for their number (Holm), rates of two alternatives differ."""
+SAME: Final = 0.1
+"""Where a sentence says that no alternative changes a hazard, at most this share of the runs that
+meet it do so under one of two alternatives alone."""
+NAMED_MAX: Final = 6
+"""Searches or stories that a sentence names for one hazard; the grid has all."""
+
+
+Differing = set[tuple[Unit, str, str, str]]
+"""Unit, hazard and two alternatives, in their order, whose rates differ beyond chance."""
+
+
+class Claim(NamedTuple):
+    """What a sentence says of one hazard.
+
+    Attributes:
+        hazard: Name of the hazard.
+        breaks: The alternatives under which each of the units breaks it.
+        holds: The alternatives under which none of the units breaks it.
+        units: The units; empty = all in which it was looked for.
+    """
+
+    hazard: str
+    breaks: tuple[str, ...]
+    holds: tuple[str, ...]
+    units: tuple[Unit, ...]
+
+
+class Sentence(NamedTuple):
+    """A sentence of the verdict and what it claims."""
+
+    text: str
+    claims: tuple[Claim, ...]
+
+
+def contradictions(grid: Grid, sentences: Iterable[Sentence]) -> list[str]:
+    """Every claim that a cell of the grid contradicts, in words; empty for none."""
+    found = []
+    for claim in (claim for sentence in sentences for claim in sentence.claims):
+        for unit in claim.units or grid.units:
+            broken = grid.breaking(claim.hazard, unit)
+            wrong = [one for one in claim.breaks if claim.units and one not in broken]
+            found += [f"{claim.hazard}: {unit} does not break it under {one}" for one in wrong]
+            wrong = [one for one in claim.holds if one in broken]
+            found += [f"{claim.hazard}: {unit} breaks it under {one}" for one in wrong]
+    return found
+
+
+def verdict_of(grid: Grid) -> list[Sentence]:
+    """What the others close that the first breaks, in what they differ, what none of them changes.
+
+    A grid of one alternative has no verdict.
+    """
+    if len(grid.alternatives) < 2:
+        return []
+    differing = _differing_rates(grid)
+    made = (_closed(grid, differing), _apart(grid, differing), _unchanged(grid))
+    return [one for one in made if one is not None]
+
+
+def _differing_rates(grid: Grid) -> Differing:
+    """The units and hazards in which the rates of two alternatives differ beyond chance."""
+    tests = [
+        (
+            (unit, hazard, one, other),
+            stats.mcnemar_exact(cases, grid.apart[unit, hazard, other, one]),
+        )
+        for (unit, hazard, one, other), cases in grid.apart.items()
+        if grid.alternatives.index(one) < grid.alternatives.index(other)
+        and (cases or grid.apart[unit, hazard, other, one])
+    ]
+    adjusted = stats.holm([p for _, p in tests])
+    return {key for (key, _), p in zip(tests, adjusted, strict=True) if p < SURE}
+
+
+def _closed(grid: Grid, differing: Differing) -> Sentence | None:
+    """The searches in which the others hold all that the first breaks, and the rates that fell."""
+    first, *others = grid.alternatives
+    worlds = [
+        unit
+        for unit in grid.units
+        if unit.kind == SEARCH
+        and {one for hazard in grid.hazards for one in grid.breaking(hazard, unit)} == {first}
+        and len(grid.labels_of(unit)) == len(grid.alternatives)
+    ]
+    under = _all_of(others)
+    claims, parts, closed = [], [], []
+    for hazard in grid.hazards:
+        units = [unit for unit in worlds if grid.breaking(hazard, unit)]
+        if units:
+            closed.append(hazard)
+            claims.append(Claim(hazard, (first,), tuple(others), tuple(units)))
+    if worlds:
+        parts.append(
+            f"in every schedule of {_named(worlds)} {under} {_close(others)} all that breaks "
+            f"there under {first}: {listed(closed)}"
+        )
+    for verb, fallen in (
+        (_close(others), lambda hazard, unit: grid.breaking(hazard, unit) == [first]),
+        ("make" if len(others) > 1 else "makes", partial(_fell, grid, differing)),
+    ):
+        of_runs = _of_runs(grid, fallen)
+        claims += [
+            Claim(hazard, (first,), tuple(others) if verb == _close(others) else (), (unit,))
+            for hazard, unit in of_runs
+        ]
+        if of_runs:
+            rarer = "" if verb == _close(others) else " rarer"
+            parts.append(f"{under} {verb}{rarer}, {'; '.join(_rates(grid, of_runs))}")
+    text = "; ".join(parts)
+    return Sentence(f"{text[:1].upper()}{text[1:]}.", tuple(claims)) if parts else None
+
+
+def _fell(grid: Grid, differing: Differing, hazard: str, unit: Unit) -> bool:
+    """Whether a rate is lower under each other alternative than under the first, and not zero."""
+    first, *others = grid.alternatives
+    base = grid.at(hazard, first, unit).runs
+    return len(grid.breaking(hazard, unit)) > 1 and all(
+        (unit, hazard, first, one) in differing and grid.at(hazard, one, unit).runs < base
+        for one in others
+    )
+
+
+def _close(others: Sequence[str]) -> str:
+    return "close" if len(others) > 1 else "closes"
+
+
+def _of_runs(grid: Grid, wanted: Callable[[str, Unit], bool]) -> list[tuple[str, Unit]]:
+    """Of each hazard the environment in which most runs met it, of those that are wanted."""
+    found = []
+    for hazard in grid.hazards:
+        units = [unit for unit in grid.shared(hazard) if unit.kind == RUNS and wanted(hazard, unit)]
+        if units:
+            found.append((hazard, max(units, key=partial(_most, grid, hazard))))
+    return found
+
+
+def _most(grid: Grid, hazard: str, unit: Unit) -> int:
+    return max(grid.at(hazard, one, unit).runs for one in grid.alternatives)
+
+
+def _rates(grid: Grid, of_runs: Sequence[tuple[str, Unit]]) -> list[str]:
+    """As in `of 1,000 runs (plain, header) an offset is given twice in 11, 0 and 0`."""
+    found: dict[Unit, list[str]] = {}
+    for hazard, unit in of_runs:
+        runs = [grid.at(hazard, one, unit).runs for one in grid.alternatives]
+        counts = listed([wording.count(one) for one in runs])
+        found.setdefault(unit, []).append(f"{hazard} in {counts}")
+    return [
+        f"of {wording.count(_judged(grid, unit))} runs ({unit}) {listed(told)}"
+        for unit, told in found.items()
+    ]
+
+
+def _judged(grid: Grid, unit: Unit) -> int:
+    """The fewest judged runs of an alternative in an environment."""
+    return min(one.judged for one in grid.findings if one.unit == unit)
+
+
+def _apart(grid: Grid, differing: Differing) -> Sentence:
+    """In what the alternatives differ that are compared, each direction by itself."""
+    compared = grid.alternatives[1:] if len(grid.alternatives) > 2 else grid.alternatives
+    claims: list[Claim] = []
+    parts = []
+    for one in compared:
+
+        def alone(hazard: str, unit: Unit, one: str = one) -> bool:
+            broken = grid.breaking(hazard, unit)
+            return one in broken and not {*compared} <= {*broken}
+
+        found = _by_gravest(grid, alone)
+        claims += [
+            Claim(hazard, (one,), tuple(o for o in compared if o not in broken), (unit,))
+            for hazard, units in found.items()
+            for unit in units
+            for broken in [grid.breaking(hazard, unit)]
+        ]
+        told = [
+            f"{hazard} ({_places(grid, hazard, (one,), units)})" for hazard, units in found.items()
+        ]
+        told += _rates(grid, _of_runs(grid, partial(_is_higher, grid, differing, compared, one)))
+        parts.append(f"under {one} alone {listed(told)}" if told else f"under {one} alone nothing")
+    if all(part.endswith("alone nothing") for part in parts):
+        return Sentence(f"No search, story or rate tells {listed(compared)} apart.", ())
+    return Sentence(f"They differ: {'; '.join(parts)}.", tuple(claims))
+
+
+def _is_higher(
+    grid: Grid, differing: Differing, compared: Sequence[str], one: str, hazard: str, unit: Unit
+) -> bool:
+    """Whether the rate under an alternative is beyond chance higher than under a compared one."""
+    runs = {label: grid.at(hazard, label, unit).runs for label in compared}
+    return any(
+        {(unit, hazard, one, other), (unit, hazard, other, one)} & differing
+        for other in compared
+        if runs[other] < runs[one]
+    )
+
+
+def _unchanged(grid: Grid) -> Sentence | None:
+    """What every alternative breaks: searches, stories that none changes, the same runs."""
+    everyone = tuple(grid.alternatives)
+
+    def by_all(hazard: str, unit: Unit) -> bool:
+        return len(grid.breaking(hazard, unit)) == len(everyone)
+
+    found = _by_gravest(
+        grid,
+        lambda hazard, unit: (
+            by_all(hazard, unit)
+            and (
+                unit.kind == SEARCH
+                or all(by_all(one, unit) or not grid.breaking(one, unit) for one in grid.hazards)
+            )
+        ),
+    )
+    runs = _of_runs(
+        grid, lambda hazard, unit: by_all(hazard, unit) and _are_same(grid, hazard, unit)
+    )
+    claims = [Claim(hazard, everyone, (), tuple(units)) for hazard, units in found.items()]
+    claims += [Claim(hazard, everyone, (), (unit,)) for hazard, unit in runs]
+    told = [
+        f"{hazard} ({_places(grid, hazard, everyone, units)})" for hazard, units in found.items()
+    ]
+    told += _rates(grid, runs)
+    if not told:
+        return None
+    return Sentence(f"None of them changes: {'; '.join(told)}.", tuple(claims))
+
+
+def _are_same(grid: Grid, hazard: str, unit: Unit) -> bool:
+    """Whether nearly the same runs meet a hazard under each alternative."""
+    least = min(grid.at(hazard, one, unit).runs for one in grid.alternatives)
+    pairs = permutations(grid.alternatives, 2)
+    return all(grid.apart[unit, hazard, *pair] <= SAME * least for pair in pairs)
+
+
+def _by_gravest(grid: Grid, wanted: Callable[[str, Unit], bool]) -> dict[str, list[Unit]]:
+    """Searches and stories by the first hazard, in order, for which they are wanted."""
+    found: dict[str, list[Unit]] = {}
+    for unit in grid.units:
+        shared = [one for one in grid.hazards if unit in grid.shared(one)]
+        gravest = next((one for one in shared if unit.kind != RUNS and wanted(one, unit)), None)
+        if gravest is not None:
+            found.setdefault(gravest, []).append(unit)
+    return {hazard: found[hazard] for hazard in grid.hazards if hazard in found}
+
+
+def _places(grid: Grid, hazard: str, labels: Sequence[str], units: Sequence[Unit]) -> str:
+    """The units in which some alternatives break a hazard, the soonest search with its moves."""
+    searches = [one for one in units if one.kind == SEARCH]
+    if not searches:
+        return _named(units)
+    moves = {one: [grid.at(hazard, each, one).moves or 0 for each in labels] for one in searches}
+    first = min(searches, key=lambda one: min(moves[one]))
+    counts = moves[first] if len({*moves[first]}) > 1 else moves[first][:1]
+    rest = [one for one in units if one.name != first.name]
+    soonest = f"after {listed([*map(str, counts)])} moves in {first}"
+    return "; ".join([soonest, *([_named(rest)] if rest else [])])
+
+
+def _named(units: Sequence[Unit]) -> str:
+    """Searches by their plans, stories by their numbers."""
+    names = dict.fromkeys(one.title for one in units)
+    more = len(names) - NAMED_MAX
+    return listed([*[*names][:NAMED_MAX], *([f"{more} more"] if more > 0 else [])])
+
+
+def _all_of(names: Sequence[str]) -> str:
+    """a; both a and b; all of a, b and c."""
+    return f"{('', 'both ', 'all of ')[min(len(names), 3) - 1]}{listed([*names])}"

@@ -1,0 +1,84 @@
+"""Hazards: what goes wrong for whoever relies on a log, each a row of a report's grid."""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+from sim.check.families import (
+    DELETED_KEY_RETURNS,
+    LATE_WRITE,
+    LOG_DIVERGENCE,
+    NO_FAMILY,
+    READERS,
+    TRANSACTIONS,
+)
+
+
+class Hazard(NamedTuple):
+    """A row of a grid.
+
+    Attributes:
+        name: Its title.
+        family: Family whose other invariants belong to it, too; empty for none.
+        invariants: The invariants whose violations belong to it, whatever their family.
+    """
+
+    name: str
+    family: str = ""
+    invariants: tuple[str, ...] = ()
+
+
+HAZARDS: Final = (
+    Hazard(
+        "an offset is given twice",
+        invariants=("no-offset-reuse", "record-offset-uniqueness", "offset-epoch-uniqueness"),
+    ),
+    Hazard(
+        "a committed record is lost",
+        invariants=(
+            "committed-never-lost",
+            "committed-replicated",
+            "leader-completeness",
+            "acknowledged-kept",
+            "winner-retained",
+        ),
+    ),
+    Hazard(
+        "a committed offset is cut off",
+        invariants=("no-truncation-below-hw", "hw-monotonic", "truncation-below-log-start"),
+    ),
+    Hazard("replicas diverge", LOG_DIVERGENCE),
+    Hazard("a leader believes too much of a follower", invariants=("follower-position-sound",)),
+    Hazard(
+        "a log end is lost",
+        invariants=("leo-convergence", "leo-preservation", "hole-justified"),
+    ),
+    Hazard("a deleted key returns", DELETED_KEY_RETURNS),
+    Hazard("a late write outlives its delete", LATE_WRITE),
+    Hazard("a transaction ends otherwise", TRANSACTIONS),
+    Hazard("a reader misses something", READERS),
+    Hazard("another rule of the log is broken", NO_FAMILY),
+)
+"""All of them, in the order of every grid; each violation belongs to one."""
+
+
+def hazard_of(invariant: str, family: str) -> str:
+    """The name of the hazard that a violation belongs to, by its invariant and its family."""
+    named = (one.name for one in HAZARDS if invariant in one.invariants)
+    return next(
+        named, next((one.name for one in HAZARDS if family == one.family), HAZARDS[-1].name)
+    )
+
+
+def hazard_in_sql() -> str:
+    """`hazard_of` over the columns `invariant` and `family`."""
+    cases = [
+        f"WHEN {column} IN ({', '.join(map(repr, names))}) THEN '{one.name}'"
+        for column, names_of in (
+            ("invariant", lambda one: one.invariants),
+            ("family", lambda one: (one.family,)[: bool(one.family)]),
+        )
+        for one in HAZARDS
+        if (names := names_of(one))
+    ]
+    return f"CASE {' '.join(cases)} ELSE '{HAZARDS[-1].name}' END"

@@ -1,0 +1,81 @@
+"""Rates: in how many runs of a sweep each hazard was met, and on the same cases under which rules.
+
+The unit is the run, never the violation. Both questions go to the views of the statistics of a
+sweep (`sim.study.sweep.statistics`), in the same session.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final, NamedTuple
+
+from sim.check.families import FAMILIES
+from sim.study.report.hazards import hazard_in_sql
+from sim.study.sweep import stats, wording
+from sim.study.sweep.statistics import Ask
+
+_ENDANGERED = """
+    CREATE OR REPLACE TEMPORARY VIEW endangered AS
+    SELECT DISTINCT place, rule_set, case_id, run_id, {hazard} AS hazard
+    FROM found WHERE judged"""
+_MET = """
+    SELECT place, rule_set, hazard, count(*), min(run_id)
+    FROM endangered GROUP BY place, rule_set, hazard"""
+# Of each ordered pair: cases judged under both in which the first alone met the hazard.
+_ALONE = """
+    SELECT e.place, e.rule_set, j.rule_set, e.hazard, count(*)
+    FROM endangered AS e
+    JOIN numbered AS j ON j.case_id = e.case_id AND j.rule_set <> e.rule_set AND j.judged
+    LEFT JOIN endangered AS o ON o.run_id = j.run_id AND o.hazard = e.hazard
+    WHERE o.run_id IS NULL
+    GROUP BY e.place, e.rule_set, j.rule_set, e.hazard"""
+
+
+class Met(NamedTuple):
+    """In how many runs of a rule set in an environment a hazard was met."""
+
+    runs: int = 0
+    first_run: int | None = None
+
+
+class Hazards(NamedTuple):
+    """What the runs of a sweep met, by place of the environment and place of the rule set.
+
+    Attributes:
+        met: (environment, rule set, hazard) -> the runs that met it.
+        alone: (environment, rule set, other rule set, hazard) -> the cases, judged under both, that
+            met it under the first alone.
+    """
+
+    met: Mapping[tuple[int, int, str], Met]
+    alone: Mapping[tuple[int, int, int, str], int]
+
+
+NO_HAZARDS: Final = Hazards({}, {})
+
+
+def hazards_met(ask: Ask) -> Hazards:
+    """What the table of a sweep says of every hazard; its views are those of the statistics."""
+    ask(_ENDANGERED.format(hazard=hazard_in_sql()))
+    met = {(row[0], row[1], row[2]): Met(*row[3:]) for row in ask(_MET)}
+    return Hazards(met, {(row[0], row[1], row[2], row[3]): row[4] for row in ask(_ALONE)})
+
+
+def measure_of(name: str) -> str:
+    """Where the statistics have a name that a plan is about."""
+    return "family" if name in FAMILIES else "invariant"
+
+
+def judged_runs(entry: Mapping[str, Any]) -> int:
+    """Runs of a rule set that held or violated; the others say nothing either way."""
+    verdicts = entry["counts"]["verdict"]
+    return int(verdicts["holds"]["runs"] + verdicts["violated"]["runs"])
+
+
+def rate_text(runs: int, judged: int) -> str:
+    """A rate with its exact two-sided 95 % interval, as in 120 of 998 (10.1 to 14.2 %)."""
+    if not judged:
+        return "no run was judged"
+    limits = stats.clopper_pearson(runs, judged)
+    inside = wording.shares(limits) if runs else f"below {wording.share(limits.high)}"
+    return f"{wording.count(runs)} of {wording.count(judged)} ({inside})"
