@@ -192,7 +192,7 @@ def both_fixes(path: Path = Path("a sweep")) -> SweepFolder:
         ),
     ]
     rule_sets = [rule_set(index, fix) for index, fix in enumerate(fixes)]
-    twice = "an offset is given twice"
+    twice = "offset given twice"
     hazards = Hazards(
         {(0, 0, twice): Met(120, 33), (0, 2, twice): Met(7, 14)},
         {(0, 0, 1, twice): 120, (0, 0, 2, twice): 116, (0, 2, 0, twice): 3, (0, 2, 1, twice): 7},

@@ -31,7 +31,7 @@ from tests.report.folders import entry, folder_of, pair, rule_set
 
 ROOT = Path(__file__).resolve().parents[2]
 PLANS = sorted((ROOT / "scenarios/sweeps").glob("*.yaml"))
-TWICE = "an offset is given twice"
+TWICE = "offset given twice"
 LIKE_ANOTHER = ("kip280_13_retained_loser_stays_with_a_dirty_map",)
 """The same as kip280_72, which is named and has a reader, too."""
 
@@ -101,11 +101,11 @@ def test_a_cell_says_what_is_proven_with_its_world_and_its_bounds(fixes: SweepFo
     kept = lines_of(grid.cell(TWICE, "leo_retention"))
     assert kept[0].startswith("no schedule in ")
     assert "finding_01" in kept[-1]
-    believed = "a leader believes too much of a follower"
+    believed = "follower believed too far"
     assert lines_of(grid.cell(believed, "leo_retention"))[0].startswith(
         "breaks after 13 moves (three_replicas), in 2 of "
     )
-    assert lines_of(grid.cell("a late write outlives its delete", "none"))[0] == "not searched"
+    assert lines_of(grid.cell("late write outlives its delete", "none"))[0] == "not searched"
 
 
 def test_the_verdict_on_the_fixes_names_where_each_breaks_alone(fixes: SweepFolder) -> None:
@@ -114,8 +114,8 @@ def test_the_verdict_on_the_fixes_names_where_each_breaks_alone(fixes: SweepFold
     assert "three_replicas" not in closed.text
     leo, _, empty = differ.text.partition("under empty_batch alone")
     assert f"{TWICE} (finding_01" in leo
-    assert "after 13 moves in three_replicas" in leo
-    assert "a deleted key returns (after 6 moves in deleted_keys" in empty
+    assert "after 14 moves in three_replicas" in leo
+    assert "deleted key returns (after 6 moves in deleted_keys" in empty
 
 
 def test_every_schedule_that_is_proven_breaks_what_it_says() -> None:

@@ -10,9 +10,9 @@ from sim.study.report.grid import RUNS, SEARCH, STORY, Finding, Grid, Unit
 from sim.study.report.hazards import HAZARDS
 
 TWICE, LOST, BACK = (
-    "an offset is given twice",
-    "a committed record is lost",
-    "a deleted key returns",
+    "offset given twice",
+    "committed record lost",
+    "deleted key returns",
 )
 FIXES = ("none", "leo", "empty")
 SMALL, LARGE = Unit(SEARCH, "small"), Unit(SEARCH, "large")
@@ -66,11 +66,11 @@ def test_what_all_others_close_is_said_of_the_worlds_in_which_they_do() -> None:
     closed, differ = texts(found)
 
     assert closed == (
-        "In every schedule of small both leo and empty close all that breaks there under none: "
-        "an offset is given twice."
+        "Both leo and empty close, in every schedule of small, all that breaks there under none: "
+        "offset given twice."
     )
     assert differ == (
-        "They differ: under leo alone a committed record is lost (after 14 moves in large); "
+        "They differ: under leo alone committed record lost (after 14 moves in large); "
         "under empty alone nothing."
     )
 
@@ -85,8 +85,8 @@ def test_each_difference_is_said_in_both_directions() -> None:
     (differ,) = texts(found)
 
     assert differ == (
-        "They differ: under leo alone an offset is given twice (after 13 moves in small; "
-        "finding_01); under empty alone a deleted key returns (after 8 moves in large)."
+        "They differ: under leo alone offset given twice (after 13 moves in small; "
+        "finding_01); under empty alone deleted key returns (after 8 moves in large)."
     )
 
 
@@ -96,13 +96,13 @@ def test_rates_close_what_no_run_meets_and_leave_what_the_same_runs_meet() -> No
     closed, differ, same = texts(found)
 
     assert closed == (
-        "Both leo and empty close, of 1,000 runs (plain) an offset is given twice in 40, 0 and 0; "
-        "both leo and empty make rarer, of 1,000 runs (plain) a committed record is lost in 50, 9 "
+        "Both leo and empty close, of 1,000 runs (plain) offset given twice in 40, 0 and 0; "
+        "they make rarer, of 1,000 runs (plain) committed record lost in 50, 9 "
         "and 9."
     )
     assert differ == "No search, story or rate tells leo and empty apart."
     assert same == (
-        "None of them changes: of 1,000 runs (plain) a deleted key returns in 60, 61 and 60."
+        "None of them closes: of 1,000 runs (plain) deleted key returns in 60, 61 and 60."
     )
 
 
@@ -110,7 +110,7 @@ def test_a_rate_that_differs_beyond_chance_is_a_difference_and_one_within_it_is_
     clear, near = grid(rates(LOST, 30, 30, 5)), grid(rates(LOST, 30, 4, 3))
 
     assert (
-        "under leo alone of 1,000 runs (plain) a committed record is lost in 30, 30 and 5"
+        "under leo alone of 1,000 runs (plain) committed record lost in 30, 30 and 5"
         in (texts(clear)[0])
     )
     assert "No search, story or rate tells leo and empty apart." in texts(near)
@@ -120,8 +120,8 @@ def test_what_breaks_under_all_is_said_with_the_moves_of_each() -> None:
     found = grid(searched(TWICE, SMALL, 9, 13, 13), searched(LOST, LARGE, 3, 3, 3))
 
     assert texts(found)[-1] == (
-        "None of them changes: an offset is given twice (after 9, 13 and 13 moves in small); "
-        "a committed record is lost (after 3 moves in large)."
+        "None of them closes: offset given twice (after 9, 13 and 13 moves in small) and "
+        "committed record lost (after 3 moves in large)."
     )
 
 
@@ -132,10 +132,8 @@ def test_a_story_that_breaks_a_closed_cell_is_told() -> None:
 
     after = grid(searched(TWICE, SMALL, 9, None, None), shown(TWICE, True, True, False))
 
-    assert contradictions(after, said) == [
-        "an offset is given twice: finding_01 breaks it under leo"
-    ]
-    assert "under leo alone an offset is given twice (finding_01)" in "".join(texts(after))
+    assert contradictions(after, said) == ["offset given twice: finding_01 breaks it under leo"]
+    assert "under leo alone offset given twice (finding_01)" in "".join(texts(after))
 
 
 @pytest.mark.parametrize("moves", [(9, 9, None), (9, None, 9), (None, None, None)])

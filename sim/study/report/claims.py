@@ -7,6 +7,7 @@ hazard that a sentence calls closed is open elsewhere, the sentence says where.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from itertools import permutations
@@ -21,8 +22,10 @@ SURE: Final = 0.05
 SAME: Final = 0.1
 """Where a sentence says that no alternative changes a hazard, at most this share of the runs that
 meet it do so under one of two alternatives alone."""
-NAMED_MAX: Final = 6
-"""Searches or stories that a sentence names for one hazard; the grid has all."""
+NAMED_MAX: Final = 3
+"""Hazards that a sentence names for one alternative, the gravest; the grid has all."""
+PLACES_MAX: Final = 4
+"""Searches or stories that a sentence names for one hazard."""
 
 
 Differing = set[tuple[Unit, str, str, str]]
@@ -73,7 +76,7 @@ def verdict_of(grid: Grid) -> list[Sentence]:
     if len(grid.alternatives) < 2:
         return []
     differing = _differing_rates(grid)
-    made = (_closed(grid, differing), _apart(grid, differing), _unchanged(grid))
+    made = (_closed(grid, differing), _apart(grid, differing), _unchanged(grid, differing))
     return [one for one in made if one is not None]
 
 
@@ -95,39 +98,49 @@ def _differing_rates(grid: Grid) -> Differing:
 def _closed(grid: Grid, differing: Differing) -> Sentence | None:
     """The searches in which the others hold all that the first breaks, and the rates that fell."""
     first, *others = grid.alternatives
-    worlds = [
-        unit
-        for unit in grid.units
-        if unit.kind == SEARCH
-        and {one for hazard in grid.hazards for one in grid.breaking(hazard, unit)} == {first}
-        and len(grid.labels_of(unit)) == len(grid.alternatives)
-    ]
-    under = _all_of(others)
-    claims, parts, closed = [], [], []
+    worlds = _closed_worlds(grid)
+    claims, parts = [], []
     for hazard in grid.hazards:
         units = [unit for unit in worlds if grid.breaking(hazard, unit)]
-        if units:
-            closed.append(hazard)
-            claims.append(Claim(hazard, (first,), tuple(others), tuple(units)))
+        claims += [Claim(hazard, (first,), tuple(others), tuple(units))] if units else []
     if worlds:
-        parts.append(
-            f"in every schedule of {_named(worlds)} {under} {_close(others)} all that breaks "
-            f"there under {first}: {listed(closed)}"
-        )
-    for verb, fallen in (
-        (_close(others), lambda hazard, unit: grid.breaking(hazard, unit) == [first]),
-        ("make" if len(others) > 1 else "makes", partial(_fell, grid, differing)),
-    ):
-        of_runs = _of_runs(grid, fallen)
-        claims += [
-            Claim(hazard, (first,), tuple(others) if verb == _close(others) else (), (unit,))
-            for hazard, unit in of_runs
+        closed = _few([one.hazard for one in claims])
+        parts = [
+            f"in every schedule of {_named(worlds)}, all that breaks there under {first}: {closed}"
         ]
-        if of_runs:
-            rarer = "" if verb == _close(others) else " rarer"
-            parts.append(f"{under} {verb}{rarer}, {'; '.join(_rates(grid, of_runs))}")
-    text = "; ".join(parts)
-    return Sentence(f"{text[:1].upper()}{text[1:]}.", tuple(claims)) if parts else None
+    shut = _of_runs(grid, lambda hazard, unit: grid.breaking(hazard, unit) == [first])
+    claims += [Claim(hazard, (first,), tuple(others), (unit,)) for hazard, unit in shut]
+    parts += _rates(grid, shut)
+    fell = _of_runs(grid, partial(_fell, grid, differing))
+    claims += [Claim(hazard, (first,), (), (unit,)) for hazard, unit in fell]
+    rarer = "; ".join(_rates(grid, fell))
+    if not parts and not rarer:
+        return None
+    several = len(others) > 1
+    close, make = ("close", "make") if several else ("closes", "makes")
+    said = [f"{_all_of(others)} {close}, {'; '.join(parts)}"] if parts else []
+    subject = ("they" if several else "it") if said else _all_of(others)
+    said += [f"{subject} {make} rarer, {rarer}"] if rarer else []
+    text = "; ".join(said)
+    return Sentence(f"{text[0].upper()}{text[1:]}.", tuple(claims))
+
+
+def _closed_worlds(grid: Grid) -> list[Unit]:
+    """The searches that break under the first alternative, of plans that break under no other."""
+    first, *others = grid.alternatives
+    breaks = {
+        unit: {one for hazard in grid.hazards for one in grid.breaking(hazard, unit)}
+        for unit in grid.units
+        if unit.kind == SEARCH
+    }
+    open_plans = {unit.name for unit, labels in breaks.items() if labels & {*others}}
+    return [
+        unit
+        for unit, labels in breaks.items()
+        if labels == {first}
+        and unit.name not in open_plans
+        and len(grid.labels_of(unit)) == len(grid.alternatives)
+    ]
 
 
 def _fell(grid: Grid, differing: Differing, hazard: str, unit: Unit) -> bool:
@@ -138,10 +151,6 @@ def _fell(grid: Grid, differing: Differing, hazard: str, unit: Unit) -> bool:
         (unit, hazard, first, one) in differing and grid.at(hazard, one, unit).runs < base
         for one in others
     )
-
-
-def _close(others: Sequence[str]) -> str:
-    return "close" if len(others) > 1 else "closes"
 
 
 def _of_runs(grid: Grid, wanted: Callable[[str, Unit], bool]) -> list[tuple[str, Unit]]:
@@ -159,16 +168,20 @@ def _most(grid: Grid, hazard: str, unit: Unit) -> int:
 
 
 def _rates(grid: Grid, of_runs: Sequence[tuple[str, Unit]]) -> list[str]:
-    """As in `of 1,000 runs (plain, header) an offset is given twice in 11, 0 and 0`."""
-    found: dict[Unit, list[str]] = {}
-    for hazard, unit in of_runs:
-        runs = [grid.at(hazard, one, unit).runs for one in grid.alternatives]
-        counts = listed([wording.count(one) for one in runs])
-        found.setdefault(unit, []).append(f"{hazard} in {counts}")
-    return [
-        f"of {wording.count(_judged(grid, unit))} runs ({unit}) {listed(told)}"
-        for unit, told in found.items()
-    ]
+    """As in `of 1,000 runs (plain, header) offset given twice in 11, 0 and 0`; empty for none.
+
+    Of the environment with the most hazards; how many more there are is said.
+    """
+    if not of_runs:
+        return []
+    units = Counter(unit for _, unit in of_runs)
+    unit = max(units, key=lambda one: units[one])
+    told = []
+    for hazard, place in sorted(of_runs, key=lambda one: one[1] != unit):
+        runs = [grid.at(hazard, one, place).runs for one in grid.alternatives]
+        told.append(f"{hazard} in {listed([wording.count(one) for one in runs])}")
+    judged = wording.count(_judged(grid, unit))
+    return [f"of {judged} runs ({unit}) {_few(told, min(NAMED_MAX, units[unit]))}"]
 
 
 def _judged(grid: Grid, unit: Unit) -> int:
@@ -197,6 +210,7 @@ def _apart(grid: Grid, differing: Differing) -> Sentence:
         told = [
             f"{hazard} ({_places(grid, hazard, (one,), units)})" for hazard, units in found.items()
         ]
+        told = [_few(told)] if told else []
         told += _rates(grid, _of_runs(grid, partial(_is_higher, grid, differing, compared, one)))
         parts.append(f"under {one} alone {listed(told)}" if told else f"under {one} alone nothing")
     if all(part.endswith("alone nothing") for part in parts):
@@ -216,9 +230,13 @@ def _is_higher(
     )
 
 
-def _unchanged(grid: Grid) -> Sentence | None:
-    """What every alternative breaks: searches, stories that none changes, the same runs."""
+def _unchanged(grid: Grid, differing: Differing) -> Sentence | None:
+    """What every alternative breaks: searches, stories that none changes, the same runs.
+
+    A hazard that is rarer somewhere is none that they do not change.
+    """
     everyone = tuple(grid.alternatives)
+    changed = {hazard for _, hazard, *_ in differing}
 
     def by_all(hazard: str, unit: Unit) -> bool:
         return len(grid.breaking(hazard, unit)) == len(everyone)
@@ -234,17 +252,21 @@ def _unchanged(grid: Grid) -> Sentence | None:
         ),
     )
     runs = _of_runs(
-        grid, lambda hazard, unit: by_all(hazard, unit) and _are_same(grid, hazard, unit)
+        grid,
+        lambda hazard, unit: (
+            hazard not in changed and by_all(hazard, unit) and _are_same(grid, hazard, unit)
+        ),
     )
     claims = [Claim(hazard, everyone, (), tuple(units)) for hazard, units in found.items()]
     claims += [Claim(hazard, everyone, (), (unit,)) for hazard, unit in runs]
     told = [
         f"{hazard} ({_places(grid, hazard, everyone, units)})" for hazard, units in found.items()
     ]
+    told = [_few(told)] if told else []
     told += _rates(grid, runs)
     if not told:
         return None
-    return Sentence(f"None of them changes: {'; '.join(told)}.", tuple(claims))
+    return Sentence(f"None of them closes: {'; '.join(told)}.", tuple(claims))
 
 
 def _are_same(grid: Grid, hazard: str, unit: Unit) -> bool:
@@ -281,8 +303,13 @@ def _places(grid: Grid, hazard: str, labels: Sequence[str], units: Sequence[Unit
 def _named(units: Sequence[Unit]) -> str:
     """Searches by their plans, stories by their numbers."""
     names = dict.fromkeys(one.title for one in units)
-    more = len(names) - NAMED_MAX
-    return listed([*[*names][:NAMED_MAX], *([f"{more} more"] if more > 0 else [])])
+    return _few([*names], PLACES_MAX)
+
+
+def _few(texts: Sequence[str], most: int = NAMED_MAX) -> str:
+    """The first of some texts, and how many more there are."""
+    more = len(texts) - most
+    return listed([*texts[:most], *([f"{more} more"] if more > 0 else [])])
 
 
 def _all_of(names: Sequence[str]) -> str:

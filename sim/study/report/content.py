@@ -100,6 +100,11 @@ def as_verdict(grid: Grid) -> dict[str, Any]:
             for sentence in verdict_of(grid)
         ],
         "findings": [one.as_row() for one in grid.findings],
+        "apart": [
+            {**unit._asdict(), "hazard": hazard, "alone": one, "other": other, "cases": cases}
+            for (unit, hazard, one, other), cases in grid.apart.items()
+            if cases
+        ],
     }
 
 

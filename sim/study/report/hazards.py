@@ -30,11 +30,11 @@ class Hazard(NamedTuple):
 
 HAZARDS: Final = (
     Hazard(
-        "an offset is given twice",
+        "offset given twice",
         invariants=("no-offset-reuse", "record-offset-uniqueness", "offset-epoch-uniqueness"),
     ),
     Hazard(
-        "a committed record is lost",
+        "committed record lost",
         invariants=(
             "committed-never-lost",
             "committed-replicated",
@@ -44,20 +44,20 @@ HAZARDS: Final = (
         ),
     ),
     Hazard(
-        "a committed offset is cut off",
+        "committed offset cut off",
         invariants=("no-truncation-below-hw", "hw-monotonic", "truncation-below-log-start"),
     ),
     Hazard("replicas diverge", LOG_DIVERGENCE),
-    Hazard("a leader believes too much of a follower", invariants=("follower-position-sound",)),
+    Hazard("follower believed too far", invariants=("follower-position-sound",)),
     Hazard(
-        "a log end is lost",
+        "log end lost",
         invariants=("leo-convergence", "leo-preservation", "hole-justified"),
     ),
-    Hazard("a deleted key returns", DELETED_KEY_RETURNS),
-    Hazard("a late write outlives its delete", LATE_WRITE),
-    Hazard("a transaction ends otherwise", TRANSACTIONS),
-    Hazard("a reader misses something", READERS),
-    Hazard("another rule of the log is broken", NO_FAMILY),
+    Hazard("deleted key returns", DELETED_KEY_RETURNS),
+    Hazard("late write outlives its delete", LATE_WRITE),
+    Hazard("transaction ends otherwise", TRANSACTIONS),
+    Hazard("reader misses something", READERS),
+    Hazard("another rule of the log broken", NO_FAMILY),
 )
 """All of them, in the order of every grid; each violation belongs to one."""
 
