@@ -96,6 +96,8 @@ def _answer(answer: Row) -> dict[str, Any]:
     }
 
 
+CURES_MAX = 3
+"""Rule sets under which an invariant holds that are named beside its shortest schedule."""
 BEGIN = "<!-- what follows is written by `make explore` -->"
 Row = Mapping[str, Any]
 
@@ -147,14 +149,16 @@ def _schedules(answers: Sequence[Row]) -> Iterator[str]:
             if name in shown:
                 continue
             shown.add(name)
-            holding = ", ".join(
+            holding = [
                 other["label"]
                 for other in alone
                 if other["exhausted"] and name not in {w["invariant"] for w in other["witnesses"]}
-            )
-            cured = f"; no schedule breaks it under {holding}" if holding else ""
-            against = f", and not {one['against']}" if one.get("against") else ""
-            yield f"<details><summary>{name} under {one['label']}{against}{cured}</summary>"
+            ]
+            more = f"; and {len(holding) - CURES_MAX} more" if len(holding) > CURES_MAX else ""
+            cured = f"; no schedule breaks it under {'; '.join(holding[:CURES_MAX])}{more}"
+            label = one["label"] + (f", and not {one['against']}" if one.get("against") else "")
+            summary = f"{name} under {label}{cured if holding else ''}"
+            yield f"<details><summary>{summary}</summary>"
             yield from ("", "```", *each["schedule"], "```", "", each["sentence"], "", "</details>")
             yield ""
 

@@ -275,6 +275,9 @@ def _outcomes(
 Row = dict[str, str]
 MATRIX_FORMAT = "replog-matrix/1"
 HOLDS = "holds"
+"""Said of an invariant that no scenario violates, and of a scenario that violates none."""
+NEVER_WORSE = "never worse"
+"""Said of a value under which no scenario violates what it does not under another value."""
 
 _ABOUT = (
     "Every scenario was run under each value of `{rule}`; nothing is drawn at random. "
@@ -283,7 +286,7 @@ _ABOUT = (
 )
 _LETTERS = (
     "A letter is a way to run all {count} scenarios. It stands where a scenario violates the "
-    "invariant that holds under another value; “{holds}” means that there is none."
+    "invariant under this value and not under another one; “{never_worse}” where there is none."
 )
 _COSTS = (
     "Added up over the {count} scenarios, in the model's bytes, with the other rules as written; "
@@ -345,7 +348,7 @@ def conditions_table(matrix: Matrix) -> list[Row]:
 
     def blamed(name: str, at: int) -> str:
         failing = [matrix.blamed(name, place, at) for place in range(len(letters))]
-        return " ".join(compress(letters, failing)) or HOLDS
+        return " ".join(compress(letters, failing)) or NEVER_WORSE
 
     return [
         {"invariant": name} | _by_value(matrix, [blamed(name, at) for at in values])
@@ -412,8 +415,8 @@ def as_markdown(matrix: Matrix, *, command: str, folder: Path) -> str:
         f"# What {markdown.code(rule)} decides, in {count} scenarios",
         f"Made by\n\n{markdown.block([f'$ {command}'], language='console')}",
         _ABOUT.format(rule=rule),
-        "## Which invariants hold under which other rules",
-        _LETTERS.format(count=count, holds=HOLDS),
+        "## Which values are worse than others, under which other rules",
+        _LETTERS.format(count=count, never_worse=NEVER_WORSE),
         "\n".join(
             f"* {letter}: {name if name == AS_WRITTEN else markdown.code(name)}"
             for letter, name in _letters(matrix).items()

@@ -22,6 +22,8 @@ SURE: Final = 0.05
 SAME: Final = 0.1
 """Where a sentence says that no alternative changes a hazard, at most this share of the runs that
 meet it do so under one of two alternatives alone."""
+FEW: Final = 3
+"""So many alternatives are compared each with each."""
 NAMED_MAX: Final = 3
 """Hazards that a sentence names for one alternative, the gravest; the grid has all."""
 PLACES_MAX: Final = 4
@@ -190,8 +192,14 @@ def _judged(grid: Grid, unit: Unit) -> int:
 
 
 def _apart(grid: Grid, differing: Differing) -> Sentence:
-    """In what the alternatives differ that are compared, each direction by itself."""
+    """In what the alternatives differ, each direction by itself.
+
+    Two or three are compared with each other, the first one only if there are no more than two.
+    Of many it is said under which a hazard is met and under which it is not.
+    """
     compared = grid.alternatives[1:] if len(grid.alternatives) > 2 else grid.alternatives
+    if len(compared) > FEW:
+        return _met_and_not_met(grid)
     claims: list[Claim] = []
     parts = []
     for one in compared:
@@ -216,6 +224,30 @@ def _apart(grid: Grid, differing: Differing) -> Sentence:
     if all(part.endswith("alone nothing") for part in parts):
         return Sentence(f"No search, story or rate tells {listed(compared)} apart.", ())
     return Sentence(f"They differ: {'; '.join(parts)}.", tuple(claims))
+
+
+def _met_and_not_met(grid: Grid) -> Sentence:
+    """Of each hazard the alternatives that meet it nowhere: no search, no run, no story."""
+    claims, told = [], []
+    for hazard in grid.hazards:
+        never = [
+            one
+            for one in grid.alternatives
+            if not any(each.broken for each in grid.cell(hazard, one))
+        ]
+        if not never:
+            continue
+        claims.append(Claim(hazard, (), tuple(never), ()))
+        met = [one for one in grid.alternatives if one not in never]
+        sides = (listed([*map(_quoted, labels)]) for labels in (met, never))
+        told.append(f"{hazard} {', not '.join(f'under {side}' for side in sides)}")
+    if not told:
+        return Sentence("Every hazard is met under each of them.", ())
+    return Sentence(f"They differ: {'; '.join(told)}.", tuple(claims))
+
+
+def _quoted(label: str) -> str:
+    return f'"{label}"' if "," in label else label
 
 
 def _is_higher(
@@ -314,4 +346,4 @@ def _few(texts: Sequence[str], most: int = NAMED_MAX) -> str:
 
 def _all_of(names: Sequence[str]) -> str:
     """a; both a and b; all of a, b and c."""
-    return f"{('', 'both ', 'all of ')[min(len(names), 3) - 1]}{listed([*names])}"
+    return f"{('', 'both ', 'all of ')[min(len(names), 3) - 1]}{listed([*map(_quoted, names)])}"
