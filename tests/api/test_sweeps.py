@@ -11,6 +11,8 @@ import pytest
 
 import sim
 from sim.cli.sweeps import save_causes, tell_saved
+from sim.errors import BadInput
+from sim.study.report.hazards import hazard_of
 from sim.study.sweep.columns import VIOLATIONS_SCHEMA, runs_schema
 from sim.study.sweep.folder import read_sweep
 from tests.api.conftest import PLAN, STORY
@@ -30,6 +32,25 @@ def test_the_table_of_runs_has_the_columns_of_the_rows_and_axes_are_categories(
         assert isinstance(runs[name].dtype, pd.CategoricalDtype)
     assert str(runs.first_violation_ms.dtype) == "Int64"
     assert str(runs.events.dtype) == "int64"
+
+
+def test_the_verdict_is_a_table_whose_rates_are_those_of_the_violations(swept: sim.Sweep) -> None:
+    verdict = swept.verdict()
+
+    runs = verdict[verdict.kind == "runs"]
+    found = swept.violations.astype({"invariant": str, "family": str})
+    hazards = [hazard_of(*one) for one in zip(found.invariant, found.family, strict=True)]
+    met = found.assign(hazard=hazards).drop_duplicates(["run_id", "hazard"])
+    counted = met.groupby(["hazard", "fix", "environment"], observed=True).size().to_dict()
+    told = {
+        (row.hazard, row.alternative, row.unit): row.runs for row in runs.itertuples() if row.runs
+    }
+    assert told == counted
+    assert set(runs.judged) == {2}
+    assert (runs[runs.runs > 0].evidence.str.startswith("replog run ")).all()
+    assert len(verdict.attrs["sentences"]) >= 1
+    with pytest.raises(BadInput, match="no such decision"):
+        swept.verdict("mine")
 
 
 def test_the_table_of_violations_has_the_axes_of_the_run_beside_it(swept: sim.Sweep) -> None:

@@ -8,30 +8,10 @@ from sim.diagnose.draw import Case, figure_html
 from sim.errors import BadInput
 from sim.files.foreign import shell
 from sim.plugins import as_options
-from sim.study.causes import Cause, Causes, add_witnesses, causes_of, played
+from sim.study.causes import Cause, Causes, played
 from sim.study.causes.grouping import Witness
-from sim.study.causes.witnesses import ToldWitness
 from sim.study.report.sweep_folder import SweepFolder
 from sim.study.sweep import wording
-
-
-def causes_in(
-    folder: SweepFolder,
-    *,
-    shrink: bool,
-    told_witness: ToldWitness | None = None,
-) -> Causes:
-    """The causes of a sweep.
-
-    Args:
-        folder: Of the sweep.
-        shrink: Make the witnesses that are not there yet.
-        told_witness: As of `add_witnesses`.
-
-    Raises:
-        BadInput: The tables are damaged, or not of this sweep.
-    """
-    return add_witnesses(causes_of(folder.path), told=told_witness, kept_only=not shrink)
 
 
 def causes_content(folder: SweepFolder, found: Causes) -> dict[str, Any]:

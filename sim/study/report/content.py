@@ -13,10 +13,10 @@ from sim.files.foreign import markdown
 from sim.files.opening import read_text
 from sim.study.causes import Causes
 from sim.study.report.causes import causes_content
-from sim.study.report.claims import Sentence, verdict_of
+from sim.study.report.claims import verdict_of
 from sim.study.report.decision import decision_by
 from sim.study.report.grid import RUNS, Grid, Unit, grid_of, lines_of
-from sim.study.report.parts import Heading, Note, Part, Section, Table, as_data
+from sim.study.report.parts import Heading, Note, Part, Section, Table
 from sim.study.report.rates import judged_runs, rate_text
 from sim.study.report.sections import (
     COST,
@@ -31,6 +31,7 @@ from sim.study.report.sweep_folder import SweepFolder
 from sim.study.sweep import wording
 from sim.study.sweep.runner import unjudged
 
+PARTS: Final = ("summary", "sections")
 REPORT_FORMAT: Final = "replog-report/3"
 SIGNIFICANT_DIGITS: Final = 12
 """Of floats: what a last-bit difference between two machines does not reach."""
@@ -100,11 +101,6 @@ def as_verdict(grid: Grid) -> dict[str, Any]:
             for sentence in verdict_of(grid)
         ],
         "findings": [one.as_row() for one in grid.findings],
-        "apart": [
-            {**unit._asdict(), "hazard": hazard, "alone": one, "other": other, "cases": cases}
-            for (unit, hazard, one, other), cases in grid.apart.items()
-            if cases
-        ],
     }
 
 
@@ -133,7 +129,7 @@ def _whole(folder: SweepFolder, grid: Grid) -> list[Part]:
 
 
 def as_document(content: dict[str, Any]) -> Any:
-    """For JSON, which has no infinity: floats with as many digits as all machines agree on."""
+    """For JSON: all but the parts of pages, floats with as many digits as all machines agree on."""
 
     def rounded(value: Any) -> Any:
         if isinstance(value, float):
@@ -142,8 +138,7 @@ def as_document(content: dict[str, Any]) -> Any:
             return {name: rounded(one) for name, one in value.items() if name != "busy_ms"}
         return [rounded(one) for one in value] if isinstance(value, (list, tuple)) else value
 
-    parts = {name: as_data(content[name]) for name in ("summary", "sections")}
-    return rounded(content | parts)
+    return rounded({name: one for name, one in content.items() if name not in PARTS})
 
 
 def grid_rows(grid: Grid) -> list[dict[str, str]]:
@@ -171,13 +166,8 @@ def quoted(folder: SweepFolder, grid: Grid, page: Path) -> str:
     place = re.compile(f"(?<={re.escape(mark)}\n).*?(?=<!-- end -->)", re.DOTALL)
     if place.search(text) is None:
         raise BadInput(f"{page}: no lines {mark} and <!-- end --> in it")
-    verdict = quotation(verdict_of(grid))
-    return place.sub(lambda _found: verdict, text, count=1)
-
-
-def quotation(sentences: Sequence[Sentence]) -> str:
-    """Sentences of a verdict as a README has them, a paragraph each."""
-    return "".join(f"\n{markdown.text(one.text)}\n" for one in sentences) + "\n"
+    verdict = "".join(f"\n{markdown.text(one.text)}\n" for one in verdict_of(grid))
+    return place.sub(lambda _found: f"{verdict}\n", text, count=1)
 
 
 def markdown_grid(folder: SweepFolder, rule: str) -> str:
@@ -186,18 +176,13 @@ def markdown_grid(folder: SweepFolder, rule: str) -> str:
     Raises:
         BadInput: The sweep does not vary the rule.
     """
-    plan = folder.plan
-    grid = grid_of(folder, decision_by(plan, rule))
-    revision = f" ({plan['revision']})" if plan.get("revision") else ""
+    grid = grid_of(folder, decision_by(folder.plan, rule))
+    notes = [*map(Note, headline(folder, grid)), *_open_part(folder, grid)]
     parts = [
-        f"## In random runs: {markdown.text(plan['plan']['title'])}",
-        *map(markdown.text, headline(folder, grid)),
-        *[
-            part.markdown if isinstance(part, Table) else markdown.text(part.text)
-            for part in _open_part(folder, grid)
-            if isinstance(part, (Table, Note))
-        ],
-        markdown.text(f"{folder.drawn}. Made by Replog {plan['package_version']}{revision}."),
+        f"## In random runs: {markdown.text(folder.plan['plan']['title'])}",
         markdown.block([f"$ {folder.sweep_command}"], language="console"),
+        *[one.markdown for one in notes if isinstance(one, Table)],
+        *[markdown.text(one.text) for one in notes if isinstance(one, Note)],
+        f"{markdown.text(folder.drawn)}. Made by {markdown.text(folder.made_by)}.",
     ]
     return "\n\n".join(parts) + "\n"

@@ -13,9 +13,8 @@ from sim.errors import BadInput
 from sim.files.atomic import replace_text
 from sim.files.foreign import lines, markdown
 from sim.files.foreign.documents import json_text
-from sim.study.causes import Causes
+from sim.study.causes import Causes, add_witnesses, causes_of
 from sim.study.causes.witnesses import ToldWitness
-from sim.study.report.causes import causes_in
 from sim.study.report.content import as_document, quoted, report_content
 from sim.study.report.grid import Grid
 from sim.study.report.parts import Part
@@ -52,7 +51,7 @@ def write_report(
     texts: dict[Path, str] = {}
     if quote_in is not None:
         texts[quote_in] = quoted(folder, grids[0], quote_in)
-    causes = causes_in(folder, shrink=shrink, told_witness=told_witness)
+    causes = add_witnesses(causes_of(folder.path), told=told_witness, kept_only=not shrink)
     written = report_texts(folder, grids, causes)
     texts |= {folder.path / name: text for name, text in written.items()}
     try:

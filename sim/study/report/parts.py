@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from sim.files.foreign import markdown
 
@@ -69,19 +69,3 @@ class Section(NamedTuple):
 
 
 Part = Note | Heading | Table | Code | Picture | Section
-
-
-_OF_HTML = ("broken", "is_grid")
-
-
-def as_data(value: Any) -> Any:
-    """Parts for JSON: an object of each with its kind, without what is drawn."""
-    if isinstance(value, Picture):
-        return None
-    if isinstance(value, Part):
-        shown = value._asdict()
-        fields = {name: as_data(one) for name, one in shown.items() if name not in _OF_HTML}
-        return {"kind": type(value).__name__.lower(), **fields}
-    if isinstance(value, (list, tuple)):
-        return [as_data(one) for one in value if not isinstance(one, Picture)]
-    return value

@@ -210,19 +210,14 @@ def sections_of(folder: SweepFolder, causes: Causes, told: Mapping[str, Any]) ->
         if seen:
             parts.append(Table((f"runs, by {measure}", *labels), seen))
     yield Section("How runs ended", parts)
-    yield Section("How this was made", _made(folder))
-
-
-def _made(folder: SweepFolder) -> list[Part]:
-    revision = f" ({folder.plan['revision']})" if folder.plan.get("revision") else ""
-    return [
-        Code(f"{folder.sweep_command}\n{folder.report_command}", "console"),
-        Note(
-            f"Replog {folder.plan['package_version']}{revision}. The table of runs is a "
-            "function of plan, count and seed; report.json has every number and every rule."
-        ),
-        Section("The plan", [Code(json_text(folder.plan["plan"], indent=2), "json")]),
-    ]
+    made = (
+        f"{folder.made_by}. The table of runs is a function of plan, count and seed; report.json "
+        "has every number and every rule."
+    )
+    commands = Code(f"{folder.sweep_command}\n{folder.report_command}", "console")
+    yield Section(
+        "How this was made", [commands, Note(made), Code(json_text(plan, indent=2), "json")]
+    )
 
 
 def _causes(folder: SweepFolder, causes: Mapping[str, Any], drawn: Mapping[str, str]) -> list[Part]:

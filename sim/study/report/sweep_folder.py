@@ -52,6 +52,12 @@ class SweepFolder:
         return found
 
     @property
+    def made_by(self) -> str:
+        """The version of Replog that made the sweep, with its revision if that is known."""
+        revision = f" ({self.plan['revision']})" if self.plan.get("revision") else ""
+        return f"Replog {self.plan['package_version']}{revision}"
+
+    @property
     def sweep_command(self) -> str:
         """The command that makes the sweep."""
         file = shell.quoted(_without_folders(self.plan["plan_file"] or "PLAN"))
