@@ -256,6 +256,7 @@ def report(
     folder: Folder,
     *,
     decision: Annotated[str | None, Argument(metavar="NAME")] = None,
+    alternative: Annotated[str | None, Argument(metavar="VALUE")] = None,
     quote_in: Annotated[Path | None, Argument(metavar="FILE")] = None,
     no_shrink: bool = False,
     as_json: Json = False,
@@ -269,14 +270,27 @@ def report(
 
     Args:
         decision: Report this decision of the plan alone (default: all, the first one on top).
+        alternative: Run what is missing of one more value of the rule that the decision is about,
+            such as a fix of a plugin, in DIR/with_VALUE, and report that.
         quote_in: Also put its verdict into a Markdown file, between two comments.
         no_shrink: Make no witnesses; those that are in DIR/witnesses are shown.
     """
     from sim.cli.studies import tell_witness
     from sim.files.atomic import check_writable
-    from sim.study.report import grid_rows, grids_of, headline, read_folder, write_report
+    from sim.study.report import (
+        add_alternative,
+        decision_of,
+        grid_rows,
+        grids_of,
+        headline,
+        read_folder,
+        write_report,
+    )
 
     found = read_folder(folder)
+    if alternative is not None:
+        folder = add_alternative(found, decision_of(found.plan, decision), alternative, teller=tell)
+        found, decision = read_folder(folder), None
     grids = grids_of(found, decision)
     if quote_in is not None:
         check_writable(quote_in, what=f"--quote-in {quote_in}")

@@ -66,7 +66,7 @@ def test_what_all_others_close_is_said_of_the_worlds_in_which_they_do() -> None:
     closed, differ = texts(found)
 
     assert closed == (
-        "Both leo and empty close, in every schedule of small, all that breaks there under none: "
+        "Both leo and empty close, in every schedule of small, all that breaks under none: "
         "offset given twice."
     )
     assert differ == (
@@ -96,21 +96,18 @@ def test_rates_close_what_no_run_meets_and_leave_what_the_same_runs_meet() -> No
     closed, differ, same = texts(found)
 
     assert closed == (
-        "Both leo and empty close, of 1,000 runs (plain) offset given twice in 40, 0 and 0; "
-        "they make rarer, of 1,000 runs (plain) committed record lost in 50, 9 "
-        "and 9."
+        "Both leo and empty close, of 1,000 runs (plain) offset given twice in 40, 0, 0; "
+        "rarer under each: committed record lost in 50, 9, 9."
     )
     assert differ == "No search, story or rate tells leo and empty apart."
-    assert same == (
-        "None of them closes: of 1,000 runs (plain) deleted key returns in 60, 61 and 60."
-    )
+    assert same == ("None of them closes: of 1,000 runs (plain) deleted key returns in 60, 61, 60.")
 
 
 def test_a_rate_that_differs_beyond_chance_is_a_difference_and_one_within_it_is_none() -> None:
     clear, near = grid(rates(LOST, 30, 30, 5)), grid(rates(LOST, 30, 4, 3))
 
     assert (
-        "under leo alone of 1,000 runs (plain) committed record lost in 30, 30 and 5"
+        "under leo alone of 1,000 runs (plain) committed record lost in 30, 30, 5"
         in (texts(clear)[0])
     )
     assert "No search, story or rate tells leo and empty apart." in texts(near)
@@ -120,7 +117,7 @@ def test_what_breaks_under_all_is_said_with_the_moves_of_each() -> None:
     found = grid(searched(TWICE, SMALL, 9, 13, 13), searched(LOST, LARGE, 3, 3, 3))
 
     assert texts(found)[-1] == (
-        "None of them closes: offset given twice (after 9, 13 and 13 moves in small) and "
+        "None of them closes: offset given twice (after 9, 13, 13 moves in small) and "
         "committed record lost (after 3 moves in large)."
     )
 

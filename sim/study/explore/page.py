@@ -77,7 +77,7 @@ def _plan(name: str, written: Row, answers: list[Row]) -> dict[str, Any]:
             label: {rule: value for rule, value in own.items() if rule not in common}
             for label, own in rules.items()
         },
-        "answers": [_answer(one) for one in answers],
+        "answers": [as_answer(one) for one in answers],
     }
 
 
@@ -85,7 +85,7 @@ def _same(rule: str, one: Row, other: Row) -> bool:
     return rule in other and other[rule] == one[rule]
 
 
-def _answer(answer: Row) -> dict[str, Any]:
+def as_answer(answer: Row) -> dict[str, Any]:
     """What one search says: how far it looked, and the shortest schedule of each invariant."""
     return {
         **{name: answer[name] for name in ("label", "states", "depth", "exhausted")},

@@ -107,22 +107,21 @@ def _closed(grid: Grid, differing: Differing) -> Sentence | None:
         claims += [Claim(hazard, (first,), tuple(others), tuple(units))] if units else []
     if worlds:
         closed = _few([one.hazard for one in claims])
-        parts = [
-            f"in every schedule of {_named(worlds)}, all that breaks there under {first}: {closed}"
-        ]
+        parts = [f"in every schedule of {_named(worlds)}, all that breaks under {first}: {closed}"]
     shut = _of_runs(grid, lambda hazard, unit: grid.breaking(hazard, unit) == [first])
     claims += [Claim(hazard, (first,), tuple(others), (unit,)) for hazard, unit in shut]
     parts += _rates(grid, shut)
     fell = _of_runs(grid, partial(_fell, grid, differing))
     claims += [Claim(hazard, (first,), (), (unit,)) for hazard, unit in fell]
     rarer = "; ".join(_rates(grid, fell))
+    same_runs = rarer.partition(")")[0]
+    if any(one.startswith(f"{same_runs})") for one in parts):
+        rarer = rarer.removeprefix(f"{same_runs}) ")
     if not parts and not rarer:
         return None
-    several = len(others) > 1
-    close, make = ("close", "make") if several else ("closes", "makes")
+    close = "close" if len(others) > 1 else "closes"
     said = [f"{_all_of(others)} {close}, {'; '.join(parts)}"] if parts else []
-    subject = ("they" if several else "it") if said else _all_of(others)
-    said += [f"{subject} {make} rarer, {rarer}"] if rarer else []
+    said += [f"rarer under {'each' if said else _all_of(others)}: {rarer}"] if rarer else []
     text = "; ".join(said)
     return Sentence(f"{text[0].upper()}{text[1:]}.", tuple(claims))
 
@@ -142,6 +141,7 @@ def _closed_worlds(grid: Grid) -> list[Unit]:
         if labels == {first}
         and unit.name not in open_plans
         and len(grid.labels_of(unit)) == len(grid.alternatives)
+        and all(one.bound is None for one in grid.findings if one.unit == unit)
     ]
 
 
@@ -181,7 +181,7 @@ def _rates(grid: Grid, of_runs: Sequence[tuple[str, Unit]]) -> list[str]:
     told = []
     for hazard, place in sorted(of_runs, key=lambda one: one[1] != unit):
         runs = [grid.at(hazard, one, place).runs for one in grid.alternatives]
-        told.append(f"{hazard} in {listed([wording.count(one) for one in runs])}")
+        told.append(f"{hazard} in {', '.join(map(wording.count, runs))}")
     judged = wording.count(_judged(grid, unit))
     return [f"of {judged} runs ({unit}) {_few(told, min(NAMED_MAX, units[unit]))}"]
 
@@ -201,7 +201,7 @@ def _apart(grid: Grid, differing: Differing) -> Sentence:
     if len(compared) > FEW:
         return _met_and_not_met(grid)
     claims: list[Claim] = []
-    parts = []
+    parts, alone_of_two = [], " alone" if len(compared) == 2 else ""
     for one in compared:
 
         def alone(hazard: str, unit: Unit, one: str = one) -> bool:
@@ -220,8 +220,8 @@ def _apart(grid: Grid, differing: Differing) -> Sentence:
         ]
         told = [_few(told)] if told else []
         told += _rates(grid, _of_runs(grid, partial(_is_higher, grid, differing, compared, one)))
-        parts.append(f"under {one} alone {listed(told)}" if told else f"under {one} alone nothing")
-    if all(part.endswith("alone nothing") for part in parts):
+        parts.append(f"under {one}{alone_of_two} {listed(told) or 'nothing'}")
+    if all(part.endswith(" nothing") for part in parts):
         return Sentence(f"No search, story or rate tells {listed(compared)} apart.", ())
     return Sentence(f"They differ: {'; '.join(parts)}.", tuple(claims))
 
@@ -328,7 +328,7 @@ def _places(grid: Grid, hazard: str, labels: Sequence[str], units: Sequence[Unit
     first = min(searches, key=lambda one: min(moves[one]))
     counts = moves[first] if len({*moves[first]}) > 1 else moves[first][:1]
     rest = [one for one in units if one.name != first.name]
-    soonest = f"after {listed([*map(str, counts)])} moves in {first}"
+    soonest = f"after {', '.join(map(str, counts))} moves in {first}"
     return "; ".join([soonest, *([_named(rest)] if rest else [])])
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sim.errors import BadInput
+from sim.errors import BadInput, did_you_mean
 from sim.protocol.rules import rules_from
 from sim.protocol.rules.rules import shown
 
@@ -72,6 +72,22 @@ def decisions_of(plan: Values) -> tuple[Decision, ...]:
         for name, one in named.items()
         for alternatives in [one["alternatives"]]
     )
+
+
+def decision_of(plan: Values, name: str | None) -> Decision:
+    """The decision of a name, or the first one.
+
+    Raises:
+        BadInput: There is none of that name.
+    """
+    decisions = decisions_of(plan)
+    found = next((one for one in decisions if name in (None, one.name)), None)
+    if found is None:
+        known = [one.name for one in decisions if one.name]
+        allowed = f"allowed: {', '.join(known)}" if known else "the plan names none"
+        close = did_you_mean(name or "", known)
+        raise BadInput(f"decision {name}: no such decision{close}; {allowed}")
+    return found
 
 
 def decision_by(plan: Values, rule: str) -> Decision:

@@ -23,7 +23,7 @@ from sim.files.shipped import shipped_folder, shipped_path
 from sim.protocol.rules import Rules
 from sim.simulate.run import conclusive, run_of
 from sim.study.matrix.matrix import judged
-from sim.study.report.decision import Decision, decisions_of
+from sim.study.report.decision import Decision, decision_of, decisions_of
 from sim.study.report.hazards import HAZARDS, hazard_of
 from sim.study.report.rates import judged_runs, rate_text
 from sim.study.report.sweep_folder import SweepFolder
@@ -38,6 +38,8 @@ TARGETED: Final = "targeted faults"
 """What readers call the environment of cases with faults that aim at an idle log."""
 PROVEN: Final = "explore/proven.json"
 """Below the shipped scenarios: what `make explore` found (`sim.study.explore.page`)."""
+OWN_PROVEN: Final = "proven.json"
+"""In the folder of a sweep: the same with a further alternative (`sim.study.report.further`)."""
 
 
 class Unit(NamedTuple):
@@ -174,32 +176,25 @@ def grids_of(folder: SweepFolder, name: str | None = None) -> tuple[Grid, ...]:
     Raises:
         BadInput: There is no such decision, or one names a search or a story that is not there.
     """
-    decisions = decisions_of(folder.plan)
-    named = [one for one in decisions if name in (None, one.name)]
-    if not named:
-        known = [one.name for one in decisions if one.name]
-        allowed = f"allowed: {', '.join(known)}" if known else "the plan names none"
-        raise BadInput(
-            f"decision {name}: no such decision{did_you_mean(name or '', known)}; {allowed}"
-        )
+    named = decisions_of(folder.plan) if name is None else [decision_of(folder.plan, name)]
     return tuple(grid_of(folder, decision) for decision in named)
 
 
 def grid_of(folder: SweepFolder, decision: Decision) -> Grid:
     """The grid of one decision: runs, searches and stories. Raises as `grids_of`."""
     apart: dict[tuple[Unit, str, str, str], int] = {}
-    findings = [*_searched(decision), *_met(folder, decision, apart), *_told(decision)]
+    findings = [*_searched(folder, decision), *_met(folder, decision, apart), *_told(decision)]
     return Grid(decision, findings, apart)
 
 
-def proven_plans() -> dict[str, dict[str, Any]]:
-    """What is proven, by the names of the plans; nothing where no scenarios are installed."""
-    try:
-        document = json.loads(read_text(shipped_folder() / PROVEN))
-    except BadInput:
-        return {}
-    plans = document["plans"] if document["format"] == PROVEN_FORMAT else []
-    return {plan["plan"]: plan for plan in plans}
+def proven_plans(folder: Path) -> dict[str, dict[str, Any]]:
+    """The proven plans by their names: those of a sweep's folder, and the shipped ones."""
+    found: dict[str, dict[str, Any]] = {}
+    for path in (shipped_folder() / PROVEN, folder / OWN_PROVEN):
+        document: dict[str, Any] = json.loads(read_text(path)) if path.is_file() else {}
+        if document.get("format") == PROVEN_FORMAT:
+            found |= {plan["plan"]: plan for plan in document["plans"]}
+    return found
 
 
 def rules_searched(plan: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
@@ -210,8 +205,8 @@ def rules_searched(plan: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     }
 
 
-def _searched(decision: Decision) -> Iterator[Finding]:
-    plans = proven_plans()
+def _searched(folder: SweepFolder, decision: Decision) -> Iterator[Finding]:
+    plans = proven_plans(folder.path) if decision.searches else {}
     for name in decision.searches:
         if name not in plans:
             close = did_you_mean(name, plans)

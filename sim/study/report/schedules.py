@@ -13,11 +13,12 @@ from sim.simulate.run.stories import run_story
 from sim.simulate.story.format import STORY_DEFAULTS, Story, story_in
 from sim.study.report.grid import SEARCH, Finding, Grid, proven_plans, rules_searched
 from sim.study.report.parts import Code, Heading, Note, Part, Picture
+from sim.study.report.sweep_folder import SweepFolder
 
 
-def schedules_of(grid: Grid) -> Iterator[Part]:
+def schedules_of(folder: SweepFolder, grid: Grid) -> Iterator[Part]:
     """For each cell that a search breaks: the schedule, the world it is in, and its picture."""
-    plans = proven_plans()
+    plans = proven_plans(folder.path)
     for hazard in grid.hazards:
         for label in grid.alternatives:
             broken = [

@@ -89,7 +89,7 @@ def _places(folder: SweepFolder, grid: Grid) -> dict[str, dict[str, int]]:
 def sections_of_grid(folder: SweepFolder, grid: Grid) -> Iterator[Section]:
     """What stands behind a grid, each section folded."""
     if any(one.kind == SEARCH for one in grid.units):
-        yield Section("The shortest schedule of each broken cell", [*schedules_of(grid)])
+        yield Section("The shortest schedule of each broken cell", [*schedules_of(folder, grid)])
         yield Section("What was searched", [*_worlds(folder, grid)])
     if any(one.kind == STORY for one in grid.units):
         yield Section("Each story", [_stories(grid)])
@@ -97,7 +97,7 @@ def sections_of_grid(folder: SweepFolder, grid: Grid) -> Iterator[Section]:
 
 
 def _worlds(folder: SweepFolder, grid: Grid) -> Iterator[Part]:
-    plans, rows, unlike = proven_plans(), [], dict[str, None]()
+    plans, rows, unlike = proven_plans(folder.path), [], dict[str, None]()
     for name in dict.fromkeys(one.name for one in grid.units if one.kind == SEARCH):
         plan = plans[name]
         unlike |= dict.fromkeys(_unlike(folder, grid, plan))

@@ -1,0 +1,112 @@
+"""A further alternative of a decision: its searches and its runs, in a folder of their own."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from sim.errors import BadInput
+from sim.files.atomic import replace_text
+from sim.files.foreign.documents import json_text
+from sim.files.formats import PROVEN_FORMAT
+from sim.files.shipped import shipped_folder
+from sim.protocol.rules import Rules
+from sim.protocol.rules.rules import check_value
+from sim.study.explore.answers import Bounds, answers_of, as_document
+from sim.study.explore.page import as_answer
+from sim.study.explore.plan import load_plan
+from sim.study.report.decision import Decision
+from sim.study.report.grid import OWN_PROVEN, proven_plans, rules_searched
+from sim.study.report.sweep_folder import SweepFolder
+from sim.study.sweep.plan import Plan
+from sim.study.sweep.runner import run_sweep
+
+BOUNDS: Final = Bounds(seconds=300)
+"""Of each search of a further alternative."""
+Teller = Callable[[str], None]
+"""Takes a line about what is begun."""
+
+
+def add_alternative(
+    folder: SweepFolder, decision: Decision, value: str, *, teller: Teller = print
+) -> Path:
+    """Runs what a decision lacks of one more value of the rule that it is about.
+
+    The sweep is made once more with it, on the same cases, since rates are compared case by case;
+    what is there already goes on where it stopped.
+
+    Args:
+        folder: The sweep.
+        decision: The decision between values of one rule.
+        value: The further value, such as the name of a fix that a plugin registers.
+        teller: Takes a line about each search.
+
+    Returns:
+        The folder of the sweep with the alternative, for a report.
+
+    Raises:
+        BadInput: The decision is about several rules, or the rule has no such value.
+    """
+    first, *_ = decision.alternatives.values()
+    if len(first) != 1:
+        about = ", ".join(first)
+        raise BadInput(f"--alternative {value}: the decision is about {about}, not one rule")
+    (rule,) = first
+    check_value(rule, value, where="--alternative")
+    out = folder.path / f"with_{value}"
+    run_sweep(
+        _with_value(folder, decision, rule, value),
+        out=out,
+        count=folder.plan["count"],
+        seed=folder.plan["seed"],
+        engine="process",
+        resume=out.exists(),
+        plan_file=folder.plan["plan_file"],
+    )
+    known = proven_plans(out)
+    for name in decision.searches:
+        if not any(own[rule] == value for own in rules_searched(known[name]).values()):
+            teller(f"search {name}: {rule}={value}")
+            known[name] = _searched(known[name], first, rule, value)
+            document = {"format": PROVEN_FORMAT, "plans": [known[one] for one in decision.searches]}
+            replace_text(out / OWN_PROVEN, json_text(document, indent=1) + "\n")
+    return out
+
+
+def _with_value(folder: SweepFolder, decision: Decision, rule: str, value: str) -> Plan:
+    """The plan of a sweep with one more rule set for each of the first alternative."""
+    written: dict[str, Any] = json.loads(json.dumps(folder.plan["plan"]))
+    label, *_ = decision.alternatives
+    numbered = list(enumerate(folder.plan["rule_sets"]))
+    places = [at for at, one in numbered if decision.alternative_of(one["rules"]) == label]
+    written["rule_sets"] += [{**written["rule_sets"][at], rule: value} for at in places]
+    if written["labels"]:
+        written["labels"] += [_renamed(written["labels"][at], label, value) for at in places]
+    alternatives = {**decision.alternatives, value: {rule: value}}
+    evidence = {"searches": [*decision.searches], "stories": [*decision.stories]}
+    written["decisions"] = {decision.name or rule: {"alternatives": alternatives, **evidence}}
+    return Plan.model_validate(written | {"notes": []})
+
+
+def _renamed(label: str, first: str, value: str) -> str:
+    return label.replace(first, value) if first in label else f"{label}, {value}"
+
+
+def _searched(
+    proven: Mapping[str, Any], first: Mapping[str, Any], rule: str, value: str
+) -> dict[str, Any]:
+    """What is proven by a plan, and what its searches under one more value of a rule say."""
+    plan = load_plan(shipped_folder() / "explore" / f"{proven['plan']}.yaml")
+    found = {**proven, "own_rules": {**proven["own_rules"]}, "answers": [*proven["answers"]]}
+    for label, rules in plan.searched():
+        if rules.as_dict()[rule] != first[rule]:
+            continue
+        changed, name = rules.with_values({rule: value}), f"{label}, {value}"
+        alone = {"rules": {}, "rule_sets": [changed.as_dict()], "labels": [name], "compare": []}
+        world = plan.model_copy(update=alone)
+        (answer,) = as_document(answers_of(world, (name, ""), BOUNDS))
+        found["own_rules"][name] = changed.differing_from(Rules())
+        found["answers"].append(as_answer(answer))
+    return found
