@@ -34,7 +34,8 @@ HOW_TO_READ = (
     "A cell: what a search of every schedule of a small world proves; runs that met it, of those "
     "judged, with the exact two-sided 95 % interval, from the lowest to the highest rate under the "
     "rules beside it; the stories that show it. Every alternative met the same writes and faults, "
-    "worlds and stories. `sim.open_sweep(DIR).verdict()` has a row for each, with its evidence."
+    "worlds and stories; numbers in sentences are in the order of the columns. "
+    "`sim.open_sweep(DIR).verdict()` has a row for each, with its evidence."
 )
 CAUSES = (
     "Failing runs are grouped by the cause of what they violate first. The smallest run is the "
