@@ -120,8 +120,9 @@ def _closed(grid: Grid, differing: Differing) -> Sentence | None:
     if not parts and not rarer:
         return None
     close = "close" if len(others) > 1 else "closes"
-    said = [f"{_all_of(others)} {close}, {'; '.join(parts)}"] if parts else []
-    said += [f"rarer under {'each' if said else _all_of(others)}: {rarer}"] if rarer else []
+    under = _all_of(others) if len(others) <= FEW else f"all but {_quoted(first)}"
+    said = [f"{under} {close}, {'; '.join(parts)}"] if parts else []
+    said += [f"rarer under {'each' if said else under}: {rarer}"] if rarer else []
     text = "; ".join(said)
     return Sentence(f"{text[0].upper()}{text[1:]}.", tuple(claims))
 
@@ -239,8 +240,10 @@ def _met_and_not_met(grid: Grid) -> Sentence:
             continue
         claims.append(Claim(hazard, (), tuple(never), ()))
         met = [one for one in grid.alternatives if one not in never]
-        sides = (listed([*map(_quoted, labels)]) for labels in (met, never))
-        told.append(f"{hazard} {', not '.join(f'under {side}' for side in sides)}")
+        side = f"under {listed([*map(_quoted, met)])} alone"
+        if len(never) <= len(met):
+            side = f"under all but {listed([*map(_quoted, never)])}"
+        told.append(f"{hazard} {side}")
     if not told:
         return Sentence("Every hazard is met under each of them.", ())
     return Sentence(f"They differ: {'; '.join(told)}.", tuple(claims))

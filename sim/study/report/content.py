@@ -15,7 +15,7 @@ from sim.study.causes import Causes
 from sim.study.report.causes import causes_content
 from sim.study.report.claims import verdict_of
 from sim.study.report.decision import decision_by
-from sim.study.report.grid import RUNS, Grid, Unit, grid_of, lines_of
+from sim.study.report.grid import RUNS, Grid, Unit, grid_of
 from sim.study.report.parts import Heading, Note, Part, Section, Table
 from sim.study.report.rates import judged_runs, rate_text
 from sim.study.report.sections import (
@@ -50,7 +50,7 @@ def report_content(folder: SweepFolder, grids: Sequence[Grid], causes: Causes) -
         "verdict": [as_verdict(grid) for grid in grids],
         "summary": [*_open_part(folder, first)],
         "sections": [
-            *[Section(f"Decision: {one.decision.name}", [*_whole(folder, one)]) for one in others],
+            *[_in_short(one) for one in others],
             *sections_of_grid(folder, first),
             *sections_of(folder, causes, told),
         ],
@@ -120,12 +120,10 @@ def _open_part(folder: SweepFolder, grid: Grid) -> list[Part]:
     return parts
 
 
-def _whole(folder: SweepFolder, grid: Grid) -> list[Part]:
-    return [
-        *[Note(one.text) for one in verdict_of(grid)],
-        grid_table(grid),
-        *sections_of_grid(folder, grid),
-    ]
+def _in_short(grid: Grid) -> Section:
+    """The verdict and the grid of a decision that is not the page's own."""
+    title = f"Decision: {grid.decision.name} (--decision {grid.decision.name} has all of it)"
+    return Section(title, [*[Note(one.text) for one in verdict_of(grid)], grid_table(grid)])
 
 
 def as_document(content: dict[str, Any]) -> Any:
@@ -146,7 +144,7 @@ def grid_rows(grid: Grid) -> list[dict[str, str]]:
     return [
         {
             "hazard": hazard,
-            **{one: "; ".join(lines_of(grid.cell(hazard, one))) for one in grid.alternatives},
+            **{one: "; ".join(grid.lines(hazard, one)) for one in grid.alternatives},
         }
         for hazard in grid.hazards
     ]

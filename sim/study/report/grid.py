@@ -34,6 +34,7 @@ from sim.study.sweep.plan_matrix import HUNTED
 SEARCH, RUNS, STORY = "search", "runs", "story"
 UNCLEAN: Final = "unclean elections"
 """What is said beside a search whose leaders need not be in sync."""
+NOT_SEARCHED: Final = "not searched"
 TARGETED: Final = "targeted faults"
 """What readers call the environment of cases with faults that aim at an idle log."""
 PROVEN: Final = "explore/proven.json"
@@ -162,6 +163,12 @@ class Grid:
             for one in self.alternatives
             if (hazard, one, unit) in found and found[hazard, one, unit].broken
         ]
+
+    def lines(self, hazard: str, alternative: str) -> list[str]:
+        """A cell in words; that it was not searched is said where others were."""
+        lines = lines_of(self.cell(hazard, alternative))
+        searched = any(unit.kind == SEARCH for unit in self.units)
+        return [line for line in lines if searched or line != NOT_SEARCHED]
 
     def cell(self, hazard: str, alternative: str) -> list[Finding]:
         """All that is known of a hazard under an alternative."""
@@ -316,7 +323,7 @@ def violated_in(path: str, values: tuple[tuple[str, Any], ...]) -> tuple[tuple[s
 def lines_of(cell: Sequence[Finding]) -> list[str]:
     """A cell in words: what searches prove, the rates of runs, the stories that show it."""
     searched = [one for one in cell if one.unit.kind == SEARCH]
-    lines = ["" if searched else "not searched"]
+    lines = ["" if searched else NOT_SEARCHED]
     for lead, unclean in (("", False), (f"{UNCLEAN}: ", True)):
         own = [one for one in searched if (UNCLEAN in one.unit.beside) == unclean]
         lines += [lead + _searched_text(own)] if own else []

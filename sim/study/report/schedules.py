@@ -11,13 +11,13 @@ from sim.files.formats import STORY_FORMAT
 from sim.protocol.rules import Rules
 from sim.simulate.run.stories import run_story
 from sim.simulate.story.format import STORY_DEFAULTS, Story, story_in
-from sim.study.report.grid import SEARCH, Finding, Grid, proven_plans, rules_searched
+from sim.study.report.grid import SEARCH, UNCLEAN, Finding, Grid, proven_plans, rules_searched
 from sim.study.report.parts import Code, Heading, Note, Part, Picture
 from sim.study.report.sweep_folder import SweepFolder
 
 
 def schedules_of(folder: SweepFolder, grid: Grid) -> Iterator[Part]:
-    """For each cell that a search breaks: the schedule, the world it is in, and its picture."""
+    """The schedule and the picture of each cell that a search breaks, clean elections first."""
     plans = proven_plans(folder.path)
     for hazard in grid.hazards:
         for label in grid.alternatives:
@@ -25,7 +25,7 @@ def schedules_of(folder: SweepFolder, grid: Grid) -> Iterator[Part]:
                 one for one in grid.cell(hazard, label) if one.unit.kind == SEARCH and one.broken
             ]
             if broken:
-                shortest = min(broken, key=lambda one: one.moves or 0)
+                shortest = min(broken, key=lambda one: (UNCLEAN in one.unit.beside, one.moves or 0))
                 yield Heading(
                     f"{hazard}, {label}: {shortest.moves} moves, none shorter in that world"
                 )

@@ -18,7 +18,6 @@ from sim.study.report.grid import (
     STORY,
     Grid,
     Unit,
-    lines_of,
     proven_plans,
     rules_searched,
 )
@@ -35,7 +34,7 @@ HOW_TO_READ = (
     "judged, with the exact two-sided 95 % interval, from the lowest to the highest rate under the "
     "rules beside it; the stories that show it. Every alternative met the same writes and faults, "
     "worlds and stories; numbers in sentences are in the order of the columns. "
-    "`sim.open_sweep(DIR).verdict()` has a row for each, with its evidence."
+    "sim.open_sweep(DIR).verdict() has a row for each, with its evidence."
 )
 CAUSES = (
     "Failing runs are grouped by the cause of what they violate first. The smallest run is the "
@@ -54,7 +53,8 @@ def grid_table(grid: Grid) -> Table:
     rows, broken = [], []
     for at, hazard in enumerate(grid.hazards):
         cells = [grid.cell(hazard, one) for one in grid.alternatives]
-        rows.append((hazard, *("\n".join(lines_of(cell)) for cell in cells)))
+        lines = [grid.lines(hazard, one) for one in grid.alternatives]
+        rows.append((hazard, *map("\n".join, lines)))
         broken += [
             (at, column) for column, cell in enumerate(cells, 1) if any(one.broken for one in cell)
         ]
@@ -103,12 +103,16 @@ def _worlds(folder: SweepFolder, grid: Grid) -> Iterator[Part]:
         plan = plans[name]
         unlike |= dict.fromkeys(_unlike(folder, grid, plan))
         states = [one.states for one in grid.findings if one.unit[:2] == (SEARCH, name)]
-        common = {rule: plan["rules"][rule] for rule in plan["named"] if rule in plan["rules"]}
-        rules = ", ".join(f"{rule} {shown(value)}" for rule, value in common.items()) or "-"
+        first, *others = rules_searched(plan).values()
+        common = [
+            f"{rule} {shown(first[rule])}"
+            for rule in plan["named"]
+            if all(one[rule] == first[rule] for one in others)
+        ]
         counts = " to ".join(f"{one:,}" for one in dict.fromkeys((min(states), max(states))))
         every = all(one["exhausted"] for one in plan["answers"])
         counts += "" if every else ", not exhausted"
-        rows.append((name, plan["world"], plan["bounds"], rules, counts))
+        rows.append((name, plan["world"], plan["bounds"], ", ".join(common), counts))
     yield Table(("search", "world", "at most", "rules", "states"), rows, 5)
     yield Note(
         "Each state once, whatever the replicas are called; what a world does not name did not "
