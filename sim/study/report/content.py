@@ -175,12 +175,13 @@ def markdown_grid(folder: SweepFolder, rule: str) -> str:
         BadInput: The sweep does not vary the rule.
     """
     grid = grid_of(folder, decision_by(folder.plan, rule))
-    notes = [*map(Note, headline(folder, grid)), *_open_part(folder, grid)]
+    shown = _open_part(folder, grid)
     parts = [
         f"## In random runs: {markdown.text(folder.plan['plan']['title'])}",
         markdown.block([f"$ {folder.sweep_command}"], language="console"),
-        *[one.markdown for one in notes if isinstance(one, Table)],
-        *[markdown.text(one.text) for one in notes if isinstance(one, Note)],
+        *map(markdown.text, headline(folder, grid)),
+        *[one.markdown for one in shown if isinstance(one, Table)],
+        *[markdown.text(one.text) for one in shown if isinstance(one, Note)],
         f"{markdown.text(folder.drawn)}. Made by {markdown.text(folder.made_by)}.",
     ]
     return "\n\n".join(parts) + "\n"
