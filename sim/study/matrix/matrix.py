@@ -90,13 +90,13 @@ class Line:
 
     @property
     def differs(self) -> bool:
-        """Whether the varied rule changes what is violated, with the other rules as written."""
+        """True where the varied rule changes what is violated, with the other rules as written."""
         return len({frozenset(outcome.violated) for outcome in self.outcomes[0]}) > 1
 
 
 @dataclass(frozen=True, slots=True)
 class Matrix:
-    """What came out.
+    """The outcome of every scenario under every rule set.
 
     Attributes:
         varied: The rule in question and its values.
@@ -114,7 +114,7 @@ class Matrix:
         return sum(invariant in line.outcomes[condition][value].violated for line in self.lines)
 
     def blamed(self, invariant: str, condition: int, value: int) -> bool:
-        """Whether a scenario violates an invariant under this value and not under another one."""
+        """True if a scenario violates an invariant under this value and not under another one."""
         rows = [line.outcomes[condition] for line in self.lines]
         violated = [[invariant in outcome.violated for outcome in row] for row in rows]
         return any(row[value] and not all(row) for row in violated)
@@ -357,7 +357,7 @@ def conditions_table(matrix: Matrix) -> list[Row]:
 
 
 def conditions_list(matrix: Matrix) -> list[str]:
-    """What each letter stands for."""
+    """The conditions by their letters."""
     return [f"{letter}: {name}" for letter, name in _letters(matrix).items()]
 
 

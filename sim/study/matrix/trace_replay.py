@@ -22,7 +22,7 @@ SEGMENT_BYTES = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class Replayed:
-    """What became of a trace under one strategy.
+    """The outcome of a trace under one strategy.
 
     Attributes:
         strategy: The strategy.

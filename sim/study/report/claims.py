@@ -35,7 +35,7 @@ Differing = set[tuple[Unit, str, str, str]]
 
 
 class Claim(NamedTuple):
-    """What a sentence says of one hazard.
+    """The part of a sentence that is about one hazard.
 
     Attributes:
         hazard: Name of the hazard.
@@ -71,7 +71,7 @@ def contradictions(grid: Grid, sentences: Iterable[Sentence]) -> list[str]:
 
 
 def verdict_of(grid: Grid) -> list[Sentence]:
-    """What the others close that the first breaks, in what they differ, what none of them changes.
+    """The three sentences: what the others close, in what they differ, what none of them closes.
 
     A grid of one alternative has no verdict.
     """
@@ -147,7 +147,7 @@ def _closed_worlds(grid: Grid) -> list[Unit]:
 
 
 def _fell(grid: Grid, differing: Differing, hazard: str, unit: Unit) -> bool:
-    """Whether a rate is lower under each other alternative than under the first, and not zero."""
+    """True where a rate is lower under every alternative than under the first, and not zero."""
     first, *others = grid.alternatives
     base = grid.at(hazard, first, unit).runs
     return len(grid.breaking(hazard, unit)) > 1 and all(
@@ -171,7 +171,7 @@ def _most(grid: Grid, hazard: str, unit: Unit) -> int:
 
 
 def _rates(grid: Grid, of_runs: Sequence[tuple[str, Unit]]) -> list[str]:
-    """As in `of 1,000 runs (plain, header) offset given twice in 11, 0 and 0`; empty for none.
+    """Counts of runs, as in `of 1,000 runs (plain, header) offset given twice in 11, 0, 0`.
 
     Of the environment with the most hazards; how many more there are is said.
     """
@@ -193,7 +193,7 @@ def _judged(grid: Grid, unit: Unit) -> int:
 
 
 def _apart(grid: Grid, differing: Differing) -> Sentence:
-    """In what the alternatives differ, each direction by itself.
+    """The sentence on differences, each direction by itself.
 
     Two or three are compared with each other, the first one only if there are no more than two.
     Of many it is said under which a hazard is met and under which it is not.
@@ -256,7 +256,7 @@ def _quoted(label: str) -> str:
 def _is_higher(
     grid: Grid, differing: Differing, compared: Sequence[str], one: str, hazard: str, unit: Unit
 ) -> bool:
-    """Whether the rate under an alternative is beyond chance higher than under a compared one."""
+    """True where the rate under an alternative is beyond chance higher than under another one."""
     runs = {label: grid.at(hazard, label, unit).runs for label in compared}
     return any(
         {(unit, hazard, one, other), (unit, hazard, other, one)} & differing
@@ -266,7 +266,7 @@ def _is_higher(
 
 
 def _unchanged(grid: Grid, differing: Differing) -> Sentence | None:
-    """What every alternative breaks: searches, stories that none changes, the same runs.
+    """The sentence on what every alternative breaks: searches, stories, the same runs.
 
     A hazard that is rarer somewhere is none that they do not change.
     """
@@ -305,7 +305,7 @@ def _unchanged(grid: Grid, differing: Differing) -> Sentence | None:
 
 
 def _are_same(grid: Grid, hazard: str, unit: Unit) -> bool:
-    """Whether nearly the same runs meet a hazard under each alternative."""
+    """True where nearly the same runs meet a hazard under each alternative."""
     least = min(grid.at(hazard, one, unit).runs for one in grid.alternatives)
     pairs = permutations(grid.alternatives, 2)
     return all(grid.apart[unit, hazard, *pair] <= SAME * least for pair in pairs)

@@ -151,7 +151,7 @@ def grid_rows(grid: Grid) -> list[dict[str, str]]:
 
 
 def quoted(folder: SweepFolder, grid: Grid, page: Path) -> str:
-    """A Markdown file with the verdict of a decision in it, as it would be written.
+    """The text of a Markdown file with the verdict of a decision put into it.
 
     It goes between the lines `<!-- verdict of PLAN -->` and `<!-- end -->`, PLAN being the file
     name of the plan, in the place of what is there.

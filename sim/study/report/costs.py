@@ -30,7 +30,7 @@ class Cost(NamedTuple):
 
     @property
     def differs(self) -> bool:
-        """Whether the interval of the difference leaves out 0."""
+        """True where the interval of the difference leaves out 0."""
         return self.interval is not None and (self.interval.low > 0 or self.interval.high < 0)
 
     @property

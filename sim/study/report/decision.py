@@ -1,4 +1,4 @@
-"""What a report sets side by side: the alternatives of a decision, and where each is found."""
+"""Decisions: the alternatives that a report sets side by side, and how evidence is matched."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def decision_by(plan: Values, rule: str) -> Decision:
 
 
 def _is_whole(rule_sets: Sequence[Values], rule: str) -> bool:
-    """Whether every value of a rule met the same values of the others, of which there are some."""
+    """True where every value of a rule met the same values of the other rules."""
     swept = [one["swept"] for one in rule_sets]
     values = {one[rule] for one in swept}
     others = {tuple(value for name, value in one.items() if name != rule) for one in swept}

@@ -44,7 +44,7 @@ OWN_PROVEN: Final = "proven.json"
 
 
 class Unit(NamedTuple):
-    """One thing that was looked at.
+    """A search, an environment of runs or a story: looked at under every alternative.
 
     Attributes:
         kind: SEARCH, RUNS or STORY.
@@ -57,7 +57,7 @@ class Unit(NamedTuple):
     beside: str = ""
 
     def __str__(self) -> str:
-        """As in `two_replicas, header, read_end`."""
+        """The title with the rules beside it, as in `two_replicas, header, read_end`."""
         return f"{self.title}, {self.beside}" if self.beside else self.title
 
     @property
@@ -68,7 +68,7 @@ class Unit(NamedTuple):
 
 
 class Finding(NamedTuple):
-    """What one unit says of one hazard under one alternative.
+    """The evidence of one unit on one hazard under one alternative.
 
     Attributes:
         hazard: Name of the hazard.
@@ -152,7 +152,7 @@ class Grid:
         ]
 
     def at(self, hazard: str, alternative: str, unit: Unit) -> Finding:
-        """What a unit says of a hazard under an alternative."""
+        """The finding of a unit on a hazard under an alternative."""
         return self._by_place[hazard, alternative, unit]
 
     def breaking(self, hazard: str, unit: Unit) -> list[str]:
@@ -190,7 +190,7 @@ def grids_of(folder: SweepFolder, name: str | None = None) -> tuple[Grid, ...]:
 def grid_of(folder: SweepFolder, decision: Decision) -> Grid:
     """The grid of one decision: runs, searches and stories. Raises as `grids_of`."""
     apart: dict[tuple[Unit, str, str, str], int] = {}
-    findings = [*_searched(folder, decision), *_met(folder, decision, apart), *_told(decision)]
+    findings = [*_searched(folder, decision), *_met(folder, decision, apart), *_shown(decision)]
     return Grid(decision, findings, apart)
 
 
@@ -293,7 +293,7 @@ def _met(
                         apart[unit, hazard, label, beside_it] = alone
 
 
-def _told(decision: Decision) -> Iterator[Finding]:
+def _shown(decision: Decision) -> Iterator[Finding]:
     for name in decision.stories:
         path = shipped_path(name)
         if not path.is_file():
@@ -360,7 +360,7 @@ def _searched_text(searched: Sequence[Finding]) -> str:
 
 
 def _rates_text(rates: Sequence[Finding]) -> str:
-    """One rate, or the lowest and the highest of several with what other rules they are under."""
+    """A rate, or the lowest and the highest of several with the rules beside them."""
     low, high = min(rates, key=lambda one: one.runs), max(rates, key=lambda one: one.runs)
     if low.runs == high.runs:
         return rate_text(high.runs, high.judged)

@@ -1,4 +1,4 @@
-"""Hazards: what goes wrong for whoever relies on a log, each a row of a report's grid."""
+"""Hazards: the ways in which a log fails its users, each a row of a report's grid."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ class Met(NamedTuple):
 
 
 class Hazards(NamedTuple):
-    """What the runs of a sweep met, by place of the environment and place of the rule set.
+    """The hazards that the runs of a sweep met, by places of environments and rule sets.
 
     Attributes:
         met: (environment, rule set, hazard) -> the runs that met it.
@@ -55,7 +55,7 @@ NO_HAZARDS: Final = Hazards({}, {})
 
 
 def hazards_met(ask: Ask) -> Hazards:
-    """What the table of a sweep says of every hazard; its views are those of the statistics."""
+    """Counts every hazard in the table of a sweep, whose views are those of the statistics."""
     ask(_ENDANGERED.format(hazard=hazard_in_sql()))
     met = {(row[0], row[1], row[2]): Met(*row[3:]) for row in ask(_MET)}
     return Hazards(met, {(row[0], row[1], row[2], row[3]): row[4] for row in ask(_ALONE)})

@@ -88,7 +88,7 @@ def _places(folder: SweepFolder, grid: Grid) -> dict[str, dict[str, int]]:
 
 
 def sections_of_grid(folder: SweepFolder, grid: Grid) -> Iterator[Section]:
-    """What stands behind a grid, each section folded."""
+    """The evidence behind a grid, each section folded."""
     if any(one.kind == SEARCH for one in grid.units):
         yield Section("The shortest schedule of each broken cell", [*schedules_of(folder, grid)])
         yield Section("What was searched", [*_worlds(folder, grid)])
