@@ -59,6 +59,8 @@ def test_what_shipped_plans_decide_is_there_and_no_sentence_contradicts_a_cell(p
         assert contradictions(grid, verdict_of(grid)) == []
         for kind, names in ((SEARCH, grid.decision.searches), (STORY, grid.decision.stories)):
             assert {one.name for one in grid.units if one.kind == kind} == {*names}
+        proven = [one for one in grid.findings if one.unit.kind != RUNS]
+        assert {one.evidence for one in proven if not (ROOT / one.evidence).is_file()} == set()
         for label in grid.alternatives:
             assert any(one.alternative == label for one in grid.findings)
 

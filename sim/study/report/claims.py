@@ -149,11 +149,18 @@ def _closed_worlds(grid: Grid) -> list[Unit]:
 def _fell(grid: Grid, differing: Differing, hazard: str, unit: Unit) -> bool:
     """True where a rate is lower under every alternative than under the first, and not zero."""
     first, *others = grid.alternatives
-    base = grid.at(hazard, first, unit).runs
     return len(grid.breaking(hazard, unit)) > 1 and all(
-        (unit, hazard, first, one) in differing and grid.at(hazard, one, unit).runs < base
-        for one in others
+        _is_lower(grid, differing, hazard, unit, one, first) for one in others
     )
+
+
+def _is_lower(
+    grid: Grid, differing: Differing, hazard: str, unit: Unit, one: str, other: str
+) -> bool:
+    """True where the rate under one alternative is beyond chance lower than under the other."""
+    pairs = {(unit, hazard, one, other), (unit, hazard, other, one)}
+    fewer = grid.at(hazard, one, unit).runs < grid.at(hazard, other, unit).runs
+    return fewer and bool(pairs & differing)
 
 
 def _of_runs(grid: Grid, wanted: Callable[[str, Unit], bool]) -> list[tuple[str, Unit]]:
@@ -220,8 +227,12 @@ def _apart(grid: Grid, differing: Differing) -> Sentence:
             f"{hazard} ({_places(grid, hazard, (one,), units)})" for hazard, units in found.items()
         ]
         told = [_few(told)] if told else []
-        told += _rates(grid, _of_runs(grid, partial(_is_higher, grid, differing, compared, one)))
-        parts.append(f"under {one}{alone_of_two} {listed(told) or 'nothing'}")
+
+        def higher(hazard: str, unit: Unit, one: str = one) -> bool:
+            return any(_is_lower(grid, differing, hazard, unit, low, one) for low in compared)
+
+        told += _rates(grid, _of_runs(grid, higher))
+        parts.append(f"under {one}{alone_of_two} {'; '.join(told) or 'nothing'}")
     if all(part.endswith(" nothing") for part in parts):
         return Sentence(f"No search, story or rate tells {listed(compared)} apart.", ())
     return Sentence(f"They differ: {'; '.join(parts)}.", tuple(claims))
@@ -251,18 +262,6 @@ def _met_and_not_met(grid: Grid) -> Sentence:
 
 def _quoted(label: str) -> str:
     return f'"{label}"' if "," in label else label
-
-
-def _is_higher(
-    grid: Grid, differing: Differing, compared: Sequence[str], one: str, hazard: str, unit: Unit
-) -> bool:
-    """True where the rate under an alternative is beyond chance higher than under another one."""
-    runs = {label: grid.at(hazard, label, unit).runs for label in compared}
-    return any(
-        {(unit, hazard, one, other), (unit, hazard, other, one)} & differing
-        for other in compared
-        if runs[other] < runs[one]
-    )
 
 
 def _unchanged(grid: Grid, differing: Differing) -> Sentence | None:

@@ -91,13 +91,7 @@ def as_verdict(grid: Grid) -> dict[str, Any]:
         "decision": grid.decision.name,
         "alternatives": grid.alternatives,
         "sentences": [
-            {
-                "text": sentence.text,
-                "claims": [
-                    one._asdict() | {"units": [unit._asdict() for unit in one.units]}
-                    for one in sentence.claims
-                ],
-            }
+            {"text": sentence.text, "claims": [one._asdict() for one in sentence.claims]}
             for sentence in verdict_of(grid)
         ],
         "findings": [one.as_row() for one in grid.findings],

@@ -72,13 +72,10 @@ def hazard_of(invariant: str, family: str) -> str:
 
 def hazard_in_sql() -> str:
     """`hazard_of` over the columns `invariant` and `family`."""
-    cases = [
-        f"WHEN {column} IN ({', '.join(map(repr, names))}) THEN '{one.name}'"
-        for column, names_of in (
-            ("invariant", lambda one: one.invariants),
-            ("family", lambda one: (one.family,)[: bool(one.family)]),
-        )
+    named = [
+        f"WHEN invariant IN ({', '.join(map(repr, one.invariants))}) THEN '{one.name}'"
         for one in HAZARDS
-        if (names := names_of(one))
+        if one.invariants
     ]
-    return f"CASE {' '.join(cases)} ELSE '{HAZARDS[-1].name}' END"
+    named += [f"WHEN family = '{one.family}' THEN '{one.name}'" for one in HAZARDS if one.family]
+    return f"CASE {' '.join(named)} ELSE '{HAZARDS[-1].name}' END"
