@@ -137,7 +137,7 @@ class Plan(BaseModel):
     """Number of random cases, those of all environments together; every rule set runs on each."""
     seed: Seed
     about: list[Annotated[Text, AfterValidator(_about)]] = []
-    """Families or invariants in which the rule sets are meant to differ; gates count them as `about`."""
+    """Families or invariants in which rule sets are meant to differ; gates call them `about`."""
     plugins: Annotated[list[str], AfterValidator(_loaded)] = Field(default_factory=list)
     """Modules that it needs, which register strategies, fixes or the like; `--plugin` names them,
     too."""
