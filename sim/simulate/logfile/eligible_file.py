@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -147,13 +147,14 @@ def _built(file: EligibleFileLines, rules: Rules, top: Place) -> EligibleFile:
             own.append(topic_at(line.topic, at.at("topic")))
             levels = [own[-1], topic, broker]
             config = config_of(levels, estimate)
-            logs[name] = replace(_log(line, at, config), compacts=compacts(levels))
+            logs[name] = _log(line, at, config, compacts=compacts(levels))
     wrong.end()
     notes = notes_of_choice([topic, broker, *own], estimate)
     return EligibleFile(file.now_ms, logs, rules, notes)
 
 
-def _log(line: LogLine, place: Place, config: EligibilityConfig) -> DescribedLog:
+def _log(line: LogLine, place: Place, config: EligibilityConfig, *, compacts: bool) -> DescribedLog:
+    """The log that a file describes at `place`. Raises BadInput for what no log can be."""
     segments = _segments(line, place, config)
     log_end, active = line.log_end_offset, segments[-1].base_offset
     start = segments[0].base_offset if line.log_start_offset is None else line.log_start_offset
@@ -168,47 +169,48 @@ def _log(line: LogLine, place: Place, config: EligibilityConfig) -> DescribedLog
     ):
         place.refuse(name, offset > most, f"{offset} is above the {of}, {most}")
     return DescribedLog(
-        config,
-        segments,
-        start,
-        log_end,
-        watermark,
-        stable,
-        line.checkpoint,
-        bool(line.in_progress),
-        bool(line.uncleanable),
+        config=config,
+        segments=segments,
+        log_start_offset=start,
+        log_end_offset=log_end,
+        high_watermark=watermark,
+        last_stable_offset=stable,
+        checkpoint=line.checkpoint,
+        in_progress=bool(line.in_progress),
+        uncleanable=bool(line.uncleanable),
+        compacts=compacts,
     )
 
 
 def _segments(line: LogLine, place: Place, config: EligibilityConfig) -> tuple[Segment, ...]:
+    """The segments of a log, each with the times that the cleaner asks for."""
     found: list[Segment] = []
     for index, one in enumerate(line.segments):
-        at = place.at("segments").at(index)
-        if found and one.base_offset <= found[-1].base_offset:
-            at.at("base_offset").fail(f"{one.base_offset} is not above {found[-1].base_offset}")
-        first, largest, modified = (
-            -1 if ms is None else ms
-            for ms in (one.first_batch_timestamp_ms, one.largest_timestamp_ms, one.last_modified_ms)
+        at, base = place.at("segments").at(index), one.base_offset
+        first = one.first_batch_timestamp_ms
+        below = found[-1].base_offset if found else -1
+        at.refuse("base_offset", base <= below, f"{base} is not above {below}")
+        reads_time = (
+            config.min_compaction_lag_ms > 0
+            or config.lag_estimate == "previous_segment"
+            or (config.lag_estimate == "largest_less_roll" and first is None)
         )
-        is_closed = index < len(line.segments) - 1
-        if is_closed and largest < 0 and one.last_modified_ms is None and _reads_it(one, config):
-            at.at("last_modified_ms").fail("missing")
+        is_closed, untimed = index < len(line.segments) - 1, one.last_modified_ms is None
+        largest = _or_none(one.largest_timestamp_ms)
+        missing = is_closed and reads_time and untimed and largest < 0
+        at.refuse("last_modified_ms", missing, "missing")
         found.append(
             Segment(
-                one.base_offset,
-                modified,
+                base,
+                _or_none(one.last_modified_ms),
                 size_bytes=one.size_bytes,
-                first_timestamp_ms=first,
+                first_timestamp_ms=_or_none(first),
                 largest_ms=largest,
             )
         )
     return tuple(found)
 
 
-def _reads_it(segment: DescribedSegmentLine, config: EligibilityConfig) -> bool:
-    """Whether somebody asks for its largest timestamp, or else for its last modification."""
-    return (
-        config.min_compaction_lag_ms > 0
-        or config.lag_estimate == "previous_segment"
-        or (config.lag_estimate == "largest_less_roll" and segment.first_batch_timestamp_ms is None)
-    )
+def _or_none(time_ms: int | None) -> int:
+    """A time as a segment has it: -1 = none."""
+    return -1 if time_ms is None else time_ms

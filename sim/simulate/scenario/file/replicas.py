@@ -11,8 +11,6 @@ from collections.abc import Collection, Iterable, Sequence
 from sim.errors import did_you_mean
 from sim.files.document import Location, Report, listed, unknown_value
 from sim.protocol.log.formats import (
-    MESSAGE_FORMAT,
-    PROTOCOL,
     RELEASES,
     SOFTWARE,
     VERSION_SETTINGS,
@@ -34,6 +32,9 @@ from sim.simulate.scenario.rule_values import rule_problem
 ROLES = ("leader", "follower")
 """What a fault may name instead of a replica."""
 
+_OWN_OF_SOME = {name for own in OWN_FIELDS.values() for name in own}
+"""Fields that only some kinds of faults have."""
+
 _FIELDS = ("software", "protocol_version", "message_format_version")
 """The fields of both kinds of settings that hold `VERSION_SETTINGS`."""
 
@@ -41,27 +42,28 @@ _FIELDS = ("software", "protocol_version", "message_format_version")
 def build_replicas(file: ScenarioFile, report: Report) -> tuple[ReplicaSpec, ...]:
     """The replicas there are at the start; every contradiction goes to `report`."""
     backoff_ms = file.broker.backoff_ms or ReplicaSpec("").cleaner_backoff_ms
-    items: tuple[str | ReplicaSettings, ...]
+    given: Iterable[str | ReplicaSettings]
     if isinstance(file.replicas, int):
-        items = tuple(f"r{number}" for number in range(1, file.replicas + 1))
+        given = [f"r{number}" for number in range(1, file.replicas + 1)]
     else:
-        items = file.replicas
+        given = file.replicas
+    settings = [ReplicaSettings(name=one) if isinstance(one, str) else one for one in given]
     found: list[ReplicaSpec] = []
-    for index, item in enumerate(items):
-        if isinstance(item, ReplicaSettings):
-            own = "cleaner_backoff_ms" in item.model_fields_set
-            backoff = item.cleaner_backoff_ms if own else backoff_ms
-            versions = _versions_of(item, file.broker)
-            mark = item.tombstone_mark
-            spec = ReplicaSpec(item.name, item.clock_skew_ms, backoff, mark, versions)
-        else:
-            spec = ReplicaSpec(item, 0, backoff_ms, versions=_versions_of(None, file.broker))
-        if spec.name in ROLES:
-            report(("replicas", index), f"{spec.name!r} is a role, not a name for a replica")
-        if any(spec.name == other.name for other in found):
-            report(("replicas", index), f"{spec.name!r} is given twice")
-        found.append(spec)
-    settings = [item if isinstance(item, ReplicaSettings) else None for item in items]
+    for index, own in enumerate(settings):
+        if own.name in ROLES:
+            report(("replicas", index), f"{own.name!r} is a role, not a name for a replica")
+        if any(own.name == other.name for other in found):
+            report(("replicas", index), f"{own.name!r} is given twice")
+        asked = "cleaner_backoff_ms" in own.model_fields_set
+        found.append(
+            ReplicaSpec(
+                own.name,
+                own.clock_skew_ms,
+                own.cleaner_backoff_ms if asked else backoff_ms,
+                own.tombstone_mark,
+                _versions_of(own, file.broker),
+            )
+        )
     _check_versions(found, settings, file.broker, report)
     return tuple(found)
 
@@ -72,23 +74,18 @@ def no_such_replica(name: str, names: Iterable[str]) -> str:
     return f"there is no replica {name!r}{did_you_mean(name, known)}; there are {listed(known)}"
 
 
-def _versions_of(own: ReplicaSettings | None, broker: BrokerSettings) -> Versions | None:
-    """What the replica says, else what `broker` says for all; None = nobody gives a software.
+def _versions_of(own: ReplicaSettings, broker: BrokerSettings) -> Versions | None:
+    """Versions that the replica gives, else `broker` for all; None without a software.
 
     Without a software the other two mean nothing: `_check_versions` reports that.
     """
-    given = {}
-    for name, field in zip(VERSION_SETTINGS, _FIELDS, strict=True):
-        value = None if own is None else getattr(own, field)
-        given[name] = getattr(broker, field) if value is None else value
-    if given[SOFTWARE] is None:
-        return None
-    return Versions(given[SOFTWARE], given[PROTOCOL], given[MESSAGE_FORMAT])
+    software, *others = [getattr(own, name) or getattr(broker, name) for name in _FIELDS]
+    return None if software is None else Versions(software, *others)
 
 
 def _check_versions(
     replicas: Sequence[ReplicaSpec],
-    settings: Sequence[ReplicaSettings | None],
+    settings: Sequence[ReplicaSettings],
     broker: BrokerSettings,
     report: Report,
 ) -> None:
@@ -104,7 +101,7 @@ def _check_versions(
                 report(("replicas", index), f"{replica.name} would not start: {problem}")
         elif versioned:
             report(("replicas", index), f"{replica.name} has no software, others have; {advice}")
-        elif own is not None and any(getattr(own, field) for field in _FIELDS[1:]):
+        elif any(getattr(own, field) for field in _FIELDS[1:]):
             report(("replicas", index, SOFTWARE), f"missing; {advice}")
 
 
@@ -268,23 +265,14 @@ def _fault(line: FaultLine, place: Location, report: Report) -> Fault | None:
     if not kind.instant and line.for_ms is None:
         report((*place, "for_ms"), f"missing; how long does {kind.kind} last?")
     own = OWN_FIELDS[kind.kind]
-    for name, who in _who_has().items():
-        if name not in own and name in line.model_fields_set:
-            report((*place, name), f"only {' or '.join(who)} has it")
+    for name in sorted(line.model_fields_set & _OWN_OF_SOME - own.keys()):
+        who = [one for one, fields in OWN_FIELDS.items() if name in fields]
+        report((*place, name), f"only {' or '.join(who)} has it")
     given = {name: getattr(line, name) for name in own}
     fault = kind(line.at, target, line.for_ms or 0, line.pick, **given)
     for name, problem in fault.contradictions():
         report((*place, name), problem)
     return fault
-
-
-def _who_has() -> dict[str, list[str]]:
-    """The kinds that have a field of their own, by its name."""
-    found: dict[str, list[str]] = {}
-    for kind, own in OWN_FIELDS.items():
-        for name in own:
-            found.setdefault(name, []).append(kind)
-    return found
 
 
 def _check_target(

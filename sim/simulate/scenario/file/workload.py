@@ -17,6 +17,7 @@ from sim.simulate.scenario.file.format import (
     WorkloadLine,
 )
 from sim.simulate.scenario.generate.clients import draw_workload
+from sim.simulate.scenario.generate.mix import WorkloadShape
 from sim.simulate.scenario.generate.streams import stream
 from sim.simulate.scenario.model import (
     Applications,
@@ -45,61 +46,66 @@ def build_workload(file: ScenarioFile, *, path: Path, seed: int, report: Report)
         )
         return Workload(trace=trace)
     if isinstance(workload, RandomWorkload):
-        last = 0
-        for index, (start, end) in enumerate(workload.random.idle):
-            if not last <= start < end:
-                text = "idle phases are (from, to) in order and apart from each other"
-                report(("workload", "random", "idle", index), text)
-            last = end
-        if last > file.duration_ms:
-            report(("workload", "random", "idle"), f"ends after the run, {file.duration_ms} ms")
-            return Workload()
-        rng = stream(seed, "workload")
-        return draw_workload(workload.random, duration_ms=file.duration_ms, rng=rng)
+        return _drawn(workload.random, file.duration_ms, seed, report)
+    given, place = _by_lines(workload)
+    sends, ends = _sends(given.sends, place, file.duration_ms, report)
+    return Workload(
+        sends,
+        ends,
+        retry_ms=given.retry_ms,
+        retries=given.retries,
+        idempotent=given.idempotent,
+        acks=given.acks,
+    )
+
+
+def _drawn(shape: WorkloadShape, duration_ms: int, seed: int, report: Report) -> Workload:
+    """A workload of that shape; idle phases that are out of order go to `report`."""
+    last = 0
+    for index, (start, end) in enumerate(shape.idle):
+        if not last <= start < end:
+            text = "idle phases are (from, to) in order and apart from each other"
+            report(("workload", "random", "idle", index), text)
+        last = end
+    if last > duration_ms:
+        report(("workload", "random", "idle"), f"ends after the run, {duration_ms} ms")
+        return Workload()
+    return draw_workload(shape, duration_ms=duration_ms, rng=stream(seed, "workload"))
+
+
+def _by_lines(
+    workload: SendsWorkload | tuple[WorkloadLine, ...],
+) -> tuple[SendsWorkload, tuple[str, ...]]:
+    """The settings of producers with their lines, and where these stand in the file."""
     if isinstance(workload, SendsWorkload):
-        sends, ends = _sends(workload.sends, ("workload", "sends"), file.duration_ms, report)
-        retries, idempotent = workload.retries, workload.idempotent
-        return Workload(
-            sends,
-            ends,
-            None,
-            workload.retry_ms,
-            retries,
-            idempotent=idempotent,
-            acks=workload.acks,
-        )
-    return Workload(*_sends(workload, ("workload",), file.duration_ms, report))
+        return workload, ("workload", "sends")
+    return SendsWorkload.model_construct(sends=workload), ("workload",)
 
 
 def build_applications(file: ScenarioFile, report: Report) -> Applications:
     """What stands behind the producers; every contradiction goes to `report`."""
-    workload = file.workload
-    if isinstance(workload, tuple):
-        return Applications(headers=_odd_headers(workload, ("workload",), report))
-    if not isinstance(workload, SendsWorkload):
+    if isinstance(file.workload, TraceWorkload | RandomWorkload):
         return Applications()
-    headers = _odd_headers(workload.sends, ("workload", "sends"), report)
+    workload, place = _by_lines(file.workload)
     sends = [line for line in workload.sends if isinstance(line, SendLine)]
     known = {line.producer for line in sends}
     plain = {line.producer for line in sends if not line.transaction}
     found: list[tuple[int, int]] = []
     for index, line in enumerate(workload.instances):
-        place: Location = ("workload", "instances", index)
+        at: Location = ("workload", "instances", index)
         for field, number in (("producer", line.producer), ("after", line.after)):
             if number not in known:
-                report((*place, field), f"producer {number} sends nothing")
+                report((*at, field), f"producer {number} sends nothing")
             elif number in plain:
-                text = (
-                    f"producer {number} sends outside transactions, so it has no transactional.id"
-                )
-                report((*place, field), text)
+                why = "sends outside transactions, so it has no transactional.id"
+                report((*at, field), f"producer {number} {why}")
         if line.after >= line.producer:
-            report((*place, "after"), f"{line.after} is not below {line.producer}: number in order")
+            report((*at, "after"), f"{line.after} is not below {line.producer}: number in order")
         for other, before in found:
             if line.producer == other or line.after == before:
-                report(place, f"producer {other} is the instance after {before} already")
+                report(at, f"producer {other} is the instance after {before} already")
         found.append((line.producer, line.after))
-    return Applications(tuple(found), headers)
+    return Applications(tuple(found), _odd_headers(workload.sends, place, report))
 
 
 def _odd_headers(
@@ -161,6 +167,7 @@ def _check_transactions(
     place: tuple[str, ...],
     report: Report,
 ) -> None:
+    """Reports each end of a transaction, with its index, that is empty, early or a second one."""
     last_ms = {(send.producer, send.transaction): send.at_ms for send in sends}
     ended: set[tuple[int, int]] = set()
     for index, end in ends:
@@ -169,9 +176,8 @@ def _check_transactions(
         if name not in last_ms:
             report((*place, index), f"{text}: nothing is sent in it")
         elif end.at_ms < last_ms[name]:
-            report(
-                (*place, index), f"{text} ends at {end.at_ms}, before its send at {last_ms[name]}"
-            )
+            early = f"ends at {end.at_ms}, before its send at {last_ms[name]}"
+            report((*place, index), f"{text} {early}")
         if name in ended:
             report((*place, index), f"{text} ends twice")
         ended.add(name)
