@@ -46,7 +46,7 @@ def replace_text(path: Path, text: str) -> None:
 
 
 def check_writable(path: Path, *, what: str | None = None, read: Iterable[Path] = ()) -> None:
-    """Say before any work is done that `path` cannot be written.
+    """Checks before any work is done that `path` can be written.
 
     Args:
         path: A file that may or may not exist.

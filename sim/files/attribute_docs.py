@@ -1,4 +1,4 @@
-"""What sources and docstrings say of attributes and parameters: for schemas, lists and help."""
+"""Docs of attributes and parameters in sources and docstrings: for schemas, lists and help."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def docs_of(thing: object) -> tuple[str, dict[str, str]]:
 
 
 def attribute_docs(kind: type) -> dict[str, str]:
-    """What the source says below each attribute of a class, in one line each."""
+    """Docs below the attributes of a class, by name, in one line each."""
     from textwrap import dedent
 
     (node,) = ast.parse(dedent(inspect.getsource(kind))).body

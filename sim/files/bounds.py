@@ -51,7 +51,7 @@ class Must:
     def __get_pydantic_json_schema__(
         self, schema: CoreSchema, handler: GetJsonSchemaHandler
     ) -> dict[str, Any]:
-        """The same for editors."""
+        """Adds the same to the schema, for editors."""
         return {**handler(schema), **self.schema}
 
 
@@ -75,7 +75,7 @@ class Within(Must):
     def __get_pydantic_json_schema__(
         self, schema: CoreSchema, handler: GetJsonSchemaHandler
     ) -> dict[str, Any]:
-        """The same for editors."""
+        """Adds the same to the schema, for editors."""
         found = handler(schema)
         kind = found.get("type")
         if kind in _WORDS:

@@ -114,7 +114,7 @@ def _csv_changes(path: Path) -> Iterator[Change]:
 
 @contextmanager
 def _clear_errors(path: Path) -> Iterator[None]:
-    """What Arrow says about a file as one line of BadInput.
+    """Turns errors of Arrow into one line of BadInput.
 
     Beside its own exceptions it raises ValueError, for names and texts that are not UTF-8.
     """

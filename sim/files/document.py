@@ -87,7 +87,7 @@ class Document:
         return path_of(steps)
 
     def in_order(self, problems: Iterable[str]) -> list[str]:
-        """What `problem` made, each once, by their lines; of one line as they are."""
+        """Lines that `problem` made, each once, in the order of the lines of the file."""
 
         def line_in(problem: str) -> int:
             number, _, rest = problem.removeprefix(f"{self.name}:").partition(":")
@@ -154,7 +154,7 @@ class CommandLine(Document):
 
 
 class Place:
-    """Where a value stands in a document: the place of what it is part of, and the step from there.
+    """Place of a value in a document: the place of its parent, and the step from there.
 
     Attributes:
         document: The document.
@@ -209,7 +209,7 @@ class Place:
             self.at(step).fail(text)
 
     def problem(self, text: str) -> str:
-        """What is wrong with the value here, in one line: `file:line: path: text`."""
+        """Problem with the value here, in one line: `file:line: path: text`."""
         return self.document.problem(self.location, text, path=self.path)
 
     def fail(self, text: str) -> NoReturn:
@@ -258,7 +258,7 @@ def clipped(text: str, length: int = _SHOWN) -> str:
 
 
 def told_together(complaints: Sequence[str], *, more: int = 0) -> BadInput:
-    """Complaints about one file, a line each: the first ones, and how many there are beside them.
+    """Error of the complaints about a file: the first ones, a line each, and how many more.
 
     Args:
         complaints: What is wrong, in order.
@@ -270,7 +270,7 @@ def told_together(complaints: Sequence[str], *, more: int = 0) -> BadInput:
 
 
 class Complaints:
-    """What is wrong with the parts of a file; each is read in a `with`, whatever others have.
+    """Complaints about the parts of a file; each part is read in a `with` of its own.
 
     Attributes:
         told: The lines of what was wrong so far, in order.
@@ -282,7 +282,7 @@ class Complaints:
         self.told: list[str] = []
 
     def __enter__(self) -> None:
-        """A part is read: what it raises is told later, with the rest."""
+        """Begins to read a part; the BadInput that it raises is kept for `end`."""
 
     def __exit__(self, _kind: object, error: object, _traceback: object) -> bool:
         if isinstance(error, BadInput):
@@ -290,12 +290,12 @@ class Complaints:
         return isinstance(error, BadInput)
 
     def add(self, line: str) -> None:
-        """Something is wrong, and whatever has it is read on."""
+        """Adds a complaint about a part that is read on."""
         self.told.append(line)
 
     @property
     def enough(self) -> bool:
-        """Whether so much is wrong that nobody reads on."""
+        """Whether so much is wrong that reading on is of no use."""
         return len(self.told) >= ENOUGH
 
     def end(self, document: Document | None = None) -> None:
@@ -315,32 +315,32 @@ def listed(values: Iterable[object]) -> str:
 
 
 def unknown_field(name: str, allowed: Collection[str], *, what: str = "field") -> str:
-    """What is said about a field that there is not."""
+    """Complaint about a field that does not exist."""
     return f"unknown {what}{did_you_mean(name, allowed)}; allowed: {listed(allowed)}"
 
 
 def unknown_value(value: object, allowed: Collection[str], *, what: str = "value") -> str:
-    """What is said about a value that is none of those allowed."""
+    """Complaint about a value that is none of those allowed."""
     close = did_you_mean(value, allowed)
     return f"unknown {what} {shown(value)}{close}; allowed: {listed(allowed)}"
 
 
 def as_text(value: object, place: Place) -> str:
-    """Text. Raises BadInput."""
+    """The value as text. Raises BadInput."""
     if not isinstance(value, str):
         place.fail(f"expected text, not {shown(value)}")
     return value
 
 
 def as_list(value: object, place: Place) -> list[Any]:
-    """A list. Raises BadInput."""
+    """The value as a list. Raises BadInput."""
     if not isinstance(value, list):
         place.fail(f"expected a list, not {shown(value)}")
     return value
 
 
 def as_object(value: object, place: Place) -> dict[str, Any]:
-    """An object: fields with their values. Raises BadInput."""
+    """The value as an object: fields with their values. Raises BadInput."""
     if not isinstance(value, dict):
         place.fail(f"expected fields, not {shown(value)}")
     return value
@@ -374,7 +374,7 @@ class Fields:
     def __init__(
         self, value: object, place: Place, allowed: Collection[str], wrong: Complaints
     ) -> None:
-        """An object that may have the fields `allowed`; others are told to `wrong`.
+        """Takes an object that may have the fields `allowed`; others are complaints in `wrong`.
 
         Raises:
             BadInput: It is no object.
@@ -418,13 +418,13 @@ def tags_at(value: object, place: Place) -> tuple[str, ...]:
 
 
 def tag_given_twice(words: Sequence[str]) -> str | None:
-    """What is wrong with tags one of which is given twice; None = nothing."""
+    """Problem with tags one of which is given twice; None = no problem."""
     twice = next((word for index, word in enumerate(words) if word in words[:index]), None)
     return None if twice is None else f"{shown(twice)} is given twice"
 
 
 def tag_problem(item: object) -> str | None:
-    """What is wrong with a value as a tag; None = nothing."""
+    """Problem with a value as a tag; None = no problem."""
     if isinstance(item, str) and is_tag(item):
         return None
     return (

@@ -9,7 +9,7 @@ from sim.files.foreign import shell
 
 
 def check_extra(what: str, extra: str, *modules: str) -> None:
-    """Refuse to go on where a module is not installed.
+    """Checks that modules are installed.
 
     Args:
         what: The beginning of the sentence, such as `reports need`.
@@ -30,7 +30,7 @@ def install(extra: str) -> str:
 
 
 def origin(extra: str) -> str:
-    """What pip is given to install Replog with an extra from where this installation came."""
+    """Requirement for pip that adds an extra, from where this installation came."""
     import json
     from importlib.metadata import PackageNotFoundError, distribution
     from urllib.parse import urlsplit

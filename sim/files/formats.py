@@ -36,7 +36,7 @@ _SCENARIOS = {STORY_FORMAT: Kind("story", "run"), SCENARIO_FORMAT: Kind("timed s
 
 
 def kind_of(top: Mapping[str, Any]) -> Kind | None:
-    """What a file is whose fields are these; None = no file that people write, or of no kind."""
+    """Kind of the file that has these fields; None = no file that people write, or of no kind."""
     found = str(top.get("format"))
     if found == LOG_FORMAT:
         return Kind("log file", "eligible" if "logs" in top else "clean")

@@ -1,4 +1,4 @@
-"""The largest number, and the longest text, that each field of a file or option may have.
+"""Limits: the largest number, and the longest text, that each field or option may have.
 
 They stop what nobody means, not what somebody tries: each is ten to a hundred times the largest use
 that is known. What a scenario within all of them may still cost, the bounds of a run decide
@@ -18,7 +18,7 @@ LONGEST_DIGITS: Final = 100
 
 
 class Limit(NamedTuple):
-    """What a field may have at most.
+    """A limit: the most that a field may have.
 
     Attributes:
         name: What messages call it.
@@ -35,7 +35,7 @@ class Limit(NamedTuple):
     least: int = 0
 
     def problem(self, value: float, *, least: int | None = None) -> str | None:
-        """What is wrong with a number; None = it is within the limit.
+        """Problem with a number; None = it is within the limit.
 
         `least` is the smallest number that the field takes, if that is not the limit's own.
         """
@@ -47,7 +47,7 @@ class Limit(NamedTuple):
         return None
 
     def too_many(self, count: int, what: str) -> str | None:
-        """What is wrong with so many items or characters; None = nothing is."""
+        """Problem with a number of items or characters; None = within the limit."""
         if count <= self.most:
             return None
         return f"{count:,} {what}; at most {self.most:,} are allowed ({self.name})"

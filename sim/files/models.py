@@ -83,7 +83,7 @@ class Described(GenerateJsonSchema):
 
 
 def refused(problems: Iterable[tuple[Location, str]]) -> None:
-    """Tell pydantic, from a validator, all that is wrong with the parts of a value.
+    """Tells pydantic, from a validator, all that is wrong with the parts of a value.
 
     Args:
         problems: The way from the value to a part, and what is wrong there.
@@ -120,7 +120,7 @@ def validate(document: Document, model: type[M], *, told: Collection[str] = ()) 
 
 
 def check_size(document: Document) -> None:
-    """Refuse a document with more values than are checked one by one. Raises BadInput."""
+    """Refuses a document with more values than are checked one by one. Raises BadInput."""
     if _has_more_values(document.data, CHECKED_VALUES.most):
         hint = "what producers write may stand in a file of its own, workload.trace"
         document.top.fail(f"more than {CHECKED_VALUES.most:,} values; {hint}")
@@ -194,7 +194,7 @@ def _either(texts: list[str]) -> str:
 
 
 def _explain(kind: str, item: Any, fields: list[str], location: Location) -> str:
-    """What pydantic found, in one clause."""
+    """An error of pydantic as one clause."""
     given, context = item["input"], item.get("ctx", {})
     if kind in _SAID:
         number = in_words(given) if isinstance(given, int | float) else ""
@@ -212,7 +212,7 @@ def _explain(kind: str, item: Any, fields: list[str], location: Location) -> str
 
 
 def _wrong_tag(tag: str, given: Mapping[str, Any], parts: list[Mapping[str, Any]]) -> str:
-    """What is said about the field `tag`, which tells which of `parts` an object is."""
+    """Complaint about the field `tag`, which tells which of `parts` an object is."""
     allowed = [_fields_of(one)[tag]["const"] for one in parts]
     if given.get(tag) is None:
         return f"missing; allowed: {listed(allowed)}"
@@ -225,7 +225,7 @@ def _split(expected: str) -> list[str]:
 
 
 def _parts_at(schema: Mapping[str, Any], location: Location) -> list[Mapping[str, Any]]:
-    """What may stand at `location`, out of the model's own JSON Schema.
+    """Parts of the model's own JSON Schema that may stand at `location`.
 
     Pydantic's way to a value has the names of alternatives in it; one that is the value of a field,
     such as the op of a step, tells which of them is meant.

@@ -23,7 +23,7 @@ UTF_16 = (b"\xff\xfe", b"\xfe\xff")
 
 
 class _Kept:
-    """What came through pipes, by device and inode; None = it is not kept."""
+    """Contents that came through pipes, by device and inode; None = they are not kept."""
 
     contents: ClassVar[dict[tuple[int, int], bytes] | None] = None
 
@@ -82,7 +82,7 @@ def read_text(path: Path, *, limit: int = DOCUMENT_BYTES.most) -> str:
 
 
 def head_of(path: Path, count: int) -> bytes:
-    """The first bytes, at most `count`, of a file that is then read by somebody else.
+    """The first bytes, at most `count`, of a file that is then read by a library.
 
     Raises:
         BadInput: It cannot be read, or is no regular file: a pipe can be read only once.
@@ -105,7 +105,7 @@ def is_pipe(path: Path) -> bool:
 
 @contextmanager
 def _clear_errors(path: Path) -> Iterator[None]:
-    """What the system says about a file as one line of BadInput."""
+    """Turns errors of the system about a file into one line of BadInput."""
     try:
         yield
     except OSError as error:
@@ -118,7 +118,7 @@ def _clear_errors(path: Path) -> Iterator[None]:
 
 
 def _refuse_others(path: Path, found: os.stat_result) -> os.stat_result:
-    """What was found at `path`, if it may be read at all."""
+    """Status of the file at `path`, if it may be read at all. Raises BadInput."""
     mode = found.st_mode
     if stat.S_ISREG(mode) or stat.S_ISFIFO(mode):
         return found
@@ -130,7 +130,7 @@ def _refuse_others(path: Path, found: os.stat_result) -> os.stat_result:
 
 
 def _opened(path: Path) -> BinaryIO:
-    """The file, open for reading; that of a pipe does not wait for somebody to write to it."""
+    """The file, open for reading; a pipe is opened without waiting for a writer."""
     number = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
     os.set_blocking(number, True)
     return os.fdopen(number, "rb")

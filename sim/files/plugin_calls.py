@@ -33,7 +33,7 @@ class Guarded:
         self._problem = problem
 
     def __call__(self, argument: Any) -> Any:
-        """Its answer. Raises PluginError."""
+        """Calls the function. Raises PluginError."""
         try:
             answer = self._function(argument)
         except PluginError:

@@ -158,7 +158,7 @@ def _located(text: str, name: str) -> Node:
 
 
 def _pieces(text: str) -> Iterator[tuple[str, int]]:
-    """What the text is made of, without what only parts it, each with its line."""
+    """Pieces of the text without its separators, each with its line."""
     line, before = 1, 0
     for token in _TOKEN.finditer(text):
         line += _line_at(text, token.start(), since=before) - 1

@@ -81,7 +81,7 @@ def _by_id(name: str, folder: Path) -> Path | None:
 
 
 def _files(folder: Path) -> Iterator[Path]:
-    """What a command can be given: not the schemas."""
+    """Files that a command can be given: not the schemas."""
     for path in sorted(folder.rglob("*")):
         is_schema = path.name == "schema.json" or path.parent.name == "schemas"
         if path.suffix in SUFFIXES and not is_schema:

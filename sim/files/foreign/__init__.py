@@ -1,4 +1,4 @@
-"""Text that is not ours, shown so that it is text and nothing else, wherever it is shown.
+"""Foreign text, shown so that it is text and nothing else, wherever it is shown.
 
 Keys, values, ids, titles, names of files, words of a command line and what plugins say may hold
 anything: what moves a cursor, reverses what stands beside it, ends a table, begins a script. Each

@@ -44,7 +44,7 @@ def plain_lines(text: str) -> str:
 
 
 def shown(value: object) -> object:
-    """What a template puts into a page: of a text what is seen, and anything else as it is."""
+    """Value as a template shows it: of a text what is seen, anything else as it is."""
     if type(value) is not str or is_plain(value):
         return value
     return "\n".join(["\t".join(map(one_line, line.split("\t"))) for line in value.split("\n")])

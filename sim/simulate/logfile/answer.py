@@ -1,4 +1,4 @@
-"""What `replog clean --json` answers to a log file."""
+"""Answers of `replog clean --json` to log files."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ REASON_TEXTS = {
 
 
 def answer(document: dict[str, Any]) -> Answer:
-    """What comes of a log file: `{"steps": [...]}`, one object per step, in order.
+    """Answer to a log file: `{"steps": [...]}`, one object per step, in order.
 
     Raises:
         BadInput: `path: what is wrong`, for what no log file may say.
@@ -35,12 +35,12 @@ def answer(document: dict[str, Any]) -> Answer:
 
 
 def answer_to(file: LogFile) -> Answer:
-    """The same for a log file that was read."""
+    """Answer to a log file that was read."""
     return {"steps": [step_answer(result, file) for result in run_steps(file)]}
 
 
 def step_answer(result: StepResult, file: LogFile) -> Answer:
-    """What came of one step; the log must not have moved on yet."""
+    """Answer to one step; the log must not have moved on yet."""
     log, replica = result.log, result.replica
     out = _log_answer(log, file.rules.rules.cleaner.tombstone_mark)
     if result.cleaned is not None:
@@ -102,7 +102,7 @@ def _batch_answer(batch: Batch, segment: int) -> Answer:
 
 
 def _pass_answer(result: PassResult) -> Answer:
-    """What one pass did."""
+    """Answer about one pass."""
     cleaning, decision = result.cleaning, result.decision
     out: Answer = {
         "effective_upper_bound": result.plan.upper_bound,
@@ -136,13 +136,13 @@ _OFFSETS_SHOWN = 12
 
 
 def heading(file: LogFile) -> str:
-    """The preset, and what the file says beside it."""
+    """The preset and the values that the file gives beside it."""
     beside = [f"{name}={value}" for name, value in file.rules.given.items()]
     return ", ".join([file.rules.preset, *beside])
 
 
 def log_lines(number: int, step: Step, answer: dict[str, Any]) -> Iterator[str]:
-    """What a step was and did, above the table of batches."""
+    """Lines about a step and its effect, above the table of batches."""
     yield f"step {number}: {step.told}"
     if isinstance(step, Clean):
         if step.upper_bound is None:
@@ -175,7 +175,7 @@ def log_lines(number: int, step: Step, answer: dict[str, Any]) -> Iterator[str]:
 
 
 def _decision(answer: dict[str, Any]) -> Iterator[str]:
-    """What the cleaner's manager decided, with its numbers; of what is not due, why, and when."""
+    """Decision of the cleaner's manager in lines: numbers; if not due, why, and when."""
     span = f"[{answer['first_dirty_offset']}, {answer['effective_upper_bound']})"
     total = answer["clean_bytes"] + answer["cleanable_bytes"]
     numbers = f"{answer['cleanable_bytes']} of {total} bytes cleanable"

@@ -283,7 +283,7 @@ def _check_control(line: BatchLine, producer_id: int, place: Place) -> None:
 
 
 def _at_one_time(records: tuple[Record, ...], timestamp_ms: int) -> tuple[Record, ...]:
-    """Every record has the time of its batch, whatever its producer said (KIP-32).
+    """Gives every record the time of its batch, in place of its producer's (KIP-32).
 
     What the producer said stays stored until the batch is written anew (DefaultRecord.readFrom).
     """

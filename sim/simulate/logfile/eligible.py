@@ -1,4 +1,4 @@
-"""Which log the cleaner would clean, why not the others, and when they are due (`replog eligible`).
+"""The log that the cleaner would clean, why not the others, when they are due (`replog eligible`).
 
 When a log is due, and which setting would cure it, holds if nothing more is written: what is
 appended rolls segments, and makes a log dirtier.
@@ -35,7 +35,7 @@ _CLOSED = (
 
 @dataclass(frozen=True, slots=True)
 class DescribedLog:
-    """What decides whether a log is cleaned; offsets are exclusive ends but for the start.
+    """Facts that decide whether a log is cleaned; offsets are exclusive ends but for the start.
 
     Attributes:
         config: When it is cleaned.
@@ -56,7 +56,7 @@ class DescribedLog:
 
 @dataclass(frozen=True, slots=True)
 class LogEligibility:
-    """What the cleaner makes of one log.
+    """Verdict of the cleaner on one log.
 
     Attributes:
         log: The log.
@@ -73,7 +73,7 @@ class LogEligibility:
 
     @property
     def considered(self) -> bool:
-        """It is compacted, nobody cleans it now, and no pass over it ended in an error."""
+        """Whether the log is compacted, not being cleaned, and no pass over it failed."""
         return self.log.compacts and not (self.log.in_progress or self.log.uncleanable)
 
     @property
@@ -118,7 +118,7 @@ class LogEligibility:
         return f"if nothing more is written {when}{cured}"
 
     def at(self, now_ms: int, *, committed: bool = False, **settings: int) -> Eligibility:
-        """What is found at another time, under other settings, or if all of it were committed."""
+        """Numbers at another time, under other settings, or if all of the log were committed."""
         log = self.log
         return eligibility(
             log.segments,
@@ -145,7 +145,7 @@ class LogEligibility:
         return later[first] if first < len(later) else None
 
     def _cures(self) -> Iterator[str]:
-        """What makes it due now, one change each."""
+        """Changes each of which makes the log due now."""
         found, earliest = self.found, self.earliest_ms
         if found.cleanable_bytes:
             yield f"min.cleanable.dirty.ratio {_below(found)} or lower"
@@ -159,7 +159,7 @@ class LogEligibility:
             yield f"{relief}, with min.cleanable.dirty.ratio {_below(relieved)} or lower"
 
     def _relief(self) -> tuple[str, Eligibility]:
-        """What moves the bound that is the lowest now, and what came of it."""
+        """The change that moves the bound that is the lowest now, and the numbers after it."""
         log, bound, now_ms = self.log, self.found.bound, self.now_ms
         if bound.limit is Limit.MIN_LAG:
             return "min.compaction.lag.ms 0", self.at(now_ms, min_compaction_lag_ms=0)
@@ -196,7 +196,7 @@ class LogEligibility:
         return f"not eligible: {self._delay()}, and {ratio} not {least}"
 
     def _delay(self) -> str:
-        """How overdue it is, and since when that counts."""
+        """The delay in words: how long the log is overdue, and since when that counts."""
         most = self.log.config.max_compaction_lag_ms
         if most is None:
             return "no delay without max.compaction.lag.ms"
@@ -223,7 +223,7 @@ class LogEligibility:
 
     @property
     def limit(self) -> str:
-        """What keeps cleaning from going further."""
+        """The limit that keeps cleaning from going further, in words."""
         log, to, limit = self.log, self.found.bound.limited_to, self.found.bound.limit
         if limit is Limit.ACTIVE_SEGMENT:
             return f"the active segment, from {to}, is never cleaned"
@@ -247,7 +247,7 @@ class LogEligibility:
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """What the cleaner makes of all logs, and which one it would clean.
+    """Verdict of the cleaner on all logs, and which one it would clean.
 
     Attributes:
         selected: Name of the log to clean; None = none.
@@ -276,7 +276,7 @@ def _below(found: Eligibility) -> str:
 
 
 def look_at(log: DescribedLog, *, now_ms: int) -> LogEligibility:
-    """What the cleaner makes of one log at `now_ms`."""
+    """Verdict of the cleaner on one log at `now_ms`."""
     dirty = first_dirty(
         log.checkpoint, log_start_offset=log.log_start_offset, log_end_offset=log.log_end_offset
     )
@@ -291,7 +291,7 @@ def look_at(log: DescribedLog, *, now_ms: int) -> LogEligibility:
 
 
 def eligible_answer(selection: Selection) -> dict[str, Any]:
-    """What `replog eligible --json` answers."""
+    """Answer of `replog eligible --json`."""
     return {
         "selected": selection.selected,
         "logs": {

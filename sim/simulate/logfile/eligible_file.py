@@ -98,7 +98,7 @@ def is_eligible_document(document: Document) -> bool:
 def eligible_file_in(
     document: Document, *, rules: Mapping[str, object] | None = None
 ) -> EligibleFile:
-    """What a document describes; `rules`, from the command line, replace its own.
+    """Logs that a document describes; `rules`, from the command line, replace its own.
 
     Raises:
         BadInput: `file: path: what is wrong (line 7)`, a line for each thing.

@@ -1,4 +1,4 @@
-"""What a log file expects, compared with what came of it; what it says nothing about may differ."""
+"""Expectations of log files, compared with the answers; fields without a claim may differ."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def _id_of(document: Document, path: Path) -> str:
 def differences_of_choice(
     file: EligibleFile, document: Document
 ) -> tuple[dict[str, Any], list[str]]:
-    """What is answered about logs to choose from, and where it is not what `expect` says.
+    """Answer about logs to choose from, and where it differs from `expect`.
 
     Raises:
         BadInput: `file: path: what is wrong (line 7)`, of the expectation.
@@ -109,7 +109,7 @@ def differences_of_choice(
 
 
 def differences_of_steps(file: LogFile, document: Document) -> tuple[dict[str, Any], list[str]]:
-    """What is answered to the steps of a log file, and where it is not what `expect` says.
+    """Answers to the steps of a log file, and where they differ from `expect`.
 
     A line is such as `steps[0].x is 1, expected 2`.
 
@@ -130,7 +130,7 @@ def differences_of_steps(file: LogFile, document: Document) -> tuple[dict[str, A
 
 
 def _facts(file: LogFile) -> Iterator[dict[str, Any]]:
-    """What came of each step, with what only an expectation asks for."""
+    """Answers to the steps, with the fields that only an expectation asks for."""
     for result in run_steps(file):
         batches = list(result.log.batches())
         yield step_answer(result, file) | {
@@ -188,7 +188,7 @@ _LISTS = ("surviving_offsets", "tombstone_offsets", "surviving_keys")
 def explained_doubts(
     file: LogFile, facts: Iterable[Mapping[str, Any]], expected: Iterable[Mapping[str, Any]]
 ) -> list[str]:
-    """What `replog clean --explain` says of those records, by key and offset.
+    """Sentences of `replog clean --explain` about the records in doubt, by key and offset.
 
     Args:
         file: The log file.
@@ -228,7 +228,7 @@ def _in_doubt(fact: Mapping[str, Any], claims: Mapping[str, Any]) -> Iterator[An
 
 
 def _horizons(batches: list[Any]) -> dict[int, Any]:
-    """The delete horizon of each record's batch, by offset, as far as somebody says it."""
+    """Delete horizon of each record's batch, by offset, as far as it is given."""
     return {
         offset: batch.get("delete_horizon_ms", _UNSAID)
         for batch in batches

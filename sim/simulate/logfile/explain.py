@@ -1,4 +1,4 @@
-"""Why is this tombstone, or this value, still here, or already gone? (`replog clean --explain`).
+"""Reasons why a tombstone or a value is still here, or already gone (`replog clean --explain`).
 
 Each pass gives its reasons (`Cleaning.reasons`); what is still there waits for the first condition
 that is not met.
@@ -33,7 +33,7 @@ _WITHOUT_HORIZON = ("immediate", "cleaning_checkpoint", "never")
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """What became of one record.
+    """Fate of one record.
 
     Attributes:
         offset: Its offset.
@@ -49,7 +49,7 @@ class Explanation:
 
 
 class KeyExplanation(NamedTuple):
-    """What became of a key.
+    """Fate of the records of a key.
 
     Attributes:
         records: What became of each of its records, in offset order; of many the first, the last
@@ -70,7 +70,7 @@ def records_of(file: LogFile) -> Iterator[Record]:
 
 
 def explain_key(file: LogFile, key: str, *, about: Collection[int] | None = None) -> KeyExplanation:
-    """What became of the records of `key` when the steps are done.
+    """Explains the fate of the records of `key` after all steps.
 
     Args:
         file: The log file.
@@ -269,7 +269,7 @@ class _KeyHistory:
         )
 
     def _by_segment(self, tracked: _Tracked, asked: Circumstances) -> bool:
-        """Whether the times of segments decide of a tombstone."""
+        """Whether the times of segments decide about a tombstone."""
         unstamped = asked.without_horizon and tracked.horizon_ms is None
         looks = self.removal not in _WITHOUT_HORIZON
         return self.removal == "last_modified" or (unstamped and looks)
@@ -459,7 +459,7 @@ class _KeyHistory:
         return f"step {one.number} reached {subject}"
 
     def _outlook(self, tracked: _Tracked) -> str:
-        """What the first pass that reaches a tombstone will do."""
+        """Effect of the first pass that reaches a tombstone, in words."""
         if self.removal in ("never", "last_modified", "cleaning_checkpoint"):
             return ""
         if self.removal == "immediate":

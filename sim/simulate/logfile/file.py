@@ -30,7 +30,7 @@ from sim.simulate.logfile.steps import Clean, Note, Step, StepLine
 
 
 class SegmentLine(Part):
-    """A segment with what is known of it beside its batches."""
+    """A segment: its batches, base offset and time."""
 
     base_offset: Natural | None = None
     batches: tuple[BatchLine, ...]
@@ -38,7 +38,7 @@ class SegmentLine(Part):
 
 
 class FileLines(Part):
-    """What a log file of either kind may say."""
+    """Fields of a log file of either kind."""
 
     format: Literal["replog-log/1"]
     id: Any = None
@@ -103,7 +103,7 @@ class LogFile:
 
 
 class LogDocument(Document):
-    """A log file's document, whose problems are told in the published form: the JSON path first."""
+    """Document of a log file; its problems have the published form, the JSON path first."""
 
     __slots__ = ()
 
@@ -188,7 +188,7 @@ def log_file_in(document: Document, *, rules: Mapping[str, object] | None = None
 
 
 def _with_segments(data: dict[str, Any], place: Place, wrong: Complaints) -> dict[str, Any]:
-    """The same where every segment is an object: a list is that of its batches."""
+    """The data with every segment as an object; a list is that of its batches."""
     segments = data.get("segments")
     if not isinstance(segments, list):
         return data

@@ -1,4 +1,4 @@
-"""The log of one replica and what lies beside it, between the steps of a log file."""
+"""A log and the files beside it, between the steps of a log file."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from sim.simulate.logfile.rules import TopicOfLog
 
 
 class LogReplica:
-    """One replica's log, and what lies beside it.
+    """Log of one replica, and the files beside it.
 
     Attributes:
         log: The log.
@@ -34,7 +34,7 @@ class LogReplica:
         self.look()
 
     def look(self) -> None:
-        """Let the high watermark follow a log that grew or shrank."""
+        """Lets the high watermark follow a log that grew or shrank."""
         log = self.log
         end = log.log_end_offset
         log.high_watermark = end if self._told is None else min(self._told, end)
@@ -73,7 +73,7 @@ class LogReplica:
         return inside if self.legacy else there[0].base_offset
 
     def decide(self, topic: TopicOfLog, *, now_ms: int) -> LogEligibility:
-        """Would the log be cleaned now, from where, and how far?
+        """Decides whether the log would be cleaned now, from where, and how far.
 
         An invalid checkpoint is replaced. A log over which a pass failed is left as it is.
 
@@ -98,7 +98,7 @@ class LogReplica:
         return LogEligibility(self._described(topic), now_ms, dirty, found)
 
     def _described(self, topic: TopicOfLog) -> DescribedLog:
-        """What the manager looks at, apart from the log: to look twice changes nothing."""
+        """Copy of the facts that the manager looks at: looking twice changes nothing."""
         log = self.log
         segments = (
             Segment(
@@ -130,7 +130,7 @@ class LogReplica:
         return self.log.log_end_offset if unstable is None else unstable
 
     def append(self, batch: Batch) -> None:
-        """Add a batch; one before magic 2, which has no epoch, makes the replica forget all epochs.
+        """Adds a batch; one before magic 2 has no epoch, and makes the replica forget all epochs.
 
         Truncation then goes by the high watermark again. Source: UnifiedLog.append.
         """
@@ -150,12 +150,12 @@ class LogReplica:
         self._lower_checkpoint()
 
     def _begin_anew(self, offset: int) -> None:
-        """Empty the log; nothing of what it holds from now on was read from disk."""
+        """Empties the log; nothing that it holds from now on was read from disk."""
         self.log.reset_to(offset)
         self._read_below = offset
 
     def tell_high_watermark(self, offset: int) -> None:
-        """What is below `offset` is committed, and appends alone commit nothing any more."""
+        """Commits all below `offset`; from now on appends alone commit nothing."""
         self._told = max(offset, self.log.log_start_offset)
 
     def truncate(self, offset: int) -> None:
@@ -182,7 +182,7 @@ class LogReplica:
             log.snapshots.start_at(offset)
 
     def reload(self) -> None:
-        """Read the log from disk, without a snapshot of its producers.
+        """Reads the log from disk, without a snapshot of its producers.
 
         It ends where its active segment does, by that one's offset index. One that would end below
         its start begins anew there.

@@ -106,7 +106,7 @@ class LogRules:
 
 @dataclass(frozen=True, slots=True)
 class TopicOfLog:
-    """What the settings of a log file's topic decide, beside the rules of the cleaner.
+    """Decisions of a log file's `topic` beside the rules of the cleaner.
 
     Attributes:
         config: When the log is cleaned, where the cleaner's manager is asked.
@@ -150,7 +150,7 @@ def rules_at(values: object, place: Place, *, allowed: Sequence[str] = ALLOWED) 
 
 
 def _value(name: str, value: object, place: Place) -> object:
-    """What may stand under a name; a log file calls one of the rules otherwise."""
+    """Value of a rule, checked; `header_key` is a log file's name for `strategy_header`."""
     typed = isinstance(place.document, CommandLine)
     if name in _NUMBERS:
         what, minimum = _NUMBERS[name]

@@ -61,7 +61,7 @@ class StepResult:
 
 
 def run_steps(file: LogFile, *, explains: bool = False) -> Iterator[StepResult]:
-    """Do the steps of a log file in order; look at the log before asking for the next one.
+    """Takes the steps of a log file in order; look at the log before asking for the next one.
 
     Passes give their reason for each record if it `explains`.
 
@@ -110,7 +110,7 @@ def log_of(file: LogFile) -> Log:
 
 
 class _Times:
-    """When segments were last modified, by the clock of whoever wrote the file.
+    """Times at which segments were last modified, by the clock of the file.
 
     A time that the file gives a segment stays with it, and a segment that is merged of several has
     that of the last one; one that is closed later, perhaps once more after a truncation, has the
@@ -126,7 +126,7 @@ class _Times:
         self._always_ms = file.rules.last_modified_ms
 
     def set(self, segments: list[Segment], now_ms: int) -> None:
-        """Set them before a pass at `now_ms`; nobody asks for that of the active segment."""
+        """Sets the times before a pass at `now_ms`, but for that of the active segment."""
         default_ms = now_ms if self._always_ms is None else self._always_ms
         for segment in segments[:-1]:
             if segment.base_offset in self._given:
@@ -138,7 +138,7 @@ class _Times:
                     self._seen.add(segment.base_offset)
 
     def forget_from(self, base_offset: int) -> None:
-        """What was closed from here on is so no more: the segment here is the active one."""
+        """Forgets that segments from here on were closed: the segment here is the active one."""
         self._seen = {base for base in self._seen if base < base_offset}
 
 
@@ -153,7 +153,7 @@ class _Cleaner:
         self._last_cleaning: tuple[int, int] | None = None
 
     def clean(self, number: int, step: Clean) -> PassResult:
-        """Run one pass and swap its segments in, unless an earlier one failed."""
+        """Runs one pass and swaps its segments in, unless an earlier one failed."""
         replica = self._replica
         log = replica.log
         self.times.set(log.segments, step.now_ms)
@@ -178,7 +178,7 @@ class _Cleaner:
         return result
 
     def _write_checkpoint(self, result: PassResult) -> None:
-        """Write it after a pass; one that failed wrote where it began (LogCleaner.cleanLog)."""
+        """Writes the checkpoint; a pass that failed wrote where it began (LogCleaner.cleanLog)."""
         if result.failed is None and result.cleaning.replaced:
             self._replica.checkpoint = result.cleaning.next_dirty_offset
         elif result.failed is not None and result.decision is not None:
@@ -224,7 +224,7 @@ def _given_map(step: Clean) -> OffsetMap | None:
 
 
 def _removal_limit(log: Log, first_dirty_offset: int, removal: str) -> int:
-    """What the gated removal rules wait for: there is one replica, this one."""
+    """Offset below which the gated removal rules let tombstones go: there is only this replica."""
     return first_dirty_offset if removal == "coordinated" else log.log_end_offset
 
 

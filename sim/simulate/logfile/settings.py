@@ -1,4 +1,4 @@
-"""What the settings of Kafka's in a log file decide: `topic`, and for `eligible` also `broker`.
+"""Settings of Kafka's in a log file: `topic`, and for `eligible` also `broker`.
 
 They are read as in a timed scenario (`sim.simulate.scenario.file.configs`). What a log's own
 `topic` does not say, the file's `topic` says, else the file's `broker`, else Kafka's defaults. A
@@ -48,7 +48,7 @@ _ASKED = "only a `clean` without bounds asks for it, and no step is one"
 
 
 class Level(NamedTuple):
-    """What one object of settings says.
+    """One object of settings in a file.
 
     Attributes:
         settings: What it says.
@@ -60,17 +60,17 @@ class Level(NamedTuple):
 
     @property
     def given(self) -> dict[str, Any]:
-        """What it says of when to clean; null says nothing, but for a maximum lag: none then."""
+        """Settings of when to clean; null = not given, but no bound for a maximum lag."""
         of, said = self.settings, self.settings.model_fields_set
         values = {name: getattr(of, name) for name in WHEN if name in said}
         return {n: value for n, value in values.items() if value is not None or n == MAX_LAG}
 
     def name(self, setting: str) -> Place:
-        """Where it says something."""
+        """Place of a setting."""
         return self.place.at(alias_of(self.settings, setting))
 
     def unread(self, read: Collection[str]) -> list[str]:
-        """Kafka's names of what is given and not among `read`, as a note calls them."""
+        """Kafka's names of the settings that are given and not among `read`, as a note has them."""
         said = self.settings.model_fields_set - set(read)
         ordered = (name for name in type(self.settings).model_fields if name in said)
         return [f"{self.place.path}.{alias_of(self.settings, name)}" for name in ordered]
@@ -96,7 +96,7 @@ def broker_at(value: object, place: Place) -> Level:
 
 
 def config_of(levels: Sequence[Level], estimate: LagEstimate) -> EligibilityConfig:
-    """What applies to one log; the first of `levels` that says something about a setting counts.
+    """Settings that apply to one log; the first of `levels` that gives a setting counts.
 
     Raises:
         BadInput: The minimum lag is above the maximum: said of the one that is nearer to the log.
@@ -115,7 +115,7 @@ def config_of(levels: Sequence[Level], estimate: LagEstimate) -> EligibilityConf
 
 
 def compacts(levels: Iterable[Level]) -> bool:
-    """Whether the log is compacted at all; the first of `levels` that says a policy counts."""
+    """Whether the log is compacted at all; the first of `levels` that gives a policy counts."""
     said = (
         getattr(one.settings, POLICY) for one in levels if POLICY in one.settings.model_fields_set
     )
@@ -123,7 +123,7 @@ def compacts(levels: Iterable[Level]) -> bool:
 
 
 class LogSettings(NamedTuple):
-    """What the settings of a log file's topic decide, where the log is not one of several.
+    """Rules and decisions of a log file's `topic`, where the log is not one of several.
 
     Attributes:
         level: The settings.
@@ -137,7 +137,7 @@ class LogSettings(NamedTuple):
 
     @classmethod
     def read(cls, value: object, place: Place, rules: LogRules) -> LogSettings:
-        """The settings at `place`, beside the `rules` of the file.
+        """Reads the settings at `place`, beside the `rules` of the file.
 
         Of what makes an append roll the log (LogConfig.maxSegmentMs, LogSegment.shouldRoll) only
         settings that are given count: files without them have said nothing of it.
@@ -158,7 +158,7 @@ class LogSettings(NamedTuple):
         return cls(level, rules_at(values, place), topic)
 
     def notes(self, steps: Sequence[Step], strategy: str) -> tuple[str, ...]:
-        """What the settings say in vain, given these steps and the strategy of the cleaner."""
+        """Notes about settings that change nothing with these steps and this strategy."""
         settings = self.level.settings
         notes = unread_notes(self.level.unread({*AS_RULES, *WHEN, POLICY}))
         asked = any(isinstance(one, Clean) and one.upper_bound is None for one in steps)
@@ -199,7 +199,7 @@ def _rules_by(topic: Level, rules: Mapping[str, object]) -> dict[str, object]:
 
 
 def notes_of_choice(levels: Sequence[Level], estimate: LagEstimate) -> tuple[str, ...]:
-    """What the settings of a file with logs to choose from say in vain.
+    """Notes about settings that change nothing in a file with logs to choose from.
 
     Without timestamps and with `largest_less_roll` the longest time that a segment is active
     counts.

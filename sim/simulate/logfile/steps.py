@@ -32,7 +32,7 @@ Note = Annotated[Any, Field(description="Anything; nobody reads it.")]
 
 
 class AnyStep(Part):
-    """What every step may say, and what can be asked of it."""
+    """Common fields and methods of all steps."""
 
     says: ClassVar[str]  # for `told`: what it does, with its fields
     note: Note = None
@@ -43,7 +43,7 @@ class AnyStep(Part):
         return self  # type: ignore[return-value]  # of the steps only this class is none
 
     def do(self, replica: LogReplica, place: Place) -> None:
-        """Do it; a pass or a retry is more, and done elsewhere (`sim.simulate.logfile.run`).
+        """Takes the step; a pass or a retry is taken in `sim.simulate.logfile.run`.
 
         Raises:
             BadInput: The step, which stands at `place`, cannot follow on what is before it.
@@ -51,12 +51,12 @@ class AnyStep(Part):
 
     @property
     def told(self) -> str:
-        """What it does, for people."""
+        """The step in words."""
         return self.says.format(self)
 
 
 def many(count: int, one: str, more: str) -> str:
-    """So many of a thing, such as `2 batches`."""
+    """A number of things in words, such as `2 batches`."""
     return f"{count} {one if count == 1 else more}"
 
 
@@ -83,7 +83,7 @@ class Clean(AnyStep):
     """The pass-wide horizon of the rules before KIP-534, in ms; derived when not given."""
 
     def read(self, rules: LogRules, place: Place) -> Step:
-        """Its fields go together."""
+        """Checks which fields go together. Raises BadInput."""
         given = {name for name, value in self if value is not None}
         missing = {"first_dirty_offset", "upper_bound"} - given
         alone = len(missing) == 2  # the cleaner's manager decides about it, and builds the map
@@ -105,7 +105,7 @@ class Clean(AnyStep):
 
     @property
     def told(self) -> str:
-        """Where it goes, when, and with which map."""
+        """The pass in words: its range, time and map."""
         given = ""
         if self.forced_rescan:
             given = f", forced rescan with an empty map up to {self.map_latest_offset}"
@@ -126,7 +126,7 @@ class AppendLine(AnyStep):
     roll_after: bool | None = None
 
     def read(self, rules: LogRules, place: Place) -> Step:
-        """With its batches as a log has them."""
+        """The append, with its batches as a log has them."""
         lines = enumerate(self.batches)
         batches = [batch_of(line, place.at("batches").at(n), rules) for n, line in lines]
         return Append(tuple(batches), bool(self.roll_after))
@@ -134,13 +134,13 @@ class AppendLine(AnyStep):
 
 @dataclass(frozen=True, slots=True)
 class Append:
-    """As `AppendLine`, with batches as a log has them."""
+    """An append with its batches as a log has them."""
 
     batches: tuple[Batch, ...]
     roll_after: bool
 
     def do(self, replica: LogReplica, place: Place) -> None:
-        """Add the batches, and close the segment perhaps.
+        """Adds the batches, and closes the segment if asked.
 
         Raises:
             BadInput: They do not follow, or one fits no segment (RecordBatchTooLargeException).
@@ -162,7 +162,7 @@ class Append:
 
     @property
     def told(self) -> str:
-        """How many batches."""
+        """The append in words."""
         then = ", then roll" if self.roll_after else ""
         return f"append {many(len(self.batches), 'batch', 'batches')}{then}"
 
@@ -174,7 +174,7 @@ class Roll(AnyStep):
     op: Literal["roll"]
 
     def do(self, replica: LogReplica, place: Place) -> None:
-        """Roll."""
+        """Rolls the log."""
         replica.roll()
 
 
@@ -185,7 +185,7 @@ class Reload(AnyStep):
     op: Literal["reload"]
 
     def do(self, replica: LogReplica, place: Place) -> None:
-        """Read the log from disk."""
+        """Reads the log from disk."""
         replica.reload()
 
 
@@ -207,7 +207,7 @@ class ProduceDuplicate(AnyStep):
 
     @property
     def told(self) -> str:
-        """Who sends how much."""
+        """The retry in words."""
         return (
             f"producer {self.producer_id}, epoch {self.producer_epoch}, sends "
             f"{many(len(self.keys), 'record', 'records')} from sequence {self.base_sequence} again"
@@ -222,7 +222,7 @@ class Truncate(AnyStep):
     offset: Natural
 
     def do(self, replica: LogReplica, place: Place) -> None:
-        """Cut the log."""
+        """Truncates the log."""
         replica.truncate(self.offset)
 
 
@@ -234,7 +234,7 @@ class TruncateFully(AnyStep):
     offset: Natural
 
     def do(self, replica: LogReplica, place: Place) -> None:
-        """Begin anew."""
+        """Empties the log."""
         replica.truncate_fully(self.offset)
 
 
@@ -250,7 +250,7 @@ class HighWatermark(AnyStep):
     offset: Natural
 
     def do(self, replica: LogReplica, place: Place) -> None:
-        """Tell the replica."""
+        """Sets the high watermark."""
         replica.tell_high_watermark(self.offset)
 
 
@@ -265,7 +265,7 @@ class DeleteRecords(AnyStep):
     before: Natural
 
     def do(self, replica: LogReplica, place: Place) -> None:
-        """Move the log start. Raises BadInput unless what is deleted is committed."""
+        """Moves the log start. Raises BadInput unless what is deleted is committed."""
         committed = replica.log.high_watermark
         text = f"{self.before} is above the high watermark, {committed}"
         place.refuse("before", self.before > committed, text)
@@ -279,7 +279,7 @@ class DeleteOldSegments(AnyStep):
     op: Literal["delete_old_segments"]
 
     def do(self, replica: LogReplica, place: Place) -> None:
-        """Delete them."""
+        """Deletes the old segments."""
         delete_below_start(replica.log)
 
 
@@ -297,7 +297,7 @@ class ExpireProducers(AnyStep):
     """`producer.id.expiration.ms`."""
 
     def do(self, replica: LogReplica, place: Place) -> None:
-        """Forget them."""
+        """Expires the silent producers."""
         replica.log.producers.expire(now_ms=self.now_ms, after_ms=self.expiration_ms)
 
 

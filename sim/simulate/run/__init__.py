@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 def run_of(
     content: Story | Scenario, *, keep_events: bool = True, also_check: Sequence[str] = ()
 ) -> Run:
-    """Run a story or a timed scenario.
+    """Runs a story or a timed scenario.
 
     Args:
         content: The story or scenario.

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def run_story(story: Story, *, also_check: Iterable[str] = ()) -> Run:
-    """Run all steps of a story and judge it.
+    """Runs all steps of a story and judges it.
 
     Args:
         story: The story.

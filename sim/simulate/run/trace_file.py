@@ -155,7 +155,7 @@ def _shares(mix: Mix) -> dict[str, Any]:
 
 
 def write_trace(path: Path, run: Run, *, mix: Mix | None = None) -> None:
-    """Write the trace of a run, whole or not at all; what is no file, such as a pipe, as it comes.
+    """Writes the trace of a run, whole or not at all; to a pipe, as it comes.
 
     Args:
         path: Where to.

@@ -1,1 +1,1 @@
-"""What to simulate, as data: the model, loading it from files, generating it from a seed."""
+"""Timed scenarios as data: the model, loading from files, generating from a seed."""

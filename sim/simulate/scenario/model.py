@@ -291,7 +291,7 @@ class SentHeader(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Applications:
-    """What applications do beside sending.
+    """Behaviour of applications beside sending.
 
     `instances`: pairs of producers (the later one, the one before it) with the same
     `transactional.id`: the later one has the next epoch of the same producer id, and fences the
@@ -357,7 +357,7 @@ class TraceSource:
 
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """What producers write.
+    """Records that producers write, and how they retry.
 
     `retry_ms`: a producer that got no answer sends again after so long, `retries` times at most.
     `idempotent`: the leader recognises a retry and does not append it twice. `acks`: a producer is
@@ -374,7 +374,7 @@ class Workload:
 
     @property
     def patience_ms(self) -> int:
-        """In how many ms a producer gives up, at the earliest, what nobody answers or refuses.
+        """Time in ms after which a producer gives up, at the earliest, a batch without an answer.
 
         Every second try may follow at once, since somebody else leads by then; a leader that loads
         its state makes it wait 100 ms at least (KIP-580).
@@ -409,7 +409,7 @@ class Consumer:
 
 @dataclass(frozen=True, slots=True)
 class Expect(Expectation):
-    """What a timed run is expected to show; without `checked` all safety invariants are judged.
+    """Expectation of a timed run; without `checked` all safety invariants are judged.
 
     `reached`: situations that have to occur; without them the run proves nothing. `unreached`:
     situations that must not occur.
@@ -462,7 +462,7 @@ class Scenario(Runnable):
 
 
 class Promise(NamedTuple):
-    """What a run is judged by.
+    """Rules that a run is judged by.
 
     Attributes:
         rules: The newest settings; `delete_retention_ms` is the shortest any replica had.

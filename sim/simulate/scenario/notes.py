@@ -1,4 +1,4 @@
-"""Which settings of a timed scenario change nothing in it: notes, for whoever pasted them."""
+"""Notes about settings of a timed scenario that change nothing in it."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def setting_notes(scenario: Scenario) -> list[str]:
 
 
 def unread_notes(names: Iterable[str]) -> list[str]:
-    """The line about settings of Kafka's that nobody here reads; none where there are none."""
+    """A line about settings of Kafka's that are not read here; no line without any."""
     told = list(names)
     several = "change" if len(told) > 1 else "changes"
     return [f"{', '.join(told)} {several} nothing here"] if told else []

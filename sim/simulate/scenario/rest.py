@@ -1,4 +1,4 @@
-"""What the last rounds of a scenario take: how long they wait, and how many events that costs.
+"""Cost of the last rounds of a scenario: how long they wait, and how many events that takes.
 
 While they wait nothing happens in the model but what happens anyway: cleaners look, followers
 fetch. With the default retention, a day, that alone uses up what a run may take.
@@ -31,7 +31,7 @@ def round_wait(rules: Rules, topic: Topic) -> RoundWait:
 
 
 def too_long_at_rest(scenario: Scenario) -> str | None:
-    """That its last rounds take more events than it may, in words; None = perhaps they do not."""
+    """Complaint that the last rounds take too many events; None = perhaps they do not."""
     wait = round_wait(scenario.rules, scenario.topic)
     all_ms = scenario.last_rounds * wait.ms
     several = scenario.last_rounds > 1

@@ -8,7 +8,7 @@ from sim.protocol.rules.rules import allowed_value
 
 
 def rule_problem(name: str, value: object) -> str | None:
-    """What is wrong with the value of a rule or of `preset`, without its place; None = nothing."""
+    """Problem with the value of a rule or of `preset`, without its place; None = no problem."""
     if name == "preset":
         known = isinstance(value, str) and value in PRESETS
         return None if known else unknown_value(value, PRESETS, what="preset")

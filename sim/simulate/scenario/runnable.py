@@ -1,4 +1,4 @@
-"""What stories and timed scenarios have in common."""
+"""Common base of stories and timed scenarios."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from sim.protocol.rules import Rules
 
 @dataclass(frozen=True, slots=True)
 class Expectation:
-    """What a run is expected to show.
+    """Expectation of a run.
 
     Attributes:
         violated: Exactly these invariants are violated, of those that are judged.
@@ -61,5 +61,5 @@ class Runnable:
         return None
 
     def with_rules(self, rules: Rules) -> Self:
-        """The same under other rules."""
+        """A copy under other rules."""
         return replace(self, rules=rules)

@@ -61,7 +61,7 @@ class DelayedResponses:
 
 
 class StoryDriver:
-    """A cluster that does nothing but what the steps say, and the state it is in.
+    """A cluster that does only what the steps say, and its state.
 
     Attributes:
         rules: Rules of all replicas.

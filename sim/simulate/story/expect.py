@@ -1,4 +1,4 @@
-"""What a story claims, its `expect`, checked."""
+"""Claims of a story, its `expect`, checked."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ Claims: TypeAlias = Mapping[str, Mapping[str, Any]]
 
 @dataclass(frozen=True, slots=True)
 class StoryExpect(Expectation):
-    """What a story claims; None = no claim.
+    """Claims of a story; None = no claim.
 
     `replicas` speaks of the end, `moments` of what each `moment` step noted, by its name.
     """
@@ -43,7 +43,7 @@ class StoryExpect(Expectation):
 
 
 class Claim(NamedTuple):
-    """What may be claimed of a replica.
+    """A kind of claim about a replica.
 
     Attributes:
         shape: Its type, as annotations write it; numbers are no texts here.
@@ -163,7 +163,7 @@ def check_labels(
 def _of_replicas(
     raw: object, known: Sequence[str] | None, place: Place, wrong: Complaints
 ) -> Claims:
-    """The claims about each replica; `known` is None where nobody knows which there are."""
+    """The claims about each replica; `known` is None where the replicas are not known."""
     replicas: dict[str, dict[str, Any]] = {}
     with wrong:
         for name, claims in as_object(raw, place).items():

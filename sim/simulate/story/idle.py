@@ -1,4 +1,4 @@
-"""Which steps of a story did nothing: all is as it was, and nobody was told anything.
+"""Steps of a story that did nothing: the state is as it was, and nothing was reported.
 
 Much does nothing by the format: an election without a majority, an append to a replica that does
 not lead, a chunk of a snapshot that nobody offered. So does much that is an event: a pass that
@@ -84,7 +84,7 @@ def idle_notes(steps: Iterable[IdleStep]) -> list[str]:
 
 
 def surely_tells(event: Event) -> bool:
-    """Whether an event says by itself that its step did something; of others the state tells."""
+    """Whether an event shows by itself that its step did something; else the state is compared."""
     if isinstance(event, Consumed):
         return bool(event.records)
     if isinstance(event, ReadingEnded):
@@ -95,7 +95,7 @@ def surely_tells(event: Event) -> bool:
 
 
 def state_of(world: Any, *, loses_power: bool) -> object:
-    """What a step may change of a driver, to compare with later.
+    """Copy of the state of a driver that a step may change, to compare with later.
 
     `loses_power` says whether a later step may take its power.
     """

@@ -1,4 +1,4 @@
-"""What a step of a story is made of; `sim.simulate.story.ops` has one for each."""
+"""Parts of a step of a story, and the table of kinds of steps (`sim.simulate.story.ops`)."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ class Step:
     does_nothing: bool = field(default=False, repr=False)
 
     def __getitem__(self, name: str) -> Any:
-        """A required field."""
+        """Value of a required field."""
         return self.fields[name]
 
     def get(self, name: str, default: Any = None) -> Any:
-        """An optional field."""
+        """Value of an optional field, or the default."""
         return self.fields.get(name, default)
 
 
@@ -109,7 +109,7 @@ ACTOR = need(REPLICA, "The replica that does it.", must=be_up)
 
 @dataclass(slots=True)
 class Scope:
-    """What is known of a story before a step, as far as its file tells.
+    """State of a story before a step, as far as its file tells.
 
     Attributes:
         known: The replicas that exist.
@@ -134,7 +134,7 @@ Note = Callable[[Fields, Scope, Place], None]
 
 @dataclass(frozen=True, slots=True)
 class Op:
-    """A kind of step: the one place that says what there is to say of it.
+    """A kind of step: its fields, checks and effect, said in one place.
 
     Attributes:
         name: What files call it.

@@ -136,7 +136,7 @@ def check_all_written(steps: Sequence[Step], place: Place, wrong: Complaints) ->
 
 
 def _instead(given: Mapping[str, Any]) -> str:
-    """What a mapping without `op` was meant to be, as far as its first field tells."""
+    """Hint what a mapping without `op` was meant to be, as far as its first field tells."""
     op = next(iter(given), "").partition(" ")[0]
     how = _how(op) if op in OPS else "write op: as a field, or the step as one line"
     return f"a mapping with the fields {listed(given)} was read; {how}"
@@ -203,7 +203,7 @@ def _takes(kind: FieldType | None, word: str, scope: Scope) -> bool:
 
 
 def _quotes_hint(line: str) -> str:
-    """What to add to a message about a line in which quotes were to hold a value together."""
+    """Hint to add to a message about a line in which quotes were to hold a value together."""
     found = _QUOTED.search(line)
     if found is None:
         return ""

@@ -1,4 +1,4 @@
-"""How the replicas of a story look, in the words of story files."""
+"""Views of the replicas of a story, in the words of story files."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sim.protocol.rules import Rules
 
 
 class StoryReplica(NamedTuple):
-    """How a replica looks at the end.
+    """View of a replica.
 
     Attributes:
         log: Its entries as `label@offset`.
@@ -43,7 +43,7 @@ class StoryReplica(NamedTuple):
     up: bool
 
     def claimable(self, part: str) -> Any:
-        """What there is under the short name that story files and `--json` use."""
+        """The part under the short name that story files and `--json` use."""
         return getattr(self, _SHORT.get(part, part))
 
     def as_json(self) -> dict[str, Any]:
@@ -63,12 +63,12 @@ _TOLD = ("log", "offsets", "leo", "hw", "start", "state", "up")
 def views_of(
     replicas: Mapping[str, Replica], rules: Rules, labels: Mapping[int, str]
 ) -> dict[str, StoryReplica]:
-    """How all replicas look now, by name."""
+    """Views of all replicas as they are now, by name."""
     return {name: view_of(replica, rules, labels) for name, replica in replicas.items()}
 
 
 def view_of(replica: Replica, rules: Rules, labels: Mapping[int, str]) -> StoryReplica:
-    """How a replica looks now, in the words of a story."""
+    """View of a replica as it is now, in the words of a story."""
     log = replica.log
     entries: list[tuple[str, int]] = []
     batches: list[str] = []

@@ -1,4 +1,4 @@
-"""Kafka's settings as its own tools print them, and those of them that nothing here reads.
+"""Settings as Kafka's own tools print them, and those that no kind of file makes use of.
 
 `kafka-configs --describe` prints text: a setting that is a number or true or false is read from its
 text, too. What Kafka has, and no file of Replog's makes anything of, may stand in a file: whoever
@@ -36,7 +36,7 @@ class AsPrinted(Part):
     @model_validator(mode="before")
     @classmethod
     def _read(cls, given: Any) -> Any:
-        """The same where text stands for what it says, as far as it can be read."""
+        """Replaces text by the number or truth value that it says, as far as it can be read."""
         if not isinstance(given, dict):
             return given
         kinds = {one.alias or name: _kind(one.annotation) for name, one in cls.model_fields.items()}
@@ -46,7 +46,7 @@ class AsPrinted(Part):
     def __get_pydantic_json_schema__(
         cls, schema: CoreSchema, handler: GetJsonSchemaHandler
     ) -> dict[str, Any]:
-        """The same for editors."""
+        """Adds the same to the schema, for editors."""
         found = handler.resolve_ref_schema(handler(schema))
         for part in found.get("properties", {}).values():
             alternatives = part.get("anyOf", [])
@@ -56,7 +56,7 @@ class AsPrinted(Part):
 
 
 def _kind(annotation: Any) -> type | None:
-    """What a setting is that may be given as text; None = its value is text."""
+    """Type of a setting that may be given as text; None = its value is text."""
     inner = get_args(annotation)
     if not inner:
         return annotation if annotation in (bool, float, int) else None
@@ -64,7 +64,7 @@ def _kind(annotation: Any) -> type | None:
 
 
 def _value(value: Any, kind: type | None) -> Any:
-    """What a text says; as it is where it says nothing, or another kind of thing."""
+    """The number or truth value that a text says; the text itself where it says no such thing."""
     if not isinstance(value, str) or kind is None:
         return value
     if kind is bool:

@@ -209,7 +209,7 @@ def with_known_strategy(
 
 
 def unread(settings: TopicSettings | BrokerSettings) -> list[str]:
-    """Kafka's names of what is given, and no timed scenario makes anything of."""
+    """Kafka's names of the given settings that no timed scenario reads."""
     idle = as_printed.OF_TOPICS if isinstance(settings, TopicSettings) else as_printed.OF_BROKERS
     names = (alias_of(settings, name) for name in type(settings).model_fields)
     given = {alias_of(settings, name) for name in settings.model_fields_set}
@@ -226,7 +226,7 @@ def settings_as_rules(settings: TopicSettings | BrokerSettings) -> dict[str, str
 
 
 def topic_of(topic: TopicSettings, broker: BrokerSettings) -> Topic:
-    """What the topic says, else the broker, else the defaults.
+    """Settings of a topic: what `topic` says, else the broker, else the defaults.
 
     A setting that `topic` gives as null means no bound, whatever the broker says, where a topic can
     do without one.
@@ -288,7 +288,7 @@ def snapshots_of(broker: BrokerSettings, *, policy: str) -> SnapshotSettings:
 
 
 def _snapshot_defaults(policy: str) -> dict[str, int | None]:
-    """What is not given, by field of `SnapshotSettings`, under a cleanup policy."""
+    """Defaults by field of `SnapshotSettings`, under a cleanup policy."""
     asked = "snapshot" in policy
     return {
         "record_bytes": RECORD_BYTES if asked else None,
@@ -300,7 +300,7 @@ def _snapshot_defaults(policy: str) -> dict[str, int | None]:
 
 
 def settings_of_topic(topic: Topic, rules: Rules) -> tuple[dict[str, Any], dict[str, Any]]:
-    """What of the topic differs from the defaults, by Kafka's names: in `topic`, and in `broker`.
+    """Settings of a topic that differ from the defaults, by Kafka's names: in `topic`, in `broker`.
 
     The latter are those that Kafka has for brokers alone. What is a rule, too, is left to `rules`.
     """
@@ -321,7 +321,7 @@ def settings_of_topic(topic: Topic, rules: Rules) -> tuple[dict[str, Any], dict[
 
 
 def settings_of_snapshots(snapshots: SnapshotSettings, *, policy: str) -> dict[str, int | None]:
-    """What of the settings of snapshots differs from the defaults, as `broker` has it."""
+    """Settings of snapshots that differ from the defaults, as `broker` has them."""
     standard = _snapshot_defaults(policy)
     found: dict[str, int | None] = {}
     for setting, name in _AS_SNAPSHOTS.items():
@@ -339,7 +339,7 @@ def kafka_settings(
     *,
     takes_snapshots: bool,
 ) -> dict[str, RuleValue | float | None]:
-    """All settings by Kafka's names, whoever gave them; None = no bound.
+    """All settings by Kafka's names, wherever they were given; None = no bound.
 
     `topic` and `snapshots` are None for a story, which has those settings alone that are rules.
     """
@@ -355,7 +355,7 @@ def kafka_settings(
 
 
 def _policy_of(rules: Rules, topic: Topic | None, *, takes_snapshots: bool) -> str:
-    """What `cleanup.policy` comes to."""
+    """Value of `cleanup.policy` under these rules and settings."""
     if topic is not None and not topic.compacts:
         return "delete"
     cleanup = rules.cleaner.cleanup

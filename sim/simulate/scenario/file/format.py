@@ -1,4 +1,4 @@
-"""What may stand in a scenario file, `format: replog-scenario/1`.
+"""Fields of a scenario file, `format: replog-scenario/1`.
 
 The face of `sim.simulate.scenario.model` for people: Kafka's names for settings, one line per send
 and per fault. Editors get a JSON Schema of these classes (`sim.simulate.scenario.file.schema`).

@@ -221,7 +221,7 @@ def load_scenario(path: Path, *, seed: int | None = None) -> Scenario:
 
 
 def scenario_in(document: Document, *, path: Path, seed: int | None = None) -> Scenario:
-    """The scenario in a document, wherever that was read. Else as `load_scenario`.
+    """The scenario in a document. Else as `load_scenario`.
 
     `path` names the scenario without an `id`, and what it names itself is looked for beside it.
     """
@@ -245,7 +245,7 @@ def scenario_in(document: Document, *, path: Path, seed: int | None = None) -> S
 
 
 def _readable(document: Document) -> tuple[ScenarioFile, set[str]]:
-    """The scenario without the fields that are wrong by themselves, and the names of these.
+    """The scenario without the fields that are wrong by themselves, and the names of those.
 
     What contradicts what in the rest is told beside what is wrong with them.
     """
@@ -262,7 +262,7 @@ def _read(values: Mapping[str, Any]) -> ScenarioFile:
 
 
 class TopicStrategy(NamedTuple):
-    """What a topic is compacted by.
+    """Strategy by which a topic is compacted, and the section of the file that says so.
 
     Attributes:
         strategy: The strategy in force at the start.

@@ -69,7 +69,7 @@ def build_replicas(file: ScenarioFile, report: Report) -> tuple[ReplicaSpec, ...
 
 
 def no_such_replica(name: str, names: Iterable[str]) -> str:
-    """What to say about a replica that does not exist."""
+    """Problem with the name of a replica that does not exist."""
     known = [*names]
     return f"there is no replica {name!r}{did_you_mean(name, known)}; there are {listed(known)}"
 
@@ -253,7 +253,7 @@ def build_faults(file: ScenarioFile, names: list[str], report: Report) -> tuple[
 
 
 def _fault(line: FaultLine, place: Location, report: Report) -> Fault | None:
-    """What a line says; None = it does not say which kind."""
+    """Fault of a line; None = the line does not say which kind."""
     kinds = line.named()
     if len(kinds) != 1:
         allowed = ", ".join(FAULTS)

@@ -83,7 +83,7 @@ def _by_lines(
 
 
 def build_applications(file: ScenarioFile, report: Report) -> Applications:
-    """What stands behind the producers; every contradiction goes to `report`."""
+    """Applications behind the producers; every contradiction goes to `report`."""
     if isinstance(file.workload, TraceWorkload | RandomWorkload):
         return Applications()
     workload, place = _by_lines(file.workload)

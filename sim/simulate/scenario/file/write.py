@@ -157,7 +157,7 @@ def scenario_text(scenario: Scenario, *, folder: Path = Path()) -> str:
 
 
 def as_said(scenario: Scenario) -> Scenario:
-    """The same run as a file says it.
+    """A scenario with the same run, in the form that a file gives it.
 
     Sends, faults and changes are in order of time, without faults whose role their kind never
     strikes, such as the removal of who leads; a header in capitals has its name, and a version in

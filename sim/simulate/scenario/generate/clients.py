@@ -63,7 +63,7 @@ def draw_idle_phases(seed: int, mix: Mix) -> tuple[Span, ...]:
 
 
 def draw_shape(seed: int, mix: Mix, idle: tuple[Span, ...]) -> WorkloadShape:
-    """What producers write, with the idle phases given."""
+    """Shape of the workload, with the idle phases given."""
     draws, transactions = Draws(seed, "shape"), Draws(seed, "transactions")
     unversioned = Draws(seed, "unversioned sends")
     producers = between(draws, mix.producers)
@@ -180,7 +180,7 @@ def draw_workload(
 
 
 def busy_spans(idle: Sequence[Span], duration_ms: int) -> list[Span]:
-    """What is left of [0, duration_ms) without the idle phases, which are in order."""
+    """Spans of [0, duration_ms) outside the idle phases, which are in order."""
     spans, start = [], 0
     for begin, end in (*idle, (duration_ms, duration_ms)):
         stop = min(begin, duration_ms)

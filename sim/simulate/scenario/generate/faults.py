@@ -84,7 +84,7 @@ _AT_ONCE_MS = (1, 25)
 
 
 def disk_hunt(seed: int, mix: Mix, replicas: Sequence[str]) -> list[Fault]:
-    """Perhaps a replica that loses its disk, and a leader that goes right after.
+    """Faults in which a replica loses its disk and the leader goes right after; perhaps none.
 
     The replica is out of the in-sync set before, or nobody would take its disk: it was away for
     long, or so slow that it lagged behind; then its restart is short, and answers to the life
@@ -145,7 +145,7 @@ def _successor_dies(at_ms: int, replicas: Sequence[str], draws: Draws) -> list[F
 
 
 def _three_leaders(at_ms: int, replicas: Sequence[str], draws: Draws) -> list[Fault]:
-    """As in figure 8 of Raft: what the first leader wrote is on a majority, and yet not committed.
+    """Figure 8 of Raft: what the first leader wrote is on a majority, and yet not committed.
 
     The first one writes what nobody gets, and crashes; the second one does the same; the first one
     comes back, leads again, hands on what it has and crashes; the second one is back.
@@ -347,13 +347,13 @@ def _without_power(fault: Crash, chance: float, draws: Draws) -> Crash:
 
 
 def _during_a_pass(fault: Crash, chance: float, draws: Draws) -> Crash:
-    """It waits for a cleaning pass, and comes after any one of its operations on files."""
+    """A crash that waits for a cleaning pass, and comes after one of its operations on files."""
     waits, number = draws.happens(chance), draws.below(_OPERATIONS)
     return replace(fault, during=number) if waits else fault
 
 
 def _beside_old_files(fault: Crash, chance: float, draws: Draws) -> Crash:
-    """One of the files beside the log is older than it."""
+    """A crash after which one of the files beside the log is older than the log."""
     happens, number = draws.happens(chance), log_between(draws, _OLD)
     old: dict[str, Any] = {draws.choice(("high_watermark", "cleaned", "epochs")): number}
     return replace(fault, **old) if happens else fault

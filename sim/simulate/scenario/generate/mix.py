@@ -27,7 +27,7 @@ Span = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class WorkloadShape:
-    """What a random workload looks like; a scenario file's `workload: {random: ...}`.
+    """Shape of a random workload; a scenario file's `workload: {random: ...}`.
 
     Attributes:
         sends: Number of records written.
@@ -91,7 +91,7 @@ _CONFIG = ConfigDict(strict=True, frozen=True, extra="forbid", allow_inf_nan=Fal
 
 
 class Weights(BaseModel):
-    """How often each kind of fault occurs, whatever the weights of the others are; 0 = never.
+    """Frequency of each kind of fault, independent of the weights of the others; 0 = never.
 
     Weights that add up to 16, as these do, give as many faults on average as `Mix.faults` says.
     """

@@ -196,7 +196,7 @@ def generate(seed: int, mix: Mix) -> Scenario:
 
 
 def last_rounds_of(seed: int, mix: Mix) -> int:
-    """How many rounds of cleaning that scenario has at rest, beside those of every run."""
+    """Number of rounds of cleaning that the scenario has at rest, beside those of every run."""
     return _LAST_ROUNDS if Draws(seed, "last rounds").happens(mix.last_rounds) else 0
 
 

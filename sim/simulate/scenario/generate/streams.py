@@ -16,7 +16,7 @@ _BLOCK = Struct("<16I")
 
 
 class Uniform(Protocol):
-    """Whatever gives numbers in [0, 1)."""
+    """A source of random numbers in [0, 1)."""
 
     def random(self) -> float:
         """The next number."""

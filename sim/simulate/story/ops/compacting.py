@@ -1,4 +1,4 @@
-"""How a log gets shorter: compaction, and snapshots of what it stands for."""
+"""Steps that shorten a log: compaction, and snapshots of its state."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a follower does: it becomes one, fetches, or is sent copies."""
+"""Steps of a follower: becoming one, fetching, receiving copies."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ def until_stable(world: StoryDriver, fetcher: Replica, source: Replica) -> str |
 
 
 def _said(fetcher: Replica, source: Replica, response: FetchResponse) -> str:
-    """What a fetch was answered, in a sentence."""
+    """Answer to a fetch as a sentence."""
     at = f"{source.name} answers {fetcher.name}'s fetch at {response.fetch_offset}"
     if response.answer is Answer.RECORDS:
         found = [
@@ -202,7 +202,7 @@ def _receive_chunk(
     *,
     crashes: bool = False,
 ) -> None:
-    """What a chunk does at the follower; with `crashes` it goes down before the install."""
+    """Receives a chunk; with `crashes` the follower goes down before the install."""
     events: list[Event] = []
     if response is not None:
         result = receive_snapshot_chunk(
@@ -213,7 +213,7 @@ def _receive_chunk(
 
 
 def _progress(fetcher: Replica, source: Replica) -> tuple[object, ...]:
-    """What `sync` watches: it stops when none of this changes any more."""
+    """State that `sync` watches: it stops when none of this changes any more."""
     log, leadership = fetcher.log, source.leadership
     return (
         tuple((batch.base_offset, batch.epoch, len(batch.records)) for batch in log.batches()),

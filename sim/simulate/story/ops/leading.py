@@ -137,7 +137,7 @@ def _producer_epoch(world: StoryDriver, step: Step) -> int:
 
 
 def _label(step: Step) -> str:
-    """What the record is called in expectations: `C:p` and `A:p` for markers of producer p."""
+    """Label of the record in expectations: `C:p` and `A:p` for markers of producer p."""
     if "marker" in step.fields:
         return f"{_control(step)[0]}:{step['pid']}"
     return str(step["label"])

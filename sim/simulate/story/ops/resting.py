@@ -1,4 +1,4 @@
-"""What is judged at rest, and what is noted for the expectation."""
+"""Steps that judge what holds at rest, and that note moments for the expectation."""
 
 from __future__ import annotations
 
