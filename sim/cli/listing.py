@@ -161,11 +161,13 @@ def ops() -> Rows:
     return [
         {
             "op": op,
-            "fields": " ".join([*spec.required, *(f"[{name}]" for name in spec.optional)]),
+            "fields": " ".join(
+                name if one.required else f"[{name}]" for name, one in spec.fields.items()
+            ),
             "means": spec.means,
             "source": spec.source,
             "field_meanings": {
-                name: f"{one.means} ({one.kind.expected})" for name, one in spec.told.items()
+                name: f"{one.means} ({one.kind.expected})" for name, one in spec.fields.items()
             },
         }
         for op, spec in OPS.items()

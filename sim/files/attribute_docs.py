@@ -13,8 +13,8 @@ _ENTRY = re.compile(r"^    (\w+): (.*(?:\n     +.*)*)", re.MULTILINE)
 def docs_of(thing: object) -> tuple[str, dict[str, str]]:
     """A docstring without what it says of parameters or attributes, and that, in one line each."""
     text, *section = _SECTION.split(inspect.getdoc(thing) or "")
-    told = _ENTRY.findall("\n".join(section))
-    return text.rstrip(), {name: " ".join(one.split()) for name, one in told}
+    docs = _ENTRY.findall("\n".join(section))
+    return text.rstrip(), {name: " ".join(one.split()) for name, one in docs}
 
 
 def attribute_docs(kind: type) -> dict[str, str]:
@@ -23,10 +23,10 @@ def attribute_docs(kind: type) -> dict[str, str]:
 
     (node,) = ast.parse(dedent(inspect.getsource(kind))).body
     assert isinstance(node, ast.ClassDef)
-    told: dict[str, str] = {}
+    docs: dict[str, str] = {}
     for statement, following in zip(node.body, node.body[1:], strict=False):
         if not (isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name)):
             continue
         if isinstance(following, ast.Expr) and isinstance(following.value, ast.Constant):
-            told[statement.target.id] = " ".join(str(following.value.value).split())
-    return told
+            docs[statement.target.id] = " ".join(str(following.value.value).split())
+    return docs

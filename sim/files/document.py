@@ -31,8 +31,8 @@ _SHOWN = 60
 _NAME = 100
 """Characters of a name of a field that a message repeats."""
 ENOUGH = 2_000
-"""So many complaints about a file are put into words; beyond what is told, nobody asks for more
-than their number."""
+"""So many complaints about a file are put into words; of further ones only the number is
+reported."""
 
 
 class Document:
@@ -273,40 +273,40 @@ class Complaints:
     """Complaints about the parts of a file; each part is read in a `with` of its own.
 
     Attributes:
-        told: The lines of what was wrong so far, in order.
+        lines: Lines about what was wrong so far, in order.
     """
 
-    __slots__ = ("told",)
+    __slots__ = ("lines",)
 
     def __init__(self) -> None:
-        self.told: list[str] = []
+        self.lines: list[str] = []
 
     def __enter__(self) -> None:
         """Begins to read a part; the BadInput that it raises is kept for `end`."""
 
     def __exit__(self, _kind: object, error: object, _traceback: object) -> bool:
         if isinstance(error, BadInput):
-            self.told += error.args
+            self.lines += error.args
         return isinstance(error, BadInput)
 
     def add(self, line: str) -> None:
         """Adds a complaint about a part that is read on."""
-        self.told.append(line)
+        self.lines.append(line)
 
     @property
     def enough(self) -> bool:
         """Whether so much is wrong that reading on is of no use."""
-        return len(self.told) >= ENOUGH
+        return len(self.lines) >= ENOUGH
 
     def end(self, document: Document | None = None) -> None:
         """Raise BadInput with all of them, each once, unless nothing was wrong.
 
         Args:
-            document: What they are about, if they are to be told in order of its lines.
+            document: What they are about, if they are sorted by its lines.
         """
-        if self.told:
-            told = dict.fromkeys(self.told)
-            raise told_together(list(told) if document is None else document.in_order(told))
+        if self.lines:
+            lines = dict.fromkeys(self.lines)
+            raise told_together(list(lines) if document is None else document.in_order(lines))
 
 
 def listed(values: Iterable[object]) -> str:

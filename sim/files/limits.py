@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Final, NamedTuple
 
 SHOWN_DIGITS: Final = 40
-"""A longer number is told by how many digits it has."""
+"""Of a longer number the number of digits is printed."""
 SHOWN_LENGTH: Final = 60
 """Characters of a wrong text that a message repeats."""
 LONGEST_DIGITS: Final = 100

@@ -103,20 +103,20 @@ def refused(problems: Iterable[tuple[Location, str]]) -> None:
         raise ValidationError.from_exception_data("", details)
 
 
-def validate(document: Document, model: type[M], *, told: Collection[str] = ()) -> M:
+def validate(document: Document, model: type[M], *, reported: Collection[str] = ()) -> M:
     """The document's content as a pydantic model.
 
     Args:
         document: What was read.
         model: What it has to be.
-        told: Fields of which somebody else has said what is wrong.
+        reported: Fields of which somebody else has said what is wrong.
 
     Raises:
         BadInput: One line per problem, `file:line: field: what is wrong, what is allowed`; none
-            where it is all about fields in `told`.
+            where it is all about fields in `reported`.
     """
     check_size(document)
-    return shaped(document.data, document.top, TypeAdapter(model), told=told)
+    return shaped(document.data, document.top, TypeAdapter(model), reported=reported)
 
 
 def check_size(document: Document) -> None:
@@ -127,7 +127,7 @@ def check_size(document: Document) -> None:
 
 
 def shaped(
-    value: object, place: Place, adapter: TypeAdapter[T], *, told: Collection[str] = ()
+    value: object, place: Place, adapter: TypeAdapter[T], *, reported: Collection[str] = ()
 ) -> T:
     """The value at `place` as a model.
 
@@ -137,7 +137,7 @@ def shaped(
     try:
         return adapter.validate_json(json.dumps(value))
     except ValidationError as error:
-        raise _bad_input(place, error, adapter, told) from None
+        raise _bad_input(place, error, adapter, reported) from None
 
 
 def _has_more_values(data: Any, most: int) -> bool:
@@ -152,12 +152,12 @@ def _has_more_values(data: Any, most: int) -> bool:
 
 
 def _bad_input(
-    place: Place, error: ValidationError, adapter: TypeAdapter[Any], told: Collection[str]
+    place: Place, error: ValidationError, adapter: TypeAdapter[Any], reported: Collection[str]
 ) -> BadInput:
     document, schema = place.document, _schema_of(adapter)
     found: dict[tuple[int, str], tuple[Location, list[str]]] = {}
     errors = error.errors(include_url=False)
-    errors = [item for item in errors if not item["loc"] or item["loc"][0] not in told]
+    errors = [item for item in errors if not item["loc"] or item["loc"][0] not in reported]
     for item in errors[:ENOUGH]:
         if item["type"] == "too_short" and item["input"]:
             continue  # nothing valid was left; each item has a message of its own

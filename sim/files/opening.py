@@ -57,7 +57,7 @@ def read_bytes(path: Path, *, limit: int = DOCUMENT_BYTES.most) -> bytes:
         with _opened(path) as file:
             content = file.read(limit + 1)
         if len(content) > limit:
-            raise BadInput(f"{path}: has more than {_told(limit)}, the most that is read")
+            raise BadInput(f"{path}: has more than {_in_words(limit)}, the most that is read")
         if is_pipe and not content:
             raise BadInput(f"{path}: is a pipe through which nothing comes; nobody writes to it")
         if is_pipe and _Kept.contents is not None:
@@ -136,5 +136,5 @@ def _opened(path: Path) -> BinaryIO:
     return os.fdopen(number, "rb")
 
 
-def _told(size: int) -> str:
+def _in_words(size: int) -> str:
     return f"{size // MEBIBYTE} MiB" if size % MEBIBYTE == 0 else f"{size:,} bytes"

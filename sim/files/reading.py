@@ -182,8 +182,8 @@ def _node(
     while sign == "{" and (piece := next(rest))[0] != "}":
         key, at = json.loads(piece[0]), piece[1]
         if key in values:
-            told = f"given twice, first in line {found.key_lines[key]}"
-            raise BadInput(f"{name}:{at}: {path_of([*way, key])}: {told}")
+            twice = f"given twice, first in line {found.key_lines[key]}"
+            raise BadInput(f"{name}:{at}: {path_of([*way, key])}: {twice}")
         found.key_lines[key] = at
         values[key] = _node(next(rest), rest, [*way, key], name)
     return found

@@ -40,7 +40,7 @@ def test_steps_are_told_with_every_field() -> None:
 
     assert list(rows) == [*OPS, "(every step)"]
     assert rows["elect"]["fields"] == "leader epoch [votes]"
-    assert all(list(rows[op]["field_meanings"]) == list(OPS[op].fields()) for op in OPS)
+    assert all(list(rows[op]["field_meanings"]) == list(OPS[op].fields) for op in OPS)
     assert all(row["source"] for row in rows.values())
 
 

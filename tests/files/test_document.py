@@ -71,6 +71,6 @@ def test_a_field_nobody_knows_is_answered_with_the_known_ones() -> None:
     wrong = Complaints()
     Fields({"offest": 1}, Document("x.json", {}).top, ("offset", "key"), wrong)
 
-    assert wrong.told == [
+    assert wrong.lines == [
         "x.json: offest: unknown field (did you mean 'offset'?); allowed: offset, key"
     ]

@@ -187,7 +187,7 @@ def _step(op: str) -> Schema:
     spec = OPS[op]
     fields = {
         name: described(dict(one.kind.schema), f"{one.means} ({one.kind.expected})")
-        for name, one in spec.told.items()
+        for name, one in spec.fields.items()
     }
     fields[DOES] = described({"const": NOTHING}, COMMON[DOES])
     schema = strict({"op": {"const": op}, **fields, "note": NOTE}, required=("op", *spec.required))
@@ -197,7 +197,7 @@ def _step(op: str) -> Schema:
 def _line(op: str) -> str:
     """The pattern of a step as one line; a list of replicas may be several words."""
     spec = OPS[op]
-    given = list(spec.fields().values())
+    given = list(spec.types.values())
     most = "" if given and given[-1] is REPLICAS else len(given) + 1
     if not given:
         return rf"{op}(\s+{DOES}={NOTHING})?"

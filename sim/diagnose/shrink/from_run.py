@@ -205,7 +205,7 @@ class Conversion:
     def step(self, op: str, **fields: Any) -> None:
         """Take one step if its replicas can; fields that are None are left out."""
         given = {name: value for name, value in fields.items() if value is not None}
-        for name, field in OPS[op].told.items():
+        for name, field in OPS[op].fields.items():
             if field.kind is REPLICA and field.must and field.must(self.replicas[given[name]]):
                 return
         step = Step(len(self.steps) + 1, op, given)

@@ -40,7 +40,7 @@ _BY_TYPE = {
     SEGMENTS: "segments",
 }
 KINDS = {
-    op: {name: _BY_TYPE.get(kind, _BY_NAME.get(name)) for name, kind in spec.fields().items()}
+    op: {name: _BY_TYPE.get(kind, _BY_NAME.get(name)) for name, kind in spec.types.items()}
     for op, spec in OPS.items()
 }
 """What each field of each op says: replica(s), key, label, consumer, pid, epoch, offset, segments,
@@ -357,7 +357,7 @@ def _plainer(step: Step, field: str, value: Any) -> Iterator[Any]:
 
 
 def _may_go(step: Step, field: str) -> bool:
-    if field not in OPS[step.op].optional or field == "votes":
+    if field in OPS[step.op].required or field == "votes":
         return False  # an election that asks nobody is not an election by votes made shorter
     if step.op != "append":
         return True

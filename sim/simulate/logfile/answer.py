@@ -143,7 +143,7 @@ def heading(file: LogFile) -> str:
 
 def log_lines(number: int, step: Step, answer: dict[str, Any]) -> Iterator[str]:
     """Lines about a step and its effect, above the table of batches."""
-    yield f"step {number}: {step.told}"
+    yield f"step {number}: {step.text}"
     if isinstance(step, Clean):
         if step.upper_bound is None:
             yield from (f"  {line}" for line in _decision(answer))

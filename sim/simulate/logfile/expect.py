@@ -202,11 +202,11 @@ def explained_doubts(
     offsets = {one for one in doubtful if isinstance(one, int)}
     found = (r.key for r in records if r.key in doubtful or r.offset in doubtful)
     keys = [key for key in dict.fromkeys(found) if key is not None]
-    told: list[str] = []
+    sentences: list[str] = []
     for key in keys[:RECORDS_SHOWN]:
         explained = explain_key(file, key, about=None if key in doubtful else offsets)
-        told += [one.sentence for one in explained.records]
-    return told[:RECORDS_SHOWN]
+        sentences += [one.sentence for one in explained.records]
+    return sentences[:RECORDS_SHOWN]
 
 
 def _in_doubt(fact: Mapping[str, Any], claims: Mapping[str, Any]) -> Iterator[Any]:

@@ -246,7 +246,7 @@ def _segments(
             if farthest > MAX_RELATIVE_OFFSET:
                 text = f"ends {farthest} offsets behind its base, {base}"
                 at.fail(f"{text}; no segment can: allowed: {MAX_RELATIVE_OFFSET} at most")
-            if found and not wrong.told and base <= found[-1].base_offset:
+            if found and not wrong.lines and base <= found[-1].base_offset:
                 at.fail(f"starts at {base}, where segments[{index - 1}] starts")
             found.append(WrittenSegment(base, batches, line.last_modified_ms))
     return tuple(found)

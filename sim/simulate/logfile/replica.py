@@ -29,7 +29,7 @@ class LogReplica:
         self.checkpoint: int | None = None
         self.legacy = legacy
         self.failed: PassFailed | None = None
-        self._told: int | None = None
+        self._learnt: int | None = None
         self._read_below = log.log_end_offset
         self.look()
 
@@ -37,9 +37,9 @@ class LogReplica:
         """Lets the high watermark follow a log that grew or shrank."""
         log = self.log
         end = log.log_end_offset
-        log.high_watermark = end if self._told is None else min(self._told, end)
-        if self._told is not None:
-            self._told = log.high_watermark
+        log.high_watermark = end if self._learnt is None else min(self._learnt, end)
+        if self._learnt is not None:
+            self._learnt = log.high_watermark
         log.producers.first_unstable_offset(log.high_watermark)  # what is decided below it is
 
     def last_stable_offset(self) -> int:
@@ -146,7 +146,7 @@ class LogReplica:
     def truncate_fully(self, offset: int) -> None:
         """All of the log goes; it starts and ends at `offset`."""
         self._begin_anew(offset)
-        self._told = None if self._told is None else offset
+        self._learnt = None if self._learnt is None else offset
         self._lower_checkpoint()
 
     def _begin_anew(self, offset: int) -> None:
@@ -156,7 +156,7 @@ class LogReplica:
 
     def tell_high_watermark(self, offset: int) -> None:
         """Commits all below `offset`; from now on appends alone commit nothing."""
-        self._told = max(offset, self.log.log_start_offset)
+        self._learnt = max(offset, self.log.log_start_offset)
 
     def truncate(self, offset: int) -> None:
         """Only a cut below the active segment lowers the checkpoint (LogManager.truncateTo)."""

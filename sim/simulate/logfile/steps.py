@@ -34,7 +34,7 @@ Note = Annotated[Any, Field(description="Anything; nobody reads it.")]
 class AnyStep(Part):
     """Common fields and methods of all steps."""
 
-    says: ClassVar[str]  # for `told`: what it does, with its fields
+    says: ClassVar[str]  # for `text`: what it does, with its fields
     note: Note = None
 
     def read(self, rules: LogRules, place: Place) -> Step:
@@ -50,7 +50,7 @@ class AnyStep(Part):
         """
 
     @property
-    def told(self) -> str:
+    def text(self) -> str:
         """The step in words."""
         return self.says.format(self)
 
@@ -104,7 +104,7 @@ class Clean(AnyStep):
         return self
 
     @property
-    def told(self) -> str:
+    def text(self) -> str:
         """The pass in words: its range, time and map."""
         given = ""
         if self.forced_rescan:
@@ -161,7 +161,7 @@ class Append:
             replica.roll()
 
     @property
-    def told(self) -> str:
+    def text(self) -> str:
         """The append in words."""
         then = ", then roll" if self.roll_after else ""
         return f"append {many(len(self.batches), 'batch', 'batches')}{then}"
@@ -206,7 +206,7 @@ class ProduceDuplicate(AnyStep):
         )
 
     @property
-    def told(self) -> str:
+    def text(self) -> str:
         """The retry in words."""
         return (
             f"producer {self.producer_id}, epoch {self.producer_epoch}, sends "

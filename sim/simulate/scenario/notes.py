@@ -35,9 +35,9 @@ def setting_notes(scenario: Scenario) -> list[str]:
 
 def unread_notes(names: Iterable[str]) -> list[str]:
     """A line about settings of Kafka's that are not read here; no line without any."""
-    told = list(names)
-    several = "change" if len(told) > 1 else "changes"
-    return [f"{', '.join(told)} {several} nothing here"] if told else []
+    unread = list(names)
+    several = "change" if len(unread) > 1 else "changes"
+    return [f"{', '.join(unread)} {several} nothing here"] if unread else []
 
 
 def _idle(topic: Topic, names: dict[str, str], why: str) -> Iterator[str]:

@@ -114,7 +114,7 @@ class StoryDriver:
         self._watched = watched
         self.in_vain = False
         self._observed: set[tuple[str, str]] = set()
-        self._told = 0
+        self._reported = 0
         self._loses_power = any(step.get("power_loss") for step in story.steps)
         self.cleaner = Cleaner(story.rules)
         self.coordinator = RemovalCoordinator()
@@ -149,20 +149,20 @@ class StoryDriver:
         """Does what the step says; why nothing came of it, if nothing did and that is known."""
         self.joining.look()
         op = OPS[step.op]
-        for name, field in op.told.items():
+        for name, field in op.fields.items():
             why = None if field.must is None else field.must(self.replicas[step[name]])
             if why is not None:
                 return why
         return op.take(self, step)
 
     def _state(self) -> tuple[int, object]:
-        told = self._told + len(self.checker.violations)
-        return told, state_of(self, loses_power=self._loses_power)
+        reported = self._reported + len(self.checker.violations)
+        return reported, state_of(self, loses_power=self._loses_power)
 
     def emit(self, events: Sequence[Event]) -> None:
         """Keeps events, and lets the invariants judge them."""
         for event in events:
-            self._told += surely_tells(event)
+            self._reported += surely_tells(event)
             self.events.append((self.step, event))
             self.checker.on(self.step, event)
         self.joining.look()

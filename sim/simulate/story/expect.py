@@ -117,8 +117,8 @@ def expect_at(raw: object, scope: Scope, place: Place, wrong: Complaints) -> Sto
         raw: As the file has them.
         scope: What is known at the end: the replicas, and those of each moment that a step notes.
         place: Where the claims are, for errors.
-        wrong: Is told when a field, an invariant or a replica does not exist, or a claim can never
-            be met because it is not of the type of what it is about.
+        wrong: Takes complaints about fields, invariants and replicas that do not exist, and about
+            claims that can never be met because they are not of the type of what they are about.
     """
     fields = Fields(raw, place, _EXPECT, wrong)
     discover()

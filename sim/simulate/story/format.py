@@ -146,11 +146,11 @@ def _story(top: Fields, default_id: str, wrong: Complaints) -> Story:
     scope = Scope(list(replicas), sure=bool(replicas))
     isr, voters = _subset(top, "isr", scope, wrong), _subset(top, "voters", scope, wrong)
     steps = _steps(top, scope, wrong)
-    if not wrong.told:  # a rule that is wrong has no say in what a field means
+    if not wrong.lines:  # a rule that is wrong has no say in what a field means
         check_meanings(steps, rules, top.at("steps"), wrong)
     with wrong:
         expect = expect_at(top.values.get("expect", {}), scope, top.at("expect"), wrong)
-    if not wrong.told:
+    if not wrong.lines:
         check_labels(expect, labels_of(steps), top.at("expect"), wrong)
     lag_max_ms = REPLICA_LAG_MAX_MS
     with wrong:
@@ -192,7 +192,7 @@ def _steps(top: Fields, scope: Scope, wrong: Complaints) -> tuple[Step, ...]:
     with wrong:
         listed = as_list(top.values.get("steps", []), place)
         place.check(limits.STEPS.too_many(len(listed), "steps"))
-        if not listed and ("steps" in top.values or not wrong.told):
+        if not listed and ("steps" in top.values or not wrong.lines):
             place.fail("no steps; a story without any tells nothing")
         for number, raw in enumerate(listed, start=1):
             at = place.at(number - 1, label=f"step {number}")

@@ -55,7 +55,7 @@ _SURE: Final = (
     SnapshotInstalled,
     PrefixDeleted,
 )
-"""Events that are never told of a step that does nothing."""
+"""Events that never come of a step that does nothing."""
 
 
 class IdleStep(NamedTuple):
@@ -137,8 +137,8 @@ def _plain(value: Any, ignored: tuple[str, ...]) -> object:
         for name in getattr(kind, declared, ())
     ]
     names += getattr(value, "__dict__", ())
-    told = [(name, getattr(value, name, None)) for name in names if name not in ignored]
+    values = [(name, getattr(value, name, None)) for name in names if name not in ignored]
     return [
         (name, sorted(held) if name == "isr" and held else _plain(held, ignored))
-        for name, held in told
+        for name, held in values
     ]

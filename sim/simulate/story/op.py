@@ -53,7 +53,7 @@ class Field(NamedTuple):
         kind: Its type.
         means: What it means, with its unit where it has one.
         required: Whether every step of the op has it.
-        usual: Whether a plain step has it; a line has it by its position.
+        plain: Whether a plain step has it; a line has it by its position.
         must: Why nothing happens, for the replica that it names; None = something may.
         void: Why it means nothing under a story's rules, and what would give it a meaning; None =
             it means something. No such function: under any rules.
@@ -62,7 +62,7 @@ class Field(NamedTuple):
     kind: FieldType
     means: str
     required: bool = False
-    usual: bool = False
+    plain: bool = False
     must: Callable[[Replica], str | None] | None = None
     void: Callable[[Rules], str | None] | None = None
 
@@ -88,18 +88,18 @@ def need(
     kind: FieldType, means: str, *, must: Callable[[Replica], str | None] | None = None
 ) -> Field:
     """A field that every step of the op has."""
-    return Field(kind, means, required=True, usual=True, must=must)
+    return Field(kind, means, required=True, plain=True, must=must)
 
 
 def may(
     kind: FieldType,
     means: str,
     *,
-    usual: bool = False,
+    plain: bool = False,
     void: Callable[[Rules], str | None] | None = None,
 ) -> Field:
     """A field that need not be given."""
-    return Field(kind, means, usual=usual, void=void)
+    return Field(kind, means, plain=plain, void=void)
 
 
 LEADER = need(REPLICA, "The replica that leads.", must=lead)
@@ -140,7 +140,7 @@ class Op:
         name: What files call it.
         means: What it does, in a sentence.
         source: What it is in a real system; `this project` for what only a story has.
-        told: Its fields by name, in the order of the one-line form.
+        fields: Its fields by name, in the order of the one-line form.
         take: What it does.
         check: What its fields have to keep to beyond their types; None = nothing.
         note: What it does to the scope of the steps behind it; None = nothing.
@@ -151,7 +151,7 @@ class Op:
     name: str
     means: str
     source: str
-    told: Mapping[str, Field]
+    fields: Mapping[str, Field]
     take: Take
     check: Check | None = None
     note: Note | None = None
@@ -159,33 +159,25 @@ class Op:
     observes: bool = False
 
     @property
-    def required(self) -> dict[str, FieldType]:
-        """The types of the fields that every such step has."""
-        return {name: one.kind for name, one in self.told.items() if one.required}
+    def required(self) -> list[str]:
+        """Names of the fields that every such step has."""
+        return [name for name, one in self.fields.items() if one.required]
 
     @property
-    def optional(self) -> dict[str, FieldType]:
-        """The types of the others."""
-        return {name: one.kind for name, one in self.told.items() if not one.required}
-
-    @property
-    def usual(self) -> list[str]:
-        """The fields of a plain step."""
-        return [name for name, one in self.told.items() if one.usual]
+    def plain(self) -> list[str]:
+        """Names of the fields of a plain step."""
+        return [name for name, one in self.fields.items() if one.plain]
 
     def in_vain(self, fields: Fields, rules: Rules) -> dict[str, str]:
-        """Those of the fields given that mean nothing under the rules, with why."""
-        found: dict[str, str] = {}
-        for name in fields:
-            void = self.told[name].void
-            why = None if void is None else void(rules)
-            if why is not None:
-                found[name] = why
-        return found
+        """The given fields that mean nothing under the rules, each with the reason."""
+        voids = ((name, self.fields[name].void) for name in fields)
+        reasons = ((name, void(rules)) for name, void in voids if void is not None)
+        return {name: why for name, why in reasons if why is not None}
 
-    def fields(self) -> dict[str, FieldType]:
+    @property
+    def types(self) -> dict[str, FieldType]:
         """The types of all fields, in order."""
-        return {name: one.kind for name, one in self.told.items()}
+        return {name: one.kind for name, one in self.fields.items()}
 
 
 OPS: dict[str, Op] = {}

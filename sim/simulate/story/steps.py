@@ -82,7 +82,7 @@ def _step(given: dict[str, Any], number: int, scope: Scope, place: Place) -> Ste
     if not isinstance(op, str) or op not in OPS:
         place.at("op").fail(f"unknown op {op!r}{_op_hint(op)}; allowed: {', '.join(OPS)}")
     spec = OPS[op]
-    types = spec.fields()
+    types = spec.types
     place = _named(place, op)
     does_nothing = DOES in given
     if does_nothing and (does := given.pop(DOES)) != NOTHING:
@@ -129,7 +129,7 @@ def check_all_written(steps: Sequence[Step], place: Place, wrong: Complaints) ->
     labels = labels_of(steps)
     for step in steps:
         at = _named(place.at(step.number - 1, label=f"step {step.number}"), step.op)
-        for name, kind in OPS[step.op].fields().items():
+        for name, kind in OPS[step.op].types.items():
             if name in step.fields:
                 with wrong:
                     at.at(name).check(unwritten(kind, step[name], keys, labels))
@@ -149,7 +149,7 @@ def _op_hint(op: object) -> str:
 
 def _how(op: str) -> str:
     """How a step of that op is written, with its first fields."""
-    names = OPS[op].usual
+    names = OPS[op].plain
     fields = ", ".join([f"op: {op}", *(f"{name}: ..." for name in names)])
     return f"write {{{fields}}}, or the line: {' '.join([op, *map(str.upper, names)])}"
 
@@ -171,7 +171,7 @@ def _parse_line(line: str, scope: Scope, place: Place) -> dict[str, Any]:
     if spec is None:
         return given
     place = _named(place, words[0])
-    types = spec.fields()
+    types = spec.types
     order = list(types)
     positional = iter(order)
     named = (*order, DOES)
@@ -215,8 +215,8 @@ def _quotes_hint(line: str) -> str:
 def line_of(op: str, fields: Mapping[str, Any]) -> str:
     """A step that was given as a mapping, as a line: its first fields, then name=value."""
     words, named = [op], False
-    for name, kind in OPS[op].fields().items():
-        named = named or name not in OPS[op].usual or name not in fields
+    for name, kind in OPS[op].types.items():
+        named = named or name not in OPS[op].plain or name not in fields
         if name in fields:
             value = _written(kind, fields[name])
             words.append(f"{name}={value}" if named else value)

@@ -224,4 +224,4 @@ def step_of(
         fields |= {"replica": names[0], "to": latest.id.end_offset}
     elif names:
         fields["replica"] = names[-1]
-    return Step(0, op, {name: fields[name] for name in OPS[op].told if name in fields})
+    return Step(0, op, {name: fields[name] for name in OPS[op].fields if name in fields})

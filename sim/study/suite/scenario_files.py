@@ -184,11 +184,11 @@ def format_complaints(document: Document, path: Path, formats: Sequence[str]) ->
         check_format(document, formats)
     given = str(_top_of(document).get("format"))
     meant = get_close_matches(given, IN_A_SUITE, n=1)
-    if wrong.told and meant and meant[0] in formats and _name(given) not in _KNOWN:
+    if wrong.lines and meant and meant[0] in formats and _name(given) not in _KNOWN:
         corrected = {**document.data, "format": meant[0]}
         with wrong:
             _read(Document(document.name, corrected, document.line_of), path)
-    return wrong.told
+    return wrong.lines
 
 
 def elsewhere(document: Document, path: Path | None) -> str | None:

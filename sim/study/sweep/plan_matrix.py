@@ -146,13 +146,13 @@ def read_plan(document: Document, plan_format: str, model: type[M]) -> M:
     wrong = Complaints()
     with wrong:
         check_format(document, (plan_format,))
-    if wrong.told and not _is_plan(document):
+    if wrong.lines and not _is_plan(document):
         wrong.end()
-    told = ["format"] if wrong.told else []
+    told = ["format"] if wrong.lines else []
     written_out, about = expanded(document, wrong)
     plan: M | None = None
     with wrong:
-        plan = validate(written_out, model, told=[*told, *about])
+        plan = validate(written_out, model, reported=[*told, *about])
     wrong.end(document)
     assert plan is not None
     return plan
@@ -182,7 +182,7 @@ def expanded(document: Document, wrong: Complaints) -> tuple[Document, list[str]
             if name in data:
                 wrong.add(top.at(name).problem("only with matrix"))
         return Document(document.name, rest, document.line_of), []
-    before = len(wrong.told)
+    before = len(wrong.lines)
     if LABEL in data and "labels" in data:
         wrong.add(top.at(LABEL).problem("labels is given, too; give one of them"))
     with wrong:
@@ -191,12 +191,12 @@ def expanded(document: Document, wrong: Complaints) -> tuple[Document, list[str]
     swept = _swept(data[MATRIX], *entries)
     unwanted = _exclusions(data, top, swept, wrong)
     label = _label(data, top, swept, wrong)
-    if len(wrong.told) == before:
+    if len(wrong.lines) == before:
         with wrong:
             rest["rule_sets"] = _without(_met(matrix, entries, top), unwanted, top)
             if label is not None:
                 rest["labels"] = _labels(rest["rule_sets"], data.get("rules"), label, swept)
-    unread = ["rule_sets", "labels", "compare"] if len(wrong.told) > before else []
+    unread = ["rule_sets", "labels", "compare"] if len(wrong.lines) > before else []
     return Expanded(document, {n: v for n, v in rest.items() if n not in unread}), unread
 
 

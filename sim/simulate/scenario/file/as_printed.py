@@ -1,9 +1,9 @@
 """Settings as Kafka's own tools print them, and those that no kind of file makes use of.
 
 `kafka-configs --describe` prints text: a setting that is a number or true or false is read from its
-text, too. What Kafka has, and no file of Replog's makes anything of, may stand in a file: whoever
-pastes all settings of a topic is told which of them change nothing. Their names and kinds are those
-of LogConfig, TopicConfig, CleanerConfig and ServerLogConfigs.
+text, too. Settings of Kafka's that no file of Replog's reads may stand in a file, so that all
+settings of a topic can be pasted; a note says which of them change nothing. Their names and kinds
+are those of LogConfig, TopicConfig, CleanerConfig and ServerLogConfigs.
 """
 
 from __future__ import annotations

@@ -122,10 +122,10 @@ def _in_kafka(kind: type) -> dict[str, InKafka]:
     found: dict[str, InKafka] = {}
     for name, hint in get_type_hints(kind, include_extras=True).items():
         given = [one for one in getattr(hint, "__metadata__", ()) if isinstance(one, InKafka)]
-        told = given[0] if given else InKafka()
-        topic = name.replace("_", ".") if told.topic is None else told.topic
-        if topic or told.broker:
-            found[name] = told._replace(topic=topic)
+        names = given[0] if given else InKafka()
+        topic = name.replace("_", ".") if names.topic is None else names.topic
+        if topic or names.broker:
+            found[name] = names._replace(topic=topic)
     return found
 
 
@@ -145,8 +145,8 @@ def _given_in(section: str, kind: type, prefix: str = "") -> dict[str, Any]:
     found: dict[str, Any] = {}
     for name, known_as in _in_kafka(kind).items():
         if alias := getattr(known_as, section):
-            told = Field(None, alias=alias, description=means[name])
-            found[prefix + name] = ((known_as.takes or hints[name]) | None, told)
+            field = Field(None, alias=alias, description=means[name])
+            found[prefix + name] = ((known_as.takes or hints[name]) | None, field)
     return found
 
 

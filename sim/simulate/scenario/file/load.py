@@ -247,7 +247,7 @@ def scenario_in(document: Document, *, path: Path, seed: int | None = None) -> S
 def _readable(document: Document) -> tuple[ScenarioFile, set[str]]:
     """The scenario without the fields that are wrong by themselves, and the names of those.
 
-    What contradicts what in the rest is told beside what is wrong with them.
+    Contradictions in the rest are reported beside the problems of those.
     """
     read: dict[str, Any] = {}
     for name, value in document.data.items():

@@ -376,8 +376,8 @@ def _fault(fault: Fault) -> dict[str, Any]:
     line: dict[str, Any] = {"at": fault.at_ms, fault.kind: fault.target}
     if fault.duration_ms:
         line["for_ms"] = fault.duration_ms
-    told = ("at_ms", "target", "duration_ms")
-    return line | {name: value for name, value in _plain(fault).items() if name not in told}
+    written = ("at_ms", "target", "duration_ms")
+    return line | {name: value for name, value in _plain(fault).items() if name not in written}
 
 
 def _change(change: Change) -> dict[str, Any]:
