@@ -1,7 +1,7 @@
 """Reading a trace of real changes from a Parquet or CSV file, change by change.
 
 Columns: `key`, `value` (null = tombstone; in CSV an empty field without quotes), `timestamp_ms`;
-optional `append_time_ms`, `version` (a whole number) and `headers` (Parquet: map or list of name
+optional `version` (a whole number) and `headers` (Parquet: map or list of name
 and value; CSV: a JSON object). Further columns are not read. Memory does not grow with the file.
 """
 
@@ -20,7 +20,7 @@ from sim.files.limits import FILE_COLUMNS, HEADERS, LONG, ROW_GROUP, ROWS, TEXT,
 from sim.files.opening import UTF_16, head_of
 
 NEEDED = ("key", "value", "timestamp_ms")
-OPTIONAL = ("append_time_ms", "version", "headers")
+OPTIONAL = ("version", "headers")
 
 _PARQUET_MAGIC = b"PAR1"
 _ROWS_PER_BATCH = 1_000
@@ -42,7 +42,6 @@ class Change(NamedTuple):
         key: What changed.
         value: Its new value; None deletes it.
         timestamp_ms: When it was made, in ms; need not ascend.
-        append_time_ms: When it was written to the log, in ms; None when unknown.
         version: Its version, 64 bits signed; None when it has none.
         headers: Name and value of each header, in order.
     """
@@ -50,7 +49,6 @@ class Change(NamedTuple):
     key: str
     value: str | None
     timestamp_ms: int
-    append_time_ms: int | None = None
     version: int | None = None
     headers: Headers = ()
 
@@ -106,7 +104,7 @@ def _csv_changes(path: Path) -> Iterator[Change]:
         convert.column_types = dict.fromkeys(names, pa.string())
         convert.include_columns = list(names)
         batches = csv.open_csv(path, read_options=options, convert_options=convert)
-    numbers = ("timestamp_ms", "append_time_ms", "version")
+    numbers = ("timestamp_ms", "version")
     parsers: dict[str, _Parse] = dict.fromkeys(names, _as_it_is)
     parsers.update(dict.fromkeys(numbers, _whole_number), headers=_json_headers)
     return _changes(path, batches, names, parsers)
@@ -145,14 +143,12 @@ def _changes(
         rows, done = batch.num_rows, done + batch.num_rows
         if done > ROWS.most:
             raise BadInput(f"{path}: {ROWS.too_many(done, 'rows')}")
-        nothing = [None] * rows
         yield from map(
             Change,
             columns["key"],
             columns["value"],
             columns["timestamp_ms"],
-            columns.get("append_time_ms", nothing),
-            columns.get("version", nothing),
+            columns.get("version", [None] * rows),
             columns.get("headers", [()] * rows),
         )
 

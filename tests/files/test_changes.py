@@ -37,12 +37,11 @@ def test_the_columns_of_a_parquet_file_may_come_in_any_order(tmp_path: Path) -> 
         version=pa.array([7, None], pa.int32()),
         value=["v", None],
         key=["a", "b"],
-        append_time_ms=[6, None],
     )
 
     assert list(read_changes(file)) == [
-        Change("a", "v", 5, 6, 7),
-        Change("b", None, 3, None, None),
+        Change("a", "v", 5, 7),
+        Change("b", None, 3, None),
     ]
 
 
@@ -77,7 +76,7 @@ def test_an_empty_field_of_a_csv_file_is_a_tombstone_and_a_quoted_one_is_not(
     )
 
     assert list(read_changes(file)) == [
-        Change("a", None, 5, None, 12, (("h", b"x"), ("h", b"y"))),
+        Change("a", None, 5, 12, (("h", b"x"), ("h", b"y"))),
         Change("007", "", -6),
     ]
 
@@ -97,7 +96,7 @@ def test_a_file_of_many_batches_is_read_in_order(tmp_path: Path) -> None:
 def test_missing_columns_are_all_named(tmp_path: Path) -> None:
     expected = (
         "no column value, timestamp_ms; needed: key, value, timestamp_ms; "
-        "optional: append_time_ms, version, headers; there are: key, time"
+        "optional: version, headers; there are: key, time"
     )
 
     with pytest.raises(BadInput, match=f"t.parquet: {expected}"):

@@ -180,8 +180,8 @@ def _traces(draw: st.DrawFn, content: bytes) -> bytes:
 @st.composite
 def _tables(draw: st.DrawFn) -> bytes:
     """A CSV file of changes with strange cells."""
-    names = ["key", "value", "timestamp_ms", "append_time_ms", "version", "headers"]
-    names = names[: draw(st.integers(2, 6))] + draw(st.lists(st.text(max_size=5), max_size=1))
+    names = ["key", "value", "timestamp_ms", "version", "headers"]
+    names = names[: draw(st.integers(2, 5))] + draw(st.lists(st.text(max_size=5), max_size=1))
     cells = st.one_of(
         st.sampled_from(("1", "k", "", "{}")), scalars.map(lambda one: str(one)[:400])
     )

@@ -186,6 +186,7 @@ BOOLEAN = FieldType("true or false", _boolean, {"enum": [True, False, "true", "f
 REPLICA = FieldType("a replica", _name, {"anyOf": _NAME})
 NAMED = FieldType("a text", _name, {"anyOf": _NAME})
 REPLICAS = FieldType("a list of replicas", names_in, {"anyOf": [_NAMES, _NAME[0]]})
+NAMES = FieldType("a list of names", names_in, _NAMES)
 SEGMENTS = FieldType(
     "a list of [base, end, last modified] in the order of offsets",
     _segments,

@@ -27,7 +27,7 @@ from sim.protocol.rules.replication import Awaited
 from sim.simulate.scenario.rule_values import rules_at
 from sim.simulate.scenario.runnable import Runnable
 from sim.simulate.story.expect import StoryExpect, check_labels, expect_at
-from sim.simulate.story.fields import PERIOD, REPLICAS, check_names, names_in
+from sim.simulate.story.fields import NAMES, PERIOD, REPLICAS, check_names
 from sim.simulate.story.op import Scope, Step
 from sim.simulate.story.ops import OPS
 from sim.simulate.story.steps import check_all_written, check_meanings, labels_of, step_at
@@ -227,17 +227,13 @@ def _subset(top: Fields, name: str, scope: Scope, wrong: Complaints) -> tuple[st
 
 
 def _names(top: Fields, name: str) -> tuple[str, ...]:
+    """The names that a field lists. Raises BadInput without any."""
     if name not in top.values:
         top.fail(name, "missing; a list of names")
     value = top.values[name]
-    if isinstance(value, list):
-        top.at(name).check(limits.REPLICAS.too_many(len(value), "names"))
-    try:
-        names = names_in(value) if isinstance(value, list) else ()
-    except (ValueError, TypeError):
-        names = ()
-    if not names:
+    if not isinstance(value, list) or not value:
         top.fail(name, f"expected a list of names, not {shown(value)}")
+    names: tuple[str, ...] = NAMES.value_of(value, top.at(name))
     return names
 
 
