@@ -261,8 +261,8 @@ def told_together(complaints: Sequence[str], *, more: int = 0) -> BadInput:
     """Error of the complaints about a file: the first ones, a line each, and how many more.
 
     Args:
-        complaints: What is wrong, in order.
-        more: How many there are that nobody put into words.
+        complaints: Lines, in order.
+        more: Number of further complaints, which are not put into words.
     """
     left = max(0, len(complaints) - COMPLAINTS.most) + more
     lines = [*complaints[: COMPLAINTS.most], *([f"and {left:,} more"] if left else [])]

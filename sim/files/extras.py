@@ -38,7 +38,7 @@ def origin(extra: str) -> str:
 
     try:
         text = distribution("replog").read_text("direct_url.json")
-    except PackageNotFoundError:  # a checkout that nobody has installed
+    except PackageNotFoundError:  # a checkout that is not installed
         return f".[{extra}]"
     if text is None:
         return f"replog[{extra}]"

@@ -57,7 +57,7 @@ WRITTEN = (
     "replog-sweep-output/3",
     "replog-sweep-output/4",
 )
-"""Of files that commands write for other commands and programs; nobody runs these."""
+"""Formats of files that commands write for other commands and programs; they are not run."""
 
 FOLDERS = {
     "failure.json": "replog-failure/",

@@ -1,6 +1,6 @@
 """Limits: the largest number, and the longest text, that each field or option may have.
 
-They stop what nobody means, not what somebody tries: each is ten to a hundred times the largest use
+They stop mistakes, not what users try: each is ten to a hundred times the largest use
 that is known. What a scenario within all of them may still cost, the bounds of a run decide
 (`sim.bounds`). `replog list limits` and the guide's reference show this table.
 """

@@ -109,7 +109,7 @@ def validate(document: Document, model: type[M], *, reported: Collection[str] = 
     Args:
         document: What was read.
         model: What it has to be.
-        reported: Fields of which somebody else has said what is wrong.
+        reported: Fields whose problems are reported already.
 
     Raises:
         BadInput: One line per problem, `file:line: field: what is wrong, what is allowed`; none

@@ -46,7 +46,7 @@ def read_bytes(path: Path, *, limit: int = DOCUMENT_BYTES.most) -> bytes:
 
     Raises:
         BadInput: It cannot be read, is neither a regular file nor a pipe, is larger than `limit`,
-            or is a pipe that nobody writes to.
+            or is a pipe without a writer.
     """
     with _clear_errors(path):
         found = _refuse_others(path, path.stat())

@@ -47,7 +47,7 @@ def parse_json(text: str, name: str) -> Document:
 
     Raises:
         BadInput: It is not JSON, gives a field twice, has a number that is none or has more digits
-            than any field takes, or half a character, which nobody could write as UTF-8; or it is
+            than any field takes, or half a character, which UTF-8 has no bytes for; or it is
             nested or sized beyond reason.
     """
     _check_extent(text, name)

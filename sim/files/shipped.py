@@ -43,7 +43,7 @@ def shipped_path(text: str) -> Path:
     name of the file without its suffix, or as many of its first letters as no other one has.
 
     Args:
-        text: A path, or a name. What is neither is returned as a path, for whoever reads it to say.
+        text: A path, or a name. What is neither is returned as a path; reading it says so.
 
     Raises:
         BadInput: Several shipped files have that name, or one has nearly that name.

@@ -56,7 +56,7 @@ DRAFT = "https://json-schema.org/draft/2020-12/schema"
 
 INTEGER: Schema = {"type": "integer"}
 TEXT: Schema = {"type": "string"}
-NOTE: Schema = {"description": "Anything; nobody reads it."}
+NOTE: Schema = {"description": "Anything; it is not read."}
 
 
 def at_least(minimum: int) -> Schema:

@@ -267,7 +267,7 @@ def _check_control(line: BatchLine, producer_id: int, place: Place) -> None:
     """A marker is one record, of a producer, in a transaction; an emptied one is just its header.
 
     Its transaction's data may be gone, as it is after cleaning. The change of a leader (KIP-595) is
-    nobody's transaction.
+    no transaction.
     """
     if line.control != "LEADER_CHANGE":
         text = "a marker ends the transaction of a producer; it has none"

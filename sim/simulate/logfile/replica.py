@@ -87,7 +87,7 @@ class LogReplica:
         )
         if dirty.force_update and self.failed is None:
             self.checkpoint = dirty.offset
-        # The log itself is asked, once: a segment remembers that somebody asked for its times.
+        # The log itself is asked, once: a segment remembers that it was asked for its times.
         found = eligibility(
             log.segments,
             topic.config,

@@ -2,7 +2,7 @@
 
 They are read as in a timed scenario (`sim.simulate.scenario.file.configs`). What a log's own
 `topic` does not say, the file's `topic` says, else the file's `broker`, else Kafka's defaults. A
-maximum lag of null is no bound, whoever says it (LogConfig, CleanerConfig). What nothing makes
+maximum lag of null is no bound, on any level (LogConfig, CleanerConfig). What nothing makes
 anything of is named in a note.
 """
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from sim.simulate.logfile.replica import LogReplica
     from sim.simulate.logfile.rules import LogRules
 
-Note = Annotated[Any, Field(description="Anything; nobody reads it.")]
+Note = Annotated[Any, Field(description="Anything; it is not read.")]
 
 
 class AnyStep(Part):

@@ -250,7 +250,7 @@ CHANGEABLE = (
 class Change:
     """A setting that changes during the run, when it reaches one broker or one client.
 
-    `replica` and `producer` name whom it reaches, `all` and 0 everybody, None nobody of the kind;
+    `replica` and `producer` name whom it reaches, `all` and 0 all of them, None none of the kind;
     `consumer` names one. `settings` are rules of the cleaner and versions of the broker with their
     new values; `versions` tells whether the producer sends version headers from then on, None = as
     before; `format` is the client's version from then on (KIP-87), None = as before.
@@ -376,8 +376,8 @@ class Workload:
     def patience_ms(self) -> int:
         """Time in ms after which a producer gives up, at the earliest, a batch without an answer.
 
-        Every second try may follow at once, since somebody else leads by then; a leader that loads
-        its state makes it wait 100 ms at least (KIP-580).
+        Every second try may follow at once, since another replica leads by then; a leader that
+        loads its state makes it wait 100 ms at least (KIP-580).
         """
         return min(self.retry_ms, 100) * ((self.retries + 1) // 2)
 

@@ -73,7 +73,7 @@ class Story(Runnable):
 
     @property
     def asserted(self) -> tuple[str, ...]:
-        """The invariants that its steps claim to hold: they are judged whatever `expect` says."""
+        """The invariants that its steps claim to hold: they are judged in any case."""
         named = (OPS[step.op].asserts for step in self.steps)
         return tuple(dict.fromkeys(name for name in named if name is not None))
 

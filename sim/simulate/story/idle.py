@@ -1,7 +1,7 @@
 """Steps of a story that did nothing: the state is as it was, and nothing was reported.
 
 Much does nothing by the format: an election without a majority, an append to a replica that does
-not lead, a chunk of a snapshot that nobody offered. So does much that is an event: a pass that
+not lead, a chunk of a snapshot that no leader offered. So does much that is an event: a pass that
 finds nothing to clean, the crash of a replica that is down, a reader at the end. The author of a
 story wants to know.
 """
@@ -41,7 +41,7 @@ _CLEANED_AT = "last_cleaning"
 _RESTARTED_AT = "restarts"
 """Any restart adds to it; it says where an index begins anew, for which stories are too short."""
 _DISK = "disk"
-"""A wipe brings another one, which nobody tells from an empty one unless a rule asks for it."""
+"""A wipe brings another one, which differs from an empty one only if a rule asks for it."""
 
 _SURE: Final = (
     ReplicaAdded,

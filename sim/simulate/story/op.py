@@ -144,7 +144,7 @@ class Op:
         take: What it does.
         check: What its fields have to keep to beyond their types; None = nothing.
         note: What it does to the scope of the steps behind it; None = nothing.
-        asserts: The invariant that it claims to hold, which is judged whatever the story says is.
+        asserts: The invariant that it claims to hold, which is judged in any case.
         observes: Whether it looks at what there is: twice in a row it is no second look.
     """
 

@@ -33,7 +33,7 @@ from sim.simulate.story.ops import OPS
 DOES, NOTHING = "does", "nothing"
 COMMON = {
     DOES: "`nothing`: it is meant to do nothing, as it is refused or as there is nothing to do.",
-    "note": "Anything; nobody reads it.",
+    "note": "Anything; it is not read.",
 }
 """The fields that any step may have, with what they mean."""
 _NAME = re.compile(r"[A-Za-z_][\w-]*")

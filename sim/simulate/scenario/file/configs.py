@@ -247,7 +247,7 @@ def lags_at_odds(
 ) -> tuple[tuple[str, str], str] | None:
     """(place, what is wrong) where the maximum lag that counts is below the minimum.
 
-    Whoever is nearer to the topic is blamed, of two in the same place the maximum.
+    The setting that is nearer to the topic is blamed, of two in the same place the maximum.
     """
     known = topic_of(topic, broker)
     least, most = known.min_compaction_lag_ms, known.max_compaction_lag_ms

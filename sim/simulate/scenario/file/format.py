@@ -214,7 +214,7 @@ AnyConsumers = Annotated[
 class FaultLine(Part):
     """One fault: `{at: 2000, crash: r2, for_ms: 1500}`. Exactly one kind, with its target.
 
-    A target is a replica, or `leader` or `follower`: whoever is that at the time.
+    A target is a replica, or `leader` or `follower`: the replica in that role at the time.
     """
 
     at: Milliseconds

@@ -56,7 +56,7 @@ def yaml_lines(document: Mapping[str, Any]) -> Iterator[str]:
     """The lines of a document: mappings, lists, texts, numbers, booleans and None.
 
     Raises:
-        BadInput: A text has half a character in it, which nobody could write as UTF-8.
+        BadInput: A text has half a character in it, which UTF-8 has no bytes for.
     """
     yield from _mapping(document, "")
 
@@ -116,7 +116,7 @@ def yaml_text(text: str) -> str:
     """A text as a value of YAML in one line: plain where YAML allows, else in quotes.
 
     Raises:
-        BadInput: It has half a character in it, which nobody could write as UTF-8.
+        BadInput: It has half a character in it, which UTF-8 has no bytes for.
     """
     if _PLAIN.fullmatch(text) and not _SWITCH.fullmatch(text):
         return text
@@ -313,7 +313,7 @@ def _replicas(
 
 
 def _counted(listed: Sequence[dict[str, Any]], letter: str) -> int | list[str | dict[str, Any]]:
-    """Names where there is nothing but a name; how many, where all have the name everybody gets."""
+    """Names where there is nothing but a name; the number, where all have their default names."""
     named = [own["name"] if len(own) == 1 else own for own in listed]
     usual = [f"{letter}{number}" for number in range(1, len(named) + 1)]
     return len(named) if named == usual else named

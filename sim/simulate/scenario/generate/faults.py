@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import accumulate, chain
+from operator import attrgetter
 from typing import Any
 
 from sim.simulate.faults import FAULTS, Fault
@@ -86,7 +87,7 @@ _AT_ONCE_MS = (1, 25)
 def disk_hunt(seed: int, mix: Mix, replicas: Sequence[str]) -> list[Fault]:
     """Faults in which a replica loses its disk and the leader goes right after; perhaps none.
 
-    The replica is out of the in-sync set before, or nobody would take its disk: it was away for
+    The replica is out of the in-sync set before, or its disk would not be replaced: it was away for
     long, or so slow that it lagged behind; then its restart is short, and answers to the life
     before arrive in the new one. There is none in runs without faults.
     """
@@ -147,8 +148,8 @@ def _successor_dies(at_ms: int, replicas: Sequence[str], draws: Draws) -> list[F
 def _three_leaders(at_ms: int, replicas: Sequence[str], draws: Draws) -> list[Fault]:
     """Figure 8 of Raft: what the first leader wrote is on a majority, and yet not committed.
 
-    The first one writes what nobody gets, and crashes; the second one does the same; the first one
-    comes back, leads again, hands on what it has and crashes; the second one is back.
+    The first one writes what no follower gets, and crashes; the second one does the same; the first
+    one comes back, leads again, hands on what it has and crashes; the second one is back.
     """
     first = draws.choice(replicas)
     second = draws.choice([name for name in replicas if name != first])
@@ -226,11 +227,7 @@ def draw_faults(
     drawn["disk hunt"] = disk_hunt(seed, mix, replicas)
     drawn["power failure"] = power_failure(seed, mix, replicas)
     installs = crashes_during_installs(seed, mix, drawn)
-    return tuple(sorted([*chain(*drawn.values()), *returns, *installs], key=_by_time))
-
-
-def _by_time(fault: Fault) -> int:
-    return fault.at_ms
+    return tuple(sorted([*chain(*drawn.values()), *returns, *installs], key=attrgetter("at_ms")))
 
 
 def _frequency(mix: Mix, draws: Draws) -> float:

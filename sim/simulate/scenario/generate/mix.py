@@ -176,7 +176,7 @@ class Mix(BaseModel):
     """Chance that producers make mistakes with version headers: not above 0, twice, in capitals, no
     number. (KIP-280; whatever the strategy is, the headers are there.)"""
     idle_phases: tuple[_Phases, _Phases] = (0, 3)
-    """Phases in which nobody writes, so that the tail of the log can be cleaned."""
+    """Phases without writes, so that the tail of the log can be cleaned."""
     idle_ms: Times = (800, 5_000)
     """How long such a phase lasts."""
     bursts: Share = 0.0
