@@ -98,13 +98,9 @@ class Timeline:
     def as_case(self) -> Case:
         """What is drawn."""
         from sim.diagnose.draw import Case
-        from sim.diagnose.draw.scene import verdict_of
 
-        found, verdict = self.recorded, verdict_of(self.recorded.violations)
-        ends = self.violation is None and not self.moments
-        events = found.proper if ends else found.events
-        what = (events, self.violation, found.rules, found.labels, self.name, verdict)
-        return Case(*what, found.seen, found.skews, self.missed)
+        found = Case.of(self.recorded, self.violation, name=self.name, missed=self.missed)
+        return replace(found, events=self.recorded.events) if self.moments else found
 
     def save(self, path: str | Path) -> Path:
         """Write it as `.html` (a page to step through), `.svg`, `.png` or `.txt`; its path.

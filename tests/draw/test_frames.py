@@ -138,5 +138,5 @@ def test_the_version_that_decides_is_the_one_of_the_strategy(
     spots = logs.frame(len(run.events) - 1).lanes[0].spots
 
     for shown, expected in ((strategy, versions), ("offset", ["", ""])):
-        cells = Cells(logs.history, shown)
+        cells = Cells(logs.folded, shown)
         assert [cells.of(one, one).small for one in spots] == expected

@@ -78,7 +78,7 @@ def test_it_is_known_what_a_log_held_before_any_event_and_what_made_it_so() -> N
     cleaned = Cleaned("r1", 0, 3, (gone,), (), (), (), None, 3, 3, (0, 0))
     cut = Truncated("r2", 0, 1, 0, 0, False)
     events = [*START, append(0), append(1), copy("r2", 0), append(2), cleaned, cut]
-    past = Past(list(enumerate(events)))
+    past = Past(list(enumerate(events))).until(len(events))
 
     assert [past.uid_at("r1", 1, before) for before in (4, 5, 7, 8)] == [0, 101, 101, 0]
     assert [past.slot("r1", 1, before) for before in (4, 5, 8)] == [None, 4, 7]

@@ -1,4 +1,4 @@
-"""The logs of all replicas after each event of a run, from one fold that all pictures ask.
+"""The logs of all replicas after each event of a run, for pictures.
 
 `sim.check.history` says which record is where. What a picture needs beside that is found by looking
 at a replica before and after an event: what changed, and so why an offset holds nothing.
@@ -14,7 +14,6 @@ from operator import itemgetter
 from typing import NamedTuple
 
 from sim.check.facts import EMPTY, ReplicaView
-from sim.check.history import ClusterHistory
 from sim.diagnose.draw.cells import (
     NOT_COMMITTED,
     NOT_THERE,
@@ -24,6 +23,7 @@ from sim.diagnose.draw.cells import (
     reason_after,
     removals_of,
 )
+from sim.diagnose.explain.past import Past
 from sim.protocol import events as on
 from sim.protocol.events import Event
 from sim.protocol.log.record import Control
@@ -123,7 +123,7 @@ _Spots = list[tuple[int, Spot]]
 _Log = list[_Spots]
 
 
-class _Mark(NamedTuple):
+class _State(NamedTuple):
     """A replica after an event, and the position of its creation; no lane = it has left."""
 
     position: int
@@ -131,20 +131,13 @@ class _Mark(NamedTuple):
     lane: Lane | None
 
 
-class Logs:
-    """The logs of a run: its events are folded once, as far as a question goes.
-
-    Attributes:
-        rules: Of the run: they say what marks a tombstone, and which version wins.
-        history: What was written, committed and is held after the events folded so far.
-    """
+class Logs(Past):
+    """The past of a run with what a picture needs: the content of each offset after each event."""
 
     def __init__(self, events: Events, rules: Rules | None = None) -> None:
-        """The logs of a run of which nothing is folded yet."""
-        self.rules = rules or Rules()
-        self.history = ClusterHistory(self.rules)
-        self._events = events
-        self._marks: dict[str, list[_Mark]] = defaultdict(list)
+        """Takes in no event yet; `rules` say what marks a tombstone, and which version wins."""
+        super().__init__(events, rules)
+        self._states: dict[str, list[_State]] = defaultdict(list)
         self._spots: dict[str, _Log] = defaultdict(list)
         self._committed: list[Spot] = []
         self._after: list[tuple[int, int]] = []  # committed offsets and newest epoch
@@ -154,29 +147,23 @@ class Logs:
 
     def frame(self, position: int) -> Frame:
         """All replicas after an event."""
-        self._fold(position)
+        self._take_in(position + 1)
         committed, newest = self._after[position] if position >= 0 else (0, -1)
-        lanes = [self._lane(name, position, newest) for name in self._marks]
+        lanes = [self._lane(name, position, newest) for name in self._states]
         there = sorted((lane for lane in lanes if lane is not None), key=itemgetter(0))
         return Frame(tuple(lane for _, lane in there), tuple(self._committed[:committed]))
 
-    def uids(self, name: str, position: int) -> list[tuple[int, int]]:
-        """The record at each offset of a replica before an event and after it; 0 = none."""
-        self._fold(position)
-        log = self._spots[name]
-        return [(_at(spots, position - 1).uid, _at(spots, position).uid) for spots in log]
-
     def changes(self, offset: int) -> set[int]:
         """The positions of all events that changed what some replica has at an offset."""
-        self._fold(len(self._events) - 1)
+        self._take_in(len(self.events))
         logs = [log[offset] for log in self._spots.values() if offset < len(log)]
         return {position for spots in logs for position, _ in spots}
 
     def roles(self, position: int) -> list[Role]:
         """Each change of who leads and who is up; at first a replica is up and does not lead."""
-        self._fold(position)
+        self._take_in(position + 1)
         found = []
-        for name, marks in self._marks.items():
+        for name, marks in self._states.items():
             leads, up = None, True
             for at, _, lane in marks[: bisect_right(marks, position, key=itemgetter(0))]:
                 was = leads, up
@@ -186,7 +173,7 @@ class Logs:
 
     def _lane(self, name: str, position: int, newest: int) -> tuple[int, Lane] | None:
         """The position of a replica's creation, and the replica; None = it is not there."""
-        marks = self._marks[name]
+        marks = self._states[name]
         place = bisect_right(marks, position, key=itemgetter(0)) - 1
         _, created, lane = marks[max(place, 0)]
         if place < 0 or lane is None:
@@ -209,10 +196,10 @@ class Logs:
     def _last_stable(self, lane: Lane, spots: Sequence[Spot]) -> int:
         """Where reading committed ends: no transaction that began below is without its marker."""
         opened: dict[int, int] = {}
-        if self.history.undecided or self.history.status:
+        if self.folded.undecided or self.folded.status:
             held = enumerate(spots[lane.log_start_offset : lane.high_watermark])
             for place, spot in held:
-                known = self.history.written.get(spot.uid)
+                known = self.folded.written.get(spot.uid)
                 if known is None or not known.batch.transactional:
                     continue
                 if known.batch.control in (Control.COMMIT, Control.ABORT):
@@ -223,24 +210,18 @@ class Logs:
 
     # The fold.
 
-    def _fold(self, position: int) -> None:
-        start = len(self._after)
-        for place, (at, event) in enumerate(self._events[start : position + 1], start):
-            self._take(place, at, event)
-
-    def _take(self, position: int, at: int, event: Event) -> None:
-        """Fold one more event, the next in order."""
-        history, name = self.history, event.replica or ""
+    def _take(self, position: int, event: Event) -> None:
+        """Folds one more event, the next in order."""
+        history, name = self.folded, event.replica or ""
         before = history.replicas.get(name)
         slots = [] if before is None else before.slots.copy()
         start = 0 if before is None else before.log_start_offset
-        history.at = at
-        history.apply(event)
+        super()._take(position, event)
         new = history.committed[len(self._committed) :]
         self._committed += [self._held(uid) if uid > 0 else NOT_COMMITTED for uid in new]
         self._after.append((len(self._committed), history.newest_epoch))
         view = history.replicas.get(name)
-        self._mark(position, event, view)
+        self._note(position, event, view)
         if view is None:
             for spots in self._spots[name]:
                 spots.append((position, NOT_THERE))
@@ -251,11 +232,11 @@ class Logs:
             offsets = [offset for offset, (old, now) in pairs if old != now]
         self._change(position, event, view, offsets)
 
-    def _mark(self, position: int, event: Event, view: ReplicaView | None) -> None:
+    def _note(self, position: int, event: Event, view: ReplicaView | None) -> None:
         """Note how a replica is now, who leads, and who is up."""
         name = event.replica or ""
-        marks = self._marks[name]
-        last = marks[-1] if marks else _Mark(position, position, None)
+        marks = self._states[name]
+        last = marks[-1] if marks else _State(position, position, None)
         created, lane = (position if last.lane is None else last.created), None
         if view is not None:
             leads = event.epoch if isinstance(event, on.LeaderElected) else None
@@ -274,7 +255,7 @@ class Logs:
                 snapshots=tuple(sorted(view.snapshots)),
                 spots=(),
             )
-        marks.append(_Mark(position, created, lane))
+        marks.append(_State(position, created, lane))
 
     def _change(
         self, position: int, event: Event, view: ReplicaView, offsets: Sequence[int]
@@ -306,7 +287,7 @@ class Logs:
         return lambda _: None
 
     def _held(self, uid: int, horizons: Mapping[int, int] | None = None) -> Spot:
-        known = self.history.written.get(uid)
+        known = self.folded.written.get(uid)
         if known is None:
             return Spot(Kind.MARKER, uid)
         kind = Kind.TOMBSTONE if known.tombstone else Kind.RECORD

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from sim.check import Violation
 from sim.check.violation import RecordSeen
@@ -16,6 +16,7 @@ from sim.diagnose.explain import Explanation, explanation
 from sim.diagnose.explain.case import judged_at
 from sim.protocol.events.sentences import About
 from sim.protocol.rules import Rules
+from sim.simulate.run import Run
 
 _NAMED = 3
 """So many violated invariants are named in a verdict."""
@@ -51,14 +52,41 @@ class Case:
     skews: Mapping[str, int] | None = None
     missed: Sequence[str] = ()
 
+    @classmethod
+    def of(cls, run: Run, violation: Violation | None = None, **more: Any) -> Case:
+        """The case of a run at a violation, or at the end of the run, before a timed one settled.
+
+        Args:
+            run: Its events are kept.
+            violation: What to look at.
+            more: Other fields.
+        """
+        return cls(
+            run.proper if violation is None else run.events,
+            violation,
+            run.rules,
+            run.labels,
+            verdict=verdict_of(run.violations),
+            violations=run.seen,
+            skews=run.skews,
+            **more,
+        )
+
     @cached_property
     def logs(self) -> Logs:
-        """The logs after each event, folded once for all that shows the case."""
+        """The logs after each event, folded once for all pictures and explanations of the case."""
         return Logs(self.events, self.rules)
 
+    @cached_property
+    def _explanations(self) -> dict[Violation, Explanation]:
+        return {}
+
     def explained(self, violation: Violation) -> Explanation:
-        """Why something was violated."""
-        return explanation(self.events, violation, rules=self.rules, skews=self.skews)
+        """Why something was violated; worked out once."""
+        known = self._explanations
+        if violation not in known:
+            known[violation] = explanation(self.events, violation, skews=self.skews, past=self.logs)
+        return known[violation]
 
     @property
     def decided_by(self) -> str:
@@ -143,7 +171,7 @@ class Scene:
             self.violation = like._replace(position=-1)
         self.position = position_of(case.events, self.violation) if position is None else position
         strategy = "offset" if case.rules is None else case.rules.cleaner.strategy
-        self.cells = Cells(case.logs.history, strategy, case.labels)
+        self.cells = Cells(case.logs.folded, strategy, case.labels)
 
     @cached_property
     def frame(self) -> Frame:
@@ -234,13 +262,11 @@ class Scene:
         Those of its offset or its key; else the first at which it did so.
         """
         name, key = self.case.events[position][1].replica or "", violation.key
-        changed = [
-            (at, uids)
-            for at, uids in enumerate(self.case.logs.uids(name, position))
-            if uids[0] != uids[1]
-        ]
-        found = [at for at, _ in changed]
-        own = [at for at, uids in changed if key and key in map(self.cells.key, uids)]
+        past = self.case.logs.until(position + 1)
+        ends = max(past.log_end(name, position), past.log_end(name))
+        uids = {at: (past.uid_at(name, at, position), past.uid_at(name, at)) for at in range(ends)}
+        found = [at for at, (before, after) in uids.items() if before != after]
+        own = [at for at in found if key and key in map(self.cells.key, uids[at])]
         first = [violation.offset] if violation.offset in found else []
         return [*first, *own[-_OF_EACH:]] or found[:1]
 

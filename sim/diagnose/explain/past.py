@@ -1,8 +1,9 @@
 """The past of a run: what every log held before any event, and which event made it so.
 
 The state is that of `sim.check.history`, the one fold of events; this keeps beside it which event
-changed which offset of which log. One past serves all violations of a run. A position is the index
-of an event in the record; a question is always about the moment before one.
+changed which offset of which log. One past serves all violations and pictures of a run, and takes
+in no more events than they ask about. A position is the index of an event in the record; a question
+is always about the moment before one.
 """
 
 from __future__ import annotations
@@ -91,44 +92,51 @@ class Past:
 
     Attributes:
         events: (when, event) of the whole run, in order.
-        end: The position behind the last event that counts.
+        end: The position behind the last event that counts; 0 until `until` is asked.
         written: uid -> what is known of an append.
         steps: Replica -> what changed its log, in order; in order of appearance.
         appended_at: uid -> position of the append.
+        folded: History of the events that are taken in so far: up to the last question, or later.
     """
 
     def __init__(self, events: Recorded, rules: Rules | None = None) -> None:
-        """Look at all of `events`; `rules` are those the run is judged by."""
+        """Takes in no event yet; `rules` are those the run is judged by."""
         self.events = events
-        self.end = len(events)
+        self.end = 0
         self.rules = rules or Rules()
         self.steps: dict[str, list[Step]] = {}
         self.appended_at: dict[int, int] = {}
-        self._whole = ClusterHistory(self.rules)
-        self._histories = {self.end: self._whole}
+        self.folded = ClusterHistory(self.rules)
+        self._histories: dict[int, ClusterHistory] = {}
         self._of_kind: dict[type, list[int]] = defaultdict(list)
         self._changes: dict[str, dict[int, list[Change]]] = defaultdict(lambda: defaultdict(list))
         self._marks: dict[str, list[tuple[int, int]]] = defaultdict(list)
         self._commits: list[tuple[int, int]] = []
         self._uids_at: dict[int, list[int]] = defaultdict(list)
         self._controls: list[int] = []
-        for position, (_, event) in enumerate(events):
-            self._of_kind[type(event)].append(position)
-            if type(event) in _NOTED:
-                self._take(position, event)
-            else:
-                self._whole.apply(event)
-        self.written = self._whole.written
+        self.written = self.folded.written
 
     def until(self, end: int) -> Self:
-        """The same run, as it was before a position."""
+        """The same run as it was before a position; takes in the events up to there."""
+        self._take_in(end)
         found = copy(self)
         found.end = end
         return found
 
+    def _take_in(self, end: int) -> None:
+        """Folds the events before a position, as far as they are not folded yet."""
+        history = self.folded
+        for position in range(history.position + 1, min(end, len(self.events))):
+            history.at, event = self.events[position]
+            history.position = position
+            self._of_kind[type(event)].append(position)
+            self._take(position, event)
+
     @property
     def history(self) -> ClusterHistory:
         """Committed history and logs of all replicas before `end`."""
+        if self.folded.position + 1 == self.end:
+            return self.folded
         found = self._histories.get(self.end)
         if found is None:
             found = self._histories[self.end] = ClusterHistory(self.rules)
@@ -137,7 +145,11 @@ class Past:
         return found
 
     def _take(self, position: int, event: Event) -> None:
-        history, name = self._whole, event.replica or ""
+        """Folds one more event, the next in order."""
+        history, name = self.folded, event.replica or ""
+        if type(event) not in _NOTED:
+            history.apply(event)
+            return
         old, known = history.replicas.get(name), len(history.committed)
         start, before = (0, 0) if old is None else (old.log_start_offset, len(old.slots))
         history.apply(event)
@@ -179,7 +191,7 @@ class Past:
             yield from ((removal.offset, Became.CLEANED, 0) for removal in event.removals)
             yield from ((offset, Became.EMPTIED, 0) for offset in (*event.emptied, *event.dropped))
         elif isinstance(event, _ANEW):  # a log that begins anew says nothing of what it never had
-            ends = (view.log_end_offset for view in self._whole.replicas.values())
+            ends = (view.log_end_offset for view in self.folded.replicas.values())
             yield from ((offset, Became.NEVER, 0) for offset in range(max(ends)))
         yield from ((offset, became, 0) for offset in offsets(step))
 
@@ -220,7 +232,7 @@ class Past:
 
     def uids_of(self, key: str | None) -> list[int]:
         """The records of a key, in order of appends."""
-        return self._known(self._whole.uids_of_key.get(key or "", []))
+        return self._known(self.folded.uids_of_key.get(key or "", []))
 
     def controls(self) -> list[Written]:
         """The control records, in order of appends."""
@@ -334,7 +346,7 @@ class Past:
     def committed_at(self, offset: int) -> int:
         """The record that was committed first at an offset; 0 = none was."""
         known = offset >= 0 and self.first_commit(offset) is not None
-        return self._whole.committed[offset] if known else 0
+        return self.folded.committed[offset] if known else 0
 
     def believed(self, follower: str, offset: int, before: int = END) -> int | None:
         """Where a leader last recorded a position above an offset that the follower had not."""
@@ -374,7 +386,7 @@ def _tail(step: Step) -> range:
     return range(step.after, step.before)
 
 
-def _whole(step: Step) -> range:
+def _all(step: Step) -> range:
     """All offsets of a log, before and after."""
     return range(max(step.before, step.after))
 
@@ -405,8 +417,8 @@ _TOOK: Final[dict[type, tuple[Became, Callable[[Step], Collection[int]]]]] = {
     on.ReplicaRestarted: (Became.END_LOWERED, _tail),
     on.ReplicaWiped: (Became.WIPED, _tail),
     on.LogEmptied: (Became.REPLACED, _tail),
-    on.LogStartedAfresh: (Became.REPLACED, _whole),
-    on.SnapshotInstalled: (Became.REPLACED, _whole),
+    on.LogStartedAfresh: (Became.REPLACED, _all),
+    on.SnapshotInstalled: (Became.REPLACED, _all),
 }
 """Class of an event that takes something from a log -> what becomes of which offsets."""
 _CHANGES: Final = {*_WRITES, *_TOOK}

@@ -96,6 +96,7 @@ def explanation(
     *,
     rules: Rules | None = None,
     skews: Mapping[str, int] | None = None,
+    past: Past | None = None,
 ) -> Explanation:
     """Why an invariant was broken.
 
@@ -105,8 +106,9 @@ def explanation(
         rules: By which the run was judged; None = the defaults.
         skews: How far each replica's clock is ahead of simulated time in ms; of a run in simulated
             time. None = the times of events are steps of a story.
+        past: The run, where it is known already; its rules count.
     """
-    case = Case(Past(events, rules), violation, skews)
+    case = Case(past or Past(events, rules), violation, skews)
     cone = causal_cone(case, violation)
     once: dict[tuple[str, int | None], Fact] = {}
     for fact in deciding(case):  # another question may have come upon it again

@@ -13,8 +13,6 @@ from typing import TYPE_CHECKING, Any
 from sim.check import Violation
 from sim.check.violation import unexpected
 from sim.diagnose.draw import Case, html, strip, svg
-from sim.diagnose.draw.scene import verdict_of
-from sim.diagnose.explain import explanation
 from sim.diagnose.explain.signature import signature_of
 from sim.diagnose.failures.pages import first, log_page
 from sim.files.document import Document
@@ -133,11 +131,17 @@ class RunFailure(_Failure):
         return f"{self.violation.invariant} at {when}: {self.violation.sentence}"
 
     @cached_property
+    def case(self) -> Case:
+        """The run with what to look at, folded once for the pictures and the reasons."""
+        return Case.of(self.run, self.violation, missed=self.not_as_expected)
+
+    @cached_property
     def cause(self) -> str:
         """The signature of the violation; empty without one."""
         if self.violation is None:
             return ""
-        return str(signature_of(self.run.events, self.violation, self.run.rules))
+        run = self.run
+        return str(signature_of(run.events, self.violation, run.rules, self.case.logs))
 
     @cached_property
     def explanation(self) -> list[str]:
@@ -145,8 +149,7 @@ class RunFailure(_Failure):
         shown = {unexpected(found.invariant) for found in self.run.violations}
         lines = [line for line in self.missed if line not in shown]
         if self.violation is not None:
-            run = self.run
-            lines += explanation(run.events, self.violation, rules=run.rules, skews=run.skews).lines
+            lines += self.case.explained(self.violation).lines
         return lines
 
     def rows(self) -> dict[str, str]:
@@ -209,25 +212,15 @@ class RunFailure(_Failure):
     def _pictures(self) -> dict[str, str]:
         """The pictures by their file; the page only where there is what makes it."""
         run, title = self.run, self.title or self.id
-        case = Case(
-            run.proper if self.violation is None else run.events,
-            self.violation,
-            run.rules,
-            run.labels,
-            verdict=verdict_of(run.violations),
-            violations=() if self.violation is None else run.violations,
-            skews=run.skews,
-            missed=self.not_as_expected,
-        )
         found = {
-            STRIP: strip(case, STRIP_WIDTH) + "\n",
-            PICTURE: svg(case, title=title, unit=run.unit),
+            STRIP: strip(self.case, STRIP_WIDTH) + "\n",
+            PICTURE: svg(self.case, title=title, unit=run.unit),
         }
         if find_spec("jinja2") is not None:
             # The page has what was missed above, so that here only the reasons are given.
             reasons = [line for line in self.explanation if line not in self.missed]
             found[RUN_PAGE] = html(
-                case, title=title, unit=run.unit, explanation=reasons, command=self.command
+                self.case, title=title, unit=run.unit, explanation=reasons, command=self.command
             )
         return found
 

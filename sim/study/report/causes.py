@@ -55,5 +55,4 @@ def _drawn(witness: Witness) -> str:
         run = played(witness)
     except BadInput:
         return ""
-    case = Case(run.events, run.violations[0], run.rules, run.labels)
-    return figure_html(case, unit=run.unit)
+    return figure_html(Case.of(run, run.violations[0]), unit=run.unit)

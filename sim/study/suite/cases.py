@@ -74,8 +74,7 @@ def _run(path: Path, content: Story | Scenario) -> CaseResult:
 
     if not run.events:  # of a timed run, which mostly needs none
         run = run_of(content)
-    drawn = Case(run.events, about, run.rules, run.labels, skews=run.skews)
-    return result._replace(strip=strip(drawn, STRIP_COLUMNS))
+    return result._replace(strip=strip(Case.of(run, about), STRIP_COLUMNS))
 
 
 def run_any(path: Path) -> CaseResult:
