@@ -15,6 +15,7 @@ from sim.check import Violation
 from sim.diagnose.draw.cells import printable
 from sim.diagnose.draw.frames import Lane
 from sim.diagnose.draw.scene import Case, Room, Scene, has_a_place
+from sim.diagnose.explain.case import listed
 
 NARROWEST = 40
 _COLUMN_MAX = 14
@@ -145,7 +146,7 @@ class _Strip:
             held.setdefault((cell.words, has_it), []).append(printable(lane.name))
         for (words, has_it), names in held.items():
             has = " has" if len(names) == 1 else " have"
-            parts.append(f"{_and(names)}{has if has_it else ':'} {words}")
+            parts.append(f"{listed(names)}{has if has_it else ':'} {words}")
         return f"offset {offset}: {'; '.join(parts)}"
 
     def _legend(self, rows: str) -> list[str]:
@@ -165,10 +166,6 @@ class _Strip:
             why = _ASIDE.sub("", each.words)
             meanings.append(f"{each.short} {why}")
         return meanings
-
-
-def _and(names: Sequence[str]) -> str:
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
 def clipped(text: str, columns: int) -> str:

@@ -141,8 +141,16 @@ def without_replica(scenario: Scenario, name: str) -> Scenario:
 def by_default(scenario: Scenario) -> Scenario:
     """The scenario with the same parts, and all else as by default."""
     workload = scenario.workload
-    if workload.trace is None:
-        sends = tuple(map(_default_send, workload.sends))
+    if workload.trace is None:  # sends of the first producer at their own times, without versions
+        sends = tuple(
+            send._replace(
+                producer=send.producer if send.transaction else 1,
+                timestamp_ms=send.at_ms,
+                version=None,
+                flag=None,
+            )
+            for send in workload.sends
+        )
         workload = replace(Workload(), sends=sends, ends=workload.ends)
     return replace(
         scenario,
@@ -159,12 +167,6 @@ def by_default(scenario: Scenario) -> Scenario:
         consumers=tuple(Consumer(consumer.name) for consumer in scenario.consumers),
         snapshots=SnapshotSettings(),
     )
-
-
-def _default_send(send: Send) -> Send:
-    """A send of the first producer, at its own time, without versions and marks."""
-    producer = send.producer if send.transaction else 1
-    return send._replace(producer=producer, timestamp_ms=send.at_ms, version=None, flag=None)
 
 
 def size_of(shown: Shown[Scenario]) -> Iterator[Any]:
@@ -206,12 +208,6 @@ def shorter(shown: Shown[Scenario]) -> Iterator[Scenario]:
             yield with_parts(replace(scenario, duration_ms=duration_ms), whole)
 
 
-def _eager(scenario: Scenario) -> Scenario:
-    """Makes the cleaner take every record as soon as it may."""
-    topic = replace(scenario.topic, segment_bytes=1, min_cleanable_dirty_ratio=0.0)
-    return replace(scenario, topic=topic)
-
-
 def _part_chunks(shown: Shown[Scenario]) -> Iterator[range]:
     return chunks(len(parts_of(shown.value)))
 
@@ -221,7 +217,9 @@ def _dropped(shown: Shown[Scenario], left_out: range) -> Iterator[Scenario]:
 
 
 def _dropped_eagerly(shown: Shown[Scenario], left_out: range) -> Iterator[Scenario]:
-    yield from map(_eager, _dropped(shown, left_out))
+    """Parts go, and the cleaner takes every record as soon as it may."""
+    topic = replace(shown.value.topic, segment_bytes=1, min_cleanable_dirty_ratio=0.0)
+    yield from (replace(fewer, topic=topic) for fewer in _dropped(shown, left_out))
 
 
 def fewer_replicas(shown: Shown[Scenario]) -> Iterator[Scenario]:
@@ -264,8 +262,7 @@ def earlier(shown: Shown[Scenario]) -> Iterator[Scenario]:
     for before, after in pairwise(_times(shown.value)):
         for left_ms in (1, (after - before) // 2):
             if left_ms < after - before:
-                gain_ms = after - before - left_ms
-                yield _retimed(shown.value, partial(_sooner, after, gain_ms))
+                yield _retimed(shown.value, partial(_sooner, after, after - before - left_ms))
 
 
 def _sooner(since_ms: int, gain_ms: int, time_ms: int) -> int:

@@ -195,15 +195,6 @@ def with_offsets(step: Step, moved: Callable[[int], int]) -> Step | None:
     return mapped(step, change)
 
 
-def with_field(story: Story, index: int, field: str, value: Any) -> Story:
-    """The story with another value in a field of a step; None leaves the field out."""
-    step = story.steps[index]
-    fields = {**step.fields, field: value}
-    if value is None:
-        del fields[field]
-    return with_steps(story, put_at(story.steps, index, step_of(step.op, fields)))
-
-
 def renamed(story: Story, kind: str, names: Mapping[Any, Any], *, since: int = 0) -> Story:
     """Renames replicas, keys, labels, consumers, pids or epochs.
 
@@ -338,7 +329,11 @@ def plain_fields(shown: Shown[Story]) -> Iterator[Story]:
     for index, step in enumerate(shown.value.steps):
         for field, value in step.fields.items():
             for lower in _plainer(step, field, value):
-                yield with_field(shown.value, index, field, lower)
+                fields = {**step.fields, field: lower}
+                if lower is None:
+                    del fields[field]
+                plain = step_of(step.op, fields)
+                yield with_steps(shown.value, put_at(shown.value.steps, index, plain))
 
 
 def _plainer(step: Step, field: str, value: Any) -> Iterator[Any]:
@@ -389,10 +384,6 @@ def _plain(kind: str, names: list[Any]) -> dict[Any, Any]:
     return dict(zip(names, plain_names(kind, len(names)), strict=True))
 
 
-def _step_chunks(shown: Shown[Story]) -> Iterator[range]:
-    return chunks(len(shown.value.steps))
-
-
 def _stretches(shown: Shown[Story]) -> Iterator[range]:
     """Steps in a row, wherever they begin: chunks have fixed places, and may cut through them."""
     count = len(shown.value.steps)
@@ -403,7 +394,7 @@ def _stretches(shown: Shown[Story]) -> Iterator[range]:
 STORIES = Kind(
     (
         Pass(drop_replicas),
-        Pass(_step_chunks, without_steps),
+        Pass(lambda shown: chunks(len(shown.value.steps)), without_steps),
         Pass(plain_start),
         Pass(_stretches, without_steps),
         Pass(begin_with),

@@ -44,6 +44,7 @@ def story_text(
     steps = [_meant(step, story.rules) for step in story.steps]
     texts = {"title": story.title, "source": story.source}
     names = {"isr": story.isr, "voters": story.voters}
+    keeps_lag = waits_for_joining(story.rules) and story.replica_lag_max_ms != REPLICA_LAG_MAX_MS
     last = f"    # {one_line(' '.join(remark.split()))}" if remark and story.steps else ""
     lines = [
         f"format: {STORY_FORMAT}",
@@ -52,7 +53,7 @@ def story_text(
         *([f"rules: {flow(rules)}"] if rules else []),
         f"replicas: {flow(story.replicas)}",
         *(f"{part}: {flow(own)}" for part, own in names.items() if own != story.replicas),
-        *([f"timers: {flow({LAG: story.replica_lag_max_ms})}"] if _keeps_lag(story) else []),
+        *([f"timers: {flow({LAG: story.replica_lag_max_ms})}"] if keeps_lag else []),
         "steps:",
         *(f"  - {_step(step, scope)}" for step in steps),
     ]
@@ -60,11 +61,6 @@ def story_text(
     lines += ["expect:", f"  violated: {flow(list(violated))}"]
     lines += [] if checked is None else [f"  checked: {flow(list(checked))}"]
     return "\n".join(lines) + "\n"
-
-
-def _keeps_lag(story: Story) -> bool:
-    """Whether the lag of a story differs from the default and matters under its rules."""
-    return waits_for_joining(story.rules) and story.replica_lag_max_ms != REPLICA_LAG_MAX_MS
 
 
 def file_of(value: Story | Scenario, invariant: str, sentence: str) -> str:
