@@ -29,6 +29,7 @@ from sim.simulate.run import Run as Simulated
 from sim.simulate.run import run_of
 
 if TYPE_CHECKING:
+    import networkx as nx
     import pandas as pd
 
     from sim.check import Violation
@@ -179,6 +180,35 @@ class Run:
         return Explanation(
             explanation(recorded.events, found, rules=recorded.rules, skews=recorded.skews)
         )
+
+    def causality(self, invariant: str | None = None) -> nx.DiGraph:
+        """The events that led to a violation as a graph of networkx; needs the extra `report`.
+
+        A node is the place of an event in `run.events`, with `time`, `replica`, `kind`, `sentence`
+        and, if it is followed at one, `offset`; the last one showed the violation. An edge leads
+        from cause to effect; its `why` is `copy`, `message`, `decided by` or `program order`.
+
+            >>> import sim
+            >>> run = sim.run("scenarios/kip630/kip630_01_tombstone_removed_too_early.yaml")
+            >>> graph = run.causality("no-resurrection")
+            >>> graph.nodes[max(graph)]["kind"]
+            'Quiesced'
+
+        Args:
+            invariant: Without a name, the first one that is violated.
+
+        Raises:
+            BadInput: The run violates nothing, or not that, or networkx is not installed.
+        """
+        from sim.diagnose.explain.case import Case
+        from sim.diagnose.explain.causality import causality
+        from sim.diagnose.explain.past import Past
+        from sim.files.extras import check_extra
+
+        check_extra("a graph needs", "report", "networkx")
+        found, recorded = self.violation(invariant), self.recorded
+        case = Case(Past(recorded.events, recorded.rules), found, recorded.skews)
+        return causality(case, found)
 
     def what_if(
         self, invariant: str | None = None, *, tries: int = 20, within_s: float | None = 60.0

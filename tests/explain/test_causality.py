@@ -1,8 +1,10 @@
 """The small part of a run that led to a violation."""
 
+import networkx as nx
+
 from sim.check import Violation
 from sim.diagnose.explain.case import Case, judged_at
-from sim.diagnose.explain.causality import causal_cone
+from sim.diagnose.explain.causality import causal_cone, causality
 from sim.diagnose.explain.past import Became, Past, Recorded
 from sim.protocol.events import (
     Appended,
@@ -17,6 +19,7 @@ from sim.protocol.events import (
     ReplicaCrashed,
     Truncated,
 )
+from sim.protocol.events.sentences import describe
 from sim.simulate.run.timed import run_scenario
 from sim.simulate.scenario.generate import generate
 from sim.simulate.scenario.generate.mix import Mix
@@ -53,6 +56,35 @@ def test_a_lost_record_leads_to_the_cut_and_the_cut_to_the_election() -> None:
     ]
 
     assert cone(list(enumerate(events)), violation(1, 11)) == [3, 5, 7, 8, 9, 10, 11]
+
+
+def test_the_cone_as_a_graph_says_why_each_event_is_in_it_and_can_be_written() -> None:
+    copied = copy("r2", 1)
+    events = list(
+        enumerate(
+            [
+                *START,
+                LeaderElected("r1", 1, 0, ("r1", "r2"), ("r1", "r2")),
+                *(append(0), append(1), copy("r2", 0), copied),
+                LeaderElected("r3", 2, 0, ("r3",), ("r1", "r2", "r3")),
+                Truncated("r2", 1, 2, 1, 0, False),
+            ]
+        )
+    )
+    found = violation(1, 9)
+
+    graph = causality(Case(Past(events), found), found)
+
+    assert sorted(graph) == cone(events, found)
+    assert graph.edges[8, 9]["why"] == "message", "its leader had it cut the log"
+    assert graph.edges[5, 7]["why"] == "copy"
+    assert graph.edges[3, 5]["why"] == "decided by"
+    assert graph.nodes[7]["offset"] == 1
+    assert (graph.nodes[7]["time"], graph.nodes[7]["replica"]) == (7, "r2")
+    assert graph.nodes[7]["sentence"] == describe(copied)
+    assert 3 in nx.ancestors(graph, 9)
+    assert nx.is_directed_acyclic_graph(graph)
+    assert "decided by" in "".join(nx.generate_graphml(graph))
 
 
 def test_a_violation_knows_the_event_that_showed_it_also_among_those_of_one_moment() -> None:

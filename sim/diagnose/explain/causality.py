@@ -11,18 +11,34 @@ arrive left no event.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from sim.check import Violation
 from sim.diagnose.explain.past import Became, Past
 from sim.protocol import events as on
-from sim.protocol.events import Removal
+from sim.protocol.events import NAMES, Removal
+from sim.protocol.events.sentences import describe
+
+if TYPE_CHECKING:
+    import networkx as nx
 
 BEATEN: Final = 2
 """So many of the records that the one in question beat belong to its story: the last ones."""
 
-Node = int | tuple[str, int, int]
-"""The position of an event, or what a replica held at an offset before a position."""
+
+class Node(NamedTuple):
+    """An event that led to a violation, by itself or as the last one that changed an offset.
+
+    Attributes:
+        position: Of the event.
+        offset: The offset of the log of its replica that is followed; None = the event itself.
+        copied: Whether what is behind another event was copied from this one's log.
+    """
+
+    position: int
+    offset: int | None = None
+    copied: bool = False
+
 
 _STARTS: Final = (on.PrefixDeleted, on.LogStartMoved, on.LogStartedAfresh)
 _STATES: Final = (on.ReplicaCrashed, on.ReplicaWiped, on.ReplicaRestarted)
@@ -110,29 +126,85 @@ def causal_cone(past: Past, violation: Violation) -> list[int]:
         past: The run up to the event that shows the violation, and with it.
         violation: What was found.
     """
-    met: set[Node] = set()
-    to_do = [*_looked_at(past, violation)]
+    return sorted({node.position for node in _causes(past, violation)})
+
+
+def causality(past: Past, violation: Violation) -> nx.DiGraph:
+    """The causal cone as a graph that networkx searches, reduces, writes as GraphML and draws.
+
+    A node is the position of an event, with `time`, `replica`, `kind` and `sentence`, and with
+    `offset`, the lowest one that it is followed at, if any. An edge leads from cause to effect; its
+    `why` is `copy` of a log, `message` of another participant, `decided by` an earlier event of the
+    same one, or `program order`: the event of the same replica before it in the cone.
+
+    Args:
+        past: As of `causal_cone`.
+        violation: What was found; the event that showed it is the last node.
+    """
+    import networkx as nx
+
+    graph, causes, latest = nx.DiGraph(), _causes(past, violation), dict[str | None, int]()
+    for node in sorted(causes, key=lambda node: (node.position, node.offset or 0)):
+        at, event = past.events[node.position]
+        said = {"replica": event.replica or "", "kind": NAMES[type(event)]}
+        graph.add_node(node.position, time=at, sentence=describe(event), **said)
+        if node.offset is not None:
+            graph.nodes[node.position].setdefault("offset", node.offset)
+    for effect in sorted(graph):
+        name = past.event(effect).replica
+        if name in latest:
+            graph.add_edge(latest[name], effect, why="program order")
+        latest[name] = effect
+    for node, behind in causes.items():
+        for cause in behind:
+            same = past.event(cause.position).replica == past.event(node.position).replica
+            why = "copy" if cause.copied else "decided by" if same else "message"
+            if cause.position != node.position:
+                graph.add_edge(cause.position, node.position, why=why)
+    return graph
+
+
+def _causes(past: Past, violation: Violation) -> dict[Node, list[Node]]:
+    """Each event of the cone, and each offset it is followed at, with the nodes behind it."""
+    shown = Node(past.end - 1)
+    found = {shown: [*_looked_at(past, violation), *_behind(past, shown)]}
+    to_do = [*found[shown]]
     while to_do:
         node = to_do.pop()
-        if node is not None and node not in met:
-            met.add(node)
-            to_do += _behind(past, node) if isinstance(node, int) else _behind_slot(past, *node)
-    return sorted(node for node in met if isinstance(node, int))
+        if node not in found:
+            found[node] = [*_behind(past, node)]
+            to_do += found[node]
+    return found
 
 
-def _looked_at(past: Past, violation: Violation) -> Iterator[Node | None]:
-    """Nodes that the invariant looked at."""
-    yield past.end - 1
+def _events(*positions: int | None) -> Iterator[Node]:
+    """Yields the nodes of events, those that there are."""
+    return (Node(position) for position in positions if position is not None)
+
+
+def _held(
+    past: Past, replica: str, offset: int, before: int, *, copied: bool = False
+) -> Iterator[Node]:
+    """Yields the node of the event that made what a log held at an offset before a position."""
+    position = past.slot(replica, offset, before)
+    if position is not None:
+        yield Node(position, offset, copied)
+
+
+def _looked_at(past: Past, violation: Violation) -> Iterator[Node]:
+    """Yields the nodes that the invariant looked at."""
     for offset in _offsets(past, violation):
-        yield from ((replica, offset, past.end) for replica in past.replicas)
+        for replica in past.replicas:
+            yield from _held(past, replica, offset, past.end)
         yield from _kept_away(past, offset, past.end)
         commit = past.first_commit(offset)
         if commit is not None:
-            yield commit
-            yield from _kept_away(past, offset, commit)
+            yield from (Node(commit), *_kept_away(past, offset, commit))
     if violation.replica is not None:
-        yield past.last(*_STARTS, replica=violation.replica)
-        yield past.last(on.HighWatermarkMoved, replica=violation.replica)
+        yield from _events(
+            past.last(*_STARTS, replica=violation.replica),
+            past.last(on.HighWatermarkMoved, replica=violation.replica),
+        )
 
 
 def _offsets(past: Past, violation: Violation) -> set[int]:
@@ -155,52 +227,48 @@ def _offsets(past: Past, violation: Violation) -> set[int]:
     return found
 
 
-def _behind(past: Past, position: int) -> Iterator[Node | None]:
-    """Nodes behind an event."""
+def _behind(past: Past, node: Node) -> Iterator[Node]:
+    """Yields the nodes behind an event, or behind what it left at an offset."""
+    position, offset, _ = node
     event = past.event(position)
-    yield from _decided(past, position)
-    if isinstance(event, on.Appended):
-        yield event.replica, event.batch.base_offset, position
-    elif isinstance(event, on.Acknowledged):
-        yield event.replica, event.first_offset, position
-
-
-def _behind_slot(past: Past, replica: str, offset: int, before: int) -> Iterator[Node | None]:
-    """Nodes behind an offset of a log: who wrote it, and its content before."""
-    position = past.slot(replica, offset, before)
-    if position is None:
+    if offset is None:
+        yield from _events(*_decided(past, position))
+        if isinstance(event, on.Appended):
+            yield from _held(past, event.replica, event.batch.base_offset, position)
+        elif isinstance(event, on.Acknowledged):
+            yield from _held(past, event.replica, event.first_offset, position)
         return
-    yield position
-    yield replica, offset, position
-    event = past.event(position)
+    yield Node(position)
+    yield from _held(past, event.replica, offset, position)
     if isinstance(event, on.Copied | on.GapLearned | on.Pushed):
-        yield event.leader, offset, position
+        yield from _held(past, event.leader, offset, position, copied=True)
     for removal in event.removals if isinstance(event, on.Cleaned) else ():
         if removal.offset == offset:
             yield from _behind_removal(past, position, removal)
 
 
-def _behind_removal(past: Past, position: int, removal: Removal) -> Iterator[Node | None]:
+def _behind_removal(past: Past, position: int, removal: Removal) -> Iterator[Node]:
+    """Yields the nodes behind a removal: what beat it, or what allowed it, and who lacked it."""
     replica, known = past.event(position).replica, past.written.get(removal.uid)
     if removal.winner_offset is not None:
-        yield replica, removal.winner_offset, position
+        yield from _held(past, replica, removal.winner_offset, position)
     if known is not None and removal.reason in ("tombstone", "marker"):
         horizons = past.horizons(replica, known.batch.base_offset, position + 1)
-        yield from (horizon.position for horizon in horizons[-1:])
-        yield past.last(on.RemovalBoundMoved, before=position, replica=replica)
+        bound = past.last(on.RemovalBoundMoved, before=position, replica=replica)
+        yield from _events(*(horizon.position for horizon in horizons[-1:]), bound)
         yield from _kept_away(past, removal.offset, position)
     if known is not None and removal.reason == "aborted":
         for control in past.controls():
             same_producer = control.batch.producer_id == known.batch.producer_id
             if same_producer and past.appended_at[control.record.uid] < position:
-                yield replica, control.offset, position
+                yield from _held(past, replica, control.offset, position)
 
 
-def _kept_away(past: Past, offset: int, before: int) -> Iterator[int]:
-    """Faults that keep replicas from an offset that they never had."""
+def _kept_away(past: Past, offset: int, before: int) -> Iterator[Node]:
+    """Yields the faults that keep replicas from an offset that they never had."""
     for replica in past.replicas:
         if past.slot(replica, offset, before) is None:
             kinds = (on.FaultInjected, on.FaultEnded)
             last = past.last(*kinds, before=before, replica=replica)
             if last is not None and isinstance(past.event(last), on.FaultInjected):
-                yield last
+                yield Node(last)
