@@ -12,7 +12,7 @@ from sim.study.explore.space import Space
 from sim.study.explore.world import Budgets, World
 from tests.schedules.agreement import THREE, TRIED, TWO, Walk, rules_of
 
-SCHEDULES = int(os.environ.get("REPLOG_SCHEDULES", "10"))
+SCHEDULES = int(os.environ.get("REPLOG_SCHEDULES", "5"))
 
 
 @pytest.mark.parametrize(("world", "values"), TRIED)
@@ -29,14 +29,14 @@ SNAPPED = Budgets(appends=2, epochs=1, cleanings=1, snapshots=1)
 @pytest.mark.parametrize(
     ("world", "values", "depth"),
     [
-        (PAIR, {"strategy": "header"}, 7),
-        (SMALL, {"truncation": "high_watermark"}, 9),
-        (UNCLEAN, {"strategy": "offset"}, 6),
-        (replace(TWO, budgets=SNAPPED._replace(epochs=2)), {"strategy": "header"}, 11),
+        (PAIR, {"strategy": "header"}, 5),
+        (SMALL, {"truncation": "high_watermark"}, 7),
+        (UNCLEAN, {"strategy": "offset"}, 5),
+        (replace(TWO, budgets=SNAPPED._replace(epochs=2)), {"strategy": "header"}, 7),
         (
             replace(THREE, tombstones=False, budgets=SNAPPED),
             {"strategy": "header", "commit": "majority"},
-            8,
+            7,
         ),
     ],
 )

@@ -31,7 +31,7 @@ WORLDS = [
         {"truncation": "high_watermark"},
     ),
     (
-        Tiny(PAIR, PAIR, ("k",), {"append": 2, "elect_from_isr": 1, "crash": 1, "isr": 1}),
+        Tiny(PAIR, PAIR, ("k",), {"append": 1, "elect_from_isr": 1, "crash": 1, "isr": 1}),
         {"high_watermark_waits_for": "caught_up_eligible"},
     ),
     (
