@@ -52,6 +52,7 @@ WRITTEN = (
     PROVEN_FORMAT,
     "replog-report/1",
     "replog-report/2",
+    "replog-report/3",
     "replog-sweep-output/1",
     "replog-sweep-output/2",
     "replog-sweep-output/3",

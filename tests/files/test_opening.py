@@ -170,7 +170,7 @@ OPENED_ELSEWHERE = {
     "files/extras.py": "what pip wrote about this installation",
     "plugins.py": "what installed packages say of themselves",
     "pytest_plugin.py": "the beginning of a file, of which nearly all are other people's",
-    "study/explore/blocks.py": "a level that the search itself wrote; a damaged one is told",
+    "study/explore/levels.py": "a level that the search itself wrote; a damaged one is told",
 }
 
 

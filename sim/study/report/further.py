@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
+from sim.bounds import Bounds
 from sim.errors import BadInput
 from sim.files.atomic import replace_text
 from sim.files.foreign.documents import json_text
@@ -14,7 +15,7 @@ from sim.files.formats import PROVEN_FORMAT
 from sim.files.shipped import shipped_folder
 from sim.protocol.rules import Rules
 from sim.protocol.rules.rules import check_value
-from sim.study.explore.answers import Bounds, answers_of, as_document
+from sim.study.explore.answers import answers_of, as_document
 from sim.study.explore.page import as_answer
 from sim.study.explore.plan import load_plan
 from sim.study.report.decision import Decision
