@@ -190,8 +190,7 @@ class Run:
 
             >>> import sim
             >>> run = sim.run("scenarios/kip630/kip630_01_tombstone_removed_too_early.yaml")
-            >>> graph = run.causality("no-resurrection")
-            >>> graph.nodes[max(graph)]["kind"]
+            >>> max(run.causality("no-resurrection").nodes(data="kind"))[1]
             'Quiesced'
 
         Args:
@@ -200,15 +199,11 @@ class Run:
         Raises:
             BadInput: The run violates nothing, or not that, or networkx is not installed.
         """
-        from sim.diagnose.explain.case import Case
         from sim.diagnose.explain.causality import causality
         from sim.diagnose.explain.past import Past
-        from sim.files.extras import check_extra
 
-        check_extra("a graph needs", "report", "networkx")
-        found, recorded = self.violation(invariant), self.recorded
-        case = Case(Past(recorded.events, recorded.rules), found, recorded.skews)
-        return causality(case, found)
+        found = self.violation(invariant)
+        return causality(Past(self.recorded.events, self.recorded.rules), found)
 
     def what_if(
         self, invariant: str | None = None, *, tries: int = 20, within_s: float | None = 60.0
@@ -269,10 +264,7 @@ class Run:
         )
 
     def timeline(
-        self,
-        invariant: str | None = None,
-        *,
-        against: str | Run | None = None,
+        self, invariant: str | None = None, *, against: str | Run | None = None
     ) -> Timeline:
         """A picture: what every replica holds when the invariant breaks, and what led there.
 
@@ -286,9 +278,8 @@ class Run:
         Raises:
             BadInput: This invariant is not violated.
         """
-        found = None
-        if self.recorded.violations or invariant is not None:
-            found = self.violation(invariant)
+        about_one = invariant is not None or self.recorded.violations
+        found = self.violation(invariant) if about_one else None
 
         def shown(run: Run, found: Violation | None, name: str) -> Timeline:
             # What was expected of a file says nothing of a changed one.
@@ -314,8 +305,7 @@ class Run:
         """
         from sim.diagnose.explain.signature import signature_of
 
-        recorded = self.recorded
-        return signature_of(recorded.events, self.violation(), recorded.rules).cause
+        return signature_of(self.recorded.events, self.violation(), self.recorded.rules).cause
 
     def causes(self) -> pd.DataFrame:
         """The causes of all its violations, a row each: `cause`, `invariants`, `violations`.
@@ -369,8 +359,7 @@ class Run:
             BadInput: There is none.
         """
         wanted = invariant or self._about
-        recorded = self.recorded
-        violations = recorded.seen if wanted else recorded.violations
+        violations = self.recorded.seen if wanted else self.recorded.violations
         found = next((one for one in violations if not wanted or one.invariant == wanted), None)
         if found is None:
             raise not_violated(self.id, self.verdict, wanted, violations)
@@ -442,9 +431,7 @@ class Run:
         for values in product(*axes.values()):
             chosen = dict(zip(axes, values, strict=True))
             other = self.scenario.with_rules(**chosen)
-            label = label_of(other.rules, axes)
-            if label not in runs:
-                runs[label] = Run(other, about=self._about)
+            runs.setdefault(label_of(other.rules, axes), Run(other, about=self._about))
         return Comparison(runs)
 
     @property
@@ -505,12 +492,9 @@ def run(source: Source | Scenario, *, seed: int | None = None, **rules: Value) -
     Raises:
         BadInput: It is no scenario, or says something wrong; an unknown rule or value.
     """
-    if isinstance(source, Scenario):
-        if seed is not None:
-            raise BadInput("run: seed: the scenario is loaded; give the seed to load")
-        scenario = source
-    else:
-        scenario = load(source, seed=seed)
+    if isinstance(source, Scenario) and seed is not None:
+        raise BadInput("run: seed: the scenario is loaded; give the seed to load")
+    scenario = source if isinstance(source, Scenario) else load(source, seed=seed)
     made = Run(scenario.with_rules(**rules))
     _ = made.recorded  # what is wrong with it is raised here, not where something is asked of it
     return made

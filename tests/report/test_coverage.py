@@ -3,13 +3,11 @@
 Where the outcomes can be counted, coverage is summed over all of them and no chance is left.
 """
 
-import itertools
-
 import numpy as np
 import pytest
 from scipy import stats
 
-from sim.study.sweep.stats import clopper_pearson, mean_difference, paired_difference
+from sim.study.sweep.stats import clopper_pearson, mean_difference
 
 SHARES = (0.0, 0.001, 0.01, 0.05, 0.2, 0.5)
 
@@ -22,23 +20,6 @@ def test_the_interval_of_a_rate_covers_at_least_nominally(runs: int) -> None:
     for rate in (*SHARES, 0.002, 0.99, 1.0):
         covered = (low <= rate) & (rate <= high)
         assert stats.binom.pmf(events[covered], runs, rate).sum() >= 0.95
-
-
-@pytest.mark.parametrize("pairs", [1, 8, 16])
-def test_the_interval_of_a_paired_difference_covers_at_least_nominally(pairs: int) -> None:
-    """Whatever both share: cases that both violate, or neither, do not enter it."""
-    cells = [
-        (left, right) for left in range(pairs + 1) for right in range(pairs + 1 - left)
-    ]  # all that can come out
-    low, high = np.array([paired_difference(*one, pairs) for one in cells]).T
-
-    for left, right in itertools.product(SHARES, SHARES):
-        difference = left - right
-        covered = (low <= difference + 1e-9) & (difference - 1e-9 <= high)
-        chances = stats.multinomial.pmf(
-            [(*one, pairs - sum(one)) for one in cells], pairs, [left, right, 1 - left - right]
-        )
-        assert chances[covered].sum() >= 0.95
 
 
 DATA_SETS = 1_000

@@ -41,7 +41,7 @@ def swept(out: Path, seed: int) -> Path:
 def violated(row: Row, about: Collection[str]) -> set[tuple[str, str]]:
     if row["verdict"] not in JUDGED:
         return set()
-    found = {("any", "any")} if row["verdict"] == "violated" else set()
+    found: set[tuple[str, str]] = set()
     for one in row["violations"]:
         found |= {("invariant", one["invariant"]), ("family", one["family"])}
         found |= {("about", "any")} if {one["invariant"], one["family"]} & {*about} else set()
@@ -49,9 +49,10 @@ def violated(row: Row, about: Collection[str]) -> set[tuple[str, str]]:
 
 
 def named(row: Row, about: Collection[str]) -> set[tuple[str, str]]:
-    found = {one for one in violated(row, about) if one[0] != "any"}
-    found |= {(one, row[one]) for one in ("verdict", "reason", "first_invariant") if row[one]}
-    found |= {(one, word) for one in ("reached", "hunts") for word in (row[one] or "").split()}
+    found = violated(row, about) | {
+        (one, row[one]) for one in ("verdict", "reason", "first_invariant") if row[one]
+    }
+    found |= {("reached", word) for word in (row["reached"] or "").split()}
     found |= {("hunted", "hunted")} if row["hunted"] else set()
     return found | ({("error", row["error"].split("\n")[-2])} if row["error"] else set())
 
@@ -86,18 +87,11 @@ def entry(rows: list[Row], twins: dict[int, Row], about: Collection[str]) -> dic
     }
 
 
-def pair(one: list[Row], other: list[Row], about: Collection[str]) -> dict[str, Any]:
+def pair(one: list[Row], other: list[Row]) -> dict[str, Any]:
     cases = list(zip(one, other, strict=True))
     judged = [two for two in cases if {row["verdict"] for row in two} <= {*JUDGED}]
     ended = [(left, right) for left, right in cases if left["digest"] and right["digest"]]
     more = {cost: [right[cost] - left[cost] for left, right in ended] for cost in COSTS}
-
-    def sides(name: tuple[str, str]) -> dict[str, int]:
-        hit = [tuple(name in violated(row, about) for row in two) for two in judged]
-        found = ((True, True), (True, False), (False, True))
-        return dict(zip(("both", "only_left", "only_right"), map(hit.count, found), strict=True))
-
-    names = {name for two in judged for row in two for name in violated(row, about)}
     return {
         "cases": len(cases),
         "judged": len(judged),
@@ -106,9 +100,6 @@ def pair(one: list[Row], other: list[Row], about: Collection[str]) -> dict[str, 
         "differences": {cost: sum(values) for cost, values in more.items()},
         "squares": {cost: sum(value**2 for value in values) for cost, values in more.items()},
         "differing": {cost: sum(map(bool, values)) for cost, values in more.items()},
-        "any": sides(("any", "any")),
-        "about": sides(("about", "any")),
-        "invariants": {name[1]: sides(name) for name in sorted(names) if name[0] == "invariant"},
     }
 
 
@@ -130,7 +121,7 @@ def by_loop(out: Path) -> dict[str, Any]:
             for place, label in enumerate(labels)
         ]
         pairs = [
-            {"left": left, "right": right, **pair(of[left], of[right], about)}
+            {"left": left, "right": right, **pair(of[left], of[right])}
             for left, right in combinations(range(len(labels)), 2)
         ]
         return {"rule_sets": entries, "pairs": pairs}

@@ -141,6 +141,9 @@ def causality(past: Past, violation: Violation) -> nx.DiGraph:
         past: As of `causal_cone`.
         violation: What was found; the event that showed it is the last node.
     """
+    from sim.files.extras import check_extra
+
+    check_extra("a graph needs", "report", "networkx")
     import networkx as nx
 
     graph, causes, latest = nx.DiGraph(), _causes(past, violation), dict[str | None, int]()

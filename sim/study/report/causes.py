@@ -31,7 +31,7 @@ def _cause(folder: SweepFolder, cause: Cause) -> dict[str, Any]:
 
 
 def _witness(folder: SweepFolder, witness: Witness) -> dict[str, Any]:
-    """Of a witness its size in words, its file as a reader finds it, its text and its strip."""
+    """A witness: its file, its size in words, its text, and the command that runs it."""
     file = witness.file.relative_to(folder.path)
     words = [f"{folder.name}/{file.as_posix()}", *as_options(folder.plan.get("plugins", ()))]
     return {

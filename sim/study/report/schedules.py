@@ -41,10 +41,9 @@ def _shown(plan: Mapping[str, Any], found: Finding) -> Iterator[Part]:
     story = story_of(plan, answer["label"], schedule)
     run = run_story(story, also_check=(found.invariant,))
     violation = next(one for one in run.violations if one.invariant == found.invariant)
-    case = Case(run.events, violation, run.rules, run.labels)
     yield Note(f"{found.unit}: {found.invariant}: {violation.sentence}")
     yield Code("\n".join(schedule))
-    yield Picture(figure_html(case, unit=run.unit))
+    yield Picture(figure_html(Case.of(run, violation), unit=run.unit))
 
 
 def story_of(plan: Mapping[str, Any], label: str, schedule: list[str]) -> Story:

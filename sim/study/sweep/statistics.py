@@ -37,12 +37,8 @@ MEASURES: Final = (
     "family",
     "about",
     "hunted",
-    "hunts",
 )
 """What runs are counted by."""
-ANY: Final = "any"
-"""The one name of the measures `any` and `about`: something, or something of what the plan is
-about, was violated."""
 SHORTEST: Final = 3
 NAMES_PER_MEASURE_MAX: Final = 100
 """The most frequent names kept per rule set and measure: error texts can differ in every run."""
@@ -73,9 +69,7 @@ VIEWS: Final = {
     "violated": f"""
         SELECT DISTINCT {_RUN}, measure, name
         FROM (
-            SELECT {_RUN}, 'any' AS measure, 'any' AS name
-            FROM numbered WHERE verdict = 'violated'
-            UNION ALL SELECT {_RUN}, 'invariant', invariant FROM found WHERE judged
+            SELECT {_RUN}, 'invariant' AS measure, invariant AS name FROM found WHERE judged
             UNION ALL SELECT {_RUN}, 'family', family FROM found WHERE judged
             UNION ALL SELECT {_RUN}, 'about', 'any' FROM found
             WHERE judged AND (invariant IN ({{about}}) OR family IN ({{about}}))
@@ -88,9 +82,7 @@ VIEWS: Final = {
             regexp_extract(error, '([^\n]+)\n*$', 1) FROM numbered
         UNION ALL SELECT place, rule_set, run_id, 'reached', explode(split(reached, ' '))
             FROM numbered
-        UNION ALL SELECT place, rule_set, run_id, 'hunts', explode(split(hunts, ' ')) FROM numbered
-        UNION ALL SELECT place, rule_set, run_id, measure, name FROM violated
-            WHERE measure <> 'any'""",
+        UNION ALL SELECT place, rule_set, run_id, measure, name FROM violated""",
 }
 """What several questions have in common; each may use those before it."""
 
@@ -140,16 +132,6 @@ QUESTIONS: Final = {
             {_costs()}
         FROM numbered AS a JOIN numbered AS b ON a.case_id = b.case_id AND a.rule_set < b.rule_set
         GROUP BY a.place, a.rule_set, b.rule_set""",
-    # Of each ordered pair: cases judged under both that one violated, and the other, too.
-    "sides": """
-        SELECT v.place, v.rule_set, j.rule_set, v.measure, v.name,
-            count(w.run_id), count(*) - count(w.run_id)
-        FROM violated AS v
-        JOIN numbered AS j ON j.case_id = v.case_id AND j.rule_set <> v.rule_set AND j.judged
-        LEFT JOIN violated AS w
-            ON w.run_id = j.run_id AND w.measure = v.measure AND w.name = v.name
-        WHERE v.measure <> 'family'
-        GROUP BY v.place, v.rule_set, j.rule_set, v.measure, v.name""",
     "shortest": f"""
         SELECT place, rule_set, {", ".join(SHORTEST_COLUMNS)}
         FROM (
@@ -248,7 +230,7 @@ def _table(
             known["runs"] += runs
             known["first_run"] = min(first, first if known["runs"] == runs else known["first_run"])
     sums, twins = _added(answers["sums"], places, 1), _added(answers["twins"], places, 1)
-    pairs, sides = _added(answers["pairs"], places, 2), _added(answers["sides"], places, 4)
+    pairs = _added(answers["pairs"], places, 2)
     entries = []
     for index, label in enumerate(labels):
         runs, ended, _, *totals = sums.get((index,), [0] * (3 + len(COUNTERS)))
@@ -274,7 +256,7 @@ def _table(
     return {
         "busy_ms": sum(one[2] for one in sums.values()),
         "rule_sets": entries,
-        "pairs": [_pair(pairs, sides, *pair) for pair in combinations(range(len(labels)), 2)],
+        "pairs": [_pair(pairs, *pair) for pair in combinations(range(len(labels)), 2)],
     }
 
 
@@ -282,21 +264,9 @@ def _most_first(row: tuple[Any, ...]) -> tuple[int, str]:
     return -row[4], row[3]
 
 
-def _pair(
-    pairs: Mapping[tuple[Any, ...], list[Any]],
-    sides: Mapping[tuple[Any, ...], list[Any]],
-    left: int,
-    right: int,
-) -> dict[str, Any]:
+def _pair(pairs: Mapping[tuple[Any, ...], list[Any]], left: int, right: int) -> dict[str, Any]:
     """Two rule sets on the same cases."""
     cases, judged, ended, weather, *costs = pairs.get((left, right), [0] * (4 + 3 * len(COSTS)))
-    named: dict[str, dict[str, dict[str, int]]] = {"any": {}, "about": {}, "invariant": {}}
-    never = {"both": 0, "only_left": 0, "only_right": 0}
-    for one, other, side in ((left, right, "only_left"), (right, left, "only_right")):
-        for key, (both, alone) in sides.items():
-            if key[:2] == (one, other):
-                found = named[key[2]].setdefault(key[3], {**never})
-                found |= {"both": both, side: alone}
     return {
         "left": left,
         "right": right,
@@ -307,7 +277,4 @@ def _pair(
         "differences": dict(zip(COSTS, costs[::3], strict=True)),
         "squares": dict(zip(COSTS, costs[1::3], strict=True)),
         "differing": dict(zip(COSTS, costs[2::3], strict=True)),
-        "any": named["any"].get(ANY, never),
-        "about": named["about"].get(ANY, never),
-        "invariants": dict(sorted(named["invariant"].items())),
     }

@@ -36,21 +36,9 @@ def share(value: float) -> str:
     return f"{_digits(100 * value)} %"
 
 
-def points(value: float) -> str:
-    """A difference of two proportions, with its sign: +0.35 points."""
-    sign = "+" if value > 0 else ""
-    return f"{sign}{_digits(100 * value)} points"
-
-
 def shares(interval: Interval) -> str:
     """10.7 to 13.6 %."""
     return f"{_digits(100 * interval.low)} to {share(interval.high)}"
-
-
-def bare_points(interval: Interval) -> str:
-    """+0.11 to +0.72, where the unit is said beside it."""
-    low, high = (f"{'+' if one > 0 else ''}{_digits(100 * one)}" for one in interval)
-    return f"{low} to {high}"
 
 
 def number(value: float) -> str:
