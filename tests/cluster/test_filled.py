@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from sim.simulate.cluster.simulation import _KINDS, WATCHED
+from sim.simulate.cluster.steps import _KINDS, WATCHED
 from sim.simulate.run.timed import run_scenario
 from tests.scenario.texts import load
 

@@ -251,6 +251,7 @@ def test_an_answer_to_a_fetch_of_before_a_crash_changes_nothing_after_it(
         follower.crash()
         follower.restart()
     follower.receive(late)
+    cluster.context.env.run(until=cluster.context.now_ms + 1)
 
     assert late.batches
     assert follower.replica.log.log_end_offset == end + copied

@@ -1,7 +1,8 @@
 """What processes wait for, how they are interrupted together, and that SimPy counts every event."""
 
+import ast
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,43 +12,13 @@ import simpy
 from simpy.events import ProcessGenerator
 
 from sim.simulate import cluster
-from sim.simulate.cluster.waiting import Answer, Before, Lives, Waiting
+from sim.simulate.cluster.waiting import ProcessGroup, answer_within
 from sim.simulate.scenario.file.load import load_scenario
 from sim.simulate.scenario.model import Scenario
 from tests.cluster.test_traces import trace
 from tests.cluster.worlds import scenario, tell
 
 Notes = list[tuple[float, Any]]
-
-
-def noting(env: simpy.Environment, found: Notes, what: Any) -> Callable[[simpy.Event], None]:
-    return lambda _: found.append((env.now, what))
-
-
-def asking(env: simpy.Environment, found: Notes, waiting: Waiting, *patience_ms: int) -> Any:
-    for ms in patience_ms:
-        answer = yield waiting.begin(ms)
-        found.append((env.now, answer))
-
-
-def test_a_moment_comes_before_everything_else_of_its_time() -> None:
-    env, found = simpy.Environment(), []
-    for event, name in ((env.timeout(5), "timeout"), (Before(env, 5), "before")):
-        event.callbacks.append(noting(env, found, name))
-    env.run()
-
-    assert found == [(5, "before"), (5, "timeout")]
-
-
-def test_who_waits_for_an_answer_goes_on_within_the_event_that_brings_it() -> None:
-    env, found = simpy.Environment(), []
-    answer = Answer(env)
-    answer.callbacks.append(noting(env, found, "answer"))
-    env.timeout(3).callbacks += [lambda _: answer.come(1), noting(env, found, "it came")]
-    env.timeout(3).callbacks.append(noting(env, found, "rest"))
-    env.run()
-
-    assert found == [(3, "answer"), (3, "it came"), (3, "rest")]
 
 
 @pytest.mark.parametrize(
@@ -64,18 +35,26 @@ def test_an_answer_ends_a_wait_or_patience_does(
     patience_ms: tuple[int, ...], answers_ms: list[int], expected: Notes
 ) -> None:
     env, found = simpy.Environment(), []
-    waiting = Waiting(env)
-    env.process(asking(env, found, waiting, *patience_ms))
+    waits = [simpy.Event(env)]
+
+    def asks() -> ProcessGenerator:
+        for ms in patience_ms:
+            waits[0] = answer_within(env, ms)
+            answer = yield waits[0]
+            found.append((env.now, answer))
+
+    env.process(asks())
     for at_ms in answers_ms:
-        env.timeout(at_ms, f"at {at_ms}").callbacks.append(lambda event: waiting.end(event.value))
+        arrival = env.timeout(at_ms, f"at {at_ms}")
+        arrival.callbacks.append(lambda event: waits[0].succeed(event.value))
     env.run()
 
     assert found == expected
 
 
-def test_lives_are_interrupted_together_and_one_that_does_it_goes_on() -> None:
+def test_the_processes_of_a_group_are_interrupted_together_and_one_that_does_it_goes_on() -> None:
     env, found = simpy.Environment(), []
-    lives = Lives(env)
+    group = ProcessGroup(env)
 
     def sleeps(name: str) -> ProcessGenerator:
         yield env.timeout(10)
@@ -83,12 +62,12 @@ def test_lives_are_interrupted_together_and_one_that_does_it_goes_on() -> None:
 
     def ends_all() -> ProcessGenerator:
         yield env.timeout(5)
-        lives.interrupt()
+        group.interrupt()
         yield env.timeout(7)
         found.append((env.now, "itself"))
 
-    asleep = lives.start(sleeps("asleep"))
-    lives.start(ends_all())
+    asleep = group.start(sleeps("asleep"))
+    group.start(ends_all())
     other = env.process(sleeps("another's"))
     env.run()
 
@@ -115,27 +94,57 @@ def test_every_event_of_a_run_is_a_step_of_an_unmodified_environment(
 
     monkeypatch.setattr(simpy.Environment, "step", counted)
     monkeypatch.setattr(simpy.Process, "__init__", started)
-    counts = [tell(case).outcome.spent.simulator_events for case in lives(tmp_path)]
+    counts = [tell(case).outcome.spent.simulator_events for case in cases(tmp_path)]
 
     assert steps == sum(counts)
     assert min(counts) > 100
     assert set(processes) == documented()
 
 
-SCENARIOS = Path(__file__).resolve().parents[2] / "scenarios"
-LIVES = (
+PRIVATE = re.compile("_(?!_|replace$|asdict$)")
+"""Private names, but for those of Python and of named tuples."""
+
+
+def test_no_class_of_simpy_has_a_subclass_and_no_private_name_of_it_is_used() -> None:
+    found = []
+    for path in sorted(SIM.rglob("*.py")):
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        imported = {name for node in ast.walk(tree) for name in names_of_simpy(node)}
+        for node in ast.walk(tree) if imported else ():
+            if isinstance(node, ast.ClassDef):
+                bases = {ast.unparse(base).partition(".")[0] for base in node.bases}
+                found += [f"{path.name}: {node.name}"] if bases & imported else []
+            elif isinstance(node, ast.Attribute) and PRIVATE.match(node.attr):
+                own = isinstance(node.value, ast.Name) and node.value.id in {"self", "cls"}
+                found += [] if own else [f"{path.name}: {ast.unparse(node)}"]
+
+    assert found == []
+
+
+def names_of_simpy(node: ast.AST) -> list[str]:
+    """The names that an import of SimPy's modules brings."""
+    if isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] == "simpy":
+        return [one.asname or one.name for one in node.names]
+    if isinstance(node, ast.Import):
+        return [one.asname or one.name for one in node.names if one.name.startswith("simpy")]
+    return []
+
+
+ROOT = Path(__file__).resolve().parents[2]
+SCENARIOS, SIM = ROOT / "scenarios", ROOT / "sim"
+WITH_ALL = (
     "bootstrap/timed_epoch_cache_copied",
     "durability/timed_swap_finished",
     "kip87/timed_upgrade_01_recommended_order",
     "raft/timed_back_with_a_shorter_log_backs_off",
     "raft/timed_leader_retires",
 )
-"""Scenarios in which, together, everybody who has a life of its own lives."""
+"""Scenarios that together start every process of the table."""
 
 
-def lives(folder: Path) -> Iterator[Scenario]:
+def cases(folder: Path) -> Iterator[Scenario]:
     yield scenario(workload=trace(folder))
-    yield from map(shipped, LIVES)
+    yield from map(shipped, WITH_ALL)
     taken = shipped("kip630/timed_snapshot")
     yield replace(
         taken,

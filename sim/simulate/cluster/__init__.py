@@ -9,7 +9,6 @@ own is a process:
 
 | process | of whom | who starts it | what it waits for | what interrupts it |
 |---|---|---|---|---|
-| `_run` | the run | `simulate` | the end of the scenario, then rest | |
 | `_decide` | the workload | the run | the time of the next decision | |
 | `_read_file` | a file of changes | the run | the interval between two batches | |
 | `_make_later` | a change of settings | the run | its time | |

@@ -12,7 +12,7 @@ from sim.protocol.log.formats import OLD, VERSION_SETTINGS, Versions
 from sim.protocol.replication.replica import Replica
 from sim.protocol.rules import Rules
 from sim.simulate.cluster.context import Context
-from sim.simulate.cluster.waiting import Lives, regularly
+from sim.simulate.cluster.waiting import ProcessGroup, regularly
 from sim.simulate.scenario.model import ReplicaSpec
 
 Settings = tuple[Rules, Versions | None]
@@ -39,7 +39,7 @@ class Broker(ABC):
             of an operation on files; None = at none.
         crash_at_install: Whether it is to crash before it installs its next snapshot.
         lives: What it does while it is up; a crash interrupts it.
-        background_lives: What it does regularly for itself, whoever leads.
+        background_processes: What it does regularly for itself, whoever leads.
     """
 
     def __init__(self, context: Context, spec: ReplicaSpec) -> None:
@@ -60,8 +60,8 @@ class Broker(ABC):
         self.heard_ms = 0
         self.crash_in_pass: str | int | None = None
         self.crash_at_install = False
-        self.lives = Lives(context.env)
-        self.background_lives = Lives(context.env)
+        self.processes = ProcessGroup(context.env)
+        self.background_processes = ProcessGroup(context.env)
 
     @property
     def now_ms(self) -> int:
@@ -97,7 +97,7 @@ class Broker(ABC):
         It goes on while the replica is down, in the same rhythm, until it leaves.
         """
         first_ms = max(1, every_ms * (index + 1) // of)
-        self.background_lives.start(regularly(self.env, act, every_ms, first_ms=first_ms))
+        self.background_processes.start(regularly(self.env, act, every_ms, first_ms=first_ms))
 
     def send(self, target: str, message: Any) -> None:
         """Send a message to an address."""

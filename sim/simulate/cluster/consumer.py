@@ -31,7 +31,7 @@ from sim.protocol.replication.reading import (
 )
 from sim.protocol.rules import Rules
 from sim.simulate.cluster.context import Context
-from sim.simulate.cluster.waiting import Lives, Waiting
+from sim.simulate.cluster.waiting import ProcessGroup, answer_within
 from sim.simulate.scenario.model import Consumer as ConsumerSpec
 
 
@@ -55,8 +55,9 @@ class Consumer:
         self._goal: ReadingGoal | None = None
         self._done = False
         self._number = 0
-        self._lives = Lives(context.env)
-        self._waiting = Waiting(context.env)
+        self._processes = ProcessGroup(context.env)
+        self._answer = context.env.event()
+        self._deadline_ms = 0
         self._wait_ms = timers.fetch_wait_ms
         self._timeout_ms = (
             timers.fetch_wait_ms + timers.fetch_retry_ms + 2 * context.network.slowest_ms
@@ -78,14 +79,14 @@ class Consumer:
     def start(self, index: int) -> None:
         """Begin to poll; consumers do not poll in step."""
         spec = self._spec
-        self._lives.start(self._poll_from(spec.starts_ms + max(1, spec.poll_ms) + index))
+        self._processes.start(self._poll_from(spec.starts_ms + max(1, spec.poll_ms) + index))
 
     def roll_out(self, client: int) -> None:
         """Go on in another version: restarted, it polls again and forgets its last request."""
         self.client = client
         if self._number:
-            self._lives.interrupt()
-            self._lives.start(self._poll())
+            self._processes.interrupt()
+            self._processes.start(self._poll())
 
     def _poll_from(self, start_ms: int) -> ProcessGenerator:
         yield self._context.env.timeout(start_ms)
@@ -110,7 +111,8 @@ class Consumer:
                     return
                 delay_ms = self._next_poll_ms(max(1, spec.poll_ms))
             else:  # sent on: after a pause, but not later than without an answer
-                yield self._context.env.timeout(min(delay_ms, self._waiting.left_ms))
+                left_ms = self._deadline_ms - self._context.now_ms
+                yield self._context.env.timeout(min(delay_ms, left_ms))
 
     def _find_a_broker(self) -> ProcessGenerator:
         """Wait for the end of a pause, and until somebody leads."""
@@ -152,7 +154,10 @@ class Consumer:
             max_batches=spec.max_batches,
         )
         self._context.network.send(self.name, broker, request, delay_ms)
-        return self._waiting.begin(delay_ms + self._timeout_ms)
+        patience_ms = delay_ms + self._timeout_ms
+        self._deadline_ms = self._context.now_ms + patience_ms
+        self._answer = answer_within(self._context.env, patience_ms)
+        return self._answer
 
     def _request(
         self, *, max_wait_ms: int, leader_only: bool, max_batches: int | None = None
@@ -171,8 +176,8 @@ class Consumer:
 
     def receive(self, response: ConsumerFetchResponse) -> None:
         """A fetch was answered; an answer to an earlier one comes too late and is ignored."""
-        if response.correlation_id == self._number:
-            self._waiting.end(response)
+        if response.correlation_id == self._number and not self._answer.triggered:
+            self._answer.succeed(response)
 
     def _take(self, response: ConsumerFetchResponse) -> Fetched:
         """Hand on what came to the application."""
@@ -229,7 +234,7 @@ class Consumer:
         self, answer: Callable[[ConsumerFetchRequest], ConsumerFetchResponse]
     ) -> None:
         """At rest: read everything there is by `answer`, at once; then nothing more is to come."""
-        self._lives.interrupt()
+        self._processes.interrupt()
         replica = ""
         while not self._done:
             response = answer(self._request(max_wait_ms=0, leader_only=False))

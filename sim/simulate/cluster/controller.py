@@ -37,7 +37,7 @@ from sim.protocol.replication.messages import (
 )
 from sim.simulate.cluster.context import Context
 from sim.simulate.cluster.network import CONTROLLER
-from sim.simulate.cluster.waiting import Lives
+from sim.simulate.cluster.waiting import ProcessGroup
 
 
 class Controller:
@@ -63,7 +63,7 @@ class Controller:
         self.hears = hears
         self.state = PartitionState(0, 0, None, (), ())
         self._incarnations: dict[str, int] = {}
-        self._sessions = defaultdict[str, Lives](lambda: Lives(context.env))
+        self._sessions = defaultdict[str, ProcessGroup](lambda: ProcessGroup(context.env))
         self._handlers: dict[type, Callable[[Any], None]] = {
             BrokerRegistrationRequest: self._register,
             BrokerHeartbeatRequest: self._heartbeat,

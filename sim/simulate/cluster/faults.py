@@ -11,7 +11,7 @@ from simpy.events import ProcessGenerator
 from sim.protocol.events import FaultEnded, FaultInjected
 from sim.simulate.cluster.cluster import Cluster
 from sim.simulate.cluster.node import Node
-from sim.simulate.cluster.waiting import Lives
+from sim.simulate.cluster.waiting import ProcessGroup
 from sim.simulate.faults.fault import Fault, Life
 
 
@@ -31,13 +31,13 @@ class Faults:
         self.context.crash = self._at_last
         self.gone: set[str] = set()
         self._waiting: dict[tuple[str, str | int], tuple[Fault, Life]] = {}
-        self._lives = Lives(cluster.context.env)
+        self._processes = ProcessGroup(cluster.context.env)
         self._going_on: list[FaultEnded] = []
 
     def start(self) -> None:
         """Begin to wait for the times of the faults."""
         for fault in sorted(self.context.scenario.faults, key=lambda fault: fault.at_ms):
-            self._lives.start(self._happen(fault))
+            self._processes.start(self._happen(fault))
 
     def _happen(self, fault: Fault) -> ProcessGenerator:
         """One fault: it begins at its time, and is over after its duration."""
@@ -58,7 +58,7 @@ class Faults:
 
     def end(self) -> None:
         """Nothing happens any more; what is going on ends now."""
-        self._lives.interrupt()
+        self._processes.interrupt()
         self.context.network.heal()
         for node in list(self.cluster.nodes.values()):
             node.fetcher.slow_ms = 0
@@ -100,7 +100,7 @@ class Faults:
         """The moment has come that a fault waited for at a replica."""
         fault, life = self._waiting[name, moment]
         next(life)
-        self._lives.start(self._last(fault, self.cluster.nodes[name], life))
+        self._processes.start(self._last(fault, self.cluster.nodes[name], life))
 
     def bring_back(self, node: Node) -> None:
         """Restart a replica that is down."""

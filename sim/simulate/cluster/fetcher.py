@@ -1,4 +1,4 @@
-"""A follower's life: ask where epochs end, fetch in a loop, try again without an answer.
+"""A follower's process: ask where epochs end, fetch in a loop, try again without an answer.
 
 Only `truncation: epoch_kip101` and `epoch_kip279` have something to ask before the first fetch;
 with the other modes a new follower fetches at once.
@@ -6,16 +6,20 @@ with the other modes a new follower fetches at once.
 
 from __future__ import annotations
 
-from simpy import Event
+from collections.abc import Callable
+from typing import Any
+
 from simpy.events import ProcessGenerator
 
 from sim.protocol.replication.cleaning import take_log_start
-from sim.protocol.replication.follower import ReceiveResult, fetch_request, receive_fetch
+from sim.protocol.replication.follower import fetch_request, receive_fetch
 from sim.protocol.replication.messages import (
     NO_ERROR,
     RECORDS,
     ErrorCode,
+    FetchRequest,
     FetchResponse,
+    FetchSnapshotRequest,
     FetchSnapshotResponse,
     OffsetsForLeaderEpochRequest,
     OffsetsForLeaderEpochResponse,
@@ -24,7 +28,12 @@ from sim.protocol.replication.snapshots.fetch import receive_snapshot_chunk, sna
 from sim.protocol.replication.truncation import receive_offsets_for_leader_epoch, start_following
 from sim.simulate.cluster.broker import Broker
 from sim.simulate.cluster.snapshot_tasks import StateLoader
-from sim.simulate.cluster.waiting import Lives, Waiting
+from sim.simulate.cluster.waiting import ProcessGroup, answer_within
+
+Request = FetchRequest | FetchSnapshotRequest | OffsetsForLeaderEpochRequest
+"""What a follower asks a leader."""
+Response = FetchResponse | FetchSnapshotResponse | OffsetsForLeaderEpochResponse
+"""What a leader answers a follower."""
 
 
 class Fetcher:
@@ -50,9 +59,15 @@ class Fetcher:
         self.slow_ms = 0
         self.fetched = False
         self.acknowledged = 0
-        self._lives = Lives(broker.env)
-        self._waiting = Waiting(broker.env)
+        self._processes = ProcessGroup(broker.env)
+        self._answer = broker.env.event()
         self._first = 0
+        self._question: OffsetsForLeaderEpochRequest | None = None
+        self._takers: dict[type, Callable[[Any], int]] = {
+            FetchResponse: self._append,
+            FetchSnapshotResponse: self._take_chunk,
+            OffsetsForLeaderEpochResponse: self._truncate,
+        }
         scenario = broker.context.scenario
         timers = scenario.timers
         self._retry_ms = timers.fetch_retry_ms
@@ -68,112 +83,101 @@ class Fetcher:
         self.fetched = self.fetched and (self.leader, self.epoch) == (leader, epoch)
         self.leader = leader
         self.epoch = epoch
-        self._lives.interrupt()
+        self._processes.interrupt()
         result = start_following(broker.replica, epoch, rules=broker.rules)
         broker.context.emit_all(result.events)
-        self._lives.start(self._replicate(leader, result.request))
+        self._question = result.request
+        self._processes.start(self._replicate(leader))
 
     def stop(self) -> None:
-        """Follow nobody; an answer on its way is ignored."""
+        """Stops following; an answer on its way is ignored."""
         self.leader = None
         self._forget_request()
 
     def interrupt(self) -> None:
-        """Forget the request on its way, as a crash does, and that there was an answer before."""
+        """Forgets the request on its way, as a crash does, and that there was an answer before."""
         self.fetched = False
         self._forget_request()
         self._first = self.number
 
     def _forget_request(self) -> None:
         self.number += 1
-        self._waiting.forget()
-        self._lives.interrupt()
+        self._processes.interrupt()
 
     def resume(self) -> None:
-        """After a restart: follow whom it followed before, if anybody."""
+        """Follows the leader of before a restart again, if there was one."""
         self.acknowledged = self._broker.replica.log.log_end_offset
         if self.leader is not None:
             self.follow(self.leader, self.epoch)
 
-    def receive(self, response: FetchResponse) -> None:
-        """A fetch was answered.
+    def receive(self, response: Response) -> None:
+        """Takes the answer to the last request.
 
-        Without `response_fencing` it counts that an answer comes, not to which request.
+        Without `response_fencing` any answer to a fetch since the last crash will do.
         """
-        if response.correlation_id == self.number:
-            self._waiting.end(response)
-        elif not (
-            self._broker.rules.replication.response_fencing or response.correlation_id < self._first
-        ):
-            self._broker.sees(response.epoch)
-            self._take(response)
+        number, answer = response.correlation_id, self._answer
+        if number != self.number:
+            fenced = self._broker.rules.replication.response_fencing
+            if fenced or type(response) is not FetchResponse or number < self._first:
+                return
+        if not answer.triggered:
+            answer.succeed(response)
 
-    def receive_other(
-        self, response: OffsetsForLeaderEpochResponse | FetchSnapshotResponse
-    ) -> None:
-        """The leader said where an epoch ends, or sent a chunk of a snapshot."""
-        if response.correlation_id == self.number:
-            self._waiting.end(response)
-
-    def _replicate(
-        self, leader: str, question: OffsetsForLeaderEpochRequest | None
-    ) -> ProcessGenerator:
-        """A follower's life, until a crash or another leader interrupts it."""
-        replica = self._broker.replica
-        while question is not None:
-            response = yield self._ask_where_an_epoch_ends(leader, question)
-            if response is not None and response.error is not NO_ERROR:
-                yield self._waiting.pause(self._retry_ms, self._timeout_ms)
-            elif response is not None:
-                question = self._truncate(question, response)
-        while replica.up and not replica.fetching_failed:
-            if replica.download is None:
-                response = yield self._fetch(leader)
-                pause_ms = 0 if response is None else self._append(response)
-            else:
-                response = yield self._fetch_chunk(leader)
-                pause_ms = 0 if response is None else self._take_chunk(response)
-            if pause_ms:
-                yield self._waiting.pause(pause_ms, self._timeout_ms)
-
-    def _ask_where_an_epoch_ends(
-        self, leader: str, question: OffsetsForLeaderEpochRequest
-    ) -> Event:
-        self.number += 1
-        self._broker.send(leader, question._replace(correlation_id=self.number))
-        return self._waiting.begin(self._timeout_ms)
-
-    def _truncate(
-        self, question: OffsetsForLeaderEpochRequest, response: OffsetsForLeaderEpochResponse
-    ) -> OffsetsForLeaderEpochRequest | None:
-        """Cut what an answer says, as the rules want; what is to be asked next, if anything."""
+    def _replicate(self, leader: str) -> ProcessGenerator:
+        """Asks the leader again and again, until a crash or another leader interrupts it."""
         broker = self._broker
-        result = receive_offsets_for_leader_epoch(
-            broker.replica, question, response, rules=broker.rules
-        )
-        broker.context.emit_all(result.events)
-        return result.request
+        replica, env = broker.replica, broker.env
+        while self._question is not None or (replica.up and not replica.fetching_failed):
+            self.number += 1
+            broker.network.send(broker.name, leader, self._request())
+            self._answer = answer_within(env, self._timeout_ms)
+            response = yield self._answer
+            if response is not None:
+                pause_ms = self._takers[type(response)](response)
+                if pause_ms:
+                    yield env.timeout(pause_ms)
 
-    def _fetch(self, leader: str) -> Event:
-        broker = self._broker
+    def _request(self) -> Request:
+        """Builds the next question: where an epoch ends, for a chunk of a snapshot, or a fetch."""
+        broker, number = self._broker, self.number
+        if self._question is not None:
+            return self._question._replace(correlation_id=number)
+        chunk = snapshot_request(broker.replica, max_bytes=self._chunk_bytes, correlation_id=number)
+        if chunk is not None:
+            return chunk
         versions = broker.versions
-        self.number += 1
         request = fetch_request(
             broker.replica,
             1 if self.slow_ms else None,
             self._max_bytes,
             broker.incarnation,
             None if versions is None else versions.fetch_version,
-            self.number,
+            number,
         )
         self.acknowledged = request.offset
-        broker.network.send(broker.name, leader, request)
-        return self._waiting.begin(self._timeout_ms)
+        return request
+
+    def _truncate(self, response: OffsetsForLeaderEpochResponse) -> int:
+        """Cuts what the end of an epoch says; in how many ms to go on."""
+        question, broker = self._question, self._broker
+        assert question is not None
+        if response.error is not NO_ERROR:
+            return self._retry_ms
+        result = receive_offsets_for_leader_epoch(
+            broker.replica, question, response, rules=broker.rules
+        )
+        broker.context.emit_all(result.events)
+        self._question = result.request
+        return 0
 
     def _append(self, response: FetchResponse) -> int:
-        """Do what the leader answered; in how many ms to go on."""
+        """Does what the answer to a fetch says; in how many ms to go on."""
         broker = self._broker
-        result = self._take(response)
+        result = receive_fetch(broker.replica, response, broker.rules, broker.now_ms)
+        if result.events:
+            broker.context.emit_all(result.events)
+            if result.committed:
+                broker.high_watermark_moved()
         if response.answer is RECORDS:
             broker.heard_ms = broker.context.now_ms
             self.fetched = True
@@ -186,27 +190,8 @@ class Fetcher:
                 return self._retry_ms
         return self.slow_ms
 
-    def _take(self, response: FetchResponse) -> ReceiveResult:
-        """Do what an answer says."""
-        broker = self._broker
-        result = receive_fetch(broker.replica, response, broker.rules, broker.now_ms)
-        if result.events:
-            broker.context.emit_all(result.events)
-            if result.committed:
-                broker.high_watermark_moved()
-        return result
-
-    def _fetch_chunk(self, leader: str) -> Event:
-        broker = self._broker
-        self.number += 1
-        request = snapshot_request(
-            broker.replica, max_bytes=self._chunk_bytes, correlation_id=self.number
-        )
-        broker.send(leader, request)
-        return self._waiting.begin(self._timeout_ms)
-
     def _take_chunk(self, response: FetchSnapshotResponse) -> int:
-        """A chunk of a snapshot, or the reason why there is none; in how many ms to go on."""
+        """Takes a chunk of a snapshot, or the reason why there is none; in how many ms to go on."""
         broker = self._broker
         if response.error in (NO_ERROR, ErrorCode.SNAPSHOT_NOT_FOUND):
             broker.heard_ms = broker.context.now_ms

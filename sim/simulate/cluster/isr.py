@@ -87,7 +87,7 @@ class IsrMembership(Membership):
         leader = node.leader
         if leader is None or leader.epoch != state.leader_epoch:
             leader = node.lead(state.leader_epoch, isr=state.isr, replicas=state.replicas)
-            leader.lives.start(self._look_for_laggards(leader))
+            leader.processes.start(self._look_for_laggards(leader))
         self.asked_ms = None
         leadership = node.replica.leadership
         if leadership is None:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Generic, TypeVar
 
 from simpy import Environment
+from simpy import Event as Timer
 
 from sim.protocol.events import Acknowledged, Event
 from sim.protocol.replication.converting import as_served
@@ -23,7 +24,7 @@ from sim.protocol.replication.leader import (
 from sim.protocol.replication.messages import RECORDS, Answer, FetchRequest, FetchResponse
 from sim.protocol.replication.overdue import is_of_an_older_session
 from sim.simulate.cluster.broker import Broker
-from sim.simulate.cluster.waiting import Later, Lives
+from sim.simulate.cluster.waiting import ProcessGroup
 
 R = TypeVar("R")
 
@@ -41,7 +42,6 @@ class Delayed(Generic[R]):
         self._answer = answer
         self._deadlines: dict[str, int] = {}
         self._timed = False
-        self._timers = [self._expire]
         self.waiting: dict[str, R] = {}
 
     def hold(self, name: str, request: R, wait_ms: int) -> None:
@@ -53,7 +53,7 @@ class Delayed(Generic[R]):
 
     def _arm(self, wait_ms: int) -> None:
         self._timed = True
-        Later(self._env, wait_ms, self._timers)
+        self._env.timeout(wait_ms, self._expire).callbacks.append(self._expire)
 
     def take_all(self) -> list[R]:
         """All requests that wait; they do no more."""
@@ -61,7 +61,7 @@ class Delayed(Generic[R]):
         self.waiting.clear()
         return requests
 
-    def _expire(self, _timer: Later) -> None:
+    def _expire(self, _timer: Timer) -> None:
         """Answer those who have waited long enough; come back for the others."""
         self._timed = False
         now_ms, deadlines = int(self._env.now), self._deadlines
@@ -116,7 +116,7 @@ class LeaderState:
         trust_the_in_sync(broker.replica, now_ms=now_ms)
         self.progress = {name: FollowerProgress(now_ms) for name in replicas if name != broker.name}
         self.fetches = Delayed[FetchRequest](broker.env, self._answer)
-        self.lives = Lives(broker.env)
+        self.processes = ProcessGroup(broker.env)
         self._acknowledgements: list[Acknowledgement] = []
         self._high_watermark = -1
         self._snapshots = context.retention is None
@@ -272,7 +272,7 @@ class LeaderState:
     def end(self) -> None:
         """The leadership is over: nobody who waits here gets an answer."""
         self.fetches.waiting.clear()
-        self.lives.interrupt()
+        self.processes.interrupt()
 
     def wake(self) -> None:
         """Answer every waiting fetch: something was appended, or there is more to say."""

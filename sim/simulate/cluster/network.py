@@ -19,13 +19,13 @@ So does coordinated removal, a design of this project that no broker speaks.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable
+from functools import partial
 from random import Random
 from typing import Any, Final, NamedTuple
 
-from simpy import Environment
+from simpy import Environment, Event
 
 from sim.protocol.replication import messages as of
-from sim.simulate.cluster.waiting import Later
 from sim.simulate.scenario.model import LateMessages
 from sim.simulate.scenario.model import Network as NetworkSettings
 
@@ -49,7 +49,6 @@ class Link:
         receive: What is called with a message that arrives.
         sent: Messages handed to it.
         lost: Messages that did not arrive.
-        arrivals: What is called when a message arrives.
     """
 
     def __init__(
@@ -71,14 +70,13 @@ class Link:
         self.receive = receive
         self.sent = 0
         self.lost = 0
-        self.arrivals = [self._deliver]
 
-    def _deliver(self, arrival: Later) -> None:
-        """A message arrives, unless the link is cut now."""
+    def deliver(self, arrival: Event) -> None:
+        """Hands on the message that arrives, unless the link is cut now."""
         if self.cuts:
             self.lost += 1
         else:
-            self.receive(arrival.message)
+            self.receive(arrival.value)
 
 
 class Client(NamedTuple):
@@ -174,7 +172,7 @@ class Network:
             link.lost += 1
             return
         latency_ms = link.lowest_ms + int(link.draw() * link.span_ms)
-        Later(self._env, latency_ms + delay_ms, link.arrivals, message)
+        self._env.timeout(latency_ms + delay_ms, message).callbacks.append(link.deliver)
 
     def outgoing(self, name: str, peers: Collection[str] = ()) -> list[Link]:
         """The links on which `name` sends, to `peers` if there are any, else to everybody."""
@@ -246,13 +244,6 @@ class Overdue(NamedTuple):
     message: Any
 
 
-class _OnItsWay(NamedTuple):
-    """An overdue message, and the link it travels on."""
-
-    link: Link
-    message: Any
-
-
 class OverdueNetwork(Network):
     """A network that delays some messages, and delivers some again.
 
@@ -272,7 +263,6 @@ class OverdueNetwork(Network):
         self._late = late
         self._closed = False
         self._draws: dict[tuple[str, str], Callable[[], float]] = {}
-        self._comes = [self._come]
 
     def send(self, source: str, target: str, message: Any, delay_ms: int = 0) -> None:
         """Send a message, perhaps later than is due, perhaps twice."""
@@ -303,14 +293,13 @@ class OverdueNetwork(Network):
         later_ms = int(max(1, shortest) * ((longest + 1) / max(1, shortest)) ** draw())
         told = message if target in self._clients else Overdue(message)
         wait_ms = delay_ms + link.lowest_ms + min(longest, later_ms)
-        Later(self._env, wait_ms, self._comes, _OnItsWay(link, told))
+        self._env.timeout(wait_ms, told).callbacks.append(partial(self._deliver, link))
 
-    def _come(self, arrival: Later) -> None:
-        link, message = arrival.message
+    def _deliver(self, link: Link, arrival: Event) -> None:
         if self._closed or link.cuts:
             link.lost += 1
         else:
-            link.receive(message)
+            link.receive(arrival.value)
 
     def heal(self) -> None:
         """Undo every cut, and close all connections: nothing is overdue any more."""

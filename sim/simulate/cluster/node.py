@@ -95,9 +95,9 @@ class Node(Broker):
             FetchRequest: self._fetch,
             FetchResponse: self.fetcher.receive,
             FetchSnapshotRequest: self._fetch_snapshot,
-            FetchSnapshotResponse: self.fetcher.receive_other,
+            FetchSnapshotResponse: self.fetcher.receive,
             OffsetsForLeaderEpochRequest: self._offsets_for_leader_epoch,
-            OffsetsForLeaderEpochResponse: self.fetcher.receive_other,
+            OffsetsForLeaderEpochResponse: self.fetcher.receive,
             ProduceRequest: self._produce,
             WriteTxnMarkersRequest: self._write_marker,
             ConsumerFetchRequest: self.consumers.receive,
@@ -254,14 +254,14 @@ class Node(Broker):
         self.consumers.close()
         self.resign()
         self.loader.stop()
-        self.lives.interrupt()
+        self.processes.interrupt()
         self.incarnation += 1
 
     def leave(self) -> None:
         """Go for good, up or down."""
         self._close_connections()
         self.fetcher.stop()
-        self.background_lives.interrupt()
+        self.background_processes.interrupt()
         self.replica.up = False
 
     def restart(self) -> None:

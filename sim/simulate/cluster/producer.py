@@ -12,6 +12,7 @@ from collections import deque
 from dataclasses import dataclass, field
 from typing import Final
 
+from simpy import Event
 from simpy.events import ProcessGenerator
 
 from sim.protocol.compaction.strategies import ENCODERS
@@ -28,7 +29,7 @@ from sim.protocol.replication.messages import (
     WriteTxnMarkersRequest,
 )
 from sim.simulate.cluster.context import Context
-from sim.simulate.cluster.waiting import Answer, Later
+from sim.simulate.cluster.waiting import answer_within
 from sim.simulate.scenario.model import EndTransaction, Send, SentHeader
 
 MAX_BATCH_RECORDS: Final = 16
@@ -67,7 +68,7 @@ class InFlightRequest:
     tries: int = 0
     asked: str | None = None
     deadline_ms: int = 0
-    answer: Answer = field(init=False)
+    answer: Event = field(init=False)
 
 
 class Producer:
@@ -111,8 +112,7 @@ class Producer:
         self._correlation_id = 0
         self._failed = 0
         self._transaction = self._ended = 0
-        self._decided: Answer | None = None
-        self._timed = False
+        self._decided: Event | None = None
         context.network.add_client(self.name, self.receive)
         if idempotent:
             context.env.process(self._live())
@@ -146,7 +146,7 @@ class Producer:
         elif decided is None:
             self._queue.append(decision)
         else:
-            decided.come(decision)
+            decided.succeed(decision)
 
     def decide_one(self, send: Send, headers: tuple[SentHeader, ...]) -> None:
         """Send one record, perhaps with these headers in the place of its version header."""
@@ -196,8 +196,8 @@ class Producer:
             else:
                 yield from self._deliver(self._sent(decision))
 
-    def _next_decision(self) -> Answer:
-        self._decided = Answer(self._context.env)
+    def _next_decision(self) -> Event:
+        self._decided = self._context.env.event()
         return self._decided
 
     def _sent(self, decision: Decision) -> InFlightRequest:
@@ -211,18 +211,18 @@ class Producer:
         """One request, from its first try until it is answered or given up."""
         env = self._context.env
         while True:
-            response = yield self._wait(flight)
+            response = yield flight.answer
             if response is not None and self._has_to_wait(flight, response):
-                response = yield self._wait(flight)
+                left_ms = flight.deadline_ms - self._context.now_ms
+                flight.answer = answer_within(env, left_ms)
+                response = yield flight.answer
             if response is None:
                 self._leader = None
             elif response.error is NO_ERROR:
                 self._flights.remove(flight)
                 return
             elif response.error in RETRIED:
-                pause_ms = _pause_ms(flight.tries)
-                flight.deadline_ms = self._context.now_ms + pause_ms + self._retry_ms
-                yield env.timeout(pause_ms)
+                yield env.timeout(_pause_ms(flight.tries))
             elif response.error is not ErrorCode.NOT_LEADER_OR_FOLLOWER:
                 break
             if self._has_tried_enough(flight):
@@ -231,26 +231,6 @@ class Producer:
         self._flights.remove(flight)
         self._context.counts.sends_given_up += 1
         self._failed = flight.transaction
-
-    def _wait(self, flight: InFlightRequest) -> Answer:
-        """What to yield for a response to a request, or None when its deadline has passed."""
-        flight.answer = Answer(self._context.env)
-        if not self._timed:
-            self._arm(self._retry_ms)
-        return flight.answer
-
-    def _arm(self, delay_ms: int) -> None:
-        self._timed = True
-        Later(self._context.env, max(1, delay_ms), [self._end_late_waits])
-
-    def _end_late_waits(self, _timer: Later) -> None:
-        """End the waits that are past their deadlines; come back for the others."""
-        self._timed = False
-        now_ms = self._context.now_ms
-        for flight in [one for one in self._flights if one.deadline_ms <= now_ms]:
-            flight.answer.come(None)
-        if self._flights and not self._timed:
-            self._arm(min([flight.deadline_ms for flight in self._flights]) - now_ms)
 
     def _has_tried_enough(self, flight: InFlightRequest) -> bool:
         """Markers are written by a coordinator that never gives up (KIP-98)."""
@@ -346,6 +326,7 @@ class Producer:
         context = self._context
         flight.tries += 1
         flight.deadline_ms = context.now_ms + self._retry_ms
+        flight.answer = answer_within(context.env, self._retry_ms)
         if self._leader is None and context.leader is not None:
             self._leader = context.leader[1]
         flight.asked = self._leader
@@ -362,8 +343,8 @@ class Producer:
         """A request was answered; an answer to an earlier try comes too late and is ignored."""
         for flight in self._flights:
             if flight.request.correlation_id == response.correlation_id:
-                if not flight.answer.processed:  # else it came before, and this is again
-                    flight.answer.come(response)
+                if not flight.answer.triggered:  # else it came before, and this is again
+                    flight.answer.succeed(response)
                 return
 
     def _has_to_wait(self, flight: InFlightRequest, response: ProduceResponse) -> bool:

@@ -146,7 +146,7 @@ class QuorumMembership(Membership):
     def _wait_for_leader(self) -> None:
         self.timeout_ms = self._draw() + self._times.wait_ms
         if self.is_voter:
-            self._node.lives.start(self._stand_without_a_leader(self._until_due()))
+            self._node.processes.start(self._stand_without_a_leader(self._until_due()))
 
     def _until_due(self) -> Timeout:
         return self._node.env.timeout(max(1, self._due_ms - self._node.context.now_ms))
@@ -175,7 +175,7 @@ class QuorumMembership(Membership):
         longest_ms = self._times.election_ms[1]
         pause_ms = BACKOFF_MS * self._random.randrange(1 << min(self.attempts, 21))
         again = self._campaign_again(epoch, max(1, min(pause_ms, longest_ms)))
-        self._node.lives.start(again)
+        self._node.processes.start(again)
         self.timeout_ms = longest_ms + 1
 
     def _campaign_again(self, epoch: int, pause_ms: int) -> ProcessGenerator:
@@ -312,7 +312,7 @@ class QuorumMembership(Membership):
         """Announce the new leader, and begin to check whether a majority follows it."""
         for name in self._others():
             self.announce(leader, name)
-        leader.lives.start(self._check_quorum(leader))
+        leader.processes.start(self._check_quorum(leader))
 
     def announce(self, leader: LeaderState, name: str) -> None:
         """Tell a replica who leads."""
@@ -400,7 +400,7 @@ class QuorumMembership(Membership):
         if node.fetcher.leader is not None and node.fetcher.fetched:
             self.loyal_until_ms = node.context.now_ms + turns[node.name]
         node.fetcher.stop()
-        node.lives.start(self._succeed(request.epoch, turns[node.name]))
+        node.processes.start(self._succeed(request.epoch, turns[node.name]))
 
     def _succeed(self, epoch: int, turn_ms: int) -> ProcessGenerator:
         """Stand when it is this replica's turn, unless somebody else leads by then."""

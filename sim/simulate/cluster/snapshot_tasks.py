@@ -22,7 +22,7 @@ from sim.protocol.replication.snapshots.delete import (
 )
 from sim.protocol.replication.snapshots.take import take_snapshot
 from sim.simulate.cluster.broker import Broker
-from sim.simulate.cluster.waiting import Later, Lives
+from sim.simulate.cluster.waiting import ProcessGroup
 
 
 class StateLoader:
@@ -35,7 +35,7 @@ class StateLoader:
     def __init__(self, broker: Broker) -> None:
         """A state machine that is there."""
         self._broker = broker
-        self._lives = Lives(broker.env)
+        self._processes = ProcessGroup(broker.env)
         self._us_per_record = broker.context.scenario.timers.load_us_per_record
         self.loading = False
 
@@ -52,13 +52,13 @@ class StateLoader:
         )
         took_ms = -(-(from_snapshot + from_log) * self._us_per_record // 1_000)
         self.loading = True
-        self._lives.interrupt()
+        self._processes.interrupt()
         loaded = StateLoaded(broker.name, end, from_snapshot, from_log, took_ms)
-        self._lives.start(self._load(broker.env.timeout(took_ms, loaded)))
+        self._processes.start(self._load(broker.env.timeout(took_ms, loaded)))
 
     def stop(self) -> None:
         """Forget it, as a crash does."""
-        self._lives.interrupt()
+        self._processes.interrupt()
         self.loading = False
 
     def _load(self, done: Timeout) -> ProcessGenerator:
@@ -119,12 +119,12 @@ class SnapshotTasks:
         settings = self._settings
         if settings.record_bytes is not None and self._bytes >= settings.record_bytes:
             self._bytes = 0
-            Later(broker.env, 0, [lambda _: self._take()])
+            broker.env.timeout(0, self._take).callbacks.append(lambda _: self._take())
         if self._since_ms is None and self._counted > base:
             self._since_ms = broker.context.now_ms
         idle = self._aging is None or not self._aging.is_alive
         if settings.interval_ms is not None and idle and self._since_ms is not None:
-            self._aging = broker.background_lives.start(self._age(settings.interval_ms))
+            self._aging = broker.background_processes.start(self._age(settings.interval_ms))
 
     def _age(self, interval_ms: int) -> ProcessGenerator:
         """Something may be newer than the last snapshot for as long as is allowed (KIP-876)."""
