@@ -5,7 +5,7 @@ from dataclasses import replace
 from sim.protocol.events import Appended, Cleaned
 from sim.protocol.log import Record
 from sim.protocol.rules import Rules
-from sim.simulate.faults.roll import Roll
+from sim.simulate.faults.kinds import Roll
 from sim.simulate.scenario.model import Change, Scenario, Send, Workload
 from tests.cluster.worlds import tell
 

@@ -18,7 +18,7 @@ from sim.protocol.replication.recovery import OldFiles
 from sim.protocol.rules import Rules
 from sim.simulate.cluster.cluster import Cluster
 from sim.simulate.faults import FaultKind
-from sim.simulate.faults.crash import Crash
+from sim.simulate.faults.kinds import Crash
 from sim.simulate.scenario.model import Workload
 from tests.cluster.worlds import fault, log_ends, scenario, sends, tell
 

@@ -30,7 +30,7 @@ from sim.protocol.events import (
 from sim.protocol.events.sentences import describe
 from sim.protocol.log import Record, data_batch
 from sim.protocol.log.epochs import EpochEntry
-from sim.simulate.faults.wipe import Wipe
+from sim.simulate.faults.kinds import Wipe
 from sim.simulate.run.stories import run_story
 from sim.simulate.run.timed import run_scenario
 from sim.simulate.scenario.file.load import load_scenario

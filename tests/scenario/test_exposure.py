@@ -2,11 +2,7 @@
 
 from sim.protocol.rules import Rules
 from sim.simulate.faults import Fault
-from sim.simulate.faults.crash import Crash
-from sim.simulate.faults.partition import Partition
-from sim.simulate.faults.roll import Roll
-from sim.simulate.faults.slow_cleaner import SlowCleaner
-from sim.simulate.faults.wipe import Wipe
+from sim.simulate.faults.kinds import Crash, Partition, Roll, SlowCleaner, Wipe
 from sim.simulate.scenario.environment import exposure_of
 from sim.simulate.scenario.model import Scenario, Send, Workload
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from sim.protocol.events import AppendRefused, Event, FaultInjected, LogStartMoved
-from sim.simulate.faults.crash import Crash
+from sim.simulate.faults.kinds import Crash
 from sim.simulate.run.timed import run_scenario
 from sim.simulate.scenario.generate import Mix, generate
 from sim.study.sweep.plan import load_plan, number_runs

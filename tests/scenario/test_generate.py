@@ -198,10 +198,9 @@ def test_a_mix_that_cannot_be_drawn_from_is_refused(given: str, complaint: str) 
         Mix.model_validate_json(given)
 
 
-def test_every_kind_of_fault_says_what_it_is_and_has_a_place_of_its_own() -> None:
+def test_every_kind_of_fault_says_what_it_is() -> None:
     kinds = list(FAULTS.values())
 
-    assert [kind.place for kind in kinds] == list(range(1, len(kinds) + 1))
     assert all(meaning_of(kind) and kind.source for kind in kinds)
     assert all(one.means for kind in kinds for one in own_fields(kind).values())
 

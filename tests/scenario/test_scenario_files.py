@@ -11,10 +11,7 @@ import pytest
 from sim.errors import BadInput
 from sim.files.yaml_text import parse_yaml
 from sim.protocol.rules import rules_from
-from sim.simulate.faults.add_replica import AddReplica
-from sim.simulate.faults.crash import Crash
-from sim.simulate.faults.migrate import Migrate
-from sim.simulate.faults.roll import Roll
+from sim.simulate.faults.kinds import AddReplica, Crash, Migrate, Roll
 from sim.simulate.scenario.file.configs import BrokerSettings, TopicSettings
 from sim.simulate.scenario.file.load import load_scenario
 from sim.simulate.scenario.model import (

@@ -13,9 +13,7 @@ from sim.diagnose.shrink.scenarios import parts_of, with_parts, without_replica
 from sim.diagnose.shrink.stories import key_of, step_of, with_steps, without_steps
 from sim.diagnose.shrink.target import Target, target_of
 from sim.errors import BadInput
-from sim.simulate.faults.add_replica import AddReplica
-from sim.simulate.faults.crash import Crash
-from sim.simulate.faults.partition import Partition
+from sim.simulate.faults.kinds import AddReplica, Crash, Partition
 from sim.simulate.run.stories import run_story
 from sim.simulate.scenario.generate import Mix, generate
 from sim.simulate.scenario.model import Change, EndTransaction, Scenario, Send, Workload

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, TypeAlias
 from sim.diagnose.shrink.engine import Kind, Pass, Shown, chunks, plainer, put_at, without
 from sim.protocol.rules import Rules
 from sim.simulate.faults import Fault
-from sim.simulate.faults.partition import Partition
+from sim.simulate.faults.kinds import Partition
 from sim.simulate.scenario.model import (
     EVERY_REPLICA,
     Change,

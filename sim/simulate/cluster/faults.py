@@ -88,8 +88,8 @@ class Faults:
         ]
         return followers[fault.pick % len(followers)] if followers else None
 
-    def tell(self, fault: Fault, replica: str, detail: str) -> None:
-        """A fault has begun at a replica; `detail` is for people."""
+    def inject(self, fault: Fault, replica: str, detail: str) -> None:
+        """Emits the event of a fault that begins at a replica; `detail` is for people."""
         self.context.emit(FaultInjected(replica, fault.kind, detail))
 
     def wait(self, node: Node, moment: str | int, fault: Fault, life: Life) -> None:

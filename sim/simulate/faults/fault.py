@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from inspect import getdoc
@@ -33,11 +34,7 @@ class Fault:
     pick: Count = 0
 
     kind: ClassVar[str] = ""
-    """Its name in files and traces: that of its module."""
-    place: ClassVar[int] = 0
-    """Of two random faults of one moment the one whose kind has the lower place comes first.
-
-    A new kind takes the next number, so that the order of all others stays."""
+    """Its name in files and traces: that of its class, in lower case."""
     source: ClassVar[str] = ""
     """What it is in a real cluster: a KIP, a setting, a class."""
     weight: ClassVar[float] = 0.0
@@ -56,7 +53,7 @@ class Fault:
     """Whether random ones may have such a target."""
 
     def __init_subclass__(cls) -> None:
-        cls.kind = cls.__module__.rpartition(".")[2]
+        cls.kind = re.sub(r"\B(?=[A-Z])", "_", cls.__name__).lower()
 
     @property
     def peers(self) -> tuple[str, ...]:

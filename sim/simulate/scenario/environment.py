@@ -8,7 +8,7 @@ from pathlib import PurePath
 
 import msgspec
 
-from sim.simulate.faults.roll import Roll
+from sim.simulate.faults.kinds import Roll
 from sim.simulate.scenario.model import (
     Applications,
     LateMessages,

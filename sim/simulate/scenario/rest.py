@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from sim.files.limits import DURATION
 from sim.protocol.rules import Rules
-from sim.simulate.faults.remove_replica import RemoveReplica
+from sim.simulate.faults.kinds import RemoveReplica
 from sim.simulate.scenario.model import Scenario, Topic
 
 

@@ -15,13 +15,15 @@ from operator import attrgetter
 from typing import Any
 
 from sim.simulate.faults import FAULTS, Fault
-from sim.simulate.faults.crash import Crash
-from sim.simulate.faults.migrate import Migrate
-from sim.simulate.faults.one_way_partition import OneWayPartition
-from sim.simulate.faults.partition import Partition
-from sim.simulate.faults.roll import Roll
-from sim.simulate.faults.slow_fetcher import SlowFetcher
-from sim.simulate.faults.wipe import Wipe
+from sim.simulate.faults.kinds import (
+    Crash,
+    Migrate,
+    OneWayPartition,
+    Partition,
+    Roll,
+    SlowFetcher,
+    Wipe,
+)
 from sim.simulate.scenario.generate.clients import busy_spans
 from sim.simulate.scenario.generate.mix import Mix
 from sim.simulate.scenario.generate.streams import Draws, between, log_between

@@ -1,0 +1,347 @@
+"""Every kind of fault: what it is in a real cluster, and what happens when it begins and ends.
+
+A crash loses the batches that were not flushed. Flushed is what a replica acknowledged by fetching
+past it (KafkaRaftClient.appendAsFollower) and what any leader committed; so `lose_batches` only
+ever takes the youngest batches of a leader, or what a follower has just received. Anything beyond
+that breaks the contract of the protocol, not the protocol. A loss of power takes what the rule
+`flush` leaves unflushed, be it committed or not; a run that leaves the contract by that is tagged
+(`sim.check.durability`).
+
+A disk is replaced (`wipe`) only when no replica counts on what is on it, so after its replica left
+the in-sync set; else the old one comes back. A roll is a manual one, as retention does it, too: the
+tail of the log can be cleaned after it. The name of a replica that is removed does not come back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
+
+from annotated_types import Ge
+
+from sim.files.bounds import Count, Name, Offset, Within
+from sim.files.limits import LEADER_EPOCH, REPLICAS
+from sim.protocol.replication.interrupting import MOMENTS
+from sim.protocol.replication.recovery import OldFiles
+from sim.simulate.faults.fault import Fault, Life
+
+if TYPE_CHECKING:
+    from sim.simulate.cluster.faults import Faults
+    from sim.simulate.cluster.network import Link
+    from sim.simulate.cluster.node import Node
+    from sim.simulate.scenario.generate.streams import Draws
+
+_WHEN: dict[str | int, str] = {
+    **{moment: f" during a pass ({moment})" for moment in MOMENTS},
+    "install": " before a snapshot is installed",
+}
+"""The words of the event of a crash that waited, by its `during`."""
+
+_WHEN_OF_NUMBER = " during a pass (between two operations on files)"
+
+_FILES = {
+    "high_watermark": "high watermark checkpoint at",
+    "cleaned": "cleaner checkpoint at",
+    "epochs": "file of epochs up to",
+}
+"""The words of the event of a crash for files that are older than the log after it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Crash(Fault):
+    """Down for `for_ms`; `lose_batches` unflushed batches are lost."""
+
+    lose_batches: Count = 0
+    """A crash loses so many unflushed batches."""
+    power_loss: bool = False
+    """A crash of the machine: what was not flushed is lost, as the rule `flush` says."""
+    high_watermark: Offset | None = None
+    """After a crash the checkpoint of the high watermark says this, if it said more."""
+    cleaned: Offset | None = None
+    """After a crash the cleaner's checkpoint says this, if it said more."""
+    epochs: Annotated[int, Ge(0), Within(LEADER_EPOCH)] | None = None
+    """After a crash the file of leader epochs knows none above this one."""
+    during: Literal["cleaning", "swap", "checkpoint", "install"] | Count | None = None
+    """A crash in the target's next cleaning pass: while a file is written, while the first ones
+    take the place of the old, or before the checkpoint is saved; a number: after that one of all
+    its operations on files, from 0, counted round. Or before its next snapshot is installed."""
+
+    source = "LogLoader after an unclean shutdown; KIP-101"
+    weight = 2.5
+    outage = True
+
+    @property
+    def files(self) -> OldFiles:
+        """The files beside the log that are older than it after the crash."""
+        return OldFiles(self.high_watermark, self.cleaned, self.epochs)
+
+    def happen(self, faults: Faults, node: Node) -> Life | None:
+        """Crashes now, or at a moment of the next cleaning pass, or of the next snapshot."""
+        if self.during is None:
+            return self._go_down(faults, node)
+        if self.during == "install":
+            node.crash_at_install = True
+        else:
+            node.crash_in_pass = self.during
+        faults.wait(node, self.during, self, self._go_down(faults, node))
+        return None
+
+    def _go_down(self, faults: Faults, node: Node) -> Life:
+        lost = self._unflushed(faults, node)
+        what = "what was not flushed is lost" if self.power_loss else f"{lost} batches lost"
+        when = "" if self.during is None else _WHEN.get(self.during, _WHEN_OF_NUMBER)
+        old = self.files
+        says = "".join(
+            f", {_FILES[name]} {value}"
+            for name, value in old._asdict().items()
+            if value is not None
+        )
+        faults.inject(self, node.name, f"down for {self.duration_ms} ms{when}, {what}{says}")
+        node.crash(lost_batches=lost, power_loss=self.power_loss, old=old)
+        faults.cluster.elections.crashed(node)
+        yield
+        faults.bring_back(node)
+
+    def _unflushed(self, faults: Faults, node: Node) -> int:
+        """How many of the last `lose_batches` are neither committed nor acknowledged."""
+        if self.lose_batches <= 0 or node.rules.storage.flush == "on_append":
+            return 0
+        flushed = max(faults.context.committed, node.replica.log.high_watermark)
+        if node.leader is None:
+            flushed = max(flushed, node.fetcher.acknowledged)
+        lost = 0
+        for segment in reversed(node.replica.log.segments):
+            for batch in reversed(segment.batches):
+                if lost >= self.lose_batches or batch.base_offset < flushed:
+                    return lost
+                lost += 1
+        return lost
+
+    def contradictions(self) -> Iterator[tuple[str, str]]:
+        """Complains of a loss of power that also names what is lost."""
+        if self.power_loss and self.lose_batches:
+            yield "lose_batches", "with power_loss the rule `flush` says what is lost"
+
+    @classmethod
+    def drawn(cls, draws: Draws) -> dict[str, Any]:
+        """Lets half of them lose one to six batches."""
+        return {"lose_batches": 1 + draws.below(6)} if draws.happens(0.5) else {}
+
+
+@dataclass(frozen=True, slots=True)
+class Wipe(Fault):
+    """Down for `for_ms`, back with an empty log."""
+
+    source = "KIP-858; KIP-966"
+    weight = 1.0
+    outage = True
+    draws_role = False
+
+    def happen(self, faults: Faults, node: Node) -> Life:
+        """Takes the replica down, and brings it back without its disk if that may go."""
+        elections = faults.cluster.elections
+        faults.inject(self, node.name, f"down for {self.duration_ms} ms, to get an empty disk")
+        node.crash(lost_batches=0)
+        elections.crashed(node)
+        yield
+        if elections.may_wipe(node):
+            node.wipe()
+            elections.wiped(node)
+            node.replica.up = False
+        faults.bring_back(node)
+
+
+@dataclass(frozen=True, slots=True)
+class Partition(Fault):
+    """Cut off from all others for `for_ms`."""
+
+    peers: Annotated[tuple[Name, ...], Within(REPLICAS)] = ()
+    """A partition is between the target and these replicas only; default: all others."""
+
+    source = "Jepsen: Kafka; KIP-595"
+    weight = 2.0
+    outage = True
+    which = "from and to it"
+    """The messages that are lost."""
+
+    def links(self, faults: Faults, node: Node) -> list[Link]:
+        """The links that are cut."""
+        network = faults.context.network
+        outgoing = network.outgoing(node.name, self.peers)
+        return outgoing + network.incoming(node.name, self.peers)
+
+    def happen(self, faults: Faults, node: Node) -> Life:
+        """Cuts the links, and mends them."""
+        others = f", {' and '.join(self.peers)} being the other end" if self.peers else ""
+        detail = f"messages {self.which} are lost for {self.duration_ms} ms{others}"
+        faults.inject(self, node.name, detail)
+        links = self.links(faults, node)
+        faults.context.network.cut(links)
+        faults.cluster.elections.cut_off(node)
+        yield
+        faults.context.network.mend(links)
+        faults.cluster.elections.reconnected(node)
+
+
+@dataclass(frozen=True, slots=True)
+class OneWayPartition(Partition):
+    """What it sends is lost for `for_ms`; it hears the others."""
+
+    source = "KIP-595, KIP-996"
+    weight = 1.5
+    which = "from it"
+
+    def links(self, faults: Faults, node: Node) -> list[Link]:
+        """The links that are cut."""
+        return faults.context.network.outgoing(node.name, self.peers)
+
+
+@dataclass(frozen=True, slots=True)
+class SlowFetcher(Fault):
+    """Fetches far more slowly for `for_ms`."""
+
+    source = "replica.lag.time.max.ms"
+    weight = 2.0
+    outage = True
+
+    def happen(self, faults: Faults, node: Node) -> Life:
+        """Lets it fetch one batch at a time, with a pause longer than a replica may lag."""
+        slow_ms = max(1, faults.context.scenario.timers.replica_lag_max_ms * 3 // 2)
+        detail = f"one batch every {slow_ms} ms for {self.duration_ms} ms"
+        faults.inject(self, node.name, detail)
+        node.fetcher.slow_ms = slow_ms
+        yield
+        if not faults.goes_on(self, node):  # another one: then it stays slow
+            node.fetcher.slow_ms = 0
+
+
+@dataclass(frozen=True, slots=True)
+class SlowCleaner(Fault):
+    """Cleans far more slowly for `for_ms`."""
+
+    source = "log.cleaner.io.max.bytes.per.second; KIP-354"
+    weight = 1.0
+    keeps_position = True
+
+    def happen(self, faults: Faults, node: Node) -> Life:
+        """Pauses the cleaner, once more if it rests already."""
+        faults.inject(self, node.name, f"its cleaner rests for {self.duration_ms} ms")
+        node.background.paused += 1
+        yield
+        node.background.paused -= 1
+
+
+@dataclass(frozen=True, slots=True)
+class Migrate(Fault):
+    """Leadership goes there if it may lead; `leader`: to a follower, or see rule `successors`."""
+
+    source = "KIP-460, preferred leader election"
+    weight = 2.5
+    instant = True
+    keeps_position = True
+    unclean = False
+    """Whether it may lead out of sync."""
+    detail = "is asked to lead"
+    """The words of the event of the replica that is asked."""
+
+    def happen(self, faults: Faults, node: Node) -> None:
+        """Makes the first lead that can."""
+        for heir in self._heirs(faults, node):
+            if faults.cluster.elections.migrate(heir, unclean=self.unclean):
+                faults.inject(self, heir.name, self.detail)
+                return
+
+    def _heirs(self, faults: Faults, node: Node) -> list[Node]:
+        """The replicas that are asked until one can lead: the target, or for a leader the others.
+
+        With majorities the leader is asked itself; whom it names, the rule `successors` says.
+        """
+        if self.target != "leader" or faults.context.rules.replication.commit == "majority":
+            return [node]
+        others = [other for _, other in sorted(faults.cluster.nodes.items()) if other is not node]
+        first = self.pick % len(others) if others else 0
+        return others[first:] + others[:first]
+
+
+@dataclass(frozen=True, slots=True)
+class UncleanMigrate(Migrate):
+    """Leadership goes there, in sync or not: committed records may be lost."""
+
+    source = "unclean.leader.election.enable"
+    weight = 0.0
+    """0 unless asked for: it gives up committed records by design, whatever the cleaner does."""
+    unclean = True
+    detail = "is made leader whatever it has"
+
+
+@dataclass(frozen=True, slots=True)
+class AddReplica(Fault):
+    """A new replica of that name joins with an empty log."""
+
+    source = "KIP-455; KIP-853"
+    weight = 1.0
+    instant = True
+    joins = True
+    roles = ()
+
+    def strike(self, faults: Faults) -> None:
+        """Adds the replica, unless one has or had its name."""
+        if self.target not in faults.cluster.nodes and self.target not in faults.gone:
+            faults.cluster.add(self.target)
+            faults.inject(self, self.target, "joins with an empty log")
+
+
+@dataclass(frozen=True, slots=True)
+class Roll(Fault):
+    """Starts a new, empty active segment."""
+
+    source = "segment.ms; UnifiedLog.roll"
+    weight = 2.5
+    instant = True
+    keeps_position = True
+
+    def happen(self, faults: Faults, node: Node) -> None:
+        """Starts a segment, unless the active one is empty already."""
+        log = node.replica.log
+        if log.active.batches:
+            faults.inject(self, node.name, f"a new segment starts at {log.log_end_offset}")
+            log.roll(now_ms=node.now_ms)
+
+
+@dataclass(frozen=True, slots=True)
+class RemoveReplica(Fault):
+    """Leaves for good, up or down, if it does not lead and the others can do without it."""
+
+    source = "KIP-455; KIP-853"
+    instant = True
+    roles = ("follower",)
+
+    def strike(self, faults: Faults) -> None:
+        """Removes the replica, unless it led last, or the others need it."""
+        node, leader = faults.target_of(self), faults.context.leader
+        if node is None or leader is None or leader[1] == node.name:
+            return
+        if faults.cluster.elections.may_remove(node):
+            faults.inject(self, node.name, "leaves for good")
+            faults.gone.add(node.name)
+            faults.cluster.remove(node)
+
+
+KINDS: Final = (
+    Crash,
+    Wipe,
+    Partition,
+    OneWayPartition,
+    SlowFetcher,
+    SlowCleaner,
+    Migrate,
+    UncleanMigrate,
+    AddReplica,
+    Roll,
+    RemoveReplica,
+)
+"""Every kind; of two random faults of one moment the one whose kind is first here comes first.
+
+A new kind is the last one, so that the order of all others stays.
+"""
