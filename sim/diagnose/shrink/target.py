@@ -18,7 +18,7 @@ from sim.errors import BadInput
 from sim.files.document import listed, unknown_value
 from sim.protocol.rules import Rules
 from sim.simulate.run import conclusive
-from sim.simulate.run.timed import run_scenario
+from sim.simulate.run.timed import judge_scenario, judging
 from sim.simulate.scenario.file.write import as_said, scenario_text
 from sim.simulate.scenario.model import Expect, Scenario, promise_of
 from sim.simulate.story.driver import StoryDriver
@@ -31,17 +31,14 @@ Moments: TypeAlias = Iterator[tuple[Sequence[Violation], Events]]
 
 
 def judged(value: Story | Scenario, invariants: Iterable[str]) -> Moments:
-    """Runs a story or a scenario and yields what it violates.
-
-    Of a scenario the safety invariants are always among those that judge it.
-    """
+    """Runs a story or a scenario and yields what it violates of these invariants."""
     if isinstance(value, Story):
         driver = StoryDriver(value, invariants=tuple(invariants))
         return watched(driver, map(driver.take, value.steps))
-    run = run_scenario(value, keep_events=True, also_check=invariants)
-    if not run.seen:
+    run = judge_scenario(value, invariants, keep_events=True)
+    if not run.violations:
         conclusive(run)
-    found = sorted(run.seen, key=lambda violation: violation.position)
+    found = sorted(run.violations, key=lambda violation: violation.position)
     by_time = groupby(found, key=lambda violation: violation.at)
     return ((tuple(together), run.events) for _, together in by_time)
 
@@ -158,7 +155,7 @@ def target_of(
         hint = unknown_value(invariant, known_invariants(), what="invariant")
         raise BadInput(f"{where}: {hint}")
     named = [] if invariant is None else [invariant]
-    by_format = story_invariants(liveness=True) if isinstance(value, Story) else ()
+    by_format = story_invariants(liveness=True) if isinstance(value, Story) else judging(value)
     moments = list(judged(value, [*by_format, *value.expect.violated, *named]))
     violations = [violation for found, _ in moments for violation in found]
     violated = list(dict.fromkeys(violation.invariant for violation in violations))

@@ -15,7 +15,7 @@ from sim.files.formats import STORY_FORMAT
 from sim.protocol.replication.joining import REPLICA_LAG_MAX_MS, waits_for_joining
 from sim.protocol.rules import Rules
 from sim.simulate.run.stories import run_story
-from sim.simulate.run.timed import run_scenario
+from sim.simulate.run.timed import judge_scenario, judging
 from sim.simulate.scenario.file.write import flow, quoted, scenario_text
 from sim.simulate.scenario.model import Expect, Scenario
 from sim.simulate.story.expect import StoryExpect
@@ -73,9 +73,8 @@ def file_of(value: Story | Scenario, invariant: str, sentence: str) -> str:
             run, and expects nothing else.
     """
     if isinstance(value, Scenario):
-        run = run_scenario(value, also_check=(invariant,))
-        broken = dict.fromkeys(violation.invariant for violation in run.seen)
-        said = replace(value, expect=Expect(tuple(broken)))
+        run = judge_scenario(value, (*judging(value), invariant))
+        said = replace(value, expect=Expect(tuple(run.violated)))
         return scenario_text(said)
     if not sentence:
         return story_text(value, violated=[invariant], checked=[invariant])

@@ -23,7 +23,7 @@ from sim.protocol.rules import RULES, Rules
 from sim.protocol.rules.spec import RuleValue, shown
 from sim.simulate.run import conclusive
 from sim.simulate.run.stories import run_story
-from sim.simulate.run.timed import run_scenario
+from sim.simulate.run.timed import judge_scenario, judging
 from sim.simulate.scenario.model import Scenario
 from sim.simulate.story.expect import StoryExpect
 from sim.simulate.story.format import STORY_DEFAULTS, Story
@@ -68,8 +68,7 @@ def violated_by(value: Story | Scenario, invariant: str) -> list[str]:
         Inconclusive: It took too long or too much memory.
     """
     if isinstance(value, Scenario):
-        run = conclusive(run_scenario(value, also_check=(invariant,)))
-        violated = [violation.invariant for violation in run.seen]
+        violated = conclusive(judge_scenario(value, (*judging(value), invariant))).violated
     else:
         story = run_story(replace(value, expect=StoryExpect((invariant,))))
         if story.reason is not None:

@@ -28,7 +28,7 @@ from sim.diagnose.what_if.futures import Interval, clopper_pearson, future_of, s
 from sim.protocol.events import Event
 from sim.protocol.events.sentences import describe
 from sim.simulate.cluster.simulation import Fork
-from sim.simulate.run.timed import run_scenario
+from sim.simulate.run.timed import judge_scenario
 from sim.simulate.scenario.generate.mix import Mix
 from sim.simulate.scenario.model import Scenario
 
@@ -171,5 +171,5 @@ class _Futures:
     def _violates(self, from_ms: int, number: int) -> bool:
         seed = seed_of(self.scenario, from_ms, number)
         future = future_of(self.scenario, from_ms, seed, self.mix)
-        run = run_scenario(future, also_check=(self.invariant,), fork=Fork(from_ms, seed))
-        return self.invariant in run.violated
+        run = judge_scenario(future, (self.invariant,), fork=Fork(from_ms, seed))
+        return bool(run.violations)

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import gc
 import hashlib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from typing import Final
@@ -51,7 +52,7 @@ def run_scenario(
     also_check: Iterable[str] = (),
     fork: Fork | None = None,
 ) -> Run:
-    """Simulate and judge a scenario.
+    """Simulate, judge and count a scenario.
 
     Args:
         scenario: What to simulate.
@@ -59,48 +60,25 @@ def run_scenario(
         also_check: Invariants beyond the safety ones, such as liveness ones or findings.
         fork: From when on chance is another one; None = never.
     """
-    before, *older = gc.get_threshold()
-    gc.set_threshold(max(before, _COLLECT_AFTER) if before else 0, *older)
-    try:
-        return _run(scenario, also_check, fork, keep_events=keep_events)
-    finally:
-        gc.set_threshold(before, *older)
-
-
-def _run(
-    scenario: Scenario, also_check: Iterable[str], fork: Fork | None, *, keep_events: bool
-) -> Run:
-    names, also = safety_invariants(), tuple(also_check)
-    extra = [*also, *(scenario.expect.checked or scenario.expect.violated)]
-    rules, earlier = promise_of(scenario)
-    checker = Checker(
-        rules,
-        [*names, *extra],
-        zombies_count=False,
-        earlier=earlier,
-        within_contract=True,
-        unit="ms",
-        asked=_asked(scenario),
-    )
-    recorder = _Recorder(scenario, checker, keep_events=keep_events)
+    also, expect = tuple(also_check), scenario.expect
+    invariants = [*judging(scenario), *also]
+    recorder = _CountingRecorder(scenario, invariants, keep_events=keep_events)
     outcome, bound = _simulated(scenario, recorder, fork)
-    # One that was cut off anywhere has left nothing that could be judged or counted to its end.
-    outside = None if outcome is None else checker.contract.outside
+    outside = recorder.outside_after(outcome)
     reason = bound if outcome is None else outcome.inconclusive
     if outside is not None:
         reason = LEFT_THE_CONTRACT
-    expect = scenario.expect
     found = judged(
-        checker.violations,
+        recorder.checker.violations,
         expected=(*expect.violated, *also),
         checked=expect.checked,
-        by_default=(*names, *recorder.reported),
+        by_default=(*safety_invariants(), *recorder.reported),
     )
     unviolated = "holds" if reason is None else "inconclusive"
     counters, reached, settling = recorder.counted(outcome)
     run = Run(
         content=scenario,
-        rules=rules,
+        rules=recorder.rules,
         verdict="violated" if found.violations else unviolated,
         reason=reason,
         violations=found.violations,
@@ -119,11 +97,62 @@ def _run(
     return replace(run, differences=differences(scenario, run))
 
 
+def judging(scenario: Scenario) -> list[str]:
+    """Invariants that judge a scenario: those of safety, and those that it names."""
+    expect = scenario.expect
+    return [*safety_invariants(), *(expect.checked or expect.violated)]
+
+
+def judge_scenario(
+    scenario: Scenario,
+    invariants: Iterable[str],
+    *,
+    keep_events: bool = False,
+    fork: Fork | None = None,
+) -> Run:
+    """Simulate a scenario and judge it by some invariants, whatever it expects; count nothing.
+
+    The run has no counters, situations, settling, notes or differences.
+
+    Args:
+        scenario: What to simulate.
+        invariants: All that are judged.
+        keep_events: Whether the run keeps everything that happened.
+        fork: From when on chance is another one; None = never.
+    """
+    recorder = _Recorder(scenario, invariants, keep_events=keep_events)
+    outcome, bound = _simulated(scenario, recorder, fork)
+    reason = bound if outcome is None else outcome.inconclusive
+    if recorder.outside_after(outcome) is not None:
+        reason = LEFT_THE_CONTRACT
+    unviolated = "holds" if reason is None else "inconclusive"
+    return Run(
+        content=scenario,
+        rules=recorder.rules,
+        verdict="violated" if recorder.checker.violations else unviolated,
+        reason=reason,
+        violations=tuple(recorder.checker.violations),
+        events=recorder.kept,
+        cut_off=outcome is None,
+    )
+
+
+@contextmanager
+def _collecting_less() -> Iterator[None]:
+    """Lets Python look for cycles more rarely, as `_COLLECT_AFTER` says."""
+    before, *older = gc.get_threshold()
+    gc.set_threshold(max(before, _COLLECT_AFTER) if before else 0, *older)
+    try:
+        yield
+    finally:
+        gc.set_threshold(before, *older)
+
+
 def _simulated(
     scenario: Scenario, recorder: _Recorder, fork: Fork | None
 ) -> tuple[SimulationResult | None, str | None]:
     """The end of a simulation whose events a recorder takes; None and the bound that cut it off."""
-    with bounded() as watch:
+    with _collecting_less(), bounded() as watch:
         outcome = simulate(
             scenario,
             recorder.take,
@@ -169,22 +198,33 @@ def _asked(scenario: Scenario) -> dict[str, Asked]:
 
 
 class _Recorder:
-    """Takes every event once: to the checks, the counters, the claims, the digest, the trace."""
+    """Takes every event once: to the checks, and to whom keeps them.
 
-    def __init__(self, scenario: Scenario, checker: Checker, *, keep_events: bool) -> None:
-        self.checker = checker
+    Attributes:
+        rules: Rules that the run is judged by.
+        checker: What judges it.
+        events: How many events were handed on.
+        kept: (when, event) of all of them, if they are kept.
+        reported: Invariants that an observer found violated.
+    """
+
+    def __init__(self, scenario: Scenario, invariants: Iterable[str], *, keep_events: bool) -> None:
+        self.rules, earlier = promise_of(scenario)
+        self.checker = Checker(
+            self.rules,
+            invariants,
+            zombies_count=False,
+            earlier=earlier,
+            within_contract=True,
+            unit="ms",
+            asked=_asked(scenario),
+        )
         self.events = 0
-        self._counters = RunCounters(checker, faults_end_ms=scenario.duration_ms)
-        self._coverage = Coverage(checker, self._counters)
-        self._exposure = exposure_of(scenario)
         self.kept: list[tuple[int, Event]] = []
         self._keep_events = keep_events
         self._pending: list[Named] = []
-        self._hash = hashlib.blake2b(digest_size=DIGEST_BYTES)
-        self._over: tuple[Spent, int] | None = None
         self._then: list[tuple[int, Callable[[], None]]] = []
         self.reported: set[str] = set()
-        self._proper: tuple[dict[str, int], tuple[str, ...]] | None = None
 
     def take(self, at_ms: int, events: Iterable[Event]) -> None:
         pending = self._pending
@@ -196,11 +236,6 @@ class _Recorder:
 
     def settles(self, spent: Spent) -> None:
         """Notes that the run is over: events from now on only bring it to rest."""
-        self._over = over = spent, self.events + len(self._pending)
-        self._then.append((over[1], partial(self._settles, *over)))
-
-    def _settles(self, spent: Spent, position: int) -> None:
-        self._proper = self._values(spent, position), self._coverage.names
 
     def report(
         self,
@@ -219,16 +254,46 @@ class _Recorder:
         taken, self._pending = self._pending, []
         before = self.events
         self.events += len(taken)
-        if taken:
-            self._hash.update(msgspec.msgpack.encode(taken))
-        if self._keep_events:
-            self.kept += [(at, event) for at, _, event in taken]
+        self._keep(taken)
         then, self._then = self._then, []
         for position, call in then:
             self.checker.on_all(taken[: position - before])
             taken, before = taken[position - before :], position
             call()
         self.checker.on_all(taken)
+
+    def _keep(self, taken: list[Named]) -> None:
+        if self._keep_events:
+            self.kept += [(at, event) for at, _, event in taken]
+
+    def outside_after(self, outcome: SimulationResult | None) -> str | None:
+        """How a run left the durability contract; one that was cut off is not judged by that."""
+        return None if outcome is None else self.checker.contract.outside
+
+
+class _CountingRecorder(_Recorder):
+    """Also counts, notes situations, and works out the digest."""
+
+    def __init__(self, scenario: Scenario, invariants: Iterable[str], *, keep_events: bool) -> None:
+        super().__init__(scenario, invariants, keep_events=keep_events)
+        self._counters = RunCounters(self.checker, faults_end_ms=scenario.duration_ms)
+        self._coverage = Coverage(self.checker, self._counters)
+        self._exposure = exposure_of(scenario)
+        self._hash = hashlib.blake2b(digest_size=DIGEST_BYTES)
+        self._over: tuple[Spent, int] | None = None
+        self._proper: tuple[dict[str, int], tuple[str, ...]] | None = None
+
+    def settles(self, spent: Spent) -> None:
+        self._over = over = spent, self.events + len(self._pending)
+        self._then.append((over[1], partial(self._settles, *over)))
+
+    def _settles(self, spent: Spent, position: int) -> None:
+        self._proper = self._values(spent, position), self._coverage.names
+
+    def _keep(self, taken: list[Named]) -> None:
+        if taken:
+            self._hash.update(msgspec.msgpack.encode(taken))
+        super()._keep(taken)
 
     def counted(
         self, outcome: SimulationResult | None
