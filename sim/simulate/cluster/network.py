@@ -19,6 +19,7 @@ So does coordinated removal, a design of this project that no broker speaks.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable
+from dataclasses import dataclass
 from functools import partial
 from random import Random
 from typing import Any, Final, NamedTuple
@@ -27,6 +28,7 @@ from simpy import Environment, Event
 
 from sim.protocol.replication import messages as of
 from sim.simulate.scenario.model import LateMessages
+from sim.simulate.scenario.model import Link as LinkSettings
 from sim.simulate.scenario.model import Network as NetworkSettings
 
 CONTROLLER: Final = "controller"
@@ -36,40 +38,31 @@ Receive = Callable[[Any], None]
 """What is called at an address with each message that arrives there."""
 
 
+@dataclass(slots=True, eq=False)
 class Link:
     """One direction between two addresses.
 
     Attributes:
-        outside: Whether a client is at one of its ends.
-        cuts: How many partitions cut it at present.
-        loss: Chance that a message is lost.
         lowest_ms: Smallest latency in ms; never below 1.
         span_ms: Number of different latencies.
+        loss: Chance that a message is lost.
         draw: The stream of numbers in [0, 1) for its latencies and losses.
         receive: What is called with a message that arrives.
+        outside: Whether a client is at one of its ends.
+        cuts: How many partitions cut it at present.
         sent: Messages handed to it.
         lost: Messages that did not arrive.
     """
 
-    def __init__(
-        self,
-        latency_ms: tuple[int, int],
-        loss: float,
-        draw: Callable[[], float],
-        receive: Receive,
-        *,
-        outside: bool,
-    ) -> None:
-        """A link that works; `latency_ms` is inclusive on both ends."""
-        self.outside = outside
-        self.cuts = 0
-        self.loss = loss
-        self.lowest_ms = max(1, latency_ms[0])
-        self.span_ms = max(1, latency_ms[1] - self.lowest_ms + 1)
-        self.draw = draw
-        self.receive = receive
-        self.sent = 0
-        self.lost = 0
+    lowest_ms: int
+    span_ms: int
+    loss: float
+    draw: Callable[[], float]
+    receive: Receive
+    outside: bool
+    cuts: int = 0
+    sent: int = 0
+    lost: int = 0
 
     def deliver(self, arrival: Event) -> None:
         """Hands on the message that arrives, unless the link is cut now."""
@@ -77,14 +70,6 @@ class Link:
             self.lost += 1
         else:
             self.receive(arrival.value)
-
-
-class Client(NamedTuple):
-    """What is called with a response that arrives at a client, and chance on its way there."""
-
-    receive: Receive
-    draw_request: Callable[[], float]
-    draw_response: Callable[[], float]
 
 
 class Network:
@@ -107,47 +92,44 @@ class Network:
         self._links: dict[str, dict[str, Link]] = {}
         self._all: list[Link] = []
         self._receivers: dict[str, Receive] = {}
-        self._clients: dict[str, Client] = {}
+        self._clients: dict[str, tuple[Callable[[], float], Callable[[], float]]] = {}
         self.watching: list[Callable[[str, Receive], Receive]] = []
         slowest = [settings.latency_ms[1], *(link.latency_ms[1] for link in settings.links)]
         self.slowest_ms = max(1, *slowest)
 
     def add(self, name: str, receive: Receive) -> None:
-        """Connect a replica, or the controller, with everybody."""
+        """Connects a replica, or the controller, with all others."""
         for over in self.watching:
             receive = over(name, receive)
-        others = list(self._receivers.items())
-        self._links[name] = {}
-        self._receivers[name] = receive
-        for other, receives in others:
-            self._connect(name, other, receives)
-            self._connect(other, name, receive)
-        for address, client in self._clients.items():
-            self._connect_client(address, client, name)
-
-    def _connect(self, source: str, target: str, receive: Receive) -> None:
-        settings = self._exceptions.get((source, target), self._settings)
-        loss = 0.0 if CONTROLLER in (source, target) else settings.loss
-        draw = self._random(f"link {source} {target}").random
-        self._put(source, target, Link(settings.latency_ms, loss, draw, receive, outside=False))
+        self._join(name, receive)
 
     def add_client(self, name: str, receive: Receive) -> None:
-        """Connect a client with every replica; its links to and from them share a stream each."""
+        """Connects a client with every replica; its links to and from them share a stream each."""
+        self._clients[name] = (self._random(name).random, self._random(f"to {name}").random)
+        self._join(name, receive)
+
+    def _join(self, name: str, receive: Receive) -> None:
+        """Connects an address with all that are there, but no client with another."""
         self._links[name] = {}
-        client = Client(receive, self._random(name).random, self._random(f"to {name}").random)
-        self._clients[name] = client
-        for replica in self._receivers:
-            self._connect_client(name, client, replica)
+        for other in self._receivers:
+            if name not in self._clients or other not in self._clients:
+                self._connect(name, other, self._receivers[other])
+                self._connect(other, name, receive)
+        self._receivers[name] = receive
 
-    def _connect_client(self, name: str, client: Client, replica: str) -> None:
-        latency_ms, loss = self._settings.latency_ms, self._settings.loss
-        receive = self._receivers[replica]
-        request = Link(latency_ms, loss, client.draw_request, receive, outside=True)
-        self._put(name, replica, request)
-        response = Link(latency_ms, loss, client.draw_response, client.receive, outside=True)
-        self._put(replica, name, response)
-
-    def _put(self, source: str, target: str, link: Link) -> None:
+    def _connect(self, source: str, target: str, receive: Receive) -> None:
+        settings: LinkSettings | NetworkSettings = self._settings
+        outside = source in self._clients or target in self._clients
+        if source in self._clients:
+            draw = self._clients[source][0]
+        elif target in self._clients:
+            draw = self._clients[target][1]
+        else:
+            settings = self._exceptions.get((source, target), self._settings)
+            draw = self._random(f"link {source} {target}").random
+        lowest_ms, highest_ms = max(1, settings.latency_ms[0]), settings.latency_ms[1]
+        loss = 0.0 if CONTROLLER in (source, target) else settings.loss
+        link = Link(lowest_ms, max(1, highest_ms - lowest_ms + 1), loss, draw, receive, outside)
         self._links[source][target] = link
         self._all.append(link)
 
@@ -160,7 +142,7 @@ class Network:
 
     def replicas(self) -> list[str]:
         """The addresses of all replicas in the order in which they were connected."""
-        return [name for name in self._receivers if name != CONTROLLER]
+        return [n for n in self._receivers if n != CONTROLLER and n not in self._clients]
 
     def send(self, source: str, target: str, message: Any, delay_ms: int = 0) -> None:
         """Send a message when `delay_ms` have passed; it is lost if nobody has that address."""

@@ -228,11 +228,9 @@ class _Recorder:
 
     def take(self, at_ms: int, events: Iterable[Event]) -> None:
         pending = self._pending
-        for event in events:
-            pending.append((at_ms, NAMES[type(event)], event))
-            if len(pending) == CHUNK:
-                self.flush()
-                pending = self._pending
+        pending += [(at_ms, NAMES[type(event)], event) for event in events]
+        while len(pending) >= CHUNK:
+            self._hand_on(CHUNK)
 
     def settles(self, spent: Spent) -> None:
         """Notes that the run is over: events from now on only bring it to rest."""
@@ -250,8 +248,13 @@ class _Recorder:
         self._then.append((self.events + len(self._pending), found))
 
     def flush(self) -> None:
-        """Hand on what waits; the checks come last, since a bound may end them anywhere."""
-        taken, self._pending = self._pending, []
+        """Hand on what waits."""
+        self._hand_on(len(self._pending))
+
+    def _hand_on(self, count: int) -> None:
+        """Hand on the first events; the checks come last, since a bound may end them anywhere."""
+        taken = self._pending[:count]
+        del self._pending[:count]
         before = self.events
         self.events += len(taken)
         self._keep(taken)
