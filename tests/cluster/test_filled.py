@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from sim.simulate.cluster.steps import _KINDS, WATCHED
+from sim.simulate.cluster.steps import WATCHED, purpose_of
 from sim.simulate.run.timed import run_scenario
 from tests.scenario.texts import load
 
@@ -59,5 +59,5 @@ def test_each_kind_of_message_is_for_something() -> None:
 
     names = [name for name in dir(messages) if name.endswith(("Request", "Response"))]
     assert len(names) > 15
-    assert [name for name in names if not any(part in name for part in _KINDS)] == []
+    assert [name for name in names if not purpose_of(name)] == []
     assert WATCHED < 200_000

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from typing import Generic, TypeVar
 
 from sim.protocol.replication.leader import can_do_without
 from sim.simulate.cluster.context import Context
 from sim.simulate.cluster.controller import Controller
 from sim.simulate.cluster.isr import IsrMembership
 from sim.simulate.cluster.network import CONTROLLER
-from sim.simulate.cluster.node import Node
+from sim.simulate.cluster.node import Membership, Node
 from sim.simulate.cluster.quorum import QuorumMembership
 
 
@@ -25,16 +26,24 @@ def leading(context: Context, nodes: Mapping[str, Node]) -> Node | None:
     return node if node is not None and node.leader is not None else None
 
 
-class Elections(ABC):
+M = TypeVar("M", bound=Membership)
+
+
+class Elections(ABC, Generic[M]):
     """Who makes leaders: a controller (commit: isr) or the voters themselves (majority).
 
     What a kind of elections does not have to be told of, it leaves to this class.
     """
 
     def __init__(self, context: Context, nodes: Mapping[str, Node]) -> None:
-        """No replica takes part yet; `nodes` are those of the cluster, by name."""
+        """Starts without members; `nodes` are those of the cluster, by name."""
         self._context = context
         self._nodes = nodes
+        self._members: dict[str, M] = {}
+
+    def _join(self, node: Node, member: M) -> M:
+        node.membership = self._members[node.name] = member
+        return member
 
     @abstractmethod
     def start(self) -> None:
@@ -73,7 +82,7 @@ class Elections(ABC):
         """Whether the others can do without `node` and its disk, for good."""
 
 
-class ControllerElections(Elections):
+class ControllerElections(Elections[IsrMembership]):
     """Elections by a controller.
 
     What a disk holds makes no difference to it: a restarted replica is out of the set anyway.
@@ -85,7 +94,6 @@ class ControllerElections(Elections):
     def __init__(self, context: Context, nodes: Mapping[str, Node]) -> None:
         """No replica is known yet."""
         super().__init__(context, nodes)
-        self._members: dict[str, IsrMembership] = {}
         self.controller = Controller(context, self._hears)
 
     def _hears(self, name: str) -> bool:
@@ -95,20 +103,15 @@ class ControllerElections(Elections):
             node is not None and node.replica.up and self._context.network.reaches(name, CONTROLLER)
         )
 
-    def _join(self, node: Node) -> IsrMembership:
-        member = self._members[node.name] = IsrMembership(node)
-        node.membership = member
-        return member
-
     def start(self) -> None:
         """All replicas are in sync, and the first one leads."""
         for node in self._nodes.values():
-            self._join(node)
+            self._join(node, IsrMembership(node))
         self.controller.start(tuple(self._nodes))
 
     def added(self, node: Node) -> None:
         """A new replica registers."""
-        self._join(node).register()
+        self._join(node, IsrMembership(node)).register()
 
     def crashed(self, node: Node) -> None:
         """Nothing is heard from a replica any more."""
@@ -150,34 +153,27 @@ class ControllerElections(Elections):
         self.controller.unassign(node.name)
 
 
-class QuorumElections(Elections):
+class QuorumElections(Elections[QuorumMembership]):
     """Elections by the voters, who notice by themselves who can be reached."""
 
     def __init__(self, context: Context, nodes: Mapping[str, Node]) -> None:
         """No voters yet."""
         super().__init__(context, nodes)
-        self._members: dict[str, QuorumMembership] = {}
         self._voters: tuple[str, ...] = ()
-
-    def _join(self, node: Node) -> QuorumMembership:
-        member = self._members[node.name] = QuorumMembership(node, self._voters)
-        node.membership = member
-        return member
 
     def start(self) -> None:
         """Every replica votes; the first one campaigns at once."""
         self._voters = tuple(self._nodes)
-        members = [self._join(node) for node in self._nodes.values()]
-        for member in members:
-            member.start()
-        members[0].campaign()
+        for node in self._nodes.values():
+            self._join(node, QuorumMembership(node, self._voters)).wait_for_leader()
+        next(iter(self._members.values())).campaign()
 
     def added(self, node: Node) -> None:
         """An observer joined, and the leader announces itself to it.
 
         That is what comes of the observer's first fetch, which goes to any voter.
         """
-        self._join(node)
+        self._join(node, QuorumMembership(node, self._voters))
         leader = leading(self._context, self._nodes)
         if leader is not None and leader.leader is not None:
             self._members[leader.name].announce(leader.leader, node.name)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from sim.protocol.events import Event, LeaderResigned
@@ -98,8 +99,8 @@ class Node(Broker):
             FetchSnapshotResponse: self.fetcher.receive,
             OffsetsForLeaderEpochRequest: self._offsets_for_leader_epoch,
             OffsetsForLeaderEpochResponse: self.fetcher.receive,
-            ProduceRequest: self._produce,
-            WriteTxnMarkersRequest: self._write_marker,
+            ProduceRequest: partial(self._write, receive_produce),
+            WriteTxnMarkersRequest: partial(self._write, receive_marker),
             ConsumerFetchRequest: self.consumers.receive,
             Overdue: self._overdue,
         }
@@ -148,15 +149,10 @@ class Node(Broker):
             self.leader.note_contact(request.replica)
         self.send(request.replica, response)
 
-    def _produce(self, request: ProduceRequest) -> None:
+    def _write(self, take: Callable[..., None], request: Any) -> None:
         if not self.loader.loading:
             self.membership.before_commit()
-            receive_produce(self, self.leader, request)
-
-    def _write_marker(self, request: WriteTxnMarkersRequest) -> None:
-        if not self.loader.loading:
-            self.membership.before_commit()
-            receive_marker(self, self.leader, request)
+            take(self, self.leader, request)
 
     def publish(self, events: list[Event]) -> None:
         """Let events out that may have moved the log end or the high watermark of a leader."""

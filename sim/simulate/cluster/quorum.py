@@ -7,7 +7,7 @@ Replicas that join later observe and do not vote.
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from typing import Final
 
 from simpy.events import ProcessGenerator, Timeout
 
@@ -20,44 +20,12 @@ from sim.protocol.replication.messages import (
 )
 from sim.simulate.cluster.leader import LeaderState
 from sim.simulate.cluster.node import Membership, Node
-from sim.simulate.scenario.model import Timers
 
 BACKOFF_MS: Final = 100
 """The unit of the pauses of candidates (KafkaRaftClient.RETRY_BACKOFF_BASE_MS)."""
 
 CHECK_QUORUM_FACTOR: Final = 1.5
 """A leader without fetches from a majority for so many fetch timeouts resigns (LeaderState)."""
-
-
-class Timeouts(NamedTuple):
-    """How long voters wait for their leader, a leader for its voters, candidates for each other.
-
-    Attributes:
-        election_ms: Range of the election timeout, drawn anew each time.
-        wait_ms: How much longer a follower waits: no word is due before a waiting fetch ends.
-        loyal_ms: After the last word of a leader nobody else gets a pre-vote for so long.
-        check_quorum_ms: A voter that was not heard for so long does not count for the leader.
-        half_ms: How often a leader looks.
-    """
-
-    election_ms: tuple[int, int]
-    wait_ms: int
-    loyal_ms: int
-    check_quorum_ms: int
-    half_ms: int
-
-
-def timeouts_of(timers: Timers) -> Timeouts:
-    """The timeouts that follow from a cluster's timers."""
-    lowest_ms, highest_ms = timers.election_timeout_ms
-    fetch_timeout_ms = timers.fetch_wait_ms + highest_ms
-    return Timeouts(
-        timers.election_timeout_ms,
-        timers.fetch_wait_ms,
-        timers.fetch_wait_ms + lowest_ms,
-        int(CHECK_QUORUM_FACTOR * fetch_timeout_ms),
-        max(1, fetch_timeout_ms // 2),
-    )
 
 
 class QuorumMembership(Membership):
@@ -81,7 +49,13 @@ class QuorumMembership(Membership):
         """A voter that has not voted yet, if it is one of `voters`."""
         self._node = node
         self._random = node.context.random(f"elections {node.name}")
-        self._times = timeouts_of(node.context.scenario.timers)
+        timers = node.context.scenario.timers
+        lowest_ms, longest_ms = self._election_ms = timers.election_timeout_ms
+        fetch_timeout_ms = timers.fetch_wait_ms + longest_ms
+        self._wait_ms = timers.fetch_wait_ms
+        self._loyal_ms = timers.fetch_wait_ms + lowest_ms
+        self._check_quorum_ms = int(CHECK_QUORUM_FACTOR * fetch_timeout_ms)
+        self._half_ms = max(1, fetch_timeout_ms // 2)
         self.voters = voters
         self.timeout_ms = 0
         self.candidacy: int | None = None
@@ -114,17 +88,13 @@ class QuorumMembership(Membership):
         """When it stands for election, if it hears of no leader before."""
         return max(self._node.heard_ms, self.asked_ms) + self.timeout_ms
 
-    def start(self) -> None:
-        """Wait for a leader."""
-        self._wait_for_leader()
-
     def restarted(self) -> None:
         """A replica goes on with the leader it knew; it leads on only if the rules say so."""
         node = self._node
         leadership = node.replica.leadership
         if leadership is not None:
             self._announce_all(node.resume_leading(leadership.epoch))
-        self._wait_for_leader()
+        self.wait_for_leader()
         node.fetcher.resume()
 
     def crashed(self) -> None:
@@ -136,15 +106,12 @@ class QuorumMembership(Membership):
         """Its log begins anew: it may not vote before it has again what it had acknowledged."""
         self.barred_below = max(1, log_end_offset)
 
-    def heard_epoch(self, epoch: int) -> None:
-        """A leader that meets a higher epoch stops leading."""
-        self._learn(epoch)
-
     def _draw(self) -> int:
-        return max(1, self._random.randint(*self._times.election_ms))
+        return max(1, self._random.randint(*self._election_ms))
 
-    def _wait_for_leader(self) -> None:
-        self.timeout_ms = self._draw() + self._times.wait_ms
+    def wait_for_leader(self) -> None:
+        """Starts the election timer, if it has a vote."""
+        self.timeout_ms = self._draw() + self._wait_ms
         if self.is_voter:
             self._node.processes.start(self._stand_without_a_leader(self._until_due()))
 
@@ -172,7 +139,7 @@ class QuorumMembership(Membership):
         Source: KafkaRaftClient.binaryExponentialElectionBackoffMs, CandidateState.startBackingOff.
         """
         self.asked_ms = self._node.context.now_ms
-        longest_ms = self._times.election_ms[1]
+        longest_ms = self._election_ms[1]
         pause_ms = BACKOFF_MS * self._random.randrange(1 << min(self.attempts, 21))
         again = self._campaign_again(epoch, max(1, min(pause_ms, longest_ms)))
         self._node.processes.start(again)
@@ -240,7 +207,7 @@ class QuorumMembership(Membership):
             return
         epoch, fetcher = request.epoch, node.fetcher
         if epoch > replica.epoch:
-            self._learn(epoch)
+            self.heard_epoch(epoch)
         now_ms = node.context.now_ms
         response = answer_vote(
             replica,
@@ -260,7 +227,7 @@ class QuorumMembership(Membership):
             return True
         fetcher, heard_ms = self._node.fetcher, self._node.heard_ms
         following = fetcher.leader is not None and fetcher.fetched
-        return following and now_ms < heard_ms + self._times.loyal_ms
+        return following and now_ms < heard_ms + self._loyal_ms
 
     def _receive_vote(self, response: VoteResponse) -> None:
         """A voter grants or refuses; one that refuses may be in a later epoch."""
@@ -268,7 +235,7 @@ class QuorumMembership(Membership):
         own = node.replica.epoch
         if not response.granted:
             if epoch > own:
-                self._learn(epoch)
+                self.heard_epoch(epoch)
             elif not response.pre_vote and self.candidacy == epoch == own:
                 self._refuse(response.voter, epoch)
             return
@@ -296,8 +263,8 @@ class QuorumMembership(Membership):
         if possible and lost and self._node.rules.election.election_backoff == "exponential":
             self._back_off(epoch)
 
-    def _learn(self, epoch: int) -> None:
-        """Move on to a higher epoch, whose leader is not known yet."""
+    def heard_epoch(self, epoch: int) -> None:
+        """Moves on to a higher epoch, whose leader is not known yet."""
         node = self._node
         self.loyal_until_ms = 0
         node.sees(epoch)
@@ -324,11 +291,11 @@ class QuorumMembership(Membership):
         if epoch < node.replica.epoch:
             return
         if epoch > node.replica.epoch:
-            self._learn(epoch)
+            self.heard_epoch(epoch)
         node.heard_ms = node.context.now_ms
         self.candidacy = None
         self.loyal_until_ms = 0
-        self.timeout_ms = self._draw() + self._times.wait_ms
+        self.timeout_ms = self._draw() + self._wait_ms
         fetcher = node.fetcher
         if fetcher.leader != request.leader or fetcher.epoch != epoch:
             fetcher.follow(request.leader, epoch)
@@ -337,7 +304,7 @@ class QuorumMembership(Membership):
         """Check quorum again and again, and announce the leader to those who do not fetch."""
         node = self._node
         while True:
-            yield node.env.timeout(self._times.half_ms)
+            yield node.env.timeout(self._half_ms)
             heard = 1 + sum(self._is_heard(leader, name) for name in self._others())
             if heard <= len(self.voters) // 2 and node.rules.election.check_quorum:
                 self._resign()
@@ -349,18 +316,18 @@ class QuorumMembership(Membership):
 
     def _is_heard(self, leader: LeaderState, name: str) -> bool:
         """Whether a replica counts for the leader, which is announced to one that is silent."""
-        now_ms, times = self._node.context.now_ms, self._times
+        now_ms = self._node.context.now_ms
         progress = leader.progress.get(name)
         silent_ms = now_ms - progress.contact_ms if progress is not None else now_ms
-        if silent_ms > times.half_ms and name not in leader.fetches.waiting:
+        if silent_ms > self._half_ms and name not in leader.fetches.waiting:
             self.announce(leader, name)
-        return name in self.voters and silent_ms <= times.check_quorum_ms
+        return name in self.voters and silent_ms <= self._check_quorum_ms
 
     def _resign(self) -> None:
         node = self._node
         node.resign()
         node.heard_ms = node.context.now_ms
-        self.timeout_ms = self._draw() + self._times.wait_ms
+        self.timeout_ms = self._draw() + self._wait_ms
 
     def hand_over(self, preferred: str) -> bool:
         """An administrator wants another voter to lead: the leader resigns and names successors.
@@ -391,12 +358,12 @@ class QuorumMembership(Membership):
         if not self.is_voter or self.barred or request.epoch < node.replica.epoch:
             return
         if request.epoch > node.replica.epoch:
-            self._learn(request.epoch)
+            self.heard_epoch(request.epoch)
         if node.rules.election.successors == "named":
             if node.leader is None:
                 self.campaign()
             return
-        turns = dict(waits(request.preferred_successors, self._times.election_ms[1]))
+        turns = dict(waits(request.preferred_successors, self._election_ms[1]))
         if node.fetcher.leader is not None and node.fetcher.fetched:
             self.loyal_until_ms = node.context.now_ms + turns[node.name]
         node.fetcher.stop()

@@ -7,6 +7,7 @@ what does not come to rest in time makes the run inconclusive.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from sim.errors import BadInput
@@ -36,25 +37,23 @@ class NoRest(Exception):
     """The healed cluster does not come to rest; the text says why."""
 
 
+@dataclass
 class Settling:
-    """Brings one cluster to rest."""
+    """Brings one cluster to rest.
 
-    def __init__(
-        self,
-        cluster: Cluster,
-        steps: Steps,
-        *,
-        timetable: Timetable,
-        consumers: Sequence[Consumer],
-        faults: Faults,
-    ) -> None:
-        """Starts with everything that has to come to rest."""
-        self._cluster = cluster
-        self._steps = steps
-        self._context = cluster.context
-        self._timetable = timetable
-        self._consumers = consumers
-        self._faults = faults
+    Attributes:
+        cluster: The cluster.
+        steps: The steps of the simulation.
+        timetable: Its producers.
+        consumers: Its consumers.
+        faults: Its faults.
+    """
+
+    cluster: Cluster
+    steps: Steps
+    timetable: Timetable
+    consumers: Sequence[Consumer]
+    faults: Faults
 
     def settle(self) -> None:
         """Heal, synchronise, clean, read to the end.
@@ -62,23 +61,23 @@ class Settling:
         Raises:
             NoRest: Something goes on for too long.
         """
-        self._context.settling = "while the healed cluster came to rest"
-        self._faults.end()
-        self._timetable.stop()
+        self.cluster.context.settling = "while the healed cluster came to rest"
+        self.faults.end()
+        self.timetable.stop()
         self._wait_for_rest()
         self._clean_to_a_fixpoint()
         self._wait_for_rest()
         self._last_rounds()
-        leader = self._cluster.leading()
+        leader = self.cluster.leading()
         assert leader is not None
-        for consumer in self._consumers:
-            source = self._cluster.nodes.get(consumer.tied_to or leader.name, leader)
+        for consumer in self.consumers:
+            source = self.cluster.nodes.get(consumer.tied_to or leader.name, leader)
             consumer.read_to_the_end(source.consumers.answer)
-        self._context.emit(Quiesced(leader.name, synced=True))
+        self.cluster.context.emit(Quiesced(leader.name, synced=True))
 
     def _last_rounds(self) -> None:
         """Clean again and again, the delete retention apart."""
-        cluster, context = self._cluster, self._context
+        cluster, context = self.cluster, self.cluster.context
         rounds = context.scenario.last_rounds
         if not rounds:
             return
@@ -92,7 +91,7 @@ class Settling:
                 if node.replica.log.active.batches:
                     node.replica.log.roll(now_ms=node.now_ms)
             self._clean_to_a_fixpoint()
-            self._steps.go_on_until(context.env.timeout(interval_ms))
+            self.steps.go_on_until(context.env.timeout(interval_ms))
             self._wait_for_rest()
         leader = cluster.leading()
         assert leader is not None
@@ -101,22 +100,22 @@ class Settling:
 
     def _wait_for_rest(self) -> None:
         """Go on until nobody has anything to do."""
-        context = self._context
+        context = self.cluster.context
         end_ms = context.now_ms + PATIENCE_MS
         while (reason := self._unrest()) is not None:
             if context.now_ms >= end_ms:
                 raise NoRest(
                     f"the healed cluster did not come to rest in {PATIENCE_MS} ms: {reason}"
                 )
-            self._steps.go_on_until(context.env.timeout(SLICE_MS))
+            self.steps.go_on_until(context.env.timeout(SLICE_MS))
 
     def _unrest(self) -> str | None:
         """What is still going on; None when the cluster is at rest."""
-        cluster = self._cluster
+        cluster = self.cluster
         leader = cluster.leading()
         if leader is None:
             return "there is no leader"
-        if not self._timetable.finished:
+        if not self.timetable.finished:
             return "a producer still waits for an answer"
         for node in cluster.nodes.values():
             if node is not leader and not self._is_synced(leader, node):
@@ -145,9 +144,9 @@ class Settling:
 
     def _clean_to_a_fixpoint(self) -> None:
         """Every replica that has a cleaner cleans on its own, until a pass changes nothing."""
-        if self._context.rules.cleaner.cleanup == "snapshot":
+        if self.cluster.context.rules.cleaner.cleanup == "snapshot":
             return
-        for node in self._cluster.nodes.values():
+        for node in self.cluster.nodes.values():
             if node.spec.cleaner_backoff_ms is None:
                 continue
             for _ in range(MOST_PASSES):
@@ -255,4 +254,4 @@ def _run(cluster: Cluster, steps: Steps, settles: Callable[[Spent], None] | None
         steps.go_on_until(context.env.timeout(scenario.duration_ms))
     if settles is not None:
         settles(context.spent(steps.taken))
-    Settling(cluster, steps, timetable=timetable, consumers=consumers, faults=faults).settle()
+    Settling(cluster, steps, timetable, consumers, faults).settle()

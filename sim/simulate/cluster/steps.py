@@ -19,43 +19,27 @@ WATCHED: Final = 1_000
 _LEAST: Final = 0.15
 """Share of them above which a purpose is named."""
 
-_WORKLOAD: Final = "sends and their answers (workload)"
-_CONSUMERS: Final = "fetches of consumers (poll_ms of consumers, timers.fetch_wait_ms)"
-_FOLLOWERS: Final = "fetches of followers (timers.fetch_wait_ms, timers.fetch_retry_ms)"
-_ELECTIONS: Final = "elections and their timers (timers.election_timeout_ms)"
-_CONTROLLER: Final = "the controller (timers.election_timeout_ms)"
-
-_KINDS: Final = {
-    "BackgroundTasks._look": "cleaners that look whether a log is due (log.cleaner.backoff.ms)",
-    "BackgroundTasks._flush": "flushes by time (flush.ms)",
-    "ConsumerFetch": _CONSUMERS,
-    "_poll": _CONSUMERS,
-    "FetchSnapshot": "snapshots on their way (controller.quorum.fetch.snapshot.max.bytes)",
-    "OffsetsForLeaderEpoch": _FOLLOWERS,
-    "Fetch": _FOLLOWERS,
-    "_replicate": _FOLLOWERS,
-    "Delayed": _FOLLOWERS,
-    "Produce": _WORKLOAD,
-    "WriteTxnMarkers": _WORKLOAD,
-    "_decide": _WORKLOAD,
-    "_live": _WORKLOAD,
-    "_deliver": _WORKLOAD,
-    "Removal": "removal bounds (timers.coordination_interval_ms)",
-    "SnapshotTasks": "snapshots taken and deleted (timers.snapshot_interval_ms, "
-    "timers.snapshot_cleaning_ms)",
-    "_look_for_laggards": "looks for laggards (timers.replica_lag_max_ms)",
-    "_stand_without_a_leader": _ELECTIONS,
-    "_campaign_again": _ELECTIONS,
-    "_succeed": _ELECTIONS,
-    "_check_quorum": _ELECTIONS,
-    "Vote": _ELECTIONS,
-    "QuorumEpoch": _ELECTIONS,
-    "_session": _CONTROLLER,
-    "Broker": _CONTROLLER,
-    "LeaderAndIsr": _CONTROLLER,
-    "AlterPartition": _CONTROLLER,
+PURPOSES: Final = {
+    "cleaners that look whether a log is due (log.cleaner.backoff.ms)": "BackgroundTasks._look",
+    "flushes by time (flush.ms)": "BackgroundTasks._flush",
+    "fetches of consumers (poll_ms of consumers, timers.fetch_wait_ms)": "ConsumerFetch _poll",
+    "snapshots on their way (controller.quorum.fetch.snapshot.max.bytes)": "FetchSnapshot",
+    "fetches of followers (timers.fetch_wait_ms, timers.fetch_retry_ms)": "OffsetsForLeaderEpoch "
+    "Fetch _replicate Delayed",
+    "sends and their answers (workload)": "Produce WriteTxnMarkers _decide _live _deliver",
+    "removal bounds (timers.coordination_interval_ms)": "Removal",
+    "snapshots taken and deleted (timers.snapshot_interval_ms, timers.snapshot_cleaning_ms)": (
+        "SnapshotTasks"
+    ),
+    "looks for laggards (timers.replica_lag_max_ms)": "_look_for_laggards",
+    "elections and their timers (timers.election_timeout_ms)": "Vote QuorumEpoch _succeed "
+    "_stand_without_a_leader _campaign_again _check_quorum",
+    "the controller (timers.election_timeout_ms)": "_session Broker LeaderAndIsr AlterPartition",
 }
-"""Part of the name of a message, of a function that is called, or of a process -> its purpose."""
+"""Purpose of events -> parts of names: of a message, of a function that is called, of a process.
+
+The first purpose counts of which a part is in the name.
+"""
 
 
 class UsedUp(Exception):
@@ -105,8 +89,7 @@ class Steps:
 
         def noted(event: Event, *when: Any) -> None:
             schedule(event, *when)
-            name = _name_of(event, env.active_process)
-            purposes[next((kind for part, kind in _KINDS.items() if part in name), "")] += 1
+            purposes[purpose_of(_names_of(event, env.active_process))] += 1
 
         env.schedule = noted  # type: ignore[method-assign,assignment]
 
@@ -117,12 +100,18 @@ class Steps:
         return ", ".join(one for one, count in purposes.most_common() if one and count > least)
 
 
-def _name_of(event: Event, process: Process | None) -> str:
-    """The class of the message or the function that an event carries, else who schedules it."""
+def purpose_of(names: str) -> str:
+    """The purpose of a message, a function or a process by its name; empty = it has none."""
+    found = (one for one, parts in PURPOSES.items() if any(part in names for part in parts.split()))
+    return next(found, "")
+
+
+def _names_of(event: Event, process: Process | None) -> str:
+    """The message or the function that an event carries, and the process that schedules it."""
     value: Any = event.value
     value = getattr(value, "func", value)
     if callable(value):
-        return f"{type(value.__self__).__name__}.{value.__name__}"
-    if process is not None and not isinstance(value, tuple):
-        return process.name
-    return type(value).__name__
+        carried = f"{type(value.__self__).__name__}.{value.__name__}"
+    else:
+        carried = type(value).__name__
+    return carried if process is None else f"{carried} {process.name}"
