@@ -26,8 +26,7 @@ own is a process:
 | `_check_quorum` | a leader (majority) | its election | half a fetch timeout | resigning |
 | `_live` | an idempotent producer | the run | a decision; as `_deliver` | |
 | `_deliver` | a request of another producer | a decision | a response; a pause | |
-| `_poll_from` | a consumer | the run | an answer; a pause | a roll-out |
-| `_poll` | a consumer | a roll-out | an answer; a pause | the next roll-out |
+| `_poll` | a consumer | the run, a roll-out | an answer; a pause | the next roll-out |
 
 An interrupt takes a process out of what it waits for, so nobody has to know old timers from new
 ones. Who waits for an answer goes on within the event that brings it

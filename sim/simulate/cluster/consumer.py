@@ -40,6 +40,7 @@ class Consumer:
 
     Attributes:
         name: What it is called, which is its address.
+        tied_to: The one replica that it reads; None = it reads from the leader.
         client: Its fetch version (KIP-87); None = the scenario is not about it.
     """
 
@@ -63,6 +64,7 @@ class Consumer:
             timers.fetch_wait_ms + timers.fetch_retry_ms + 2 * context.network.slowest_ms
         )
         self.name = spec.name
+        self.tied_to = spec.replica
         self.client: int | None = spec.format
         context.network.add_client(self.name, self.receive)
 
@@ -71,30 +73,23 @@ class Consumer:
         """The offset it reads next (inclusive)."""
         return self._place.offset
 
-    @property
-    def tied_to(self) -> str | None:
-        """The one replica that it reads; None = whoever leads."""
-        return self._spec.replica
-
     def start(self, index: int) -> None:
         """Begin to poll; consumers do not poll in step."""
         spec = self._spec
-        self._processes.start(self._poll_from(spec.starts_ms + max(1, spec.poll_ms) + index))
+        self._processes.start(self._poll(spec.starts_ms + max(1, spec.poll_ms) + index))
 
     def roll_out(self, client: int) -> None:
         """Go on in another version: restarted, it polls again and forgets its last request."""
         self.client = client
         if self._number:
             self._processes.interrupt()
-            self._processes.start(self._poll())
+            self._processes.start(self._poll(0))
 
-    def _poll_from(self, start_ms: int) -> ProcessGenerator:
-        yield self._context.env.timeout(start_ms)
-        yield from self._poll()
-
-    def _poll(self) -> ProcessGenerator:
-        """A consumer's life: find a broker, fetch, hand on, pause, fetch."""
+    def _poll(self, start_ms: int) -> ProcessGenerator:
+        """The process of a consumer: find a broker, fetch, hand on, pause, fetch."""
         spec = self._spec
+        if start_ms:
+            yield self._context.env.timeout(start_ms)
         while not self._done:
             yield from self._find_a_broker()
             delay_ms = 0

@@ -211,7 +211,12 @@ class LeaderState:
             self._tells_commits and known < log.high_watermark and known < request.offset
         ):
             response = answer_with(replica, request, batches, rules)
-        self._note_fetch(progress, request, log.log_end_offset)
+        now_ms, leadership = broker.context.now_ms, replica.leadership
+        if leadership is not None:
+            note_fetch(leadership, name, request.offset, log.log_end_offset, now_ms)
+        progress.contact_ms = now_ms
+        progress.replica_epoch = request.replica_epoch
+        progress.newest = request.correlation_id
         if events:
             self.react(events)
         if response is None:
@@ -259,15 +264,6 @@ class LeaderState:
         if progress is None:
             progress = self.progress[follower] = FollowerProgress(self._broker.context.now_ms)
         progress.replica_epoch = max(progress.replica_epoch, replica_epoch)
-
-    def _note_fetch(self, progress: FollowerProgress, request: FetchRequest, end: int) -> None:
-        """Keep when and in which life it fetched, and whether it is caught up by that."""
-        now_ms, leadership = self._broker.context.now_ms, self._broker.replica.leadership
-        if leadership is not None:
-            note_fetch(leadership, request.follower, request.offset, end, now_ms)
-        progress.contact_ms = now_ms
-        progress.replica_epoch = request.replica_epoch
-        progress.newest = request.correlation_id
 
     def end(self) -> None:
         """The leadership is over: nobody who waits here gets an answer."""

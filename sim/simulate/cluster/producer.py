@@ -130,7 +130,9 @@ class Producer:
     ) -> None:
         """Send this, after what was decided before."""
         if self.instance > self._newest_instance:
-            self._begin_instance()
+            # The instance before is fenced: what it left open the coordinator aborts.
+            self._context.instances[self.producer_id] = self.instance
+            self._hand_over(((), self._abort(), ()))
         elif self._is_refused(sends):
             self._context.counts.sends_given_up += 1
             return
@@ -166,11 +168,6 @@ class Producer:
         )
         self.decide((send._replace(version=None),), None, (given,))
 
-    def _begin_instance(self) -> None:
-        """Fence the instance before: what it left open the coordinator aborts (InitProducerId)."""
-        self._context.instances[self.producer_id] = self.instance
-        self._hand_over(((), self._abort(), ()))
-
     def _abort(self) -> EndTransaction:
         return EndTransaction(self._context.now_ms, self.number, 0, commit=False)
 
@@ -190,15 +187,15 @@ class Producer:
     def _live(self) -> ProcessGenerator:
         """An idempotent producer: one request after the other."""
         while True:
-            decision = self._next_batch() if self._queue else (yield self._next_decision())
+            if self._queue:
+                decision = self._next_batch()
+            else:
+                self._decided = self._context.env.event()
+                decision = yield self._decided
             if self._is_refused(decision[0]):
                 self._context.counts.sends_given_up += 1
             else:
                 yield from self._deliver(self._sent(decision))
-
-    def _next_decision(self) -> Event:
-        self._decided = self._context.env.event()
-        return self._decided
 
     def _sent(self, decision: Decision) -> InFlightRequest:
         """The request that comes of a decision, on its way for the first time."""
@@ -222,7 +219,10 @@ class Producer:
                 self._flights.remove(flight)
                 return
             elif response.error in RETRIED:
-                yield env.timeout(_pause_ms(flight.tries))
+                # The leader is still the leader, so nobody is asked who leads
+                # (NotEnoughReplicasException is no InvalidMetadataException).
+                doublings = min(flight.tries - 1, BACKOFF_MAX_MS.bit_length())
+                yield env.timeout(min(BACKOFF_MAX_MS, BACKOFF_MS << doublings))
             elif response.error is not ErrorCode.NOT_LEADER_OR_FOLLOWER:
                 break
             if self._has_tried_enough(flight):
@@ -371,13 +371,3 @@ class Producer:
         ended = self._transaction == self._ended and not self._queue
         if not (ended and self._epoch_per_transaction):
             self.decide((), self._abort())
-
-
-def _pause_ms(tries: int) -> int:
-    """How long to wait before the same batch is sent again, with the same sequence number.
-
-    The leader is still the leader, so nobody is asked who leads (NotEnoughReplicasException is no
-    InvalidMetadataException).
-    """
-    doublings = min(tries - 1, BACKOFF_MAX_MS.bit_length())
-    return min(BACKOFF_MAX_MS, BACKOFF_MS << doublings)
