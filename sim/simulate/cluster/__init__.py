@@ -3,9 +3,11 @@
 Only this layer knows a clock, a network, clients and faults. What a replica does at any of these
 moments is decided in `sim.protocol.replication` and `sim.protocol.compaction` alone.
 
-Time is that of one unmodified `simpy.Environment`, in whole ms. A message on its way is a timeout
-with the receiver as its callback, a deadline of many requests one timer; whoever has a life of its
-own is a process:
+Time is that of one unmodified `simpy.Environment`, in whole ms. The simulation takes its steps
+until the scenario is over, and then until the cluster is at rest. A message on its way is a timeout
+with the receiver as its callback. A request waits for a fresh event, which the answer succeeds, or
+a timeout in its place; a process that waits for it goes on after what else was due in that
+millisecond. The processes are:
 
 | process | of whom | who starts it | what it waits for | what interrupts it |
 |---|---|---|---|---|
@@ -14,12 +16,12 @@ own is a process:
 | `_make_later` | a change of settings | the run | its time | |
 | `_happen` | a fault | the run | its time, then its end | the end |
 | `_last` | a crash that waited | a pass, an install | the end of the fault | the end |
-| `_replicate` | a follower | word of a leader | an answer; a pause | a crash, another leader |
+| `_replicate` | a follower | a new leader | an answer; a pause | a crash, another leader |
 | `_load` | a state machine | restart, install | the time it takes | a crash |
 | `regularly` | cleaner, flushes, snapshots, removal | joining | its interval | leaving |
 | `_age` | snapshots by age | something committed | its age | leaving |
 | `_look_for_laggards` | a leader (isr) | its election | half the longest lag | resigning |
-| `_session` | the controller | a broker's silence | the session timeout | a word of the broker |
+| `_session` | the controller | a broker's silence | the session timeout | a message of the broker |
 | `_stand_without_a_leader` | a voter | start, restart | the election timeout | a crash |
 | `_campaign_again` | a candidate | a lost election | a pause | a crash |
 | `_succeed` | a successor | the leader resigned | its turn | a crash |
@@ -28,9 +30,8 @@ own is a process:
 | `_deliver` | a request of another producer | a decision | a response; a pause | |
 | `_poll` | a consumer | the run, a roll-out | an answer; a pause | the next roll-out |
 
-An interrupt takes a process out of what it waits for, so nobody has to know old timers from new
-ones. Who waits for an answer goes on within the event that brings it
-(`sim.simulate.cluster.waiting`).
+An interrupt takes a process out of what it waits for, so that old timers need not be told from new
+ones (`sim.simulate.cluster.waiting`).
 """
 
 from sim.simulate.cluster.context import SimulationResult

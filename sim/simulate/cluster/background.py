@@ -1,4 +1,4 @@
-"""What every replica does for itself: clean on its own clock, and drop what is too old."""
+"""Background work of a replica: cleaning by its own clock, and deleting what is too old."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from sim.simulate.cluster.broker import Broker
 
 
 class BackgroundTasks:
-    """The background work of one replica; it goes on in its own rhythm, whoever leads.
+    """The background work of one replica, at intervals of its own, as leader and as follower.
 
     Attributes:
         paused: How many faults keep its cleaner from running at present.
     """
 
     def __init__(self, broker: Broker) -> None:
-        """Nothing runs before `start`."""
+        """Starts without background work; see `start`."""
         self._broker = broker
         self._cleaner = Cleaner(broker.rules)
         self.paused = 0
@@ -44,7 +44,7 @@ class BackgroundTasks:
         )
 
     def start(self, index: int, of: int) -> None:
-        """Begin; replica `index` of `of` looks at its log out of step with the others."""
+        """Begins; replica `index` of `of` looks at its log out of step with the others."""
         broker, rules = self._broker, self._broker.context.rules
         backoff_ms, flush_ms = broker.spec.cleaner_backoff_ms, self._topic.flush_ms
         if backoff_ms is not None and rules.cleaner.cleanup != "snapshot":
@@ -53,12 +53,12 @@ class BackgroundTasks:
             broker.start_regularly(self._flush, flush_ms, index, of)
 
     def _flush(self) -> None:
-        """`flush.ms` is over (LogManager.flushDirtyLogs)."""
+        """Flushes the log every `flush.ms` (LogManager.flushDirtyLogs)."""
         if self._broker.replica.up:
             self._broker.replica.log.flush()
 
     def _look(self) -> None:
-        """The cleaner looks at the log, and cleans it if it is due."""
+        """Looks at the log, and cleans it if it is due."""
         broker, topic = self._broker, self._topic
         replica = broker.replica
         if not replica.up or self.paused:
@@ -131,7 +131,7 @@ class BackgroundTasks:
         )
 
     def clean_what_is_left(self) -> bool:
-        """One pass over all that may be cleaned, whatever the ratio; True when it changed a log."""
+        """Cleans all that may be cleaned at any ratio; True when that changed the log."""
         broker = self._broker
         if not self._topic.compacts:
             return False
@@ -180,7 +180,7 @@ class BackgroundTasks:
         return max(1, map_capacity(size, load, self._cleaner.policy.strategy))
 
     def _legacy_horizon_ms(self) -> int | None:
-        """Before KIP-534: modification time of the last clean segment minus the retention.
+        """The horizon before KIP-534: when the last clean segment changed, minus the retention.
 
         Source: LogCleaner.clean in 2.8. None when nothing is clean yet, or with another rule.
         """

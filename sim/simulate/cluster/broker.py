@@ -1,4 +1,4 @@
-"""What the parts of one replica share: its state, its settings, its clock and its way out."""
+"""The state, settings and clock of one replica, which its parts share."""
 
 from __future__ import annotations
 
@@ -23,27 +23,27 @@ class Broker(ABC):
     """One replica as its parts see it.
 
     Attributes:
-        context: What everybody in the cluster shares.
+        context: Shared services of the cluster.
         env: SimPy's, with simulated time; the replica's own clock is `now_ms`.
-        network: Where messages go out.
+        network: The network that it sends messages on.
         spec: Its settings in the scenario.
         skew_ms: How far its own clock is ahead of simulated time.
         name: What it is called, which is its address.
-        rules: What it goes by: the cluster's, but for what its own software takes for a tombstone,
-            and for settings that have changed since the start.
-        versions: Its software, protocol and message format (KIP-87); None = not told of.
+        rules: Its rules: the cluster's, but for the tombstones that its own software knows, and
+            for settings that have changed since the start.
+        versions: Its software, protocol and message format (KIP-87); None without them.
         replica: Its state; up or down, its disk is here.
-        incarnation: Which of its lives this is, counted from 1 (a broker epoch).
-        heard_ms: When it last heard from a leader, or let somebody else become one.
+        incarnation: Number of times that it has started (a broker epoch).
+        heard_ms: When it last heard from a leader, or voted for one.
         crash_in_pass: The moment of its next cleaning pass at which it is to crash, or the number
-            of an operation on files; None = at none.
+            of an operation on files; None without a crash.
         crash_at_install: Whether it is to crash before it installs its next snapshot.
-        lives: What it does while it is up; a crash interrupts it.
-        background_processes: What it does regularly for itself, whoever leads.
+        processes: Its processes while it is up; a crash interrupts them.
+        background_processes: Its background work, as leader and as follower.
     """
 
     def __init__(self, context: Context, spec: ReplicaSpec) -> None:
-        """A live replica with an empty disk that knows of no leader."""
+        """Starts with an empty disk, up, and without a leader."""
         self.context = context
         self.env = context.env
         self.network = context.network
@@ -70,11 +70,11 @@ class Broker(ABC):
 
     @property
     def settings(self) -> Settings:
-        """What it is set to, whatever its software can do of it."""
+        """Its rules and versions as they are set, known to its software or not."""
         return self._settings, self.versions
 
     def own_settings(self) -> tuple[tuple[str, str], ...]:
-        """Its rules that are not those of the scenario, and its versions, as names and texts."""
+        """The rules unlike those of the scenario, and its versions, as names and texts."""
         found: dict[str, object] = {**self._settings.differing_from(self.context.rules)}
         if self.versions is not None:
             found |= {
@@ -85,14 +85,14 @@ class Broker(ABC):
         return tuple([(name, str(value)) for name, value in found.items()])
 
     def configure(self, settings: Settings) -> None:
-        """Go by other settings; software that does not know the flag cleans by the null value."""
+        """Takes over settings; software that does not know the flag cleans by the null value."""
         self._settings, self.versions = settings
         old = self.versions is not None and self.versions.software == OLD
         rules = self._settings
         self.rules = rules.with_values({"tombstone_mark": "null_value"}) if old else rules
 
     def start_regularly(self, act: Callable[[], None], every_ms: int, index: int, of: int) -> None:
-        """Begin to do something again and again; replica `index` of `of` out of step with others.
+        """Begins to do something again and again; replica `index` of `of` out of step with others.
 
         It goes on while the replica is down, in the same rhythm, until it leaves.
         """
@@ -100,21 +100,21 @@ class Broker(ABC):
         self.background_processes.start(regularly(self.env, act, every_ms, first_ms=first_ms))
 
     def send(self, target: str, message: Any) -> None:
-        """Send a message to an address."""
+        """Sends a message to an address."""
         self.network.send(self.name, target, message)
 
     @abstractmethod
     def publish(self, events: list[Event]) -> None:
-        """Let events out that may have moved the log end or the high watermark of a leader."""
+        """Emits events that may have moved the log end or the high watermark of a leader."""
 
     @abstractmethod
     def sees(self, epoch: int) -> None:
-        """Learn of an epoch; a leader of an older one stops leading."""
+        """Learns of an epoch; a leader of an older one stops leading."""
 
     @abstractmethod
     def rebuilt(self, log_end_offset: int) -> None:
-        """The log begins anew; it ended at that offset (exclusive) before."""
+        """Notes that the log begins anew; it ended at that offset (exclusive) before."""
 
     @abstractmethod
     def high_watermark_moved(self) -> None:
-        """The high watermark of this replica is another one: who waits for that is answered."""
+        """Answers those that wait for the high watermark of this replica, which has moved."""

@@ -44,7 +44,7 @@ class Timetable:
     """All producers of a scenario, and the moments at which they decide something."""
 
     def __init__(self, context: Context) -> None:
-        """They start with `start`."""
+        """Starts with all producers idle; see `start`."""
         self._context = context
         workload = context.scenario.workload
         transactional = {send.producer for send in workload.sends if send.transaction}
@@ -68,7 +68,7 @@ class Timetable:
         self._reading: Process | None = None
 
     def roll_out(self, change: Change) -> list[str]:
-        """A producer (0 = all) sends otherwise from now on; the names of those it reaches."""
+        """Changes how a producer (0 = all) sends from now on; the names of those reached."""
         reached = [
             producer
             for number, producer in self._producers.items()
@@ -82,7 +82,7 @@ class Timetable:
         return [producer.name for producer in reached]
 
     def start(self) -> None:
-        """Begin to decide."""
+        """Begins to decide."""
         env, source = self._context.env, self._context.scenario.workload.trace
         self._deciding = env.process(self._decide())
         if source is not None:
@@ -92,7 +92,7 @@ class Timetable:
             self._reading = env.process(self._read_file(source, producer))
 
     def _decide(self) -> ProcessGenerator:
-        """Decide everything at its time."""
+        """Decides everything at its time."""
         context = self._context
         for at_ms, steps in groupby(self._steps, key=_when):
             yield context.env.timeout(max(0, at_ms - context.now_ms))
@@ -103,7 +103,7 @@ class Timetable:
                     self._producers[step.producer].decide_one(step, headers)
 
     def _read_file(self, source: TraceSource, producer: Producer) -> ProcessGenerator:
-        """Decide the next batch of the file when the one before is answered."""
+        """Decides the next batch of the file when the one before is answered."""
         decisions = _batches_of(source, producer.number)
         while True:
             yield self._context.env.timeout(max(1, source.interval_ms))
@@ -115,18 +115,18 @@ class Timetable:
 
     @property
     def reads_file(self) -> bool:
-        """A file of changes was not read to its end."""
+        """Whether a file of changes is not read to its end yet."""
         return self._reading is not None and self._reading.is_alive
 
     @property
     def finished(self) -> bool:
-        """Everything was decided, and answered or given up."""
+        """Whether everything was decided, and answered or given up."""
         if self.reads_file or (self._deciding is not None and self._deciding.is_alive):
             return False
         return all(producer.idle for producer in self._producers.values())
 
     def stop(self) -> None:
-        """Nothing more is sent; transactions that are still open end as their coordinator wants."""
+        """Stops all producers; transactions that are still open end as their coordinator wants."""
         for producer in self._producers.values():
             producer.stop()
         for number in self._transactional:
@@ -146,7 +146,7 @@ def _batches_of(source: TraceSource, number: int) -> Iterator[Decision]:
 
 
 def receive_produce(broker: Broker, state: LeaderState | None, request: ProduceRequest) -> None:
-    """Take a batch of a producer, or say why not."""
+    """Writes a batch of a producer, or answers why not."""
     context = broker.context
     result = produce(
         broker.replica,
@@ -175,7 +175,7 @@ def receive_produce(broker: Broker, state: LeaderState | None, request: ProduceR
 def receive_marker(
     broker: Broker, state: LeaderState | None, request: WriteTxnMarkersRequest
 ) -> None:
-    """Take the end of a transaction, or say why not."""
+    """Writes the end of a transaction, or answers why not."""
     result = write_marker(
         broker.replica,
         request,
@@ -194,7 +194,7 @@ def _finish(
     result: ProduceResult,
     told: Acknowledged | None,
 ) -> None:
-    """Let out what happened, and answer now or when enough is committed; that is `told` then."""
+    """Emits what happened, and answers now or when enough is committed, after `told`."""
     context, client, error = broker.context, request.client_id, result.error
     response = ProduceResponse(error, request.correlation_id)
     context.next_uid += result.uids_used
@@ -222,13 +222,13 @@ class ConsumerFetches:
     """
 
     def __init__(self, broker: Broker) -> None:
-        """Nobody asks."""
+        """Starts without fetches."""
         self._broker = broker
         self._delayed = Delayed[ConsumerFetchRequest](broker.env, self._answer_all)
         self.waiting = self._delayed.waiting
 
     def receive(self, request: ConsumerFetchRequest) -> None:
-        """Answer a fetch, now or later."""
+        """Answers a fetch, now or later."""
         client = request.client_id
         waiting = self.waiting.pop(client, None)
         if waiting is not None and waiting.correlation_id > request.correlation_id:
@@ -241,7 +241,7 @@ class ConsumerFetches:
             self._broker.send(client, response)
 
     def answer(self, request: ConsumerFetchRequest) -> ConsumerFetchResponse:
-        """What there is to read, now."""
+        """The answer with what there is to read now."""
         broker = self._broker
         answered = answer_consumer_fetch(
             broker.replica,
@@ -259,7 +259,7 @@ class ConsumerFetches:
             self._broker.send(request.client_id, self.answer(request))
 
     def wake(self) -> None:
-        """The high watermark has moved, or the leadership is over: answer who has to wait no more.
+        """Answers those that need not wait after the high watermark or the leader changed.
 
         A read that finds nothing even so (only an undecided transaction, say) goes on waiting.
         """
@@ -270,10 +270,10 @@ class ConsumerFetches:
                 self._broker.send(client, response)
 
     def close(self) -> None:
-        """A crash: nobody gets an answer any more."""
+        """Drops all fetches, as a crash does."""
         self.waiting.clear()
 
 
 def _finds_nothing(request: ConsumerFetchRequest, response: ConsumerFetchResponse) -> bool:
-    """Whether there is nothing to say; that the position is not in the log would be something."""
+    """Whether an answer has neither records nor another position."""
     return not response.batches and response.error is NO_ERROR and response.start == request.offset

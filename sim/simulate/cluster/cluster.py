@@ -1,4 +1,4 @@
-"""One simulated cluster as the environment sees it: its replicas, who leads, who comes and goes."""
+"""One simulated cluster from outside: its replicas, its leader, those that join and leave."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ class Cluster:
     changes of settings, settling) may look at them here.
 
     Attributes:
-        context: What all of them share.
+        context: Shared services of the cluster.
         nodes: The replicas by name, in the order in which they joined.
-        elections: Who makes leaders.
-        observers: What plugins have registered to look on (`sim.plugins.register_observer`).
+        elections: The elections of leaders.
+        observers: The observers of plugins (`sim.plugins.register_observer`).
     """
 
     def __init__(
@@ -33,7 +33,7 @@ class Cluster:
         record: Callable[[int, Iterable[Event]], None],
         observe: Sequence[Callable[[Cluster], Any]] = (),
     ) -> None:
-        """The replicas of a scenario before anything happens; `observe` makes the observers."""
+        """Starts with the replicas of a scenario, all inactive; `observe` makes observers."""
         self.observers: list[Any] = []
         self._record = record
         self.context = context = Context(scenario, self._show if observe else record)
@@ -48,13 +48,13 @@ class Cluster:
             self._connect(Node(context, spec))
 
     def _show(self, at_ms: int, events: Iterable[Event]) -> None:
-        """Record events, and show them to the observers."""
+        """Records events, and shows them to the observers."""
         self._record(at_ms, events)
         for observer in self.observers:
             observer.after(at_ms, events)
 
     def start(self) -> None:
-        """Elect the first leader, and begin what every replica does for itself."""
+        """Elects the first leader, and begins the background work of every replica."""
         self.elections.start()
         for index, node in enumerate(self.nodes.values()):
             self._begin(node, index, len(self.nodes))
@@ -74,7 +74,7 @@ class Cluster:
             RemovalCoordination(node).start()
 
     def add(self, name: str) -> None:
-        """Take in a new replica, set up as the first one is now, without skew."""
+        """Adds a new replica, set up as the first one is now, without skew."""
         first = next(iter(self.nodes.values()))
         spec: ReplicaSpec = replace(self.context.scenario.replicas[0], name=name, clock_skew_ms=0)
         node = Node(self.context, spec)
@@ -84,7 +84,7 @@ class Cluster:
         self.elections.added(node)
 
     def remove(self, node: Node) -> None:
-        """Let a replica go for good; what is on its way to or from it does not arrive."""
+        """Removes a replica for good; what is on its way to or from it does not arrive."""
         node.leave()
         del self.nodes[node.name]
         self.context.network.remove(node.name)

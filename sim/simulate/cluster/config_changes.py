@@ -18,21 +18,21 @@ from sim.simulate.scenario.model import EVERY_REPLICA, Change, changed, changes_
 class ConfigChanges:
     """The changes of a scenario, each at its time.
 
-    A broker that is down at that time has the new settings when it is back; what its cleaner has
-    compacted before stays as it is.
+    A broker that is down at that time has the new settings when it is back; records that its
+    cleaner has compacted before stay as they are.
     """
 
     def __init__(
         self, cluster: Cluster, timetable: Timetable, consumers: Sequence[Consumer]
     ) -> None:
-        """They start with `start`."""
+        """Starts with all changes ahead; see `start`."""
         self._cluster = cluster
         self._context = cluster.context
         self._timetable = timetable
         self._consumers = consumers
 
     def start(self) -> None:
-        """Make the changes at 0 now, and wait for the times of the others.
+        """Makes the changes at 0 now, and waits for the times of the others.
 
         Consumers without the flag say so first: what their version leaves out is as agreed.
         """

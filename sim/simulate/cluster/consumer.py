@@ -45,7 +45,7 @@ class Consumer:
     """
 
     def __init__(self, context: Context, spec: ConsumerSpec) -> None:
-        """A consumer at the very beginning that has asked for nothing."""
+        """Starts at the first offset, without a request."""
         timers = context.scenario.timers
         self._context = context
         self._rules: Rules = context.rules
@@ -74,12 +74,12 @@ class Consumer:
         return self._place.offset
 
     def start(self, index: int) -> None:
-        """Begin to poll; consumers do not poll in step."""
+        """Begins to poll, out of step with other consumers."""
         spec = self._spec
         self._processes.start(self._poll(spec.starts_ms + max(1, spec.poll_ms) + index))
 
     def roll_out(self, client: int) -> None:
-        """Go on in another version: restarted, it polls again and forgets its last request."""
+        """Restarts in another version: polls again, and forgets its last request."""
         self.client = client
         if self._number:
             self._processes.interrupt()
@@ -110,7 +110,7 @@ class Consumer:
                 yield self._context.env.timeout(min(delay_ms, left_ms))
 
     def _find_a_broker(self) -> ProcessGenerator:
-        """Wait for the end of a pause, and until somebody leads."""
+        """Waits for the end of a pause, and for a leader."""
         context = self._context
         while True:
             paused_ms = self._next_poll_ms(0)
@@ -122,7 +122,7 @@ class Consumer:
             yield context.env.timeout(paused_ms or max(1, self._spec.poll_ms))
 
     def _next_poll_ms(self, delay_ms: int) -> int:
-        """How long until it polls when it wants to in `delay_ms`, but not in a pause."""
+        """Time until a poll that is due in `delay_ms`, or at the end of a pause it falls into."""
         now_ms = self._context.now_ms
         at_ms = now_ms + delay_ms
         for start_ms, end_ms in self._spec.pauses:
@@ -131,7 +131,7 @@ class Consumer:
         return at_ms - now_ms
 
     def _wait_from(self, at_ms: int) -> int:
-        """How long a poll may wait for something to read: not into a pause."""
+        """Time that a poll may wait for something to read: not into a pause."""
         wait_ms = self._wait_ms
         for start_ms, _ in self._spec.pauses:
             if at_ms <= start_ms < at_ms + wait_ms:
@@ -139,7 +139,7 @@ class Consumer:
         return wait_ms
 
     def _ask(self, broker: str, delay_ms: int) -> Event:
-        """Send a fetch when `delay_ms` have passed; to be sent and to arrive is one event."""
+        """Sends a fetch when `delay_ms` have passed; to be sent and to arrive is one event."""
         spec = self._spec
         self._number += 1
         asks_end = spec.until is not None and self._goal is None
@@ -170,12 +170,12 @@ class Consumer:
         )
 
     def receive(self, response: ConsumerFetchResponse) -> None:
-        """A fetch was answered; an answer to an earlier one comes too late and is ignored."""
+        """Takes the answer to the last fetch; one to an earlier fetch is ignored."""
         if response.correlation_id == self._number and not self._answer.triggered:
             self._answer.succeed(response)
 
     def _take(self, response: ConsumerFetchResponse) -> Fetched:
-        """Hand on what came to the application."""
+        """Hands records on to the application."""
         if self._goal is None and self._spec.until is not None:
             self._goal = ReadingGoal(
                 self._spec.until, response.log_start_offset, response.readable_end
@@ -213,7 +213,7 @@ class Consumer:
             context.emit(understood(self.name, replica, given, mark=self._mark()))
 
     def _mark(self) -> str:
-        """What it takes for a delete: it asks `isTombstone` if there is one, else for the value.
+        """The mark by which it knows a delete: `isTombstone` if there is one, else the value.
 
         In magic 2 that is the flag, before the null value; a client of the header asks for that.
         """
@@ -228,7 +228,7 @@ class Consumer:
     def read_to_the_end(
         self, answer: Callable[[ConsumerFetchRequest], ConsumerFetchResponse]
     ) -> None:
-        """At rest: read everything there is by `answer`, at once; then nothing more is to come."""
+        """Reads everything there is at rest by `answer`, at once, and stops."""
         self._processes.interrupt()
         replica = ""
         while not self._done:
@@ -244,7 +244,7 @@ class Consumer:
 
 
 def understood(consumer: str, replica: str, given: Sequence[Record], *, mark: str) -> Understood:
-    """What a consumer that goes by `mark` takes the keyed records for that `replica` gave it."""
+    """The keyed records that `replica` gave a consumer, as it understands them by `mark`."""
     is_delete = TOMBSTONE_MARKS[mark]
     keyed = [record for record in given if record.key is not None]
     return Understood(

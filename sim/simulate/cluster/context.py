@@ -1,4 +1,4 @@
-"""What the parts of one simulated cluster share: settings, services and counters, but no replica.
+"""Settings, services and counters that the parts of one simulated cluster share.
 
 Some things take no time here, and no message, though they would elsewhere. Each is named:
 
@@ -30,7 +30,7 @@ from sim.simulate.scenario.model import Scenario
 
 @dataclass(slots=True)
 class Counts:
-    """What no event tells.
+    """Counts of what no event says.
 
     Attributes:
         sends_given_up: Batches whose producer ran out of retries (they may be in the log), or that
@@ -44,7 +44,7 @@ class Counts:
 
 @dataclass(frozen=True, slots=True)
 class Spent:
-    """What a simulation took until a moment.
+    """Events and messages of a simulation until a moment.
 
     Attributes:
         at_ms: The moment.
@@ -75,7 +75,7 @@ class SimulationResult:
 
 
 class Oracle(Protocol):
-    """What three rules know of all replicas at once, which no broker is told by any message.
+    """Knowledge of all replicas that three rules use, and that no message brings to a broker.
 
     `tombstone_removal: leo_gated` and `prefix_gate` are rules over the log ends of all replicas;
     `lost_disk_report: dropped` is one over their present disks.
@@ -89,22 +89,22 @@ class Oracle(Protocol):
 
 
 class Context:
-    """What everybody in one simulated cluster shares.
+    """Settings, services and counters that all parts of one simulated cluster share.
 
     Attributes:
-        scenario: What is simulated.
+        scenario: The scenario that is simulated.
         rules: Its rules.
-        env: SimPy's, whose time is in whole ms.
+        env: SimPy's environment, whose time is in whole ms.
         network: Links between the addresses.
         log_config: When logs roll.
-        retention: What a `compact,delete` topic keeps; None = nothing is deleted by age or size.
-        leader: (epoch, name) of the newest leader; None = there was none yet.
+        retention: The limits of a `compact,delete` topic; None without such limits.
+        leader: (epoch, name) of the newest leader; None before the first.
         committed: Highest high watermark any leader ever had.
         instances: Id of a transactional producer with later instances -> the newest of them.
         under_way: Ids of producers of whose newest transaction the coordinator knows no end.
         producer_epochs: Id of a transactional producer -> its newest epoch, if that is not 0.
         next_uid: Identity of the next record that is appended; they start at 1.
-        settling: What brings the run to rest now that it is over, in words; empty = it is not over.
+        settling: The stage of settling, in words, after the end of a run; empty before.
         counts: See `Counts`.
         oracle: See `Oracle`.
         crash: Called with the name of a replica and a moment, when that moment has come and a fault
@@ -115,7 +115,7 @@ class Context:
     crash: Callable[[str, str | int], None]
 
     def __init__(self, scenario: Scenario, record: Callable[[int, Iterable[Event]], None]) -> None:
-        """A context before anything happens; `record` is called as `record(at_ms, events)`."""
+        """Starts at 0 ms; `record` is called as `record(at_ms, events)`."""
         self.scenario = scenario
         self._seed = scenario.seed
         self._streams: list[tuple[str, Random]] = []
@@ -169,7 +169,7 @@ class Context:
         return stream
 
     def draw_anew(self, seed: int) -> None:
-        """From now on all streams go on as those of another seed do."""
+        """Sets all streams to those of another seed."""
         self._seed = seed
         for purpose, stream in self._streams:
             stream.seed(self._seed_for(purpose))
@@ -179,7 +179,7 @@ class Context:
         return int.from_bytes(blake2b(text, digest_size=8).digest(), "big")
 
     def spent(self, simulator_events: int) -> Spent:
-        """What the simulation took until now, in so many events of the simulator."""
+        """The events, of which there were so many, and messages of the simulation until now."""
         network = self.network
         counts = replace(self.counts)
         return Spent(self.now_ms, simulator_events, network.sent, network.lost, counts)
@@ -191,9 +191,9 @@ class Context:
         return uid
 
     def emit(self, event: Event) -> None:
-        """Let one event out of the cluster."""
+        """Emits one event of the cluster."""
         self._record(self.env.now, (event,))
 
     def emit_all(self, events: Iterable[Event]) -> None:
-        """Let events out of the cluster, in order."""
+        """Emits events of the cluster, in order."""
         self._record(self.env.now, events)

@@ -49,12 +49,12 @@ class Controller:
     and a replica that crashed counts as one that may have lost something.
 
     Attributes:
-        state: What it knows of the partition.
-        hears: Whether heartbeats of a broker arrive at present.
+        state: The state of the partition.
+        hears: Tells by the name of a broker whether its heartbeats arrive at present.
     """
 
     def __init__(self, context: Context, hears: Callable[[str], bool]) -> None:
-        """A controller that knows no replica yet."""
+        """Starts without replicas."""
         self._context = context
         self._network = context.network
         self._rules = context.rules
@@ -71,7 +71,7 @@ class Controller:
         }
 
     def start(self, names: tuple[str, ...]) -> None:
-        """The replicas are registered and in sync, and the first one leads."""
+        """Registers the replicas, all in sync, and makes the first one lead."""
         self._network.add(CONTROLLER, self.receive)
         self._incarnations = dict.fromkeys(names, 1)
         epochs = (1,) * len(names)
@@ -79,17 +79,17 @@ class Controller:
         self._inform_all()
 
     def receive(self, message: Any) -> None:
-        """A broker says something."""
+        """Takes a message of a broker."""
         self._handlers[type(message)](message)
 
     def session_at_risk(self, name: str) -> None:
-        """Heartbeats of a broker do not arrive any more: it is fenced if that goes on."""
+        """Starts the session timeout of a broker whose heartbeats do not arrive any more."""
         lowest_ms, highest_ms = self._session_ms
         timeout_ms = max(1, self._random.randint(lowest_ms, highest_ms))
         self._sessions[name].start(self._session(name, timeout_ms))
 
     def _session(self, name: str, timeout_ms: int) -> ProcessGenerator:
-        """A broker is silent: fence it, unless a word of it interrupts this."""
+        """Fences a broker after the session timeout, unless a message of it interrupts this."""
         yield self._context.env.timeout(timeout_ms)
         if not self.hears(name):
             self._change(self._without(name), fenced=(name,))
@@ -103,7 +103,7 @@ class Controller:
         return self.state._replace(eligible=eligible, eligible_epochs=epochs)
 
     def _register(self, request: BrokerRegistrationRequest) -> None:
-        """A broker has started: it is in no set before it has caught up."""
+        """Registers a broker that has started, which is in no set before it has caught up."""
         name, incarnation = request.broker, request.incarnation
         known = self._incarnations.get(name)
         if known is not None and incarnation < known:
@@ -112,7 +112,7 @@ class Controller:
         self._contact(name, fenced=(name,) if known not in (None, incarnation) else ())
 
     def _heartbeat(self, request: BrokerHeartbeatRequest) -> None:
-        """A broker is still there; a partition may have kept it from saying so."""
+        """Takes the heartbeat of a broker, which a partition may have kept back."""
         name = request.broker
         if request.incarnation != self._incarnations.get(name):
             return
@@ -131,7 +131,7 @@ class Controller:
     def _change(
         self, state: PartitionState, *, fenced: tuple[str, ...] = (), unclean: tuple[str, ...] = ()
     ) -> None:
-        """Take `fenced` out of the set and of the lead if possible, and tell everybody.
+        """Takes `fenced` out of the set and of the lead if possible, and informs all brokers.
 
         Of those `unclean` came back from a crash.
         """
@@ -149,7 +149,7 @@ class Controller:
         )
 
     def _elect(self, state: PartitionState) -> PartitionState:
-        """Any replica that may lead cleanly leads the next epoch; None if there is none.
+        """Makes any replica lead the next epoch that may do so cleanly; None leads without one.
 
         Then it is who led last, if the rules remember that; with `unclean_election` any replica
         that the controller hears from.
@@ -165,12 +165,12 @@ class Controller:
         return state._replace(leader=None)
 
     def _elect_uncleanly(self, state: PartitionState, name: str, because: str) -> PartitionState:
-        """A replica leads alone in sync, whatever it has."""
+        """Makes a replica lead alone in sync, complete or not."""
         self._context.emit(UncleanElection(name, state.leader_epoch + 1, because))
         return led_by(alone_in_sync(state, name), name, rules=self._rules)
 
     def elect(self, name: str, *, unclean: bool) -> bool:
-        """An administrator wants a replica to lead (ElectLeaders); False = it may not.
+        """Makes a replica lead for an administrator (ElectLeaders); False = it may not.
 
         Cleanly that is one of the in-sync set alone.
         """
@@ -188,7 +188,7 @@ class Controller:
         return True
 
     def unassign(self, name: str) -> None:
-        """An administrator takes a replica away: it is in no set, and is told nothing any more."""
+        """Removes a replica for an administrator; it is in no set, and not informed any more."""
         self._incarnations.pop(name, None)
         self._sessions[name].interrupt()
         self._change(self._without(name), fenced=(name,), unclean=(name,))
@@ -202,7 +202,7 @@ class Controller:
         self._network.send(CONTROLLER, name, message)
 
     def _alter(self, request: AlterPartitionRequest) -> None:
-        """Accept another in-sync set from the leader, or not, and say what is true."""
+        """Accepts another in-sync set from the leader, or not, and answers with the state."""
         self._set(alter_partition(self.state, request, rules=self._rules))
         if request.leader in self._incarnations:
             self._inform(request.leader)

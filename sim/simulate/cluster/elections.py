@@ -1,4 +1,4 @@
-"""What the environment may do to a cluster, and what it asks before: elections of both kinds.
+"""Elections of both kinds, as faults and administrators use them.
 
 Faults, administrators and the end of a run stand above the cluster: they see replicas as they are,
 and what they do to one takes no message. Brokers do not see this module.
@@ -30,9 +30,9 @@ M = TypeVar("M", bound=Membership)
 
 
 class Elections(ABC, Generic[M]):
-    """Who makes leaders: a controller (commit: isr) or the voters themselves (majority).
+    """Elections by a controller (commit: isr) or by the voters themselves (majority).
 
-    What a kind of elections does not have to be told of, it leaves to this class.
+    A kind of elections overrides what it needs.
     """
 
     def __init__(self, context: Context, nodes: Mapping[str, Node]) -> None:
@@ -47,35 +47,35 @@ class Elections(ABC, Generic[M]):
 
     @abstractmethod
     def start(self) -> None:
-        """Bring about the first leader."""
+        """Elects the first leader."""
 
     @abstractmethod
     def added(self, node: Node) -> None:
-        """A replica joined."""
+        """Takes in a replica that has joined."""
 
     @abstractmethod
     def removed(self, node: Node) -> None:
-        """A replica has left for good."""
+        """Drops a replica that has left for good."""
 
     def crashed(self, node: Node) -> None:
-        """A replica went down."""
+        """Notes that a replica went down."""
 
     def wiped(self, node: Node) -> None:
-        """A replica lost its disk."""
+        """Notes that a replica lost its disk."""
 
     def cut_off(self, node: Node) -> None:
-        """Some of what a replica sends does not get through any more."""
+        """Notes that some of what a replica sends does not arrive any more."""
 
     def reconnected(self, node: Node) -> None:
-        """A replica can talk again."""
+        """Notes that messages of a replica arrive again."""
 
     @abstractmethod
     def migrate(self, node: Node, *, unclean: bool) -> bool:
-        """An administrator asks for `node` to lead; False when that is not possible now."""
+        """Makes `node` lead for an administrator; False when that is not possible now."""
 
     @abstractmethod
     def may_wipe(self, node: Node) -> bool:
-        """Whether the disk of `node` may be lost without losing what is promised."""
+        """Whether the disk of `node` may be lost, and all promises kept."""
 
     @abstractmethod
     def may_remove(self, node: Node) -> bool:
@@ -92,7 +92,7 @@ class ControllerElections(Elections[IsrMembership]):
     """
 
     def __init__(self, context: Context, nodes: Mapping[str, Node]) -> None:
-        """No replica is known yet."""
+        """Starts without replicas."""
         super().__init__(context, nodes)
         self.controller = Controller(context, self._hears)
 
@@ -104,35 +104,35 @@ class ControllerElections(Elections[IsrMembership]):
         )
 
     def start(self) -> None:
-        """All replicas are in sync, and the first one leads."""
+        """Puts all replicas in sync, and makes the first one lead."""
         for node in self._nodes.values():
             self._join(node, IsrMembership(node))
         self.controller.start(tuple(self._nodes))
 
     def added(self, node: Node) -> None:
-        """A new replica registers."""
+        """Lets a new replica register."""
         self._join(node, IsrMembership(node)).register()
 
     def crashed(self, node: Node) -> None:
-        """Nothing is heard from a replica any more."""
+        """Puts the session of a replica at risk."""
         self.controller.session_at_risk(node.name)
 
     def cut_off(self, node: Node) -> None:
-        """What a replica sends may not reach the controller any more."""
+        """Puts the session of a replica at risk that does not reach the controller."""
         if not self._context.network.reaches(node.name, CONTROLLER):
             self.controller.session_at_risk(node.name)
 
     def reconnected(self, node: Node) -> None:
-        """Heartbeats may arrive again; what was decided in the meantime is told again."""
+        """Lets a replica send a heartbeat, to learn what was decided in the meantime."""
         if node.replica.up:
             self._members[node.name].send_heartbeat()
 
     def migrate(self, node: Node, *, unclean: bool) -> bool:
-        """Make `node` lead; cleanly only from within the in-sync set."""
+        """Makes `node` lead; cleanly only from within the in-sync set."""
         return node.replica.up and self.controller.elect(node.name, unclean=unclean)
 
     def may_wipe(self, node: Node) -> bool:
-        """Only out of the in-sync set, as the controller and every leader know it.
+        """Whether `node` is out of the in-sync set, as the controller and every leader know it.
 
         Nor while it may be asked to lead for what it has.
         """
@@ -143,12 +143,12 @@ class ControllerElections(Elections[IsrMembership]):
         return not any(known is not None and name in known.isr for known in leaderships)
 
     def may_remove(self, node: Node) -> bool:
-        """Not the leader, nor while there is none, nor if too few are left to commit anything."""
+        """Whether there is another leader, and enough replicas are left to commit anything."""
         leader, left = self.controller.state.leader, len(self._nodes) - 1
         return leader not in (None, node.name) and left >= self._context.rules.topic.min_isr
 
     def removed(self, node: Node) -> None:
-        """A replica is unassigned."""
+        """Unassigns a replica."""
         del self._members[node.name]
         self.controller.unassign(node.name)
 
@@ -157,19 +157,19 @@ class QuorumElections(Elections[QuorumMembership]):
     """Elections by the voters, who notice by themselves who can be reached."""
 
     def __init__(self, context: Context, nodes: Mapping[str, Node]) -> None:
-        """No voters yet."""
+        """Starts without voters."""
         super().__init__(context, nodes)
         self._voters: tuple[str, ...] = ()
 
     def start(self) -> None:
-        """Every replica votes; the first one campaigns at once."""
+        """Makes every replica a voter; the first one campaigns at once."""
         self._voters = tuple(self._nodes)
         for node in self._nodes.values():
             self._join(node, QuorumMembership(node, self._voters)).wait_for_leader()
         next(iter(self._members.values())).campaign()
 
     def added(self, node: Node) -> None:
-        """An observer joined, and the leader announces itself to it.
+        """Takes in an observer, to which the leader announces itself.
 
         That is what comes of the observer's first fetch, which goes to any voter.
         """
@@ -179,11 +179,11 @@ class QuorumElections(Elections[QuorumMembership]):
             self._members[leader.name].announce(leader.leader, node.name)
 
     def crashed(self, node: Node) -> None:
-        """Nobody is told; the others notice."""
+        """Ends the candidacy of a replica; the other voters notice by themselves."""
         self._members[node.name].crashed()
 
     def wiped(self, node: Node) -> None:
-        """Its old disk is no voter any more, and the new one may not vote before it caught up.
+        """Replaces the disk of a voter: the new one may not vote before it caught up.
 
         A voter is known by its disk, too (KIP-853, directory ids): nobody counts on what an earlier
         life has acknowledged.
@@ -194,7 +194,7 @@ class QuorumElections(Elections[QuorumMembership]):
         self._members[node.name].rebuilt(self._context.committed)
 
     def migrate(self, node: Node, *, unclean: bool) -> bool:
-        """The leader resigns in favour of `node`, or of others, as the rule `successors` says."""
+        """Lets the leader resign for `node`, or for others, as the rule `successors` says."""
         del unclean
         leader = leading(self._context, self._nodes)
         if leader is None:
@@ -204,12 +204,12 @@ class QuorumElections(Elections[QuorumMembership]):
         return self._members[leader.name].hand_over(node.name)
 
     def may_wipe(self, node: Node) -> bool:
-        """Not while another voter has yet to recover from the loss of its own disk."""
+        """Whether no other voter has yet to recover from the loss of its own disk."""
         others = [self._members[name] for name in self._voters if name != node.name]
         return len(others) > 1 and not any(member.barred for member in others)
 
     def may_remove(self, node: Node) -> bool:
-        """Once a majority of the other voters has all that is committed; observers always."""
+        """Whether a majority of the other voters has all that is committed, or it is no voter."""
         leader = leading(self._context, self._nodes)
         able = leader is not None and can_do_without(
             leader.replica, node.name, self._context.committed
@@ -217,7 +217,7 @@ class QuorumElections(Elections[QuorumMembership]):
         return able or node.name not in self._voters
 
     def removed(self, node: Node) -> None:
-        """Majorities are counted over the other voters from now on (KIP-853, RemoveVoter)."""
+        """Counts majorities over the other voters from now on (KIP-853, RemoveVoter)."""
         del self._members[node.name]
         self._voters = tuple(name for name in self._voters if name != node.name)
         for member in self._members.values():

@@ -19,13 +19,13 @@ class Faults:
     """The faults of a scenario, each a process; the end of the run interrupts them.
 
     Attributes:
-        cluster: Whom they happen to.
-        context: Its.
+        cluster: The cluster that they happen to.
+        context: Shared services of the cluster.
         gone: The names of replicas that have left for good.
     """
 
     def __init__(self, cluster: Cluster) -> None:
-        """They start with `start`."""
+        """Starts with all faults ahead; see `start`."""
         self.cluster = cluster
         self.context = cluster.context
         self.context.crash = self._at_last
@@ -35,19 +35,19 @@ class Faults:
         self._going_on: list[FaultEnded] = []
 
     def start(self) -> None:
-        """Begin to wait for the times of the faults."""
+        """Begins to wait for the times of the faults."""
         for fault in sorted(self.context.scenario.faults, key=lambda fault: fault.at_ms):
             self._processes.start(self._happen(fault))
 
     def _happen(self, fault: Fault) -> ProcessGenerator:
-        """One fault: it begins at its time, and is over after its duration."""
+        """The process of one fault: it begins at its time, and is over after its duration."""
         yield self.context.env.timeout(max(0, fault.at_ms))
         struck = fault.strike(self)
         if struck is not None:
             yield from self._last(fault, *struck)
 
     def _last(self, fault: Fault, node: Node, life: Life) -> ProcessGenerator:
-        """A fault goes on until it is over; it ends nothing if its replica has left for good."""
+        """Waits until a fault is over; it ends nothing if its replica has left for good."""
         ended = FaultEnded(node.name, fault.kind)
         self._going_on.append(ended)
         yield self.context.env.timeout(max(1, fault.duration_ms))
@@ -57,7 +57,7 @@ class Faults:
         self.context.emit(ended)
 
     def end(self) -> None:
-        """Nothing happens any more; what is going on ends now."""
+        """Ends all faults now."""
         self._processes.interrupt()
         self.context.network.heal()
         for node in list(self.cluster.nodes.values()):
@@ -71,7 +71,7 @@ class Faults:
         self.context.emit_all(self._going_on)
 
     def goes_on(self, fault: Fault, node: Node) -> bool:
-        """Whether a fault of that kind goes on at a replica."""
+        """Whether another fault of that kind goes on at a replica."""
         return FaultEnded(node.name, fault.kind) in self._going_on
 
     def target_of(self, fault: Fault) -> Node | None:
@@ -93,16 +93,16 @@ class Faults:
         self.context.emit(FaultInjected(replica, fault.kind, detail))
 
     def wait(self, node: Node, moment: str | int, fault: Fault, life: Life) -> None:
-        """A fault waits for a moment of a replica's work, and begins then."""
+        """Lets a fault wait for a moment of a replica's work."""
         self._waiting[node.name, moment] = fault, life
 
     def _at_last(self, name: str, moment: str | int) -> None:
-        """The moment has come that a fault waited for at a replica."""
+        """Begins the fault that waited for this moment at a replica."""
         fault, life = self._waiting[name, moment]
         next(life)
         self._processes.start(self._last(fault, self.cluster.nodes[name], life))
 
     def bring_back(self, node: Node) -> None:
-        """Restart a replica that is down."""
+        """Restarts a replica that is down."""
         if not node.replica.up:
             node.restart()

@@ -40,7 +40,7 @@ class Fetcher:
     """The fetch loop of one replica; it has at most one request on its way.
 
     Attributes:
-        leader: Whom it follows; None = nobody.
+        leader: Name of the leader that it follows; None without one.
         epoch: The epoch in which it follows.
         number: The correlation id of its last request.
         slow_ms: While a fault slows it down: pause between two fetches in ms; 0 = none.
@@ -50,7 +50,7 @@ class Fetcher:
     """
 
     def __init__(self, broker: Broker, loader: StateLoader) -> None:
-        """A follower of nobody."""
+        """Starts without a leader to follow."""
         self._broker = broker
         self._loader = loader
         self.leader: str | None = None
@@ -78,7 +78,7 @@ class Fetcher:
         self._chunk_bytes = scenario.snapshots.chunk_bytes
 
     def follow(self, leader: str, epoch: int) -> None:
-        """Follow another leader, or the same one in a new epoch."""
+        """Follows another leader, or the same one in a new epoch."""
         broker = self._broker
         self.fetched = self.fetched and (self.leader, self.epoch) == (leader, epoch)
         self.leader = leader

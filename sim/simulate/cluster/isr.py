@@ -1,4 +1,4 @@
-"""A broker's side of the controller: it leads or follows as it is told, and keeps the in-sync set.
+"""A broker's side of the controller: leads or follows on command, and keeps the in-sync set.
 
 Sources: Partition.maybeShrinkIsr and .maybeExpandIsr, ReplicaManager.maybeShrinkIsr (looks every
 half `replica.lag.time.max.ms`), AlterPartitionManager.
@@ -28,15 +28,15 @@ from sim.simulate.cluster.node import Membership, Node
 
 
 class IsrMembership(Membership):
-    """What one broker knows of the partition's state, and does about it.
+    """One broker's knowledge of the partition's state, and what it does by that.
 
     Attributes:
-        state: The newest state that it was told; None = none yet.
-        asked_ms: When it asked the controller for another in-sync set; None = not now.
+        state: The newest state that the controller sent; None before the first.
+        asked_ms: When it asked the controller for another in-sync set; None after the answer.
     """
 
     def __init__(self, node: Node) -> None:
-        """A broker that was told nothing."""
+        """Starts without a state of the partition."""
         self._node = node
         self._lag_max_ms = node.context.scenario.timers.replica_lag_max_ms
         self._half_lag_ms = max(1, self._lag_max_ms // 2)
@@ -46,12 +46,12 @@ class IsrMembership(Membership):
         node.handlers[LeaderAndIsrRequest] = self._receive
 
     def register(self) -> None:
-        """Tell the controller that the broker has started."""
+        """Registers the broker, which has started, with the controller."""
         node = self._node
         node.send(CONTROLLER, BrokerRegistrationRequest(node.name, node.incarnation))
 
     def send_heartbeat(self) -> None:
-        """Tell the controller that the broker is still there, or, before it answered, is new."""
+        """Sends a heartbeat to the controller, or a registration while that is not answered."""
         node = self._node
         if self._registered == node.incarnation:
             node.send(CONTROLLER, BrokerHeartbeatRequest(node.name, node.incarnation))
@@ -59,12 +59,12 @@ class IsrMembership(Membership):
             self.register()
 
     def restarted(self) -> None:
-        """The broker registers again, and does nothing before it is told."""
+        """Registers the broker again, which does nothing before the controller answers."""
         self._node.fetcher.stop()
         self.register()
 
     def _receive(self, message: LeaderAndIsrRequest) -> None:
-        """Act on the controller's state, unless it is meant for an earlier life, or is older."""
+        """Acts on the controller's state, unless it is for an earlier incarnation, or older."""
         node, state = self._node, message.state
         known = self.state
         if message.incarnation != node.incarnation:
@@ -101,7 +101,7 @@ class IsrMembership(Membership):
             leader.react(set_isr(node.replica, state.isr, rules=node.rules))
 
     def fetched(self, follower: str) -> None:
-        """Admit a follower that has caught up, and ask for it to be confirmed."""
+        """Admits a follower that has caught up, and asks for it to be confirmed."""
         node = self._node
         leadership = node.replica.leadership
         if leadership is None or follower in leadership.isr:
@@ -120,7 +120,7 @@ class IsrMembership(Membership):
         self._await(leader, state, leadership.isr)
 
     def before_commit(self) -> None:
-        """See again whom the high watermark waits for: time has passed."""
+        """Works out anew which replicas the high watermark waits for: time has passed."""
         leadership = self._node.replica.leadership
         if leadership is None or not leadership.awaited:
             return
@@ -129,7 +129,7 @@ class IsrMembership(Membership):
             self._await(leader, state, leadership.isr)
 
     def _is_eligible(self, leader: LeaderState, state: PartitionState, name: str) -> bool:
-        """Whether a replica may join: not fenced, and in the life that the controller knows of.
+        """Whether a replica may join: not fenced, and in the incarnation that the controller knows.
 
         Source: Partition.isReplicaIsrEligible.
         """
@@ -139,7 +139,7 @@ class IsrMembership(Membership):
         return leader.progress[name].replica_epoch == epoch
 
     def _await(self, leader: LeaderState, state: PartitionState, isr: tuple[str, ...]) -> None:
-        """Hold the high watermark back for those that are about to join `isr`, as the rules say."""
+        """Holds the high watermark back for those about to join `isr`, as the rules say."""
         node = self._node
         wait_for_joining(
             node.replica,
@@ -152,7 +152,7 @@ class IsrMembership(Membership):
         )
 
     def _look_for_laggards(self, leader: LeaderState) -> ProcessGenerator:
-        """Look again and again for those that have not caught up for too long."""
+        """Looks again and again for those that have not caught up for too long."""
         looks = 1
         while True:
             yield self._node.env.timeout(looks * self._half_lag_ms)
@@ -161,7 +161,7 @@ class IsrMembership(Membership):
             looks = max(1, -(-(late_ms + 1) // self._half_lag_ms))
 
     def _ask_without_laggards(self, leader: LeaderState) -> int:
-        """Ask for a set without laggards, if there are any; in how many ms there may be one."""
+        """Asks for a set without laggards, if there are any; in how many ms there may be one."""
         node, state, now_ms = self._node, self.state, self._node.context.now_ms
         leadership, limit_ms = node.replica.leadership, self._lag_max_ms
         assert leadership is not None

@@ -1,4 +1,4 @@
-"""What a leader does in time: answer fetches, let them wait, acknowledge what is committed.
+"""The work of a leader: answers fetches or holds them, and acknowledges what is committed.
 
 Source: DelayedOperationPurgatory.
 """
@@ -37,7 +37,7 @@ class Delayed(Generic[R]):
     """
 
     def __init__(self, env: Environment, answer: Callable[[Iterable[R]], None]) -> None:
-        """Nobody waits; `answer` is called with requests that have waited long enough."""
+        """Starts without requests; `answer` is called with those that have waited long enough."""
         self._env = env
         self._answer = answer
         self._deadlines: dict[str, int] = {}
@@ -45,7 +45,7 @@ class Delayed(Generic[R]):
         self.waiting: dict[str, R] = {}
 
     def hold(self, name: str, request: R, wait_ms: int) -> None:
-        """Let a request wait, in the place of an earlier one of that party."""
+        """Holds a request, in the place of an earlier one of that party."""
         self.waiting[name] = request
         self._deadlines[name] = int(self._env.now) + wait_ms
         if not self._timed:
@@ -56,13 +56,13 @@ class Delayed(Generic[R]):
         self._env.timeout(wait_ms, self._expire).callbacks.append(self._expire)
 
     def take_all(self) -> list[R]:
-        """All requests that wait; they do no more."""
+        """Takes out all requests that wait."""
         requests = list(self.waiting.values())
         self.waiting.clear()
         return requests
 
     def _expire(self, _timer: Timer) -> None:
-        """Answer those who have waited long enough; come back for the others."""
+        """Answers those that have waited long enough, and sets a timer for the others."""
         self._timed = False
         now_ms, deadlines = int(self._env.now), self._deadlines
         due = [name for name in self.waiting if deadlines[name] <= now_ms]
@@ -72,21 +72,21 @@ class Delayed(Generic[R]):
 
 
 Acknowledgement = tuple[int, str, Any, Acknowledged | None]
-"""A response that waits until an offset (inclusive) is committed: offset, client, response, and
-what a producer is told by it; None = it is about no batch."""
+"""A response that waits until an offset (inclusive) is committed: offset, client, response, and the
+event of the batch that it acknowledges; None without a batch."""
 
 
 class FollowerProgress:
-    """What a leader has heard of a follower, besides how far behind it is (`FetchTimes`).
+    """A leader's knowledge of a follower, besides how far behind it is (`FetchTimes`).
 
     Attributes:
         contact_ms: When it last asked for something.
-        replica_epoch: The newest of its lives that the leader has heard of (KIP-903).
-        newest: The highest number of its fetches in that life.
+        replica_epoch: Its newest incarnation that the leader has heard of (KIP-903).
+        newest: The highest number of its fetches in that incarnation.
     """
 
     def __init__(self, now_ms: int) -> None:
-        """A follower of a new leader."""
+        """Starts when the leader does."""
         self.contact_ms = now_ms
         self.replica_epoch = 0
         self.newest = 0
@@ -104,11 +104,11 @@ class LeaderState:
         epoch: The epoch.
         progress: Follower name -> what was heard of it.
         fetches: The fetches of followers that wait.
-        lives: What goes on as long as it leads.
+        processes: Its processes, which last as long as it leads.
     """
 
     def __init__(self, broker: Broker, epoch: int, replicas: Iterable[str]) -> None:
-        """The state of a leader that was elected just now; `replicas` may follow it."""
+        """Starts with the election of the leader; `replicas` may follow it."""
         context = broker.context
         now_ms = broker.context.now_ms
         self._broker = broker
@@ -124,7 +124,7 @@ class LeaderState:
         self._wait_ms = context.scenario.timers.fetch_wait_ms
 
     def react(self, events: Sequence[Event]) -> None:
-        """Let events out; when the high watermark has moved, answer those who wait for that."""
+        """Emits events; when the high watermark has moved, answers those that wait for that."""
         if not events:
             return
         broker = self._broker
@@ -149,7 +149,7 @@ class LeaderState:
             self.wake()
 
     def tell(self, client: str, response: Any, told: Acknowledged | None) -> None:
-        """Answer a client now; `told`: which batch it learns of as written."""
+        """Answers a client now, with the event of the batch that is acknowledged by that."""
         if told is not None:
             self._broker.context.emit(told)
         self._broker.send(client, response)
@@ -163,7 +163,7 @@ class LeaderState:
         *,
         after: Sequence[Event] = (),
     ) -> None:
-        """Answer a client when everything up to an offset (inclusive) is committed.
+        """Answers a client when everything up to an offset (inclusive) is committed.
 
         It may be already, before or by the events `after` which it is to be answered. If the
         leadership ends before, there is no answer.
@@ -175,14 +175,14 @@ class LeaderState:
         self.react(after)
 
     def count_over(self, voters: tuple[str, ...]) -> None:
-        """Count majorities over other voters from now on; perhaps something is committed by it."""
+        """Counts majorities over other voters from now on, which may commit something."""
         replica = self._broker.replica
         if replica.leadership is not None:
             replica.leadership.voters = voters
             self.react(advance_high_watermark(replica, rules=self._broker.rules))
 
     def fetch(self, request: FetchRequest) -> bool:
-        """Answer a follower's fetch now or later; True when its position was recorded.
+        """Answers a follower's fetch now or later; True when its position was recorded.
 
         One that was sent in an earlier life of the follower is dropped (KIP-903).
         """
@@ -246,13 +246,13 @@ class LeaderState:
         return True
 
     def note_contact(self, follower: str) -> None:
-        """A follower asked for something that says nothing about its position."""
+        """Notes a request of a follower that says nothing about its position."""
         progress = self.progress.get(follower)
         if progress is not None:
             progress.contact_ms = self._broker.context.now_ms
 
     def forget(self, follower: str, replica_epoch: int) -> None:
-        """Do not count on what a follower acknowledged before life `replica_epoch`.
+        """Forgets what a follower acknowledged before incarnation `replica_epoch`.
 
         Nor on a fetch of that time that waits here, or is still to come.
         """
@@ -266,17 +266,17 @@ class LeaderState:
         progress.replica_epoch = max(progress.replica_epoch, replica_epoch)
 
     def end(self) -> None:
-        """The leadership is over: nobody who waits here gets an answer."""
+        """Ends the leadership: requests that wait here get no answer."""
         self.fetches.waiting.clear()
         self.processes.interrupt()
 
     def wake(self) -> None:
-        """Answer every waiting fetch: something was appended, or there is more to say."""
+        """Answers every waiting fetch: something was appended, or committed."""
         if self.fetches.waiting:
             self._answer(self.fetches.take_all())
 
     def _answer(self, requests: Iterable[FetchRequest]) -> None:
-        """Answer fetches that have waited, whatever there is to say.
+        """Answers fetches that have waited, with records or without.
 
         Their positions are recorded already, so equal questions have equal answers.
         """
@@ -301,7 +301,7 @@ class LeaderState:
             self._send(request, response)
 
     def _send(self, request: FetchRequest, response: FetchResponse) -> None:
-        """Send records, converted if the follower does not know their format (KIP-87)."""
+        """Sends records, converted if the follower does not know their format (KIP-87)."""
         broker, name = self._broker, request.follower
         versions = broker.versions
         if versions is not None and request.version is not None and response.batches:

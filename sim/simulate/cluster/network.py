@@ -1,4 +1,4 @@
-"""The network between replicas: delays, losses, partitions, and messages that arrive late or twice.
+"""The network: delays, losses, partitions, and messages that arrive late or twice.
 
 A message is a value that travels from one address to another; to arrive is one event of the
 simulator. It is lost when the link drops it, or when the link is cut at the moment of sending or of
@@ -9,10 +9,10 @@ A client or broker of Kafka that gets no answer in time closes the connection an
 new one (NetworkClient.handleTimedOutRequests). The answer to the first request is then dropped
 there; but the request may have been read by then, or lie in the broker's queue, and is done after
 the second one (KIP-890 and KIP-1228 are about such writes and markers). So a message is not ordered
-with those that its sender sent later, and what a receiver knows of its sender may be newer than it.
+with those that its sender sent later, and the receiver's knowledge of its sender may be newer.
 
 What the controller says and hears stays in order: a broker has one connection to it, a heartbeat is
-answered before the next one, and sessions are told by the link (`sim.simulate.cluster.controller`).
+answered before the next one, and sessions go by the link (`sim.simulate.cluster.controller`).
 So does coordinated removal, a design of this project that no broker speaks.
 """
 
@@ -35,7 +35,7 @@ CONTROLLER: Final = "controller"
 """The address of the controller (commit: isr). Partitions cut its links; they lose nothing."""
 
 Receive = Callable[[Any], None]
-"""What is called at an address with each message that arrives there."""
+"""Takes each message that arrives at an address."""
 
 
 @dataclass(slots=True, eq=False)
@@ -73,18 +73,18 @@ class Link:
 
 
 class Network:
-    """Who can talk to whom, and how long it takes.
+    """The links between all addresses, and their latencies.
 
     Attributes:
         slowest_ms: Largest latency of any link in ms.
-        watching: Each is called with the address of a replica and what takes its messages; what it
-            returns takes them instead.
+        watching: Observers, called with the address of a replica and the function that takes its
+            messages; the function that they return takes them instead.
     """
 
     def __init__(
         self, env: Environment, settings: NetworkSettings, random: Callable[[str], Random]
     ) -> None:
-        """A network without addresses; `random` gives the stream for a purpose."""
+        """Starts without addresses; `random` gives the stream for a purpose."""
         self._env = env
         self._settings = settings
         self._random = random
@@ -134,7 +134,7 @@ class Network:
         self._all.append(link)
 
     def remove(self, name: str) -> None:
-        """Disconnect a replica for good; what is on its way from it or to it is lost."""
+        """Disconnects a replica for good; what is on its way from it or to it is lost."""
         gone = [*self._links.pop(name).values()]
         gone += [targets.pop(name) for targets in self._links.values() if name in targets]
         self.cut(gone)
@@ -145,7 +145,7 @@ class Network:
         return [n for n in self._receivers if n != CONTROLLER and n not in self._clients]
 
     def send(self, source: str, target: str, message: Any, delay_ms: int = 0) -> None:
-        """Send a message when `delay_ms` have passed; it is lost if nobody has that address."""
+        """Sends a message when `delay_ms` have passed; it is lost if there is no such address."""
         link = self._links[source].get(target)
         if link is None:
             return
@@ -157,7 +157,7 @@ class Network:
         self._env.timeout(latency_ms + delay_ms, message).callbacks.append(link.deliver)
 
     def outgoing(self, name: str, peers: Collection[str] = ()) -> list[Link]:
-        """The links on which `name` sends, to `peers` if there are any, else to everybody."""
+        """The links on which `name` sends, to `peers` if there are any, else to all."""
         return [
             link
             for target, link in self._links[name].items()
@@ -184,23 +184,23 @@ class Network:
 
     @property
     def lost(self) -> int:
-        """Those of them that did not arrive."""
+        """Of the messages of `sent`, those that did not arrive."""
         return sum(link.lost for link in self._all if not link.outside)
 
     @staticmethod
     def cut(links: Iterable[Link]) -> None:
-        """Cut links once more."""
+        """Cuts links once more."""
         for link in links:
             link.cuts += 1
 
     @staticmethod
     def mend(links: Iterable[Link]) -> None:
-        """Undo one cut of each of the links."""
+        """Undoes one cut of each of the links."""
         for link in links:
             link.cuts -= 1
 
     def heal(self) -> None:
-        """Undo every cut, and lose nothing any more."""
+        """Undoes every cut, and every loss from now on."""
         for targets in self._links.values():
             for link in targets.values():
                 link.cuts = 0
@@ -217,7 +217,7 @@ IN_ORDER: Final = frozenset(
         of.RemovalBoundsResponse,
     )
 )
-"""What never comes late or again; every other message may."""
+"""Messages that never come late or again; every other one may."""
 
 
 class Overdue(NamedTuple):
@@ -229,8 +229,8 @@ class Overdue(NamedTuple):
 class OverdueNetwork(Network):
     """A network that delays some messages, and delivers some again.
 
-    A broker is told that a message is overdue, as it sees by the connection; a client closed its
-    own, and goes by the number of the request.
+    A broker sees by the connection that a message is overdue; a client closed its own, and goes by
+    the number of the request.
     """
 
     def __init__(
@@ -240,14 +240,14 @@ class OverdueNetwork(Network):
         late: LateMessages,
         random: Callable[[str], Random],
     ) -> None:
-        """A network without addresses; `random` gives the stream for a purpose."""
+        """Starts without addresses; `random` gives the stream for a purpose."""
         super().__init__(env, settings, random)
         self._late = late
         self._closed = False
         self._draws: dict[tuple[str, str], Callable[[], float]] = {}
 
     def send(self, source: str, target: str, message: Any, delay_ms: int = 0) -> None:
-        """Send a message, perhaps later than is due, perhaps twice."""
+        """Sends a message, perhaps later than is due, perhaps twice."""
         if self._closed or type(message) in IN_ORDER:
             super().send(source, target, message, delay_ms)
             return
@@ -284,6 +284,6 @@ class OverdueNetwork(Network):
             link.receive(arrival.value)
 
     def heal(self) -> None:
-        """Undo every cut, and close all connections: nothing is overdue any more."""
+        """Undoes every cut, and closes all connections: nothing is overdue any more."""
         super().heal()
         self._closed = True

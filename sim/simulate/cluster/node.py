@@ -47,24 +47,24 @@ from sim.simulate.scenario.model import ReplicaSpec
 class Membership(ABC):
     """A replica's part in elections: with a controller (commit: isr), or among voters.
 
-    What a kind of elections has no use for, it leaves to this class.
+    A kind of elections overrides what it needs.
     """
 
     @abstractmethod
     def restarted(self) -> None:
-        """The replica is back from a crash."""
+        """Goes on after a crash."""
 
     def rebuilt(self, log_end_offset: int) -> None:
-        """Its log begins anew; it ended at that offset (exclusive) before."""
+        """Notes that the log begins anew; it ended at that offset (exclusive) before."""
 
     def fetched(self, follower: str) -> None:
-        """As a leader it noted the position of a follower."""
+        """Acts on the position of a follower that the replica, a leader, has recorded."""
 
     def before_commit(self) -> None:
-        """As a leader it is about to see how far its log is committed."""
+        """Prepares the replica, a leader, for working out how far its log is committed."""
 
     def heard_epoch(self, epoch: int) -> None:
-        """As a leader it met a follower with a higher epoch."""
+        """Acts on the higher epoch of a follower that the replica, a leader, has met."""
 
 
 class Node(Broker):
@@ -84,7 +84,7 @@ class Node(Broker):
     membership: Membership
 
     def __init__(self, context: Context, spec: ReplicaSpec) -> None:
-        """A live replica with an empty disk that knows of no leader."""
+        """Starts with an empty disk, up, and without a leader."""
         super().__init__(context, spec)
         self.leader: LeaderState | None = None
         self.loader = StateLoader(self)
@@ -106,12 +106,12 @@ class Node(Broker):
         }
 
     def receive(self, message: Any) -> None:
-        """A message arrives; nobody is there to take it while the replica is down."""
+        """Takes a message, unless the replica is down."""
         if self.replica.up:
             self.handlers[type(message)](message)
 
     def _overdue(self, overdue: Overdue) -> None:
-        """A message comes late, or again: perhaps its sender has given it up."""
+        """Takes a message that comes late, or again, and that its sender may have given up."""
         message, state = overdue.message, self.leader
         if is_refused(self.replica, message, rules=self.rules):
             return
@@ -120,7 +120,7 @@ class Node(Broker):
         self.handlers[type(message)](message)
 
     def _fetch(self, request: FetchRequest) -> None:
-        """A follower fetches; in a version that is not known here, it gets no answer."""
+        """Answers a follower's fetch, unless it is in a version that is not known here."""
         if self.versions is not None and not speaks(self.versions, request.version):
             return
         state = self.leader
@@ -155,7 +155,7 @@ class Node(Broker):
             take(self, self.leader, request)
 
     def publish(self, events: list[Event]) -> None:
-        """Let events out that may have moved the log end or the high watermark of a leader."""
+        """Emits events that may have moved the log end or the high watermark of a leader."""
         state = self.leader
         if state is None:
             self.context.emit_all(events)
@@ -164,14 +164,14 @@ class Node(Broker):
             state.wake()
 
     def high_watermark_moved(self) -> None:
-        """Consumers who wait may be answered, and a snapshot may be due."""
+        """Answers consumers that waited for this, and takes a snapshot that is due."""
         if self.consumers.waiting:
             self.consumers.wake()
         if self.snapshots.watches:
             self.snapshots.high_watermark_moved()
 
     def lead(self, epoch: int, *, isr: tuple[str, ...], replicas: tuple[str, ...]) -> LeaderState:
-        """Become the leader of `epoch`; `replicas` are those that a majority is counted over."""
+        """Becomes the leader of `epoch`; `replicas` are those that a majority is counted over."""
         context = self.context
         self.fetcher.stop()
         self.resign()
@@ -193,12 +193,12 @@ class Node(Broker):
         return state
 
     def resume_leading(self, epoch: int) -> LeaderState:
-        """Begin to work as the leader of `epoch`, which the replica is."""
+        """Begins to work as the leader of `epoch`, which the replica is."""
         self.leader = LeaderState(self, epoch, self.network.replicas())
         return self.leader
 
     def resign(self) -> None:
-        """Stop leading, if it leads; who waits for an acknowledgement gets none."""
+        """Stops leading, if it leads; waiting producers get no acknowledgement."""
         state = self._stop_leading()
         if state is not None:
             self.replica.leadership = None
@@ -212,19 +212,19 @@ class Node(Broker):
         return state
 
     def sees(self, epoch: int) -> None:
-        """Learn of an epoch; a leader of an older one stops leading."""
+        """Learns of an epoch; a leader of an older one stops leading."""
         if self.leader is not None and self.leader.epoch < epoch:
             self.resign()
         self.replica.sees(epoch)
 
     def rebuilt(self, log_end_offset: int) -> None:
-        """Its log begins anew (`lag_guard`); it ended at that offset (exclusive) before."""
+        """Notes that the log begins anew (`lag_guard`); it ended at that offset before."""
         self.membership.rebuilt(log_end_offset)
 
     def crash(
         self, *, lost_batches: int = 0, power_loss: bool = False, old: OldFiles = NONE_OLD
     ) -> None:
-        """Go down; the last batches are lost, and connections to others are closed.
+        """Goes down; the last batches are lost, and connections to others are closed.
 
         With a `power_loss` those are all that were not flushed. `old` files are found later.
         """
@@ -246,7 +246,7 @@ class Node(Broker):
         )
 
     def _close_connections(self) -> None:
-        """Stop leading; nobody waits here for an answer any more."""
+        """Stops leading, and drops all requests that wait for an answer."""
         self.consumers.close()
         self.resign()
         self.loader.stop()
@@ -254,14 +254,14 @@ class Node(Broker):
         self.incarnation += 1
 
     def leave(self) -> None:
-        """Go for good, up or down."""
+        """Leaves for good, up or down."""
         self._close_connections()
         self.fetcher.stop()
         self.background_processes.interrupt()
         self.replica.up = False
 
     def restart(self) -> None:
-        """Come back with what is on disk."""
+        """Restarts with what is on disk."""
         self.heard_ms = self.context.now_ms
         self.context.emit_all(recover(self.replica, rules=self.rules))
         self.fetcher.acknowledged = self.replica.log.log_end_offset
@@ -269,6 +269,6 @@ class Node(Broker):
         self.membership.restarted()
 
     def wipe(self) -> None:
-        """Lose the disk; the replica is up after."""
+        """Loses the disk; the replica is up after."""
         self.fetcher.stop()
         self.context.emit_all(wipe(self.replica, reason="a new disk"))

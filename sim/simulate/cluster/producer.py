@@ -1,4 +1,4 @@
-"""One producer: what it sends, when it tries again, and when it gives up.
+"""A producer: sends, tries again, and gives up.
 
 An idempotent producer (so every transactional one) has one request in flight: what it decides
 meanwhile goes into its next batch. Others send at once, so their records overtake each other, and a
@@ -58,9 +58,9 @@ class InFlightRequest:
         request: What it carries; each try has a correlation id of its own.
         transaction: The transaction it belongs to; 0 = none.
         tries: How often it was sent.
-        asked: Whom it was sent to last.
-        deadline_ms: When it is sent again, if nobody answers.
-        answer: What it waits for: its response, or None when that comes too late.
+        asked: Name of the replica that it was sent to last.
+        deadline_ms: When it is sent again without an answer.
+        answer: The event it waits for: its value is the response, or None when that comes too late.
     """
 
     request: ProduceRequest | WriteTxnMarkersRequest
@@ -72,7 +72,7 @@ class InFlightRequest:
 
 
 class Producer:
-    """One producer.
+    """A producer, idempotent or not, with its requests on their way.
 
     Attributes:
         number: Its number in the scenario.
@@ -90,7 +90,7 @@ class Producer:
     def __init__(
         self, context: Context, number: int, *, idempotent: bool, patient: bool = False
     ) -> None:
-        """A producer that has sent nothing and knows no leader."""
+        """Starts without requests and without a leader."""
         workload = context.scenario.workload
         self._context = context
         self.number = number
@@ -119,7 +119,7 @@ class Producer:
 
     @property
     def idle(self) -> bool:
-        """Nothing waits and nothing is on its way."""
+        """Whether nothing waits and nothing is on its way."""
         return self._decided is not None if self.idempotent else not self._flights
 
     def decide(
@@ -128,7 +128,7 @@ class Producer:
         end: EndTransaction | None = None,
         headers: tuple[Headers, ...] = (),
     ) -> None:
-        """Send this, after what was decided before."""
+        """Sends this, after what was decided before."""
         if self.instance > self._newest_instance:
             # The instance before is fenced: what it left open the coordinator aborts.
             self._context.instances[self.producer_id] = self.instance
@@ -141,7 +141,7 @@ class Producer:
         self._hand_over((sends, end, headers))
 
     def _hand_over(self, decision: Decision) -> None:
-        """Send it at once, unless something is to be sent before it."""
+        """Sends a decision at once, unless something is to be sent before it."""
         decided, self._decided = self._decided, None
         if not self.idempotent:
             self._context.env.process(self._deliver(self._sent(decision)))
@@ -151,7 +151,7 @@ class Producer:
             decided.succeed(decision)
 
     def decide_one(self, send: Send, headers: tuple[SentHeader, ...]) -> None:
-        """Send one record, perhaps with these headers in the place of its version header."""
+        """Sends one record, perhaps with these headers in the place of its version header."""
         if not headers or not self.versions:
             self.decide((send,))
             return
@@ -185,7 +185,7 @@ class Producer:
         return self.instance < self._newest_instance and not under_way
 
     def _live(self) -> ProcessGenerator:
-        """An idempotent producer: one request after the other."""
+        """The process of an idempotent producer: one request after the other."""
         while True:
             if self._queue:
                 decision = self._next_batch()
@@ -205,7 +205,7 @@ class Producer:
         return flight
 
     def _deliver(self, flight: InFlightRequest) -> ProcessGenerator:
-        """One request, from its first try until it is answered or given up."""
+        """The process of one request, from its first try until it is answered or given up."""
         env = self._context.env
         while True:
             response = yield flight.answer
@@ -233,7 +233,7 @@ class Producer:
         self._failed = flight.transaction
 
     def _has_tried_enough(self, flight: InFlightRequest) -> bool:
-        """Markers are written by a coordinator that never gives up (KIP-98)."""
+        """Whether a request is given up; that for a marker never is (KIP-98)."""
         marker = type(flight.request) is WriteTxnMarkersRequest
         return flight.tries > self._retries and not marker and not self.patient
 
@@ -294,7 +294,7 @@ class Producer:
         return InFlightRequest(request, transaction)
 
     def _take_next_epoch(self) -> None:
-        """Take the epoch that the end of a transaction brings (KIP-890): sequences begin at 0.
+        """Takes the epoch that the end of a transaction brings (KIP-890): sequences begin at 0.
 
         The coordinator answers the newest instance alone. That an epoch has 16 bits, after which
         there is a new producer id, is left out.
@@ -340,7 +340,7 @@ class Producer:
             context.network.send(self.name, self._leader, flight.request)
 
     def receive(self, response: ProduceResponse) -> None:
-        """A request was answered; an answer to an earlier try comes too late and is ignored."""
+        """Takes the answer to a request; one to an earlier try is ignored."""
         for flight in self._flights:
             if flight.request.correlation_id == response.correlation_id:
                 if not flight.answer.triggered:  # else it came before, and this is again
@@ -348,7 +348,7 @@ class Producer:
                 return
 
     def _has_to_wait(self, flight: InFlightRequest, response: ProduceResponse) -> bool:
-        """The replica that was asked does not lead, and nobody knows who does."""
+        """Whether the replica that was asked does not lead, and no other one is known to."""
         if response.error is not ErrorCode.NOT_LEADER_OR_FOLLOWER:
             return False
         leader = self._context.leader
@@ -358,12 +358,12 @@ class Producer:
         return False
 
     def stop(self) -> None:
-        """Give up what was not sent yet; what is on its way is still answered or given up."""
+        """Gives up what was not sent yet; what is on its way is still answered or given up."""
         self._context.counts.sends_given_up += len(self._queue)
         self._queue.clear()
 
     def abort_open_transaction(self) -> None:
-        """What the coordinator does when a transaction takes too long (transaction.timeout.ms).
+        """Aborts a transaction that takes too long, for the coordinator (transaction.timeout.ms).
 
         Of a transaction that has ended, it writes no second marker. With `per_instance` it asks the
         leader all the same, who writes none unless the transaction is open there.

@@ -29,24 +29,24 @@ CHECK_QUORUM_FACTOR: Final = 1.5
 
 
 class QuorumMembership(Membership):
-    """One replica's part in elections by majority: a voter, or an observer that votes for nobody.
+    """One replica's part in elections by majority: a voter, or an observer without a vote.
 
     Attributes:
-        voters: Those a majority is counted over.
+        voters: Names of the replicas that a majority is counted over.
         timeout_ms: No word from a leader for so long makes a voter a candidate.
         candidacy: The epoch it campaigns in; None while it is no candidate.
-        prospect: The epoch in which it asks for pre-votes; None = it does not.
+        prospect: The epoch in which it asks for pre-votes; None while it does not.
         asked_ms: When it began to ask for them.
-        granted: Who voted for it, or would, itself included.
-        refused: Who did not, in the epoch it campaigns in.
+        granted: Names of those that voted for it, or would, itself included.
+        refused: Names of those that did not, in the epoch it campaigns in.
         attempts: How often in a row it has campaigned.
-        loyal_until_ms: Told whose turn it is to stand: until its own it refuses pre-votes.
+        loyal_until_ms: When its turn to stand comes; until then it refuses pre-votes.
         barred_below: After the loss of its disk: it neither votes nor campaigns before its log has
             reached this offset again, since it forgot what it promised.
     """
 
     def __init__(self, node: Node, voters: tuple[str, ...]) -> None:
-        """A voter that has not voted yet, if it is one of `voters`."""
+        """Starts without a vote cast; the replica is a voter if it is one of `voters`."""
         self._node = node
         self._random = node.context.random(f"elections {node.name}")
         timers = node.context.scenario.timers
@@ -73,23 +73,23 @@ class QuorumMembership(Membership):
 
     @property
     def is_voter(self) -> bool:
-        """Whether it has a vote."""
+        """Whether the replica has a vote."""
         return self._node.name in self.voters
 
     @property
     def barred(self) -> bool:
-        """Whether it still has to catch up after the loss of its disk."""
+        """Whether the replica still has to catch up after the loss of its disk."""
         if self.barred_below and self._node.replica.log.log_end_offset >= self.barred_below:
             self.barred_below = 0
         return self.barred_below > 0
 
     @property
     def _due_ms(self) -> int:
-        """When it stands for election, if it hears of no leader before."""
+        """The time at which it stands for election, if it hears of no leader before."""
         return max(self._node.heard_ms, self.asked_ms) + self.timeout_ms
 
     def restarted(self) -> None:
-        """A replica goes on with the leader it knew; it leads on only if the rules say so."""
+        """Goes on with the leader of before; leads on only if the rules say so."""
         node = self._node
         leadership = node.replica.leadership
         if leadership is not None:
@@ -98,12 +98,12 @@ class QuorumMembership(Membership):
         node.fetcher.resume()
 
     def crashed(self) -> None:
-        """It is no candidate any more."""
+        """Ends the candidacy."""
         self.candidacy = None
         self.loyal_until_ms = 0
 
     def rebuilt(self, log_end_offset: int) -> None:
-        """Its log begins anew: it may not vote before it has again what it had acknowledged."""
+        """Bars the replica from voting before it has again what it had acknowledged."""
         self.barred_below = max(1, log_end_offset)
 
     def _draw(self) -> int:
@@ -119,7 +119,7 @@ class QuorumMembership(Membership):
         return self._node.env.timeout(max(1, self._due_ms - self._node.context.now_ms))
 
     def _stand_without_a_leader(self, due: Timeout) -> ProcessGenerator:
-        """A voter's election timer: stand whenever no leader was heard for too long."""
+        """A voter's election timer: stands whenever no leader was heard for too long."""
         node = self._node
         while True:
             yield due
@@ -134,7 +134,7 @@ class QuorumMembership(Membership):
             due = self._until_due()
 
     def _back_off(self, epoch: int) -> None:
-        """Campaign again a little later: longer after each time that failed.
+        """Campaigns again a little later: longer after each time that failed.
 
         Source: KafkaRaftClient.binaryExponentialElectionBackoffMs, CandidateState.startBackingOff.
         """
@@ -152,14 +152,14 @@ class QuorumMembership(Membership):
             self.campaign()
 
     def _stand(self) -> None:
-        """Campaign, or first ask whether that has a chance."""
+        """Campaigns, or first asks whether that has a chance."""
         if self._node.rules.election.pre_vote:
             self._ask_for_pre_votes()
         else:
             self.campaign()
 
     def _ask_for_pre_votes(self) -> None:
-        """Ask in the present epoch who would vote: no epoch changes (KIP-996, Prospective)."""
+        """Asks in the present epoch which voters would vote for it (KIP-996, Prospective)."""
         node = self._node
         self.asked_ms = node.context.now_ms
         self.timeout_ms = self._draw()
@@ -171,7 +171,7 @@ class QuorumMembership(Membership):
             self._ask_for_votes(epoch, pre_vote=True)
 
     def campaign(self) -> None:
-        """Vote for itself in the next epoch, and ask the others to."""
+        """Votes for itself in the next epoch, and asks the others to."""
         node = self._node
         node.fetcher.stop()
         epoch = node.replica.epoch + 1
@@ -201,7 +201,7 @@ class QuorumMembership(Membership):
                 node.send(voter, request)
 
     def _vote(self, request: VoteRequest) -> None:
-        """Grant or refuse, and remember it (KafkaRaftClient.handleVoteRequest)."""
+        """Grants or refuses a vote, and remembers it (KafkaRaftClient.handleVoteRequest)."""
         node, replica = self._node, self._node.replica
         if not self.is_voter:
             return
@@ -222,7 +222,7 @@ class QuorumMembership(Membership):
         node.send(request.candidate, response)
 
     def _is_loyal(self, now_ms: int) -> bool:
-        """Whether it has fetched from a leader and still waits for it (FollowerState)."""
+        """Whether the replica has fetched from a leader and still waits for it (FollowerState)."""
         if now_ms < self.loyal_until_ms:
             return True
         fetcher, heard_ms = self._node.fetcher, self._node.heard_ms
@@ -230,7 +230,7 @@ class QuorumMembership(Membership):
         return following and now_ms < heard_ms + self._loyal_ms
 
     def _receive_vote(self, response: VoteResponse) -> None:
-        """A voter grants or refuses; one that refuses may be in a later epoch."""
+        """Counts the vote of another voter; one that refuses may be in a later epoch."""
         node, epoch = self._node, response.epoch
         own = node.replica.epoch
         if not response.granted:
@@ -254,7 +254,7 @@ class QuorumMembership(Membership):
                 self._lead(epoch)
 
     def _refuse(self, voter: str, epoch: int) -> None:
-        """A voter does not vote for this candidate, which perhaps cannot win any more."""
+        """Counts a refusal, after which the candidate perhaps cannot win any more."""
         if voter in self.refused or voter not in self.voters:
             return
         possible = len(self.voters) - len(self.refused) > len(self.voters) // 2
@@ -276,17 +276,17 @@ class QuorumMembership(Membership):
         self._announce_all(self._node.lead(epoch, isr=self.voters, replicas=self.voters))
 
     def _announce_all(self, leader: LeaderState) -> None:
-        """Announce the new leader, and begin to check whether a majority follows it."""
+        """Announces the new leader, and begins to check whether a majority follows it."""
         for name in self._others():
             self.announce(leader, name)
         leader.processes.start(self._check_quorum(leader))
 
     def announce(self, leader: LeaderState, name: str) -> None:
-        """Tell a replica who leads."""
+        """Announces the leader to a replica."""
         self._node.send(name, BeginQuorumEpochRequest(self._node.name, leader.epoch))
 
     def _begin_epoch(self, request: BeginQuorumEpochRequest) -> None:
-        """Somebody leads an epoch."""
+        """Follows the leader of an epoch."""
         node, epoch = self._node, request.epoch
         if epoch < node.replica.epoch:
             return
@@ -301,7 +301,7 @@ class QuorumMembership(Membership):
             fetcher.follow(request.leader, epoch)
 
     def _check_quorum(self, leader: LeaderState) -> ProcessGenerator:
-        """Check quorum again and again, and announce the leader to those who do not fetch."""
+        """Checks the quorum regularly, and announces the leader to those that do not fetch."""
         node = self._node
         while True:
             yield node.env.timeout(self._half_ms)
@@ -330,7 +330,7 @@ class QuorumMembership(Membership):
         self.timeout_ms = self._draw() + self._wait_ms
 
     def hand_over(self, preferred: str) -> bool:
-        """An administrator wants another voter to lead: the leader resigns and names successors.
+        """Resigns for an administrator who wants another voter to lead, and names successors.
 
         With `successors: named` that is `preferred` alone; with `by_offset` all voters by how far
         they have fetched, `preferred` first among equals. There is no unclean election in this
@@ -353,7 +353,7 @@ class QuorumMembership(Membership):
         return True
 
     def _end_epoch(self, request: EndQuorumEpochRequest) -> None:
-        """The leader has resigned; stand for election when it is this replica's turn."""
+        """Stands for election after the leader resigned, when it is this replica's turn."""
         node = self._node
         if not self.is_voter or self.barred or request.epoch < node.replica.epoch:
             return
@@ -370,7 +370,7 @@ class QuorumMembership(Membership):
         node.processes.start(self._succeed(request.epoch, turns[node.name]))
 
     def _succeed(self, epoch: int, turn_ms: int) -> ProcessGenerator:
-        """Stand when it is this replica's turn, unless somebody else leads by then."""
+        """Stands when it is this replica's turn, unless another one leads by then."""
         node = self._node
         yield node.env.timeout(turn_ms)
         vacant = node.replica.epoch == epoch and node.fetcher.leader is None

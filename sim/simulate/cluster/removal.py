@@ -21,10 +21,10 @@ from sim.simulate.cluster.node import Node
 
 
 class RemovalCoordination:
-    """One replica's part: it coordinates while it leads, and reports while it does not."""
+    """One replica's part: coordinates while it leads, reports while it follows."""
 
     def __init__(self, node: Node) -> None:
-        """Nothing happens before `start`."""
+        """Starts without rounds; see `start`."""
         self._node = node
         self._interval_ms = node.context.scenario.timers.coordination_interval_ms
         self._leader: LeaderState | None = None
@@ -33,7 +33,7 @@ class RemovalCoordination:
         node.handlers[RemovalBoundsResponse] = self._note
 
     def start(self) -> None:
-        """Hold a round every interval in which it leads."""
+        """Holds a round every interval in which the replica leads."""
         self._node.start_regularly(self._round, self._interval_ms, 0, 1)
 
     def _round(self) -> None:
@@ -41,7 +41,7 @@ class RemovalCoordination:
             self.hold_round(self._node.leader)
 
     def hold_round(self, leader: LeaderState) -> None:
-        """Work out the bounds and send them to the others."""
+        """Works out the bounds and sends them to the others."""
         node = self._node
         context, replica = node.context, node.replica
         if leader is not self._leader:
@@ -57,7 +57,7 @@ class RemovalCoordination:
                 node.send(name, request)
 
     def _accept(self, request: RemovalBoundsRequest) -> None:
-        """Take over the bounds that the leader of an epoch hands out, and report."""
+        """Takes over the bounds that the leader of an epoch hands out, and reports."""
         node = self._node
         replica = node.replica
         if node.rules.replication.fencing and request.epoch < replica.epoch:
@@ -67,7 +67,7 @@ class RemovalCoordination:
         node.send(request.leader, response)
 
     def _note(self, response: RemovalBoundsResponse) -> None:
-        """Note a report, unless it is for an epoch that this replica leads no more."""
+        """Notes a report, unless it is for an epoch that this replica leads no more."""
         leader = self._node.leader
         if leader is not None and leader is self._leader and leader.epoch == response.epoch:
             self._coordinator.report(response.replica, response.report)

@@ -56,7 +56,7 @@ class Settling:
     faults: Faults
 
     def settle(self) -> None:
-        """Heal, synchronise, clean, read to the end.
+        """Heals, synchronises, cleans, and reads to the end.
 
         Raises:
             NoRest: Something goes on for too long.
@@ -76,7 +76,7 @@ class Settling:
         self.cluster.context.emit(Quiesced(leader.name, synced=True))
 
     def _last_rounds(self) -> None:
-        """Clean again and again, the delete retention apart."""
+        """Cleans again and again, the delete retention apart."""
         cluster, context = self.cluster, self.cluster.context
         rounds = context.scenario.last_rounds
         if not rounds:
@@ -99,7 +99,7 @@ class Settling:
         context.emit(RoundsEnded(leader.name, rounds, interval_ms, tuple(cleaners)))
 
     def _wait_for_rest(self) -> None:
-        """Go on until nobody has anything to do."""
+        """Goes on until no party has anything to do."""
         context = self.cluster.context
         end_ms = context.now_ms + PATIENCE_MS
         while (reason := self._unrest()) is not None:
@@ -110,7 +110,7 @@ class Settling:
             self.steps.go_on_until(context.env.timeout(SLICE_MS))
 
     def _unrest(self) -> str | None:
-        """What is still going on; None when the cluster is at rest."""
+        """The reason why the cluster is not at rest; None when it is."""
         cluster = self.cluster
         leader = cluster.leading()
         if leader is None:
@@ -124,7 +124,7 @@ class Settling:
 
     @staticmethod
     def _is_synced(leader: Node, node: Node) -> bool:
-        """Its fetch at its own log end waits at the leader, and it knows the high watermark.
+        """Whether the fetch of a follower waits at its log end, and it knows the high watermark.
 
         Nothing is waited for from a follower that cannot go on.
         """
@@ -143,7 +143,7 @@ class Settling:
         return log.high_watermark >= min(high_watermark, log.log_end_offset)
 
     def _clean_to_a_fixpoint(self) -> None:
-        """Every replica that has a cleaner cleans on its own, until a pass changes nothing."""
+        """Lets every replica with a cleaner clean, until a pass changes nothing."""
         if self.cluster.context.rules.cleaner.cleanup == "snapshot":
             return
         for node in self.cluster.nodes.values():
@@ -169,7 +169,7 @@ def simulate(
     settles: Callable[[Spent], None] | None = None,
     observe: Sequence[Callable[[Cluster], Any]] = (),
 ) -> SimulationResult:
-    """Run a scenario to its end and bring the cluster to rest.
+    """Runs a scenario to its end and brings the cluster to rest.
 
     Args:
         scenario: What to simulate. A workload from a file goes on until the file ends, at least for
@@ -198,7 +198,7 @@ def simulate(
 
 
 def _fork(context: Context, fork: Fork) -> None:
-    """Let chance be another one, before everything else of that moment: it is scheduled first."""
+    """Changes the seed before everything else of that moment: the change is scheduled first."""
     if fork.at_ms <= 0:
         context.draw_anew(fork.seed)
     else:
@@ -209,7 +209,7 @@ def _fork(context: Context, fork: Fork) -> None:
 def step_to_the_end(
     cluster: Cluster, settles: Callable[[Spent], None] | None = None
 ) -> tuple[int, str | None]:
-    """Go through the events of a run; how many they were, and why it did not come to rest."""
+    """Takes all steps of a run; how many there were, and why it did not come to rest."""
     context = cluster.context
     steps = Steps(context.env, context.scenario.limits.max_events)
     try:
@@ -222,7 +222,7 @@ def step_to_the_end(
 
 
 def _used_up(context: Context, mostly: str) -> str:
-    """Why the run did not come to its end: where it was, and what it was busy with."""
+    """The reason of a run that used up its events: where it was, and what filled it."""
     scenario = context.scenario
     share = 100 * context.now_ms // max(1, scenario.duration_ms)
     where = context.settling or f"when {share} % of duration_ms were over"
@@ -233,7 +233,7 @@ def _used_up(context: Context, mostly: str) -> str:
 
 
 def _run(cluster: Cluster, steps: Steps, settles: Callable[[Spent], None] | None) -> None:
-    """Start everybody, go on until the end of the scenario, say so, and settle.
+    """Starts all parts, goes on until the end of the scenario, and settles.
 
     The end comes before everything else of its moment: it is scheduled first.
     """

@@ -29,18 +29,18 @@ class StateLoader:
     """The state machine of one replica, as far as it takes time.
 
     Attributes:
-        loading: Whether it is not there yet.
+        loading: Whether it is not loaded yet.
     """
 
     def __init__(self, broker: Broker) -> None:
-        """A state machine that is there."""
+        """Starts with a state machine that is loaded."""
         self._broker = broker
         self._processes = ProcessGroup(broker.env)
         self._us_per_record = broker.context.scenario.timers.load_us_per_record
         self.loading = False
 
     def begin(self) -> None:
-        """Load the snapshot that the log continues, and the log below the high watermark."""
+        """Loads the snapshot that the log continues, and the log below the high watermark."""
         broker = self._broker
         if self._us_per_record == 0:
             return
@@ -57,7 +57,7 @@ class StateLoader:
         self._processes.start(self._load(broker.env.timeout(took_ms, loaded)))
 
     def stop(self) -> None:
-        """Forget it, as a crash does."""
+        """Stops to load, as a crash does."""
         self._processes.interrupt()
         self.loading = False
 
@@ -68,14 +68,14 @@ class StateLoader:
 
 
 class SnapshotTasks:
-    """The snapshots of one replica; it goes on in its own rhythm, whoever leads.
+    """The snapshots of one replica, taken at intervals of its own, as leader and as follower.
 
     Attributes:
-        watches: Whether it wants to know what is committed.
+        watches: Whether snapshots depend on what is committed.
     """
 
     def __init__(self, broker: Broker, loader: StateLoader) -> None:
-        """Nothing runs before `start`."""
+        """Starts without tasks; see `start`."""
         self._broker = broker
         self._loader = loader
         scenario = broker.context.scenario
@@ -91,7 +91,7 @@ class SnapshotTasks:
         self._aging: Process | None = None
 
     def start(self, index: int, of: int) -> None:
-        """Begin; replica `index` of `of` does by the clock what it does out of step with others."""
+        """Begins; replica `index` of `of` takes and deletes out of step with the others."""
         broker, timers, settings = self._broker, self._timers, self._settings
         if broker.context.rules.cleaner.cleanup == "compact":
             return
@@ -103,7 +103,7 @@ class SnapshotTasks:
             broker.start_regularly(clean, timers.snapshot_cleaning_ms, index, of)
 
     def high_watermark_moved(self) -> None:
-        """Perhaps enough is committed for a snapshot (SnapshotGenerator)."""
+        """Takes a snapshot if enough is committed for one (SnapshotGenerator)."""
         if not self.watches:
             return
         broker, log = self._broker, self._broker.replica.log
@@ -127,7 +127,7 @@ class SnapshotTasks:
             self._aging = broker.background_processes.start(self._age(settings.interval_ms))
 
     def _age(self, interval_ms: int) -> ProcessGenerator:
-        """Something may be newer than the last snapshot for as long as is allowed (KIP-876)."""
+        """Takes a snapshot when something was newer than the last one for too long (KIP-876)."""
         left_ms = interval_ms
         while left_ms > 0:
             yield self._broker.env.timeout(left_ms)
@@ -137,7 +137,7 @@ class SnapshotTasks:
         self._take()
 
     def _take(self) -> None:
-        """Take a snapshot at the own high watermark.
+        """Takes a snapshot at the own high watermark.
 
         No snapshot ends within a transaction (KIP-868). Without bounds on what is kept, the
         previous snapshot is where the log starts then, so a follower that reads it has time.
@@ -175,7 +175,7 @@ class SnapshotTasks:
         )
 
     def _clean(self, retention: SnapshotRetention) -> None:
-        """Look for snapshots beyond size or age."""
+        """Deletes snapshots beyond size or age."""
         broker = self._broker
         if broker.replica.up:
             broker.context.emit_all(

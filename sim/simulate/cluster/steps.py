@@ -59,7 +59,7 @@ class Steps:
 
     @property
     def taken(self) -> int:
-        """How many there were."""
+        """Number of steps taken so far."""
         return self._limit - length_hint(self._unwatched) - length_hint(self._watched)
 
     def go_on_until(self, event: Event) -> None:

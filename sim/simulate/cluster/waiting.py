@@ -29,7 +29,7 @@ class ProcessGroup:
     """The processes of one party, which are interrupted together."""
 
     def __init__(self, env: Environment) -> None:
-        """Starts without processes."""
+        """Starts with an empty group."""
         self._env = env
         self._processes: list[Process] = []
 
