@@ -55,7 +55,7 @@ class World:
         self.cluster = Cluster(scenario(rules=rules), lambda *_: None, [self._observe])
         self.cluster.start()
         self.cluster.context.env.run(until=2_000)
-        leader = self.cluster.leading()
+        leader = self.cluster.elections.leading()
         assert leader is not None
         self.leader = leader
         self.follower = next(n for n in self.cluster.nodes.values() if n.leader is None)

@@ -8,7 +8,7 @@ from typing import Any
 
 from sim.protocol.events import ConfigChanged, Event, ReplicaAdded, ReplicaRemoved
 from sim.simulate.cluster.context import Context
-from sim.simulate.cluster.elections import ControllerElections, Elections, QuorumElections, leading
+from sim.simulate.cluster.elections import ControllerElections, Elections, QuorumElections
 from sim.simulate.cluster.node import Node
 from sim.simulate.cluster.removal import RemovalCoordination
 from sim.simulate.scenario.model import ReplicaSpec, Scenario
@@ -93,10 +93,6 @@ class Cluster:
                 other.leader.fetches.waiting.pop(node.name, None)
         self.context.emit(ReplicaRemoved(node.name))
         self.elections.removed(node)
-
-    def leading(self) -> Node | None:
-        """The newest leader if it is up and still leads."""
-        return leading(self.context, self.nodes)
 
     def log_ends(self, *, live: bool) -> list[int]:
         """The log end offset (exclusive) of each replica, or of each that is up."""

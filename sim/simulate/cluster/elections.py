@@ -18,14 +18,6 @@ from sim.simulate.cluster.network import CONTROLLER
 from sim.simulate.cluster.node import Membership, Node
 from sim.simulate.cluster.quorum import QuorumMembership
 
-
-def leading(context: Context, nodes: Mapping[str, Node]) -> Node | None:
-    """The newest leader if it is up and still leads."""
-    leader = context.leader
-    node = None if leader is None else nodes[leader[1]]
-    return node if node is not None and node.leader is not None else None
-
-
 M = TypeVar("M", bound=Membership)
 
 
@@ -44,6 +36,12 @@ class Elections(ABC, Generic[M]):
     def _join(self, node: Node, member: M) -> M:
         node.membership = self._members[node.name] = member
         return member
+
+    def leading(self) -> Node | None:
+        """The newest leader if it is up and still leads."""
+        newest = self._context.leader
+        node = None if newest is None else self._nodes[newest[1]]
+        return node if node is not None and node.leader is not None else None
 
     @abstractmethod
     def start(self) -> None:
@@ -174,7 +172,7 @@ class QuorumElections(Elections[QuorumMembership]):
         That is what comes of the observer's first fetch, which goes to any voter.
         """
         self._join(node, QuorumMembership(node, self._voters))
-        leader = leading(self._context, self._nodes)
+        leader = self.leading()
         if leader is not None and leader.leader is not None:
             self._members[leader.name].announce(leader.leader, node.name)
 
@@ -196,7 +194,7 @@ class QuorumElections(Elections[QuorumMembership]):
     def migrate(self, node: Node, *, unclean: bool) -> bool:
         """Lets the leader resign for `node`, or for others, as the rule `successors` says."""
         del unclean
-        leader = leading(self._context, self._nodes)
+        leader = self.leading()
         if leader is None:
             return False
         if self._context.rules.election.successors == "named" and not node.replica.up:
@@ -210,7 +208,7 @@ class QuorumElections(Elections[QuorumMembership]):
 
     def may_remove(self, node: Node) -> bool:
         """Whether a majority of the other voters has all that is committed, or it is no voter."""
-        leader = leading(self._context, self._nodes)
+        leader = self.leading()
         able = leader is not None and can_do_without(
             leader.replica, node.name, self._context.committed
         )
@@ -222,6 +220,6 @@ class QuorumElections(Elections[QuorumMembership]):
         self._voters = tuple(name for name in self._voters if name != node.name)
         for member in self._members.values():
             member.voters = self._voters
-        leader = leading(self._context, self._nodes)
+        leader = self.leading()
         if leader is not None and leader.leader is not None:
             leader.leader.count_over(self._voters)

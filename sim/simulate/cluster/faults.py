@@ -77,10 +77,10 @@ class Faults:
     def target_of(self, fault: Fault) -> Node | None:
         """The replica that a fault is aimed at, up or down; None = there is none."""
         if fault.target == "leader":
-            return self.cluster.leading()
+            return self.cluster.elections.leading()
         if fault.target != "follower":
             return self.cluster.nodes.get(fault.target)
-        leader = self.cluster.leading()
+        leader = self.cluster.elections.leading()
         followers = [
             node
             for name, node in sorted(self.cluster.nodes.items())

@@ -55,12 +55,6 @@ class Delayed(Generic[R]):
         self._timed = True
         self._env.timeout(wait_ms, self._expire).callbacks.append(self._expire)
 
-    def take_all(self) -> list[R]:
-        """Takes out all requests that wait."""
-        requests = list(self.waiting.values())
-        self.waiting.clear()
-        return requests
-
     def _expire(self, _timer: Timer) -> None:
         """Answers those that have waited long enough, and sets a timer for the others."""
         self._timed = False
@@ -188,10 +182,8 @@ class LeaderState:
         """
         broker = self._broker
         name = request.follower
-        progress = self.progress.get(name)
-        if progress is None:
-            progress = self.progress[name] = FollowerProgress(broker.context.now_ms)
-        elif request.replica_epoch < progress.replica_epoch:
+        progress = self.progress.get(name) or self._first_progress(name)
+        if request.replica_epoch < progress.replica_epoch:
             return False
         replica, rules = broker.replica, broker.rules
         refused = refuse_fetch(replica, request, rules, snapshots=self._snapshots)
@@ -260,10 +252,13 @@ class LeaderState:
         if leadership is not None:
             leadership.positions.pop(follower, None)
         self.fetches.waiting.pop(follower, None)
-        progress = self.progress.get(follower)
-        if progress is None:
-            progress = self.progress[follower] = FollowerProgress(self._broker.context.now_ms)
+        progress = self.progress.get(follower) or self._first_progress(follower)
         progress.replica_epoch = max(progress.replica_epoch, replica_epoch)
+
+    def _first_progress(self, follower: str) -> FollowerProgress:
+        """Starts the progress of a replica that joined after the election."""
+        progress = self.progress[follower] = FollowerProgress(self._broker.context.now_ms)
+        return progress
 
     def end(self) -> None:
         """Ends the leadership: requests that wait here get no answer."""
@@ -272,8 +267,11 @@ class LeaderState:
 
     def wake(self) -> None:
         """Answers every waiting fetch: something was appended, or committed."""
-        if self.fetches.waiting:
-            self._answer(self.fetches.take_all())
+        waiting = self.fetches.waiting
+        if waiting:
+            requests = list(waiting.values())
+            waiting.clear()
+            self._answer(requests)
 
     def _answer(self, requests: Iterable[FetchRequest]) -> None:
         """Answers fetches that have waited, with records or without.

@@ -68,7 +68,7 @@ class Settling:
         self._clean_to_a_fixpoint()
         self._wait_for_rest()
         self._last_rounds()
-        leader = self.cluster.leading()
+        leader = self.cluster.elections.leading()
         assert leader is not None
         for consumer in self.consumers:
             source = self.cluster.nodes.get(consumer.tied_to or leader.name, leader)
@@ -93,7 +93,7 @@ class Settling:
             self._clean_to_a_fixpoint()
             self.steps.go_on_until(context.env.timeout(interval_ms))
             self._wait_for_rest()
-        leader = cluster.leading()
+        leader = cluster.elections.leading()
         assert leader is not None
         cleaners = [n.name for n in cluster.nodes.values() if n.spec.cleaner_backoff_ms is not None]
         context.emit(RoundsEnded(leader.name, rounds, interval_ms, tuple(cleaners)))
@@ -112,7 +112,7 @@ class Settling:
     def _unrest(self) -> str | None:
         """The reason why the cluster is not at rest; None when it is."""
         cluster = self.cluster
-        leader = cluster.leading()
+        leader = cluster.elections.leading()
         if leader is None:
             return "there is no leader"
         if not self.timetable.finished:
