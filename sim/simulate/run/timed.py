@@ -45,6 +45,18 @@ With Python's own 700 it looks through the logs again and again, which hold none
 """
 
 
+@contextmanager
+def _collecting_less() -> Iterator[None]:
+    """Lets Python look for cycles more rarely, as `_COLLECT_AFTER` says."""
+    before, *older = gc.get_threshold()
+    gc.set_threshold(max(before, _COLLECT_AFTER) if before else 0, *older)
+    try:
+        yield
+    finally:
+        gc.set_threshold(before, *older)
+
+
+@_collecting_less()
 def run_scenario(
     scenario: Scenario,
     *,
@@ -103,6 +115,7 @@ def judging(scenario: Scenario) -> list[str]:
     return [*safety_invariants(), *(expect.checked or expect.violated)]
 
 
+@_collecting_less()
 def judge_scenario(
     scenario: Scenario,
     invariants: Iterable[str],
@@ -137,22 +150,11 @@ def judge_scenario(
     )
 
 
-@contextmanager
-def _collecting_less() -> Iterator[None]:
-    """Lets Python look for cycles more rarely, as `_COLLECT_AFTER` says."""
-    before, *older = gc.get_threshold()
-    gc.set_threshold(max(before, _COLLECT_AFTER) if before else 0, *older)
-    try:
-        yield
-    finally:
-        gc.set_threshold(before, *older)
-
-
 def _simulated(
     scenario: Scenario, recorder: _Recorder, fork: Fork | None
 ) -> tuple[SimulationResult | None, str | None]:
     """The end of a simulation whose events a recorder takes; None and the bound that cut it off."""
-    with _collecting_less(), bounded() as watch:
+    with bounded() as watch:
         outcome = simulate(
             scenario,
             recorder.take,
