@@ -12,7 +12,7 @@ import simpy
 from simpy.events import ProcessGenerator
 
 from sim.simulate import cluster
-from sim.simulate.cluster.waiting import ProcessGroup, answer_within
+from sim.simulate.cluster.waiting import Patience, ProcessGroup
 from sim.simulate.scenario.file.load import load_scenario
 from sim.simulate.scenario.model import Scenario
 from tests.cluster.test_traces import trace
@@ -35,11 +35,11 @@ def test_an_answer_ends_a_wait_or_patience_does(
     patience_ms: tuple[int, ...], answers_ms: list[int], expected: Notes
 ) -> None:
     env, found = simpy.Environment(), []
-    waits = [simpy.Event(env)]
+    waits, patience = [simpy.Event(env)], Patience(env)
 
     def asks() -> ProcessGenerator:
         for ms in patience_ms:
-            waits[0] = answer_within(env, ms)
+            waits[0] = patience.answer_within(ms)
             answer = yield waits[0]
             found.append((env.now, answer))
 

@@ -31,7 +31,7 @@ from sim.protocol.replication.reading import (
 )
 from sim.protocol.rules import Rules
 from sim.simulate.cluster.context import Context
-from sim.simulate.cluster.waiting import ProcessGroup, answer_within
+from sim.simulate.cluster.waiting import Patience, ProcessGroup
 from sim.simulate.scenario.model import Consumer as ConsumerSpec
 
 
@@ -57,6 +57,7 @@ class Consumer:
         self._done = False
         self._number = 0
         self._processes = ProcessGroup(context.env)
+        self._patience = Patience(context.env)
         self._answer = context.env.event()
         self._deadline_ms = 0
         self._wait_ms = timers.fetch_wait_ms
@@ -151,7 +152,7 @@ class Consumer:
         self._context.network.send(self.name, broker, request, delay_ms)
         patience_ms = delay_ms + self._timeout_ms
         self._deadline_ms = self._context.now_ms + patience_ms
-        self._answer = answer_within(self._context.env, patience_ms)
+        self._answer = self._patience.answer_within(patience_ms)
         return self._answer
 
     def _request(

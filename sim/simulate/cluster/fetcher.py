@@ -28,7 +28,7 @@ from sim.protocol.replication.snapshots.fetch import receive_snapshot_chunk, sna
 from sim.protocol.replication.truncation import receive_offsets_for_leader_epoch, start_following
 from sim.simulate.cluster.broker import Broker
 from sim.simulate.cluster.snapshot_tasks import StateLoader
-from sim.simulate.cluster.waiting import ProcessGroup, answer_within
+from sim.simulate.cluster.waiting import Patience, ProcessGroup
 
 Request = FetchRequest | FetchSnapshotRequest | OffsetsForLeaderEpochRequest
 """What a follower asks a leader."""
@@ -60,6 +60,7 @@ class Fetcher:
         self.fetched = False
         self.acknowledged = 0
         self._processes = ProcessGroup(broker.env)
+        self._patience = Patience(broker.env)
         self._answer = broker.env.event()
         self._first = 0
         self._question: OffsetsForLeaderEpochRequest | None = None
@@ -130,7 +131,7 @@ class Fetcher:
         while self._question is not None or (replica.up and not replica.fetching_failed):
             self.number += 1
             broker.network.send(broker.name, leader, self._request())
-            self._answer = answer_within(env, self._timeout_ms)
+            self._answer = self._patience.answer_within(self._timeout_ms)
             response = yield self._answer
             if response is not None:
                 pause_ms = self._takers[type(response)](response)
@@ -142,8 +143,11 @@ class Fetcher:
         broker, number = self._broker, self.number
         if self._question is not None:
             return self._question._replace(correlation_id=number)
-        chunk = snapshot_request(broker.replica, max_bytes=self._chunk_bytes, correlation_id=number)
-        if chunk is not None:
+        if broker.replica.download is not None:
+            chunk = snapshot_request(
+                broker.replica, max_bytes=self._chunk_bytes, correlation_id=number
+            )
+            assert chunk is not None
             return chunk
         versions = broker.versions
         request = fetch_request(

@@ -24,7 +24,7 @@ from functools import partial
 from random import Random
 from typing import Any, Final, NamedTuple
 
-from simpy import Environment, Event
+from simpy import Environment, Event, Timeout
 
 from sim.protocol.replication import messages as of
 from sim.simulate.scenario.model import LateMessages
@@ -154,7 +154,7 @@ class Network:
             link.lost += 1
             return
         latency_ms = link.lowest_ms + int(link.draw() * link.span_ms)
-        self._env.timeout(latency_ms + delay_ms, message).callbacks.append(link.deliver)
+        Timeout(self._env, latency_ms + delay_ms, message).callbacks.append(link.deliver)
 
     def outgoing(self, name: str, peers: Collection[str] = ()) -> list[Link]:
         """The links on which `name` sends, to `peers` if there are any, else to all."""

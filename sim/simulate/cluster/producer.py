@@ -29,7 +29,7 @@ from sim.protocol.replication.messages import (
     WriteTxnMarkersRequest,
 )
 from sim.simulate.cluster.context import Context
-from sim.simulate.cluster.waiting import answer_within
+from sim.simulate.cluster.waiting import Patience
 from sim.simulate.scenario.model import EndTransaction, Send, SentHeader
 
 MAX_BATCH_RECORDS: Final = 16
@@ -113,6 +113,7 @@ class Producer:
         self._failed = 0
         self._transaction = self._ended = 0
         self._decided: Event | None = None
+        self._patience = Patience(context.env)
         context.network.add_client(self.name, self.receive)
         if idempotent:
             context.env.process(self._live())
@@ -210,9 +211,7 @@ class Producer:
         while True:
             response = yield flight.answer
             if response is not None and self._has_to_wait(flight, response):
-                left_ms = flight.deadline_ms - self._context.now_ms
-                flight.answer = answer_within(env, left_ms)
-                response = yield flight.answer
+                response = yield env.timeout(flight.deadline_ms - self._context.now_ms)
             if response is None:
                 self._leader = None
             elif response.error is NO_ERROR:
@@ -326,7 +325,7 @@ class Producer:
         context = self._context
         flight.tries += 1
         flight.deadline_ms = context.now_ms + self._retry_ms
-        flight.answer = answer_within(context.env, self._retry_ms)
+        flight.answer = self._patience.answer_within(self._retry_ms)
         if self._leader is None and context.leader is not None:
             self._leader = context.leader[1]
         flight.asked = self._leader

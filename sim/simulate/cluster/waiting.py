@@ -6,23 +6,41 @@ whoever asked, ends the wait.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable
 
 from simpy import Environment, Event, Interrupt, Process
 from simpy.events import ProcessGenerator
 
 
-def answer_within(env: Environment, patience_ms: int) -> Event:
-    """Makes an event for one answer to succeed; after `patience_ms` its value is None."""
-    answer = env.event()
-    env.timeout(patience_ms, answer).callbacks.append(_give_up)
-    return answer
+class Patience:
+    """The waits of one party for answers; one timer ends those that last too long.
 
+    A party waits for each answer as long as for the one before, or for one answer at a time.
+    """
 
-def _give_up(patience: Event) -> None:
-    answer: Event = patience.value  # type: ignore[assignment]
-    if not answer.triggered:
-        answer.succeed()
+    def __init__(self, env: Environment) -> None:
+        """Starts without waits."""
+        self._env = env
+        self._waits: deque[tuple[float, Event]] = deque()
+
+    def answer_within(self, patience_ms: int) -> Event:
+        """Makes an event for an answer to succeed; after `patience_ms` its value is None."""
+        answer = self._env.event()
+        self._waits.append((self._env.now + patience_ms, answer))
+        if len(self._waits) == 1:
+            self._env.timeout(patience_ms).callbacks.append(self._end_waits)
+        return answer
+
+    def _end_waits(self, _timer: Event) -> None:
+        """Ends the waits that lasted long enough, and sets the timer for the next one."""
+        now, waits = self._env.now, self._waits
+        while waits and (waits[0][0] <= now or waits[0][1].triggered):
+            _, answer = waits.popleft()
+            if not answer.triggered:
+                answer.succeed()
+        if waits:
+            self._env.timeout(waits[0][0] - now).callbacks.append(self._end_waits)
 
 
 class ProcessGroup:

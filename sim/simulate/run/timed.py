@@ -230,7 +230,8 @@ class _Recorder:
 
     def take(self, at_ms: int, events: Iterable[Event]) -> None:
         pending = self._pending
-        pending += [(at_ms, NAMES[type(event)], event) for event in events]
+        for event in events:
+            pending.append((at_ms, NAMES[type(event)], event))
         while len(pending) >= CHUNK:
             self._hand_on(CHUNK)
 
