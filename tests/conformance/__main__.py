@@ -13,7 +13,6 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 from rich.console import Console
 
@@ -24,16 +23,9 @@ from tests.conformance.broker_index_seek import compare_index_seek, record_index
 from tests.conformance.broker_run import run_on_broker
 from tests.conformance.jvm import KAFKA_VERSION, kafka_jars
 from tests.conformance.kafka import KafkaCleaner
-from tests.conformance.noticing import KeptLogs, Noticed, notice
 from tests.conformance.page import ConformanceResult, summary, write_page
-from tests.conformance.random_runs import Beside, Compared, compare_random
-from tests.conformance.recordings import (
-    Agreed,
-    Collection,
-    compare_seen,
-    write_file,
-    write_recordings,
-)
+from tests.conformance.random_runs import Beside, compare_random
+from tests.conformance.recordings import Collection, compare_seen, write_file, write_recordings
 from tests.conformance.stories import CLUSTERS, run_on_cluster
 
 PAGE = Path("reports/conformance.md")
@@ -68,7 +60,14 @@ def _run(chosen: argparse.Namespace, given: list[str], status: Console) -> int:
         if chosen.beside and is_newest:
             beside = Beside(chosen.kafka, chosen.seed, record=chosen.record)
             stack.callback(beside.stop)
-        compared, noticed, noticing = _with_logs(chosen, kafka, kept, status)
+        compared = compare_random(
+            chosen.count,
+            [chosen.seed],
+            kafka=kafka.answer,
+            preset=kafka.preset,
+            progress=_Lines(status, chosen.count),
+            agreed=kept.add,
+        )
         seen = compare_seen(chosen.kafka, kafka.answer, record=chosen.record is not None)
         besides = None if beside is None else beside.result()
     broker = seek = None
@@ -88,7 +87,6 @@ def _run(chosen: argparse.Namespace, given: list[str], status: Console) -> int:
         "make conformance" if is_plain else " ".join(["python -m tests.conformance", *given]),
         beside=besides,
         broker=broker,
-        noticed=noticed,
         seek=seek,
         clusters=clusters,
     )
@@ -104,44 +102,13 @@ def _run(chosen: argparse.Namespace, given: list[str], status: Console) -> int:
             output.print(json.dumps(one.document, indent=1), markup=False)
             output.print(f"the log file that shows it: {path}; replog clean {path}")
     if chosen.record and not result.complaints:
-        written = [write_recordings(kept.chosen(chosen.record, noticing), version=chosen.kafka)]
+        written = [write_recordings(kept.chosen(chosen.record), version=chosen.kafka)]
         written += [] if seek is None else record_index_seek(seek)
         written += [path for cluster in clusters for path in cluster.record()]
         for path in written:
             output.print(f"recording: {path}")
     output.print(f"report: {chosen.out}")
     return 1 if result.complaints else 0
-
-
-def _with_logs(
-    chosen: argparse.Namespace, kafka: KafkaCleaner, kept: Collection, status: Console
-) -> tuple[Compared, list[Noticed], list[Agreed]]:
-    """Compare the random logs, let them find the planted errors, and give those that found one."""
-
-    def say(one: Noticed) -> None:
-        outcome = "noticed by none" if one.log is None else f"noticed by log {one.log:,}"
-        status.print(f"planted: {one.error.what}: {outcome}")
-
-    with TemporaryDirectory(prefix="replog-conformance-") as folder:
-        answered = KeptLogs(Path(folder) / "logs.jsonl")
-
-        def keep(case: Agreed) -> None:
-            kept.add(case)
-            answered.add(case)
-
-        compared = compare_random(
-            chosen.count,
-            [chosen.seed],
-            kafka=kafka.answer,
-            preset=kafka.preset,
-            progress=_Lines(status, chosen.count),
-            agreed=keep,
-        )
-        answered.close()
-        if chosen.planted and compared.difference is None and kafka.preset == BROKER_PRESET:
-            noticed = notice(answered.path, progress=say)
-            return compared, noticed, answered.those_that_notice(noticed)
-    return compared, [], []
 
 
 class _Lines:
@@ -175,7 +142,6 @@ def _parser() -> argparse.ArgumentParser:
     )
     for name, left_out in (
         ("broker", "start no broker"),
-        ("planted", "plant no errors in the cleaner"),
         ("beside", "neither Kafka 2.8.2 nor choices among several logs"),
     ):
         parser.add_argument(f"--no-{name}", dest=name, action="store_false", help=left_out)

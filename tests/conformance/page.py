@@ -14,7 +14,6 @@ from tests.conformance.broker_compare import BrokerResult
 from tests.conformance.broker_index_seek import SeekResult
 from tests.conformance.cluster import STORIES
 from tests.conformance.compare import BATCH_FIELDS, CLEAN_FIELDS, STEP_FIELDS
-from tests.conformance.noticing import Noticed
 from tests.conformance.random_runs import BesideResult, Compared
 from tests.conformance.stories import ClusterResult
 
@@ -36,7 +35,6 @@ class ConformanceResult:
         seen: A sentence for each file seen on this release that is answered otherwise now.
         command: What made it.
         broker: The comparison with a real broker; None = left out.
-        noticed: What came of the planted errors; empty = left out.
         seek: What a broker did that shows a bug of Kafka; None = left out.
         clusters: What the clusters of each release did.
         beside: The comparison with an old release, and of choices among logs; None = left out.
@@ -48,7 +46,6 @@ class ConformanceResult:
     seen: list[str]
     command: str
     broker: BrokerResult | None = None
-    noticed: Sequence[Noticed] = ()
     seek: SeekResult | None = None
     clusters: Sequence[ClusterResult] = ()
     beside: BesideResult | None = None
@@ -63,11 +60,6 @@ class ConformanceResult:
             *self.seen,
             *(f"{name}: {one.difference}" for name, one in parts if one and one.difference),
             *(self.beside.complaints if self.beside is not None else ()),
-            *(
-                f"planted errors: no log notices that {one.error.what}; raise --count"
-                for one in self.noticed
-                if one.log is None
-            ),
         ]
 
 
@@ -99,9 +91,6 @@ def summary(result: ConformanceResult) -> Iterator[str]:
     if result.seek is not None:
         yield result.seek.summary
     yield from (one.summary for one in result.clusters)
-    if result.noticed:
-        found = [one for one in result.noticed if one.log is not None]
-        yield f"planted errors: {len(found)} of {len(result.noticed)} noticed"
 
 
 def write_page(result: ConformanceResult, path: Path) -> None:
@@ -161,19 +150,6 @@ def _fields(result: ConformanceResult) -> dict[str, object]:
             "pool_verdict": pools.verdict,
             "pool_features": _happened(pools),
         }
-    fields["planted"] = len(result.noticed)
-    fields["planted_rows"] = _table(
-        ("what the copy does wrong", "file in `sim/`", "first log that notices", "by"),
-        *(
-            (
-                one.error.what,
-                f"`{one.error.module}`",
-                "none" if one.log is None else f"{one.log:,}",
-                one.difference.partition(":")[0].replace("|", "\\|"),
-            )
-            for one in result.noticed
-        ),
-    )
     return fields | _of_brokers(result)
 
 

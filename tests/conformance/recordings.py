@@ -72,16 +72,16 @@ class Collection:
         kept.sort(key=lambda entry: entry[:2])
         del kept[self._of_each_kind :]
 
-    def chosen(self, count: int, first: Sequence[Agreed] = ()) -> list[Agreed]:
+    def chosen(self, count: int) -> list[Agreed]:
         """At most `count` of them, small ones first.
 
-        Those of `first`, then what it takes to have every feature, then one log of each kind, then
-        a second of each, and so on.
+        First what it takes to have every feature, then one log of each kind, then a second of
+        each, and so on.
         """
         kinds = sorted(self._kinds.values(), key=lambda kept: kept[0][:2])
         places = [(rank, kind) for kind, kept in enumerate(kinds) for rank in range(len(kept))]
         ranked = [kinds[kind][rank][2] for rank, kind in sorted(places)]
-        needed: list[Agreed] = list(first)
+        needed: list[Agreed] = []
         for feature in sorted({name for case in ranked for name in case.features}):
             if not any(feature in case.features for case in needed):
                 needed.append(next(case for case in ranked if feature in case.features))

@@ -9,7 +9,7 @@ The files are `defects/GROUP.patch`; `GROUP.2.patch` has a second series, writte
 what random runs find. A defect is its name and what goes wrong, in words behind `#`; perhaps behind
 `##` why no random run can show it; the file below `sim/` that it is made in; and lines of that file
 as a patch has them, which occur there once. Those of `kafka_logs` are errors of the cleaner, which
-the random logs of `make conformance` have to notice by themselves.
+the recorded answers of Kafka to random logs have to detect.
 
 `python -m tests.zoo.planted NAME MODULE ARGUMENT ...` runs a Python module in a product with that
 defect; an empty name is none. No file is changed: the importer compiles the module of the defect
