@@ -8,7 +8,7 @@ import pytest
 from sim.errors import BadInput
 from sim.files.yaml_text import parse_yaml
 from sim.simulate.logfile.explain import explain_key
-from sim.simulate.logfile.file import load_log_file, log_file_from
+from sim.simulate.logfile.file import log_file_from, log_file_in, read_log_document
 from tests.logfile.writer import Writer
 
 _FILE = Path(__file__).with_name("explained.yaml")
@@ -45,7 +45,7 @@ def test_an_unknown_key_is_told_which_keys_there_are() -> None:
 
 def test_a_record_below_the_version_of_a_missing_key_says_so() -> None:
     path = Path(__file__).parents[2] / "scenarios/kip280/log_negative_version_lost.json"
-    (explanation,) = explain_key(load_log_file(path), "K").records
+    (explanation,) = explain_key(log_file_in(read_log_document(path)), "K").records
 
     assert "version below that of a missing key, and no record of its key" in explanation.sentence
 
@@ -54,7 +54,7 @@ TRANSACTIONS = Path(__file__).parents[2] / "scenarios" / "transactions"
 
 
 def test_a_tombstone_that_was_not_in_the_map_took_nothing_along() -> None:
-    file = load_log_file(TRANSACTIONS / "log_index_seek.json")
+    file = log_file_in(read_log_document(TRANSACTIONS / "log_index_seek.json"))
     why = (
         "offset 6 counted as aborted, as step 2 did not meet the ABORT marker at 3 that ends an "
         "earlier transaction of producer 1: its map was read from behind it."
@@ -68,7 +68,9 @@ def test_a_tombstone_that_was_not_in_the_map_took_nothing_along() -> None:
 
 
 def test_committed_data_goes_that_counts_as_aborted() -> None:
-    file = load_log_file(TRANSACTIONS / "log_evicted_abort_takes_committed_data.json")
+    file = log_file_in(
+        read_log_document(TRANSACTIONS / "log_evicted_abort_takes_committed_data.json")
+    )
 
     (value,) = explain_key(file, "k").records
     assert value.sentence == (

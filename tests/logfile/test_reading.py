@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from sim.errors import BadInput
-from sim.simulate.logfile.file import load_log_file
+from sim.simulate.logfile.file import log_file_in, read_log_document
 from tests.logfile.writer import Writer
 
 
@@ -40,7 +40,7 @@ def test_a_file_that_cannot_be_read_as_a_log_file_at_all(
     Path("case.json").write_bytes(text.encode())
 
     with pytest.raises(BadInput) as raised:
-        load_log_file(Path("case.json"))
+        log_file_in(read_log_document(Path("case.json")))
 
     assert str(raised.value).startswith(said)
     assert "\n" not in str(raised.value)
@@ -58,7 +58,7 @@ def test_the_file_is_named_with_the_path(tmp_path: Path, monkeypatch: pytest.Mon
     Path("case.json").write_text(json.dumps(document))
 
     with pytest.raises(BadInput) as raised:
-        load_log_file(Path("case.json"))
+        log_file_in(read_log_document(Path("case.json")))
 
     assert (
         str(raised.value)

@@ -14,10 +14,10 @@ from sim.simulate.logfile.answer import answer_to
 from sim.simulate.logfile.eligible import eligible_answer, select_log
 from sim.simulate.logfile.eligible_file import (
     EligibleFile,
+    eligible_file_in,
     is_eligible_document,
-    load_eligible_file,
 )
-from sim.simulate.logfile.file import LogFile, load_log_file, read_log_document
+from sim.simulate.logfile.file import LogFile, log_file_in, read_log_document
 from sim.simulate.run.stories import run_story
 from sim.simulate.run.timed import run_scenario
 from sim.simulate.scenario.file.load import load_scenario
@@ -43,9 +43,10 @@ def loaded(example: str) -> tuple[str, Any]:
     if kind == SCENARIO_FORMAT:
         return kind, load_scenario(path)
     assert kind == LOG_FORMAT
-    if is_eligible_document(read_log_document(path)):
-        return kind, load_eligible_file(path)
-    return kind, load_log_file(path)
+    document = read_log_document(path)
+    if is_eligible_document(document):
+        return kind, eligible_file_in(document)
+    return kind, log_file_in(document)
 
 
 def settings_of(example: str) -> Rules:
@@ -61,10 +62,11 @@ def outcome(example: str, rule: str, value: object) -> object:
     """What the file ends with when one rule has this value."""
     kind, content = loaded(example)
     if isinstance(content, EligibleFile):
-        file = load_eligible_file(FOLDER / example, rules={rule: value})
+        file = eligible_file_in(read_log_document(FOLDER / example), rules={rule: value})
         return eligible_answer(select_log(file.logs, now_ms=file.now_ms))
     if kind == LOG_FORMAT:
-        return answer_to(load_log_file(FOLDER / example, rules={rule: value}))
+        file = log_file_in(read_log_document(FOLDER / example), rules={rule: value})
+        return answer_to(file)
     if kind == STORY_FORMAT:
         assert isinstance(content, Story)
         told = run_story(replace(content, rules=content.rules.with_values({rule: value})))

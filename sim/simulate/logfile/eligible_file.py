@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import Field, TypeAdapter
@@ -17,7 +16,7 @@ from sim.protocol.log import Segment
 from sim.protocol.rules import Rules
 from sim.simulate.logfile.batches import Natural, OrNone
 from sim.simulate.logfile.eligible import DescribedLog
-from sim.simulate.logfile.file import FileLines, read_log_document
+from sim.simulate.logfile.file import FileLines
 from sim.simulate.logfile.rules import rules_at
 
 if TYPE_CHECKING:
@@ -79,15 +78,6 @@ class EligibleFile:
     logs: dict[str, DescribedLog]
     rules: Rules
     notes: tuple[str, ...] = ()
-
-
-def load_eligible_file(path: Path, *, rules: Mapping[str, object] | None = None) -> EligibleFile:
-    """Read and check a file for `replog eligible`; `rules` replace its own.
-
-    Raises:
-        BadInput: `file: path: what is wrong (line 7)`.
-    """
-    return eligible_file_in(read_log_document(path), rules=rules)
 
 
 def is_eligible_document(document: Document) -> bool:

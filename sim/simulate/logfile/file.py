@@ -123,15 +123,6 @@ def read_log_document(path: Path) -> LogDocument:
     return LogDocument(read.name, read.data, read.line_of)
 
 
-def load_log_file(path: Path, *, rules: Mapping[str, object] | None = None) -> LogFile:
-    """Read and check a log file; `rules` replace those of the file.
-
-    Raises:
-        BadInput: `file: path: what is wrong (line 7)`; it cannot be read, or is no possible log.
-    """
-    return log_file_in(read_log_document(path), rules=rules)
-
-
 def log_file_from(data: object) -> LogFile:
     """The log file in data as JSON has it.
 

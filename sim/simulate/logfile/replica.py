@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from sim.protocol.compaction import PassFailed
-from sim.protocol.compaction.eligibility import eligibility, first_dirty
 from sim.protocol.log import Batch, Log, Segment
 from sim.protocol.log.old_formats import OldBatch
-from sim.simulate.logfile.eligible import DescribedLog, LogEligibility
+from sim.simulate.logfile.eligible import DescribedLog, LogEligibility, look_at
 from sim.simulate.logfile.rules import TopicOfLog
 
 
@@ -80,39 +81,9 @@ class LogReplica:
         Source: LogCleanerManager.grabFilthiestCompactedLog, .cleanableOffsets.
         """
         log = self.log
-        dirty = first_dirty(
-            self.checkpoint,
-            log_start_offset=log.log_start_offset,
-            log_end_offset=log.log_end_offset,
-        )
-        if dirty.force_update and self.failed is None:
-            self.checkpoint = dirty.offset
-        # The log itself is asked, once: a segment remembers that it was asked for its times.
-        found = eligibility(
-            log.segments,
+        described = DescribedLog(
             topic.config,
-            first_dirty_offset=dirty.offset,
-            stable_offset=self._cleanable_end(),
-            now_ms=now_ms,
-        )
-        return LogEligibility(self._described(topic), now_ms, dirty, found)
-
-    def _described(self, topic: TopicOfLog) -> DescribedLog:
-        """Copy of the facts that the manager looks at: looking twice changes nothing."""
-        log = self.log
-        segments = (
-            Segment(
-                one.base_offset,
-                one.last_modified_ms,
-                size_bytes=one.size_bytes,
-                first_timestamp_ms=one.first_timestamp_ms,
-                largest_ms=one.largest_ms,
-            )
-            for one in log.segments
-        )
-        return DescribedLog(
-            topic.config,
-            tuple(segments),
+            tuple(log.segments),
             log.log_start_offset,
             log.log_end_offset,
             log.log_end_offset if self.legacy else log.high_watermark,
@@ -122,6 +93,22 @@ class LogReplica:
             uncleanable=self.failed is not None,
             compacts=topic.compacts,
         )
+        # Kafka's manager asks a segment for its times once, and the segment remembers that. What is
+        # asked later, when the log would be due, is asked of copies.
+        found = look_at(described, now_ms=now_ms)
+        if found.dirty.force_update and self.failed is None:
+            self.checkpoint = found.dirty.offset
+        copies = tuple(
+            Segment(
+                one.base_offset,
+                one.last_modified_ms,
+                size_bytes=one.size_bytes,
+                first_timestamp_ms=one.first_timestamp_ms,
+                largest_ms=one.largest_ms,
+            )
+            for one in log.segments
+        )
+        return replace(found, log=replace(described, segments=copies))
 
     def _cleanable_end(self) -> int:
         if not self.legacy:

@@ -16,20 +16,6 @@ from sim.simulate.scenario.rule_values import check_rule
 
 DEFAULT_PRESET = "kafka-4.0"
 
-OF_A_PRESET = (
-    "tombstone_removal",
-    "fix",
-    "map_range",
-    "map_reads_from",
-    "index_entries",
-    "header_form",
-    "marker_lookup",
-    "empty_segments",
-    "old_formats",
-    "cleaner_bound",
-)
-"""What a log file takes over from its preset; the strategy is named in the file itself."""
-
 LAST_MODIFIED = "segment_last_modified_ms"
 SEGMENT_BYTES = "segment_bytes"
 _NUMBERS = {LAST_MODIFIED: ("a time in ms", -1), SEGMENT_BYTES: ("a number of bytes", 1)}
@@ -59,7 +45,7 @@ ALLOWED = (
     LAST_MODIFIED,
     SEGMENT_BYTES,
 )
-"""Every rule that may stand in a log file."""
+"""Every rule that may stand in a log file. All but the strategy start from the preset's value."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,13 +68,7 @@ class LogRules:
     given: Mapping[str, object] = field(default_factory=dict)
 
     def encode(self, version: int) -> bytes:
-        """The header value that stands for a version, in the form the rules read.
-
-        Raises:
-            OverflowError: It does not fit 64 bits.
-        """
-        if not -LONG - 1 <= version <= LONG:
-            raise OverflowError
+        """The header value that stands for a version of 64 bits in the form the rules read."""
         return ENCODERS[self.rules.cleaner.header_form](version)
 
     def with_values(self, values: Mapping[str, object], place: Place) -> LogRules:
@@ -145,7 +125,8 @@ def rules_at(values: object, place: Place, *, allowed: Sequence[str] = ALLOWED) 
     modified, size = taken.pop(LAST_MODIFIED, None), taken.pop(SEGMENT_BYTES, None)
     if "header_key" in taken:
         taken["strategy_header"] = taken.pop("header_key")
-    started = {n: value for n, value in PRESETS[preset].values.items() if n in OF_A_PRESET}
+    named = PRESETS[preset].values.items()
+    started = {rule: value for rule, value in named if rule in ALLOWED and rule != "strategy"}
     return LogRules(preset, Rules().with_values(started | taken), modified, size, beside)
 
 

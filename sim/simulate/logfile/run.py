@@ -172,25 +172,24 @@ class _Cleaner:
             log.replace_segments(cleaning.replaced, cleaning.segments)
             replica.failed = cleaning.failure
             result = replace(result, cleaning=cleaning, failed=cleaning.failure)
-            self._write_checkpoint(result)
+            if cleaning.failure is None and cleaning.replaced:
+                replica.checkpoint = cleaning.next_dirty_offset
+            elif cleaning.failure is not None and decision is not None:
+                replica.checkpoint = first_dirty  # where it began (LogCleaner.cleanLog)
         if replica.failed is None:
             self._last_cleaning = (result.cleaning.next_dirty_offset, step.now_ms)
         return result
 
-    def _write_checkpoint(self, result: PassResult) -> None:
-        """Writes the checkpoint; a pass that failed wrote where it began (LogCleaner.cleanLog)."""
-        if result.failed is None and result.cleaning.replaced:
-            self._replica.checkpoint = result.cleaning.next_dirty_offset
-        elif result.failed is not None and result.decision is not None:
-            self._replica.checkpoint = result.plan.first_dirty_offset
-
     def _plan(self, step: Clean, first_dirty_offset: int, upper_bound: int) -> CleaningPass:
         log, rules = self._replica.log, self._file.rules
         values = rules.rules
+        bases = [segment.base_offset for segment in log.segments]
+        # The rules that wait for other replicas have this one alone to ask.
+        coordinated = values.cleaner.tombstone_removal == "coordinated"
         return CleaningPass(
             policy=replace(cleaner_policy(values), checks_producers=True),
             first_dirty_offset=first_dirty_offset,
-            upper_bound=effective_bound(log.segments, upper_bound),
+            upper_bound=max((base for base in bases if base <= upper_bound), default=bases[0]),
             now_ms=step.now_ms,
             high_watermark=log.log_end_offset,
             log_start_offset=log.log_start_offset,
@@ -199,19 +198,13 @@ class _Cleaner:
             map_capacity=step.map_capacity,
             given_map=_given_map(step),
             segment_bytes=rules.segment_bytes,
-            removal_limit=_removal_limit(log, first_dirty_offset, values.cleaner.tombstone_removal),
+            removal_limit=first_dirty_offset if coordinated else log.log_end_offset,
             legacy_horizon_ms=_legacy_horizon_ms(
                 log, step, first_dirty_offset, values.topic.delete_retention_ms
             ),
             last_cleaning=self._last_cleaning,
             explains=self._explains,
         )
-
-
-def effective_bound(segments: list[Segment], upper_bound: int) -> int:
-    """The highest segment base at or below `upper_bound`; the log's first when none is."""
-    bases = [segment.base_offset for segment in segments]
-    return max((base for base in bases if base <= upper_bound), default=bases[0])
 
 
 def _given_map(step: Clean) -> OffsetMap | None:
@@ -221,11 +214,6 @@ def _given_map(step: Clean) -> OffsetMap | None:
     winners = {key: Record(offset, key, "") for key, offset in (step.offset_map or {}).items()}
     # Nothing counts as inside its range, so that offsets alone decide.
     return OffsetMap(winners, mapped_from=1 << 62, latest_offset=step.map_latest_offset)
-
-
-def _removal_limit(log: Log, first_dirty_offset: int, removal: str) -> int:
-    """Offset below which the gated removal rules let tombstones go: there is only this replica."""
-    return first_dirty_offset if removal == "coordinated" else log.log_end_offset
 
 
 def _legacy_horizon_ms(
