@@ -22,7 +22,7 @@ REASON_TEXTS = {
     "no key": "no key",
     "unmapped": "version below that of a missing key",
 }
-"""Why a record went, in the words of a log file; superseded ones name their winner."""
+"""Texts of the reasons for a removal; that of a superseded record names its winner."""
 
 
 def answer(document: dict[str, Any]) -> Answer:
@@ -40,7 +40,7 @@ def answer_to(file: LogFile) -> Answer:
 
 
 def step_answer(result: StepResult, file: LogFile) -> Answer:
-    """Answer to one step; the log must not have moved on yet."""
+    """Answer to one step, made before the next step changes the log."""
     log, replica = result.log, result.replica
     out = _log_answer(log, file.rules.rules.cleaner.tombstone_mark)
     if result.cleaned is not None:
@@ -60,7 +60,7 @@ def step_answer(result: StepResult, file: LogFile) -> Answer:
 
 
 def _log_answer(log: Log, tombstone_mark: str) -> Answer:
-    """The whole log as it is now, producers and aborted transactions included."""
+    """The whole log as it is now, with its producers and aborted transactions."""
     is_tombstone = TOMBSTONE_MARKS[tombstone_mark]
     batches = list(log.batches())
     return {
@@ -87,7 +87,10 @@ def _log_answer(log: Log, tombstone_mark: str) -> Answer:
 
 
 def _batch_answer(batch: Batch, segment: int) -> Answer:
-    """One batch; `segment` is the base offset of its segment, and `magic` 2 unless it is said."""
+    """Object about a batch in an answer; without a `magic` it is of magic 2.
+
+    `segment` is the base offset of its segment.
+    """
     return {
         "base_offset": batch.base_offset,
         "last_offset": batch.last_offset,
@@ -136,13 +139,13 @@ _OFFSETS_SHOWN = 12
 
 
 def heading(file: LogFile) -> str:
-    """The preset and the values that the file gives beside it."""
+    """The preset, and the rules that the file sets in addition to it, in a line."""
     beside = [f"{name}={value}" for name, value in file.rules.given.items()]
     return ", ".join([file.rules.preset, *beside])
 
 
 def log_lines(number: int, step: Step, answer: dict[str, Any]) -> Iterator[str]:
-    """Lines about a step and its effect, above the table of batches."""
+    """Lines about a step and its effect, printed above the table of batches."""
     yield f"step {number}: {step.text}"
     if isinstance(step, Clean):
         if step.upper_bound is None:
@@ -175,7 +178,7 @@ def log_lines(number: int, step: Step, answer: dict[str, Any]) -> Iterator[str]:
 
 
 def _decision(answer: dict[str, Any]) -> Iterator[str]:
-    """Decision of the cleaner's manager in lines: numbers; if not due, why, and when."""
+    """Decision of the cleaner's manager in lines: its numbers, and why and until when not."""
     span = f"[{answer['first_dirty_offset']}, {answer['effective_upper_bound']})"
     total = answer["clean_bytes"] + answer["cleanable_bytes"]
     numbers = f"{answer['cleanable_bytes']} of {total} bytes cleanable"
@@ -190,7 +193,7 @@ def _decision(answer: dict[str, Any]) -> Iterator[str]:
 
 
 def _by_reason(removed: dict[str, str]) -> dict[str, list[str]]:
-    """Reason -> offsets, in order of first appearance; superseded ones name their winner each."""
+    """Reason -> offsets, in order of first appearance; superseded ones with their winners."""
     found: dict[str, list[str]] = {}
     for offset, reason in removed.items():
         winner = reason.removeprefix("superseded by ")
@@ -224,7 +227,7 @@ def _state(answer: dict[str, Any]) -> str:
 
 
 def rows_of(answer: dict[str, Any]) -> list[dict[str, object]]:
-    """One row for each batch that is there; with the formats where one is older than magic 2."""
+    """A row for each batch of the log, with the formats if one is older than magic 2."""
     tombstones = set(answer["tombstone_offsets"])
     mixed = any("magic" in batch for batch in answer["batches"])
     return [

@@ -1,4 +1,4 @@
-"""Batches and records of a log file: what each field means, and what no log could hold."""
+"""Batches and records of a log file, their fields, and checks that a log can hold them."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def _text_of(value: object) -> str:
 
 
 def _header_of(value: object) -> bytes | int:
-    """A header's value: bytes, or a number, which is written in the form that the rules read."""
+    """A header's value: bytes, or a number to be written in the form that the rules read."""
     if isinstance(value, dict):
         return _bytes_of(value)
     if value is None or isinstance(value, str):
@@ -100,13 +100,13 @@ Natural = Annotated[int, Ge(0), Le(LONG)]
 """An offset, a number of bytes, or a time that has to be there, in ms."""
 Positive = Annotated[int, Ge(1), Le(LONG)]
 OrNone = Annotated[int, Ge(-1), Le(LONG)]
-"""An id, an offset or a time in ms; -1 = none."""
+"""An id, an offset or a time in ms; -1 stands for none."""
 
 ControlName = Literal["COMMIT", "ABORT", "LEADER_CHANGE"]
-"""What a control batch may say; other kinds stand in logs that no cleaner is given."""
+"""Types of control records in logs that are cleaned; the others occur in no such log."""
 TimestampType = Literal["CreateTime", "LogAppendTime"]
 Compression = Literal["none", "gzip", "snappy", "lz4", "zstd"]
-"""What survives is the same under each of them; sizes are those without any."""
+"""Records survive alike under each codec; sizes are those without compression."""
 
 _NOT_IN_OLD: dict[str, object] = {
     "epoch": -1,
@@ -117,9 +117,9 @@ _NOT_IN_OLD: dict[str, object] = {
     "control": None,
     "delete_horizon_ms": None,
 }
-"""What batches before magic 2 have no place for, each with the value that says so."""
+"""Fields that batches before magic 2 do not have, each with the value that stands for none."""
 MAGIC = 2
-"""The format of a batch that does not say which it has."""
+"""Format of a batch that names none."""
 
 
 class RecordLine(Part):
@@ -162,8 +162,8 @@ def batch_of(line: BatchLine, place: Place, rules: LogRules) -> Batch:
     """The batch that a file gives at `place`.
 
     Raises:
-        BadInput: Offsets do not ascend or lie outside the batch; its format has no place for what
-            it says; it is a marker that no transaction could have.
+        BadInput: Offsets do not ascend or lie outside the batch; its format lacks a field that it
+            gives; it is a marker that no transaction could have.
     """
     base, last = line.base_offset, line.last_offset
     place.refuse("last_offset", last < base, f"{last} is below the base offset {base}")
@@ -205,13 +205,13 @@ def batch_of(line: BatchLine, place: Place, rules: LogRules) -> Batch:
 
 
 def check_follows(batch: Batch, end: int, place: Place) -> None:
-    """Raise BadInput unless the batch at `place` may be appended to a log that ends at `end`."""
+    """Raises BadInput unless the batch at `place` may be appended to a log that ends at `end`."""
     text = f"{batch.base_offset} is below {end}, where what comes before it ends"
     place.refuse("base_offset", batch.base_offset < end, text)
 
 
 def check_markers(batches: Iterable[tuple[Batch, Place]]) -> None:
-    """Raise BadInput for a marker of a producer that writes outside transactions."""
+    """Raises BadInput for a marker of a producer that writes outside transactions."""
     plain: dict[int, int] = {}
     in_transactions: set[int] = set()
     for batch, place in batches:
@@ -231,7 +231,7 @@ def check_markers(batches: Iterable[tuple[Batch, Place]]) -> None:
 
 
 def _old_batch(line: BatchLine, magic: int, place: Place, rules: LogRules) -> OldBatch:
-    """A batch of magic 0 or 1: what its format has no place for cannot be said."""
+    """A batch of magic 0 or 1. Raises BadInput for fields that its format does not have."""
     for name, none in _NOT_IN_OLD.items():
         given = getattr(line, name) not in (None, none)
         place.refuse(name, given, f"a batch of magic {magic} has none; allowed: magic {MAGIC}")
@@ -264,10 +264,10 @@ def _old_batch(line: BatchLine, magic: int, place: Place, rules: LogRules) -> Ol
 
 
 def _check_control(line: BatchLine, producer_id: int, place: Place) -> None:
-    """A marker is one record, of a producer, in a transaction; an emptied one is just its header.
+    """Checks a marker: one record of a producer in a transaction, or none if it was emptied.
 
-    Its transaction's data may be gone, as it is after cleaning. The change of a leader (KIP-595) is
-    no transaction.
+    The data of its transaction may be gone, as it is after cleaning. A change of the leader
+    (KIP-595) belongs to no transaction.
     """
     if line.control != "LEADER_CHANGE":
         text = "a marker ends the transaction of a producer; it has none"
@@ -283,9 +283,9 @@ def _check_control(line: BatchLine, producer_id: int, place: Place) -> None:
 
 
 def _at_one_time(records: tuple[Record, ...], timestamp_ms: int) -> tuple[Record, ...]:
-    """Gives every record the time of its batch, in place of its producer's (KIP-32).
+    """The records with the time of their batch in place of their producer's (KIP-32).
 
-    What the producer said stays stored until the batch is written anew (DefaultRecord.readFrom).
+    The producer's time stays stored until the batch is rewritten (DefaultRecord.readFrom).
     """
     return tuple(record._replace(timestamp_ms=timestamp_ms) for record in records)
 

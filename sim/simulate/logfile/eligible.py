@@ -1,7 +1,7 @@
-"""The log that the cleaner would clean, why not the others, when they are due (`replog eligible`).
+"""The choice of the log to clean, with the reason for each log, and when it is due.
 
-When a log is due, and which setting would cure it, holds if nothing more is written: what is
-appended rolls segments, and makes a log dirtier.
+`replog eligible` prints it. The time when a log is due, and the setting that would make it due now,
+hold if nothing more is written: an append rolls segments, and makes a log dirtier.
 """
 
 from __future__ import annotations
@@ -35,11 +35,19 @@ _CLOSED = (
 
 @dataclass(frozen=True, slots=True)
 class DescribedLog:
-    """Facts that decide whether a log is cleaned; offsets are exclusive ends but for the start.
+    """Facts about a log that decide whether it is cleaned.
 
     Attributes:
-        config: When it is cleaned.
-        compacts: Whether it ever is cleaned: false = its `cleanup.policy` is `delete`.
+        config: The settings that decide when it is cleaned.
+        segments: In order; the last one is active.
+        log_start_offset: Inclusive.
+        log_end_offset: Exclusive.
+        high_watermark: Exclusive.
+        last_stable_offset: Exclusive.
+        checkpoint: First dirty offset as the last pass stored it; None before the first pass.
+        in_progress: True while a pass runs over it, or cleaning is paused.
+        uncleanable: True after a pass over it failed.
+        compacts: False if its `cleanup.policy` is `delete`, so that it is never cleaned.
     """
 
     config: EligibilityConfig
@@ -60,10 +68,10 @@ class LogEligibility:
 
     Attributes:
         log: The log.
-        now_ms: When it looks.
+        now_ms: Time of the verdict in ms.
         dirty: Where the dirty section begins.
-        found: The numbers; `eligible` says nothing yet of the policy, `in_progress` and
-            `uncleanable`.
+        found: Numbers of the decision; its `eligible` knows nothing of the policy, `in_progress`
+            and `uncleanable`.
     """
 
     log: DescribedLog
@@ -73,17 +81,17 @@ class LogEligibility:
 
     @property
     def considered(self) -> bool:
-        """Whether the log is compacted, not being cleaned, and no pass over it failed."""
+        """True for a log that is compacted, is not being cleaned, and had no pass that failed."""
         return self.log.compacts and not (self.log.in_progress or self.log.uncleanable)
 
     @property
     def eligible(self) -> bool:
-        """Whether it could be selected."""
+        """True if the cleaner could select the log."""
         return self.considered and self.found.eligible
 
     @property
     def numbers(self) -> dict[str, Any]:
-        """By which numbers the cleaner's manager decides, and how far a pass would go."""
+        """Numbers by which the cleaner's manager decides, and how far a pass would go, by name."""
         found = self.found
         return {
             "first_dirty_offset": self.dirty.offset,
@@ -98,18 +106,21 @@ class LogEligibility:
 
     @property
     def earliest_ms(self) -> int | None:
-        """From when the delay counts: the time of the oldest dirty segment; None = it has none."""
+        """Time of the oldest dirty segment in ms, from which the delay counts; None without one."""
         log = self.log
         return earliest_dirty_ms(log.segments, log.config, first_dirty_offset=self.dirty.offset)
 
     @property
     def why(self) -> str:
-        """The first condition that is not met, or the one that made it eligible; then the bound."""
+        """A sentence on the condition that decides, and on the bound."""
         return f"{self._verdict()}; {self._bound()}"
 
     @property
     def outlook(self) -> str | None:
-        """When it will be eligible, and what makes it so now; None = it is, or nothing will."""
+        """A sentence on when it becomes eligible, and which changes make it so now.
+
+        None for a log that is eligible, or is not considered at all.
+        """
         if self.eligible or not self.considered:
             return None
         due_ms, cures = self._due_ms(), list(self._cures())
@@ -129,9 +140,9 @@ class LogEligibility:
         )
 
     def _due_ms(self) -> int | None:
-        """From when on it is eligible; None = never.
+        """Time from which it is eligible, in ms; None if it never is.
 
-        Segments only grow older, so what is eligible once is so from then on.
+        Segments only grow older, so a log that is eligible once stays eligible.
         """
         config, segments = self.log.config, self.log.segments
         times: set[int] = set()
@@ -145,7 +156,7 @@ class LogEligibility:
         return later[first] if first < len(later) else None
 
     def _cures(self) -> Iterator[str]:
-        """Changes each of which makes the log due now."""
+        """Changes, each of which alone makes the log due now."""
         found, earliest = self.found, self.earliest_ms
         if found.cleanable_bytes:
             yield f"min.cleanable.dirty.ratio {_below(found)} or lower"
@@ -196,7 +207,7 @@ class LogEligibility:
         return f"not eligible: {self._delay()}, and {ratio} not {least}"
 
     def _delay(self) -> str:
-        """The delay in words: how long the log is overdue, and since when that counts."""
+        """Describes the delay: how long the log is overdue, and from what time that counts."""
         most = self.log.config.max_compaction_lag_ms
         if most is None:
             return "no delay without max.compaction.lag.ms"
@@ -214,7 +225,7 @@ class LogEligibility:
         )
 
     def _bound(self) -> str:
-        """Where cleaning would stop, and what keeps it from going further."""
+        """Describes where cleaning would stop, and which limit keeps it from going further."""
         bound, text = self.found.bound, self.limit
         if bound.limited_to < bound.offset:
             text = f"the first dirty offset {bound.offset} is past all that may be cleaned: {text}"
@@ -250,10 +261,10 @@ class Selection:
     """Verdict of the cleaner on all logs, and which one it would clean.
 
     Attributes:
-        selected: Name of the log to clean; None = none.
-        logs: What it makes of each, by name.
-        delay_secs: The metric `max-compaction-delay-secs` after this look: the largest delay of a
-            log that was considered, 0 where none is selected (PreCleanStats).
+        selected: Name of the log to clean; None if no log is eligible.
+        logs: The verdict on each log, by name.
+        delay_secs: The metric `max-compaction-delay-secs` after this choice: the largest delay of a
+            log that was considered, in seconds; 0 where none is selected (PreCleanStats).
     """
 
     selected: str | None
@@ -262,7 +273,7 @@ class Selection:
 
 
 def select_log(described: Mapping[str, DescribedLog], *, now_ms: int) -> Selection:
-    """Look at every log and select the one to clean."""
+    """Judges every log at `now_ms` and selects the one to clean."""
     logs = {name: look_at(log, now_ms=now_ms) for name, log in described.items()}
     selected = select({name: one.found for name, one in logs.items() if one.eligible})
     delays = [one.found.compaction_delay_ms for one in logs.values() if one.considered]
@@ -270,7 +281,7 @@ def select_log(described: Mapping[str, DescribedLog], *, now_ms: int) -> Selecti
 
 
 def _below(found: Eligibility) -> str:
-    """A ratio that is exceeded."""
+    """A ratio, in thousandths, that the dirty ratio of the log exceeds."""
     assert found.dirty_ratio is not None  # there are bytes
     return f"{max(0, ceil(found.dirty_ratio * 1000) - 1) / 1000:g}"
 

@@ -68,10 +68,10 @@ class EligibleFile:
     """The logs of one cleaner, and its clock in ms.
 
     Attributes:
-        now_ms: The clock.
-        logs: By name.
-        rules: Of them `lag_estimate` has a meaning here.
-        notes: What is no failure, and should be known: settings that change nothing.
+        now_ms: The cleaner's clock in ms.
+        logs: The logs by name.
+        rules: The rules, of which `lag_estimate` alone has a meaning here.
+        notes: Notes on settings that change nothing.
     """
 
     now_ms: int
@@ -88,7 +88,7 @@ def is_eligible_document(document: Document) -> bool:
 def eligible_file_in(
     document: Document, *, rules: Mapping[str, object] | None = None
 ) -> EligibleFile:
-    """Logs that a document describes; `rules`, from the command line, replace its own.
+    """The logs that a document describes; `rules`, from the command line, replace its own.
 
     Raises:
         BadInput: `file: path: what is wrong (line 7)`, a line for each thing.
@@ -111,7 +111,7 @@ def eligible_file_in(
 
 
 def _built(file: EligibleFileLines, rules: Rules, top: Place) -> EligibleFile:
-    """The file, every part of which can be read. Raises BadInput where they do not go together."""
+    """The file, whose parts are valid by themselves. Raises BadInput where they contradict."""
     # What reads settings takes a while to import, and comparing a log file with steps needs none.
     from sim.simulate.logfile.settings import (
         broker_at,
@@ -144,7 +144,7 @@ def _built(file: EligibleFileLines, rules: Rules, top: Place) -> EligibleFile:
 
 
 def _log(line: LogLine, place: Place, config: EligibilityConfig, *, compacts: bool) -> DescribedLog:
-    """The log that a file describes at `place`. Raises BadInput for what no log can be."""
+    """The log that a file describes at `place`. Raises BadInput for an impossible log."""
     segments = _segments(line, place, config)
     log_end, active = line.log_end_offset, segments[-1].base_offset
     start = segments[0].base_offset if line.log_start_offset is None else line.log_start_offset
@@ -202,5 +202,5 @@ def _segments(line: LogLine, place: Place, config: EligibilityConfig) -> tuple[S
 
 
 def _or_none(time_ms: int | None) -> int:
-    """A time as a segment has it: -1 = none."""
+    """A time as a segment has it: -1 where the file gives none."""
     return -1 if time_ms is None else time_ms

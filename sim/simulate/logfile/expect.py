@@ -1,4 +1,4 @@
-"""Expectations of log files, compared with the answers; fields without a claim may differ."""
+"""Expectations of log files, compared with the answers in the fields that they claim."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from sim.simulate.logfile.file import LogFile, log_file_in, read_log_document
 from sim.simulate.logfile.run import run_steps
 
 _ASKED = ("surviving_keys", "first_batch_last_offset")
-"""What only an expectation asks for, and no answer says."""
+"""Fields that an expectation may claim, and that no answer shows."""
 MUST_NOT_INCLUDE = "surviving_keys_must_not_include"
 NOTE = "note"
 
@@ -31,11 +31,11 @@ class Checked:
     Attributes:
         id: Its `id`, else the name of the file.
         title: Its `title`.
-        command: What answers it: `replog clean` or `replog eligible`.
-        differences: Where the answer is not what its `expect` says, a line each; empty = met. A
-            file without `expect` expects to be answered at all.
-        why: What became of the records that they are about, a sentence each.
-        notes: What is no failure, and should be known.
+        command: The command that answers it: `replog clean` or `replog eligible`.
+        differences: Where the answer is not what its `expect` says, a line each; empty if it is. A
+            file without `expect` only expects to be valid.
+        why: The fate of each record that a difference is about, a sentence each.
+        notes: Notes on settings that change nothing.
     """
 
     verdict: ClassVar[str] = "holds"
@@ -50,12 +50,12 @@ class Checked:
 
     @property
     def exit_code(self) -> int:
-        """0 as it expects, 1 not so."""
+        """Exit status: 0 if the answer is as expected, else 1."""
         return 1 if self.differences else 0
 
 
 def checked(path: Path, *, rules: Mapping[str, object] | None = None) -> Checked:
-    """Answer a log file and compare; `rules` replace its own.
+    """Answers a log file and compares the answer with `expect`; `rules` replace its own.
 
     Raises:
         BadInput: `file: path: what is wrong (line 7)`; the expectation may be what is wrong.
@@ -76,7 +76,7 @@ def checked(path: Path, *, rules: Mapping[str, object] | None = None) -> Checked
 
 
 def read_and_check(path: Path) -> str:
-    """Read a log file of either kind without answering it; its id.
+    """Id of a log file of either kind, which is read and checked but not answered.
 
     Raises:
         BadInput: `file: path: what is wrong (line 7)`.
@@ -96,7 +96,7 @@ def _id_of(document: Document, path: Path) -> str:
 def differences_of_choice(
     file: EligibleFile, document: Document
 ) -> tuple[dict[str, Any], list[str]]:
-    """Answer about logs to choose from, and where it differs from `expect`.
+    """The answer about logs to choose from, and its differences from `expect`.
 
     Raises:
         BadInput: `file: path: what is wrong (line 7)`, of the expectation.
@@ -109,9 +109,9 @@ def differences_of_choice(
 
 
 def differences_of_steps(file: LogFile, document: Document) -> tuple[dict[str, Any], list[str]]:
-    """Answers to the steps of a log file, and where they differ from `expect`.
+    """The answers to the steps of a log file, and their differences from `expect`.
 
-    A line is such as `steps[0].x is 1, expected 2`.
+    A difference is a line such as `steps[0].x is 1, expected 2`.
 
     Raises:
         BadInput: `file: path: what is wrong (line 7)`, of the expectation.
@@ -158,10 +158,10 @@ def _differ_in_step(fact: dict[str, Any], claims: Any, path: str, place: Place) 
 def _differ(
     have: Any, want: Any, path: str, place: Place, *, also: tuple[str, ...] = ()
 ) -> Iterator[str]:
-    """Where `have` is not `want`; an object may have more fields, a list no more items.
+    """Differences of `have` from `want`; an object may have more fields, a list no more items.
 
-    `path` is the way in the answer, `place` where the claim stands in the file, for claims about
-    what no answer has.
+    `path` leads to the value in the answer, `place` is that of the claim in the file, for claims
+    about fields that no answer has.
     """
     if isinstance(want, dict) and isinstance(have, dict):
         for name, claim in want.items():
@@ -192,8 +192,8 @@ def explained_doubts(
 
     Args:
         file: The log file.
-        facts: What came of each step.
-        expected: What the file claims of each step.
+        facts: The answer to each step, with the fields that only an expectation asks for.
+        expected: The claims of the file about each step.
     """
     doubtful: set[int | str] = set()
     for fact, claims in zip(facts, expected, strict=True):
@@ -210,7 +210,7 @@ def explained_doubts(
 
 
 def _in_doubt(fact: Mapping[str, Any], claims: Mapping[str, Any]) -> Iterator[Any]:
-    """The offsets, and the keys, about which an answer and a claim differ; keys are texts."""
+    """Offsets (numbers) and keys (texts) about which an answer and a claim differ."""
     for name in _LISTS:
         have, want = fact[name], claims.get(name)
         if isinstance(want, list):

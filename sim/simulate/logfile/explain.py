@@ -1,7 +1,7 @@
 """Reasons why a tombstone or a value is still here, or already gone (`replog clean --explain`).
 
-Each pass gives its reasons (`Cleaning.reasons`); what is still there waits for the first condition
-that is not met.
+Each pass gives its reasons (`Cleaning.reasons`); a record that is still there waits for the first
+condition that is not met.
 """
 
 from __future__ import annotations
@@ -26,20 +26,20 @@ from sim.simulate.logfile.run import PassResult, log_of, run_steps
 
 _KEYS_SHOWN = 20
 RECORDS_SHOWN = 20
-"""Of a key with more records some are left out."""
+"""Of a key with more records than this, some are left out."""
 _WITHOUT_HORIZON = ("immediate", "cleaning_checkpoint", "never")
 """Removal rules that look at no horizon, whatever the format."""
 
 
 @dataclass(frozen=True, slots=True)
-class Explanation:
-    """Fate of one record.
+class RecordExplanation:
+    """The fate of one record, explained.
 
     Attributes:
         offset: Its offset.
         kind: `tombstone` or `value`.
         fate: `here` or `gone`.
-        sentence: All of it for people, with the numbers.
+        sentence: The explanation for people, with the numbers.
     """
 
     offset: int
@@ -49,15 +49,15 @@ class Explanation:
 
 
 class KeyExplanation(NamedTuple):
-    """Fate of the records of a key.
+    """The fate of the records of a key, explained.
 
     Attributes:
-        records: What became of each of its records, in offset order; of many the first, the last
-            and those that decided about others.
-        left_out: How many are not among them.
+        records: An explanation of each record, in offset order; of many records the first, the
+            last and those that decided about others.
+        left_out: Number of records that are not explained.
     """
 
-    records: list[Explanation]
+    records: list[RecordExplanation]
     left_out: int = 0
 
 
@@ -75,7 +75,7 @@ def explain_key(file: LogFile, key: str, *, about: Collection[int] | None = None
     Args:
         file: The log file.
         key: The key.
-        about: Offsets of the records that are asked about; None = all of them.
+        about: Offsets of the records that are asked about; None for all of them.
 
     Raises:
         BadInput: No record has that key; the message says which keys there are.
@@ -96,14 +96,14 @@ def explain_key(file: LogFile, key: str, *, about: Collection[int] | None = None
 
 @dataclass(slots=True)
 class _Tracked:
-    """One record of the key.
+    """A record of the key, with the decisions of passes about it.
 
     Attributes:
         record: The record as it is now; a pass may have changed it.
         batch: Its batch as it is now, or was before the record went.
-        appended_in: Step that appended it; 0 = it was there from the start.
-        horizon_ms: Delete horizon of its batch, or its own, in ms; None = none.
-        horizon_set_in: Step that set the horizon; None = no step did.
+        appended_in: Step that appended it; 0 for one that was there from the start.
+        horizon_ms: Delete horizon of its batch, or its own, in ms; None without one.
+        horizon_set_in: Step that set the horizon; None if the record came with it.
         decided: The passes that decided about it, each with its reason, in order.
     """
 
@@ -121,18 +121,18 @@ class _Tracked:
 
     @property
     def gone(self) -> Reason | None:
-        """Why the last pass took it away; None while it is there."""
+        """Reason of the pass that removed it; None while it is there."""
         last = self.decided[-1][1] if self.decided else None
         return last if last is not None and last.why in REASONS else None
 
 
 class _KeyHistory:
-    """The records of one key while the steps are done, and what is to be said of them.
+    """The records of one key over all steps, and sentences about them.
 
     Attributes:
         records: By offset, in offset order.
         passes: Every pass, in order.
-        aborted: Every aborted transaction that was in an index.
+        aborted: Every aborted transaction that a transaction index had.
         log: The log after the last step.
     """
 
@@ -156,7 +156,7 @@ class _KeyHistory:
             self._look(result.number)
 
     def _look(self, number: int) -> None:
-        """Notes what there is of the key after step `number`."""
+        """Notes the records of the key that are there after step `number`."""
         there = {record.offset for batch in self.log.batches() for record in batch.records}
         for offset, known in list(self.records.items()):
             if known.gone is None and offset not in there:  # cut off, or deleted with its segment
@@ -216,14 +216,14 @@ class _KeyHistory:
         found = [asked[0], asked[-1], *(offset for offset in beat if offset in known)]
         return sorted(list(dict.fromkeys(found))[:RECORDS_SHOWN])
 
-    def explain(self, tracked: _Tracked) -> Explanation:
-        """Says what became of one record."""
+    def explain(self, tracked: _Tracked) -> RecordExplanation:
+        """Explains the fate of one record."""
         kind = "tombstone" if self.rules.cleaner.is_tombstone(tracked.record) else "value"
         start = f"offset {tracked.offset} is a {kind} of '{readable(self.key)}'"
         gone = tracked.gone
         if gone is not None:
             sentence = f"{start}. Gone: {self._why_gone(tracked, tracked.decided[-1][0], gone)}."
-            return Explanation(tracked.offset, kind, "gone", sentence)
+            return RecordExplanation(tracked.offset, kind, "gone", sentence)
         aborted, winner = self._abort_of(tracked), self._winner()
         if aborted is not None:
             waits = (
@@ -234,7 +234,7 @@ class _KeyHistory:
             waits = self._superseded(tracked, winner)
         else:
             waits = self._tombstone(tracked) if kind == "tombstone" else self._value(tracked)
-        return Explanation(tracked.offset, kind, "here", f"{start}. Still here: {waits}.")
+        return RecordExplanation(tracked.offset, kind, "here", f"{start}. Still here: {waits}.")
 
     def _why_gone(self, tracked: _Tracked, one: PassResult, gone: Reason) -> str:
         by = f"step {one.number} removed it"
@@ -257,7 +257,7 @@ class _KeyHistory:
         return f"{by}: {text}, {self._expiry(tracked, gone.asked)}{also}"
 
     def _unended(self, tracked: _Tracked, one: PassResult) -> str:
-        """Why a pass took a batch for aborted that comes after the marker of that transaction."""
+        """Explains why a pass counted a batch as aborted that comes after that ABORT marker."""
         batch = tracked.batch
         marker = one.cleaning.unended[batch.base_offset]
         there = any(other.base_offset == marker for other in self.log.batches())
@@ -269,13 +269,13 @@ class _KeyHistory:
         )
 
     def _by_segment(self, tracked: _Tracked, asked: Circumstances) -> bool:
-        """Whether the times of segments decide about a tombstone."""
+        """True if the modification time of its segment decides about a tombstone."""
         unstamped = asked.without_horizon and tracked.horizon_ms is None
         looks = self.removal not in _WITHOUT_HORIZON
         return self.removal == "last_modified" or (unstamped and looks)
 
     def _expiry(self, tracked: _Tracked, asked: Circumstances) -> str:
-        """The numbers by which a tombstone could go."""
+        """Describes the numbers that let a tombstone go."""
         now_ms, horizon_ms = asked.now_ms, tracked.horizon_ms
         if self._by_segment(tracked, asked):
             return (
@@ -295,7 +295,7 @@ class _KeyHistory:
         return f"{horizon_ms}, {since}; the pass ran at {now_ms} ms"
 
     def _value(self, tracked: _Tracked) -> str:
-        """A value that wins stays; it may have been deleted by a tombstone that is gone."""
+        """Explains why a value that wins stays; a tombstone that deleted it may be gone."""
         deleted_by = [
             other
             for other in self.records.values()
@@ -316,7 +316,7 @@ class _KeyHistory:
         return f"{went} before a pass had compared the two, so the value is back"
 
     def _superseded(self, tracked: _Tracked, winner: _Tracked) -> str:
-        """A record that lost, or will lose, to another one that is there."""
+        """Explains why a record is here that lost, or will lose, to another one."""
         newer = winner.offset > tracked.offset
         what = (
             f"a newer record at {winner.offset} supersedes it"
@@ -347,7 +347,7 @@ class _KeyHistory:
         return f"{what}; the next pass that reaches both removes this one"
 
     def _tombstone(self, tracked: _Tracked) -> str:
-        """A tombstone that wins: it waits for a pass, then for its removal rule, or for ever."""
+        """Explains why a tombstone that wins is here: it waits for a pass, or its removal rule."""
         if not tracked.decided:
             return f"{self._unreached(tracked)}{self._outlook(tracked)}"
         last, reason = tracked.decided[-1]
@@ -424,7 +424,7 @@ class _KeyHistory:
         )
 
     def _unreached(self, tracked: _Tracked, subject: str = "it") -> str:
-        """Why no pass has decided about a record."""
+        """Explains why no pass has decided about a record."""
         passes = [one for one in self.passes if one.number > tracked.appended_in]
         active = self.log.active.base_offset
         text = f"no pass has reached {subject}{' yet' * (subject == 'it')}"
@@ -436,7 +436,7 @@ class _KeyHistory:
         return text
 
     def _missed(self, one: PassResult, tracked: _Tracked, subject: str = "it") -> str:
-        """Why one pass did not decide about a record."""
+        """Explains why one pass did not decide about a record."""
         bound, decision, nothing = one.plan.upper_bound, one.decision, one.cleaning.replaced == 0
         if one.failed is not None and tracked.offset not in one.cleaning.reasons:
             return f"no pass was run to its end in step {one.number}: {one.failed}"
@@ -459,7 +459,7 @@ class _KeyHistory:
         return f"step {one.number} reached {subject}"
 
     def _outlook(self, tracked: _Tracked) -> str:
-        """Effect of the first pass that reaches a tombstone, in words."""
+        """Describes the effect of the first pass that reaches a tombstone."""
         if self.removal in ("never", "last_modified", "cleaning_checkpoint"):
             return ""
         if self.removal == "immediate":

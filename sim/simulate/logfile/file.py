@@ -72,8 +72,8 @@ class WrittenSegment:
 
     Attributes:
         base_offset: Its first offset (inclusive).
-        batches: In order.
-        last_modified_ms: When it was last modified, in ms; None = the file does not say.
+        batches: Its batches in order.
+        last_modified_ms: Time of its last modification in ms; None if the file gives none.
     """
 
     base_offset: int
@@ -88,10 +88,10 @@ class LogFile:
     Attributes:
         rules: The rules of the cleaner.
         segments: In order; the last one is active.
-        steps: What is done to it.
-        topic: What its settings decide.
-        place: Where the steps stand.
-        notes: What is no failure, and should be known: settings that change nothing.
+        steps: The steps, in order.
+        topic: Decisions of its `topic` settings.
+        place: Place of the steps in the file, for errors.
+        notes: Notes on settings that change nothing.
     """
 
     rules: LogRules
@@ -103,12 +103,12 @@ class LogFile:
 
 
 class LogDocument(Document):
-    """Document of a log file; its problems have the published form, the JSON path first."""
+    """The document of a log file; a problem in it is printed with the JSON path first."""
 
     __slots__ = ()
 
     def problem(self, location: Location, text: str, *, path: str | None = None) -> str:
-        """One line for the user: `file: path: text (line 7)`."""
+        """Line about a problem for the user: `file: path: text (line 7)`."""
         way = self.name_of(location) if path is None else path
         return f"{': '.join(filter(None, [self.name, way, text]))} (line {self.line_of(location)})"
 
@@ -124,7 +124,7 @@ def read_log_document(path: Path) -> LogDocument:
 
 
 def log_file_from(data: object) -> LogFile:
-    """The log file in data as JSON has it.
+    """The log file in data as a JSON parser gives it.
 
     Raises:
         BadInput: `path: what is wrong`.
@@ -179,7 +179,7 @@ def log_file_in(document: Document, *, rules: Mapping[str, object] | None = None
 
 
 def _with_segments(data: dict[str, Any], place: Place, wrong: Complaints) -> dict[str, Any]:
-    """The data with every segment as an object; a list is that of its batches."""
+    """The data with every segment as an object, where the file may give a list of batches."""
     segments = data.get("segments")
     if not isinstance(segments, list):
         return data
@@ -197,7 +197,7 @@ def _with_segments(data: dict[str, Any], place: Place, wrong: Complaints) -> dic
 
 
 def _check_passes(steps: Sequence[Step], place: Place, topic: TopicOfLog) -> None:
-    """Raises BadInput for a pass with bounds of its own over a log that is never compacted."""
+    """Raises BadInput for a pass with given bounds over a log that is never compacted."""
     for number, one in enumerate(steps):
         if not topic.compacts and isinstance(one, Clean) and one.upper_bound is not None:
             text = "a pass over a log whose cleanup.policy is delete; allowed: compact in it"
@@ -212,7 +212,7 @@ def _segments(
     placed: list[tuple[Batch, Place]],
     wrong: Complaints,
 ) -> tuple[WrittenSegment, ...]:
-    """The segments; `values` are as the file has them, and every batch goes to `placed`."""
+    """The segments of the file, from models and raw values; every batch is added to `placed`."""
     found: list[WrittenSegment] = []
     end = 0
     for index, (line, value) in enumerate(zip(lines, values, strict=True)):

@@ -1,4 +1,4 @@
-"""A log and the files beside it, between the steps of a log file."""
+"""The log of one replica, with its checkpoint and high watermark, between steps of a log file."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from sim.simulate.logfile.rules import TopicOfLog
 
 
 class LogReplica:
-    """Log of one replica, and the files beside it.
+    """The log of one replica, with its checkpoint and high watermark.
 
     Attributes:
         log: The log.
-        checkpoint: Where the next pass has to begin (LogCleanerManager's file
-            `cleaner-offset-checkpoint`); None = no pass was run yet.
-        legacy: True = as in 2.8: passes may go beyond the high watermark, though not beyond an
-            unstable transaction (before KAFKA-13194).
-        failed: Why a pass failed, after which none is run before the log is loaded again; None =
-            none did.
+        checkpoint: Offset at which the next pass has to begin (LogCleanerManager's file
+            `cleaner-offset-checkpoint`); None before the first pass.
+        legacy: True for passes as in 2.8, which may go beyond the high watermark, though not beyond
+            an unstable transaction (before KAFKA-13194).
+        failed: Failure of a pass, after which none is run until the log is loaded again; None
+            without one.
     """
 
     def __init__(self, log: Log, *, legacy: bool) -> None:
-        """All of `log` is committed."""
+        """Starts with all of `log` committed."""
         self.log = log
         self.checkpoint: int | None = None
         self.legacy = legacy
@@ -41,10 +41,10 @@ class LogReplica:
         log.high_watermark = end if self._learnt is None else min(self._learnt, end)
         if self._learnt is not None:
             self._learnt = log.high_watermark
-        log.producers.first_unstable_offset(log.high_watermark)  # what is decided below it is
+        log.producers.first_unstable_offset(log.high_watermark)  # forgets what is decided below it
 
     def last_stable_offset(self) -> int:
-        """Up to where readers of committed records may read (exclusive).
+        """Exclusive end of the records that readers of committed records get.
 
         Source: UnifiedLog.fetchLastStableOffsetMetadata, .maybeIncrementFirstUnstableOffset.
         """
@@ -55,9 +55,9 @@ class LogReplica:
     def _first_unstable(self) -> int | None:
         """The first offset of a transaction that is not decided below the high watermark.
 
-        Of a transaction that was read from disk or began below the log start the position is
-        looked up, and with it comes the base offset of the first batch that is there, or the log
-        end offset where none is. 2.8 does not take that base offset.
+        For a transaction that was read from disk or began below the log start, the position is
+        looked up. That gives the base offset of the first batch that is there, or the log end
+        offset where none is. 2.8 does not use that base offset.
 
         Source: UnifiedLog.maybeIncrementFirstUnstableOffset, LogSegment.read.
         """
@@ -117,36 +117,39 @@ class LogReplica:
         return self.log.log_end_offset if unstable is None else unstable
 
     def append(self, batch: Batch) -> None:
-        """Adds a batch; one before magic 2 has no epoch, and makes the replica forget all epochs.
+        """Appends a batch; one before magic 2 has no epoch, and clears the leader epoch cache.
 
-        Truncation then goes by the high watermark again. Source: UnifiedLog.append.
+        Truncation then goes by the high watermark, as before KIP-101. Source: UnifiedLog.append.
         """
         self.log.append(batch, now_ms=0)
         if isinstance(batch, OldBatch):
             self.log.epochs.entries.clear()
 
     def roll(self) -> None:
-        """A new active segment, unless it would begin where the active one does (LocalLog.roll)."""
+        """Begins a new active segment, unless the active one is empty (LocalLog.roll)."""
         if self.log.active.base_offset < self.log.log_end_offset:
             self.log.roll(now_ms=0)
 
     def truncate_fully(self, offset: int) -> None:
-        """All of the log goes; it starts and ends at `offset`."""
+        """Empties the log, which then starts and ends at `offset`."""
         self._begin_anew(offset)
         self._learnt = None if self._learnt is None else offset
         self._lower_checkpoint()
 
     def _begin_anew(self, offset: int) -> None:
-        """Empties the log; nothing that it holds from now on was read from disk."""
+        """Empties the log; nothing in it counts as read from disk from now on."""
         self.log.reset_to(offset)
         self._read_below = offset
 
-    def tell_high_watermark(self, offset: int) -> None:
+    def learn_high_watermark(self, offset: int) -> None:
         """Commits all below `offset`; from now on appends alone commit nothing."""
         self._learnt = max(offset, self.log.log_start_offset)
 
     def truncate(self, offset: int) -> None:
-        """Only a cut below the active segment lowers the checkpoint (LogManager.truncateTo)."""
+        """Truncates the log; a cut below the active segment lowers the checkpoint, too.
+
+        Source: LogManager.truncateTo.
+        """
         reaches_cleaned = offset < self.log.active.base_offset
         if offset < self.log.log_end_offset:  # else nothing is read again
             self._read_below = offset
@@ -155,12 +158,15 @@ class LogReplica:
             self._lower_checkpoint()
 
     def _lower_checkpoint(self) -> None:
-        """To the base of the active segment (LogCleanerManager.maybeTruncateCheckpoint)."""
+        """Lowers the checkpoint to the base of the active segment at most.
+
+        Source: LogCleanerManager.maybeTruncateCheckpoint.
+        """
         if self.checkpoint is not None:
             self.checkpoint = min(self.checkpoint, self.log.active.base_offset)
 
     def start_at(self, offset: int) -> None:
-        """At the high watermark at most: a log that was read from disk may end lower by then."""
+        """Moves the log start to `offset`, at most to the high watermark."""
         log = self.log
         offset = min(offset, log.high_watermark)
         if offset > log.log_start_offset:
@@ -171,8 +177,8 @@ class LogReplica:
     def reload(self) -> None:
         """Reads the log from disk, without a snapshot of its producers.
 
-        It ends where its active segment does, by that one's offset index. One that would end below
-        its start begins anew there.
+        The log ends where its active segment does. A log that would end below its start is emptied
+        and begins there.
 
         Source: LogLoader.recoverLog, .deleteSegmentsIfLogStartGreaterThanLogEnd.
         """

@@ -1,4 +1,4 @@
-"""The rules of a log file: those that concern one cleaner, beside a preset of them."""
+"""The rules of a log file: a preset, and values of the rules that concern one cleaner."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ DEFAULT_PRESET = "kafka-4.0"
 LAST_MODIFIED = "segment_last_modified_ms"
 SEGMENT_BYTES = "segment_bytes"
 _NUMBERS = {LAST_MODIFIED: ("a time in ms", -1), SEGMENT_BYTES: ("a number of bytes", 1)}
-"""What is no rule: what is expected, and the smallest number."""
+"""Entries that are no rules: the expected type in words, and the smallest number."""
 ALLOWED = (
     "preset",
     "strategy",
@@ -50,15 +50,15 @@ ALLOWED = (
 
 @dataclass(frozen=True, slots=True)
 class LogRules:
-    """The rules one cleaner works by.
+    """The rules of one cleaner.
 
     Attributes:
-        preset: Name of the preset that was started from.
+        preset: Name of the preset that they start from.
         rules: The rules; those that do not concern one cleaner have no meaning here.
-        last_modified_ms: Modification time of all segments in ms; None = the time of each pass.
-        segment_bytes: Neighbours up to this size become one segment (`segment.bytes`); None = all
-            do. An append does not roll for it.
-        given: The values beside the preset, as given.
+        last_modified_ms: Modification time of all segments in ms; None for the time of each pass.
+        segment_bytes: Largest size up to which a pass merges neighbouring segments
+            (`segment.bytes`); None without a limit. An append does not roll for it.
+        given: The values given in addition to the preset, as they were written.
     """
 
     preset: str
@@ -72,9 +72,9 @@ class LogRules:
         return ENCODERS[self.rules.cleaner.header_form](version)
 
     def with_values(self, values: Mapping[str, object], place: Place) -> LogRules:
-        """These rules with some values replaced; a `preset` replaces what came from the old one.
+        """These rules with some values replaced; a `preset` replaces the values of the old one.
 
-        `place` is where the values stand.
+        `place` is that of the values, for errors.
 
         Raises:
             BadInput: Unknown rule, preset or value; the message lists what is allowed.
@@ -86,14 +86,15 @@ class LogRules:
 
 @dataclass(frozen=True, slots=True)
 class TopicOfLog:
-    """Decisions of a log file's `topic` beside the rules of the cleaner.
+    """Decisions of a log file's `topic` settings that are no rules of the cleaner.
 
     Attributes:
-        config: When the log is cleaned, where the cleaner's manager is asked.
-        compacts: Whether it ever is.
-        roll_ms: An append rolls the log when the first record is older, by timestamps; None = none
-            does.
-        roll_bytes: An append rolls the log that would grow beyond so many bytes; None = none does.
+        config: Settings by which the cleaner's manager decides when the log is cleaned.
+        compacts: False if the log is never cleaned.
+        roll_ms: Age of the active segment, by timestamps, above which an append rolls the log, in
+            ms; None if age never does.
+        roll_bytes: Size of the active segment that an append may not exceed without rolling the
+            log; None if size never does.
     """
 
     config: EligibilityConfig = field(default_factory=EligibilityConfig)
@@ -103,9 +104,9 @@ class TopicOfLog:
 
 
 def rules_at(values: object, place: Place, *, allowed: Sequence[str] = ALLOWED) -> LogRules:
-    """The rules at `place`: the `rules` object of a log file, or None. Null means not given.
+    """The rules at `place`: from the `rules` object of a log file, or from the command line.
 
-    On a command line numbers come as text.
+    A null means that a value is not given. On a command line, numbers come as text.
 
     Raises:
         BadInput: Unknown rule, preset or value; the message lists what is allowed.
@@ -131,7 +132,7 @@ def rules_at(values: object, place: Place, *, allowed: Sequence[str] = ALLOWED) 
 
 
 def _value(name: str, value: object, place: Place) -> object:
-    """Value of a rule, checked; `header_key` is a log file's name for `strategy_header`."""
+    """The value of a rule, checked; `header_key` is a log file's name for `strategy_header`."""
     typed = isinstance(place.document, CommandLine)
     if name in _NUMBERS:
         what, minimum = _NUMBERS[name]

@@ -18,15 +18,15 @@ from sim.simulate.logfile.steps import Clean, ProduceDuplicate, Step
 
 @dataclass(frozen=True, slots=True)
 class PassResult:
-    """One cleaning pass.
+    """A cleaning pass and its result.
 
     Attributes:
         number: Number of its step, from 1.
-        plan: What the cleaner was given.
-        cleaning: What it did.
-        failed: Why it was not run to its end, nor is any other before the log is loaded again;
-            None = it was.
-        decision: What the cleaner's manager made of the log; None = it was not asked.
+        plan: Input of the cleaner.
+        cleaning: Result of the cleaner.
+        failed: Failure that ended this pass, or an earlier one since which the log was not loaded
+            again; None without one.
+        decision: Verdict of the cleaner's manager on the log; None if the step gives the bounds.
     """
 
     number: int
@@ -38,14 +38,14 @@ class PassResult:
 
 @dataclass(frozen=True, slots=True)
 class StepResult:
-    """A step, and what came of it; the log itself has moved on to after the step.
+    """A step and its result.
 
     Attributes:
         number: Number of the step, from 1.
         step: The step.
         replica: The log after it, with checkpoint and high watermark; later steps change it.
-        cleaned: The pass, if it was one.
-        duplicate_of: The batch that a retry repeats, if it was one and there is one.
+        cleaned: The pass; None if the step was none.
+        duplicate_of: The batch that a retry repeats; None if the step was none, or repeats none.
     """
 
     number: int
@@ -61,12 +61,12 @@ class StepResult:
 
 
 def run_steps(file: LogFile, *, explains: bool = False) -> Iterator[StepResult]:
-    """Takes the steps of a log file in order; look at the log before asking for the next one.
+    """Does the steps of a log file in order; a result is to be read before the next is asked for.
 
-    Passes give their reason for each record if it `explains`.
+    With `explains`, passes give their reason for each record.
 
     Raises:
-        BadInput: One cannot follow on what is before it.
+        BadInput: A step cannot follow those before it.
     """
     replica = LogReplica(log_of(file), legacy=file.rules.rules.cleaner.cleaner_bound == "leo")
     cleaner = _Cleaner(file, replica, explains=explains)
@@ -80,7 +80,7 @@ def run_steps(file: LogFile, *, explains: bool = False) -> Iterator[StepResult]:
 
 
 def log_of(file: LogFile) -> Log:
-    """The log before the first step, producers and aborted transactions derived from it."""
+    """The log before the first step; producers and aborted transactions are derived from it."""
     interval_bytes = file.rules.rules.topic.index_interval_bytes
     rolls = file.topic
     log = Log(
@@ -112,10 +112,9 @@ def log_of(file: LogFile) -> Log:
 class _Times:
     """Times at which segments were last modified, by the clock of the file.
 
-    A time that the file gives a segment stays with it, and a segment that is merged of several has
-    that of the last one; one that is closed later, perhaps once more after a truncation, has the
-    time of the first pass after that. Where no segment has one, all count as modified at the same
-    time.
+    A segment keeps the time that the file gives it; a merged segment has the time of its last part.
+    A segment that is closed later, perhaps again after a truncation, gets the time of the first
+    pass after that. Where the file gives no times, all segments count as modified at one time.
     """
 
     def __init__(self, file: LogFile) -> None:
@@ -126,7 +125,7 @@ class _Times:
         self._always_ms = file.rules.last_modified_ms
 
     def set(self, segments: list[Segment], now_ms: int) -> None:
-        """Sets the times before a pass at `now_ms`, but for that of the active segment."""
+        """Sets the times of all segments but the active one, before a pass at `now_ms`."""
         default_ms = now_ms if self._always_ms is None else self._always_ms
         for segment in segments[:-1]:
             if segment.base_offset in self._given:
@@ -138,12 +137,12 @@ class _Times:
                     self._seen.add(segment.base_offset)
 
     def forget_from(self, base_offset: int) -> None:
-        """Forgets that segments from here on were closed: the segment here is the active one."""
+        """Forgets that segments from `base_offset` on were closed: that of the active one."""
         self._seen = {base for base in self._seen if base < base_offset}
 
 
 class _Cleaner:
-    """The cleaner of one log, and what it remembers from pass to pass."""
+    """The cleaner of one log, with its state from pass to pass."""
 
     def __init__(self, file: LogFile, replica: LogReplica, *, explains: bool) -> None:
         self._file = file
@@ -208,7 +207,7 @@ class _Cleaner:
 
 
 def _given_map(step: Clean) -> OffsetMap | None:
-    """The map that the step gives; records in it stand for their offsets alone."""
+    """The map that the step gives, whose records have an offset and no content."""
     if step.map_latest_offset is None:
         return None
     winners = {key: Record(offset, key, "") for key, offset in (step.offset_map or {}).items()}

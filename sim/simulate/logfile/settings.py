@@ -1,9 +1,9 @@
 """Settings of Kafka's in a log file: `topic`, and for `eligible` also `broker`.
 
-They are read as in a timed scenario (`sim.simulate.scenario.file.configs`). What a log's own
-`topic` does not say, the file's `topic` says, else the file's `broker`, else Kafka's defaults. A
-maximum lag of null is no bound, on any level (LogConfig, CleanerConfig). What nothing makes
-anything of is named in a note.
+They are read as in a timed scenario (`sim.simulate.scenario.file.configs`). A setting that a log's
+own `topic` does not give is taken from the file's `topic`, else from its `broker`, else from
+Kafka's defaults. A maximum lag of null means no bound, on any level (LogConfig, CleanerConfig). A
+note names the settings that change nothing.
 """
 
 from __future__ import annotations
@@ -41,18 +41,18 @@ AS_RULES = {
     "index_interval_bytes": "index_interval_bytes",
     "segment_bytes": "segment_bytes",
 }
-"""Settings of a topic that are rules of a log file, too: field -> name of the rule."""
+"""Settings of a topic that are rules of a log file as well: field -> name of the rule."""
 
 _TOPIC, _BROKER = TypeAdapter(TopicSettings), TypeAdapter(BrokerSettings)
 _ASKED = "only a `clean` without bounds asks for it, and no step is one"
 
 
 class Level(NamedTuple):
-    """One object of settings in a file.
+    """Settings of one object in a file: of a log, of its topic, or of the broker.
 
     Attributes:
-        settings: What it says.
-        place: Where that stands.
+        settings: The settings.
+        place: Place of the object, for errors.
     """
 
     settings: Settings
@@ -60,27 +60,27 @@ class Level(NamedTuple):
 
     @property
     def given(self) -> dict[str, Any]:
-        """Settings of when to clean; null = not given, but no bound for a maximum lag."""
+        """Given settings that decide when to clean; a null counts for a maximum lag alone."""
         of, said = self.settings, self.settings.model_fields_set
         values = {name: getattr(of, name) for name in WHEN if name in said}
         return {n: value for n, value in values.items() if value is not None or n == MAX_LAG}
 
     def name(self, setting: str) -> Place:
-        """Place of a setting."""
+        """Place of a setting, for errors."""
         return self.place.at(alias_of(self.settings, setting))
 
     def unread(self, read: Collection[str]) -> list[str]:
-        """Kafka's names of the settings that are given and not among `read`, as a note has them."""
+        """Paths of the settings that are given and not among `read`, for a note."""
         said = self.settings.model_fields_set - set(read)
         ordered = (name for name in type(self.settings).model_fields if name in said)
         return [f"{self.place.path}.{alias_of(self.settings, name)}" for name in ordered]
 
 
 def topic_at(value: object, place: Place) -> Level:
-    """The settings of a topic at `place`; None = nothing is said.
+    """The settings of a topic at `place`; None stands for an object without settings.
 
     Raises:
-        BadInput: One that Kafka does not have, or no value of it.
+        BadInput: Kafka has no such setting, or the setting no such value.
     """
     settings = TopicSettings() if value is None else shaped(value, place, _TOPIC)
     if "snapshot" in settings.cleanup_policy:
@@ -90,7 +90,7 @@ def topic_at(value: object, place: Place) -> Level:
 
 
 def broker_at(value: object, place: Place) -> Level:
-    """The settings of a broker at `place`; None = nothing is said. Raises BadInput."""
+    """The settings of a broker at `place`, as `topic_at` reads those of a topic."""
     settings = BrokerSettings() if value is None else shaped(value, place, _BROKER)
     return Level(settings, place)
 
@@ -99,7 +99,7 @@ def config_of(levels: Sequence[Level], estimate: LagEstimate) -> EligibilityConf
     """Settings that apply to one log; the first of `levels` that gives a setting counts.
 
     Raises:
-        BadInput: The minimum lag is above the maximum: said of the one that is nearer to the log.
+        BadInput: The minimum lag is above the maximum; the place is that of the nearer level.
     """
     by = {setting: level for level in reversed(levels) for setting in level.given}
     given = {setting: level.given[setting] for setting, level in by.items()}
@@ -115,7 +115,7 @@ def config_of(levels: Sequence[Level], estimate: LagEstimate) -> EligibilityConf
 
 
 def compacts(levels: Iterable[Level]) -> bool:
-    """Whether the log is compacted at all; the first of `levels` that gives a policy counts."""
+    """True for a log that is compacted; the first of `levels` that gives a policy counts."""
     said = (
         getattr(one.settings, POLICY) for one in levels if POLICY in one.settings.model_fields_set
     )
@@ -123,12 +123,12 @@ def compacts(levels: Iterable[Level]) -> bool:
 
 
 class LogSettings(NamedTuple):
-    """Rules and decisions of a log file's `topic`, where the log is not one of several.
+    """The `topic` settings of a log file with steps, as rules and as other decisions.
 
     Attributes:
         level: The settings.
-        rules: The rules of the file with those that the settings give.
-        topic: What they decide beside the rules.
+        rules: The rules of the file, with those that the settings give.
+        topic: Decisions of the settings that are no rules.
     """
 
     level: Level
@@ -137,14 +137,14 @@ class LogSettings(NamedTuple):
 
     @classmethod
     def read(cls, value: object, place: Place, rules: LogRules) -> LogSettings:
-        """Reads the settings at `place`, beside the `rules` of the file.
+        """Reads the settings at `place`, with the `rules` of the file.
 
-        Of what makes an append roll the log (LogConfig.maxSegmentMs, LogSegment.shouldRoll) only
-        settings that are given count: files without them have said nothing of it.
+        Only settings that are given make an append roll the log (LogConfig.maxSegmentMs,
+        LogSegment.shouldRoll): Kafka's defaults do not.
 
         Raises:
-            BadInput: A setting that Kafka does not have, or no value of it; one that contradicts a
-                rule; a strategy that is not known, or that needs a header and does not say which.
+            BadInput: Kafka has no such setting or value; a setting contradicts a rule; a strategy
+                is not known, or needs a header that is not named.
         """
         level = topic_at(value, place)
         values = {"preset": rules.preset, **_rules_by(level, rules.given), **rules.given}
@@ -176,9 +176,9 @@ class LogSettings(NamedTuple):
 
 
 def _rules_by(topic: Level, rules: Mapping[str, object]) -> dict[str, object]:
-    """The rules that a topic's settings give, by the names that log files have for them.
+    """The rules that a topic's settings give, by their names in log files.
 
-    `rules` are those of the file, which may say the same thing and not another one.
+    `rules` are those of the file, which the settings may repeat and not contradict.
     """
     document, wrong = topic.place.document, Complaints()
 
@@ -201,8 +201,7 @@ def _rules_by(topic: Level, rules: Mapping[str, object]) -> dict[str, object]:
 def notes_of_choice(levels: Sequence[Level], estimate: LagEstimate) -> tuple[str, ...]:
     """Notes about settings that change nothing in a file with logs to choose from.
 
-    Without timestamps and with `largest_less_roll` the longest time that a segment is active
-    counts.
+    `segment.ms` counts with `lag_estimate: largest_less_roll` alone.
     """
     read = {*WHEN, POLICY}
     if estimate != "largest_less_roll":

@@ -1,4 +1,4 @@
-"""The steps of a log file: what each may say, does to the log, and is called."""
+"""The steps of a log file: the fields of each, its effect on the log, and a line about it."""
 
 from __future__ import annotations
 
@@ -34,19 +34,19 @@ Note = Annotated[Any, Field(description="Anything; it is not read.")]
 class AnyStep(Part):
     """Common fields and methods of all steps."""
 
-    says: ClassVar[str]  # for `text`: what it does, with its fields
+    says: ClassVar[str]  # a format of the step for `text`
     note: Note = None
 
     def read(self, rules: LogRules, place: Place) -> Step:
-        """The step at `place`, as it is done. Raises BadInput where fields do not go together."""
+        """The step at `place` as `do` needs it. Raises BadInput for fields that contradict."""
         del rules, place
         return self  # type: ignore[return-value]  # of the steps only this class is none
 
     def do(self, replica: LogReplica, place: Place) -> None:
-        """Takes the step; a pass or a retry is taken in `sim.simulate.logfile.run`.
+        """Does the step to the log; `sim.simulate.logfile.run` does a pass or a retry.
 
         Raises:
-            BadInput: The step, which stands at `place`, cannot follow on what is before it.
+            BadInput: The step, which is at `place`, cannot follow those before it.
         """
 
     @property
@@ -61,7 +61,7 @@ def many(count: int, one: str, more: str) -> str:
 
 
 class Clean(AnyStep):
-    """One cleaning pass."""
+    """A cleaning pass over the log."""
 
     op: Literal["clean"]
     now_ms: Natural
@@ -83,7 +83,7 @@ class Clean(AnyStep):
     """The pass-wide horizon of the rules before KIP-534, in ms; derived when not given."""
 
     def read(self, rules: LogRules, place: Place) -> Step:
-        """Checks which fields go together. Raises BadInput."""
+        """The pass itself. Raises BadInput for fields that do not go together."""
         given = {name for name, value in self if value is not None}
         missing = {"first_dirty_offset", "upper_bound"} - given
         alone = len(missing) == 2  # the cleaner's manager decides about it, and builds the map
@@ -105,7 +105,7 @@ class Clean(AnyStep):
 
     @property
     def text(self) -> str:
-        """The pass in words: its range, time and map."""
+        """The pass in words, with its range, time and map."""
         given = ""
         if self.forced_rescan:
             given = f", forced rescan with an empty map up to {self.map_latest_offset}"
@@ -126,7 +126,7 @@ class AppendLine(AnyStep):
     roll_after: bool | None = None
 
     def read(self, rules: LogRules, place: Place) -> Step:
-        """The append, with its batches as a log has them."""
+        """The append with its batches as a log holds them."""
         lines = enumerate(self.batches)
         batches = [batch_of(line, place.at("batches").at(n), rules) for n, line in lines]
         return Append(tuple(batches), bool(self.roll_after))
@@ -134,16 +134,16 @@ class AppendLine(AnyStep):
 
 @dataclass(frozen=True, slots=True)
 class Append:
-    """An append with its batches as a log has them."""
+    """An append, with its batches as a log holds them."""
 
     batches: tuple[Batch, ...]
     roll_after: bool
 
     def do(self, replica: LogReplica, place: Place) -> None:
-        """Adds the batches, and closes the segment if asked.
+        """Appends the batches, and rolls the log if asked.
 
         Raises:
-            BadInput: They do not follow, or one fits no segment (RecordBatchTooLargeException).
+            BadInput: A batch cannot follow, or fits no segment (RecordBatchTooLargeException).
         """
         log = replica.log
         there = log.active.batches
@@ -174,18 +174,18 @@ class Roll(AnyStep):
     op: Literal["roll"]
 
     def do(self, replica: LogReplica, place: Place) -> None:
-        """Rolls the log."""
+        """Rolls the log to a new active segment."""
         replica.roll()
 
 
 class Reload(AnyStep):
-    """Producer state is forgotten and derived from the log again."""
+    """Derives the state of producers from the log again, as a restart does."""
 
     says = "reload: producer state is derived from the log again"
     op: Literal["reload"]
 
     def do(self, replica: LogReplica, place: Place) -> None:
-        """Reads the log from disk."""
+        """Reads the log from disk again."""
         replica.reload()
 
 
@@ -199,7 +199,7 @@ class ProduceDuplicate(AnyStep):
     keys: Annotated[tuple[Content | None, ...], Field(min_length=1)]
 
     def repeated(self, replica: LogReplica) -> SentBatch | None:
-        """The batch that it repeats; None = the log knows none."""
+        """The batch that the retry repeats; None if the log knows no such batch."""
         last = advance_sequence(self.base_sequence, len(self.keys) - 1)
         return replica.log.producers.repeated(
             self.producer_id, self.producer_epoch, self.base_sequence, last
@@ -215,34 +215,37 @@ class ProduceDuplicate(AnyStep):
 
 
 class Truncate(AnyStep):
-    """The log is cut: it ends at `offset` (exclusive) at most (LogManager.truncateTo)."""
+    """Truncates the log to `offset` (exclusive) at most (LogManager.truncateTo)."""
 
     says = "truncate to {0.offset}"
     op: Literal["truncate"]
     offset: Natural
 
     def do(self, replica: LogReplica, place: Place) -> None:
-        """Truncates the log."""
+        """Truncates the log to the offset."""
         replica.truncate(self.offset)
 
 
 class TruncateFully(AnyStep):
-    """All of the log goes; it starts and ends at `offset` (LogManager.truncateFullyAndStartAt)."""
+    """Empties the log, which then starts and ends at `offset`.
+
+    Source: LogManager.truncateFullyAndStartAt.
+    """
 
     says = "truncate fully, start again at {0.offset}"
     op: Literal["truncate_fully"]
     offset: Natural
 
     def do(self, replica: LogReplica, place: Place) -> None:
-        """Empties the log."""
+        """Empties the log, which then starts at the offset."""
         replica.truncate_fully(self.offset)
 
 
 class HighWatermark(AnyStep):
-    """The replica learns that what is below `offset` (exclusive) is committed.
+    """Commits all that is below `offset` (exclusive).
 
-    From then on appends do not move its high watermark; before, it is the log end offset. It stays
-    within the log, wherever the leader's is (UnifiedLog.updateHighWatermark).
+    From then on appends do not move the high watermark; before, it is the log end offset. It stays
+    within the log, even if the leader's is above (UnifiedLog.updateHighWatermark).
     """
 
     says = "the high watermark is {0.offset}"
@@ -250,12 +253,12 @@ class HighWatermark(AnyStep):
     offset: Natural
 
     def do(self, replica: LogReplica, place: Place) -> None:
-        """Sets the high watermark."""
-        replica.tell_high_watermark(self.offset)
+        """Sets the high watermark of the replica."""
+        replica.learn_high_watermark(self.offset)
 
 
 class DeleteRecords(AnyStep):
-    """The log starts at `before` from now on; segments stay as they are.
+    """Moves the log start to `before`; segments stay as they are.
 
     Source: KIP-107; UnifiedLog.maybeIncrementLogStartOffset.
     """
@@ -265,7 +268,7 @@ class DeleteRecords(AnyStep):
     before: Natural
 
     def do(self, replica: LogReplica, place: Place) -> None:
-        """Moves the log start. Raises BadInput unless what is deleted is committed."""
+        """Moves the log start. Raises BadInput if that is above the high watermark."""
         committed = replica.log.high_watermark
         text = f"{self.before} is above the high watermark, {committed}"
         place.refuse("before", self.before > committed, text)
@@ -273,18 +276,18 @@ class DeleteRecords(AnyStep):
 
 
 class DeleteOldSegments(AnyStep):
-    """Segments that lie below the log start go (UnifiedLog.deleteOldSegments)."""
+    """Deletes the segments below the log start (UnifiedLog.deleteOldSegments)."""
 
     says = "delete segments below the log start"
     op: Literal["delete_old_segments"]
 
     def do(self, replica: LogReplica, place: Place) -> None:
-        """Deletes the old segments."""
+        """Deletes the segments below the log start."""
         delete_below_start(replica.log)
 
 
 class ExpireProducers(AnyStep):
-    """Producers that were silent for too long are forgotten.
+    """Forgets producers that were silent for too long.
 
     Source: ProducerStateManager.removeExpiredProducers.
     """
@@ -297,7 +300,7 @@ class ExpireProducers(AnyStep):
     """`producer.id.expiration.ms`."""
 
     def do(self, replica: LogReplica, place: Place) -> None:
-        """Expires the silent producers."""
+        """Forgets the silent producers."""
         replica.log.producers.expire(now_ms=self.now_ms, after_ms=self.expiration_ms)
 
 
@@ -314,4 +317,4 @@ _Other = (
 )
 Step = Clean | Append | _Other
 StepLine = Annotated[Clean | AppendLine | _Other, Discriminator("op")]
-"""A step as a file gives it."""
+"""A step as a log file gives it."""
