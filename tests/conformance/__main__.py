@@ -1,7 +1,7 @@
 """`make conformance`: Replog's cleaner against Kafka's own, on random logs and on a real broker.
 
-Exit status: 0 all agree and everything that can happen did; 1 not so; 2 it cannot be run: bad
-usage, no Java, no network; 130 interrupted.
+Exit status: 0 if all agree and every feature occurred; 1 if not; 2 if it cannot run, as with bad
+usage, without Java or network; 130 if interrupted.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ LINE_EVERY_SECONDS = 10.0
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run what the command line asks for; returns the exit status."""
+    """Runs the comparisons that the command line names; returns the exit status."""
     given = list(sys.argv[1:] if arguments is None else arguments)
     status = Console(stderr=True, soft_wrap=True, highlight=False)
     try:
@@ -112,7 +112,7 @@ def _run(chosen: argparse.Namespace, given: list[str], status: Console) -> int:
 
 
 class _Lines:
-    """A line every ten seconds, when something else begins, and at the end."""
+    """Prints progress every ten seconds, when an activity begins, and at the end."""
 
     def __init__(self, console: Console, total: int) -> None:
         self._console = console

@@ -1,11 +1,11 @@
 """Batches of a log file as Kafka's bytes, written by Kafka's own `DefaultRecordBatch`.
 
-Not by `MemoryRecordsBuilder`, which refuses or recomputes what a log file may well say: a largest
-timestamp above those of the records that are left, a producer without sequence. Batches of magic 0
-and 1, which 4.x has no public writer of any more, are packed here: a message is its offset, size,
-CRC-32 of the rest, magic, attributes, for magic 1 the timestamp, then key and value, each after its
-length. Several records are the value of one compressed message, with their own offsets (magic 0) or
-offsets from the first one's on (magic 1), and it has the last one's.
+`MemoryRecordsBuilder` would refuse or recompute what a log file may give: a largest timestamp above
+those of the records that are left, a producer without a sequence. Batches of magic 0 and 1, for
+which 4.x has no public writer any more, are packed here: a message is its offset, size, CRC-32 of
+the rest, magic, attributes, for magic 1 the timestamp, then key and value, each after its length.
+Several records are the value of one compressed message, which has the offset of the last one;
+inside it they have their own offsets (magic 0) or offsets relative to the first one (magic 1).
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ CONTROL_TYPES = range(8)
 """Numbers that Kafka may give to kinds of control records."""
 UNCOMPRESSED, GZIP = 0, 1
 LOG_APPEND_TIME = 8
-"""The bit of the attributes that tells the type of the timestamp (KIP-32)."""
+"""Bit of the attributes for timestamps set by the broker (KIP-32)."""
 _INT = range(-(2**31), 2**31)
 
 
 class BatchWriter:
-    """Turns batches of a log file into bytes of a segment."""
+    """Writes batches of a log file as the bytes of a segment."""
 
     def __init__(self) -> None:
         self._batch = java_class(
@@ -59,14 +59,14 @@ class BatchWriter:
         self._has_horizons = _parameters(self._batch, "writeHeader") > 16
 
     def segment(self, batches: Iterable[Mapping[str, Any]]) -> bytes:
-        """The bytes of these batches, one after the other."""
+        """Bytes of these batches, one after the other."""
         return b"".join(self.batch(batch) for batch in batches)
 
     def batch(self, batch: Mapping[str, Any]) -> bytes:
-        """The bytes of one batch, its checksum included.
+        """Bytes of one batch, with its checksum.
 
         Raises:
-            BadInput: A number does not fit where Kafka keeps it.
+            BadInput: A number does not fit the field that Kafka has for it.
         """
         if batch.get("magic", MAGIC) < MAGIC:
             return _old_bytes(batch)
@@ -111,7 +111,7 @@ class BatchWriter:
         return bytes(buffer.array())[:size]
 
     def _compressing(self, output: Any, compression: Any) -> Any:
-        """A stream into `output` that compresses what is written to it, if it is to."""
+        """A stream into `output` that compresses, unless `compression` is none."""
         if compression == self._compressions.NONE:
             return output
         if hasattr(compression, "wrapForOutput"):  # until 3.7
@@ -132,7 +132,7 @@ class BatchWriter:
         )
 
     def _key(self, record: Mapping[str, Any]) -> bytes | None:
-        """A control record's key is its version and its type (ControlRecordType)."""
+        """Bytes of a key; that of a control record is its version and type (ControlRecordType)."""
         marker = record.get("marker")
         if marker is None:
             return _bytes(record.get("key"))
@@ -162,7 +162,7 @@ def _delta(delta: int) -> int:
 
 
 def _base_timestamp(records: Sequence[Mapping[str, Any]]) -> int:
-    """What Kafka writes: the first record's, none for a batch without records."""
+    """Base timestamp that Kafka writes: that of the first record; -1 without records."""
     return _number(records[0], "timestamp_ms", NOTHING) if records else NOTHING
 
 
@@ -173,9 +173,9 @@ def _largest_timestamp(batch: Mapping[str, Any]) -> int:
 
 
 def _value(record: Mapping[str, Any]) -> bytes | None:
-    """A marker's value is its version and the coordinator's epoch (EndTransactionMarker).
+    """Bytes of a value; a marker has version and coordinator epoch (EndTransactionMarker).
 
-    The change of a leader gets the same, as no cleaner looks at it (LeaderChangeMessage has more).
+    A change of the leader gets the same, as no cleaner reads it (LeaderChangeMessage has more).
     """
     return _bytes(record.get("value")) if record.get("marker") is None else struct.pack(">hi", 0, 0)
 
@@ -191,7 +191,7 @@ def _bytes(value: object) -> bytes | None:
 
 
 def _old_bytes(batch: Mapping[str, Any]) -> bytes:
-    """The bytes of a batch of a log file that says magic 0 or 1; gzip where it is compressed."""
+    """Bytes of a batch of magic 0 or 1, compressed by gzip if it is compressed."""
     magic, records = int(batch["magic"]), batch["records"]
     attributes = LOG_APPEND_TIME if batch.get("timestamp_type") == "LogAppendTime" else 0
     compressed = len(records) > 1 or batch.get("compression") not in (None, "none")

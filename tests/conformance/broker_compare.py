@@ -1,8 +1,8 @@
-"""Compares what a real broker did with what Replog predicts: its disk after each pass, its readers.
+"""Compares a real broker with Replog's prediction: its disk after each pass, and its readers.
 
-The cleaner's clock cannot be seen. It is read off a delete horizon that a pass wrote, if it wrote
-one, and must lie between the times at which the pass was made possible and seen to be over. Else
-every reading of the clock in between that could make a difference is tried.
+The cleaner's clock cannot be observed. If a pass wrote a delete horizon, the clock is derived from
+that, and must lie between the times at which the pass became possible and was seen to be over. Else
+every time in between that could make a difference is tried.
 """
 
 from __future__ import annotations
@@ -24,18 +24,19 @@ from tests.conformance.features import features_of, written_batches
 
 @dataclass(frozen=True, slots=True)
 class BrokerResult:
-    """What the comparison with a broker found.
+    """Result of the comparison with a broker.
 
     Attributes:
-        rows: Of each pass that agrees its number, from 1, the checkpoint it ended at; batches,
-            records, tombstones and markers before and after; empty batches and those with a horizon
-            afterwards; and how the time of the pass is known: `read off a horizon` that it wrote;
-            `tried`, where a horizon lies inside the time it may have begun; else it `does not
-            matter`.
-        reads: Records each kind of consumer read, with the end it was given, by isolation level.
-        features: What happened in the passes.
-        difference: The first difference in one sentence; None = all agree.
-        document: The log file of the run, with the clock's times filled in.
+        rows: For each pass that agrees its number, from 1, and the checkpoint at which it ended;
+            batches, records, tombstones and markers before and after; empty batches and those with
+            a horizon afterwards; and the source of its time: `read off a horizon` that it wrote;
+            `tried`, where a horizon lies inside the time in which it may have begun; else it `does
+            not matter`.
+        reads: Number of records that each kind of consumer read, with the end offset it was given,
+            by isolation level.
+        features: Features that occurred in the passes.
+        difference: First difference in one sentence; None if all agree.
+        document: Log file of the run, with the times of the clock filled in.
     """
 
     rows: tuple[tuple[object, ...], ...]
@@ -51,7 +52,7 @@ class BrokerResult:
 
 
 def compare_broker_run(run: BrokerRun) -> BrokerResult:
-    """Compare a run with what Replog answers to its log file."""
+    """Compares a run with Replog's answer to its log file."""
     document = {**run.document, "steps": [dict(step) for step in run.document["steps"]]}
     rows = []
     difference = None
@@ -77,7 +78,7 @@ def compare_broker_run(run: BrokerRun) -> BrokerResult:
 
 
 def _compare_pass(document: Json, passed: BrokerPass) -> tuple[str | None, str]:
-    """The first difference after a pass, and how its clock is known; sets the step's `now_ms`."""
+    """First difference after a pass, and the source of its time; sets the step's `now_ms`."""
     before = {b["last_offset"]: b["delete_horizon_ms"] for b in passed.before.batches}
     after = {b["last_offset"]: b["delete_horizon_ms"] for b in passed.after.batches}
     written = {horizon for at, horizon in after.items() if before.get(at) is None} - {None}
@@ -111,7 +112,7 @@ def _compare_pass(document: Json, passed: BrokerPass) -> tuple[str | None, str]:
 
 
 def held_after(passed: BrokerPass, step: Json) -> Json:
-    """What was seen after a pass, in the form in which answers are compared."""
+    """State of the log after a pass, in the form in which answers are compared."""
     seen = {
         "batches": passed.after.answered(),
         "log_end_offset": passed.after.end,
@@ -124,7 +125,7 @@ def held_after(passed: BrokerPass, step: Json) -> Json:
 
 
 def _compare_readers(run: BrokerRun, document: Json, answer: Json) -> str | None:
-    """The first difference between what consumers read and what is predicted."""
+    """First difference between the records that consumers read and those predicted."""
     last = answer["steps"][-1]
     predicted = list(_predicted(document, answer))
     stable = last["last_stable_offset"]
@@ -148,7 +149,7 @@ def _compare_readers(run: BrokerRun, document: Json, answer: Json) -> str | None
 
 
 def _predicted(document: Json, answer: Json) -> Iterator[tuple[Read, bool]]:
-    """The data records that are left, as a consumer gets them, and whether each is aborted."""
+    """Data records that are left, as a consumer gets them, each with True if it is aborted."""
     written = {
         record["offset"]: (record, batch)
         for batch in written_batches(document)
@@ -166,7 +167,7 @@ def _predicted(document: Json, answer: Json) -> Iterator[tuple[Read, bool]]:
 
 
 def _counts(passed: BrokerPass) -> Iterator[object]:
-    """The cells of the report's table that count what is on the disk."""
+    """Cells of the report's table that count batches and records on disk."""
     before, after = passed.before.batches, passed.after.batches
     counted: list[Callable[[Json], int]] = [
         lambda batch: 1,

@@ -29,14 +29,14 @@ from tests.conformance.recordings import BROKERS, SCENARIOS, write_file
 
 KEYS_IN_MAP = 3
 FULL_AT = 6
-"""Of K, bulk-1 and bulk-2 the map knows; from here on it does not."""
+"""Offset at which the map is full: it has K, bulk-1 and bulk-2 (exclusive)."""
 SMALL = (2_200, 2_200)
 """Bytes of the values between the marker and the delete: more than `index.interval.bytes`."""
 LARGE = (200_000, 200_000, 200_000)
 """More than the cleaner's I/O buffer: before KAFKA-806 each of its writes adds one entry."""
 NO_INDEX_BYTES = 2**30
 COMMITS = {"abort": False, "commit": True, "abort_without_index": False}
-"""The topics, and whether the second transaction is committed."""
+"""Topics, with True if the second transaction is committed."""
 
 _BROKER = {
     "log.cleaner.dedupe.buffer.size": "4194304",
@@ -51,7 +51,7 @@ _TITLES = {
     "commit": "The same log with COMMIT in place of ABORT: the deleted key stays deleted",
 }
 _FILES = {"commit": "commit_seen_on_kafka"}
-"""The names of files, where they are not those of the topics: another story has that name."""
+"""Names of files that are not those of the topics, as another story has that name."""
 _EXPECTED = ("next_dirty_offset", "log_end_offset", "aborted_txns")
 _WHEN_ALL_IS_DIRTY, _WHENEVER = "0.5", "0.0"
 _TOPIC = {
@@ -66,12 +66,12 @@ _TOPIC = {
 def run_index_seek(
     jars: Sequence[Path], *, bulk: Sequence[int] = SMALL, say: Say = lambda text: None
 ) -> dict[str, BrokerRun]:
-    """Run all topics on one broker of its own, by name; takes about 20 seconds.
+    """Runs all topics on one broker of its own, by name; takes about 20 seconds.
 
     Args:
         jars: What `kafka_jars` gives.
         bulk: Bytes of each value between the marker and the delete.
-        say: Takes what the run does now.
+        say: Prints the present stage of the run.
 
     Raises:
         BadInput: The broker does not start, or does not do in time what is waited for.
@@ -95,7 +95,7 @@ def run_index_seek(
 
 
 class _SeekTopic(WatchedTopic):
-    """One of the topics."""
+    """A topic of the run, whose passes are watched."""
 
     def __init__(
         self, broker: Broker, administrator: Administrator, name: str, bulk: Sequence[int]
@@ -108,7 +108,7 @@ class _SeekTopic(WatchedTopic):
         self._bulk = {f"bulk-{number}": "x" * size for number, size in enumerate(bulk, start=1)}
 
     def write(self) -> None:
-        """All records, each a batch; the last one rolls."""
+        """Writes all records, each as a batch; the last one rolls the log."""
         transactional = {"transactional.id": f"A-{self.topic}", "enable.idempotence": "true"}
         address = self._broker.address
         with (
@@ -125,14 +125,14 @@ class _SeekTopic(WatchedTopic):
         self.begin_log_file(**self._interval)
 
     def change(self, settings: dict[str, str], dirty: int, reached: int | None = None) -> None:
-        """Let the cleaner pass by changing the topic."""
+        """Changes the topic so that the cleaner runs a pass, and waits for it."""
         change = partial(self._administrator.change, self.topic, settings)
         self.clean(change, dirty, reached=reached, map_capacity=KEYS_IN_MAP)
 
     def _transaction(
         self, producer: Producer, key: str, value: str | None, *, commit: bool
     ) -> None:
-        """One record and its marker, which a broker writes a little later than it answers."""
+        """Writes a transaction of one record, and waits for its marker."""
         producer.begin()
         self.send(producer, (key, value))
         self.end(producer, commit=commit)
@@ -141,13 +141,13 @@ class _SeekTopic(WatchedTopic):
 
 @dataclass(frozen=True, slots=True)
 class SeekResult:
-    """What the comparison of the topics found.
+    """Result of the comparison of the topics.
 
     Attributes:
         version: The release.
-        runs: What was seen, by topic, with the log file in which the clock's times are filled in.
-        difference: The first difference from the prediction, in one sentence; None = all agree.
-        seconds: How long it took.
+        runs: Run of each topic, with its log file in which the times of the clock are filled in.
+        difference: First difference from the prediction, in one sentence; None if all agree.
+        seconds: Duration of the run in seconds.
     """
 
     version: str
@@ -162,7 +162,7 @@ class SeekResult:
 
     @property
     def outcomes(self) -> dict[str, str]:
-        """What a new read_committed consumer makes of K, by topic."""
+        """State of key K for a new read_committed consumer, by topic."""
         return {name: outcome(run) for name, (run, _) in self.runs.items()}
 
     @property
@@ -174,7 +174,7 @@ class SeekResult:
 
 
 def rules_of(version: str) -> Json:
-    """The rules of a log file for a release from 3.1 on, the topic's own settings left out.
+    """Rules of a log file for a release from 3.1 on, without the topic's own settings.
 
     An append adds one entry of the offset index for each batch since KAFKA-806: from 3.9.1, and
     from 4.0.1, on; the last batch of a round is kept from 4.0 on (KAFKA-17076).
@@ -188,7 +188,7 @@ def rules_of(version: str) -> Json:
 def compare_index_seek(
     version: str, *, bulk: Sequence[int] = SMALL, say: Say = lambda text: None
 ) -> SeekResult:
-    """Run all topics on a broker of a release, and compare them with Replog's prediction.
+    """Runs all topics on a broker of a release, and compares them with Replog's prediction.
 
     Raises:
         BadInput: As `run_index_seek`.
@@ -215,13 +215,13 @@ def compare_index_seek(
 
 
 def outcome(run: BrokerRun) -> str:
-    """What a new read_committed consumer makes of K, in a few words."""
+    """State of key K for a new read_committed consumer, in a few words."""
     latest = {read.key: read.value for read in run.committed[0]}
     return "K is deleted" if latest.get("K") is None else f"K={latest['K']} is back"
 
 
 def record_index_seek(result: SeekResult) -> Iterator[Path]:
-    """Write a log file and a recording of each topic; yields each file.
+    """Writes a log file and a recording of each topic; yields each file.
 
     The log file, in `scenarios/seen_on_kafka`, expects the broker's outcome; the recording of its
     name has all that was compared.

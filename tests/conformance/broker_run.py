@@ -1,7 +1,7 @@
-"""A run on a real broker: write, let its cleaner pass, several times, and keep a log file of it.
+"""A run on a real broker: writes and passes of its cleaner in turn, kept as a log file.
 
 The raw log before the first pass becomes a log file; each later batch becomes an append, each pass
-of the broker's cleaner a `clean` step. What is on the disk before and after each pass is kept.
+of the broker's cleaner a `clean` step. The state of the disk before and after each pass is kept.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ TOPIC = "compared"
 RETENTION_MS = 6_000
 SEGMENT_MS = 3_600_000
 ROLL_MS = 2 * SEGMENT_MS
-"""Timestamps jump by so much to make the log roll (Kafka's LogSegment.timeWaitedForRoll)."""
+"""Jump of timestamps that makes the log roll (Kafka's LogSegment.timeWaitedForRoll)."""
 _TRANSACTION_MS = 600_000  # on a slow machine, too, only the run ends a transaction
 _HOLD_S = 1.0
 _BETWEEN_MS = 200
@@ -46,21 +46,21 @@ _SETTINGS = {
 }
 
 Say = Callable[[str], None]
-"""Takes what the run does now."""
+"""Prints the present stage of a run."""
 
 
 @dataclass(frozen=True, slots=True)
 class BrokerPass:
-    """One pass of the broker's cleaner.
+    """A pass of the broker's cleaner.
 
     Attributes:
-        step: Its number among the steps of the log file.
-        from_ms: It did not begin before this time.
-        to_ms: It was over at this time.
+        step: Index among the steps of the log file.
+        from_ms: Time before which it did not begin.
+        to_ms: Time at which it was over.
         before: The log just before it.
         after: The log just after it.
-        last_sequences: What the broker then knew of producers.
-        reached: The checkpoint it ended at: the first offset it did not look up (exclusive).
+        last_sequences: Last sequence of each producer that the broker then knew.
+        reached: Checkpoint at which it ended: the end of its offset map (exclusive).
     """
 
     step: int
@@ -74,14 +74,14 @@ class BrokerPass:
 
 @dataclass(frozen=True, slots=True)
 class BrokerRun:
-    """What happened on the broker, as a log file, and what was seen of it.
+    """A run on the broker as a log file, with what was observed.
 
     Attributes:
-        document: The log file; the `now_ms` of a pass is when it was made possible.
+        document: The log file; the `now_ms` of a pass is the time at which it became possible.
         passes: The cleaner's passes.
-        uncommitted: What a consumer reads that wants everything, and the end it is told.
-        committed: What a consumer reads that wants committed records only, and the end.
-        held_up: An open transaction held the cleaner up while it was watched.
+        uncommitted: Records that a read_uncommitted consumer got, and the end offset it was given.
+        committed: Records that a read_committed consumer got, and the end offset it was given.
+        held_up: True if an open transaction held the cleaner back while it was watched.
     """
 
     document: Json
@@ -92,14 +92,14 @@ class BrokerRun:
 
 
 class WatchedTopic:
-    """A topic of a running broker: what is written to it, its passes, and the log file of both.
+    """A topic of a running broker, with the writes and passes so far as a log file.
 
     Attributes:
         topic: Its name.
         document: The log file, once it is begun.
         passes: The cleaner's passes.
-        held_up: An open transaction held the cleaner up, if there was one.
-        at_ms: The timestamp that was given last.
+        held_up: False if a pass ran in spite of an open transaction.
+        at_ms: Timestamp of the last record that was sent.
     """
 
     def __init__(
@@ -118,7 +118,7 @@ class WatchedTopic:
         administrator.create(topic, settings)
 
     def run(self) -> BrokerRun:
-        """What happened, with what consumers read in the end."""
+        """The run so far, with the records that consumers get in the end."""
         return BrokerRun(
             document=self.document,
             passes=tuple(self.passes),
@@ -128,17 +128,17 @@ class WatchedTopic:
         )
 
     def send(self, producer: Producer, *records: tuple[str | None, str | None]) -> None:
-        """Have a client write a batch, a millisecond later than the one before."""
+        """Sends a batch by a client, a millisecond later than the one before."""
         self.at_ms += 1
         producer.batch(records, self.at_ms)
 
     def end(self, producer: Producer, *, commit: bool) -> None:
-        """Have a client end its transaction; its marker is written a little later."""
+        """Ends the transaction of a client; its marker is written a little later."""
         producer.end(commit=commit)
         self._new_markers += 1
 
     def await_markers(self) -> None:
-        """Wait until all markers are in the log."""
+        """Waits until all markers are in the log."""
         await_that(
             lambda: (
                 sum(batch["control"] is not None for batch in self._new_batches())
@@ -150,7 +150,7 @@ class WatchedTopic:
         )
 
     def begin_log_file(self, **rules: int) -> None:
-        """Begin the log file with what is on the disk."""
+        """Begins the log file with the batches that are on disk."""
         raw = read_raw(self._partition)
         self.document = {
             "format": FORMAT,
@@ -164,7 +164,7 @@ class WatchedTopic:
         self._noted(raw.end)
 
     def note_appends(self) -> None:
-        """What was written since goes into the log file, with the segments it went to."""
+        """Adds what was written since to the log file, as appends and rolls."""
         steps = self.document["steps"]
         for segment in self._new_segments():
             new = [b for b in segment.batches if b["base_offset"] >= self._noted_end]
@@ -177,14 +177,14 @@ class WatchedTopic:
     def clean(
         self, begin: Callable[[], None], dirty: int, *, reached: int | None = None, **more: int
     ) -> int:
-        """Let the cleaner pass; gives the checkpoint it ended at.
+        """Runs a pass of the broker's cleaner; returns the checkpoint at which it ended.
 
         Args:
-            begin: Makes the pass possible. No transaction is open then: it goes up to the active
-                segment.
-            dirty: Where its dirty section begins.
-            reached: The checkpoint that it ends at, if that is not where the active segment begins.
-            more: What else the pass is given, as fields of a step.
+            begin: Makes the pass possible. No transaction is open then, so that it goes up to the
+                active segment.
+            dirty: Start of its dirty section.
+            reached: Checkpoint at which it ends; None for the base of the active segment.
+            more: Further fields of the step.
         """
         self.note_appends()
         before, from_ms = read_raw(self._partition), now_ms()
@@ -208,14 +208,14 @@ class WatchedTopic:
         return end
 
     def await_horizons(self) -> None:
-        """Wait until all delete horizons on the disk have passed."""
+        """Waits until all delete horizons on disk have passed."""
         horizons = [batch["delete_horizon_ms"] or 0 for batch in read_raw(self._partition).batches]
         latest = max(horizons, default=0) + _BETWEEN_MS
         patience_s = max(0, latest - now_ms()) / 1000 + PATIENCE_S
         await_that(lambda: now_ms() >= latest, f"the time {latest} ms", patience_s=patience_s)
 
     def _new_segments(self) -> list[RawSegment]:
-        """Segments with what is not noted yet; the cleaner is not at work on any of them."""
+        """Segments with batches that are not noted yet; the cleaner works on none of them."""
         since = max(base for base in bases_in(self._partition) if base <= self._noted_end)
         return read_segments(self._partition, since=since)
 
@@ -229,7 +229,7 @@ class WatchedTopic:
 
 
 def run_on_broker(jars: Sequence[Path], seed: int, *, say: Say = lambda text: None) -> BrokerRun:
-    """Write, clean and read on a broker of its own; takes about half a minute.
+    """Writes, cleans and reads on a broker of its own; takes about half a minute.
 
     Raises:
         BadInput: The broker does not start, or does not do in time what is waited for.
@@ -246,7 +246,7 @@ def run_on_broker(jars: Sequence[Path], seed: int, *, say: Say = lambda text: No
 
 
 class _RandomTopic(WatchedTopic):
-    """A topic that random batches are written to, by producers of all kinds."""
+    """A topic to which producers of all kinds write random batches."""
 
     def __init__(self, broker: Broker, administrator: Administrator, seed: int) -> None:
         super().__init__(broker, administrator, TOPIC, _SETTINGS)
@@ -256,12 +256,12 @@ class _RandomTopic(WatchedTopic):
         self._bound = 0
 
     def close(self) -> None:
-        """Disconnect all producers."""
+        """Closes all producers of the topic."""
         for producer in self._producers.values():
             producer.close()
 
     def drive(self, say: Say) -> None:
-        """The whole run."""
+        """Drives the whole run, pass by pass."""
         say("writing three segments")
         for _ in range(3):
             self._write(12, unkeyed=True)
@@ -302,7 +302,7 @@ class _RandomTopic(WatchedTopic):
         return self._producers[number]
 
     def _write(self, count: int, *, unkeyed: bool = False, stays_open: bool = False) -> None:
-        """Write batches, end all transactions, and wait until all markers are in the log.
+        """Writes batches, ends all transactions, and waits until all markers are in the log.
 
         With `stays_open` the first transaction, that of the first batch, is not ended.
         """
@@ -317,7 +317,7 @@ class _RandomTopic(WatchedTopic):
         self.await_markers()
 
     def _write_batch(self, batch: Json) -> None:
-        """Have a client write a batch; a transaction begins with its first one."""
+        """Writes a batch by a client; a transaction begins with its first one."""
         number = batch.get("producer_id", 0)
         producer = self._producer(number)
         if "control" in batch:
@@ -330,11 +330,11 @@ class _RandomTopic(WatchedTopic):
         self.send(producer, *((record["key"], record["value"]) for record in batch["records"]))
 
     def _roll(self) -> None:
-        """Begin a new segment with one record."""
+        """Begins a new segment with one record."""
         self.at_ms += ROLL_MS
         self.send(self._producer(0), ("roll", str(self.at_ms)))
 
 
 def now_ms() -> int:
-    """The time of day."""
+    """Time of day in ms."""
     return time.time_ns() // 1_000_000

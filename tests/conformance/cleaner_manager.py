@@ -12,7 +12,7 @@ from tests.conformance.jvm import Clock, java_class, private_method, proxy
 
 
 class KafkaPass(NamedTuple):
-    """What Kafka reports of one cleaning pass; counts are those of the copying, not of the map.
+    """Kafka's report on a cleaning pass; it counts records that were copied, not those of the map.
 
     `ran` is false when there was no pass, because nothing was due.
     """
@@ -25,23 +25,23 @@ class KafkaPass(NamedTuple):
 
     @classmethod
     def of(cls, next_dirty_offset: int, stats: Any) -> KafkaPass:
-        """The pass that Kafka's `CleanerStats` were kept of."""
+        """The pass with the counts of Kafka's `CleanerStats`."""
         read, written = int(stats.messagesRead()), int(stats.messagesWritten())
         return cls(next_dirty_offset, read, written, int(stats.invalidMessagesRead()))
 
 
 class Due(NamedTuple):
-    """What Kafka's manager of the cleaner makes of a log.
+    """Verdict of Kafka's cleaner manager on a log.
 
     Attributes:
-        first_dirty_offset: Where the dirty section begins.
-        first_uncleanable_offset: What no pass may reach (exclusive bound).
+        first_dirty_offset: Start of the dirty section.
+        first_uncleanable_offset: Offset that no pass may reach (exclusive bound).
         effective_upper_bound: The same, rounded down to a segment's base.
-        force_update_checkpoint: The checkpoint is invalid.
+        force_update_checkpoint: True for an invalid checkpoint.
         clean_bytes: Bytes of segments that start below the dirty section.
         cleanable_bytes: Bytes of the segments that a pass would read for its map.
         cleanable_ratio: Cleanable / (clean + cleanable) bytes; None when both are 0.
-        compaction_delay_ms: How long it is overdue.
+        compaction_delay_ms: Time by which it is overdue, in ms.
     """
 
     first_dirty_offset: int
@@ -57,16 +57,16 @@ class Due(NamedTuple):
 class CleanerManager:
     """The manager of the logs in one folder, with its file of checkpoints. To be closed.
 
-    As releases from 4.1 on have it; what others do otherwise, they override.
+    This is that of releases from 4.1 on; a subclass overrides what another release does otherwise.
 
     Args:
-        folder: Where the logs' own folders are.
-        clock: The clock it decides by.
+        folder: Parent of the logs' own folders.
+        clock: Clock by which it decides.
         failures: Kafka's `LogDirFailureChannel`.
     """
 
     package = "storage.internals.log"
-    """Where Kafka has the classes around the cleaner."""
+    """Package of the classes around the cleaner."""
 
     def __init__(self, folder: Path, clock: Clock, failures: Any) -> None:
         self._clock = clock
@@ -78,7 +78,7 @@ class CleanerManager:
         self._manager = self._made(java_class("java.util.List").of(self._folder), failures)
 
     def _made(self, folders: Any, failures: Any) -> Any:
-        """Kafka's own manager, and `_logs`, its logs by partition."""
+        """Kafka's own manager; sets `_logs`, its logs by partition."""
         self._optional = java_class("java.util.Optional")
         log, number = java_class(f"{self.package}.UnifiedLog").class_, self._long.TYPE
         self._offsets = private_method(
@@ -92,22 +92,22 @@ class CleanerManager:
         return self._class(folders, self._logs, failures)
 
     def checkpoint(self, log: Any) -> int | None:
-        """Where the next pass over a log has to begin; None = no pass was run yet."""
+        """Offset at which the next pass over a log begins; None before the first pass."""
         known = self._manager.allCleanerCheckpoints().get(log.topicPartition())
         return None if known is None else int(known)
 
     def write_checkpoint(self, log: Any, offset: int) -> None:
-        """Note where a pass ended."""
+        """Stores the offset at which a pass ended."""
         entry = java_class("java.util.Map").entry(log.topicPartition(), self._long.valueOf(offset))
         none = self._optional.empty()
         self._manager.updateCheckpoints(self._folder, self._optional.of(entry), none)
 
     def log_to_clean(self, log: Any, *bounds: object) -> Any:
-        """Kafka's `LogToClean`, between bounds, and whether it is overdue."""
+        """Kafka's `LogToClean` with two bounds, and True if it is overdue."""
         return self._to_clean(log, *bounds)
 
     def close(self) -> None:
-        """Take its metrics back."""
+        """Removes the metrics of the manager."""
         self._manager.removeMetrics()
 
     def _cleanable(self, log: Any, now_ms: int) -> Any:
@@ -116,12 +116,12 @@ class CleanerManager:
         return self._offsets.invoke(None, log, known, self._long.valueOf(now_ms))
 
     def _delay_ms(self, log: Any, first_dirty_offset: int, now_ms: int) -> int:
-        """How long a log is overdue."""
+        """Time by which a log is overdue, in ms."""
         first, now = self._long.valueOf(first_dirty_offset), self._long.valueOf(now_ms)
         return int(self._delay.invoke(None, log, first, now))
 
     def due(self, log: Any, now_ms: int) -> Due:
-        """What it makes of a log, whether or not it is selected; nothing is written down."""
+        """The verdict on a log, without selecting it; no checkpoint is written."""
         found = self._cleanable(log, now_ms)
         first = int(found.firstDirtyOffset())
         delay_ms = self._delay_ms(log, first, now_ms)
@@ -140,26 +140,26 @@ class CleanerManager:
         )
 
     def add(self, log: Any) -> None:
-        """Let it know a log, or the same one after it was opened again."""
+        """Adds a log, or replaces it by the same one that was opened again."""
         self._logs.put(log.topicPartition(), log)
 
     def lower_checkpoint(self, log: Any) -> None:
-        """What `LogManager` asks for after a truncation that reaches what may have been cleaned."""
+        """Lowers the checkpoint as `LogManager` does after a truncation of cleaned segments."""
         base = log.activeSegment().baseOffset()
         self._manager.maybeTruncateCheckpoint(self._folder, log.topicPartition(), base)
 
     def set_in_progress(self, log: Any) -> None:
-        """Let it believe that somebody cleans a log."""
+        """Marks a log as being cleaned."""
         self._manager.abortAndPauseCleaning(log.topicPartition())
 
     def set_uncleanable(self, log: Any) -> None:
-        """Let it know that a pass over a log ended in an unexpected error."""
+        """Marks a log as uncleanable, as after an unexpected error of a pass."""
         self._manager.markPartitionUncleanable(log.parentDir(), log.topicPartition())
 
     def select(self, now_ms: int) -> Any | None:
-        """The log that is due before all others, as `LogToClean`; None = none is.
+        """Selects the log that is due first, as `LogToClean`; None if no log is due.
 
-        It is in progress from then on; checkpoints that are invalid are written anew.
+        The log is in progress from then on; invalid checkpoints are replaced.
         """
         self._clock.now_ms = now_ms
         selected = self._manager.grabFilthiestCompactedLog(self._clock.time, self._stats())
@@ -169,7 +169,7 @@ class CleanerManager:
     def clean_selected(
         self, log: Any, now_ms: int, run: Callable[[Any], KafkaPass]
     ) -> KafkaPass | None:
-        """Run a pass over the only log it knows, if it selects that; None = it does not.
+        """Runs a pass over its only log if it selects that; None if it does not.
 
         A pass that fails leaves the log uncleanable, and its checkpoint where it was.
         """

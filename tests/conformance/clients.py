@@ -19,7 +19,7 @@ from tests.conformance.nodes import await_that
 
 PATIENCE_S = 60
 ASK_AGAIN = {"request.timeout.ms": "10000"}
-"""For administrators: what gets no answer for so long is asked again, of another broker perhaps."""
+"""For administrators: a request without an answer is repeated, perhaps to another broker."""
 Isolation = Literal["read_uncommitted", "read_committed"]
 
 _SERIALIZER = "org.apache.kafka.common.serialization.StringSerializer"
@@ -31,7 +31,7 @@ _LEADS_ALREADY = "ElectionNotNeededException"
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """One record as a consumer gets it."""
+    """A record as a consumer gets it."""
 
     offset: int
     key: str | None
@@ -40,10 +40,10 @@ class Read:
 
 
 class PartitionState(NamedTuple):
-    """What the controller has decided about a partition.
+    """State of a partition as the controller decided it.
 
     Attributes:
-        leader: The leader's broker id; None = there is none, or it is not known.
+        leader: Broker id of the leader; None without a known one.
         replicas: Broker ids in the order of the assignment, the preferred leader first.
         isr: The in-sync replicas, sorted.
     """
@@ -54,10 +54,10 @@ class PartitionState(NamedTuple):
 
 
 class Producer:
-    """A producer of one partition whose batches are what is sent between two flushes."""
+    """A producer of one partition; the records between two flushes are one batch."""
 
     def __init__(self, address: str, topic: str, settings: Mapping[str, str]) -> None:
-        """Connect; `settings` says how idempotent or transactional it is."""
+        """Connects with `settings`, which make it idempotent or transactional."""
         self._topic = topic
         self._producer = java_class("clients.producer.KafkaProducer")(
             {
@@ -74,7 +74,7 @@ class Producer:
             self._producer.initTransactions()
 
     def batch(self, records: Sequence[tuple[str | None, str | None]], timestamp_ms: int) -> None:
-        """Send records, key and value each, as one batch, and wait until it is committed."""
+        """Sends records, key and value each, as one batch, and waits until it is committed."""
         record = java_class("clients.producer.ProducerRecord")
         where = (self._topic, jpype.java.lang.Integer(0), jpype.java.lang.Long(timestamp_ms))
         # Java has several constructors: a null is an object without a doubt.
@@ -89,18 +89,18 @@ class Producer:
             future.get()
 
     def begin(self) -> None:
-        """Begin a transaction."""
+        """Begins a transaction of this producer."""
         self._producer.beginTransaction()
 
     def end(self, *, commit: bool) -> None:
-        """Commit or abort the transaction; its marker is written a little later."""
+        """Commits or aborts the transaction; its marker is written a little later."""
         if commit:
             self._producer.commitTransaction()
         else:
             self._producer.abortTransaction()
 
     def close(self) -> None:
-        """Disconnect at once; an open transaction stays open."""
+        """Disconnects at once; an open transaction stays open."""
         _forget_interrupt()
         self._producer.close(jpype.java.time.Duration.ZERO)
 
@@ -109,9 +109,9 @@ class Administrator:
     """Creates and changes topics of one partition, asks about them, moves their leaders.
 
     Args:
-        address: Brokers.
-        controller: Where replicas and brokers' settings are changed (KIP-919): a broker that the
-            change went through might be paused.
+        address: Addresses of brokers.
+        controller: Address at which replicas and brokers' settings are changed (KIP-919), as a
+            broker might be paused; None to change them through a broker.
     """
 
     def __init__(self, address: str, controller: str | None = None) -> None:
@@ -123,7 +123,7 @@ class Administrator:
     def create(
         self, topic: str, settings: Mapping[str, str], replicas: Sequence[int] | None = None
     ) -> None:
-        """Create a topic with one partition on these brokers, the preferred leader first."""
+        """Creates a topic with one partition on these brokers, the preferred leader first."""
         new_topic = java_class("clients.admin.NewTopic")
         if replicas is None:
             created = new_topic(topic, 1, jpype.JShort(1))
@@ -132,12 +132,12 @@ class Administrator:
         self._admin.createTopics([created.configs(settings)]).all().get()
 
     def change(self, topic: str, settings: Mapping[str, str]) -> None:
-        """Change a topic's settings."""
+        """Changes settings of a topic."""
         kind = java_class("common.config.ConfigResource$Type")
         self._alter(self._admin, kind.TOPIC, topic, settings)
 
     def expire_producers_after(self, silent_ms: int) -> None:
-        """Set `producer.id.expiration.ms` of all brokers while they run (KIP-854)."""
+        """Sets `producer.id.expiration.ms` of all brokers while they run (KIP-854)."""
         kind = java_class("common.config.ConfigResource$Type")
         settings = {"producer.id.expiration.ms": str(silent_ms)}
         self._alter(self._direct, kind.BROKER, "", settings)
@@ -153,16 +153,16 @@ class Administrator:
         by.incrementalAlterConfigs({resource(kind, name): changes}).all().get()
 
     def reassign(self, topic: str, replicas: Sequence[int]) -> None:
-        """Begin to move a partition to these brokers, the preferred leader first.
+        """Begins to move a partition to these brokers, the preferred leader first.
 
-        As `kafka-reassign-partitions.sh` does; the same brokers in another order are so at once.
+        As `kafka-reassign-partitions.sh` does; another order of the same brokers holds at once.
         """
         reassignment = java_class("clients.admin.NewPartitionReassignment")
         wanted = jpype.java.util.Optional.of(reassignment(_integers(replicas)))
         self._direct.alterPartitionReassignments({partition_of(topic): wanted}).all().get()
 
     def prefer(self, topic: str, replicas: Sequence[int]) -> None:
-        """Put the replicas in this order and let the first one lead.
+        """Puts the replicas in this order and has the first one elected.
 
         As `kafka-reassign-partitions.sh` and `kafka-leader-election.sh` do one after the other.
 
@@ -179,9 +179,9 @@ class Administrator:
             raise BadInput(f"{topic}: no election: {refused.get()}")
 
     def state(self, topic: str) -> PartitionState:
-        """What a broker has heard of the partition from the controller.
+        """State of the partition as a broker knows it from the controller.
 
-        Any broker may be asked, also one that has not heard of the topic yet: nothing is known.
+        It is empty if the broker does not know the topic yet.
         """
         try:
             topics = self._admin.describeTopics([topic]).allTopicNames().get()
@@ -198,15 +198,15 @@ class Administrator:
         )
 
     def last_sequences(self, topic: str) -> dict[int, int]:
-        """The last sequence of each producer the leader knows for a topic; -1 = none."""
+        """Last sequence of each producer that the leader knows for a topic; -1 without one."""
         known = self._producers(topic)
         return {int(state.producerId()): int(state.lastSequence()) for state in known}
 
     def await_forgotten(self, topic: str, broker: int) -> None:
-        """Wait until a replica knows no producer any more.
+        """Waits until a replica knows no producer any more.
 
         Raises:
-            BadInput: It still does.
+            BadInput: It still knows one.
         """
         await_that(
             lambda: not self._producers(topic, broker),
@@ -216,7 +216,7 @@ class Administrator:
         )
 
     def abort_open(self, topic: str) -> None:
-        """Have the leader abort a partition's only open transaction.
+        """Has the leader abort a partition's only open transaction.
 
         As `kafka-transactions.sh abort` does.
         """
@@ -228,7 +228,7 @@ class Administrator:
         self._admin.abortTransaction(hanging).all().get()
 
     def _producers(self, topic: str, broker: int | None = None) -> list[Any]:
-        """What a replica knows of producers: one that leads, or another one."""
+        """States of producers that a replica knows: the leader, or that on `broker`."""
         options = java_class("clients.admin.DescribeProducersOptions")()
         if broker is not None:
             options = options.brokerId(broker)
@@ -237,7 +237,7 @@ class Administrator:
         return list(asked.partitionResult(partition).get().activeProducers())
 
     def await_live(self, brokers: Sequence[int]) -> None:
-        """Wait until these brokers, and no others, are registered and not fenced.
+        """Waits until exactly these brokers are registered and not fenced.
 
         Raises:
             BadInput: They are not in time.
@@ -254,14 +254,14 @@ class Administrator:
         )
 
     def close(self) -> None:
-        """Disconnect."""
+        """Disconnects from brokers and controller."""
         _forget_interrupt()
         self._admin.close()
         self._direct.close()
 
 
 def read_all(address: str, topic: str, isolation: Isolation) -> tuple[list[Read], int]:
-    """Everything a consumer reads from the beginning, and where it ends for that isolation.
+    """All records that a consumer gets from the beginning, and its end offset.
 
     Raises:
         BadInput: It does not come to the end in time.
@@ -300,10 +300,10 @@ def _records(consumer: Any, partition: Any, end: int, what: str) -> Iterator[Rea
 
 @contextmanager
 def java_failures(where: str) -> Iterator[None]:
-    """Let what Java's clients throw, a time-out for one, be one line that begins with `where`.
+    """Turns an exception of Java's clients into one line that begins with `where`.
 
     Raises:
-        BadInput: They threw something.
+        BadInput: A client threw an exception.
     """
     try:
         yield
@@ -312,9 +312,9 @@ def java_failures(where: str) -> Iterator[None]:
 
 
 def _forget_interrupt() -> None:
-    """Ctrl-C marks the Java thread, too, and the next call into Java fails: let it be this one.
+    """Clears the interrupt that Ctrl-C sets on the Java thread.
 
-    What has to be closed in order would refuse otherwise.
+    The next call into Java would fail, so that clients could not be closed.
     """
     with suppress(jpype.JException):
         jpype.java.lang.Thread.interrupted()

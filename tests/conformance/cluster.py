@@ -1,4 +1,4 @@
-"""One topic on a real cluster: what is written to it, and what every replica then holds.
+"""A topic on a real cluster: its writes, and the logs of all replicas compared with a story.
 
 A story notes moments (its step `moment`); the run on the cluster stops at the same ones. At each
 the batches in the segment files and the leader epoch caches on disk must be those of the story,
@@ -30,9 +30,9 @@ from tests.conformance.segments import RawLog, read_raw
 
 STORIES = Path("scenarios/seen_on_kafka")
 PRODUCER = 7
-"""The producer of transactions in a story; a topic has one at most."""
+"""Producer id of transactions in a story; a topic has one at most."""
 SETTLING_S = 15
-"""How long the disk may take to be as predicted: epoch caches are flushed behind."""
+"""Seconds until the disk has to be as predicted: epoch caches are flushed in the background."""
 SEGMENT_MS = 600_000
 _COORDINATOR = "__transaction_state"
 _QUIET_S = 20 * FETCH_WAIT_MS / 1000
@@ -47,17 +47,17 @@ _SETTINGS = {
 _PRODUCER = {"enable.idempotence": "false", "delivery.timeout.ms": "60000", "linger.ms": "1000"}
 
 Say = Callable[[str], None]
-"""Takes what the run does now."""
+"""Prints the present stage of a run."""
 Views = Mapping[str, StoryReplica]
-"""Replicas by name, as a story noted them at a moment."""
+"""Views of replicas by name, as a story noted them at a moment."""
 
 
 class Differs(Exception):
-    """A cluster does not hold what a story predicts; the text says where."""
+    """A difference of a cluster from a story's prediction; the text names the place."""
 
 
 def moments_of(story: str) -> Mapping[str, Views]:
-    """What a story under `STORIES` predicts, by moment.
+    """Predictions of a story under `STORIES`, by moment.
 
     Raises:
         BadInput: There is no such story.
@@ -68,12 +68,12 @@ def moments_of(story: str) -> Mapping[str, Views]:
 def predicted(
     views: Views, *, leader: int | None = None, isolation: Isolation = "read_uncommitted"
 ) -> Json:
-    """What is compared of a moment: all replicas, and what a new consumer reads from a leader.
+    """The compared part of a moment: all replicas, and the reads of a new consumer.
 
     Args:
-        views: What the story noted.
-        leader: The broker that is read from; None = no consumer.
-        isolation: Whether open and aborted transactions are read.
+        views: The replicas as the story noted them.
+        leader: Broker from which the consumer reads; None without a consumer.
+        isolation: Isolation level of the consumer.
     """
     moment: Json = {
         name: {
@@ -95,22 +95,23 @@ def predicted(
 
 
 class Topic:
-    """The topic of one story: its producers, what is waited for, and what was seen. To be closed.
+    """The topic of one story, with its producers. To be closed.
 
-    Its segments roll by the timestamps of its records. They begin now: those of markers, which the
-    broker sets, roll no segment.
+    Its segments roll by the timestamps of its records. These begin at the present time, so that
+    markers, whose timestamps the broker sets, roll no segment.
 
     Args:
         cluster: A running cluster.
         administrator: Its administrator.
-        story: The story beside it; the topic has its name.
-        replicas: The brokers that have it, the first leader first.
-        settings: Settings of its own.
-        acks: Whom the producer of `write` waits for.
+        story: Name of the story, and of the topic.
+        replicas: Brokers of the partition, the first leader first.
+        settings: Settings of the topic.
+        acks: Setting `acks` of the producer of `write`.
+        transactional: True for a topic with a transactional producer.
 
     Attributes:
         story: The name of the story.
-        seen: What the cluster held at each moment, in the form of `predicted`.
+        seen: State of the cluster at each moment, in the form of `predicted`.
     """
 
     def __init__(
@@ -140,30 +141,30 @@ class Topic:
             self._producers.append(self.transactions)
 
     def connect(self, leader: int, acks: str = "all") -> None:
-        """Let a new producer write from now on, with timestamps that begin now."""
+        """Starts a new producer for `write`, with timestamps that begin now."""
         self._at_ms = time.time_ns() // 1_000_000
         address = self._cluster.brokers[leader].address
         self._records = Producer(address, self.story, {**_PRODUCER, "acks": acks})
         self._producers.append(self._records)
 
     def close(self) -> None:
-        """Disconnect the producers."""
+        """Disconnects all producers of the topic."""
         for producer in self._producers:
             producer.close()
 
     def write(self, key: str | None, value: str | None) -> None:
-        """Write a record to the active segment, a batch, and wait until it is acknowledged."""
+        """Writes a record as a batch to the active segment, and waits until it is acknowledged."""
         self._at_ms += 1
         self._records.batch([(key, value)], self._at_ms)
 
     def write_in_transaction(self, key: str, value: str) -> None:
-        """Begin a transaction with a record."""
+        """Begins a transaction with a record."""
         self._at_ms += 1
         self.transactions.begin()
         self.transactions.batch([(key, value)], self._at_ms)
 
     def roll(self, key: str, value: str) -> None:
-        """Begin a new segment with a record: its timestamp is that far on.
+        """Begins a new segment with a record, whose timestamp is that much later.
 
         Source: LogSegment.timeWaitedForRoll.
         """
@@ -171,7 +172,7 @@ class Topic:
         self.write(key, value)
 
     def elect(self, *replicas: int) -> None:
-        """Let the first of the replicas lead, and wait until all are in sync."""
+        """Has the first of the replicas elected, and waits until all are in sync."""
         self._administrator.prefer(self.story, replicas)
         self.await_leader(replicas[0], tuple(sorted(replicas)))
 
@@ -182,10 +183,10 @@ class Topic:
         leader: int | None = None,
         isolation: Isolation = "read_uncommitted",
     ) -> None:
-        """Compare what is on the disks now; with `leader`, what a new consumer reads, too.
+        """Compares the disks with the prediction; with `leader`, the reads of a new consumer, too.
 
         Raises:
-            Differs: It is not as predicted, and does not come to be so.
+            Differs: The cluster is not as predicted within `SETTLING_S`.
         """
         expected = predicted(self._moments[name], leader=leader, isolation=isolation)
         replicas = [int(replica[1:]) for replica in self._moments[name]]
@@ -211,7 +212,7 @@ class Topic:
             time.sleep(POLL_S)
 
     def await_end(self, end: int, *brokers: int) -> None:
-        """Wait until the logs of replicas end at an offset (exclusive)."""
+        """Waits until the logs of replicas end at an offset (exclusive)."""
         self._until(
             lambda: [self._replica(broker).get("log_end") for broker in brokers],
             [end] * len(brokers),
@@ -219,7 +220,7 @@ class Topic:
         )
 
     def await_cleaned(self, bound: int, *brokers: int) -> None:
-        """Wait until the cleaners of brokers have come to an offset (exclusive)."""
+        """Waits until the cleaners of brokers have reached an offset (exclusive)."""
         self._until(
             lambda: [self._cluster.brokers[one].checkpoint(self.story) for one in brokers],
             [bound] * len(brokers),
@@ -227,7 +228,7 @@ class Topic:
         )
 
     def await_leader(self, leader: int, isr: tuple[int, ...]) -> None:
-        """Wait until brokers say that this one leads with these replicas in sync."""
+        """Waits until brokers report that this one leads with these replicas in sync."""
 
         def state() -> tuple[int | None, tuple[int, ...]]:
             known = self._administrator.state(self.story)
@@ -236,7 +237,7 @@ class Topic:
         self._until(state, (leader, isr), f"broker {leader} to lead with {isr} in sync")
 
     def await_epoch(self, broker: int, epoch: int) -> None:
-        """Wait until the leader epoch cache of a replica ends with an epoch."""
+        """Waits until the leader epoch cache of a replica ends with an epoch."""
 
         def last() -> list[int]:
             return [of for of, _ in self._cluster.brokers[broker].epochs(self.story)[-1:]]
@@ -244,7 +245,7 @@ class Topic:
         self._until(last, [epoch], f"epoch {epoch} in the cache of broker {broker}")
 
     def await_horizons(self, *brokers: int) -> None:
-        """Wait until the clock is past every delete horizon on these brokers."""
+        """Waits until the clock is past every delete horizon on these brokers."""
         horizons = [
             batch["delete_horizon_ms"] or 0
             for broker in brokers
@@ -262,7 +263,7 @@ class Topic:
         return read_raw(self._cluster.brokers[broker].partition(self.story))
 
     def _replica(self, broker: int) -> Json:
-        """What is there; a replica whose files are being swapped has its error in place of that."""
+        """State of a replica on disk, or the error of reading it while its files are swapped."""
         try:
             raw = self._raw(broker)
         except (jpype.JException, OSError, IndexError) as error:
@@ -275,10 +276,10 @@ class Topic:
 
 
 def coordinate_on(administrator: Administrator, replicas: Sequence[int]) -> None:
-    """Let the transaction coordinator be on the first of these brokers.
+    """Moves the transaction coordinator to the first of these brokers.
 
     Raises:
-        BadInput: It does not come to be there in time.
+        BadInput: It is not there in time.
     """
 
     def state() -> PartitionState:
@@ -296,20 +297,19 @@ def coordinate_on(administrator: Administrator, replicas: Sequence[int]) -> None
 
 
 def let_fetches_end() -> None:
-    """Let the last fetch of a follower that was just paused be answered with nothing.
+    """Waits until the last fetch of a follower that was just paused has an empty answer.
 
-    A leader holds a fetch for `replica.fetch.wait.max.ms`, and would answer it with what is written
-    meanwhile; the follower would take that when it goes on. Nothing outside the leader shows that
-    it has answered. What follows is compared, so that an answer that is later still is noticed.
+    A leader holds a fetch for `replica.fetch.wait.max.ms`, and would answer it with records that
+    are written meanwhile; the follower would append them when it goes on. The leader does not show
+    that it has answered. The comparisons that follow would show an answer that comes even later.
     """
     time.sleep(_QUIET_S)
 
 
 def _batch_text(batch: Json) -> str:
-    """A batch on disk as a story writes it: `label@offset epoch N`, ` horizon` if it has one.
+    """Text of a batch on disk as in a story: `label@offset epoch N`, then ` horizon` if it has one.
 
-    A batch whose header spans more offsets than its first and last record says so, which no story
-    with one record in a batch does.
+    A batch whose header spans more offsets than its records has ` span`, which no story has.
     """
     first, last = batch["base_offset"], batch["last_offset"]
     named = list(_entries(batch)) or [f"-@{last}"]
@@ -328,5 +328,5 @@ def _entries(batch: Json) -> Iterator[str]:
 
 
 def _label(key: str | None, value: str | None, offset: int) -> str:
-    """Values are labels; a tombstone, which has none, is named after its key."""
+    """Label of a record: its value, or its key if it is a tombstone; then its offset."""
     return f"{f'{key}=null' if value is None else value}@{offset}"

@@ -1,8 +1,8 @@
-"""Compares Replog's answer to a log file with Kafka's, step by step, and says the first difference.
+"""Compares Replog's answer to a log file with Kafka's, step by step, up to the first difference.
 
-Kafka is right by definition. What only one side can know is left out: the reasons of removals are
-Replog's own, an emptied marker no longer says whether it was a COMMIT or an ABORT, and how small a
-batch can be compressed is a matter of the library.
+Kafka is right by definition. Parts that only one side can know are left out: Replog alone gives
+reasons of removals, an emptied marker no longer shows whether it was a COMMIT or an ABORT, and the
+size of a compressed batch depends on the library.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 
 Json: TypeAlias = dict[str, Any]
 Answerer: TypeAlias = Callable[[Json], Json]
-"""Takes a log file, gives `{"steps": [...]}`."""
+"""Function from a log file to an answer, `{"steps": [...]}`."""
 
 BATCH_FIELDS = (
     "base_offset",
@@ -40,7 +40,7 @@ REPLICA_FIELDS = (
     "checkpoint",
     "epochs",
 )
-"""Not in recordings that were made before these were compared."""
+"""Fields that older recordings do not have."""
 CLEAN_FIELDS = (
     "effective_upper_bound",
     "next_dirty_offset",
@@ -59,20 +59,20 @@ DUE_FIELDS = (
     "cleanable_ratio",
     "compaction_delay_ms",
 )
-"""Of a pass that the cleaner's manager decides about."""
+"""Fields of a pass that the cleaner's manager decides about."""
 DUPLICATE_FIELDS = ("duplicate", "first_offset", "last_offset")
 
 
 class Refused(Exception):
-    """One side gives no answer to a log file; the text says which side and why."""
+    """A side that gives no answer to a log file; the text names the side and the reason."""
 
 
 def normal_step(answered: Mapping[str, Any], step: Mapping[str, Any]) -> Json:
-    """What is compared of one step of an answer, in one form.
+    """The compared fields of one step of an answer, in the same form for both sides.
 
     Args:
         answered: The answer to the step, by either side.
-        step: The step: its operation decides which fields there are.
+        step: The step, whose operation decides which fields there are.
     """
     normal: Json = {name: answered.get(name) for name in STEP_FIELDS}
     normal.update({name: answered[name] for name in REPLICA_FIELDS if name in answered})
@@ -106,7 +106,7 @@ def _normal_batch(batch: Mapping[str, Any]) -> Json:
 def difference_between(document: Json, replog: Json, kafka: Json) -> str | None:
     """The first difference between two answers to a log file, as a sentence with its JSON path.
 
-    None = they agree.
+    None if they agree.
     """
     ours, theirs = replog["steps"], kafka["steps"]
     if len(ours) != len(theirs):
@@ -126,7 +126,7 @@ def difference_between(document: Json, replog: Json, kafka: Json) -> str | None:
 
 
 def _leave_out_unknown_sizes(ours: list[Json], theirs: list[Json]) -> None:
-    """Replog gives the size of a compressed batch without compression, Kafka's side none."""
+    """Removes sizes that Kafka's side does not give: those of compressed batches."""
     for our, their in zip(ours, theirs, strict=False):
         if their["size_bytes"] is None:
             our["size_bytes"] = None
@@ -144,12 +144,12 @@ def _summary(step: Mapping[str, Any]) -> str:
 
 
 def shown(value: object) -> str:
-    """A value as JSON, or that there is none."""
+    """A value as JSON, or `there is none`."""
     return json.dumps(value) if value is not ABSENT else "there is none"
 
 
 ABSENT = object()
-"""In place of a value that one side does not have."""
+"""Stands for a value that one side does not have."""
 
 
 def first_unequal(ours: Any, theirs: Any, path: str) -> tuple[str, Any, Any] | None:
@@ -175,7 +175,7 @@ def first_unequal(ours: Any, theirs: Any, path: str) -> tuple[str, Any, Any] | N
 
 
 def _are_objects(value: object) -> bool:
-    """A list of objects is compared one by one, a list of numbers as a whole."""
+    """True for a list of objects: it is compared item by item, a list of numbers as a whole."""
     return isinstance(value, list) and all(isinstance(item, dict) for item in value)
 
 
@@ -183,7 +183,7 @@ def answers(document: Json, kafka: Answerer) -> tuple[Json, Json]:
     """Both answers to a log file, Replog's first.
 
     Raises:
-        Refused: A side gave none. Random logs are valid, so that is a difference too.
+        Refused: A side gave none. As random logs are valid, that is a difference as well.
     """
     return _ask("Replog", replog_answer, document), _ask("Kafka", kafka, document)
 
@@ -197,7 +197,7 @@ def _ask(side: str, answerer: Answerer, document: Json) -> Json:
 
 
 def first_difference(document: Json, kafka: Answerer) -> str | None:
-    """The first difference between Replog and Kafka on a log file, None where they agree.
+    """The first difference between Replog and Kafka on a log file; None if they agree.
 
     Args:
         document: The log file.

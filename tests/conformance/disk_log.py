@@ -19,11 +19,12 @@ from tests.conformance.jvm import (
 )
 
 IO_BYTES = 2**10
-"""Of either I/O buffer: many a batch is larger, and Kafka makes its buffers larger for it."""
+"""Size of each I/O buffer; many batches are larger, for which Kafka grows its buffers."""
 
 LARGE_IO_BYTES = 2**18
-"""Where it matters what is written in one call: its largest timestamp is the first of a segment
-(LogSegment.append), and until 4.0 it gets one entry of the offset index at most."""
+"""Size of the buffers where it matters which batches are written in one call: their largest
+timestamp is the first of a segment (LogSegment.append), and until 4.0 they get one entry of the
+offset index at most."""
 
 SLOT_BYTES = 24
 """An MD5 hash and an offset (SkimpyOffsetMap)."""
@@ -32,19 +33,19 @@ CLEAN_SHUTDOWN = True
 NO_VERIFICATION = False
 NOT_OVERDUE = False
 NO_LEADER_EPOCH = 2**31 - 1
-"""Above every epoch: no batch is refused."""
+"""An epoch above all others, so that no batch is refused."""
 
 
 class PassParameters(NamedTuple):
-    """What a cleaning pass is given.
+    """Input of a cleaning pass.
 
     Attributes:
-        now_ms: Kafka's clock; it is taken once, at the start of the pass.
-        first_dirty_offset: Where the dirty section starts, not below the log start offset.
+        now_ms: Kafka's clock, which is read once, at the start of the pass.
+        first_dirty_offset: Start of the dirty section, not below the log start offset.
         upper_bound: The first uncleanable offset, a segment base.
-        delete_horizon_ms: In a release without a horizon for each batch: deletes of segments that
-            were not modified after it go. None: what that release makes of the modification times.
-        last_modified_ms: When all segments were last modified; None: leave it as it is.
+        delete_horizon_ms: Pass-wide horizon in a release without one for each batch: tombstones of
+            segments that were not modified after it go. None to derive it from modification times.
+        last_modified_ms: Modification time of all segments; None to leave them as they are.
     """
 
     now_ms: int
@@ -81,7 +82,7 @@ class Kafka:
         self._prepare()
 
     def _prepare(self) -> None:
-        """What a release has in its own way."""
+        """Sets up the classes that differ between releases."""
         self.unified_log = self.own("UnifiedLog")
         self.log_config = self.own("LogConfig")
         self.failures = self.own("LogDirFailureChannel")(1)
@@ -112,19 +113,18 @@ class Kafka:
         segment_bytes: int | None = None,
         io_bytes: int = IO_BYTES,
     ) -> DiskLog:
-        """The log whose segment files are in `folder`.
+        """Opens the log whose segment files are in `folder`.
 
-        It is loaded as after a crash, so that Kafka derives the indexes and the aborted
-        transactions. With a clean shutdown claimed, so that indexes that are there stay: a
-        transaction index holds what the batches alone would not tell after cleaning. For want of
-        snapshots Kafka would then forget all producers; so it is made to read the whole log for
-        them, as it does after a truncation.
+        Kafka derives indexes and aborted transactions, as after a crash. It is given a clean
+        shutdown, so that existing indexes stay: after cleaning, a transaction index holds more
+        than can be derived from the batches. Without snapshots Kafka would then forget all
+        producers; so it is made to read the whole log for them, as after a truncation.
 
         Args:
-            folder: Named `topic-partition`, and it holds `*.log` files.
+            folder: Folder named `topic-partition`, with `*.log` files.
             topic: Settings of the topic, under Kafka's own names.
-            io_bytes: Of either I/O buffer of the cleaner.
             segment_bytes: `segment.bytes` while it is cleaned; appends do not roll by themselves.
+            io_bytes: Size of each I/O buffer of the cleaner.
         """
         small = {} if segment_bytes is None else {"internal.segment.bytes": segment_bytes}
         return DiskLog(self, folder, topic, small, io_bytes)
@@ -142,7 +142,7 @@ class Kafka:
         return self.records.readableRecords(self.buffer.wrap(batch))
 
     def cleaner(self, capacity: int, io_bytes: int) -> Any:
-        """A cleaner whose map is full when it holds `capacity` keys, which is half of its slots."""
+        """A cleaner whose map is full with `capacity` keys, which is half of its slots."""
         slots = 2 * capacity
         load = (capacity + 0.5) / slots  # Kafka cuts the fraction off, and insists on more than 1
         surroundings = (self.throttler, self.clock.time, self.check_done)
@@ -154,16 +154,16 @@ class Kafka:
 
 
 class DiskLog:
-    """One log, as releases from 4.1 on have it; what others do otherwise, they override.
+    """A log of a release from 4.1 on; a subclass overrides what another release does otherwise.
 
     To be closed.
 
     Args:
-        kafka: The release.
+        kafka: The classes of the release.
         folder: As for `Kafka.open_log`.
         topic: As for `Kafka.open_log`.
         when_cleaned: Settings that hold during a pass alone.
-        io_bytes: Of either I/O buffer of the cleaner.
+        io_bytes: Size of each I/O buffer of the cleaner.
     """
 
     def __init__(
@@ -206,30 +206,30 @@ class DiskLog:
         return log
 
     def append(self, batch: bytes) -> None:
-        """Append one batch as a follower does.
+        """Appends one batch as a follower does.
 
-        One at a time: where many batches come in one fetch, Kafka notes transactions that a later
-        batch of the same fetch opens in the last stable offset of those that an earlier one ends.
+        Batches are appended one by one: the last stable offset of a transaction that ends in a
+        fetch would depend on transactions that later batches of the same fetch open.
         """
         self._log.appendAsFollower(self._kafka.read(batch), NO_LEADER_EPOCH)
 
     def roll(self) -> None:
-        """Start a new active segment at the log end offset, unless the active one is empty."""
+        """Begins a new active segment at the log end offset, unless the active one is empty."""
         self._log.roll()
 
     def note_epochs(self, starts: Iterable[tuple[int, int]]) -> None:
-        """Tell a log that was loaded for the first time which epoch starts where."""
+        """Sets the leader epochs of a log that was loaded for the first time."""
         for epoch, start in starts:
             self._log.assignEpochStartOffset(epoch, start)
 
     def expire_producers(self, *, now_ms: int, expiration_ms: int) -> None:
-        """Forget producers that were silent for so long."""
+        """Forgets producers that were silent for `expiration_ms`."""
         self._kafka.producers.setProducerIdExpirationMs(expiration_ms)
         self._log.removeExpiredProducers(now_ms)
         self._kafka.producers.setProducerIdExpirationMs(NEVER_MS)
 
     def duplicate(self, batch: bytes, *, producer_id: int) -> tuple[int, int] | None:
-        """First and last offset of the batch in the log that this one repeats, if Kafka knows."""
+        """First and last offset of the batch that this one repeats; None if Kafka finds none."""
         entry = self._log.producerStateManager().lastEntry(producer_id)
         if entry.isEmpty():
             return None
@@ -243,12 +243,12 @@ class DiskLog:
         return self._kafka.find_duplicate.invoke(producer, batch)
 
     def _pass(self, cleaner: Any, log: Any, parameters: PassParameters) -> KafkaPass:
-        """One pass of `Cleaner.doClean` over a `LogToClean`."""
+        """Runs `Cleaner.doClean` over a `LogToClean`."""
         done = cleaner.doClean(log, parameters.now_ms)
         return KafkaPass.of(int(done.getKey()), done.getValue())
 
     def _copy(self, cleaner: Any, known: Any, segments: Any, parameters: PassParameters) -> Any:
-        """Copy what a map leaves of segments, as `Cleaner.doClean` does; gives its statistics."""
+        """Copies the records that a map leaves of segments, as `Cleaner.doClean` does."""
         kafka, bound = self._kafka, parameters.upper_bound
         stats, transactions = kafka.cleaner_stats(kafka.system_time), kafka.transactions()
         limits = (self._when_cleaned.segmentSize(), self._config.maxIndexSize, bound)
@@ -268,16 +268,16 @@ class DiskLog:
         return entries
 
     def _walked(self, collection: Any) -> Any:
-        """A collection of the release's as one that can be walked through from Python."""
+        """A collection of the release as one that Python can iterate over."""
         return collection
 
     @property
     def raw(self) -> Any:
-        """Kafka's own log."""
+        """Kafka's own `UnifiedLog` object."""
         return self._log
 
     def reload(self) -> None:
-        """Close and open the log, and read all of it for the state of its producers."""
+        """Closes and opens the log, and reads all of it for the state of its producers."""
         log_start = int(self._log.logStartOffset())
         self._close_files()
         for snapshot in self._folder.glob("*.snapshot"):
@@ -287,7 +287,7 @@ class DiskLog:
         self._log = self._load(log_start=log_start)
 
     def clean(self, parameters: PassParameters, *, capacity: int) -> KafkaPass:
-        """One pass over the log, with a map of its own making that takes `capacity` keys."""
+        """Runs a pass over the log with a map that it builds, of at most `capacity` keys."""
         self._touch(parameters)
         bounds = (parameters.first_dirty_offset, parameters.upper_bound, NOT_OVERDUE)
         return self._run(self._manager.log_to_clean(self._log, *bounds), parameters, capacity)
@@ -295,7 +295,7 @@ class DiskLog:
     def clean_by(
         self, parameters: PassParameters, offset_map: Mapping[bytes, int], latest_offset: int
     ) -> KafkaPass:
-        """One pass with a map that is given: the second half of `Cleaner.doClean`."""
+        """Runs a pass with a given map: the second half of `Cleaner.doClean`."""
         kafka = self._kafka
         self._touch(parameters)
         cleaner = kafka.cleaner(len(offset_map) + 1, self._io_bytes)
@@ -309,12 +309,12 @@ class DiskLog:
         return KafkaPass.of(latest_offset + 1, stats)
 
     def due(self, parameters: PassParameters) -> Due:
-        """What Kafka's manager makes of the log; the offsets of the parameters have no meaning."""
+        """Verdict of Kafka's manager on the log; the offsets of the parameters have no meaning."""
         self._touch(parameters)
         return self._manager.due(self._log, parameters.now_ms)
 
     def clean_if_due(self, parameters: PassParameters, *, capacity: int) -> KafkaPass | None:
-        """One pass, if Kafka's manager selects the log; from where and up to where it says.
+        """Runs a pass if Kafka's manager selects the log, within the bounds that it gives.
 
         A pass that fails makes the log uncleanable (LogCleaner.cleanFilthiestLog).
         """
@@ -325,15 +325,15 @@ class DiskLog:
         )
 
     def note_uncleanable(self) -> None:
-        """A pass that the manager did not decide about failed."""
+        """Marks the log as uncleanable after a failed pass that the manager did not start."""
         self._manager.set_uncleanable(self._log)
 
     def note_checkpoint(self, offset: int) -> None:
-        """A pass that the manager did not decide about ended at an offset."""
+        """Stores the offset at which a pass ended that the manager did not start."""
         self._manager.write_checkpoint(self._log, offset)
 
     def truncate(self, offset: int) -> None:
-        """Cut the log at an offset, and lower the checkpoint as `LogManager.truncateTo` does."""
+        """Truncates the log, and lowers the checkpoint as `LogManager.truncateTo` does."""
         reaches_cleaned = offset < int(self._log.activeSegment().baseOffset())
         self._log.truncateTo(offset)
         if reaches_cleaned:
@@ -341,22 +341,22 @@ class DiskLog:
         self._kafka.housekeeping.run_due()
 
     def truncate_fully(self, offset: int) -> None:
-        """Empty the log; it starts and ends at an offset (`LogManager.truncateFullyAndStartAt`)."""
+        """Empties the log, to start and end at `offset` (`LogManager.truncateFullyAndStartAt`)."""
         self._truncate_fully(offset)
         self._manager.lower_checkpoint(self._log)
         self._kafka.housekeeping.run_due()
 
     def set_high_watermark(self, offset: int) -> None:
-        """What is below an offset is committed."""
+        """Commits all that is below an offset."""
         self._log.updateHighWatermark(offset)
 
     def delete_records(self, before: int) -> None:
-        """Let the log start at an offset, at the high watermark at most."""
+        """Moves the log start to an offset, at most to the high watermark."""
         before = min(before, int(self._log.highWatermark()))
         self._log.maybeIncrementLogStartOffset(before, self._kafka.deleted_by_client)
 
     def delete_old_segments(self) -> None:
-        """Delete what lies below the log start."""
+        """Deletes the segments below the log start."""
         self._log.deleteOldSegments()
         self._kafka.housekeeping.run_due()
 
@@ -387,16 +387,16 @@ class DiskLog:
         ]
 
     def log_end_offset(self) -> int:
-        """The offset that the next batch would get."""
+        """Offset that the next batch would get."""
         return int(self._log.logEndOffset())
 
     def last_sequences(self) -> dict[int, int]:
-        """Last sequence of each producer that the log knows."""
+        """Last sequence of each producer in the producer state."""
         known = self._walked(self._log.activeProducersWithLastSequence())
         return {int(entry.getKey()): int(entry.getValue()) for entry in known.entrySet()}
 
     def close(self) -> None:
-        """Close all files."""
+        """Closes all files and removes the metrics."""
         self._close_files()
         self._manager.close()
 

@@ -1,4 +1,4 @@
-"""What really happened in a compared log: a suite in which it never happens proves nothing."""
+"""Features of compared logs: a comparison in which a feature never occurs proves nothing of it."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ MOST = 2**63 - 1
 
 @dataclass(frozen=True, slots=True)
 class SeenStep:
-    """One step of a log file, and Replog's answers before and after it.
+    """A step of a log file, with Replog's answers before and after it.
 
     Attributes:
         step: The step.
-        before: The answer to the step before it, or what the log begins with.
-        after: The answer to it, removals with their reasons included.
+        before: The answer to the step before it, or the log before the first step.
+        after: The answer to it, with the reasons of removals.
         earlier: Steps before this one.
         written: Each batch as the log file has it, by its last offset and those of its records.
-        rules: Those of the log file.
+        rules: Rules of the log file.
         lag_ms: The minimum compaction lag.
     """
 
@@ -46,25 +46,25 @@ class SeenStep:
 
     @property
     def cleaned_below(self) -> int:
-        """End of what the offset map took, exclusive."""
+        """End of the offset map's range, exclusive."""
         return int(self.after["next_dirty_offset"])
 
     @property
     def ran(self) -> bool:
-        """Something was in the offset map: the pass copied segments."""
+        """True if the pass copied segments, as something entered the offset map."""
         given = self.step.get("first_dirty_offset")
         first = self.after["first_dirty_offset"] if given is None else given
         return self.cleaned_below > int(first)
 
     def pairs(self) -> Iterator[tuple[Json, Json | None]]:
-        """Each batch below the bound before the pass, and what became of it."""
+        """Each batch below the bound before the pass, and the same after it; None if it is gone."""
         after = {batch["last_offset"]: batch for batch in self.after["batches"]}
         for batch in self.before["batches"]:
             if batch["last_offset"] < self.bound:
                 yield batch, after.get(batch["last_offset"])
 
     def survivors(self) -> list[tuple[Json, Json, Json]]:
-        """Each batch of `pairs` that is still there: as it was written, before and after it."""
+        """Each batch of `pairs` that is still there: as written, before and after the pass."""
         return [
             (self.written[before["last_offset"]], before, after)
             for before, after in self.pairs()
@@ -72,7 +72,7 @@ class SeenStep:
         ]
 
     def removed(self, reason: str) -> list[tuple[Json, Json]]:
-        """Each record that went for a reason, by the beginning of its words, with its batch."""
+        """Each record that was removed for a reason that begins so, with its batch."""
         reasons = self.after.get("removed", {})
         wholes = [self.written[batch["last_offset"]] for batch in self.before["batches"]]
         return [
@@ -83,25 +83,25 @@ class SeenStep:
         ]
 
     def after_op(self, op: str) -> bool:
-        """Whether there was such a step before."""
+        """True if an earlier step has this operation."""
         return any(step["op"] == op for step in self.earlier)
 
     def lost(self, name: str) -> bool:
-        """Whether there is less of a part of the answer after the step."""
+        """True if a part of the answer became shorter by the step."""
         return len(self.after[name]) < len(self.before[name])
 
     def times(self, segment: int | None = None) -> list[int]:
-        """Largest timestamps of batches before the step; of one segment, or of all."""
+        """Largest timestamps of the batches before the step, in one segment or in all."""
         batches = self.before["batches"]
         return [b["max_timestamp_ms"] for b in batches if segment in {None, b["segment"]}]
 
 
 Features = dict[str, object]
-"""What can happen, in the order of the report's table, and whether it did."""
+"""Features in the order of the report's table, each with a value that is true if it occurred."""
 
 
 def _bounds(run: SeenStep) -> Features:
-    """How far a pass came, and what it joined."""
+    """Features of the end of a pass, and of the segments that it merged."""
     before, survivors, below = run.before["batches"], run.survivors(), run.cleaned_below
     covered = {one["segment"] for one in run.after["batches"] if one["last_offset"] < below}
     bases = {batch["segment"] for batch in before} | {run.bound}
@@ -144,7 +144,7 @@ def _bounds(run: SeenStep) -> Features:
 
 
 def _removals(run: SeenStep) -> Features:
-    """What a pass removed, and what it kept."""
+    """Features of the records and batches that a pass removed or kept."""
     survivors, pairs, superseded = run.survivors(), list(run.pairs()), run.removed("superseded")
     keys = [record.get("key") for record, _ in superseded]
     emptied = [
@@ -195,7 +195,7 @@ def _removals(run: SeenStep) -> Features:
 
 
 def _horizons(run: SeenStep) -> Features:
-    """Delete horizons that a pass sets, waits for and reaches, and the clock."""
+    """Features of delete horizons that a pass sets, waits for or reaches, and of the clock."""
     survivors, now_ms = run.survivors(), run.step["now_ms"]
     set_ms = now_ms + run.rules["delete_retention_ms"]
     new_horizons = [
@@ -234,7 +234,7 @@ def _horizons(run: SeenStep) -> Features:
 
 
 def _formats(run: SeenStep) -> Features:
-    """Batches of all sizes and formats that lost some of their records, but not all."""
+    """Features of batches, by size and format, that lost some of their records but not all."""
     thinned = [
         (written, old, new)
         for written, old, new in run.survivors()
@@ -275,7 +275,7 @@ def _is_old(batch: Json) -> bool:
 
 
 def _decided(run: SeenStep) -> Features:
-    """What comes of a pass that Kafka's manager decides about."""
+    """Features of a pass that Kafka's manager decides about."""
     due, before, now_ms = run.after, run.before, run.step["now_ms"]
     bound = due["first_uncleanable_offset"]
     times = run.times(bound)
@@ -304,7 +304,7 @@ def _decided(run: SeenStep) -> Features:
 
 
 def _moves(move: SeenStep) -> Features:
-    """What comes of any step, above all where it moves an end of the log."""
+    """Features of all steps, above all of those that move an end of the log."""
     step, before, after, op = move.step, move.before, move.after, move.step["op"]
     cut = op == "truncate" and after["log_end_offset"] < before["log_end_offset"]
     to, start = step.get("offset", -1), after["log_start_offset"]
@@ -348,9 +348,9 @@ def _moves(move: SeenStep) -> Features:
 
 OF_PASSES = (_bounds, _removals, _horizons, _formats)
 EVICTED = "marker evicted by a user's key (KAFKA-14055)"
-"""Not since KAFKA-14055."""
+"""A feature of releases before KAFKA-14055."""
 LATE_BOUND = "high watermark holds the cleaner up"
-"""Not before KAFKA-13194."""
+"""A feature of releases since KAFKA-13194."""
 SEEK = "map read from behind an ABORT marker, which makes committed records count as aborted"
 _SINCE_HORIZONS = frozenset(
     {
@@ -376,7 +376,7 @@ _ANY_LOG: Json = {
 
 
 def features_expected(preset: str) -> tuple[str, ...]:
-    """What can happen under a preset, in the order of the report's table."""
+    """Features that can occur under a preset, in the order of the report's table."""
     (step,) = seen_steps(_ANY_LOG, replog_answer(_ANY_LOG))
     absent = _SINCE_HORIZONS if preset == "kafka-2.8" else {EVICTED}
     known = [name for of in (*OF_PASSES, _decided, _moves) for name in of(step)]
@@ -398,12 +398,12 @@ def seen_steps(document: Json, answer: Json) -> Iterator[SeenStep]:
 
 
 def _offsets(batch: Json) -> list[int]:
-    """Where the batch may end: one of magic 0 or 1 ends at the last record that is left."""
+    """Offsets at which the batch may end: of magic 0 or 1 that of the last record that is left."""
     return [*(record["offset"] for record in batch["records"]), batch["last_offset"]]
 
 
 def features_of(document: Json, answer: Json) -> frozenset[str]:
-    """Which features occurred while a log file was answered."""
+    """Features that occurred while a log file was answered."""
     found = {SEEK} if _misses_a_marker(document, answer) else set()
     for step in seen_steps(document, answer):
         is_pass = step.step["op"] == "clean"
@@ -414,7 +414,7 @@ def features_of(document: Json, answer: Json) -> frozenset[str]:
 
 
 def _misses_a_marker(document: Json, answer: Json) -> bool:
-    """Whether it matters that the map is not read from the beginning of its first segment."""
+    """True if the answer would differ with a map read from the beginning of its first segment."""
     late = any((step.get("first_dirty_offset") or 0) > 0 for step in document["steps"])
     if not late or not any(step["aborted_txns"] for step in answer["steps"]):
         return False
@@ -424,13 +424,13 @@ def _misses_a_marker(document: Json, answer: Json) -> bool:
 
 
 def batches_of(segment: Any) -> list[Json]:
-    """The batches of a segment of a log file, whichever way it is written."""
+    """Batches of a segment of a log file, which is an object or a list."""
     batches: list[Json] = segment["batches"] if isinstance(segment, dict) else segment
     return batches
 
 
 def written_batches(document: Json) -> Iterator[Json]:
-    """Every batch a log file mentions: those it begins with and those it appends."""
+    """All batches of a log file: those that it begins with and those that it appends."""
     for segment in document["segments"]:
         yield from batches_of(segment)
     for step in document["steps"]:

@@ -1,7 +1,7 @@
-"""One Java machine in this process, with the jars of one Apache Kafka release out of Maven Central.
+"""A Java machine in this process, with the jars of an Apache Kafka release from Maven Central.
 
 The jars are kept in a folder of the user's cache. Ivy fetches them: its jar comes with PySpark, and
-Maven Central is its built-in default.
+Maven Central is its default.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ KAFKA_VERSION = "4.3.1"
 """The newest release that Maven Central has whole: 4.4.0 lacks its `kafka-tools-api`."""
 
 IVY_SETTINGS = "REPLOG_IVY_SETTINGS"
-"""Environment variable that names an Ivy settings file, for those who use a mirror of their own."""
+"""Environment variable with the path of an Ivy settings file, for users of a mirror."""
 
 JAVA_ADVICE = "Kafka needs Java 17 or newer; on Debian: apt-get install openjdk-17-jre-headless"
 _VERSION = re.compile(r"\d+(\.\d+){2,3}")
@@ -46,7 +46,7 @@ SETTINGS = {
     "flush.ms": 2**62,
     "message.timestamp.type": "CreateTime",
 }
-"""Nothing rolls, is flushed or is deleted by itself; what is rolled, the log file says."""
+"""Settings with which Kafka rolls, flushes and deletes nothing by itself."""
 
 
 def kafka_jars(version: str = KAFKA_VERSION) -> list[Path]:
@@ -73,7 +73,7 @@ def kafka_jars(version: str = KAFKA_VERSION) -> list[Path]:
 
 
 def default_cache() -> Path:
-    """The folder `replog` where this user's caches are: `$XDG_CACHE_HOME`, else `~/.cache`."""
+    """The folder `replog` in this user's cache: `$XDG_CACHE_HOME`, else `~/.cache`."""
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "replog"
 
 
@@ -93,7 +93,7 @@ def java_command() -> str:
 
 
 def _download(version: str, folder: Path) -> None:
-    """Fetch into a temporary folder beside `folder` and rename it when all is there."""
+    """Downloads to a temporary folder, which is renamed to `folder` when it is complete."""
     command = [java_command(), "-jar", str(_ivy_jar()), *_COMMAND]
     settings = os.environ.get(IVY_SETTINGS)
     if settings:
@@ -121,7 +121,7 @@ def _run(command: list[str], version: str, work: Path) -> None:
 
 
 def _reason(output: str, version: str) -> str:
-    """What Ivy complains about, in one line: no host comes before what was then not found."""
+    """Reason of Ivy's failure in one line; an unreachable host comes before a missing module."""
     unreachable = re.search(r"Host (\S+) not found|(\S*(?:Unknown|NoRoute|Connect)\w*: .+)", output)
     if unreachable:
         return f"no network: {unreachable[0].strip()}"
@@ -135,7 +135,7 @@ def _reason(output: str, version: str) -> str:
 
 
 def _ivy_jar() -> Path:
-    """Ivy as PySpark ships it; PySpark itself is not imported."""
+    """Path of the Ivy jar that PySpark ships; PySpark itself is not imported."""
     found = importlib.util.find_spec("pyspark")
     home = Path(found.origin).parent if found is not None and found.origin else None
     jars = sorted((home / "jars").glob("ivy-*.jar")) if home is not None else []
@@ -145,7 +145,7 @@ def _ivy_jar() -> Path:
 
 
 def start_jvm(version: str = KAFKA_VERSION) -> None:
-    """Start Java with the jars of a Kafka release; does nothing when that was done before.
+    """Starts Java with the jars of a Kafka release, unless it runs with them already.
 
     Args:
         version: The release, such as `4.3.1`. A process can have one only.
@@ -170,7 +170,7 @@ def start_jvm(version: str = KAFKA_VERSION) -> None:
 
 
 def java_class(*names: str) -> Any:
-    """The first class of these names that there is: a class may move between releases.
+    """The first existing class of these names: a class may move between releases.
 
     A name starts below `org.apache.kafka.` unless it starts with `java.`, `kafka.` or `scala.`.
 
@@ -195,17 +195,14 @@ def proxy(interface: str, methods: dict[str, Callable[..., object]]) -> Any:
 
 
 def private_method(of: Any, name: str, *arguments: Any) -> Any:
-    """A method that the class keeps to itself or to its package, ready to call by `invoke`."""
+    """A private method, or one of the package, ready to be called by `invoke`."""
     method = of.class_.getDeclaredMethod(name, *arguments)
     method.setAccessible(True)
     return method
 
 
 def with_quiet_logging(load: Callable[[], object]) -> None:
-    """Run `load` with Java's stderr switched off.
-
-    The first class that logs makes SLF4J say that it found no logger; that is meant here.
-    """
+    """Runs `load` without Java's stderr, on which SLF4J would report that it finds no logger."""
     system = jpype.JClass("java.lang.System")
     stream = jpype.JClass("java.io.PrintStream")
     nowhere = jpype.JClass("java.io.OutputStream").nullOutputStream()
@@ -228,7 +225,7 @@ def _library() -> Path:
 
 
 class Clock:
-    """Kafka's `Time` at a standstill, at `now_ms`."""
+    """Kafka's `Time`, which stands still at `now_ms`."""
 
     def __init__(self) -> None:
         self.now_ms = 0
@@ -244,14 +241,14 @@ class Clock:
 
 
 class Housekeeping:
-    """Kafka's `Scheduler` without threads: it deletes the files of replaced segments when told.
+    """Kafka's `Scheduler` without threads: deletes files of replaced segments in `run_due` alone.
 
-    The leader epochs are flushed at once. What else Kafka schedules is dropped: other flushes,
-    and the expiry of producers.
+    Leader epochs are flushed at once. Other tasks are dropped: other flushes, and the expiry of
+    producers.
 
     Args:
-        interface: The name of the `Scheduler` of the release.
-        run: The method of its tasks that does them.
+        interface: Name of the `Scheduler` of the release.
+        run: Name of the method that runs a task.
     """
 
     def __init__(self, interface: str, *, run: str) -> None:
@@ -279,21 +276,21 @@ class Housekeeping:
         )
 
     def run_due(self) -> None:
-        """Do what was put off: delete files."""
+        """Runs the tasks that were put off: deletes files."""
         due, self._due = self._due, []
         for task in due:
             getattr(task, self._run)()
 
 
 def set_modified(folder: Path, at_ms: int) -> None:
-    """Let all segments in a folder have been modified at a time in ms."""
+    """Sets the modification time of all segments in a folder, in ms."""
     modified_ns = at_ms * 1_000_000
     for file in folder.glob("*.log"):
         os.utime(file, ns=(modified_ns, modified_ns))
 
 
 def settings(values: Mapping[str, object]) -> Any:
-    """A Java map of topic settings: `SETTINGS` and these."""
+    """Java map of topic settings: `SETTINGS`, and these values."""
     properties = java_class("java.util.HashMap")()
     for name, value in {**SETTINGS, **values}.items():
         properties.put(name, str(value))

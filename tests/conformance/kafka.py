@@ -48,19 +48,19 @@ OWN_RULES = {
         "index_entries": "per_append",
     },
 }
-"""What Kafka cannot be made to do otherwise."""
+"""Rules that Kafka cannot be made to change."""
 KNOWN_FAILURES = (
     "The last offset of appended transactions must increase",  # TransactionIndex.append
     "Empty batches are only supported for magic v2 and above",
 )
-"""What a pass may end with in the middle, so that the partition is marked uncleanable."""
+"""Errors with which a pass may end early, so that the partition is marked uncleanable."""
 
 
 class KafkaCleaner:
     """Answers log files as Kafka would.
 
     Args:
-        version: The Kafka release. A process can have one only.
+        version: The Kafka release; a process can have one alone.
 
     Raises:
         BadInput: There is no Java, no such release, or it cannot be driven.
@@ -75,20 +75,20 @@ class KafkaCleaner:
 
     @property
     def preset(self) -> str:
-        """The preset that this release answers for."""
+        """Name of the preset that models this release."""
         return self._kafka.preset
 
     def answer(self, document: Mapping[str, Any]) -> Answer:
-        """What `replog clean --json` must answer, without the reasons of removals.
+        """The answer that `replog clean --json` must give, without the reasons of removals.
 
         Args:
-            document: A log file with a preset that this release is the origin of.
+            document: A log file with the preset of this release.
 
         Returns:
             `{"steps": [...]}`: one object for each step.
 
         Raises:
-            BadInput: Kafka refuses the log, or cannot be asked this.
+            BadInput: Kafka refuses the log, or has no way to do a step.
         """
         rules = document.get("rules") or {}
         asked = rules.get("preset", DEFAULT_PRESET)
@@ -111,7 +111,7 @@ class KafkaCleaner:
                 raise BadInput(f"Kafka {self.version}: {error}") from None
 
     def _open(self, document: Mapping[str, Any], home: Path, rules: Mapping[str, Any]) -> DiskLog:
-        """The log on disk, and what its manager knows of it."""
+        """Writes the log to disk and opens it."""
         sizes: dict[int, int] = {}
         epochs: list[tuple[int, int]] = []
         for base, batches in written_segments(document["segments"]):
@@ -143,7 +143,7 @@ class KafkaCleaner:
 
 
 class _Answering:
-    """One log file being answered, step by step."""
+    """The state of a log file while Kafka answers it, step by step."""
 
     def __init__(
         self,
@@ -176,13 +176,13 @@ class _Answering:
         log.set_high_watermark(log.log_end_offset())
 
     def _note(self, batches: Iterable[Mapping[str, Any]]) -> None:
-        """Which control batch is where: an emptied one no longer says."""
+        """Notes the types of control batches, which emptied ones no longer show."""
         for batch in batches:
             if batch.get("control") is not None:
                 self._controls[batch["last_offset"]] = batch["control"]
 
     def step(self, step: Mapping[str, Any]) -> Answer:
-        """Do a step; gives the answer to it."""
+        """Does a step and returns the answer to it."""
         log = self._log
         own: Answer = {}
         match step["op"]:
@@ -219,7 +219,7 @@ class _Answering:
         return {**own, **self._state()}
 
     def _commit(self, step: Mapping[str, Any]) -> None:
-        """Tell the log what is committed; a truncation has left its last segment active."""
+        """Sets the high watermark; the last segment after a truncation is the active one."""
         if step["op"] != "clean":
             active = max(base for base, _ in self._log.segments())
             self._set = {base for base in self._set if base < active}
@@ -242,7 +242,7 @@ class _Answering:
         return {"duplicate": True, "first_offset": found[0], "last_offset": found[1]}
 
     def _clean(self, step: Mapping[str, Any]) -> Answer:
-        """A cleaning pass; after one that failed there is none before a reload.
+        """Runs a cleaning pass, unless one failed since the last reload.
 
         Source: LogCleanerManager.markPartitionUncleanable.
         """
@@ -270,7 +270,7 @@ class _Answering:
     def _between(
         self, step: Mapping[str, Any], given: PassParameters, bases: Sequence[int]
     ) -> Answer:
-        """A pass between bounds; the upper one is rounded down to the base of a segment."""
+        """Runs a pass between bounds; the upper one is rounded down to the base of a segment."""
         first_dirty, wanted = int(step["first_dirty_offset"]), int(step["upper_bound"])
         bound = max((base for base in bases if base <= wanted), default=bases[0])
         start = max(first_dirty, bases[0])  # as LogCleanerManager.cleanableOffsets has it
@@ -295,7 +295,7 @@ class _Answering:
         return answer if bound == wanted else {**answer, "effective_upper_bound": bound}
 
     def _if_due(self, step: Mapping[str, Any], given: PassParameters) -> Answer:
-        """A pass that Kafka's manager decides about."""
+        """Runs a pass if Kafka's manager decides so."""
         due = self._log.due(given)
         done, failed = KafkaPass(due.first_dirty_offset, 0, 0, 0, ran=False), False
         try:
@@ -306,7 +306,7 @@ class _Answering:
         return {**due._asdict(), **_counts(done), "selected": done.ran or failed}
 
     def _failed(self, error: jpype.JException) -> None:
-        """Raise it unless it is one of those after which Kafka calls a log uncleanable."""
+        """Notes that the log is uncleanable, or raises the error if Kafka has no such failure."""
         if not any(known in str(error) for known in KNOWN_FAILURES):
             raise error
         self._uncleanable = True
@@ -358,10 +358,10 @@ def written_segments(segments: Sequence[Any]) -> Iterator[tuple[int, Sequence[Ma
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Print Kafka's answer for the log file that is named; 2 when that cannot be done.
+    """Prints Kafka's answer to a log file; returns the exit status, 2 for an error.
 
     Args:
-        arguments: The file, and the Kafka release if it is not the usual one.
+        arguments: The file, and the Kafka release if it is not `KAFKA_VERSION`.
     """
     if len(arguments) not in {1, 2}:
         sys.stderr.write("usage: python -m tests.conformance.kafka FILE [KAFKA-VERSION]\n")

@@ -23,7 +23,7 @@ SPEED_UP = False
 
 
 class LegacyKafka(Kafka):
-    """The classes of a 2.8 release, and what all logs share."""
+    """The classes of a 2.8 release, and objects that all logs share."""
 
     preset = "kafka-2.8"
     package = "kafka.log"
@@ -56,7 +56,7 @@ class LegacyKafka(Kafka):
         segment_bytes: int | None = None,
         io_bytes: int = IO_BYTES,
     ) -> DiskLog:
-        """The log whose segment files are in `folder`; the I/O buffers are always large."""
+        """Opens the log whose segment files are in `folder`; the I/O buffers are always large."""
         del io_bytes
         small = {} if segment_bytes is None else {"segment.bytes": segment_bytes}
         return LegacyLog(self, folder, topic, small)
@@ -74,7 +74,7 @@ class LegacyKafka(Kafka):
 
 
 class LegacyLog(DiskLog):
-    """One log. To be closed."""
+    """A log of a 2.8 release. To be closed."""
 
     _kafka: LegacyKafka
 
@@ -101,27 +101,27 @@ class LegacyLog(DiskLog):
         return log
 
     def append(self, batch: bytes) -> None:
-        """Append one batch as a follower does."""
+        """Appends one batch as a follower does."""
         self._log.appendAsFollower(self._kafka.read(batch))
 
     def roll(self) -> None:
-        """Start a new active segment at the log end offset, unless the active one begins there.
+        """Begins a new active segment at the log end offset, unless the active one begins there.
 
-        Such a one no broker rolls; where it is rolled all the same, 2.8's Log.roll deletes its
-        snapshot of producers with it, and takes no other.
+        No broker rolls such a segment; 2.8's Log.roll would delete its snapshot of producers, and
+        take no other.
         """
         if self._log.activeSegment().baseOffset() != self._log.logEndOffset():
             self._log.roll(self._kafka.none)
 
     def note_epochs(self, starts: Iterable[tuple[int, int]]) -> None:
-        """Tell a log that was loaded for the first time which epoch starts where."""
+        """Sets the leader epochs of a log that was loaded for the first time."""
         for epoch, start in starts:
             self._log.maybeAssignEpochStartOffset(epoch, start)
 
     def expire_producers(self, *, now_ms: int, expiration_ms: int) -> None:
-        """Forget producers that were silent for so long.
+        """Forgets producers that were silent for `expiration_ms`.
 
-        This release takes its setting once for all, `NEVER_MS` here; so the clock is moved.
+        This release reads the setting once, here `NEVER_MS`; so the clock is moved instead.
         """
         self._log.producerStateManager().removeExpiredProducers(now_ms - expiration_ms + NEVER_MS)
 
@@ -147,7 +147,7 @@ class LegacyLog(DiskLog):
         return stats
 
     def _horizon(self, parameters: PassParameters) -> int:
-        """The horizon that is given, else what `Cleaner.clean` makes of modification times."""
+        """The given horizon, else the one that `Cleaner.clean` derives from modification times."""
         if parameters.delete_horizon_ms is not None:
             return parameters.delete_horizon_ms
         below = list(self._walked(self._log.logSegments(0, parameters.first_dirty_offset)))
@@ -178,21 +178,21 @@ class LegacyManager(CleanerManager):
         return self._class(in_scala(folders).toSeq(), self._logs, failures)
 
     def checkpoint(self, log: Any) -> int | None:
-        """Where the next pass over a log has to begin; None = no pass was run yet."""
+        """Offset at which the next pass over a log begins; None before the first pass."""
         known = self._manager.allCleanerCheckpoints().get(log.topicPartition())
         return None if known.isEmpty() else int(known.get())
 
     def write_checkpoint(self, log: Any, offset: int) -> None:
-        """Note where a pass ended."""
+        """Stores the offset at which a pass ended."""
         pair = java_class("scala.Tuple2")(log.topicPartition(), self._long.valueOf(offset))
         self._manager.updateCheckpoints(self._folder, self._some(pair), self._none)
 
     def log_to_clean(self, log: Any, *bounds: object) -> Any:
-        """Kafka's `LogToClean`, between bounds, and whether it is overdue."""
+        """Kafka's `LogToClean` with two bounds, and True if it is overdue."""
         return self._to_clean(log.topicPartition(), log, *bounds)
 
     def close(self) -> None:
-        """Nothing: this release keeps its gauges until the machine ends."""
+        """Does nothing: this release keeps its metrics until the machine ends."""
 
     def _cleanable(self, log: Any, now_ms: int) -> Any:
         known = self.checkpoint(log)

@@ -1,8 +1,8 @@
 """Log files written batch by batch, valid by construction: offsets, sequences, transactions.
 
-Callers say *what* is written ("producer 4 aborts"), never at which offset. The books are those that
-a broker keeps, and what they write is what a replica's disk could then hold, holes left by earlier
-cleaning included.
+Callers give the event ("producer 4 aborts"), never an offset. The books are those that a broker
+keeps; the log that they write is one that a replica's disk could hold, with holes left by earlier
+cleaning.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _DEFAULTS: Json = {
 
 @dataclass(slots=True)
 class _Producer:
-    """What a broker knows of one producer."""
+    """State of a producer in the broker's books."""
 
     epoch: int = 0
     next_sequence: int = 0
@@ -50,20 +50,20 @@ class LogBooks:
 
     Args:
         start: The first offset.
-        first_sequences: Where producers begin to count, in turn.
-        keys: What some keys are really called.
+        first_sequences: First sequences of producers, in turn.
+        keys: Odd keys that replace some of the plain ones.
 
     Attributes:
         end: Log end offset, exclusive.
-        compresses: A batch is compressed.
+        compresses: True if a batch is compressed.
         aborted: Offsets of ABORT markers.
         bases: Base offsets of the segments, the active one last.
         offsets: Every offset worth cleaning from: base offsets and record offsets, in order.
         horizons: Delete horizons written so far, in ms.
         times: Largest timestamp of each batch that has one, in ms.
         sent: (producer, producer epoch, base sequence, number of sequences, keys) per data batch.
-        log_start: Where the log starts.
-        high_watermark: What is below is committed; None = all of it.
+        log_start: Log start offset, inclusive.
+        high_watermark: High watermark, exclusive; None while all of the log is committed.
     """
 
     def __init__(
@@ -90,12 +90,12 @@ class LogBooks:
 
     @property
     def committed(self) -> int:
-        """The high watermark."""
+        """High watermark of the log, exclusive."""
         return self.end if self.high_watermark is None else min(self.high_watermark, self.end)
 
     @property
     def last_stable_offset(self) -> int:
-        """The first offset of the oldest open transaction, else the log end offset."""
+        """First offset of the oldest open transaction, else the log end offset."""
         since = [p.open_since for p in self._producers.values() if p.open_since is not None]
         return min(since, default=self.end)
 
@@ -121,23 +121,23 @@ class LogBooks:
         compression: str = "none",
         magic: int = 2,
     ) -> Json:
-        """Append a batch of records; it is given back as the log file has it.
+        """Appends a batch of records, and returns it as the log file has it.
 
         Args:
-            records: Its records; none = a batch that was emptied by earlier cleaning.
-            producer: 0 = none, 1 and 2 idempotent, from 3 on transactional.
+            records: Its records; empty for a batch that was emptied by earlier cleaning.
+            producer: 0 for none, 1 and 2 are idempotent, from 3 on transactional.
             skip: Offsets before it whose batches are gone.
             skip_after: Offsets at its end whose records are gone.
-            next_epoch: The first batch of a new leader.
-            bump: The producer starts over with a higher epoch (not inside a transaction).
-            from_zero: Its sequence is 0 whatever came before, as in a coordinator's offset commits
+            next_epoch: True for the first batch of a new leader.
+            bump: True if the producer starts over with a higher epoch (not inside a transaction).
+            from_zero: True for sequence 0 in any case, as in a coordinator's offset commits
                 (KAFKA-8335).
             horizon_ms: Delete horizon set by an earlier pass, if it has records.
-            append_time: The broker's clock counts, not the producer's (`LogAppendTime`).
-            timestamp_ms: What an emptied batch remembers as its largest timestamp; when a batch
-                with log append times was appended.
-            compression: Of its records, if it has any.
-            magic: Its format. One before 2 has no producer, and no place for what is missing.
+            append_time: True for timestamps by the broker's clock (`LogAppendTime`).
+            timestamp_ms: Largest timestamp of an emptied batch; append time of a batch with log
+                append times.
+            compression: Codec of its records, if it has any.
+            magic: Its format; a batch before magic 2 has no producer and no skipped offsets.
         """
         base = self.end + skip
         placed, end = self._placed(records, base)
@@ -166,7 +166,7 @@ class LogBooks:
         return self._write(batch)
 
     def _placed(self, records: Sequence[Json], base: int) -> tuple[list[Json], int]:
-        """The records as the log file has them, and the offset behind them."""
+        """The records as the log file has them, and the offset after the last one."""
         placed, end = [], base
         for record in records:
             key = record["key"]
@@ -182,7 +182,7 @@ class LogBooks:
         return placed, end
 
     def _write_old(self, placed: list[Json], magic: int) -> Json:
-        """Append a batch of magic 0 or 1; what holds several records is compressed."""
+        """Appends a batch of magic 0 or 1; one with several records is compressed."""
         self.compresses |= len(placed) > 1
         for own in placed:
             own.pop("headers", None)
@@ -192,7 +192,7 @@ class LogBooks:
         return self._write({**span, "magic": magic, "records": placed})
 
     def _sent(self, producer: int, first: int, batch: Json) -> Json:
-        """The fields of a batch that name its producer, who is known by it from now on."""
+        """Fields of a batch about its producer, which the books know from now on."""
         known, transactional = self._producer(producer), producer >= FIRST_TRANSACTIONAL
         if transactional and known.open_since is None:
             known.open_since = batch["base_offset"]
@@ -218,18 +218,18 @@ class LogBooks:
         horizon_ms: int | None = None,
         timestamp_ms: int = 0,
     ) -> Json:
-        """Append a control batch: COMMIT, ABORT, or LEADER_CHANGE, which has no producer (KIP-595).
+        """Appends a control batch: COMMIT, ABORT, or LEADER_CHANGE without a producer (KIP-595).
 
         Args:
-            kind: What it says.
-            producer: Whose transaction ends here, or one that wrote nothing that is left.
-            bump: The marker carries the next producer epoch (KIP-890, transaction version 2).
-            emptied: Only the batch header is left, as earlier cleaning leaves it. Such a batch ends
+            kind: Type of its record.
+            producer: Producer whose transaction ends, perhaps one without batches that are left.
+            bump: True if the marker has the next producer epoch (KIP-890, transaction version 2).
+            emptied: True if only the header is left, as after earlier cleaning. Such a batch ends
                 no transaction (Kafka's ProducerAppendInfo.append): a follower that still has the
                 transaction's batches keeps it open.
             skip: Offsets before it whose batches are gone.
             horizon_ms: Delete horizon set by an earlier pass, here or on the leader.
-            timestamp_ms: When it was written.
+            timestamp_ms: Time at which it was written.
         """
         offset = self.end + skip
         record = {"offset": offset, "marker": kind, "timestamp_ms": timestamp_ms}
@@ -274,9 +274,9 @@ class LogBooks:
         return batch
 
     def roll(self, base: int | None = None) -> None:
-        """Begin a new active segment, at the log end offset or above.
+        """Begins a new active segment at the log end offset, or at `base` above it.
 
-        An empty active segment stays the active one where nothing is missing.
+        An empty active segment stays the active one if it begins there.
         """
         base = self.end if base is None else base
         if base != self.bases[-1]:
@@ -285,7 +285,7 @@ class LogBooks:
             self.segments.append({"base_offset": base, "batches": []})
 
     def truncate(self, offset: int) -> None:
-        """The log ends at `offset`; transactions whose marker went are open again."""
+        """Truncates the log to `offset`; transactions whose marker goes are open again."""
         if offset >= self.end:
             return
         self.end = offset
@@ -306,19 +306,19 @@ class LogBooks:
                 producer.open_since = None
 
     def truncate_fully(self, offset: int) -> None:
-        """The log starts and ends at `offset`."""
+        """Empties the log, which then starts and ends at `offset`."""
         self.truncate(0)
         self.end = self.log_start = offset
         self.bases[:] = [offset]
         self.high_watermark = None if self.high_watermark is None else offset
 
     def delete_below_start(self) -> None:
-        """Segments that end at the log start or below go."""
+        """Deletes segments that end at the log start or below."""
         while len(self.bases) > 1 and self.bases[1] <= min(self.log_start, self.committed):
             del self.bases[0]
 
     def written_segments(self) -> list[Any]:
-        """The segments so far; as plain lists where their base goes without saying."""
+        """The segments so far, as plain lists where the base follows from the batches."""
         found: list[Any] = []
         implied = 0
         for segment in self.segments:

@@ -1,9 +1,9 @@
-"""Real Kafka nodes in KRaft mode on loopback: one broker alone, or a controller and three brokers.
+"""Real Kafka nodes in KRaft mode on loopback: a single broker, or a controller and three brokers.
 
 Each node is a process of its own in a temporary folder, so that a broker can be paused as a virtual
-machine is, and goes on where it was. None outlives the harness, whichever way that ends: a node
-runs in a session of its own, so that Ctrl-C reaches the harness alone, which then ends the nodes
-itself, and a watchman beside each node ends it when the harness is killed.
+machine is, and goes on later. No node outlives the harness: a node runs in a session of its own, so
+that Ctrl-C reaches the harness alone, which then ends the nodes, and a watchman process for each
+node ends it when the harness is killed.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ from tests.conformance.jvm import java_command
 BROKERS = (1, 2, 3)
 CONTROLLER = 100
 FETCH_WAIT_MS = 100
-"""`replica.fetch.wait.max.ms`: a follower's fetch is answered after so long at the latest."""
+"""`replica.fetch.wait.max.ms`: longest time until a follower's fetch is answered."""
 START_S = 120
 STOP_S = 30
 POLL_S = 0.05
-"""Briefly: Java takes a signal, Python sees it when it wakes up."""
+"""Short, as Java takes a signal and Python sees it when it wakes up."""
 
 _LOOPBACK = "127.0.0.1"
 _CLUSTER_ID = "cmVwbG9nLWNvbmZvcm1hbg"
@@ -61,28 +61,28 @@ _IN_CLUSTER = {
     "producer.id.expiration.check.interval.ms": "500",
 }
 
-# Waits until its input ends, which it does when the harness is gone, then ends the node.
+# Waits until its input ends, as it does when the harness ends, then kills the node.
 _WATCHMAN = 'read -r _; kill -9 "$1" 2>/dev/null; rm -rf "$2"'
 
 
 @dataclass(frozen=True, slots=True)
 class Broker:
-    """A broker that is running.
+    """A broker that is running, and its files.
 
     Attributes:
         address: Host and port for clients.
-        data: Its log folder.
+        data: Its log directory.
     """
 
     address: str
     data: Path
 
     def partition(self, topic: str) -> Path:
-        """The folder of the only partition of a topic."""
+        """Folder of the only partition of a topic."""
         return self.data / f"{topic}-0"
 
     def checkpoint(self, topic: str) -> int | None:
-        """The first dirty offset the cleaner stored for a topic; None before its first pass."""
+        """First dirty offset that the cleaner stored for a topic; None before its first pass."""
         entries = dict(
             line.rsplit(" ", 1) for line in _entries(self.data / "cleaner-offset-checkpoint")
         )
@@ -97,9 +97,9 @@ class Broker:
 
 
 def _entries(file: Path) -> list[str]:
-    """The entries of one of Kafka's checkpoint files; it is replaced as a whole.
+    """Entries of one of Kafka's checkpoint files, which is always replaced as a whole.
 
-    It has a version, a count, and a line per entry (CheckpointFile).
+    The file has a version, a count, and a line per entry (CheckpointFile).
     """
     try:
         return file.read_text().splitlines()[2:]
@@ -123,13 +123,13 @@ class Cluster:
 
     @contextmanager
     def paused(self, broker: int) -> Iterator[None]:
-        """A broker stands still: it neither fetches nor answers, nor does its cleaner work.
+        """Pauses a broker: it neither fetches nor answers, and its cleaner stands still.
 
-        On a busy machine its threads go on for some milliseconds after the signal; they are waited
-        for.
+        On a busy machine its threads go on for some milliseconds after the signal; this waits for
+        them.
 
         Raises:
-            BadInput: It does not stop in time, or is gone.
+            BadInput: The broker does not stop in time, or has ended.
         """
         process = self.processes[broker]
         process.send_signal(signal.SIGSTOP)
@@ -145,7 +145,7 @@ class Cluster:
 
 
 def _has_stopped(process: subprocess.Popen[bytes], broker: int) -> bool:
-    """Whether all threads of a process stand still, since it was last asked."""
+    """True once all threads of a process have stopped; a later call returns False again."""
     if process.poll() is not None:
         raise BadInput(f"broker {broker} ended with status {process.returncode}")
     return os.waitid(os.P_PID, process.pid, os.WSTOPPED | os.WNOHANG) is not None
@@ -155,14 +155,14 @@ def _has_stopped(process: subprocess.Popen[bytes], broker: int) -> bool:
 def running_broker(
     jars: Sequence[Path], *, settings: Mapping[str, str] | None = None
 ) -> Iterator[Broker]:
-    """Start a broker from the jars of a release; end it and remove its files afterwards.
+    """Starts a broker from the jars of a release; ends it and removes its files afterwards.
 
     Args:
-        jars: What `kafka_jars` gives.
-        settings: Settings of the broker beside the harness's own.
+        jars: The jars that `kafka_jars` returns.
+        settings: Settings of the broker in addition to the harness's own.
 
     Raises:
-        BadInput: No Java, or the broker does not come up; the text has its last words.
+        BadInput: No Java, or the broker does not start; the text has its last line of output.
     """
     clients, controller = _free_ports(2)
     listens = {
@@ -177,13 +177,13 @@ def running_broker(
 
 @contextmanager
 def running_cluster(jars: Sequence[Path]) -> Iterator[Cluster]:
-    """Start a cluster from the jars of a release; kill it and remove its files at the end.
+    """Starts a cluster from the jars of a release; kills it and removes its files at the end.
 
     Args:
-        jars: What `kafka_jars` gives.
+        jars: The jars that `kafka_jars` returns.
 
     Raises:
-        BadInput: No Java, or a node does not come up.
+        BadInput: No Java, or a node does not start.
     """
     ports = dict(zip((CONTROLLER, *BROKERS), _free_ports(1 + len(BROKERS)), strict=True))
     address = {node: f"{_LOOPBACK}:{port}" for node, port in ports.items()}
@@ -205,7 +205,7 @@ def _running(
     nodes: Mapping[int, Mapping[str, str]],
     ports: Mapping[int, int],
 ) -> Iterator[tuple[Path, dict[int, subprocess.Popen[bytes]]]]:
-    """Nodes with these settings, each listening on its port, in a folder that goes at the end."""
+    """Runs nodes with these settings, each listening on its port, in a temporary folder."""
     folder = Path(tempfile.mkdtemp(prefix="replog-nodes-"))
     java = [java_command(), *_SMALL, "-cp", ":".join(map(str, jars))]
     try:
@@ -224,7 +224,7 @@ def _running(
 
 
 def _write(folder: Path, node: int, settings: Mapping[str, str]) -> Path:
-    """Write the settings of a node as a properties file."""
+    """Writes the settings of a node as a properties file."""
     own = {"node.id": str(node), "log.dirs": str(folder / f"data-{node}")}
     path = folder / f"node-{node}.properties"
     lines = [f"{name}={value}\n" for name, value in {**_COMMON, **own, **settings}.items()]
@@ -233,7 +233,7 @@ def _write(folder: Path, node: int, settings: Mapping[str, str]) -> Path:
 
 
 def _free_ports(count: int) -> list[int]:
-    """Ports of loopback nobody listens on at the moment."""
+    """Free ports of the loopback interface."""
     with ExitStack() as stack:
         sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
         for bound in sockets:
@@ -242,7 +242,7 @@ def _free_ports(count: int) -> list[int]:
 
 
 def _format_storage(java: Sequence[str], settings: Sequence[Path], folder: Path) -> None:
-    """Prepare the log folder of each node, as `kafka-storage.sh format` does, all at once."""
+    """Formats the log directories of all nodes at once, as `kafka-storage.sh format` does."""
     tool = ["kafka.tools.StorageTool", "format", "-t", _CLUSTER_ID, "-c"]
     with ExitStack() as stack:
         running = [
@@ -271,7 +271,7 @@ def _format_storage(java: Sequence[str], settings: Sequence[Path], folder: Path)
 def _node(
     java: Sequence[str], settings: Path, output: Path, folder: Path
 ) -> Iterator[subprocess.Popen[bytes]]:
-    """Start a node; kill it on leaving, paused or not."""
+    """Starts a node; kills it at the end, even if it is paused."""
     with output.open("wb") as said:
         process = subprocess.Popen(
             [*java, "kafka.Kafka", str(settings)],
@@ -287,7 +287,7 @@ def _node(
 
 @contextmanager
 def _ended_at_the_end(process: subprocess.Popen[Any], folder: Path) -> Iterator[None]:
-    """Kill the node on leaving; a watchman does it if the harness is killed before."""
+    """Kills the process at the end; a watchman does so if the harness is killed before."""
     with subprocess.Popen(
         ["sh", "-c", _WATCHMAN, "sh", str(process.pid), str(folder)],
         stdin=subprocess.PIPE,
@@ -302,7 +302,7 @@ def _ended_at_the_end(process: subprocess.Popen[Any], folder: Path) -> Iterator[
 
 
 def _await_listening(process: subprocess.Popen[bytes], port: int, output: Path) -> None:
-    """Wait until a node takes connections."""
+    """Waits until a node accepts connections."""
 
     def listens() -> bool:
         if process.poll() is not None:
@@ -316,7 +316,7 @@ def _await_listening(process: subprocess.Popen[bytes], port: int, output: Path) 
 
 
 def _last_words(output: str) -> str:
-    """The last line a node said, SLF4J's complaints left out."""
+    """Last line of a node's output, without those of SLF4J."""
     lines = [line for line in output.splitlines() if line.strip() and "SLF4J" not in line]
     return lines[-1].strip() if lines else "it said nothing"
 
@@ -328,16 +328,16 @@ def await_that(
     patience_s: float,
     last: Callable[[], object] | None = None,
 ) -> None:
-    """Wait until something has happened.
+    """Waits until a condition holds.
 
     Args:
-        happened: Whether it has; asked again and again.
-        what: What is waited for.
-        patience_s: For how long at most.
-        last: Says the state it is in instead, for the error.
+        happened: The condition, which is evaluated again and again.
+        what: Name of the condition, for the error.
+        patience_s: Longest time to wait, in seconds.
+        last: State to name in the error.
 
     Raises:
-        BadInput: It has not in time; the text says what is so instead.
+        BadInput: The condition does not hold in time; the text names the state instead.
     """
     until = time.monotonic() + patience_s
     while not happened():

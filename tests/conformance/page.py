@@ -1,6 +1,6 @@
-"""The page `reports/conformance.md`: what was compared with which Kafka, and what came out.
+"""The page `reports/conformance.md`: the comparisons with each release, and their results.
 
-The words are those of `page_template.md`; a part of it that was left out of the run is left out.
+Its text is `page_template.md`, without the parts that were left out of the run.
 """
 
 from __future__ import annotations
@@ -26,18 +26,19 @@ TEMPLATE = Path(__file__).with_name("page_template.md")
 
 @dataclass(frozen=True, slots=True)
 class ConformanceResult:
-    """A whole conformance run.
+    """Results of a whole conformance run.
 
     Attributes:
         version: The Kafka release that answered.
-        preset: The preset it answers for.
+        preset: The preset that models the release.
         random: The random comparison.
-        seen: A sentence for each file seen on this release that is answered otherwise now.
-        command: What made it.
-        broker: The comparison with a real broker; None = left out.
-        seek: What a broker did that shows a bug of Kafka; None = left out.
-        clusters: What the clusters of each release did.
-        beside: The comparison with an old release, and of choices among logs; None = left out.
+        seen: A sentence for each file seen on this release whose answer differs now.
+        command: Command line of the run.
+        broker: The comparison with a real broker; None if it was left out.
+        seek: The comparison with a broker that has a bug of Kafka; None if it was left out.
+        clusters: The comparison with a cluster of each release.
+        beside: The comparisons with an old release and of choices among logs; None if they were
+            left out.
     """
 
     version: str
@@ -52,7 +53,7 @@ class ConformanceResult:
 
     @property
     def complaints(self) -> list[str]:
-        """What is wrong, one sentence each; none = Replog keeps what Kafka keeps."""
+        """A sentence for each difference or missing feature; empty if all agree."""
         parts = [("broker", self.broker), ("index seek", self.seek)]
         parts += [(f"cluster of Kafka {one.version}", one) for one in self.clusters]  # type: ignore[misc]
         return [
@@ -64,7 +65,7 @@ class ConformanceResult:
 
 
 def summary(result: ConformanceResult) -> Iterator[str]:
-    """The outcome in a few lines for a terminal."""
+    """Lines about the outcome for a terminal."""
     random, broker, beside = result.random, result.broker, result.beside
     yield (
         f"Kafka {result.version}, preset {result.preset}: {random.logs:,} different random logs"
@@ -94,7 +95,7 @@ def summary(result: ConformanceResult) -> Iterator[str]:
 
 
 def write_page(result: ConformanceResult, path: Path) -> None:
-    """Write the page.
+    """Writes the page to a file.
 
     Raises:
         BadInput: It cannot be written.
@@ -111,7 +112,7 @@ def write_page(result: ConformanceResult, path: Path) -> None:
 
 
 def _fields(result: ConformanceResult) -> dict[str, object]:
-    """What stands in the braces of the template."""
+    """Values of the fields in the braces of the template."""
     random, wrong = result.random, result.complaints
     fields: dict[str, object] = {
         "version": result.version,
@@ -154,7 +155,7 @@ def _fields(result: ConformanceResult) -> dict[str, object]:
 
 
 def _of_brokers(result: ConformanceResult) -> dict[str, object]:
-    """What of that a real broker and real clusters have shown."""
+    """Values of the fields about a real broker and real clusters."""
     fields: dict[str, object] = {}
     if result.broker is not None:
         fields["passes"] = _table(

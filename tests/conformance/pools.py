@@ -1,4 +1,4 @@
-"""Which of several logs Kafka's own `LogCleanerManager` would clean, beside `replog eligible`."""
+"""The choice among several logs by Kafka's own `LogCleanerManager`, and by `replog eligible`."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from tests.conformance.random_batches import Choices, RandomLog
 from tests.conformance.random_logs import ENDINGS, FORMAT, LAGS, random_topic
 
 DECIDED = ("effective_upper_bound", *DUE_FIELDS[1:])
-"""What answers say of a decision, beside whether the log was selected."""
+"""Fields of an answer about a log, without the choice itself."""
 NO_TIMESTAMP = 2**63 - 1
-"""What Kafka answers for the first timestamp of a segment without one."""
+"""Kafka's first timestamp of a segment without one."""
 OVERDUE = {
     "min.cleanable.dirty.ratio": 1.0,
     "min.compaction.lag.ms": 0,
@@ -30,7 +30,7 @@ OVERDUE = {
 
 
 def random_pool(choices: Choices) -> Json:
-    """A few logs, the clock, and what is known of each log; a twin is equal to the first."""
+    """A few random logs with the state around each, and the clock; a twin may equal the first."""
     pick, once_in = choices.pick, choices.once_in
     topic = OVERDUE if once_in(3) else random_topic(choices, pick(*LAGS))
     logs = [_random_log(choices, topic) for _ in choices.some(1, 3)]
@@ -65,12 +65,12 @@ def _random_log(choices: Choices, topic: Json) -> Json:
 
 
 def _within(share: int, start: int, end: int) -> int:
-    """An offset at so many tenths of the way from `start` to `end`; outside for other shares."""
+    """Offset at `share` tenths of the way from `start` to `end`; outside for other shares."""
     return max(0, start + (end - start) * share // 10 + (share > 10) + (share < 0) * share)
 
 
 class PoolAnswer(NamedTuple):
-    """The logs as `replog eligible` takes them, and what Kafka makes of them.
+    """The logs as `replog eligible` takes them, and Kafka's answer.
 
     Attributes:
         document: A log file with logs to choose from, as Kafka's own classes describe them.
@@ -94,7 +94,7 @@ class KafkaPool:
         self._writer = BatchWriter()
 
     def answer(self, pool: Json) -> PoolAnswer:
-        """Describe the logs of a pool, and let Kafka choose one."""
+        """Describes the logs of a pool, and has Kafka choose one."""
         with tempfile.TemporaryDirectory(prefix="replog-", dir=FAST) as parent:
             manager = self._kafka.manager(Path(parent))
             logs: dict[str, tuple[DiskLog, Json]] = {}
@@ -118,7 +118,7 @@ class KafkaPool:
         return log
 
     def _tell(self, manager: Any, log: DiskLog, given: Json) -> None:
-        """What lies beside the log: high watermark, log start, checkpoint, state."""
+        """Sets high watermark, log start and checkpoint of a log, and its marks in the manager."""
         raw = log.raw
         first, end = int(raw.logStartOffset()), log.log_end_offset()
         log.set_high_watermark(_within(given["committed"], first, end))
@@ -145,7 +145,7 @@ class KafkaPool:
 
 
 def _described(log: DiskLog, given: Json, checkpoint: int | None) -> Json:
-    """A log as `replog eligible` takes it, by Kafka's own numbers."""
+    """A log as `replog eligible` takes it, with Kafka's own numbers."""
     raw, topic, segments = log.raw, dict(given["topic"]), []
     if topic["max.compaction.lag.ms"] == NO_TIMESTAMP:
         topic["max.compaction.lag.ms"] = None
@@ -173,7 +173,7 @@ def _described(log: DiskLog, given: Json, checkpoint: int | None) -> Json:
 
 
 def choice_difference(answer: PoolAnswer) -> str | None:
-    """The first difference between `replog eligible` and Kafka, as a sentence; None = no such."""
+    """First difference between `replog eligible` and Kafka, as a sentence; None if they agree."""
     file = eligible_file_in(Document("", answer.document))
     whole = eligible_answer(select_log(file.logs, now_ms=file.now_ms))
     logs = {name: {part: log[part] for part in DECIDED} for name, log in whole["logs"].items()}
@@ -185,14 +185,14 @@ def choice_difference(answer: PoolAnswer) -> str | None:
 
 
 def _any(of: Callable[[Json, Json], bool]) -> Callable[[PoolAnswer], bool]:
-    """Whether it is so of one of the logs, and of what Kafka says of it."""
+    """True if a condition holds for one of the logs and Kafka's answer about it."""
     return lambda pool: any(
         of(log, pool.answer["logs"][name]) for name, log in pool.document["logs"].items()
     )
 
 
 def _selected(of: Callable[[PoolAnswer, str, float], bool]) -> Callable[[PoolAnswer], bool]:
-    """Whether it is so of the log that is selected, by its name and its dirty ratio."""
+    """True if a condition holds for the selected log, by its name and its dirty ratio."""
 
     def seen(pool: PoolAnswer) -> bool:
         name = pool.answer["selected"]
@@ -265,9 +265,9 @@ POOL_FEATURES: dict[str, Callable[[PoolAnswer], bool]] = {
     "overdue": _any(lambda _, due: due["compaction_delay_ms"] > 0),
     "0 bytes": _any(lambda _, due: due["cleanable_ratio"] is None),
 }
-"""What can happen in a choice, and how to see that it did."""
+"""Features of a choice, each with the function that recognises it."""
 
 
 def pool_features(answer: PoolAnswer) -> frozenset[str]:
-    """Which of `POOL_FEATURES` occurred."""
+    """The `POOL_FEATURES` that occurred."""
     return frozenset(name for name, seen in POOL_FEATURES.items() if seen(answer))

@@ -1,7 +1,7 @@
-"""The choices that make a random log, and its batches: all that a broker's disk could hold.
+"""The choices that make a random log, and its batches, as a broker's disk could hold them.
 
-Keys and producers are few, so that things collide; what is rare on a disk (holes, emptied batches,
-old delete horizons, sequences about to wrap) is common here.
+Keys and producers are few, so that they collide; features that are rare on a disk (holes, emptied
+batches, old delete horizons, sequences about to wrap) are common here.
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ from tests.conformance.compare import Json
 from tests.conformance.log_books import LogBooks
 
 BEFORE_HORIZONS = "kafka-2.8"
-"""The preset of releases that have no delete horizon for each batch."""
+"""Preset of releases without a delete horizon for each batch."""
 MOST = 2**63 - 1
-"""The latest time there is, in ms: Kafka counts them in 64 bits with a sign."""
+"""The latest time in ms that fits Kafka's 64 bits with a sign."""
 KEYS = ("a", "b", "c", "d")
 ODD_KEYS = ("", "\udcff", "\udcfe", "\ufffd", "a\0", "l" * 64)
-"""An empty key is one; bytes that are no UTF-8 differ; a length of 64 takes two bytes."""
+"""Empty, not UTF-8, with a null byte, and of a length that takes two bytes."""
 MARKER_KEYS = ("\0\0\0\0", "\0\0\0\1", "\0\0\0\2", "\0\0\0\3")
 """Keys with the very bytes of the keys of ABORT, COMMIT and LEADER_CHANGE (KAFKA-14055)."""
 SPANS = (2**31 - 1, 2**31, 2**31 + 1)
-"""Around the most offsets that one segment may span."""
+"""Numbers of offsets around the most that one segment may span."""
 HORIZONS = (None, None, None, 0, 500, 1_000, 1_050, 1_100, 2_000, MOST)
 HEADERS: tuple[list[Any], ...] = (
     [],
@@ -40,8 +40,8 @@ class Choices:
     """The choices that make one log, random or given.
 
     Args:
-        given: What was chosen before, or some of it.
-        rng: Chooses the rest; without it the rest is 0.
+        given: The first choices.
+        rng: Source of the other choices; without it they are 0.
 
     Attributes:
         made: All choices so far.
@@ -63,20 +63,20 @@ class Choices:
         return chosen
 
     def once_in(self, times: int) -> bool:
-        """Whether what is rare happens."""
+        """True with a probability of 1 in `times`."""
         return self.below(times) == times - 1
 
     def pick(self, *values: T) -> T:
-        """One of the values."""
+        """Any one of the values, by choice."""
         return values[self.below(len(values))]
 
     def some(self, least: int, most: int) -> range:
-        """To be walked through that often."""
+        """A range of random length, from `least` to `most` (inclusive)."""
         return range(least + self.below(most - least + 1))
 
 
 def smallest(choices: Sequence[int], differs: Callable[[Sequence[int]], bool]) -> list[int]:
-    """Choices that still make a log that `differs`, as few and as low as was found."""
+    """Choices that still make a log that `differs`, as few and as low as could be found."""
     best = list(choices)
     size = len(best)
     while size:
@@ -101,13 +101,13 @@ def numbered(seed: int, number: int) -> Choices:
 
 
 class RandomLog:
-    """One log being made.
+    """Writes the batches of one random log.
 
     Args:
-        choices: What decides.
-        preset: What the log is cleaned like.
-        old_formats: Batches may be of magic 0 and 1.
-        compressed: Batches may be compressed.
+        choices: The choices that decide.
+        preset: Preset by which the log is cleaned.
+        old_formats: True if batches may be of magic 0 and 1.
+        compressed: True if batches may be compressed.
     """
 
     def __init__(
@@ -127,7 +127,7 @@ class RandomLog:
         self.books = LogBooks(start, first, dict(zip("ab", odd, strict=False)))
 
     def _record(self) -> Json:
-        """One record: mostly just a key and a value."""
+        """A random record, mostly just a key and a value."""
         pick, rare = self.choices.pick, self.choices.once_in(8)
         record: Json = {
             "key": pick(None, None, *MARKER_KEYS) if rare else pick(*KEYS),
@@ -151,7 +151,7 @@ class RandomLog:
         return self.choices.pick(0, 0, 1, 2, 3, 3, 4, 4, 5)
 
     def _packing(self) -> Json:
-        """Compression and format."""
+        """Random compression and format of a batch."""
         pick = self.choices.pick
         compression = pick("none", "none", "none", "none", "gzip", "snappy", "lz4", "zstd")
         magic = pick(2, 2, 1, 0)
@@ -161,7 +161,7 @@ class RandomLog:
         }
 
     def _data(self, **given: Any) -> Json:
-        """What `LogBooks.data` is to write: one batch of records, an emptied one included."""
+        """Arguments of `LogBooks.data` for a random batch, perhaps an emptied one."""
         choices, pick = self.choices, self.choices.pick
         odd = choices.once_in(2)
         emptied = odd and choices.once_in(3)
@@ -178,7 +178,7 @@ class RandomLog:
         return {**batch, **given}
 
     def _large_data(self) -> Json:
-        """One batch of many records, or of large ones."""
+        """Arguments of `LogBooks.data` for a batch of many records, or of large ones."""
         pick = self.choices.pick
         if self.choices.once_in(3):
             count, keys, length = pick(10, 110, 160, 300), pick(1, 4, 60, 1_000), pick(0, 5, 70)
@@ -203,7 +203,7 @@ class RandomLog:
         }
 
     def write(self) -> Json:
-        """Write one batch of any kind."""
+        """Writes one batch of any kind."""
         choices, pick = self.choices, self.choices.pick
         if not choices.once_in(3):
             return self.books.data(**self._data())
@@ -223,7 +223,7 @@ class RandomLog:
         return self.books.control(kind, producer, **own)
 
     def fill_segment(self) -> None:
-        """Write the batches of one segment, perhaps none."""
+        """Writes the batches of one segment, perhaps none."""
         choices, books = self.choices, self.books
         if not choices.once_in(5):
             for _ in choices.some(0, 7):
@@ -254,14 +254,14 @@ class RandomLog:
                 books.control("COMMIT", producer)
 
     def end_transactions(self, endings: Sequence[str]) -> None:
-        """Commit or abort what is open, in turn, or leave it so."""
+        """Commits, aborts or leaves open each open transaction, in turn."""
         for number, producer in enumerate(self.books.undecided):
             ending = endings[number % len(endings)]
             if ending != "open":
                 self.books.control(ending, producer)
 
     def roll(self, *, span: bool = True, missing: int = 0) -> None:
-        """Begin a segment, perhaps so far above the first one's base as one may span, or more."""
+        """Begins a segment; with `span` perhaps as far above the first as a segment may span."""
         base = self.books.end + missing
         if span and self.choices.once_in(12):
             base = max(self.books.end, self.books.bases[0] + self.choices.pick(*SPANS))
@@ -274,11 +274,11 @@ class RandomLog:
         producer: int | None = None,
         but: Collection[int] = (),
     ) -> Json:
-        """Write what a client can write now: one batch of records, or the end of a transaction.
+        """Writes a batch that a client can write now: records, or the end of a transaction.
 
         Args:
-            unkeyed: Perhaps records without a key, which a compacted topic refuses.
-            producer: Whose batch it is.
+            unkeyed: True if records may have no key, which a compacted topic refuses.
+            producer: Producer of a batch of records; None for any.
             but: Producers whose transactions do not end.
         """
         choices, pick = self.choices, self.choices.pick

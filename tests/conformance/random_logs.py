@@ -1,7 +1,7 @@
 """Random log files that Kafka could really hold, with steps, for the preset of a release.
 
-Logs stay small: many run in little time. A log is made by choices, each a small number of which 0
-is the plainest, so that a log that shows a difference becomes smaller by leaving choices out.
+Logs are small, so that many run in little time. A log is made by choices, each a small number, with
+0 for the plainest value: leaving choices out makes a log that shows a difference smaller.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from tests.conformance.random_batches import (
 
 FORMAT = "replog-log/1"
 LATEST_ON_DISK_MS = 2**42
-"""File systems count up to a year that is not as far away."""
+"""A later modification time does not fit all file systems."""
 NO_INDEX_BYTES = 2**30
-"""More bytes between two entries of an offset index than a segment has."""
+"""An `index.interval.bytes` above the size of any segment: the index has no entries."""
 LEAST_SEGMENT_BYTES = 14
-"""Kafka 2.8 takes no less for `segment.bytes`."""
+"""The smallest `segment.bytes` that Kafka 2.8 accepts."""
 LARGE_GAP = 2**31 + 7
-"""More offsets than one segment may span."""
+"""A gap of more offsets than one segment may span."""
 ENDINGS = (
     ("open",),
     ("COMMIT",),
@@ -40,22 +40,22 @@ ENDINGS = (
     ("COMMIT", "ABORT"),
     ("open", "ABORT"),
 )
-"""What becomes of transactions that are still open when the log is written, in turn."""
+"""Endings of transactions that are still open when the log is written, in turn."""
 LAGS = (
     *[(0, MOST)] * 3,
     *((100, MOST), (995, MOST), (0, 1), (0, 100), (60, 500), (0, 5_000)),
 )
-"""Minimum and maximum compaction lag."""
+"""Minimum and maximum compaction lag in ms."""
 LATEST_EXPIRY_MS = 2**62
-"""Later Kafka's own sum of how long a producer was silent leaves 64 bits."""
+"""At a later time, Kafka's sum for the silence of a producer overflows 64 bits."""
 
 T = TypeVar("T")
 
 
 class RandomSteps:
-    """The steps over a random log, in order; knows what the steps before did to it.
+    """Writes random steps over a log, each in view of the effects of those before.
 
-    What a random step is, and where a pass begins and ends, is decided when it is its turn.
+    The kind of a step, and the bounds of a pass, are chosen when the step is written.
     """
 
     def __init__(
@@ -76,13 +76,13 @@ class RandomSteps:
         self._end_known = True
 
     def usual(self) -> None:
-        """A pass first, then steps of any kind."""
+        """Writes a pass, then steps of any kind."""
         self.clean()
         for _ in self._choices.some(0, 6):
             self.any()
 
     def any(self) -> None:
-        """A pass, every second time; else an append, a roll, a reload or a retry."""
+        """Writes a pass, every second time; else an append, a roll, a reload or a retry."""
         if not self._choices.once_in(2):
             return self.clean()
         match self._choices.pick("append", "other", "retry"):
@@ -94,9 +94,9 @@ class RandomSteps:
                 return self._retry()
 
     def moving(self) -> None:
-        """Steps of which most move the ends of the log, or clean it if it is due.
+        """Writes steps of which most move the ends of the log, or clean it if it is due.
 
-        Such a pass first. What belongs together comes together, with other steps in between.
+        A pass if due comes first. Then come sequences of steps that belong together.
         """
         due, move, expire = self.clean_if_due, self._move, self._expire
         reload, delete = (lambda: self.other("reload")), lambda: self.other("delete_old_segments")
@@ -125,7 +125,7 @@ class RandomSteps:
                 step()
 
     def append(self, least: int, most: int, *, roll: bool) -> None:
-        """Batches of any kind."""
+        """Writes an append of batches of any kind."""
         self._appended([self._log.write() for _ in self._choices.some(least, most)], roll=roll)
 
     def _appended(self, batches: list[Json], *, roll: bool) -> None:
@@ -135,7 +135,7 @@ class RandomSteps:
         self.steps.append({"op": "append", "batches": batches, "roll_after": roll})
 
     def _decided(self) -> None:
-        """A transaction and its end, at once."""
+        """Writes an append of a transaction and its end."""
         pick, books = self._choices.pick, self._books
         producer, kind = pick(3, 4), pick("COMMIT", "ABORT")
         record = {"key": pick("a", "b"), "value": "v", "timestamp_ms": 0}
@@ -143,13 +143,13 @@ class RandomSteps:
         self._appended(batches, roll=pick(False, True))
 
     def _rising(self) -> None:
-        """Batches of which each has a later timestamp than the one before."""
+        """Writes an append of batches, each with a later timestamp than the one before."""
         times_ms = self._choices.pick((5, 900), (60, 990), (5, 60, 900), (5, 60, 900, 990))
         records = [{"key": "a", "value": "v", "timestamp_ms": one} for one in times_ms]
         self._appended([self._books.data([record]) for record in records], roll=False)
 
     def other(self, op: str) -> None:
-        """A step without fields."""
+        """Writes a step without fields."""
         if op == "roll":
             self._books.roll()
         elif op == "reload":
@@ -160,7 +160,7 @@ class RandomSteps:
         self.steps.append({"op": op})
 
     def _retry(self) -> None:
-        """A producer sends an old batch again, or one that is not quite the same."""
+        """Writes a retry of an old batch, or of one that is not quite the same."""
         sent, shift = self._nth_last(self._books.sent, 7), self._choices.pick(0, 0, 0, 1)
         if sent is None:
             return self.other("reload")
@@ -177,7 +177,7 @@ class RandomSteps:
         return None
 
     def _move(self, op: str, *, late: bool = False) -> None:
-        """The log is cut, starts later, or is committed further."""
+        """Writes a truncation, a later log start, or a higher high watermark."""
         if not self._end_known and op in {"high_watermark", "delete_records"}:
             return self.append(1, 1, roll=False)
         books, pick = self._books, self._choices.pick
@@ -198,7 +198,7 @@ class RandomSteps:
         return None
 
     def _expire(self, *, everything: bool = False) -> None:
-        """Producers are forgotten, often those of one very timestamp."""
+        """Writes an expiry of producers, often just at the time of one of them."""
         pick = self._choices.pick
         after_ms = 1 if everything else pick(1, 100, 995, 996, 1_000, 100_000)
         if everything:
@@ -212,9 +212,9 @@ class RandomSteps:
         self.steps.append({"op": "expire_producers", "now_ms": now_ms, "expiration_ms": after_ms})
 
     def clean_if_due(self) -> None:
-        """A pass if Kafka's manager selects the log; it decides from where to where.
+        """Writes a pass that runs if Kafka's manager selects the log, with its bounds.
 
-        It is not known here whether there is one, and what it joins.
+        Whether it runs, and which segments it merges, is not known here.
         """
         choices, pick = self._choices, self._choices.pick
         kind = pick("later", "horizon", "lag")
@@ -235,7 +235,7 @@ class RandomSteps:
         self.steps.append(step)
 
     def clean(self) -> None:
-        """A pass: often over the whole log, at or near a horizon, with a small map."""
+        """Writes a pass, often over the whole log, at or near a horizon, with a small map."""
         choices, pick, books = self._choices, self._choices.pick, self._books
         if choices.once_in(2) and books.horizons:
             now_ms = self._at_horizon()
@@ -266,7 +266,7 @@ class RandomSteps:
         self.steps.append(step)
 
     def _give_map(self, step: Json, bound: int) -> None:
-        """The fields of a pass that does not build its map; an empty one forces a rescan."""
+        """Adds the fields of a pass with a given map; an empty map makes it a forced rescan."""
         choices = self._choices
         last = min(bound - 1, self._offset()) if choices.once_in(3) else bound - 1
         step |= {
@@ -280,7 +280,7 @@ class RandomSteps:
             step |= {"first_dirty_offset": bound, "forced_rescan": True}
 
     def _first_dirty(self) -> int:
-        """The start of the log, the last bound, an offset, or soon after an ABORT marker."""
+        """First dirty offset: log start, last bound, any offset, or soon after an ABORT marker."""
         choices, books = self._choices, self._books
         match choices.pick(
             "start", "start", "start", "bound", "offset", "offset", "abort", "abort"
@@ -296,7 +296,7 @@ class RandomSteps:
         return 0
 
     def _log_wide(self, step: Json, *horizons_ms: int) -> None:
-        """The log-wide horizon of releases before KIP-534, or what they make of files' times."""
+        """Adds the pass-wide horizon of releases before KIP-534, or none, to derive it."""
         horizon_ms = self._choices.pick(None, None, *horizons_ms)
         if horizon_ms is not None:
             step["delete_horizon_ms"] = horizon_ms
@@ -309,17 +309,17 @@ class RandomSteps:
         return min(max(0, now_ms), self._latest_ms)
 
     def _offset(self) -> int:
-        """One of the offsets worth naming; 0 where there is none."""
+        """Any base or record offset of the log; 0 without one."""
         offsets = self._books.offsets
         return offsets[self._choices.below(31) % len(offsets)] if offsets else 0
 
     def _nth_last(self, values: Sequence[T], most: int) -> T | None:
-        """One of the last values."""
+        """Any of the last `most` values; None without values."""
         which = self._choices.below(most)
         return values[-1 - which % len(values)] if values else None
 
     def _merge(self, end: int) -> None:
-        """Segments with a base below `end` become one, if that cannot span too many offsets."""
+        """Merges segments with a base below `end`, unless they could span too many offsets."""
         bases = self._books.bases
         if end - bases[0] < 2**31:
             bases[:] = [bases[0], *(base for base in bases[1:] if base >= end)]
@@ -328,7 +328,7 @@ class RandomSteps:
 
 
 def random_log(choices: Choices, preset: str = "kafka-4.0") -> Json:
-    """A log of one to four segments to clean, an active one, and some steps, of them a pass."""
+    """A log of one to four segments to clean, an active one, and some steps, one a pass."""
     pick, once_in = choices.pick, choices.once_in
     old_release, moves = preset == BEFORE_HORIZONS, once_in(3)
     # Where steps move the ends of the log, its segments have no times, sizes and formats of their
@@ -381,10 +381,9 @@ def random_log(choices: Choices, preset: str = "kafka-4.0") -> Json:
 
 
 def _set_sizes(choices: Choices, document: Json, *, compresses: bool, may_limit: bool) -> None:
-    """How large segments may be, and how much lies between entries of the offset index.
+    """Sets the size of segments and the interval of the offset index, near real sizes of the log.
 
-    Near what two segments, or some batches, really have. Of a compressed batch only a compressor
-    knows where the next one begins: there is no index then.
+    The size of a compressed batch is not known without a compressor, so there is no index then.
     """
     rules, pick = document["rules"], choices.pick
     if compresses:
@@ -406,7 +405,7 @@ def _set_sizes(choices: Choices, document: Json, *, compresses: bool, may_limit:
 
 
 def random_topic(choices: Choices, lags: tuple[int, int] | None = None) -> Json:
-    """Settings that decide when a log is due; often it is."""
+    """Random settings that decide when a log is due, as it often is."""
     least, most = choices.pick(*LAGS) if lags is None else lags
     return {
         "min.cleanable.dirty.ratio": choices.pick(0, 0, 0, 0.1, 0.3, 0.5, 1),

@@ -1,7 +1,7 @@
-"""The random comparisons: thousands of logs, both sides, and the smallest log they differ on.
+"""Random comparisons of thousands of logs, down to the smallest log on which both sides differ.
 
-The same seed gives the same logs. What is compared beside the logs of the newest release runs in
-processes of its own: one can have the classes of one Kafka release only, and there are two cores.
+The same seed gives the same logs. Comparisons other than that of the newest release run in
+processes of their own, as a process can load the classes of one Kafka release only.
 """
 
 from __future__ import annotations
@@ -41,20 +41,20 @@ OLD_VERSION = "2.8.2"
 """The last release without delete horizons (KIP-534)."""
 OLD_SEEDS = 3
 OLD_LOGS = 500
-"""Logs of each seed."""
+"""Number of logs of each seed."""
 POOLS = 500
 
 Progress = Callable[[int, str], None]
-"""Takes how many different logs were compared so far, and what is being done."""
+"""Function that takes the number of logs compared so far, and the present activity."""
 
 
 class Judged(NamedTuple):
-    """What comes of one log, or set of logs.
+    """Result for one log, or set of logs.
 
     Attributes:
-        case: The log file, Kafka's answer, what happened in it.
-        counts: What is in it, by name.
-        difference: The first difference in one sentence; None = both sides agree.
+        case: The log file, Kafka's answer, and the features that occurred.
+        counts: Numbers of steps, passes, records or logs in it, by name.
+        difference: First difference in one sentence; None if both sides agree.
     """
 
     case: Agreed
@@ -64,16 +64,16 @@ class Judged(NamedTuple):
 
 @dataclass(slots=True)
 class Compared:
-    """What a random comparison found.
+    """Result of a random comparison.
 
     Attributes:
-        seeds: The seeds of the logs.
-        expected: What can happen in them.
-        logs: How many different logs, or sets of logs, were compared.
-        counts: What was in them, by name.
-        features: In how many of them each feature occurred.
-        difference: The first difference in one sentence; None = all agree.
-        document: The smallest log found that shows it.
+        seeds: Seeds of the logs.
+        expected: Features that can occur in them.
+        logs: Number of different logs, or sets of logs, that were compared.
+        counts: Numbers of steps, passes, records or logs in them, by name.
+        features: Number of them in which each feature occurred.
+        difference: First difference in one sentence; None if all agree.
+        document: Smallest log found that shows it; None without a difference.
     """
 
     seeds: tuple[int, ...]
@@ -90,7 +90,7 @@ class Compared:
         return "all agree" if self.difference is None else "they differ"
 
     def complaints(self, what: str) -> list[str]:
-        """What is wrong, one sentence each, about logs that are called so."""
+        """A sentence for each difference or missing feature; `what` names the logs."""
         if self.difference is not None:
             return [f"{what}: {self.difference}"]
         never = [name for name in self.expected if not self.features[name]]
@@ -106,15 +106,15 @@ def compare_drawn(
     progress: Progress = lambda done, doing: None,
     agreed: Callable[[Agreed], None] = lambda case: None,
 ) -> Compared:
-    """Judge `count` different logs of each seed, or up to the first difference, and count.
+    """Compares `count` different logs of each seed, up to the first difference.
 
     Args:
-        make: Makes a log, or a set of logs, of choices.
+        make: Makes a log, or a set of logs, from choices.
         judge: Asks both sides.
-        result: Empty, with the seeds.
-        count: How many.
-        progress: Told after each.
-        agreed: Given each one on which both sides agree.
+        result: An empty result with the seeds, which is filled.
+        count: Number of logs of each seed.
+        progress: Called after each log.
+        agreed: Called with each log on which both sides agree.
     """
     seen: set[bytes] = set()
     for seed in result.seeds:
@@ -154,9 +154,9 @@ def compare_random(
     progress: Progress = lambda done, doing: None,
     agreed: Callable[[Agreed], None] = lambda case: None,
 ) -> Compared:
-    """Compare both sides on `count` different random logs of each seed, as `compare_drawn` does.
+    """Compares both sides on `count` different random logs of each seed, by `compare_drawn`.
 
-    Kafka's side must be of a release that the preset is named after.
+    Kafka's side must be a release that the preset models.
     """
 
     def judge(document: Json) -> Judged:
@@ -181,13 +181,13 @@ def compare_random(
 
 @dataclass(frozen=True, slots=True)
 class BesideResult:
-    """What came of the comparisons beside the logs of the newest release.
+    """Results of the comparisons other than that of the newest release.
 
     Attributes:
         version: The old release.
         old: The random comparison with it.
-        seen: A sentence for each file seen on the old release that is answered otherwise now.
-        pools: The choice among several logs, by the newest release.
+        seen: A sentence for each file seen on the old release whose answer differs now.
+        pools: The comparison of choices among several logs, with the newest release.
     """
 
     version: str
@@ -197,18 +197,18 @@ class BesideResult:
 
     @property
     def complaints(self) -> list[str]:
-        """What is wrong, one sentence each."""
+        """A sentence for each difference or missing feature."""
         old = self.old.complaints(f"random logs of {self.version}")
         return [*old, *self.seen, *self.pools.complaints("choice of a log")]
 
 
 class Beside:
-    """Both comparisons under way.
+    """Both comparisons, running in other processes.
 
     Args:
         version: The newest release.
         seed: The first of the seeds.
-        record: How many agreed logs, and choices, to keep as recordings.
+        record: Number of agreed logs, and of choices, to keep as recordings; None for none.
     """
 
     def __init__(self, version: str, seed: int, *, record: int | None = None) -> None:
@@ -220,21 +220,21 @@ class Beside:
         self._pools = self._executor.submit(compare_choices, version, seed, record)
 
     def result(self) -> BesideResult:
-        """Wait for both."""
+        """Waits for the results of both comparisons."""
         try:
             return BesideResult(OLD_VERSION, *self._old.result(), self._pools.result())
         finally:
             self._executor.shutdown(cancel_futures=True)
 
     def stop(self) -> None:
-        """Do not begin what has not begun."""
+        """Cancels a comparison that has not begun."""
         self._executor.shutdown(wait=False, cancel_futures=True)
 
 
 def compare_old(
     seeds: Sequence[int], record: int | None = None, *, count: int = OLD_LOGS
 ) -> tuple[Compared, list[str]]:
-    """Compare random logs and the seen files with the old release."""
+    """Compares random logs, and the seen files, with the old release."""
     kafka, kept = KafkaCleaner(OLD_VERSION), Collection()
     found = compare_random(count, seeds, kafka=kafka.answer, preset=kafka.preset, agreed=kept.add)
     if record is not None and found.difference is None:
@@ -245,7 +245,7 @@ def compare_old(
 def compare_choices(
     version: str, seed: int, record: int | None = None, *, count: int = POOLS
 ) -> Compared:
-    """Compare choices among several logs with the newest release."""
+    """Compares choices among several logs with the newest release."""
     kafka, kept = KafkaPool(version), Collection(of_each_kind=1)
 
     def judge(pool: Json) -> Judged:

@@ -1,9 +1,9 @@
-"""Recordings of what Kafka answered and held, so that the comparisons run again without Java.
+"""Recordings of Kafka's answers and of brokers' logs, so that comparisons run again without Java.
 
-Of random logs, and of choices among several, a file of lines: each a log file with Kafka's answer
-and the version that gave it, chosen to be different in what happens in them, and small. A batch of
-an answer is written as the list of its values, in the order of `BATCH_FIELDS`. Of what brokers held
-and of single log files, a file each.
+Recordings of random logs, and of choices among several logs, are lines of one file: each is a log
+file with Kafka's answer and the version that gave it. They are small, and differ in the features
+that occur in them. A batch of an answer is the list of its values, in the order of `BATCH_FIELDS`.
+Recordings of brokers and of single log files are files of their own.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ CLUSTERS = Path("tests/data/kafka_cluster")
 SEEN = Path("tests/data/kafka_seen")
 SCENARIOS = Path("scenarios")
 LINE = 100
-"""What is longer than so many characters is broken up, where it can be."""
+"""Number of characters above which a line is broken up, where that is possible."""
 _SOURCE = re.compile(r"Seen on Kafka (\d+\.\d+\.\d+): ")
 
 
@@ -44,7 +44,7 @@ class Agreed:
     Attributes:
         document: The log file.
         kafka: Kafka's answer.
-        features: What happened in it.
+        features: Features that occurred in it.
     """
 
     document: Json
@@ -53,17 +53,14 @@ class Agreed:
 
 
 class Collection:
-    """Keeps the smallest few of each kind of agreed log.
-
-    A kind is the set of features that occurred in the log.
-    """
+    """Keeps the smallest few agreed logs of each kind, which is the set of their features."""
 
     def __init__(self, *, of_each_kind: int = 8) -> None:
         self._of_each_kind = of_each_kind
         self._kinds: dict[frozenset[str], list[tuple[int, str, Agreed]]] = defaultdict(list)
 
     def add(self, case: Agreed) -> None:
-        """Consider a log; one without any feature is of no use."""
+        """Adds a log, unless it has no features or larger ones of its kind are not kept."""
         if not case.features:
             return
         text = json.dumps(case.document)
@@ -73,10 +70,10 @@ class Collection:
         del kept[self._of_each_kind :]
 
     def chosen(self, count: int) -> list[Agreed]:
-        """At most `count` of them, small ones first.
+        """At most `count` of the logs, small ones first.
 
-        First what it takes to have every feature, then one log of each kind, then a second of
-        each, and so on.
+        First come logs that together have every feature, then one log of each kind, then a second
+        of each, and so on.
         """
         kinds = sorted(self._kinds.values(), key=lambda kept: kept[0][:2])
         places = [(rank, kind) for kind, kept in enumerate(kinds) for rank in range(len(kept))]
@@ -90,7 +87,7 @@ class Collection:
 
 
 def write_recordings(cases: Sequence[Agreed], *, version: str, folder: Path = LOGS) -> Path:
-    """Write the recordings of one Kafka version to one file.
+    """Writes the recordings of one Kafka version to one file.
 
     Raises:
         BadInput: It cannot be written.
@@ -109,7 +106,7 @@ def write_recordings(cases: Sequence[Agreed], *, version: str, folder: Path = LO
 
 
 def read_recordings(folder: Path = LOGS) -> Iterator[tuple[str, Json]]:
-    """Every recorded line under a folder, each with a name such as `kafka-4.3.1.jsonl:7`.
+    """All recorded lines in a folder, each with a name such as `kafka-4.3.1.jsonl:7`.
 
     Raises:
         BadInput: A line is no recording.
@@ -127,7 +124,7 @@ def read_recordings(folder: Path = LOGS) -> Iterator[tuple[str, Json]]:
 
 
 def write_file(path: Path, document: Json) -> Path:
-    """Write one recording, or one log file, as JSON whose lines can be read.
+    """Writes a recording, or a log file, as JSON with lines of readable length.
 
     Raises:
         BadInput: It cannot be written.
@@ -136,12 +133,12 @@ def write_file(path: Path, document: Json) -> Path:
 
 
 def read_files(folder: Path) -> dict[str, Json]:
-    """Every recording of a folder of files, by the name of its file without the ending."""
+    """All recordings of a folder of files, by file name without the ending."""
     return {path.stem: json.loads(path.read_text()) for path in sorted(folder.glob("*.json"))}
 
 
 def seen_files(folder: Path = SCENARIOS) -> dict[Path, str]:
-    """Every log file with steps below `folder` whose source is a Kafka release -> the release."""
+    """Log files with steps below `folder` whose source is a Kafka release, with that release."""
     found = {}
     for path in sorted(folder.rglob("log_*.json")):
         source = _SOURCE.match(str(json.loads(path.read_text(encoding="utf-8")).get("source", "")))
@@ -151,12 +148,12 @@ def seen_files(folder: Path = SCENARIOS) -> dict[Path, str]:
 
 
 def compare_seen(version: str, kafka: Answerer, *, record: bool = False) -> list[str]:
-    """Ask a release about its files of `seen_files`: a sentence for each answered otherwise.
+    """Asks a release about its files of `seen_files`; returns a sentence for each difference.
 
     Args:
         version: The release.
-        kafka: What answers for it.
-        record: Write the answers down, so that the comparison runs again without Java.
+        kafka: Function that answers for it.
+        record: True to record the answers, so that the comparison runs again without Java.
     """
     differences = []
     for path in (path for path, release in seen_files().items() if release == version):
@@ -193,7 +190,7 @@ def _text(value: Any, indent: str) -> str:
 
 
 def _packed(case: Agreed) -> Json:
-    """Kafka's answer, only what is compared."""
+    """The compared fields of Kafka's answer, as a recording has them."""
     steps = []
     for step, answer in zip(case.document["steps"], case.kafka["steps"], strict=True):
         normal = normal_step(answer, step)

@@ -1,4 +1,4 @@
-"""What segment files hold, read back with Kafka's own classes, in the words of a log file.
+"""Segment files, read with Kafka's own classes into the form of a log file.
 
 The files may belong to a running broker; they are only read.
 """
@@ -18,16 +18,16 @@ from tests.conformance.jvm import java_class
 CURRENT_MAGIC = 2
 
 Answer = dict[str, Any]
-"""One object of the JSON output: a batch, a step, the whole answer."""
+"""An object of the JSON output: a batch, a step, the whole answer."""
 
 
 def control_kinds() -> Any:
-    """Kafka's `ControlRecordType`."""
+    """Kafka's class `ControlRecordType`, in any release."""
     return java_class("common.record.internal.ControlRecordType", "common.record.ControlRecordType")
 
 
 class SegmentReader:
-    """Reads Kafka's `FileRecords`."""
+    """Reads batches from Kafka's `FileRecords`."""
 
     def __init__(self) -> None:
         self._kinds = control_kinds()
@@ -35,13 +35,13 @@ class SegmentReader:
     def batches(
         self, records: Any, *, base_offset: int, controls: Mapping[int, str]
     ) -> Iterator[tuple[Answer, list[int]]]:
-        """All batches of a segment as answers have them, each with the offsets of its deletes.
+        """All batches of a segment as answers have them, each with the offsets of its tombstones.
 
         Args:
             records: Kafka's `FileRecords` of the segment.
-            base_offset: Where the segment starts.
-            controls: What control batch was written at which last offset. An emptied control batch
-                has lost its record and with it the difference between a commit and an abort.
+            base_offset: Base offset of the segment.
+            controls: Type of each control batch by its last offset. An emptied control batch has
+                lost its record, and with it the difference between a commit and an abort.
         """
         for batch in records.batches():
             last_offset = int(batch.lastOffset())
@@ -70,7 +70,7 @@ class SegmentReader:
 
 
 def aborted(transaction: Any) -> Answer:
-    """An entry of a segment's transaction index."""
+    """An entry of a segment's transaction index, as answers have it."""
     return {
         "producer_id": int(transaction.producerId()),
         "first_offset": int(transaction.firstOffset()),
@@ -80,7 +80,7 @@ def aborted(transaction: Any) -> Answer:
 
 
 def horizon_of(batch: Any) -> int | None:
-    """None in a release that has no horizons, which came with KIP-534."""
+    """Delete horizon of a batch in ms; None without one, as in releases before KIP-534."""
     if not hasattr(batch, "deleteHorizonMs"):
         return None
     horizon = batch.deleteHorizonMs()
@@ -89,10 +89,12 @@ def horizon_of(batch: Any) -> int | None:
 
 @dataclass(frozen=True, slots=True)
 class RawSegment:
-    """One segment: its base offset and its batches, in the form of a log file.
+    """A segment as it is on disk.
 
     Attributes:
-        answered: The batches in the form of an answer to a log file.
+        base_offset: Its base offset.
+        batches: Its batches in the form of a log file.
+        answered: Its batches in the form of an answer to a log file.
     """
 
     base_offset: int
@@ -102,11 +104,11 @@ class RawSegment:
 
 @dataclass(frozen=True, slots=True)
 class RawLog:
-    """A partition's segments in order, the active one last, and its index of aborted transactions.
+    """A partition's segments and its index of aborted transactions, as they are on disk.
 
     Attributes:
-        segments: The segments.
-        aborted: `producer_id`, `first_offset`, `last_offset`, `last_stable_offset` each.
+        segments: The segments in order, the active one last.
+        aborted: `producer_id`, `first_offset`, `last_offset`, `last_stable_offset` of each entry.
     """
 
     segments: tuple[RawSegment, ...]
@@ -130,16 +132,16 @@ class RawLog:
 
 
 def read_raw(partition: Path) -> RawLog:
-    """Read all segments of a partition's folder.
+    """Reads all segments in a partition's folder.
 
-    No cleaner may be at work on it meanwhile: files would be swapped under the reader.
+    No cleaner may work on it meanwhile: it would replace files while they are read.
     """
     index = tuple(entry for file in _files(partition) for entry in _aborted(file))
     return RawLog(tuple(read_segments(partition)), index)
 
 
 def read_segments(partition: Path, *, since: int = 0) -> list[RawSegment]:
-    """Read the segments with a base offset from `since` on, in order."""
+    """Reads the segments with a base offset from `since` on, in order."""
     return [_segment(file) for file in _files(partition) if int(file.stem) >= since]
 
 

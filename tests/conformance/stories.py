@@ -1,7 +1,7 @@
-"""The stories of `scenarios/seen_on_kafka`, done on real clusters of the releases they speak of.
+"""The stories of `scenarios/seen_on_kafka`, done on real clusters of the releases that they name.
 
-Each drive takes a running cluster through one outage: what a story calls a partition or a restart
-is a broker that stands still (SIGSTOP) until the controller has fenced it, and goes on.
+Each drive takes a running cluster through one outage. For a network partition or a restart in a
+story, a broker is paused (SIGSTOP) until the controller has fenced it, and then goes on.
 
 `python -m tests.conformance.stories clusters --kafka 3.9.0` runs on one release alone, as does
 `index-seek`.
@@ -42,7 +42,7 @@ NOBODY, KNOWN = "kafka_08_cut_marker_nobody_known", "kafka_09_cut_marker_produce
 
 @contextmanager
 def lone_leader(cluster: Cluster, topic: Topic) -> Iterator[None]:
-    """Broker 1 leads without broker 2, then is away until broker 2 leads, which saw none of it."""
+    """Has broker 1 lead without broker 2, and then be away until broker 2 leads."""
     with ExitStack() as away:
         with cluster.paused(2):
             let_fetches_end()
@@ -53,13 +53,13 @@ def lone_leader(cluster: Cluster, topic: Topic) -> Iterator[None]:
 
 
 def log_end(cluster: Cluster, administrator: Administrator, say: Say, *, story: str) -> list[Topic]:
-    """KAFKA-17076: all that is left at the end of a log is an empty segment.
+    """KAFKA-17076: a log ends with an empty segment after all its last records are gone.
 
     Broker 1 leads and rolls with a record that broker 2 never gets; it is away until broker 2
-    leads, and cuts the record off, which leaves its active segment empty. Then records without a
-    key go, since the topic becomes a compacted one, and broker 3 is filled from that log and
-    elected. Before KAFKA-17076 it gives committed offsets to other records (3.8.0); since then an
-    empty batch stays and keeps them (4.3.1).
+    leads, and truncates the record, which leaves its active segment empty. Then the topic becomes a
+    compacted one, records without a key go, and broker 3 is filled from that log and elected.
+    Before KAFKA-17076 it gives committed offsets to other records (3.8.0); since then an empty
+    batch stays and keeps them (4.3.1).
     """
     say("a log end: three records without a key behind one with a key, on brokers 1 and 2")
     policy = {"cleanup.policy": "delete"}
@@ -93,10 +93,11 @@ def log_end(cluster: Cluster, administrator: Administrator, say: Say, *, story: 
 
 
 def tombstones(cluster: Cluster, administrator: Administrator, say: Say) -> list[Topic]:
-    """The lost tombstone, and the near miss beside it, in one outage.
+    """The lost tombstone and its near miss, in one outage.
 
-    Two topics differ in `delete.retention.ms` alone: broker 3 is away for longer than that of the
-    one, and for less than that of the other. It comes back, joins the in-sync set, and is elected.
+    Two topics differ in `delete.retention.ms` alone: broker 3 is away for longer than that of one
+    topic, and for less than that of the other. It comes back, joins the in-sync set, and is
+    elected.
     """
     say("a tombstone: written by three replicas in sync")
     with ExitStack() as stack:
@@ -137,7 +138,7 @@ def aborted(cluster: Cluster, administrator: Administrator, say: Say) -> list[To
     """Aborted transactions while a broker is away, in one outage.
 
     Broker 3 has the transaction's record and misses its ABORT marker. The topics differ in how long
-    markers are kept, and in what more comes of the producer: another transaction, or nothing.
+    markers are kept, and in whether the producer writes another transaction.
     """
     say("an ABORT marker: its transaction is begun with three replicas in sync")
     coordinate_on(administrator, BROKERS)
@@ -179,12 +180,11 @@ def aborted(cluster: Cluster, administrator: Administrator, say: Say) -> list[To
 
 
 def cut_markers(cluster: Cluster, administrator: Administrator, say: Say) -> list[Topic]:
-    """An ABORT marker is cut off by a broker that knows no producer any more.
+    """An ABORT marker is truncated by a broker whose producer state has expired.
 
     Broker 1 alone has the marker, and is replaced by broker 2, which never got it (an unclean
     election). The transaction is open again on both; an operator aborts it once more; broker 1
-    leads. The near miss differs in `producer.id.expiration.ms` alone: broker 1 still knows the
-    producer.
+    leads. In the near miss, a longer `producer.id.expiration.ms` keeps the producer state.
     """
     coordinate_on(administrator, (3, 1, 2))
     done = []
@@ -227,18 +227,18 @@ CLUSTERS: dict[str, tuple[Drive, ...]] = {
     "3.8.0": (partial(log_end, story=LOST_END),),
     KAFKA_VERSION: (partial(log_end, story=KEPT_END), tombstones, aborted, cut_markers),
 }
-"""What is run on a cluster of each release; one cluster serves all its stories."""
+"""Drives of each release, which share one cluster."""
 
 
 @dataclass(frozen=True, slots=True)
 class ClusterResult:
-    """What the comparison with the cluster of one release found.
+    """Result of the comparison with a cluster of one release.
 
     Attributes:
         version: The release.
-        seen: What the cluster held, by story and moment, as far as it agrees.
-        difference: The first difference in one sentence; None = all agree.
-        seconds: How long it took.
+        seen: State of the cluster by story and moment, as far as it agrees.
+        difference: First difference in one sentence; None if all agree.
+        seconds: Duration in seconds.
     """
 
     version: str
@@ -254,19 +254,19 @@ class ClusterResult:
         return f"real cluster, Kafka {self.version}: {self.difference or agree}"
 
     def record(self) -> Iterator[Path]:
-        """Write all recordings anew; yields each file."""
+        """Writes the recordings of all stories; yields each file."""
         for story, moments in self.seen.items():
             recording = {"kafka": self.version, "story": story, "moments": moments}
             yield write_file(RECORDINGS / f"{story}.json", recording)
 
 
 def run_on_cluster(version: str, *, say: Say = lambda text: None) -> ClusterResult:
-    """Run the stories of a release on a cluster of its own, about four minutes for the newest.
+    """Runs the stories of a release on a cluster of its own; about four minutes for the newest.
 
-    On a release without stories the cut markers are run: it is asked whether it has that bug.
+    A release without stories runs the cut markers, to see whether it has that bug.
 
     Raises:
-        BadInput: The cluster does not start, or does not do in time what is waited for.
+        BadInput: The cluster does not start, or a condition is not met in time.
     """
     begun = time.monotonic()
     jars = kafka_jars(version)
@@ -290,7 +290,7 @@ def run_on_cluster(version: str, *, say: Say = lambda text: None) -> ClusterResu
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one release alone; 0 as predicted, 1 not so, 2 it cannot be run."""
+    """Runs one release alone; returns 0 if all is as predicted, 1 if not, 2 if it cannot run."""
     parser = argparse.ArgumentParser(prog="python -m tests.conformance.stories")
     parser.add_argument("what", choices=("clusters", "index-seek"))
     parser.add_argument("--kafka", default=KAFKA_VERSION, help=f"release ({KAFKA_VERSION})")

@@ -1,9 +1,9 @@
-"""What Kafka answered once, Replog answers still; needs no Java.
+"""Replog answers as Kafka did when its answers were recorded; needs no Java.
 
 The logs of `kafka-VERSION.jsonl` and the choices are recorded by `python -m tests.conformance
---record N`, in a run in which all agreed. The other files of logs hold what such a run seldom
-meets, asked of Kafka in the same way: maps that are read by the offset index, evicted ABORT
-markers, and the sizes of batches whose horizon, times, offsets and headers need many bytes.
+--record N`, in a run in which all agreed. The other files have logs that are rare in such a run:
+maps that are read by the offset index, evicted ABORT markers, and the sizes of batches whose
+horizon, times, offsets and headers need many bytes.
 """
 
 import json

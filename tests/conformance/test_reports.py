@@ -1,4 +1,4 @@
-"""What the reports on two bugs of Kafka's say of brokers and logs is what was recorded."""
+"""The reports on two bugs of Kafka quote brokers and logs as they were recorded."""
 
 import json
 import runpy
