@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from enum import StrEnum
 from typing import Final, NamedTuple
 
-from sim.check.facts import ReplicaView, Written
+from sim.check.facts import Written
 from sim.check.history import ClusterHistory
 from sim.diagnose.draw.looks import KEY_COLOURS
 from sim.files.foreign.lines import one_line
@@ -83,12 +83,9 @@ _REMOVED = {
 _LOST = {Kind.BEYOND: Reason("lost in a crash", "lost", "lost")}
 _LOST_BETWEEN = Reason("lost in a crash between two files", "lost", "lost", "in a crash")
 _CUT_WITH_BATCH = Reason("truncated with the rest of its batch", "cut", "truncated", "with batch")
-_NEVER_GIVEN = {Kind.HOLE: Reason("never given to a record")}
 _NOT_COPIED = "not copied from"
 
 _LEFT_BY: Mapping[type[Event], Mapping[Kind, Reason]] = {
-    on.Appended: _NEVER_GIVEN,
-    on.Pushed: _NEVER_GIVEN,
     on.Truncated: {
         Kind.BEYOND: Reason("truncated", "cut", "truncated"),
         Kind.HOLE: _CUT_WITH_BATCH,
@@ -106,70 +103,61 @@ _LEFT_BY: Mapping[type[Event], Mapping[Kind, Reason]] = {
 """Why there is no record where an event of this class left none."""
 
 
-def reason_after(
-    event: Event, view: ReplicaView, kind: Kind, known: Reason | None, said: Reason | None
-) -> Reason | None:
-    """Why there is no record at an offset that an event may have changed; None = no reason.
+def left_by(event: Event, kind: Kind, snapshot: tuple[int, int] | None) -> Reason | None:
+    """Why an offset holds no record after an event that changed it; None = it does not say.
 
     Args:
         event: What happened.
-        view: The replica after it.
-        kind: What is at the offset now.
-        known: The reason before the event.
-        said: What the event says itself: the reason in the log that it copied from, or of a pass.
+        kind: Kind of the content of the offset now.
+        snapshot: End offset and epoch of the newest snapshot of the replica; None = it has none.
     """
-    left = _left_by(event, view).get(kind)
-    if left is not None or kind is Kind.BEYOND:
-        return left or Reason("gone")
-    if kind is not Kind.BELOW:
-        if isinstance(event, on.Appended | on.Pushed):
-            return None
-        if isinstance(event, on.Copied | on.GapLearned):
-            return said if kind is Kind.EMPTY else _not_copied(event.leader, said)
-        if isinstance(event, on.Cleaned):
-            return said or known
-    return known
+    if kind is Kind.BELOW:
+        match event:
+            case on.SnapshotInstalled(_, end, epoch) | on.LogEmptied(_, end, epoch):
+                return Reason(f"in snapshot ({end}, {epoch})", "snap", "snapshot")
+            case on.PrefixDeleted(_, start):
+                covered = snapshot is not None and snapshot[0] >= start
+                missing = Reason("in no snapshot of it", "deleted", "deleted")
+                return Reason("in a snapshot", "snap", "snapshot") if covered else missing
+            case on.LogStartMoved():
+                return Reason(event.cause, "", "deleted")
+    if kind is Kind.BEYOND:
+        match event:
+            case on.SnapshotInstalled(_, end, epoch) | on.LogEmptied(_, end, epoch):
+                return Reason(f"dropped for snapshot ({end}, {epoch})", "drop", "dropped")
+            case on.ReplicaWiped(_, reason):
+                return Reason(f"wiped: {reason}", "wiped", "wiped")
+    return _LEFT_BY.get(type(event), {}).get(kind)
 
 
-def _left_by(event: Event, view: ReplicaView) -> Mapping[Kind, Reason]:
-    match event:
-        case on.SnapshotInstalled(_, end, epoch) | on.LogEmptied(_, end, epoch):
-            dropped = Reason(f"dropped for snapshot ({end}, {epoch})", "drop", "dropped")
-            below = Reason(f"in snapshot ({end}, {epoch})", "snap", "snapshot")
-            return {Kind.BEYOND: dropped, Kind.BELOW: below}
-        case on.PrefixDeleted(_, start):
-            covered = any(end >= start for end, _ in view.snapshots)
-            missing = Reason("in no snapshot of it", "deleted", "deleted")
-            return {Kind.BELOW: Reason("in a snapshot", "snap", "snapshot") if covered else missing}
-        case on.LogStartMoved():
-            return {Kind.BELOW: Reason(event.cause, "", "deleted")}
-        case on.ReplicaWiped(_, reason):
-            return {Kind.BEYOND: Reason(f"wiped: {reason}", "wiped", "wiped")}
-        case _:
-            return _LEFT_BY.get(type(event), {})
-
-
-def removals_of(event: on.Cleaned, known: Mapping[int, Reason | None]) -> dict[int, Reason]:
-    """Offset -> why, of the records and the empty batches that a cleaning pass took.
+def removal_of(event: on.Cleaned, offset: int, known: Reason | None) -> Reason | None:
+    """Why a cleaning pass took a record or an empty batch; None = it took none at this offset.
 
     Args:
         event: The pass.
-        known: Offset -> why there was no record before.
+        offset: The offset.
+        known: Why there was no record before.
     """
-    found: dict[int, Reason] = {}
+    found = None
     for gone in event.removals:
-        won, reason = gone.winner_offset, _REMOVED.get(gone.reason) or Reason(gone.reason)
-        if won is not None:
-            reason = Reason(f"superseded by {won}", f">{won}", "superseded", f"by {won}", won)
-        found[gone.offset] = reason
-    for offset in event.dropped:
-        before = found.get(offset) or known.get(offset)
+        if gone.offset == offset:
+            won, found = gone.winner_offset, _REMOVED.get(gone.reason) or Reason(gone.reason)
+            if won is not None:
+                found = Reason(f"superseded by {won}", f">{won}", "superseded", f"by {won}", won)
+    if offset in event.dropped:
+        before = found or known
         why = f": {before.words}" if before else ""
-        found[offset] = Reason(f"the empty batch went{why}", "gone", "empty batch", "removed")
+        found = Reason(f"the empty batch went{why}", "gone", "empty batch", "removed")
     return found
 
 
-def _not_copied(leader: str, reason: Reason | None) -> Reason:
+def not_copied(leader: str, reason: Reason | None) -> Reason:
+    """Why a follower has nothing where its leader had nothing to copy.
+
+    Args:
+        leader: The log that it copied from.
+        reason: Why that log held no record there.
+    """
     if reason is None:
         return Reason(f"{_NOT_COPIED} {leader}", "gap", "gap")
     if reason.words.startswith(_NOT_COPIED):

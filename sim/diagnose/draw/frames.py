@@ -1,29 +1,29 @@
 """The logs of all replicas after each event of a run, for pictures.
 
-`sim.check.history` says which record is where. What a picture needs beside that is found by looking
-at a replica before and after an event: what changed, and so why an offset holds nothing.
+`sim.diagnose.explain.past` says which event changed which offset of which log; this adds the state
+of each replica after each event, and words for why an offset holds no record.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
-from itertools import zip_longest
+from collections.abc import Sequence
 from operator import itemgetter
 from typing import NamedTuple
 
-from sim.check.facts import EMPTY, ReplicaView
+from sim.check.facts import EMPTY, HOLE
 from sim.diagnose.draw.cells import (
     NOT_COMMITTED,
     NOT_THERE,
     Kind,
     Reason,
     Spot,
-    reason_after,
-    removals_of,
+    left_by,
+    not_copied,
+    removal_of,
 )
-from sim.diagnose.explain.past import Past
+from sim.diagnose.explain.past import Became, Change, Past
 from sim.protocol import events as on
 from sim.protocol.events import Event
 from sim.protocol.log.record import Control
@@ -118,13 +118,14 @@ class Role(NamedTuple):
     up: bool
 
 
-_Spots = list[tuple[int, Spot]]
-"""Position -> what was at an offset of a log from that event on, each time it changed."""
-_Log = list[_Spots]
-
-
 class _State(NamedTuple):
-    """A replica after an event, and the position of its creation; no lane = it has left."""
+    """State of a replica from an event on.
+
+    Attributes:
+        position: Position of the event.
+        created: Position of the replica's creation.
+        lane: The replica without its spots; None = it has left.
+    """
 
     position: int
     created: int
@@ -132,66 +133,68 @@ class _State(NamedTuple):
 
 
 class Logs(Past):
-    """The past of a run with what a picture needs: the content of each offset after each event."""
+    """The past of a run with the state of every replica after each event, for pictures."""
 
     def __init__(self, events: Events, rules: Rules | None = None) -> None:
         """Takes in no event yet; `rules` say what marks a tombstone, and which version wins."""
         super().__init__(events, rules)
         self._states: dict[str, list[_State]] = defaultdict(list)
-        self._spots: dict[str, _Log] = defaultdict(list)
-        self._committed: list[Spot] = []
-        self._after: list[tuple[int, int]] = []  # committed offsets and newest epoch
-        self._lanes: dict[str, tuple[tuple[int, int], Lane]] = {}
+        self._drawn: dict[str, tuple[tuple[int, int], Lane]] = {}
 
     # Questions; what happened up to a position (inclusive) counts.
 
     def frame(self, position: int) -> Frame:
         """All replicas after an event."""
         self._take_in(position + 1)
-        committed, newest = self._after[position] if position >= 0 else (0, -1)
+        newest = (self.leader_at(position + 1) or ("", -1))[1]
         lanes = [self._lane(name, position, newest) for name in self._states]
         there = sorted((lane for lane in lanes if lane is not None), key=itemgetter(0))
-        return Frame(tuple(lane for _, lane in there), tuple(self._committed[:committed]))
+        place = bisect_right(self._commits, position, key=itemgetter(1))
+        count = self._commits[place - 1][0] if place else 0
+        committed = [self._committed(uid) for uid in self.folded.committed[:count]]
+        return Frame(tuple(lane for _, lane in there), tuple(committed))
 
     def changes(self, offset: int) -> set[int]:
         """The positions of all events that changed what some replica has at an offset."""
         self._take_in(len(self.events))
-        logs = [log[offset] for log in self._spots.values() if offset < len(log)]
-        return {position for spots in logs for position, _ in spots}
+        found = [log[offset] for log in self._changes.values() if offset in log]
+        return {each.position for changes in found for each in changes}
 
     def roles(self, position: int) -> list[Role]:
         """Each change of who leads and who is up; at first a replica is up and does not lead."""
         self._take_in(position + 1)
         found = []
-        for name, marks in self._states.items():
+        for name, states in self._states.items():
             leads, up = None, True
-            for at, _, lane in marks[: bisect_right(marks, position, key=itemgetter(0))]:
+            for at, _, lane in states[: bisect_right(states, position, key=itemgetter(0))]:
                 was = leads, up
                 leads, up = (None, False) if lane is None else (lane.leads, lane.up)
                 found += [Role(at, name, leads, up)] * ((leads, up) != was)
         return sorted(found)
 
+    def _state(self, name: str, position: int) -> _State | None:
+        """State of a replica after an event; None = it was not there yet."""
+        states = self._states[name]
+        place = bisect_right(states, position, key=itemgetter(0))
+        return states[place - 1] if place else None
+
     def _lane(self, name: str, position: int, newest: int) -> tuple[int, Lane] | None:
         """The position of a replica's creation, and the replica; None = it is not there."""
-        marks = self._states[name]
-        place = bisect_right(marks, position, key=itemgetter(0)) - 1
-        _, created, lane = marks[max(place, 0)]
-        if place < 0 or lane is None:
+        state = self._state(name, position)
+        if state is None or state.lane is None:
             return None
-        known = self._lanes.get(name)
-        if known is None or known[0] != (place, newest):
-            spots = [_at(each, position) for each in self._spots[name]]
+        key, known = (state.position, newest), self._drawn.get(name)
+        if known is None or known[0] != key:
+            lane, log = state.lane, self._changes[name]
+            end = max([lane.log_end_offset, *(offset + 1 for offset in log)])
+            spots = [self._spot(lane, offset, position) for offset in range(end)]
             while spots and spots[-1] is NOT_THERE:
                 spots.pop()
-            known = self._lanes[name] = (
-                (place, newest),
-                lane._replace(
-                    newest=lane.leads is not None and lane.leads >= newest,
-                    last_stable_offset=self._last_stable(lane, spots),
-                    spots=tuple(spots),
-                ),
-            )
-        return created, known[1]
+            leads = lane.leads is not None and lane.leads >= newest
+            stable = self._last_stable(lane, spots)
+            drawn = lane._replace(newest=leads, last_stable_offset=stable, spots=tuple(spots))
+            known = self._drawn[name] = (key, drawn)
+        return state.created, known[1]
 
     def _last_stable(self, lane: Lane, spots: Sequence[Spot]) -> int:
         """Where reading committed ends: no transaction that began below is without its marker."""
@@ -208,35 +211,68 @@ class Logs(Past):
                     opened.setdefault(known.batch.producer_id, place + lane.log_start_offset)
         return min([lane.high_watermark, *opened.values()])
 
+    def _spot(self, lane: Lane, offset: int, position: int) -> Spot:
+        """Content of an offset of a replica after an event."""
+        changes = self._changes_of(lane.name, offset, position + 1)
+        slot = changes[0].slot if changes else HOLE
+        if slot > 0:
+            known = self.folded.written.get(slot)
+            base = known.batch.base_offset if known is not None else offset
+            given = self.horizons(lane.name, base, position + 1)
+            since = [each.at_ms for each in given if each.position >= changes[0].position]
+            return Spot(self._kind(slot), slot, None, since[-1] if since else None)
+        if offset >= lane.log_end_offset:
+            kind = Kind.BEYOND
+        elif offset < lane.log_start_offset:
+            kind = Kind.BELOW
+        else:
+            kind = Kind.EMPTY if slot == EMPTY else Kind.HOLE
+        reason = self._reason(lane.name, offset, kind, changes)
+        return NOT_THERE if kind is Kind.BEYOND and reason is None else Spot(kind, 0, reason)
+
+    def _kind(self, uid: int) -> Kind:
+        """Kind of the content of an offset with a record."""
+        known = self.folded.written.get(uid)
+        if known is None or known.batch.control is not None:
+            return Kind.MARKER
+        return Kind.TOMBSTONE if known.tombstone else Kind.RECORD
+
+    def _committed(self, uid: int) -> Spot:
+        """Spot of the committed history."""
+        return Spot(self._kind(uid), uid) if uid > 0 else NOT_COMMITTED
+
+    def _reason(
+        self, name: str, offset: int, kind: Kind, changes: Sequence[Change]
+    ) -> Reason | None:
+        """Finds why an offset holds no record by its changes, the newest first; None = no reason.
+
+        A copy has the reason of the log it was copied from.
+        """
+        if not changes or (kind is Kind.BEYOND and changes[0].became is Became.NEVER):
+            return None
+        position, _, _, step = changes[0]
+        event, before = step.event, [each for each in changes if each.position < position]
+        left = left_by(event, kind, self.newest_snapshot(name, position))
+        if left is not None or kind is Kind.BEYOND:
+            return left or Reason("gone")
+        if kind is not Kind.BELOW and isinstance(event, on.Copied | on.GapLearned):
+            source = self._state(event.leader, position)
+            lane = source.lane if source is not None else None
+            reason = self._spot(lane, offset, position).reason if lane is not None else None
+            return reason if kind is Kind.EMPTY else not_copied(event.leader, reason)
+        known = self._reason(name, offset, kind, before)
+        if kind is not Kind.BELOW and isinstance(event, on.Cleaned):
+            return removal_of(event, offset, known) or known
+        return known
+
     # The fold.
 
     def _take(self, position: int, event: Event) -> None:
-        """Folds one more event, the next in order."""
-        history, name = self.folded, event.replica or ""
-        before = history.replicas.get(name)
-        slots = [] if before is None else before.slots.copy()
-        start = 0 if before is None else before.log_start_offset
+        """Folds one more event: how a replica is now, who leads, and who is up."""
         super()._take(position, event)
-        new = history.committed[len(self._committed) :]
-        self._committed += [self._held(uid) if uid > 0 else NOT_COMMITTED for uid in new]
-        self._after.append((len(self._committed), history.newest_epoch))
-        view = history.replicas.get(name)
-        self._note(position, event, view)
-        if view is None:
-            for spots in self._spots[name]:
-                spots.append((position, NOT_THERE))
-            return
-        offsets: Sequence[int] = range(max(len(slots), len(view.slots)))
-        if not isinstance(event, on.Cleaned) and view.log_start_offset == start:
-            pairs = enumerate(zip_longest(slots, view.slots))
-            offsets = [offset for offset, (old, now) in pairs if old != now]
-        self._change(position, event, view, offsets)
-
-    def _note(self, position: int, event: Event, view: ReplicaView | None) -> None:
-        """Note how a replica is now, who leads, and who is up."""
         name = event.replica or ""
-        marks = self._states[name]
-        last = marks[-1] if marks else _State(position, position, None)
+        states, view = self._states[name], self.folded.replicas.get(name)
+        last = states[-1] if states else _State(position, position, None)
         created, lane = (position if last.lane is None else last.created), None
         if view is not None:
             leads = event.epoch if isinstance(event, on.LeaderElected) else None
@@ -255,65 +291,7 @@ class Logs(Past):
                 snapshots=tuple(sorted(view.snapshots)),
                 spots=(),
             )
-        marks.append(_State(position, created, lane))
-
-    def _change(
-        self, position: int, event: Event, view: ReplicaView, offsets: Sequence[int]
-    ) -> None:
-        """Bring the spots of some offsets up to date."""
-        log = self._spots[view.name]
-        said = self._said(event, log)
-        for offset in offsets:
-            uid, known = view.uid_at(offset), _last(log, offset)
-            if uid > 0:
-                spot = self._held(uid, view.horizons)
-            else:
-                kind = _missing_at(view, offset)
-                reason = reason_after(event, view, kind, known.reason, said(offset))
-                spot = Spot(kind, 0, reason)
-            if offset == len(log):
-                log.append([(position, spot)])
-            elif spot != known:
-                log[offset].append((position, spot))
-
-    def _said(self, event: Event, log: _Log) -> Callable[[int], Reason | None]:
-        """Makes a function of an offset: the reason that the event itself gives for no record."""
-        if isinstance(event, on.Cleaned):
-            known = {offset: _last(log, offset).reason for offset in event.dropped}
-            return removals_of(event, known).get
-        if isinstance(event, on.Copied | on.GapLearned):
-            source = self._spots[event.leader]
-            return lambda offset: _last(source, offset).reason
-        return lambda _: None
-
-    def _held(self, uid: int, horizons: Mapping[int, int] | None = None) -> Spot:
-        known = self.folded.written.get(uid)
-        if known is None:
-            return Spot(Kind.MARKER, uid)
-        kind = Kind.TOMBSTONE if known.tombstone else Kind.RECORD
-        if known.batch.control is not None:
-            kind = Kind.MARKER
-        return Spot(kind, uid, None, (horizons or {}).get(known.batch.base_offset))
-
-
-def _at(spots: _Spots, position: int) -> Spot:
-    """The content of an offset after an event."""
-    place = bisect_right(spots, position, key=itemgetter(0))
-    return spots[place - 1][1] if place else NOT_THERE
-
-
-def _last(log: _Log, offset: int) -> Spot:
-    """The content of an offset of a log after the events folded so far."""
-    return log[offset][-1][1] if offset < len(log) else NOT_THERE
-
-
-def _missing_at(view: ReplicaView, offset: int) -> Kind:
-    """The kind of content of an offset without a record."""
-    if offset >= view.log_end_offset:
-        return Kind.BEYOND
-    if offset < view.log_start_offset:
-        return Kind.BELOW
-    return Kind.EMPTY if view.slots[offset] == EMPTY else Kind.HOLE
+        states.append(_State(position, created, lane))
 
 
 _ENDS_LEADERSHIP = (

@@ -68,8 +68,20 @@ class Step(NamedTuple):
     start: int
 
 
-Change = tuple[int, Became, int, Step]
-"""Position, what became of an offset, the record there now (0 = none), and by which step."""
+class Change(NamedTuple):
+    """A change of one offset of a log.
+
+    Attributes:
+        position: Position of the event that changed it.
+        became: Fate of what was there.
+        slot: What the log holds there now: the uid of a record, `EMPTY` or `HOLE`.
+        step: The change of the whole log.
+    """
+
+    position: int
+    became: Became
+    slot: int
+    step: Step
 
 
 class Fate(NamedTuple):
@@ -92,7 +104,8 @@ class Past:
 
     Attributes:
         events: (when, event) of the whole run, in order.
-        end: The position behind the last event that counts; 0 until `until` is asked.
+        end: The position behind the last event that counts; of a past that `until` did not make,
+            that behind the last event taken in.
         written: uid -> what is known of an append.
         steps: Replica -> what changed its log, in order; in order of appearance.
         appended_at: uid -> position of the append.
@@ -110,6 +123,7 @@ class Past:
         self._histories: dict[int, ClusterHistory] = {}
         self._of_kind: dict[type, list[int]] = defaultdict(list)
         self._changes: dict[str, dict[int, list[Change]]] = defaultdict(lambda: defaultdict(list))
+        self._horizons: dict[str, dict[int, list[Horizon]]] = defaultdict(lambda: defaultdict(list))
         self._marks: dict[str, list[tuple[int, int]]] = defaultdict(list)
         self._commits: list[tuple[int, int]] = []
         self._uids_at: dict[int, list[int]] = defaultdict(list)
@@ -131,6 +145,7 @@ class Past:
             history.position = position
             self._of_kind[type(event)].append(position)
             self._take(position, event)
+        self.end = max(self.end, history.position + 1)
 
     @property
     def history(self) -> ClusterHistory:
@@ -168,32 +183,35 @@ class Past:
         if type(event) in _CHANGES:
             step = Step(position, event, before, len(view.slots), start)
             self.steps.setdefault(name, []).append(step)
-            changes = self._changes[name]
-            for offset, became, uid in self._changed(step):
-                changes[offset].append((position, became, uid, step))
+            changes, horizons = self._changes[name], self._horizons[name]
+            for offset, became in self._changed(step):
+                changes[offset].append(Change(position, became, view.uid_at(offset), step))
+            given = event.horizons if isinstance(event, on.Cleaned) else ()
+            copied = [(each.base_offset, each.delete_horizon_ms) for each in batches_of(event)]
+            for base, at_ms in (*given, *copied):
+                if at_ms is not None:
+                    horizons[base].append(Horizon(at_ms, position))
 
-    def _changed(self, step: Step) -> Iterator[tuple[int, Became, int]]:
+    def _changed(self, step: Step) -> Iterator[tuple[int, Became]]:
         """Changes of offsets by an event; of one offset the last counts."""
         event = step.event
         if isinstance(event, _WRITES):
-            written = set()
-            for batch in batches_of(event):
-                for record in batch.records:
-                    written.add(record.offset)
-                    yield record.offset, Became.HELD, record.uid
+            records = (record for batch in batches_of(event) for record in batch.records)
+            written = {record.offset for record in records}
+            yield from ((offset, Became.HELD) for offset in sorted(written))
             # A copied batch may lie across offsets without records.
             if isinstance(event, _COPIES) and len(written) < step.after - step.before:
                 for offset in {*range(step.before, step.after)} - written:
-                    yield offset, Became.NOT_AT_SOURCE, 0
+                    yield offset, Became.NOT_AT_SOURCE
             return
         became, offsets = _TOOK[type(event)]
         if isinstance(event, on.Cleaned):
-            yield from ((removal.offset, Became.CLEANED, 0) for removal in event.removals)
-            yield from ((offset, Became.EMPTIED, 0) for offset in (*event.emptied, *event.dropped))
+            yield from ((removal.offset, Became.CLEANED) for removal in event.removals)
+            yield from ((offset, Became.EMPTIED) for offset in (*event.emptied, *event.dropped))
         elif isinstance(event, _ANEW):  # a log that begins anew says nothing of what it never had
             ends = (view.log_end_offset for view in self.folded.replicas.values())
-            yield from ((offset, Became.NEVER, 0) for offset in range(max(ends)))
-        yield from ((offset, became, 0) for offset in offsets(step))
+            yield from ((offset, Became.NEVER) for offset in range(max(ends)))
+        yield from ((offset, became) for offset in offsets(step))
 
     # Events.
 
@@ -274,9 +292,8 @@ class Past:
 
     def uid_at(self, replica: str, offset: int, before: int = END) -> int:
         """The record that a log held at an offset before a position; 0 = none."""
-        changes = self._changes[replica].get(offset, ())
-        index = bisect_left(changes, min(before, self.end), key=itemgetter(0))
-        return changes[index - 1][2] if index else 0
+        changes = self._changes_of(replica, offset, before)
+        return max(changes[0].slot, 0) if changes else 0
 
     def last_written(self, replica: str, offset: int, before: int = END) -> int | None:
         """The uid that a log had at an offset last, whether or not a cleaner took it since."""
@@ -284,7 +301,7 @@ class Past:
             if became is Became.NOT_AT_SOURCE:
                 return self.last_written(step.event.leader, offset, position)
             if became not in _LEFT_HOLES:
-                return uid or None
+                return max(uid, 0) or None
         return None
 
     def fate(self, replica: str, offset: int, uid: int | None, before: int = END) -> Fate:
@@ -317,9 +334,8 @@ class Past:
 
     def horizons(self, replica: str, base: int, before: int = END) -> list[Horizon]:
         """Every delete horizon that the batch at a base offset was given on a log, in order."""
-        steps = self.steps_before(replica, before)[::-1]
-        found = [(_horizon_in(step.event, base), step.position) for step in steps]
-        return [Horizon(at_ms, position) for at_ms, position in found if at_ms is not None]
+        found, before = self._horizons[replica].get(base, []), min(before, self.end)
+        return [horizon for horizon in found if horizon.position < before]
 
     def horizon_given(self, replica: str, base: int, before: int = END) -> Horizon | None:
         """The last of them, by the event that gave it first, where it was copied with its batch."""
@@ -371,14 +387,6 @@ def batches_of(event: Event) -> Sequence[Batch]:
     if isinstance(event, on.Copied):
         return event.batches
     return (event.batch,) if isinstance(event, (on.Appended, on.Pushed)) else ()
-
-
-def _horizon_in(event: Event, base: int) -> int | None:
-    """The delete horizon that an event gave the batch at a base offset; None = none."""
-    if isinstance(event, on.Cleaned):
-        return dict(event.horizons).get(base)
-    batches = batches_of(event)
-    return next((each.delete_horizon_ms for each in batches if each.base_offset == base), None)
 
 
 def _tail(step: Step) -> range:
