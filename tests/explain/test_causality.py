@@ -1,10 +1,13 @@
 """The small part of a run that led to a violation."""
 
+from pathlib import Path
+
 import networkx as nx
 
+import sim
 from sim.check import Violation
 from sim.diagnose.explain.case import Case, judged_at
-from sim.diagnose.explain.causality import causal_cone, causality
+from sim.diagnose.explain.causality import as_dot, causal_cone, causality
 from sim.diagnose.explain.past import Became, Past, Recorded
 from sim.protocol.events import (
     Appended,
@@ -24,6 +27,7 @@ from sim.simulate.run.timed import run_scenario
 from tests.check.events import batch
 from tests.shrink.cases import AT_ONCE
 
+ROOT = Path(__file__).resolve().parents[2]
 START = (*map(ReplicaAdded, ("r1", "r2", "r3")),)
 
 
@@ -72,7 +76,7 @@ def test_the_cone_as_a_graph_says_why_each_event_is_in_it_and_can_be_written() -
     )
     found = violation(1, 9)
 
-    graph = causality(Case(Past(events), found), found)
+    graph = causality(Past(events), found)
 
     assert sorted(graph) == cone(events, found)
     assert graph.edges[8, 9]["why"] == "message", "its leader had it cut the log"
@@ -81,9 +85,19 @@ def test_the_cone_as_a_graph_says_why_each_event_is_in_it_and_can_be_written() -
     assert graph.nodes[7]["offset"] == 1
     assert (graph.nodes[7]["time"], graph.nodes[7]["replica"]) == (7, "r2")
     assert graph.nodes[7]["sentence"] == describe(copied)
+    assert (graph.nodes[7]["message"], graph.nodes[5]["message"]) == ("r1 to r2", "")
     assert 3 in nx.ancestors(graph, 9)
     assert nx.is_directed_acyclic_graph(graph)
     assert "decided by" in "".join(nx.generate_graphml(graph))
+    assert '  8 -> 9 [label="message"];' in as_dot(graph).splitlines()
+
+
+def test_the_graph_of_a_run_ends_at_the_event_that_showed_the_violation() -> None:
+    run = sim.run(ROOT / "scenarios/kip280/kip280_15_believed_position_hw_truncation_no_fix.yaml")
+    graph = run.causality("no-offset-reuse")
+
+    assert [*graph] == list(run.explain("no-offset-reuse").as_json()["cone"])
+    assert {max(graph)} == {node for node in graph if not graph.out_degree(node)}
 
 
 def test_a_violation_knows_the_event_that_showed_it_also_among_those_of_one_moment() -> None:

@@ -13,6 +13,7 @@ from sim.diagnose.draw.cells import printable
 from sim.diagnose.draw.frames import replicas_of
 from sim.diagnose.draw.scene import Scene
 from sim.diagnose.draw.shapes import Path, Picture, Rect, Shape, Text, arrow, fitting, sign
+from sim.diagnose.explain.causality import MESSAGES
 from sim.protocol import events as on
 from sim.protocol.events import Event
 from sim.protocol.events.sentences import About, describe
@@ -52,19 +53,16 @@ _SIGNS: Final[dict[type[Event], str]] = {
 }
 """What a replica does by itself, as a sign on its lane."""
 
-_MESSAGES: Final[dict[type[Event], tuple[str, str, str]]] = {
-    on.Copied: ("leader", "replica", "message"),
-    on.GapLearned: ("leader", "replica", "message"),
-    on.Pushed: ("leader", "replica", "message"),
-    on.SnapshotChunkFetched: ("leader", "replica", "answer"),
-    on.SnapshotOffered: ("replica", "follower", "answer"),
-    on.PositionRecorded: ("follower", "replica", "answer"),
-    on.Consumed: ("replica", "consumer", "message"),
-    on.ConsumerReset: ("replica", "consumer", "message"),
-    on.Acknowledged: ("replica", "other", "message"),
-    on.UncleanElection: ("other", "replica", "answer"),
+_ENDS: Final[dict[type, tuple[str, str]]] = {
+    **MESSAGES,
+    on.Acknowledged: ("replica", "other"),
+    on.UncleanElection: ("other", "replica"),
 }
-"""Sender and receiver by the names of an event's fields, and the look of the arrow."""
+"""Sender and receiver by the names of an event's fields; `other` is a client or the controller."""
+_ANSWERS: Final = (
+    *(on.SnapshotChunkFetched, on.SnapshotOffered, on.PositionRecorded, on.UncleanElection),
+)
+"""Classes of events whose arrow is dashed."""
 
 
 @dataclass(frozen=True)
@@ -202,9 +200,9 @@ class SpaceTime:
 
     def _marks(self, event: Event, y: float) -> Iterable[Shape]:
         """A message as an arrow, what a replica does by itself as a sign on its lane."""
-        if type(event) in _MESSAGES:
-            *ends, look = _MESSAGES[type(event)]
-            names = [getattr(event, each, self._other(event)) or "" for each in ends]
+        if type(event) in _ENDS:
+            look = "answer" if isinstance(event, _ANSWERS) else "message"
+            names = [getattr(event, each, self._other(event)) or "" for each in _ENDS[type(event)]]
             return _arrow(self._x.get(names[0]), self._x.get(names[1]), y, look)
         name = _SIGNS.get(type(event), "other")
         if isinstance(event, on.FaultInjected) and event.fault in INSTANT_FAULTS:

@@ -1,19 +1,21 @@
-"""The causal cone of a violation: the events of a run that led to it.
+"""The causal graph of a violation: the events of a run that led to it, and why each is in it.
 
-The cone starts at what the broken invariant looked at. It follows the events that decided about an
-event (`_DECIDED_BY`), and what a log held at its offsets: who appended, copied, removed, cut or
-lost it there, what stood there before, and on the leader it was copied from. Of a removal it
-follows the record that won, who gave the batch its delete horizon, up to where removal was allowed,
-and the transaction's markers. A fault whose victim lacks the offset is followed, too: what did not
-arrive left no event.
+It starts at what the broken invariant looked at. It follows the events that decided about an event
+(`_DECIDED_BY`), and what a log held at its offsets: who appended, copied, removed, cut or lost it
+there, what stood there before, and on the leader it was copied from. Of a removal it follows the
+record that won, the event that gave the batch its delete horizon, the bound below which removal was
+allowed, and the transaction's markers. A fault at a replica that lacks the offset is followed, too:
+a message that did not arrive left no event.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from sim.check import Violation
+from sim.diagnose.explain.case import STARTS, judged_at
 from sim.diagnose.explain.past import Became, Past
 from sim.protocol import events as on
 from sim.protocol.events import NAMES, Removal
@@ -22,17 +24,26 @@ from sim.protocol.events.sentences import describe
 if TYPE_CHECKING:
     import networkx as nx
 
-BEATEN: Final = 2
-"""So many of the records that the one in question beat belong to its story: the last ones."""
+LAST_OF_KEY: Final = 2
+"""How many of the last records of a key are followed."""
+
+MESSAGES: Final[dict[type, tuple[str, str]]] = {
+    **dict.fromkeys((on.Copied, on.GapLearned, on.Pushed), ("leader", "replica")),
+    on.SnapshotChunkFetched: ("leader", "replica"),
+    on.SnapshotOffered: ("replica", "follower"),
+    on.PositionRecorded: ("follower", "replica"),
+    **dict.fromkeys((on.Consumed, on.ConsumerReset), ("replica", "consumer")),
+}
+"""Class of an event by which a message arrived -> its fields with the sender and the receiver."""
 
 
 class Node(NamedTuple):
     """An event that led to a violation, by itself or as the last one that changed an offset.
 
     Attributes:
-        position: Of the event.
-        offset: The offset of the log of its replica that is followed; None = the event itself.
-        copied: Whether what is behind another event was copied from this one's log.
+        position: Position of the event.
+        offset: Offset of its replica's log at which it is followed; None for the event itself.
+        copied: True for an event whose effect was copied from this replica's log.
     """
 
     position: int
@@ -40,7 +51,6 @@ class Node(NamedTuple):
     copied: bool = False
 
 
-_STARTS: Final = (on.PrefixDeleted, on.LogStartMoved, on.LogStartedAfresh)
 _STATES: Final = (on.ReplicaCrashed, on.ReplicaWiped, on.ReplicaRestarted)
 _READS: Final = (on.Consumed, on.ConsumerReset)
 _FETCHES: Final = (on.SnapshotInstalled, on.SnapshotFetched, on.SnapshotChunkFetched)
@@ -57,16 +67,15 @@ _DECIDED_BY: Final[dict[type, tuple[tuple[type, ...], ...]]] = {
     **dict.fromkeys((*_STATES, on.SegmentsLost), (_STATES, _FAULT)),
     **dict.fromkeys((on.LeaderResigned, on.FaultEnded), (_FAULT,)),
     **dict.fromkeys((*_FETCHES, on.LogEmptied), (_SNAPSHOT,)),
-    **dict.fromkeys(_STARTS, (_MARK, _SNAPSHOT)),
+    **dict.fromkeys(STARTS, (_MARK, _SNAPSHOT)),
     on.SnapshotTaken: (_MARK,),
     on.LeaderElected: ((on.ReplicaRestarted,),),
 }
-"""Class of an event -> groups of classes of which the latest event of the same replica decided,
-beside those that made the logs what they were."""
+"""Class of an event -> groups of classes; of each the latest event of the same replica decided."""
 
 
 def _decided(past: Past, at: int) -> Iterator[int | None]:
-    """The events that decided an event, where these are not of the same replica alone."""
+    """Positions of the events that decided an event, beside those that wrote to logs."""
     event = past.event(at)
     for kinds in _DECIDED_BY.get(type(event), ()):
         yield past.last(*kinds, before=at, replica=event.replica)
@@ -99,13 +108,13 @@ def _decided(past: Past, at: int) -> Iterator[int | None]:
 
 
 def _end_moved(past: Past, replica: str, before: int) -> int | None:
-    """The event that moved a log end last."""
+    """Position of the event that moved a log end last."""
     steps = past.steps_before(replica, before)
     return next((step.position for step in steps if step.before != step.after), None)
 
 
 def _elected(past: Past, name: str, at: int) -> Iterator[int]:
-    """Events behind an election: the end of the previous leader, members that joined."""
+    """Positions of the events behind an election: how the previous leader ended, who joined."""
     previous = past.last(on.LeaderElected, before=at)
     since = {"after": -1 if previous is None else previous, "before": at}
     yield from past.all(on.UncleanElection, **since, replica=name)
@@ -118,39 +127,49 @@ def _elected(past: Past, name: str, at: int) -> Iterator[int]:
 
 
 def causal_cone(past: Past, violation: Violation) -> list[int]:
-    """The positions of the events that led to a violation, ascending.
-
-    See the top of this module for what is followed. Nothing is left out for the sake of length.
+    """The nodes of the causal graph: positions of the events that led to a violation, ascending.
 
     Args:
         past: The run up to the event that shows the violation, and with it.
-        violation: What was found.
+        violation: The violation.
     """
     return sorted({node.position for node in _causes(past, violation)})
 
 
 def causality(past: Past, violation: Violation) -> nx.DiGraph:
-    """The causal cone as a graph that networkx searches, reduces, writes as GraphML and draws.
+    """The causal graph, for networkx to search, reduce, draw, and write as GraphML.
 
-    A node is the position of an event, with `time`, `replica`, `kind` and `sentence`, and with
-    `offset`, the lowest one that it is followed at, if any. An edge leads from cause to effect; its
-    `why` is `copy` of a log, `message` of another participant, `decided by` an earlier event of the
-    same one, or `program order`: the event of the same replica before it in the cone.
+    A node is the position of an event, with `time`, `replica`, `kind`, `sentence`, `message`
+    (`r1 to r2` if the event is the arrival of one, else empty) and, if it is followed at one,
+    `offset`, the lowest. An edge leads from cause to effect; its `why` is `copy` of a log,
+    `message` of another participant, `decided by` an earlier event of the same one, or `program
+    order`: the event of the same replica before it in the graph.
 
     Args:
-        past: As of `causal_cone`.
-        violation: What was found; the event that showed it is the last node.
+        past: The run; later events than the one that shows the violation do not count.
+        violation: The violation; the last node is the event that shows it.
+
+    Raises:
+        BadInput: networkx is not installed.
     """
     from sim.files.extras import check_extra
 
     check_extra("a graph needs", "report", "networkx")
     import networkx as nx
 
+    past = past.until(judged_at(past.events, violation) + 1)
     graph, causes, latest = nx.DiGraph(), _causes(past, violation), dict[str | None, int]()
     for node in sorted(causes, key=lambda node: (node.position, node.offset or 0)):
         at, event = past.events[node.position]
-        said = {"replica": event.replica or "", "kind": NAMES[type(event)]}
-        graph.add_node(node.position, time=at, sentence=describe(event), **said)
+        ends = [str(getattr(event, field)) for field in MESSAGES.get(type(event), ())]
+        graph.add_node(
+            node.position,
+            time=at,
+            replica=event.replica or "",
+            kind=NAMES[type(event)],
+            sentence=describe(event),
+            message=" to ".join(ends),
+        )
         if node.offset is not None:
             graph.nodes[node.position].setdefault("offset", node.offset)
     for effect in sorted(graph):
@@ -167,8 +186,19 @@ def causality(past: Past, violation: Violation) -> nx.DiGraph:
     return graph
 
 
+def as_dot(graph: nx.DiGraph) -> str:
+    """Writes a causal graph in the language of Graphviz: a box per event, an arrow per cause."""
+    lines = ["digraph causality {", "  node [shape=box];"]
+    for node, data in graph.nodes(data=True):
+        text = f"{data['time']}: {data['sentence']}"
+        lines.append(f"  {node} [label={json.dumps(text)}];")
+    for cause, effect, why in graph.edges(data="why"):
+        lines.append(f"  {cause} -> {effect} [label={json.dumps(why)}];")
+    return "\n".join([*lines, "}"]) + "\n"
+
+
 def _causes(past: Past, violation: Violation) -> dict[Node, list[Node]]:
-    """Each event of the cone, and each offset it is followed at, with the nodes behind it."""
+    """Each event of the graph, and each offset it is followed at, with the nodes behind it."""
     shown = Node(past.end - 1)
     found = {shown: [*_looked_at(past, violation), *_behind(past, shown)]}
     to_do = [*found[shown]]
@@ -205,28 +235,28 @@ def _looked_at(past: Past, violation: Violation) -> Iterator[Node]:
             yield from (Node(commit), *_kept_away(past, offset, commit))
     if violation.replica is not None:
         yield from _events(
-            past.last(*_STARTS, replica=violation.replica),
+            past.last(*STARTS, replica=violation.replica),
             past.last(on.HighWatermarkMoved, replica=violation.replica),
         )
 
 
 def _offsets(past: Past, violation: Violation) -> set[int]:
-    """The offset of a violation, and those of the records that the state of its key hangs on.
+    """The offset of a violation, and those of the records that decide the state of its key.
 
-    Where these are many: the last two appended, what any replica removed otherwise than because a
-    newer one won, and those that beat them.
+    Where these are many: the last two appended, those that a replica removed for another reason
+    than a newer record, and the last two that a replica holds.
     """
     found, key = set() if violation.offset is None else {violation.offset}, violation.key
     if key is None:
         return found
     written = [past.written[uid].offset for uid in past.uids_of(key)]
-    found |= {*written[-BEATEN:]}
+    found |= {*written[-LAST_OF_KEY:]}
     for position in past.all(on.Cleaned):
         removals = past.event(position).removals
         found |= {r.offset for r in removals if r.key == key and r.reason != "superseded"}
     for name in past.replicas if violation.replica is None else (violation.replica,):
         held = [one for one in written if past.fate(name, one, None).became is Became.HELD]
-        found |= {*held[-BEATEN:]}
+        found |= {*held[-LAST_OF_KEY:]}
     return found
 
 

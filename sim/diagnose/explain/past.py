@@ -145,7 +145,7 @@ class Past:
             history.position = position
             self._of_kind[type(event)].append(position)
             self._take(position, event)
-        self.end = max(self.end, history.position + 1)
+            self.end = position + 1
 
     @property
     def history(self) -> ClusterHistory:
