@@ -348,9 +348,7 @@ def no_return_table(
     from sim.diagnose.what_if.no_return import point_of_no_return
 
     content: Any = scenario.content
-    found = point_of_no_return(
-        content, recorded.events, violation, mix=scenario.mix, tries=tries, within_s=within_s
-    )
+    found = point_of_no_return(content, recorded.events, violation, tries=tries, within_s=within_s)
     rows = [
         (
             *(point.at_ms, point.violated, point.tries),

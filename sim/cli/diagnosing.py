@@ -127,7 +127,6 @@ def _no_return(
         content,
         run.recorded.events,
         violation,
-        mix=run.scenario.mix,
         tries=tries,
         within_s=within_s,
     )

@@ -29,7 +29,6 @@ from sim.protocol.events import Event
 from sim.protocol.events.sentences import describe
 from sim.simulate.cluster.simulation import Fork
 from sim.simulate.run.timed import judge_scenario
-from sim.simulate.scenario.generate.mix import Mix
 from sim.simulate.scenario.model import Scenario
 
 TRIES = 20
@@ -75,7 +74,6 @@ def point_of_no_return(
     events: Sequence[tuple[int, Event]],
     violation: Violation,
     *,
-    mix: Mix | None = None,
     tries: int = TRIES,
     within_s: float | None = None,
 ) -> NoReturn:
@@ -85,13 +83,11 @@ def point_of_no_return(
         scenario: What was run.
         events: (ms, event) of all that happened in it.
         violation: One of its violations.
-        mix: What the scenario was drawn from; None = its future is made of its own sends and
-            faults (`sim.diagnose.what_if.futures`).
         tries: So many futures from each moment. The same number gives the same answer.
         within_s: Stop after so many seconds with what is known then; None = no limit.
     """
     until = time.monotonic() + (inf if within_s is None else within_s)
-    futures = _Futures(scenario, violation.invariant, mix, tries, until)
+    futures = _Futures(scenario, violation.invariant, tries, until)
     last: dict[int, int | None] = {-1: None}
     for position in causal_cone(Case(Past(events), violation), violation):
         last[events[position][0]] = position
@@ -143,7 +139,6 @@ class _Futures:
     Attributes:
         scenario: What was run.
         invariant: What is violated.
-        mix: As of `point_of_no_return`.
         tries: So many futures from each moment.
         until: When the budget is over, by `time.monotonic`.
         outcomes: Moment in ms -> of each future tried from after it whether it violates.
@@ -151,7 +146,6 @@ class _Futures:
 
     scenario: Scenario
     invariant: str
-    mix: Mix | None
     tries: int
     until: float
     outcomes: dict[int, list[bool]] = field(default_factory=dict)
@@ -170,6 +164,6 @@ class _Futures:
 
     def _violates(self, from_ms: int, number: int) -> bool:
         seed = seed_of(self.scenario, from_ms, number)
-        future = future_of(self.scenario, from_ms, seed, self.mix)
+        future = future_of(self.scenario, from_ms, seed)
         run = judge_scenario(future, (self.invariant,), fork=Fork(from_ms, seed))
         return bool(run.violations)
