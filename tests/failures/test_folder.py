@@ -11,7 +11,7 @@ import sim
 from sim.api.saving import failure_of
 from sim.api.suites import save_result
 from sim.diagnose.failures.folder import FILES
-from sim.files.foreign import html, markdown
+from sim.files.foreign import markdown
 from sim.simulate.run.timed import run_scenario
 from sim.study.suite.cases import run_any
 from tests.commands import replog
@@ -28,7 +28,7 @@ def test_its_command_runs_in_it_as_it_stands_and_fails_in_the_same_way(
     run = sim.run(file)
     folder = run.save(tmp_path / "failures")
 
-    files = {*FILES} - {"page.html", "answer.json", "log.yaml", "log.json"}
+    files = {*FILES} - {"answer.json", "log.yaml", "log.json"}
     assert {path.name for path in folder.iterdir()} == {*files, "README.md"}
     monkeypatch.chdir(folder)
     program, *words = shlex.split((folder / "command.txt").read_text())
@@ -170,12 +170,9 @@ def test_a_red_log_file_has_a_folder_that_says_what_was_expected(
     assert {path.name for path in folder.iterdir()} == {*document["files"], "README.md"}
     assert (document["file"], document["missed"]) == ("a/x.yaml", list(result.differences))
     assert result.differences
-    readme, page = (folder / "README.md").read_text(), (folder / "page.html").read_text()
+    readme = (folder / "README.md").read_text()
     for line in (document["expected"], *result.differences):
         assert markdown.text(line) in readme
-        assert html.text(line) in page[: page.index("</section>")]
-    assert '<section class="missed">' in page
-    assert "overflow-wrap:anywhere" in page
     assert (folder / "log.yaml").read_text() == LOGS[name]
     monkeypatch.chdir(folder)
     _, *words = shlex.split((folder / "command.txt").read_text())

@@ -14,7 +14,7 @@ from sim.check import Violation
 from sim.check.violation import unexpected
 from sim.diagnose.draw import Case, html, strip, svg
 from sim.diagnose.explain.signature import signature_of
-from sim.diagnose.failures.pages import first, log_page
+from sim.diagnose.failures.pages import PAGE, first
 from sim.files.document import Document
 from sim.files.foreign import markdown
 from sim.files.foreign.documents import json_text
@@ -31,9 +31,9 @@ if TYPE_CHECKING:
 
 SENTENCE, EXPLANATION, COMMAND = "sentence.txt", "explanation.txt", "command.txt"
 SCENARIO, TRACE = "scenario.yaml", "trace.ndjson"
-STRIP, PICTURE, RUN_PAGE = "strip.txt", "picture.svg", "picture.html"
+STRIP, PICTURE = "strip.txt", "picture.svg"
 SHRUNK, SHRUNK_PICTURE = "shrunk.yaml", "shrunk.svg"
-LOG, ANSWER, LOG_PAGE = "log", "answer.json", "page.html"
+LOG, ANSWER = "log", "answer.json"
 STRIP_WIDTH = 120
 
 
@@ -201,7 +201,7 @@ class RunFailure(_Failure):
             shrunk.append(f"![what every replica held in it]({SHRUNK_PICTURE})")
         return [
             "What every replica held ([to step through](picture.html)):"
-            if RUN_PAGE in texts
+            if PAGE in texts
             else "What every replica held:",
             f"![what every replica held, and the messages that led there]({PICTURE})",
             _file(texts[STRIP]),
@@ -219,7 +219,7 @@ class RunFailure(_Failure):
         if find_spec("jinja2") is not None:
             # The page has what was missed above, so that here only the reasons are given.
             reasons = [line for line in self.explanation if line not in self.missed]
-            found[RUN_PAGE] = html(
+            found[PAGE] = html(
                 self.case, title=title, unit=run.unit, explanation=reasons, command=self.command
             )
         return found
@@ -306,21 +306,14 @@ class LogFailure(_Failure):
         }
 
     def texts(self, folder: Path) -> dict[str, str]:
-        """The log file, what was answered, and a page of both."""
-        name, answered = f"{LOG}{self.suffix}", json_text(self.answer, indent=2) + "\n"
-        page = log_page(
-            self.title or self.id,
-            missed=first(self.not_as_expected, EXPLANATION),
-            why=self.why,
-            answer=first(self.lines, ANSWER),
-            file=first(self.text.split("\n"), name),
-        )
-        return {LOG_PAGE: page, name: self.text, ANSWER: answered}
+        """The log file and the answer."""
+        answered = json_text(self.answer, indent=2) + "\n"
+        return {f"{LOG}{self.suffix}": self.text, ANSWER: answered}
 
     def shown(self, texts: Mapping[str, str]) -> list[str]:
         """Parts of the `README.md`: the answer, and what was missed."""
         return [
-            f"What came of it ([as a page]({LOG_PAGE}), [with all numbers]({ANSWER})):",
+            f"What came of it ([with all numbers]({ANSWER})):",
             block(first(self.lines, ANSWER), language="text"),
             f"What was missed:\n\n{block(first(self.explanation, EXPLANATION), language='text')}",
         ]

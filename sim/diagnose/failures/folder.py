@@ -26,7 +26,6 @@ FILES = {
     "picture.html": "the run to step through, in any browser, without a network",
     "picture.svg": "what every replica held then, and the messages that led there",
     "strip.txt": "what every replica held then, as text",
-    "page.html": "what was expected, what came of it and why, in any browser",
     "explanation.txt": "what led there",
     "scenario.yaml": "the scenario, with its seed and its rules; `command.txt` runs it",
     "log.yaml": "the log file; `command.txt` runs it",
@@ -40,8 +39,8 @@ FILES = {
 }
 """What may be in the folder of a failure beside `README.md`.
 
-`picture.html` needs the extra `report`; what is shrunk is there where an invariant is violated; a
-log file has `page.html` and `answer.json`, and neither pictures nor a trace."""
+`picture.html` needs the extra `report`; the smallest example is there where an invariant is
+violated; a log file has `answer.json`, and neither pictures nor a trace."""
 
 FAILURE_FORMAT = "replog-failure/1"
 DOCUMENT = "failure.json"

@@ -1,8 +1,8 @@
-"""Pages of HTML: the list of all failures, and one about a log file."""
+"""The page of HTML that lists all failures of a folder."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
@@ -10,15 +10,11 @@ from sim.diagnose.draw.looks import variables
 from sim.files.foreign import html
 from sim.files.foreign.lines import LONGEST, one_line
 
-_PAGES = ("picture.html", "page.html")
 _STYLE = (
     "body{margin:0 auto;padding:12px 16px 40px;max-width:80rem;background:var(--paper);"
     "color:var(--ink);font:15px/1.45 system-ui,sans-serif;overflow-wrap:anywhere}"
     "h1{font-size:1.15rem}h2{font-size:1.02rem}"
     "a{color:var(--blue)}"
-    ".missed{border-left:5px solid var(--alarm);background:var(--alarmband);padding:6px 10px}"
-    ".missed strong{color:var(--alarm)}.missed ul{margin:4px 0;padding-left:1.2em}"
-    "pre{white-space:pre-wrap;border:1px solid var(--rule);border-radius:6px;padding:8px 10px}"
     "td,th{text-align:left;vertical-align:top;padding:.2rem .8rem .2rem 0}"
     "td:first-child{min-width:14rem}"
     "@media (max-width:700px){thead{display:none}tr,td{display:block}"
@@ -27,7 +23,9 @@ _STYLE = (
 
 
 LINES_MAX = 200
-"""Of what a file has whole a page shows so many lines."""
+"""How many lines of a file a `README.md` shows."""
+PAGE = "picture.html"
+"""File in the folder of a run that a list links to."""
 
 
 class Red(NamedTuple):
@@ -51,32 +49,6 @@ def first(lines: Sequence[str], file: str) -> list[str]:
     left = len(lines) - LINES_MAX
     cut = [one_line(line, longest=LONGEST) for line in lines[:LINES_MAX]]
     return [*cut, *([f"and {left:,} lines more: {file}"] if left > 0 else [])]
-
-
-def log_page(
-    title: str,
-    *,
-    missed: Sequence[str],
-    why: Sequence[str],
-    answer: Sequence[str],
-    file: Sequence[str],
-) -> str:
-    """The page about a log file that is not as it expects.
-
-    Args:
-        title: Heads the page.
-        missed: What was expected, and where it is not so, a line each.
-        why: What became of the records concerned, a sentence each.
-        answer: What came of it, a line each.
-        file: The lines of the log file.
-    """
-    parts = [
-        f'<section class="missed"><strong>Expectation not met</strong>{_list(missed)}</section>',
-        f"<h2>Why</h2>{_list(why)}" if why else "",
-        f"<h2>What came of it</h2><pre>{html.text(chr(10).join(answer))}</pre>",
-        f"<h2>The log file</h2><pre>{html.text(chr(10).join(file))}</pre>",
-    ]
-    return _page(title, "".join(parts))
 
 
 def index_page(
@@ -110,7 +82,7 @@ def index_page(
 def _row(folder: str, document: Mapping[str, Any], name: str, said: str) -> str:
     """A row of the list; its name leads to the page of its folder, if it has one, else there."""
     files = document.get("files")
-    page = next((one for one in _PAGES if isinstance(files, list) and one in files), "")
+    page = PAGE if isinstance(files, list) and PAGE in files else ""
     place = quote(folder, errors="surrogateescape")
     link = f'<a href="{place}/{page}">{html.text(name)}</a>' if folder else html.text(name)
     cause = html.text(document.get("cause", ""))
@@ -122,10 +94,6 @@ def _table(rows: Sequence[str]) -> str:
         return ""
     heads = "<th>failure</th><th>what went wrong</th><th>cause</th>"
     return f"<table><thead><tr>{heads}</tr></thead><tbody>{''.join(rows)}</tbody></table>"
-
-
-def _list(lines: Iterable[str]) -> str:
-    return f"<ul>{''.join(f'<li>{html.text(line)}</li>' for line in lines)}</ul>"
 
 
 def _page(title: str, body: str) -> str:
