@@ -11,7 +11,6 @@ from sim.protocol.compaction.eligibility import (
     first_dirty,
 )
 from sim.protocol.events import CleanerLooked, ProducersForgotten
-from sim.protocol.log.named_tuples import make
 from sim.protocol.replication.cleaning import (
     Cleaner,
     CleaningResult,
@@ -114,20 +113,17 @@ class BackgroundTasks:
         if found.eligible or broker.rules.cleaner.lag_metric == "every_scan":
             self._metric_secs = found.compaction_delay_ms // 1000
         assert config.max_compaction_lag_ms is not None
-        return make(
-            CleanerLooked,
-            (
-                broker.name,
-                broker.now_ms,
-                found.eligible,
-                broker.replica.first_dirty_offset,
-                found.upper_bound,
-                stable,
-                found.compaction_delay_ms,
-                self._metric_secs,
-                config.max_compaction_lag_ms,
-                self._topic.timestamp_difference_max_ms,
-            ),
+        return CleanerLooked(
+            broker.name,
+            broker.now_ms,
+            found.eligible,
+            broker.replica.first_dirty_offset,
+            found.upper_bound,
+            stable,
+            found.compaction_delay_ms,
+            self._metric_secs,
+            config.max_compaction_lag_ms,
+            self._topic.timestamp_difference_max_ms,
         )
 
     def clean_what_is_left(self) -> bool:

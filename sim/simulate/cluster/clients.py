@@ -16,7 +16,6 @@ from simpy.events import ProcessGenerator
 
 from sim.files.changes import read_changes
 from sim.protocol.events import Acknowledged
-from sim.protocol.log.named_tuples import make
 from sim.protocol.replication.messages import (
     ACKS_ALL,
     NO_ERROR,
@@ -157,19 +156,16 @@ def receive_produce(broker: Broker, state: LeaderState | None, request: ProduceR
         versions=broker.versions,
         timestamp_difference_max_ms=context.scenario.topic.timestamp_difference_max_ms,
     )
-    told = make(
-        Acknowledged,
-        (
-            broker.name,
-            request.producer_id,
-            request.base_sequence,
-            result.base_offset,
-            result.last_offset,
-            broker.replica.epoch,
-            "all" if request.acks == ACKS_ALL else "1",
-        ),
+    acknowledged = Acknowledged(
+        broker.name,
+        request.producer_id,
+        request.base_sequence,
+        result.base_offset,
+        result.last_offset,
+        broker.replica.epoch,
+        "all" if request.acks == ACKS_ALL else "1",
     )
-    _finish(broker, state, request, result, told)
+    _finish(broker, state, request, result, acknowledged)
 
 
 def receive_marker(

@@ -14,7 +14,6 @@ from simpy.events import ProcessGenerator
 from sim.protocol.compaction import TOMBSTONE_MARKS
 from sim.protocol.events import Consumed, ConsumerReset, Understood
 from sim.protocol.log import Record
-from sim.protocol.log.named_tuples import make
 from sim.protocol.replication.messages import (
     NO_ERROR,
     ConsumerFetchRequest,
@@ -206,9 +205,7 @@ class Consumer:
         if self._goal is not None:
             self._goal.note(given)
         context.emit(
-            make(
-                Consumed, (replica, self.name, start, end, given, response.read_ms, self._committed)
-            )
+            Consumed(replica, self.name, start, end, given, response.read_ms, self._committed)
         )
         if self.client is not None:
             context.emit(understood(self.name, replica, given, mark=self._mark()))

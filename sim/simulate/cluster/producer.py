@@ -18,7 +18,6 @@ from simpy.events import ProcessGenerator
 from sim.protocol.compaction.strategies import ENCODERS
 from sim.protocol.log import Record
 from sim.protocol.log.formats import TOMBSTONE_HEADER
-from sim.protocol.log.named_tuples import make
 from sim.protocol.replication.messages import (
     ACKS_ALL,
     ACKS_LEADER,
@@ -275,19 +274,16 @@ class Producer:
         self._transaction = transaction = sends[0].transaction
         if transaction and self.instance == self._newest_instance:
             self._context.under_way.add(self.producer_id)
-        request = make(
-            ProduceRequest,
-            (
-                self.name,
-                self._records_of(sends, headers),
-                self._acks,
-                self.producer_id if self.idempotent else -1,
-                self.epoch if self.idempotent else -1,
-                self._sequence if self.idempotent else -1,
-                transaction > 0,
-                self.client,
-                number,
-            ),
+        request = ProduceRequest(
+            self.name,
+            self._records_of(sends, headers),
+            self._acks,
+            self.producer_id if self.idempotent else -1,
+            self.epoch if self.idempotent else -1,
+            self._sequence if self.idempotent else -1,
+            transaction > 0,
+            self.client,
+            number,
         )
         self._sequence += len(sends)
         return InFlightRequest(request, transaction)
@@ -318,7 +314,7 @@ class Producer:
             if in_header:
                 headers += (TOMBSTONE_HEADER,) if flag else ()
                 flag = False
-            records.append(make(Record, (index, key, value, timestamp_ms, headers, flag, 0)))
+            records.append(Record(index, key, value, timestamp_ms, headers, flag))
         return tuple(records)
 
     def _transmit(self, flight: InFlightRequest) -> None:

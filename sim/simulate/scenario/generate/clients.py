@@ -14,7 +14,6 @@ from random import Random
 from typing import Literal
 
 from sim.protocol.log.formats import NEW, Versions
-from sim.protocol.log.named_tuples import make
 from sim.simulate.scenario.generate.mix import Mix, Span, WorkloadShape
 from sim.simulate.scenario.generate.streams import (
     WORD,
@@ -245,7 +244,7 @@ def _sends(shape: WorkloadShape, times: list[int], tails: set[int], rng: Random)
         author = 1 + (writer * producers >> 32)
         value = None if deleted else f"v{index}"
         number = version if mark >= unversioned_below else None
-        sends.append(make(Send, (at_ms, author, names[key], value, timestamp_ms, number, 0, None)))
+        sends.append(Send(at_ms, author, names[key], value, timestamp_ms, number))
     return sends
 
 
@@ -298,11 +297,7 @@ def _in_transactions(
             left[producer] = 1 + int(random() * shape.transaction_sends)
         left[producer] -= 1
         last_ms[producer] = send.at_ms
-        at_ms, _, key, value, timestamp_ms, version, _, _ = send
-        transaction = number[producer]
-        result.append(
-            make(Send, (at_ms, producer, key, value, timestamp_ms, version, transaction, None))
-        )
+        result.append(send._replace(transaction=number[producer]))
     for producer, transaction in number.items():
         if transaction and random() >= NEVER_ENDED:
             end(producer, duration_ms)
