@@ -85,6 +85,7 @@ def test_every_event_of_a_run_is_a_step_of_an_unmodified_environment(
     def counted(env: simpy.Environment) -> None:
         nonlocal steps
         assert type(env) is simpy.Environment
+        assert not {"step", "schedule", "run"} & vars(env).keys()
         steps += 1
         step(env)
 

@@ -53,7 +53,7 @@ class Delayed(Generic[R]):
 
     def _arm(self, wait_ms: int) -> None:
         self._timed = True
-        self._env.timeout(wait_ms, self._expire).callbacks.append(self._expire)
+        self._env.timeout(wait_ms).callbacks.append(self._expire)
 
     def _expire(self, _timer: Timer) -> None:
         """Answers those that have waited long enough, and sets a timer for the others."""

@@ -214,22 +214,19 @@ def step_to_the_end(
     steps = Steps(context.env, context.scenario.limits.max_events)
     try:
         _run(cluster, steps, settles)
-    except UsedUp as used_up:
-        return steps.taken, _used_up(context, str(used_up))
+    except UsedUp:
+        return steps.taken, _used_up(context)
     except NoRest as unrest:
         return steps.taken, str(unrest)
     return steps.taken, None
 
 
-def _used_up(context: Context, mostly: str) -> str:
-    """The reason of a run that used up its events: where it was, and what filled it."""
+def _used_up(context: Context) -> str:
+    """The reason of a run that used up its events: how far it was."""
     scenario = context.scenario
     share = 100 * context.now_ms // max(1, scenario.duration_ms)
     where = context.settling or f"when {share} % of duration_ms were over"
-    most = f"; mostly by {mostly}" if mostly else ""
-    return (
-        f"limits.max_events: {scenario.limits.max_events} simulator events were used {where}{most}"
-    )
+    return f"limits.max_events: {scenario.limits.max_events} simulator events were used {where}"
 
 
 def _run(cluster: Cluster, steps: Steps, settles: Callable[[Spent], None] | None) -> None:

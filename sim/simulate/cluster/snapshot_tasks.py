@@ -119,7 +119,7 @@ class SnapshotTasks:
         settings = self._settings
         if settings.record_bytes is not None and self._bytes >= settings.record_bytes:
             self._bytes = 0
-            broker.env.timeout(0, self._take).callbacks.append(lambda _: self._take())
+            broker.env.timeout(0).callbacks.append(lambda _: self._take())
         if self._since_ms is None and self._counted > base:
             self._since_ms = broker.context.now_ms
         idle = self._aging is None or not self._aging.is_alive

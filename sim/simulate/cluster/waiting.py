@@ -71,10 +71,10 @@ def regularly(
     env: Environment, act: Callable[[], None], every_ms: int, *, first_ms: int
 ) -> ProcessGenerator:
     """Does something in `first_ms`, and again every so many ms."""
-    yield env.timeout(first_ms, act)
+    yield env.timeout(first_ms)
     while True:
         act()
-        yield env.timeout(every_ms, act)
+        yield env.timeout(every_ms)
 
 
 def _forgive_interrupt(process: Event) -> None:
