@@ -39,7 +39,7 @@ def values(story: Story) -> list[str | None]:
 def test_retries_of_an_idempotent_producer_are_not_appended_again() -> None:
     story = tell(scenario(network=LOSSY, workload=Workload(sends=sends(), retries=20)))
 
-    assert story.outcome.spent.counts.repeats_recognised > 0
+    assert len(story.of(Acknowledged)) > len(story.of(Appended))
     assert values(story) == [f"v{index}" for index in range(40)]
 
 
@@ -155,7 +155,7 @@ def test_what_a_producer_is_told_is_what_was_appended_and_once_more_for_a_repeti
     assert told == {
         (b.producer_id, b.base_sequence, b.base_offset, b.last_offset) for b in appended
     }
-    assert len(acknowledged) > len(told) > story.outcome.spent.counts.sends_given_up
+    assert len(acknowledged) > len(told)
 
 
 def test_a_producer_that_is_silent_for_too_long_is_forgotten_and_that_is_told() -> None:

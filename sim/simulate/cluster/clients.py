@@ -199,8 +199,6 @@ def _finish(
         if error is not ErrorCode.UNSUPPORTED_VERSION:  # that closes the connection
             broker.send(client, response)
         return
-    if result.repeated and told is not None:
-        context.counts.repeats_recognised += 1
     if result.due_above == AT_ONCE:
         state.react(result.events)
         state.tell(client, response, told)

@@ -13,7 +13,7 @@ Some things take no time here, and no message, though they would elsewhere. Each
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from hashlib import blake2b
 from random import Random
 from typing import Any, Protocol
@@ -28,20 +28,6 @@ from sim.simulate.cluster.network import Network, OverdueNetwork
 from sim.simulate.scenario.model import Scenario
 
 
-@dataclass(slots=True)
-class Counts:
-    """Counts of what no event says.
-
-    Attributes:
-        sends_given_up: Batches whose producer ran out of retries (they may be in the log), or that
-            were never sent before the end.
-        repeats_recognised: Retries of idempotent producers that were not appended again.
-    """
-
-    sends_given_up: int = 0
-    repeats_recognised: int = 0
-
-
 @dataclass(frozen=True, slots=True)
 class Spent:
     """Events and messages of a simulation until a moment.
@@ -51,14 +37,12 @@ class Spent:
         simulator_events: Events the simulator went through.
         messages_sent: Messages between replicas, and between replicas and the controller.
         messages_lost: Those of them that did not arrive.
-        counts: What happened to clients and faults.
     """
 
     at_ms: int
     simulator_events: int
     messages_sent: int
     messages_lost: int
-    counts: Counts
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +89,6 @@ class Context:
         producer_epochs: Id of a transactional producer -> its newest epoch, if that is not 0.
         next_uid: Identity of the next record that is appended; they start at 1.
         settling: The stage of settling, in words, after the end of a run; empty before.
-        counts: See `Counts`.
         oracle: See `Oracle`.
         crash: Called with the name of a replica and a moment, when that moment has come and a fault
             wants the replica to crash in it.
@@ -146,7 +129,6 @@ class Context:
         self.instances: dict[int, int] = {}
         self.under_way: set[int] = set()
         self.producer_epochs: dict[int, int] = {}
-        self.counts = Counts()
         self.settling = ""
         self._record: Callable[[Any, Iterable[Event]], None] = record
         self.next_uid = 1
@@ -181,8 +163,7 @@ class Context:
     def spent(self, simulator_events: int) -> Spent:
         """The events, of which there were so many, and messages of the simulation until now."""
         network = self.network
-        counts = replace(self.counts)
-        return Spent(self.now_ms, simulator_events, network.sent, network.lost, counts)
+        return Spent(self.now_ms, simulator_events, network.sent, network.lost)
 
     def take_uid(self) -> int:
         """An identity for one more appended record; they start at 1."""

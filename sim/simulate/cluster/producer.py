@@ -134,7 +134,6 @@ class Producer:
             self._context.instances[self.producer_id] = self.instance
             self._hand_over(((), self._abort(), ()))
         elif self._is_refused(sends):
-            self._context.counts.sends_given_up += 1
             return
         if not self.versions and sends:
             sends = tuple([send._replace(version=None) for send in sends])
@@ -192,9 +191,7 @@ class Producer:
             else:
                 self._decided = self._context.env.event()
                 decision = yield self._decided
-            if self._is_refused(decision[0]):
-                self._context.counts.sends_given_up += 1
-            else:
+            if not self._is_refused(decision[0]):
                 yield from self._deliver(self._sent(decision))
 
     def _sent(self, decision: Decision) -> InFlightRequest:
@@ -227,7 +224,6 @@ class Producer:
                 break
             self._transmit(flight)
         self._flights.remove(flight)
-        self._context.counts.sends_given_up += 1
         self._failed = flight.transaction
 
     def _has_tried_enough(self, flight: InFlightRequest) -> bool:
@@ -354,7 +350,6 @@ class Producer:
 
     def stop(self) -> None:
         """Gives up what was not sent yet; what is on its way is still answered or given up."""
-        self._context.counts.sends_given_up += len(self._queue)
         self._queue.clear()
 
     def abort_open_transaction(self) -> None:
