@@ -339,7 +339,8 @@ class Decisions:
         if bound <= self._tombstones_below or self._rules.cleaner.lost_disk_report != "dropped":
             return
         self._tombstones_below = bound
-        for name, disk in self._nodes[event.replica].context.oracle.disks().items():
+        for name, replica in self._nodes[event.replica].context.replicas.items():
+            disk = replica.disk
             self._note_compacted(name)
             compacted = self._compacted[name, disk]
             if compacted < bound:

@@ -154,7 +154,7 @@ class BackgroundTasks:
             self._cleaner = Cleaner(rules)
         limit = 0
         if rules.cleaner.tombstone_removal == "leo_gated":
-            limit = min(broker.context.oracle.log_ends(live=False))
+            limit = min(r.log.log_end_offset for r in broker.context.replicas.values())
         return self._cleaner.run(
             broker.replica,
             upper_bound=upper_bound,

@@ -6,17 +6,42 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Any
 
+from simpy.events import ProcessGenerator
+
 from sim.protocol.events import Event
 from sim.protocol.log import Log
 from sim.protocol.log.formats import OLD, VERSION_SETTINGS, Versions
 from sim.protocol.replication.replica import Replica
 from sim.protocol.rules import Rules
 from sim.simulate.cluster.context import Context
-from sim.simulate.cluster.waiting import ProcessGroup, regularly
+from sim.simulate.cluster.waiting import ProcessGroup
 from sim.simulate.scenario.model import ReplicaSpec
 
 Settings = tuple[Rules, Versions | None]
 """What may change while a replica runs."""
+
+
+class Membership(ABC):
+    """A replica's part in elections: with a controller (commit: isr), or among voters.
+
+    Each kind of elections overrides what it needs.
+    """
+
+    @abstractmethod
+    def restarted(self) -> None:
+        """Goes on after a crash."""
+
+    def rebuilt(self, log_end_offset: int) -> None:
+        """Notes that the log begins anew; it ended at that offset (exclusive) before."""
+
+    def fetched(self, follower: str) -> None:
+        """Acts on the position of a follower that the replica, a leader, has recorded."""
+
+    def before_commit(self) -> None:
+        """Prepares the replica, a leader, for working out how far its log is committed."""
+
+    def heard_epoch(self, epoch: int) -> None:
+        """Acts on the higher epoch of a follower that the replica, a leader, has met."""
 
 
 class Broker(ABC):
@@ -40,7 +65,10 @@ class Broker(ABC):
         crash_at_install: Whether it is to crash before it installs its next snapshot.
         processes: Its processes while it is up; a crash interrupts them.
         background_processes: Its background work, as leader and as follower.
+        membership: Its part in elections.
     """
+
+    membership: Membership
 
     def __init__(self, context: Context, spec: ReplicaSpec) -> None:
         """Starts with an empty disk, up, and without a leader."""
@@ -96,8 +124,14 @@ class Broker(ABC):
 
         It goes on while the replica is down, in the same rhythm, until it leaves.
         """
-        first_ms = max(1, every_ms * (index + 1) // of)
-        self.background_processes.start(regularly(self.env, act, every_ms, first_ms=first_ms))
+
+        def regularly() -> ProcessGenerator:
+            yield self.env.timeout(max(1, every_ms * (index + 1) // of))
+            while True:
+                act()
+                yield self.env.timeout(every_ms)
+
+        self.background_processes.start(regularly())
 
     def send(self, target: str, message: Any) -> None:
         """Sends a message to an address."""
@@ -110,10 +144,6 @@ class Broker(ABC):
     @abstractmethod
     def sees(self, epoch: int) -> None:
         """Learns of an epoch; a leader of an older one stops leading."""
-
-    @abstractmethod
-    def rebuilt(self, log_end_offset: int) -> None:
-        """Notes that the log begins anew; it ended at that offset (exclusive) before."""
 
     @abstractmethod
     def high_watermark_moved(self) -> None:

@@ -15,7 +15,7 @@ from sim.simulate.scenario.model import ReplicaSpec, Scenario
 
 
 class Cluster:
-    """The replicas of one simulated cluster; it is the oracle that `Context.oracle` names.
+    """The replicas of one simulated cluster.
 
     Replicas know each other by name, and talk by messages alone. What stands above them (faults,
     changes of settings, settling) may look at them here.
@@ -37,7 +37,6 @@ class Cluster:
         self.observers: list[Any] = []
         self._record = record
         self.context = context = Context(scenario, self._show if observe else record)
-        context.oracle = self
         self.nodes: dict[str, Node] = {}
         self.observers += [make(self) for make in observe]
         context.network.watching = [observer.over for observer in self.observers]
@@ -61,6 +60,7 @@ class Cluster:
 
     def _connect(self, node: Node) -> None:
         self.nodes[node.name] = node
+        self.context.replicas[node.name] = node.replica
         self.context.network.add(node.name, node.receive)
         self.context.emit(ReplicaAdded(node.name))
         own = node.own_settings()
@@ -87,18 +87,10 @@ class Cluster:
         """Removes a replica for good; what is on its way to or from it does not arrive."""
         node.leave()
         del self.nodes[node.name]
+        del self.context.replicas[node.name]
         self.context.network.remove(node.name)
         for other in self.nodes.values():
             if other.leader is not None:
                 other.leader.fetches.waiting.pop(node.name, None)
         self.context.emit(ReplicaRemoved(node.name))
         self.elections.removed(node)
-
-    def log_ends(self, *, live: bool) -> list[int]:
-        """The log end offset (exclusive) of each replica, or of each that is up."""
-        replicas = [node.replica for node in self.nodes.values()]
-        return [r.log.log_end_offset for r in replicas if r.up or not live]
-
-    def disks(self) -> dict[str, int]:
-        """Name of each replica, up or not -> which disk it has now."""
-        return {name: node.replica.disk for name, node in self.nodes.items()}

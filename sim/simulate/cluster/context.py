@@ -7,7 +7,8 @@ Some things take no time here, and no message, though they would elsewhere. Each
   coordinator tells producers, and knows of them (InitProducerId, AddPartitionsToTxn, EndTxn).
 * `Context.next_uid`: identities of records, by which the checks tell copies apart.
 * `Context.committed`: what faults have to know so as not to break the contract of the protocol.
-* `Oracle`: what rules say of all replicas at once.
+* `Context.replicas`: the state of all replicas, which four rules read and no message carries:
+  `tombstone_removal: leo_gated` and `coordinated`, `prefix_gate`, `lost_disk_report`.
 """
 
 from __future__ import annotations
@@ -16,14 +17,14 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from hashlib import blake2b
 from random import Random
-from typing import Any, Protocol
+from typing import Any
 
 from simpy import Environment
 
 from sim.protocol.events import Event
 from sim.protocol.log import LogConfig
 from sim.protocol.replication.cleaning import Retention
-from sim.protocol.replication.replica import log_config
+from sim.protocol.replication.replica import Replica, log_config
 from sim.simulate.cluster.network import Network, OverdueNetwork
 from sim.simulate.scenario.model import Scenario
 
@@ -58,20 +59,6 @@ class SimulationResult:
     spent: Spent
 
 
-class Oracle(Protocol):
-    """Knowledge of all replicas that three rules use, and that no message brings to a broker.
-
-    `tombstone_removal: leo_gated` and `prefix_gate` are rules over the log ends of all replicas;
-    `lost_disk_report: dropped` is one over their present disks.
-    """
-
-    def log_ends(self, *, live: bool) -> list[int]:
-        """The log end offset (exclusive) of each replica, or of each that is up."""
-
-    def disks(self) -> dict[str, int]:
-        """Name of each replica, up or not -> which disk it has now."""
-
-
 class Context:
     """Settings, services and counters that all parts of one simulated cluster share.
 
@@ -89,12 +76,11 @@ class Context:
         producer_epochs: Id of a transactional producer -> its newest epoch, if that is not 0.
         next_uid: Identity of the next record that is appended; they start at 1.
         settling: The stage of settling, in words, after the end of a run; empty before.
-        oracle: See `Oracle`.
+        replicas: State of each replica by its name, up or not, in the order of joining.
         crash: Called with the name of a replica and a moment, when that moment has come and a fault
             wants the replica to crash in it.
     """
 
-    oracle: Oracle
     crash: Callable[[str, str | int], None]
 
     def __init__(self, scenario: Scenario, record: Callable[[int, Iterable[Event]], None]) -> None:
@@ -132,6 +118,7 @@ class Context:
         self.settling = ""
         self._record: Callable[[Any, Iterable[Event]], None] = record
         self.next_uid = 1
+        self.replicas: dict[str, Replica] = {}
 
     def _network(self) -> Network:
         scenario, late = self.scenario, self.scenario.late_messages

@@ -189,7 +189,7 @@ class Fetcher:
                 broker.context.emit_all(take_log_start(broker.replica, response.log_start_offset))
         else:
             if result.rebuilt:
-                broker.rebuilt(response.fetch_offset)
+                broker.membership.rebuilt(response.fetch_offset)
             if result.retry_later:
                 return self._retry_ms
         return self.slow_ms

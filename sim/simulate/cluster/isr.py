@@ -22,9 +22,10 @@ from sim.protocol.replication.messages import (
     LeaderAndIsrRequest,
     PartitionState,
 )
+from sim.simulate.cluster.broker import Membership
 from sim.simulate.cluster.leader import LeaderState
 from sim.simulate.cluster.network import CONTROLLER
-from sim.simulate.cluster.node import Membership, Node
+from sim.simulate.cluster.node import Node
 
 
 class IsrMembership(Membership):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -44,29 +43,6 @@ from sim.simulate.cluster.snapshot_tasks import SnapshotTasks, StateLoader
 from sim.simulate.scenario.model import ReplicaSpec
 
 
-class Membership(ABC):
-    """A replica's part in elections: with a controller (commit: isr), or among voters.
-
-    A kind of elections overrides what it needs.
-    """
-
-    @abstractmethod
-    def restarted(self) -> None:
-        """Goes on after a crash."""
-
-    def rebuilt(self, log_end_offset: int) -> None:
-        """Notes that the log begins anew; it ended at that offset (exclusive) before."""
-
-    def fetched(self, follower: str) -> None:
-        """Acts on the position of a follower that the replica, a leader, has recorded."""
-
-    def before_commit(self) -> None:
-        """Prepares the replica, a leader, for working out how far its log is committed."""
-
-    def heard_epoch(self, epoch: int) -> None:
-        """Acts on the higher epoch of a follower that the replica, a leader, has met."""
-
-
 class Node(Broker):
     """A replica and its processes.
 
@@ -77,11 +53,8 @@ class Node(Broker):
         background: Its cleaner.
         snapshots: Its snapshots.
         loader: The loading of its state machine.
-        membership: Its part in elections.
         handlers: Class of a message -> what takes it.
     """
-
-    membership: Membership
 
     def __init__(self, context: Context, spec: ReplicaSpec) -> None:
         """Starts with an empty disk, up, and without a leader."""
@@ -216,10 +189,6 @@ class Node(Broker):
         if self.leader is not None and self.leader.epoch < epoch:
             self.resign()
         self.replica.sees(epoch)
-
-    def rebuilt(self, log_end_offset: int) -> None:
-        """Notes that the log begins anew (`lag_guard`); it ended at that offset before."""
-        self.membership.rebuilt(log_end_offset)
 
     def crash(
         self, *, lost_batches: int = 0, power_loss: bool = False, old: OldFiles = NONE_OLD

@@ -18,8 +18,9 @@ from sim.protocol.replication.messages import (
     VoteRequest,
     VoteResponse,
 )
+from sim.simulate.cluster.broker import Membership
 from sim.simulate.cluster.leader import LeaderState
-from sim.simulate.cluster.node import Membership, Node
+from sim.simulate.cluster.node import Node
 
 BACKOFF_MS: Final = 100
 """The unit of the pauses of candidates (KafkaRaftClient.RETRY_BACKOFF_BASE_MS)."""
@@ -152,15 +153,11 @@ class QuorumMembership(Membership):
             self.campaign()
 
     def _stand(self) -> None:
-        """Campaigns, or first asks whether that has a chance."""
-        if self._node.rules.election.pre_vote:
-            self._ask_for_pre_votes()
-        else:
-            self.campaign()
-
-    def _ask_for_pre_votes(self) -> None:
-        """Asks in the present epoch which voters would vote for it (KIP-996, Prospective)."""
+        """Campaigns; with `pre_vote` first asks which voters would vote for it (KIP-996)."""
         node = self._node
+        if not node.rules.election.pre_vote:
+            self.campaign()
+            return
         self.asked_ms = node.context.now_ms
         self.timeout_ms = self._draw()
         self.prospect = epoch = node.replica.epoch

@@ -47,7 +47,8 @@ class RemovalCoordination:
         if leader is not self._leader:
             self._leader = leader
             self._coordinator = RemovalCoordinator(bounds=bounds_of(replica))
-        coordinator, disks = self._coordinator, context.oracle.disks()
+        coordinator = self._coordinator
+        disks = {name: other.disk for name, other in context.replicas.items()}
         coordinator.report(node.name, report_of(replica))
         coordinator.advance(disks, rules=node.rules)
         context.emit_all(accept_removal_bounds(replica, coordinator.bounds))

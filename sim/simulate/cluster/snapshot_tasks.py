@@ -169,7 +169,7 @@ class SnapshotTasks:
         return may_delete_prefix(
             broker.replica,
             to,
-            live_ends=broker.context.oracle.log_ends(live=True),
+            live_ends=[r.log.log_end_offset for r in broker.context.replicas.values() if r.up],
             rules=broker.rules,
             now_ms=broker.now_ms,
         )

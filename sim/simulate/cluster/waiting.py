@@ -7,7 +7,6 @@ whoever asked, ends the wait.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
 
 from simpy import Environment, Event, Interrupt, Process
 from simpy.events import ProcessGenerator
@@ -65,16 +64,6 @@ class ProcessGroup:
         for process in processes:
             if process.is_alive and process is not self._env.active_process:
                 process.interrupt()
-
-
-def regularly(
-    env: Environment, act: Callable[[], None], every_ms: int, *, first_ms: int
-) -> ProcessGenerator:
-    """Does something in `first_ms`, and again every so many ms."""
-    yield env.timeout(first_ms)
-    while True:
-        act()
-        yield env.timeout(every_ms)
 
 
 def _forgive_interrupt(process: Event) -> None:
