@@ -21,7 +21,7 @@ from sim.diagnose.what_if.no_return import NoReturn, point_of_no_return
 from sim.errors import BadInput
 from sim.protocol.events import Event
 from sim.simulate.cluster.simulation import Fork
-from sim.simulate.run.timed import run_scenario
+from sim.simulate.run.timed import judge_scenario, run_scenario
 from sim.simulate.scenario.generate import generate
 from sim.simulate.scenario.generate.mix import Mix
 from sim.simulate.scenario.model import Scenario
@@ -157,7 +157,7 @@ DRAWN = generate(
 
 
 def events_of(scenario: Scenario, fork: Fork | None = None) -> list[tuple[int, Event]]:
-    return [*run_scenario(scenario, keep_events=True, fork=fork).events]
+    return [*judge_scenario(scenario, (), keep_events=True, fork=fork).events]
 
 
 @pytest.mark.parametrize(("scenario", "at_ms"), [(LOST_TAIL, 2_467), (DRAWN, 1_700)])

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import gc
 import hashlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
@@ -23,7 +23,7 @@ from sim.check.counters import COUNTERS, RunCounters
 from sim.check.coverage import SITUATIONS, Coverage
 from sim.check.durability import OUTSIDE
 from sim.check.facts import Asked
-from sim.check.violation import judged, not_as_expected
+from sim.check.violation import Violation, judged, not_as_expected
 from sim.plugins import observing
 from sim.protocol.events import NAMES, Event, Named
 from sim.protocol.events.digest import CHUNK, DIGEST_BYTES
@@ -58,49 +58,33 @@ def _collecting_less() -> Iterator[None]:
 
 @_collecting_less()
 def run_scenario(
-    scenario: Scenario,
-    *,
-    keep_events: bool = False,
-    also_check: Iterable[str] = (),
-    fork: Fork | None = None,
+    scenario: Scenario, *, keep_events: bool = False, also_check: Iterable[str] = ()
 ) -> Run:
-    """Simulate, judge and count a scenario.
+    """Simulates, judges and counts a scenario.
 
     Args:
         scenario: What to simulate.
         keep_events: Whether the run keeps everything that happened.
         also_check: Invariants beyond the safety ones, such as liveness ones or findings.
-        fork: From when on chance is another one; None = never.
     """
     also, expect = tuple(also_check), scenario.expect
-    invariants = [*judging(scenario), *also]
-    recorder = _CountingRecorder(scenario, invariants, keep_events=keep_events)
-    outcome, bound = _simulated(scenario, recorder, fork)
-    outside = recorder.outside_after(outcome)
-    reason = bound if outcome is None else outcome.inconclusive
-    if outside is not None:
-        reason = LEFT_THE_CONTRACT
+    recorder = _CountingRecorder(scenario, [*judging(scenario), *also], keep_events=keep_events)
+    run, outcome = _simulated(scenario, recorder)
     found = judged(
-        recorder.checker.violations,
+        run.violations,
         expected=(*expect.violated, *also),
         checked=expect.checked,
         by_default=(*safety_invariants(), *recorder.reported),
     )
-    unviolated = "holds" if reason is None else "inconclusive"
     counters, reached, settling = recorder.counted(outcome)
-    run = Run(
-        content=scenario,
-        rules=recorder.rules,
-        verdict="violated" if found.violations else unviolated,
-        reason=reason,
+    run = replace(
+        run,
+        verdict=_verdict(found.violations, run.reason),
         violations=found.violations,
         not_judged=found.not_judged,
-        events=recorder.kept,
         known_digest=recorder.digest(),
-        cut_off=outcome is None,
         remarks=tuple(setting_notes(scenario)),
-        outside=outside,
-        settled=outside is not None and OUTSIDE in expect.reached,
+        settled=run.outside is not None and OUTSIDE in expect.reached,
         counters=counters,
         reached=reached,
         settling=settling,
@@ -134,26 +118,14 @@ def judge_scenario(
         fork: From when on chance is another one; None = never.
     """
     recorder = _Recorder(scenario, invariants, keep_events=keep_events)
-    outcome, bound = _simulated(scenario, recorder, fork)
-    reason = bound if outcome is None else outcome.inconclusive
-    if recorder.outside_after(outcome) is not None:
-        reason = LEFT_THE_CONTRACT
-    unviolated = "holds" if reason is None else "inconclusive"
-    return Run(
-        content=scenario,
-        rules=recorder.rules,
-        verdict="violated" if recorder.checker.violations else unviolated,
-        reason=reason,
-        violations=tuple(recorder.checker.violations),
-        events=recorder.kept,
-        cut_off=outcome is None,
-    )
+    return _simulated(scenario, recorder, fork)[0]
 
 
 def _simulated(
-    scenario: Scenario, recorder: _Recorder, fork: Fork | None
-) -> tuple[SimulationResult | None, str | None]:
-    """The end of a simulation whose events a recorder takes; None and the bound that cut it off."""
+    scenario: Scenario, recorder: _Recorder, fork: Fork | None = None
+) -> tuple[Run, SimulationResult | None]:
+    """The run whose events a recorder takes, and how the simulation ended; None: it was cut off."""
+    outcome = None
     with bounded() as watch:
         outcome = simulate(
             scenario,
@@ -163,10 +135,31 @@ def _simulated(
             observe=observing(recorder.report),
         )
         recorder.flush()
-        return outcome, None
-    with bounded():
-        recorder.flush()
-    return None, watch.reached
+    if watch.reached is not None:
+        outcome = None
+        with bounded():
+            recorder.flush()
+    reason, outside = watch.reached, None
+    if outcome is not None:  # what was cut off is not judged by the durability contract
+        outside = recorder.checker.contract.outside
+        reason = outcome.inconclusive if outside is None else LEFT_THE_CONTRACT
+    violations = tuple(recorder.checker.violations)
+    run = Run(
+        content=scenario,
+        rules=recorder.rules,
+        verdict=_verdict(violations, reason),
+        reason=reason,
+        violations=violations,
+        events=recorder.kept,
+        cut_off=outcome is None,
+        outside=outside,
+    )
+    return run, outcome
+
+
+def _verdict(violations: Sequence[Violation], reason: str | None) -> str:
+    unviolated = "holds" if reason is None else "inconclusive"
+    return "violated" if violations else unviolated
 
 
 def differences(scenario: Scenario, run: Run) -> tuple[str, ...]:
@@ -271,10 +264,6 @@ class _Recorder:
     def _keep(self, taken: list[Named]) -> None:
         if self._keep_events:
             self.kept += [(at, event) for at, _, event in taken]
-
-    def outside_after(self, outcome: SimulationResult | None) -> str | None:
-        """How a run left the durability contract; one that was cut off is not judged by that."""
-        return None if outcome is None else self.checker.contract.outside
 
 
 class _CountingRecorder(_Recorder):
