@@ -12,7 +12,7 @@ from sim.check.registry import INVARIANTS, declared_family
 from sim.cli.arguments import Argument, Json, told
 from sim.cli.output import print_answer, print_table
 from sim.errors import BadInput
-from sim.files.formats import LOG_FORMAT, SCENARIO_FORMAT, STORY_FORMAT
+from sim.files.formats import LOG_FORMAT, STORY_FORMAT
 from sim.files.limits import LIMITS, TITLE
 from sim.protocol.compaction.extending import REGISTERED
 from sim.protocol.rules import DEFAULTS, PRESETS, RULES
@@ -254,37 +254,6 @@ def scenarios(folder: Path) -> Rows:
     return rows
 
 
-def topics(folder: Path) -> Rows:
-    """The topic of every timed scenario below `folder`: by which strategy it is compacted, and why.
-
-    Raises:
-        BadInput: No such folder, no scenario in it, or one that contradicts itself.
-    """
-    from sim.simulate.scenario.file.load import topic_strategy
-
-    rows = []
-    for path in scenario_files(folder):
-        if format_of(path) == SCENARIO_FORMAT:
-            found = topic_strategy(path)
-            rows.append(
-                {
-                    "topic": str(path),
-                    "compaction.strategy": found.strategy,
-                    "compaction.strategy.header": found.header or "-",
-                    "given in": found.given_in,
-                    "broker's default": found.default or "-",
-                }
-            )
-    if not rows:
-        text = f"no timed scenario, format: {SCENARIO_FORMAT}; only those have a topic"
-        raise BadInput(f"{folder}: {text}")
-    return rows
-
-
-FILE_TABLES: dict[str, Callable[[Path], Rows]] = {"scenarios": scenarios, "topics": topics}
-"""What `replog list` reads from files."""
-
-
 def list_(
     what: Annotated[str, Argument(metavar="TABLE")],
     *,
@@ -295,15 +264,15 @@ def list_(
 
     Args:
         what: rules, presets, invariants, reached, mixes, ops (steps of stories), faults, columns
-            (of a sweep's tables), limits, scenarios or topics.
+            (of a sweep's tables), limits or scenarios.
         folder: Where to look for scenarios (default: ./scenarios, else the shipped ones).
     """
-    if what in FILE_TABLES:
-        rows = FILE_TABLES[what](_folder(folder))
+    if what == "scenarios":
+        rows = scenarios(_folder(folder))
     elif what in TABLES:
         rows = TABLES[what]()
     else:
-        allowed = ", ".join((*TABLES, *FILE_TABLES))
+        allowed = ", ".join((*TABLES, "scenarios"))
         raise BadInput(f"list {told(what)}: allowed: {allowed}")
     plain = _rule_rows(rows) if what == "rules" else map(_plain, rows)
     return print_answer(as_json, rows, lambda: print_table(list(plain), texts=True))

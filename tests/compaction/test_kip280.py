@@ -18,7 +18,7 @@ from sim.protocol.compaction.strategies import (
     unmapped_version,
 )
 from sim.protocol.log import Record
-from sim.simulate.scenario.file.load import load_scenario, topic_strategy
+from sim.simulate.scenario.file.load import load_scenario
 from tests.compaction.logs import batch, offsets_of, passes, segment
 from tests.scenario.texts import file_of
 
@@ -65,10 +65,10 @@ def test_the_topics_setting_stands_for_the_brokers_each_for_itself(
     tmp_path: Path, text: str, strategy: str, header: str
 ) -> None:
     """Public Interfaces; by drafts of 2018 any name but offset and timestamp is a header's."""
-    found = topic_strategy(file_of(tmp_path, text))
+    rules = load_scenario(file_of(tmp_path, text)).rules
 
-    assert (found.strategy, found.header) == (strategy, header)
-    assert load_scenario(tmp_path / "x.yaml").rules.cleaner.strategy == strategy
+    assert rules.cleaner.strategy == strategy
+    assert strategy != "header" or rules.topic.strategy_header == header
 
 
 @pytest.mark.parametrize(
@@ -87,20 +87,6 @@ def test_a_strategy_that_is_none_and_a_header_without_a_name_are_refused(
 ) -> None:
     with pytest.raises(BadInput, match=rf"x\.yaml:{said}"):
         load_scenario(file_of(tmp_path, text))
-
-
-@pytest.mark.parametrize(
-    ("text", "given_in"),
-    [
-        ("rules: {preset: kip-280}\n", "preset"),
-        ("rules: {strategy: timestamp}\n", "rules"),
-        (f"topic: {{{STRATEGY}: null}}\n", "default"),
-        (f"topic: {{{STRATEGY}: offset}}\n", "topic"),
-        (BROKER, "broker"),
-    ],
-)
-def test_who_says_by_what_a_topic_is_compacted(tmp_path: Path, text: str, given_in: str) -> None:
-    assert topic_strategy(file_of(tmp_path, text)).given_in == given_in
 
 
 def long(version: int) -> tuple[str, bytes]:

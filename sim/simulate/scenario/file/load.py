@@ -10,7 +10,7 @@ import json
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -19,7 +19,7 @@ from sim.check.registry import INVARIANTS, discover
 from sim.files.document import Complaints, Document, Location, Report, check_format, unknown_value
 from sim.files.foreign.lines import one_line
 from sim.files.formats import SCENARIO_FORMAT
-from sim.files.models import check_size, shaped, validate
+from sim.files.models import check_size, shaped
 from sim.files.reading import read_document
 from sim.protocol.rules import PRESETS, Rules
 from sim.protocol.rules.rules import DEFAULTS
@@ -259,43 +259,3 @@ def _readable(document: Document) -> tuple[ScenarioFile, set[str]]:
 
 def _read(values: Mapping[str, Any]) -> ScenarioFile:
     return ScenarioFile.model_validate_json(json.dumps({"format": SCENARIO_FORMAT, **values}))
-
-
-class TopicStrategy(NamedTuple):
-    """Strategy by which a topic is compacted, and the section of the file that says so.
-
-    Attributes:
-        strategy: The strategy in force at the start.
-        header: Name of the header that it reads; empty for the others.
-        given_in: The section that says so: topic, broker, rules, or preset; else default.
-        default: What the broker gives to topics that say nothing; empty = nothing.
-    """
-
-    strategy: str
-    header: str
-    given_in: str
-    default: str
-
-
-def topic_strategy(path: Path) -> TopicStrategy:
-    """The strategy of the topic in a scenario file.
-
-    Raises:
-        BadInput: It is no scenario file, or it contradicts itself.
-    """
-    rules = load_scenario(path).rules
-    file = validate(read_document(path), ScenarioFile)
-    preset = PRESETS.get(str(file.rules.get("preset")))
-    said = {
-        "rules": "strategy" in file.rules,
-        "topic": file.topic.compaction_strategy is not None,
-        "broker": file.broker.compaction_strategy is not None,
-        "preset": preset is not None and "strategy" in preset.values,
-    }
-    strategy = rules.cleaner.strategy
-    return TopicStrategy(
-        strategy,
-        rules.topic.strategy_header if strategy == "header" else "",
-        next((section for section, given in said.items() if given), "default"),
-        file.broker.compaction_strategy or "",
-    )
