@@ -222,7 +222,7 @@ class Sweep:
         from sim.study.report import grids_of, read_folder, write_report
 
         folder = read_folder(self.folder)
-        return write_report(folder, grids_of(folder))
+        return write_report(folder, grids_of(folder)).page
 
     def verdict(self, decision: str | None = None) -> pd.DataFrame:
         """The grid of a decision as data: what each search, environment and story says.
@@ -241,12 +241,12 @@ class Sweep:
         check_pandas()
         import pandas as pd
 
-        from sim.study.report import grids_of, headline, read_folder
+        from sim.study.report import grids_of, headline, read_folder, verdict_of
 
         folder = read_folder(self.folder)
         grid = grids_of(folder, decision)[0]
         table = pd.DataFrame([one.as_row() for one in grid.findings])
-        table.attrs["sentences"] = headline(folder, grid)
+        table.attrs["sentences"] = headline(folder, verdict_of(grid))
         return table
 
     def __repr__(self) -> str:

@@ -282,7 +282,6 @@ def report(
         decision_of,
         grid_rows,
         grids_of,
-        headline,
         read_folder,
         write_report,
     )
@@ -294,16 +293,16 @@ def report(
     grids = grids_of(found, decision)
     if quote_in is not None:
         check_writable(quote_in, what=f"--quote-in {quote_in}")
-    page = write_report(
+    written = write_report(
         found, grids, shrink=not no_shrink, told_witness=tell_witness, quote_in=quote_in
     )
     if as_json:
         print_json_text((folder / "report.json").read_text(encoding="utf-8").rstrip())
         return 0
     print_table(grid_rows(grids[0]), texts=True)
-    for sentence in headline(found, grids[0]):
+    for sentence in written.headline:
         tell(sentence)
-    tell(f"report: {page}")
+    tell(f"report: {written.page}")
     return 0
 
 

@@ -6,8 +6,9 @@ from typing import Any
 from sim.check.counters import COSTS, COUNTERS
 from sim.protocol.rules.rules import Rules
 from sim.study.causes import Causes
+from sim.study.report.content import report_content
 from sim.study.report.grid import grids_of
-from sim.study.report.page import report_texts
+from sim.study.report.page import pages_of as texts_of
 from sim.study.report.rates import NO_HAZARDS, Hazards, Met
 from sim.study.report.sweep_folder import SweepFolder
 from sim.study.sweep.statistics import MEASURES, VERDICTS
@@ -118,7 +119,7 @@ def folder_of(
 
 def pages_of(folder: SweepFolder) -> dict[str, str]:
     """The files of its report, without causes."""
-    return report_texts(folder, grids_of(folder), Causes(folder.path, 0, ()))
+    return texts_of(folder, report_content(folder, grids_of(folder), Causes(folder.path, 0, ())))
 
 
 def _pairs_of_both_fixes() -> list[dict[str, Any]]:

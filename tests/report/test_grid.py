@@ -10,7 +10,8 @@ from sim.check.registry import declared_family
 from sim.errors import BadInput
 from sim.simulate.run import run_of
 from sim.study.matrix.matrix import judged
-from sim.study.report.claims import contradictions, verdict_of
+from sim.study.report.cells import cell_lines
+from sim.study.report.claims import WORDS_MAX, contradictions, verdict_of
 from sim.study.report.decision import decision_by, decisions_of
 from sim.study.report.grid import (
     RUNS,
@@ -18,11 +19,11 @@ from sim.study.report.grid import (
     STORY,
     grid_of,
     grids_of,
-    lines_of,
     proven_plans,
     violated_in,
 )
 from sim.study.report.hazards import HAZARDS, hazard_of
+from sim.study.report.parts import text_of
 from sim.study.report.schedules import story_of
 from sim.study.report.sweep_folder import SweepFolder
 from sim.study.suite.scenario_files import format_of, scenario_files
@@ -56,7 +57,10 @@ def planned(path: Path) -> SweepFolder:
 @pytest.mark.parametrize("path", PLANS, ids=lambda path: path.stem)
 def test_what_shipped_plans_decide_is_there_and_no_sentence_contradicts_a_cell(path: Path) -> None:
     for grid in grids_of(planned(path)):
-        assert contradictions(grid, verdict_of(grid)) == []
+        sentences = verdict_of(grid)
+        assert contradictions(grid, sentences) == []
+        assert max(len(one.text.split()) for one in sentences) <= WORDS_MAX
+        assert len(sentences) <= 3
         for kind, names in ((SEARCH, grid.decision.searches), (STORY, grid.decision.stories)):
             assert {one.name for one in grid.units if one.kind == kind} == {*names}
         proven = [one for one in grid.findings if one.unit.kind != RUNS]
@@ -93,31 +97,32 @@ def test_the_fixes_are_compared_in_every_kind_of_story_that_tells_them_apart(
     ] == []
 
 
-def test_a_cell_says_what_is_proven_with_its_world_and_its_bounds(fixes: SweepFolder) -> None:
+def test_a_cell_says_what_searches_runs_and_stories_show(fixes: SweepFolder) -> None:
     grid = grids_of(fixes, "fixes")[0]
 
-    unfixed = lines_of(grid.cell(TWICE, "none"))
-    assert unfixed[0].startswith("breaks after 7 moves (last_record), in ")
-    assert unfixed[1] == "unclean elections: breaks after 4 moves (pairs)"
-    assert unfixed[2].endswith("plain: 0 of 9 (below 33.6 %)")
-    kept = lines_of(grid.cell(TWICE, "leo_retention"))
-    assert kept[0].startswith("no schedule in ")
-    assert "finding_01" in kept[-1]
-    believed = "follower believed too far"
-    assert lines_of(grid.cell(believed, "leo_retention"))[0].startswith(
-        "breaks after 13 moves (three_replicas), in 2 of "
-    )
-    assert lines_of(grid.cell("late write outlives its delete", "none"))[0] == "not searched"
+    def lines(hazard: str, label: str) -> list[str]:
+        return text_of(cell_lines(grid.cell(hazard, label), None))
+
+    assert lines(TWICE, "none")[:2] == [
+        "breaks after 7 moves, but 4 moves with unclean elections",
+        "0 of 9",
+    ]
+    searched, _, stories = lines(TWICE, "leo_retention")
+    assert searched == "none in 27 searches, but 4 moves with unclean elections"
+    assert "finding_01" in stories.split(", ")
+    assert lines("follower believed too far", "leo_retention")[0] == "breaks after 13 moves"
+    assert lines("late write outlives its delete", "none")[0] == "not searched"
 
 
-def test_the_verdict_on_the_fixes_names_where_each_breaks_alone(fixes: SweepFolder) -> None:
-    closed, differ, _ = verdict_of(grids_of(fixes, "fixes")[0])
+def test_the_verdict_on_the_fixes_names_what_each_allows_alone(fixes: SweepFolder) -> None:
+    closed, differ, kept = verdict_of(grids_of(fixes, "fixes")[0])
 
-    assert "three_replicas" not in closed.text
-    leo, _, empty = differ.text.partition("under empty_batch alone")
-    assert f"{TWICE} (finding_01" in leo
-    assert "after 14 moves in three_replicas" in leo
-    assert "deleted key returns (after 6 moves in deleted_keys" in empty
+    assert "prevent an offset given twice and diverging replicas in all 8 searches" in closed.text
+    leo, _, empty = differ.text.partition("empty_batch")
+    assert "the loss of a committed record, a committed offset cut off and 2 more" in leo
+    assert empty.startswith(" the return of a deleted key (6 moves)")
+    assert "(finding_01, kip280_01)" in empty
+    assert "an offset given twice and 3 more with unclean elections" in kept.text
 
 
 def test_every_schedule_that_is_proven_breaks_what_it_says() -> None:

@@ -60,18 +60,17 @@ def texts(of: Grid) -> list[str]:
     return [one.text for one in sentences]
 
 
-def test_what_all_others_close_is_said_of_the_worlds_in_which_they_do() -> None:
+def test_what_all_others_prevent_is_said_of_the_searches_in_which_they_do() -> None:
     found = grid(searched(TWICE, SMALL, 9, None, None), searched(LOST, LARGE, 7, 14, None))
 
     closed, differ = texts(found)
 
     assert closed == (
-        "Both leo and empty close, in every schedule of small, all that breaks under none: "
-        "offset given twice."
+        "Both leo and empty prevent an offset given twice in the search of small worlds with clean "
+        'elections where "none" does not.'
     )
     assert differ == (
-        "They differ: under leo alone committed record lost (after 14 moves in large); "
-        "under empty alone nothing."
+        "They differ: in small worlds leo alone allows the loss of a committed record (14 moves)."
     )
 
 
@@ -85,40 +84,51 @@ def test_each_difference_is_said_in_both_directions() -> None:
     (differ,) = texts(found)
 
     assert differ == (
-        "They differ: under leo alone offset given twice (after 13 moves in small; "
-        "finding_01); under empty alone deleted key returns (after 8 moves in large)."
+        "They differ: in small worlds leo alone allows an offset given twice (13 moves), empty the "
+        "return of a deleted key (8 moves); in stories leo an offset given twice (finding_01)."
     )
 
 
-def test_rates_close_what_no_run_meets_and_leave_what_the_same_runs_meet() -> None:
+def test_a_hazard_that_another_search_breaks_is_not_called_prevented() -> None:
+    found = grid(searched(TWICE, SMALL, 9, None, None), searched(TWICE, LARGE, 9, 13, None))
+
+    assert "prevent" not in texts(found)[0]
+
+
+def test_a_search_that_was_stopped_prevents_nothing() -> None:
+    stopped = [one._replace(bound=9) for one in searched(TWICE, SMALL, 9, None, None)]
+
+    assert not any("prevent" in one for one in texts(grid(stopped)))
+
+
+def test_rates_fall_where_they_differ_beyond_chance_and_stay_where_the_same_runs_meet() -> None:
     found = grid(rates(TWICE, 40, 0, 0), rates(LOST, 50, 9, 9), rates(BACK, 60, 61, 60))
 
-    closed, differ, same = texts(found)
+    fell, differ, same = texts(found)
 
-    assert closed == (
-        "Both leo and empty close, of 1,000 runs (plain) offset given twice in 40, 0, 0; "
-        "rarer under each: committed record lost in 50, 9, 9."
+    assert fell == (
+        "In 1,000 plain runs, an offset given twice falls from 40 to 0 under both leo and empty."
     )
-    assert differ == "No search, story or rate tells leo and empty apart."
-    assert same == ("None of them closes: of 1,000 runs (plain) deleted key returns in 60, 61, 60.")
+    assert differ == "No search, story or rate distinguishes leo and empty."
+    assert same == "All of them allow as often in runs the return of a deleted key."
 
 
 def test_a_rate_that_differs_beyond_chance_is_a_difference_and_one_within_it_is_none() -> None:
     clear, near = grid(rates(LOST, 30, 30, 5)), grid(rates(LOST, 30, 4, 3))
 
-    assert (
-        "under leo alone of 1,000 runs (plain) committed record lost in 30, 30, 5"
-        in (texts(clear)[0])
+    assert texts(clear)[0] == (
+        "They differ: of 1,000 plain runs the loss of a committed record in 5 under empty and 30 "
+        "under leo."
     )
-    assert "No search, story or rate tells leo and empty apart." in texts(near)
+    assert "No search, story or rate distinguishes leo and empty." in texts(near)
 
 
-def test_what_breaks_under_all_is_said_with_the_moves_of_each() -> None:
+def test_what_breaks_under_all_is_said() -> None:
     found = grid(searched(TWICE, SMALL, 9, 13, 13), searched(LOST, LARGE, 3, 3, 3))
 
     assert texts(found)[-1] == (
-        "None of them closes: offset given twice (after 9, 13, 13 moves in small) and "
-        "committed record lost (after 3 moves in large)."
+        "All of them allow an offset given twice and the loss of a committed record in small "
+        "worlds."
     )
 
 
@@ -130,7 +140,7 @@ def test_a_story_that_breaks_a_closed_cell_is_told() -> None:
     after = grid(searched(TWICE, SMALL, 9, None, None), shown(TWICE, True, True, False))
 
     assert contradictions(after, said) == ["offset given twice: finding_01 breaks it under leo"]
-    assert "under leo alone offset given twice (finding_01)" in "".join(texts(after))
+    assert "in stories leo an offset given twice (finding_01)" in "".join(texts(after))
 
 
 @pytest.mark.parametrize("moves", [(9, 9, None), (9, None, 9), (None, None, None)])
@@ -155,11 +165,10 @@ def test_no_order_of_the_alternatives_hides_one() -> None:
         {},
     )
 
-    parts = texts(grid(*found))[0].removesuffix(".").removeprefix("They differ: ").split("; under")
-    again = texts(turned)[0].removesuffix(".").removeprefix("They differ: ").split("; under")
-    assert {one.removeprefix("under") for one in parts} == {
-        one.removeprefix("under") for one in again
-    }
+    first, second = (texts(one)[0].replace(" alone allows", "") for one in (grid(*found), turned))
+    for part in ("leo an offset given twice (13 moves)", "empty the return of a deleted key"):
+        assert part in first
+        assert part in second
 
 
 def test_every_invariant_belongs_to_one_hazard() -> None:

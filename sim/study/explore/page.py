@@ -17,24 +17,22 @@ from sim.study.explore.plan import Plan
 
 
 def world_text(plan: Row) -> str:
-    """The start of every schedule of a plan, and what is written and elected in it."""
+    """The start of every schedule of a plan, with the records and the elections in it."""
     world = plan["world"]
-    in_sync = ", ".join(world["isr"]) if world["isr"] else "all"
-    writes = f"keys {', '.join(world['keys'])}, versions {', '.join(map(str, world['versions']))}"
-    marks = ", tombstones too" if world["tombstones"] else ""
+    names = ", ".join(world["isr"] or ["all"])
+    marks = " or tombstone" if world["tombstones"] else ""
     return (
-        f"{world['replicas']} replicas, in sync at the start: {in_sync}; {writes}{marks}; "
-        f"{world['elections']} elections"
+        f"{world['replicas']} replicas, in sync {names}; key {' or '.join(world['keys'])}, "
+        f"version {' or '.join(map(str, world['versions']))}{marks}; {world['elections']} elections"
     )
 
 
 def budgets_text(plan: Row) -> str:
-    """The bounds of a plan: how often each thing may happen in a schedule, of what may happen."""
-    return "; ".join(
-        f"{name} {'without a bound' if most is None else f'at most {most}'}"
-        for name, most in plan["budgets"].items()
-        if most != 0
-    )
+    """The bounds of a plan: how often each thing may happen in a schedule."""
+    budgets = plan["budgets"].items()
+    most = ", ".join(f"{name} {most}" for name, most in budgets if most)
+    free = ", ".join(name for name, most in budgets if most is None)
+    return f"at most {most}" + (f"; unbounded {free}" if free else "")
 
 
 def as_proven(documents: Mapping[str, Row]) -> dict[str, Any]:
@@ -113,7 +111,7 @@ def _world(plan: Row) -> str:
     never = [name for name, most in plan["budgets"].items() if most == 0]
     common = ", ".join(f"{name} {rule_shown(value)}" for name, value in plan["rules"].items())
     return (
-        f"{world_text(plan)}. {budgets_text(plan).capitalize()}. "
+        f"{world_text(plan)}. {budgets_text(plan)[:1].upper()}{budgets_text(plan)[1:]}. "
         f"Rules: {common or 'those of stories'}. "
         f"Not covered: {', '.join(never)}, and whatever the plan does not name, such as lost or "
         f"late answers. From: {plan['source']}."

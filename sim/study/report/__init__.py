@@ -11,6 +11,7 @@ from sim.files.extras import check_extra
 
 check_extra("reports need", "report", "scipy", "jinja2", "pyarrow", "duckdb")
 
+from sim.study.report.claims import verdict_of
 from sim.study.report.content import grid_rows, headline, markdown_grid
 from sim.study.report.decision import decision_of
 from sim.study.report.further import add_alternative

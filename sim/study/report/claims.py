@@ -1,37 +1,37 @@
 """The verdict of a decision: three sentences at most, each made of claims that the grid supports.
 
 A claim is about one hazard in named units. Sentences are written from claims alone and every claim
-is looked up in the grid again (`contradictions`), so none says what a cell does not. Where a
-hazard that a sentence calls closed is open elsewhere, the sentence says where.
+is compared with the grid again (`contradictions`). A sentence names hazards and counts worlds; the
+grid has the rest.
 """
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from itertools import permutations
 from typing import Final, NamedTuple
 
 from sim.diagnose.explain.case import listed
-from sim.study.report.grid import RUNS, SEARCH, Grid, Unit
+from sim.study.report.grid import RUNS, SEARCH, STORY, TARGETED, Grid, Unit
+from sim.study.report.hazards import PHRASES
 from sim.study.sweep import stats, wording
+from sim.study.sweep.plan_matrix import PLAIN
 
 SURE: Final = 0.05
 """Below this p value, corrected for their number (Holm), rates of two alternatives differ."""
 SAME: Final = 0.1
-"""Where a sentence says that no alternative changes a hazard, at most this share of the runs that
-meet it do so under one of two alternatives alone."""
+"""At most this share of the runs that meet a hazard do so under one of two alternatives alone,
+where a sentence says that it stays as frequent."""
 FEW: Final = 3
-"""So many alternatives are compared each with each."""
-NAMED_MAX: Final = 3
-"""Hazards that a sentence names for one alternative, the gravest; the grid has all."""
-PLACES_MAX: Final = 4
-"""Searches or stories that a sentence names for one hazard."""
-
+"""Up to so many alternatives are compared pair by pair."""
+NAMED_MAX: Final = 2
+"""Number of hazards that a part of a sentence names, the gravest first."""
+WORDS_MAX: Final = 45
+"""Number of words of a sentence that can be read aloud."""
 
 Differing = set[tuple[Unit, str, str, str]]
-"""Unit, hazard and two alternatives, in their order, whose rates differ beyond chance."""
+"""Unit, hazard, the alternative with the lower rate and the other one: different beyond chance."""
 
 
 class Claim(NamedTuple):
@@ -41,7 +41,7 @@ class Claim(NamedTuple):
         hazard: Name of the hazard.
         breaks: The alternatives under which each of the units breaks it.
         holds: The alternatives under which none of the units breaks it.
-        units: The units; empty = all in which it was looked for.
+        units: The units; empty for all in which the hazard was looked for.
     """
 
     hazard: str
@@ -51,7 +51,7 @@ class Claim(NamedTuple):
 
 
 class Sentence(NamedTuple):
-    """A sentence of the verdict and what it claims."""
+    """A sentence of the verdict with the claims that it makes."""
 
     text: str
     claims: tuple[Claim, ...]
@@ -71,281 +71,260 @@ def contradictions(grid: Grid, sentences: Iterable[Sentence]) -> list[str]:
 
 
 def verdict_of(grid: Grid) -> list[Sentence]:
-    """The three sentences: what the others close, in what they differ, what none of them closes.
+    """What all others prevent, in what they differ, what none of them prevents.
 
     A grid of one alternative has no verdict.
     """
     if len(grid.alternatives) < 2:
         return []
     differing = _differing_rates(grid)
-    made = (_closed(grid, differing), _apart(grid, differing), _unchanged(grid, differing))
+    many = len(grid.alternatives) > FEW + 1
+    differences = _met_and_not_met(grid) if many else _differences(grid, differing)
+    made = (_prevented(grid, differing), differences, _kept(grid, differing))
     return [one for one in made if one is not None]
 
 
 def _differing_rates(grid: Grid) -> Differing:
     """The units and hazards in which the rates of two alternatives differ beyond chance."""
-    tests = [
-        (
-            (unit, hazard, one, other),
-            stats.mcnemar_exact(cases, grid.apart[unit, hazard, other, one]),
-        )
-        for (unit, hazard, one, other), cases in grid.apart.items()
-        if grid.alternatives.index(one) < grid.alternatives.index(other)
-        and (cases or grid.apart[unit, hazard, other, one])
-    ]
-    adjusted = stats.holm([p for _, p in tests])
-    return {key for (key, _), p in zip(tests, adjusted, strict=True) if p < SURE}
+    tests: dict[tuple[Unit, str, str, str], float] = {}
+    for (unit, hazard, one, other), fewer in grid.apart.items():
+        more = grid.apart[unit, hazard, other, one]
+        if fewer <= more and more and (unit, hazard, other, one) not in tests:
+            tests[unit, hazard, one, other] = stats.mcnemar_exact(fewer, more)
+    adjusted = stats.holm([*tests.values()])
+    return {key for key, p in zip(tests, adjusted, strict=True) if p < SURE}
 
 
-def _closed(grid: Grid, differing: Differing) -> Sentence | None:
-    """The searches in which the others hold all that the first breaks, and the rates that fell."""
-    first, *others = grid.alternatives
-    worlds = _closed_worlds(grid)
-    claims, parts = [], []
-    for hazard in grid.hazards:
-        units = [unit for unit in worlds if grid.breaking(hazard, unit)]
-        claims += [Claim(hazard, (first,), tuple(others), tuple(units))] if units else []
-    if worlds:
-        closed = _few([one.hazard for one in claims])
-        parts = [f"in every schedule of {_named(worlds)}, all that breaks under {first}: {closed}"]
-    shut = _of_runs(grid, lambda hazard, unit: grid.breaking(hazard, unit) == [first])
-    claims += [Claim(hazard, (first,), tuple(others), (unit,)) for hazard, unit in shut]
-    parts += _rates(grid, shut)
-    fell = _of_runs(grid, partial(_fell, grid, differing))
-    claims += [Claim(hazard, (first,), (), (unit,)) for hazard, unit in fell]
-    rarer = "; ".join(_rates(grid, fell))
-    same_runs = rarer.partition(")")[0]
-    if any(one.startswith(f"{same_runs})") for one in parts):
-        rarer = rarer.removeprefix(f"{same_runs}) ")
-    if not parts and not rarer:
-        return None
-    close = "close" if len(others) > 1 else "closes"
-    under = _all_of(others) if len(others) <= FEW else f"all but {_quoted(first)}"
-    said = [f"{under} {close}, {'; '.join(parts)}"] if parts else []
-    said += [f"rarer under {'each' if said else under}: {rarer}"] if rarer else []
-    text = "; ".join(said)
-    return Sentence(f"{text[0].upper()}{text[1:]}.", tuple(claims))
+def _prevented(grid: Grid, differing: Differing) -> Sentence | None:
+    """The hazards that no other alternative breaks in a search with clean elections; rates below.
 
-
-def _closed_worlds(grid: Grid) -> list[Unit]:
-    """The searches that break under the first alternative, of plans that break under no other."""
-    first, *others = grid.alternatives
-    breaks = {
-        unit: {one for hazard in grid.hazards for one in grid.breaking(hazard, unit)}
-        for unit in grid.units
-        if unit.kind == SEARCH
-    }
-    open_plans = {unit.name for unit, labels in breaks.items() if labels & {*others}}
-    return [
-        unit
-        for unit, labels in breaks.items()
-        if labels == {first}
-        and unit.name not in open_plans
-        and len(grid.labels_of(unit)) == len(grid.alternatives)
-        and all(one.bound is None for one in grid.findings if one.unit == unit)
-    ]
-
-
-def _fell(grid: Grid, differing: Differing, hazard: str, unit: Unit) -> bool:
-    """True where a rate is lower under every alternative than under the first, and not zero."""
-    first, *others = grid.alternatives
-    return len(grid.breaking(hazard, unit)) > 1 and all(
-        _is_lower(grid, differing, hazard, unit, one, first) for one in others
-    )
-
-
-def _is_lower(
-    grid: Grid, differing: Differing, hazard: str, unit: Unit, one: str, other: str
-) -> bool:
-    """True where the rate under one alternative is beyond chance lower than under the other."""
-    pairs = {(unit, hazard, one, other), (unit, hazard, other, one)}
-    fewer = grid.at(hazard, one, unit).runs < grid.at(hazard, other, unit).runs
-    return fewer and bool(pairs & differing)
-
-
-def _of_runs(grid: Grid, wanted: Callable[[str, Unit], bool]) -> list[tuple[str, Unit]]:
-    """Of each hazard the environment in which most runs met it, of those that are wanted."""
-    found = []
-    for hazard in grid.hazards:
-        units = [unit for unit in grid.shared(hazard) if unit.kind == RUNS and wanted(hazard, unit)]
-        if units:
-            found.append((hazard, max(units, key=partial(_most, grid, hazard))))
-    return found
-
-
-def _most(grid: Grid, hazard: str, unit: Unit) -> int:
-    return max(grid.at(hazard, one, unit).runs for one in grid.alternatives)
-
-
-def _rates(grid: Grid, of_runs: Sequence[tuple[str, Unit]]) -> list[str]:
-    """Counts of runs, as in `of 1,000 runs (plain, header) offset given twice in 11, 0, 0`.
-
-    Of the environment with the most hazards; how many more there are is said.
+    Of rates it has the gravest hazard that is rarer under every other alternative.
     """
-    if not of_runs:
+    first, *others = grid.alternatives
+    under = f"{('', 'both ', 'all of ')[min(len(others), 3) - 1]}{listed(_quoted(others))}"
+    worlds = {hazard: _closed_worlds(grid, hazard) for hazard in grid.hazards}
+    worlds = {hazard: units for hazard, units in worlds.items() if units}
+    claims = [Claim(one, (first,), tuple(others), tuple(units)) for one, units in worlds.items()]
+    parts = []
+    if worlds:
+        sizes = sorted({len(units) for units in worlds.values()})
+        where = "the search" if sizes == [1] else f"all {_from_to(sizes)} searches"
+        parts.append(
+            f"{under} prevent{'s' if len(others) == 1 else ''} {_named([*worlds])} in {where} of "
+            f"small worlds with clean elections where {_quoted([first])[0]} does not"
+        )
+    rarer = _runs_where(
+        grid,
+        lambda hazard, unit: all((unit, hazard, one, first) in differing for one in others),
+    )
+    for hazard, unit in rarer[:1]:
+        runs = [grid.at(hazard, one, unit).runs for one in grid.alternatives]
+        most = ("" if len({*runs[1:]}) == 1 else "at most ") + wording.count(max(runs[1:]))
+        fall = f"{PHRASES[hazard]} falls from {wording.count(runs[0])} to {most}"
+        parts.append(f"in {_of_runs(grid, unit)}, {fall}{'' if parts else f' under {under}'}")
+        holds = tuple(one for one, count in zip(others, runs[1:], strict=True) if not count)
+        claims.append(Claim(hazard, (first,), holds, (unit,)))
+    return _sentence(parts, claims)
+
+
+def _closed_worlds(grid: Grid, hazard: str) -> list[Unit]:
+    """The clean searches that break a hazard under the first alternative.
+
+    There are none where such a search breaks it under another one, or was not exhausted.
+    """
+    first, *others = grid.alternatives
+    clean = [one for one in grid.shared(hazard) if one.is_clean_search]
+    if any({*grid.breaking(hazard, one)} & {*others} for one in clean):
         return []
-    units = Counter(unit for _, unit in of_runs)
-    unit = max(units, key=lambda one: units[one])
-    told = []
-    for hazard, place in sorted(of_runs, key=lambda one: one[1] != unit):
-        runs = [grid.at(hazard, one, place).runs for one in grid.alternatives]
-        told.append(f"{hazard} in {', '.join(map(wording.count, runs))}")
-    judged = wording.count(_judged(grid, unit))
-    return [f"of {judged} runs ({unit}) {_few(told, min(NAMED_MAX, units[unit]))}"]
+    broken = [one for one in clean if first in grid.breaking(hazard, one)]
+    findings = (grid.at(hazard, one, unit) for unit in broken for one in others)
+    return [] if any(one.bound is not None for one in findings) else broken
 
 
-def _judged(grid: Grid, unit: Unit) -> int:
-    """The fewest judged runs of an alternative in an environment."""
-    return min(one.judged for one in grid.findings if one.unit == unit)
+def _differences(grid: Grid, differing: Differing) -> Sentence | None:
+    """In what two or three alternatives differ, each direction by itself.
 
-
-def _apart(grid: Grid, differing: Differing) -> Sentence:
-    """The sentence on differences, each direction by itself.
-
-    Two or three are compared with each other, the first one only if there are no more than two.
-    Of many it is said under which a hazard is met and under which it is not.
+    The first one is compared with the others only if there are no more than two.
     """
     compared = grid.alternatives[1:] if len(grid.alternatives) > 2 else grid.alternatives
-    if len(compared) > FEW:
-        return _met_and_not_met(grid)
     claims: list[Claim] = []
-    parts, alone_of_two = [], " alone" if len(compared) == 2 else ""
+
+    def alone(one: str, kind: str) -> dict[str, list[Unit]]:
+        """Hazard -> the units of a kind that break it under one and not under all others."""
+        found: dict[str, list[Unit]] = {}
+        for hazard in grid.hazards:
+            for unit in grid.shared(hazard):
+                broken = grid.breaking(hazard, unit)
+                if unit.kind == kind and one in broken and not {*compared} <= {*broken}:
+                    found.setdefault(hazard, []).append(unit)
+                    held = tuple(other for other in compared if other not in broken)
+                    claims.append(Claim(hazard, (one,), held, (unit,)))
+        return found
+
+    searched: list[str] = []
+    told: dict[str, list[tuple[str, str]]] = {}
     for one in compared:
+        if worlds := alone(one, SEARCH):
+            places = [(hazard, unit) for hazard, units in worlds.items() for unit in units]
+            least = min(grid.at(hazard, one, unit).moves or 0 for hazard, unit in places)
+            alone_allows = "" if searched else " alone allows"
+            searched.append(f"{one}{alone_allows} {_named([*worlds])} ({least} moves)")
+    for one in compared:
+        if stories := alone(one, STORY):
+            hazard, units = next(iter(stories.items()))
+            told.setdefault(PHRASES[hazard], []).append((one, units[0].title))
+    parts = [f"in small worlds {', '.join(searched)}"] if searched else []
+    rarer = []
+    for one, other in permutations(compared, 2):
+        for hazard, unit in _runs_where(grid, partial(_is_rarer, differing, one, other))[:1]:
+            runs = [wording.count(grid.at(hazard, each, unit).runs) for each in (one, other)]
+            phrase = f"{PHRASES[hazard]} in {runs[0]} under {one} and {runs[1]} under {other}"
+            rarer.append(f"of {_of_runs(grid, unit)} {phrase}")
+            claims.append(Claim(hazard, (other,), (), (unit,)))
+    parts += [", ".join(rarer)] if rarer else []
+    if [*map(len, told.values())] == [len(compared)]:
+        ((phrase, shown),) = told.items()
+        parts.append(f"in stories each alone {phrase} ({', '.join(name for _, name in shown)})")
+    elif told:
+        each = [f"{one} {phrase} ({at})" for phrase, all_ in told.items() for one, at in all_]
+        parts.append(f"in stories {', '.join(each)}")
+    if not parts:
+        return Sentence(f"No search, story or rate distinguishes {listed(compared)}.", ())
+    return _sentence([f"they differ: {parts[0]}", *parts[1:]], claims)
 
-        def alone(hazard: str, unit: Unit, one: str = one) -> bool:
-            broken = grid.breaking(hazard, unit)
-            return one in broken and not {*compared} <= {*broken}
 
-        found = _by_gravest(grid, alone)
-        claims += [
-            Claim(hazard, (one,), tuple(o for o in compared if o not in broken), (unit,))
-            for hazard, units in found.items()
-            for unit in units
-            for broken in [grid.breaking(hazard, unit)]
-        ]
-        told = [
-            f"{hazard} ({_places(grid, hazard, (one,), units)})" for hazard, units in found.items()
-        ]
-        told = [_few(told)] if told else []
-
-        def higher(hazard: str, unit: Unit, one: str = one) -> bool:
-            return any(_is_lower(grid, differing, hazard, unit, low, one) for low in compared)
-
-        told += _rates(grid, _of_runs(grid, higher))
-        parts.append(f"under {one}{alone_of_two} {'; '.join(told) or 'nothing'}")
-    if all(part.endswith(" nothing") for part in parts):
-        return Sentence(f"No search, story or rate tells {listed(compared)} apart.", ())
-    return Sentence(f"They differ: {'; '.join(parts)}.", tuple(claims))
+def _is_rarer(differing: Differing, one: str, other: str, hazard: str, unit: Unit) -> bool:
+    """True where a rate is lower under one alternative than under the other beyond chance."""
+    return (unit, hazard, one, other) in differing
 
 
-def _met_and_not_met(grid: Grid) -> Sentence:
-    """Of each hazard the alternatives that meet it nowhere: no search, no run, no story."""
-    claims, told = [], []
-    for hazard in grid.hazards:
-        never = [
+def _met_and_not_met(grid: Grid) -> Sentence | None:
+    """Of the hazards whose rates differ most: the alternatives under which nothing meets them."""
+    never = {
+        hazard: [
             one
             for one in grid.alternatives
             if not any(each.broken for each in grid.cell(hazard, one))
         ]
-        if not never:
-            continue
-        claims.append(Claim(hazard, (), tuple(never), ()))
-        met = [one for one in grid.alternatives if one not in never]
-        side = f"under {listed([*map(_quoted, met)])} alone"
-        if len(never) <= len(met):
-            side = f"under all but {listed([*map(_quoted, never)])}"
-        told.append(f"{hazard} {side}")
+        for hazard in grid.hazards
+    }
+    never = {hazard: labels for hazard, labels in never.items() if labels}
+    in_order = sorted(never, key=lambda hazard: -_spread(grid, hazard))
+    told = []
+    for hazard in in_order[:NAMED_MAX]:
+        met = [one for one in grid.alternatives if one not in never[hazard]]
+        under = f"only under {listed(_quoted(met))}"
+        if len(never[hazard]) <= len(met):
+            under = f"under all but {listed(_quoted(never[hazard]))}"
+        told.append(f"{PHRASES[hazard]} occurs {under}")
     if not told:
-        return Sentence("Every hazard is met under each of them.", ())
-    return Sentence(f"They differ: {'; '.join(told)}.", tuple(claims))
+        return Sentence("Every hazard occurs under each of them.", ())
+    more = [f"{len(never) - NAMED_MAX} more hazards differ"] if len(never) > NAMED_MAX else []
+    claims = tuple(Claim(one, (), tuple(labels), ()) for one, labels in never.items())
+    return _sentence([f"they differ: {told[0]}", *told[1:], *more], claims)
 
 
-def _quoted(label: str) -> str:
-    return f'"{label}"' if "," in label else label
+def _spread(grid: Grid, hazard: str) -> int:
+    """How far the rates of a hazard are apart in an environment at most, in runs."""
+    runs = {
+        unit: [grid.at(hazard, one, unit).runs for one in grid.alternatives]
+        for unit in grid.shared(hazard)
+    }
+    return max((max(one) - min(one) for one in runs.values()), default=0)
 
 
-def _unchanged(grid: Grid, differing: Differing) -> Sentence | None:
-    """The sentence on what every alternative breaks: searches, stories, the same runs.
-
-    A hazard that is rarer somewhere is none that they do not change.
-    """
+def _kept(grid: Grid, differing: Differing) -> Sentence | None:
+    """The hazards that every alternative allows: in searches, and in nearly the same runs."""
     everyone = tuple(grid.alternatives)
-    changed = {hazard for _, hazard, *_ in differing}
+    claims: list[Claim] = []
 
-    def by_all(hazard: str, unit: Unit) -> bool:
-        return len(grid.breaking(hazard, unit)) == len(everyone)
-
-    found = _by_gravest(
-        grid,
-        lambda hazard, unit: (
-            by_all(hazard, unit)
-            and (
-                unit.kind == SEARCH
-                or all(by_all(one, unit) or not grid.breaking(one, unit) for one in grid.hazards)
+    def allowed(*, clean: bool) -> list[str]:
+        found = []
+        for hazard in grid.hazards:
+            units = tuple(
+                unit
+                for unit in grid.shared(hazard)
+                if unit.kind == SEARCH
+                and unit.is_clean_search == clean
+                and len(grid.breaking(hazard, unit)) == len(everyone)
             )
-        ),
-    )
-    runs = _of_runs(
-        grid,
-        lambda hazard, unit: (
-            hazard not in changed and by_all(hazard, unit) and _are_same(grid, hazard, unit)
-        ),
-    )
-    claims = [Claim(hazard, everyone, (), tuple(units)) for hazard, units in found.items()]
-    claims += [Claim(hazard, everyone, (), (unit,)) for hazard, unit in runs]
-    told = [
-        f"{hazard} ({_places(grid, hazard, everyone, units)})" for hazard, units in found.items()
+            if units:
+                found.append(hazard)
+                claims.append(Claim(hazard, everyone, (), units))
+        return found
+
+    with_clean = allowed(clean=True)
+    with_unclean = [one for one in allowed(clean=False) if one not in with_clean]
+    changed = {hazard for _, hazard, *_ in differing}
+    same = [
+        (hazard, unit)
+        for hazard, unit in _runs_where(grid, lambda hazard, unit: _are_same(grid, hazard, unit))
+        if hazard not in {*changed, *with_clean}
     ]
-    told = [_few(told)] if told else []
-    told += _rates(grid, runs)
-    if not told:
-        return None
-    return Sentence(f"None of them closes: {'; '.join(told)}.", tuple(claims))
+    claims += [Claim(hazard, everyone, (), (unit,)) for hazard, unit in same]
+    named = {
+        f"{_named(with_clean)} in small worlds": with_clean,
+        f"{_named(with_unclean, 1)} with unclean elections": with_unclean,
+        f"as often in runs {_named([hazard for hazard, _ in same], 1)}": same,
+    }
+    parts = [text for text, hazards in named.items() if hazards]
+    return _sentence([f"all of them allow {', and '.join(parts)}"] if parts else [], claims)
 
 
 def _are_same(grid: Grid, hazard: str, unit: Unit) -> bool:
     """True where nearly the same runs meet a hazard under each alternative."""
     least = min(grid.at(hazard, one, unit).runs for one in grid.alternatives)
     pairs = permutations(grid.alternatives, 2)
-    return all(grid.apart[unit, hazard, *pair] <= SAME * least for pair in pairs)
+    return least > 0 and all(grid.apart[unit, hazard, *pair] <= SAME * least for pair in pairs)
 
 
-def _by_gravest(grid: Grid, wanted: Callable[[str, Unit], bool]) -> dict[str, list[Unit]]:
-    """Searches and stories by the first hazard, in order, for which they are wanted."""
-    found: dict[str, list[Unit]] = {}
-    for unit in grid.units:
-        shared = [one for one in grid.hazards if unit in grid.shared(one)]
-        gravest = next((one for one in shared if unit.kind != RUNS and wanted(one, unit)), None)
-        if gravest is not None:
-            found.setdefault(gravest, []).append(unit)
-    return {hazard: found[hazard] for hazard in grid.hazards if hazard in found}
+def _runs_where(grid: Grid, wanted: Callable[[str, Unit], bool]) -> list[tuple[str, Unit]]:
+    """Of each hazard the wanted environment in which most runs met it."""
+    found = []
+    for hazard in grid.hazards:
+        units = [unit for unit in grid.shared(hazard) if unit.kind == RUNS and wanted(hazard, unit)]
+        most = {
+            unit: max(grid.at(hazard, one, unit).runs for one in grid.alternatives)
+            for unit in units
+        }
+        found += [(hazard, max(units, key=lambda unit: most[unit]))] if units else []
+    return found
 
 
-def _places(grid: Grid, hazard: str, labels: Sequence[str], units: Sequence[Unit]) -> str:
-    """The units in which some alternatives break a hazard, the soonest search with its moves."""
-    searches = [one for one in units if one.kind == SEARCH]
-    if not searches:
-        return _named(units)
-    moves = {one: [grid.at(hazard, each, one).moves or 0 for each in labels] for one in searches}
-    first = min(searches, key=lambda one: min(moves[one]))
-    counts = moves[first] if len({*moves[first]}) > 1 else moves[first][:1]
-    rest = [one for one in units if one.name != first.name]
-    soonest = f"after {', '.join(map(str, counts))} moves in {first}"
-    return "; ".join([soonest, *([_named(rest)] if rest else [])])
+def _of_runs(grid: Grid, unit: Unit) -> str:
+    """An environment with the fewest judged runs of an alternative."""
+    judged = wording.count(min(one.judged for one in grid.findings if one.unit == unit))
+    beside = f" ({unit.beside})" if unit.beside else ""
+    if unit.title == TARGETED:
+        return f"{judged} runs with targeted faults{beside}"
+    return f"{judged} {'plain ' if unit.title == PLAIN else ''}runs" + (
+        beside if unit.title == PLAIN else f" ({unit})"
+    )
 
 
-def _named(units: Sequence[Unit]) -> str:
-    """Searches by their plans, stories by their numbers."""
-    names = dict.fromkeys(one.title for one in units)
-    return _few([*names], PLACES_MAX)
+def _sentence(parts: Sequence[str], claims: Sequence[Claim]) -> Sentence | None:
+    """A sentence of as many parts as one can read aloud, the first ones."""
+    if not parts:
+        return None
+    text = parts[0]
+    for part in parts[1:]:
+        longer = f"{text}; {part}"
+        text = longer if len(longer.split()) <= WORDS_MAX else text
+    return Sentence(f"{text[0].upper()}{text[1:]}.", tuple(claims))
 
 
-def _few(texts: Sequence[str], most: int = NAMED_MAX) -> str:
-    """The first of some texts, and how many more there are."""
-    more = len(texts) - most
-    return listed([*texts[:most], *([f"{more} more"] if more > 0 else [])])
+def _from_to(sizes: Sequence[int]) -> str:
+    """8; or 8 to 16."""
+    return " to ".join(map(str, dict.fromkeys((sizes[0], sizes[-1]))))
 
 
-def _all_of(names: Sequence[str]) -> str:
-    """a; both a and b; all of a, b and c."""
-    return f"{('', 'both ', 'all of ')[min(len(names), 3) - 1]}{listed([*map(_quoted, names)])}"
+def _named(hazards: Sequence[str], most: int = NAMED_MAX) -> str:
+    """The first of some hazards, and the number of the others."""
+    more = len(hazards) - most
+    named = [PHRASES[one] for one in hazards[:most]]
+    return listed([*named, *([f"{more} more"] if more > 0 else [])])
+
+
+def _quoted(labels: Sequence[str]) -> list[str]:
+    """Labels in quotes where a sentence would read them otherwise."""
+    return [f'"{one}"' if "," in one or one == "none" else one for one in labels]

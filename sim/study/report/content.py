@@ -13,17 +13,17 @@ from sim.files.foreign import markdown
 from sim.files.opening import read_text
 from sim.study.causes import Causes
 from sim.study.report.causes import causes_content
-from sim.study.report.claims import verdict_of
+from sim.study.report.cells import grid_table
+from sim.study.report.claims import Sentence, verdict_of
 from sim.study.report.decision import decision_by
 from sim.study.report.grid import RUNS, Grid, Unit, grid_of
-from sim.study.report.parts import Heading, Note, Part, Section, Table
+from sim.study.report.parts import Code, Note, Part, Section, Table, text_of
 from sim.study.report.rates import judged_runs, rate_text
+from sim.study.report.schedules import anchors_of, schedules_of
 from sim.study.report.sections import (
-    COST,
-    HOW_TO_READ,
     cases_text,
-    costs_table,
-    grid_table,
+    costs_of,
+    reading_of,
     sections_of,
     sections_of_grid,
 )
@@ -34,27 +34,37 @@ from sim.study.sweep.runner import unjudged
 PARTS: Final = ("summary", "sections")
 REPORT_FORMAT: Final = "replog-report/3"
 SIGNIFICANT_DIGITS: Final = 12
-"""Of floats: what a last-bit difference between two machines does not reach."""
+"""Number of digits of floats: the last bits may differ between two machines."""
 
 
 def report_content(folder: SweepFolder, grids: Sequence[Grid], causes: Causes) -> dict[str, Any]:
-    """All that a report shows; `as_document` makes `report.json` of it."""
+    """Everything that a report shows; `as_document` makes `report.json` of it."""
     plan = folder.plan
-    told = causes_content(folder, causes)
+    described = causes_content(folder, causes)
     first, *others = grids
+    sentences, *of_others = [verdict_of(grid) for grid in grids]
+    schedules = schedules_of(folder, first)
     return {
         "format": REPORT_FORMAT,
         "title": plan["plan"]["title"],
         "source": plan["plan"]["source"],
-        "headline": headline(folder, first),
-        "verdict": [as_verdict(grid) for grid in grids],
-        "summary": [*_open_part(folder, first)],
-        "sections": [
-            *[_in_short(one) for one in others],
-            *sections_of_grid(folder, first),
-            *sections_of(folder, causes, told),
+        "headline": headline(folder, sentences),
+        "verdict": [
+            as_verdict(grid, said)
+            for grid, said in zip(grids, [sentences, *of_others], strict=True)
         ],
-        "causes": told,
+        "summary": [
+            *_warning(folder),
+            grid_table(first, anchors_of(schedules)),
+            Note(reading_of(folder, first)),
+            *costs_of(folder, first),
+        ],
+        "sections": [
+            *sections_of_grid(folder, first, schedules),
+            *[_in_short(folder, *one) for one in zip(others, of_others, strict=True)],
+            *sections_of(folder, first, causes, described),
+        ],
+        "causes": described,
         "statistics": folder.statistics,
         **{
             name: plan.get(name)
@@ -67,15 +77,16 @@ def report_content(folder: SweepFolder, grids: Sequence[Grid], causes: Causes) -
     }
 
 
-def headline(folder: SweepFolder, grid: Grid) -> list[str]:
-    """The sentences of the verdict, and one more if some runs say nothing.
+def headline(folder: SweepFolder, sentences: Sequence[Sentence]) -> list[str]:
+    """The sentences of a verdict, and one more if some runs have no verdict.
 
-    Of one rule set it is how often it violated an invariant, in each environment.
+    Where one alternative leaves no sentences, how often an invariant was violated in each
+    environment.
     """
     missing = unjudged(folder.statistics).in_words(folder.plan["runs"])
     not_green = [f"{missing.capitalize()}."] if missing else []
-    if len(grid.alternatives) > 1:
-        return [*(one.text for one in verdict_of(grid)), *not_green]
+    if sentences:
+        return [*(one.text for one in sentences), *not_green]
     rates = [
         f"{rate_text(entry['counts']['verdict']['violated']['runs'], judged_runs(entry))}"
         f" runs, {Unit(RUNS, one.environment)}"
@@ -85,43 +96,42 @@ def headline(folder: SweepFolder, grid: Grid) -> list[str]:
     return [f"An invariant was violated in {', '.join(rates)}.", *not_green]
 
 
-def as_verdict(grid: Grid) -> dict[str, Any]:
-    """A decision for JSON: its sentences with what they claim, and its grid, a row per finding."""
+def as_verdict(grid: Grid, sentences: Sequence[Sentence]) -> dict[str, Any]:
+    """A decision for JSON: its sentences with their claims, and its grid, a row per finding."""
     return {
         "decision": grid.decision.name,
         "alternatives": grid.alternatives,
         "sentences": [
             {"text": sentence.text, "claims": [one._asdict() for one in sentence.claims]}
-            for sentence in verdict_of(grid)
+            for sentence in sentences
         ],
         "findings": [one.as_row() for one in grid.findings],
     }
 
 
-def _open_part(folder: SweepFolder, grid: Grid) -> list[Part]:
-    """The grid, how to read it, the cases and the costs."""
-    costs = costs_table(folder, grid)
-    cases = ". ".join(cases_text(one) for one in folder.environments)
+def _warning(folder: SweepFolder) -> list[Part]:
+    """A note on pairs of runs that did not meet the same workload and faults."""
     other = sum(pair["other_weather"] for pair in folder.statistics["pairs"])
-    warning = (
-        f"Workload or faults differ in {wording.counted(other, 'pair')} of runs: the paired "
-        "comparison does not hold for them."
-    )
-    parts: list[Part] = [Note(warning)] if other else []
-    parts += [grid_table(grid), Note(f"{HOW_TO_READ} {cases[:1].upper()}{cases[1:]}.")]
-    if costs is not None:
-        parts += [Heading("What it costs"), costs, Note(COST)]
-    return parts
+    if not other:
+        return []
+    pairs = wording.counted(other, "pair")
+    return [
+        Note(
+            f"Workload or faults differ in {pairs} of runs: the paired comparison does not hold "
+            "for them."
+        )
+    ]
 
 
-def _in_short(grid: Grid) -> Section:
-    """The verdict and the grid of a decision that is not the page's own."""
-    title = f"Decision: {grid.decision.name} (--decision {grid.decision.name} has all of it)"
-    return Section(title, [*[Note(one.text) for one in verdict_of(grid)], grid_table(grid)])
+def _in_short(folder: SweepFolder, grid: Grid, sentences: Sequence[Sentence]) -> Section:
+    """The verdict of a decision that is not the page's own, and the command for its grid."""
+    name = grid.decision.name
+    command = Code(f"{folder.report_command} --decision {name}", "console")
+    return Section(f"Decision: {name}", [*[Note(one.text) for one in sentences], command])
 
 
 def as_document(content: dict[str, Any]) -> Any:
-    """For JSON: all but the parts of pages, floats with as many digits as all machines agree on."""
+    """The content for JSON: without parts of pages, floats with the digits all machines share."""
 
     def rounded(value: Any) -> Any:
         if isinstance(value, float):
@@ -135,20 +145,18 @@ def as_document(content: dict[str, Any]) -> Any:
 
 def grid_rows(grid: Grid) -> list[dict[str, str]]:
     """The grid for a terminal: a row per hazard, a column per alternative."""
+    table = grid_table(grid)
     return [
-        {
-            "hazard": hazard,
-            **{one: "; ".join(grid.lines(hazard, one)) for one in grid.alternatives},
-        }
-        for hazard in grid.hazards
+        {name: "; ".join(text_of(cell)) for name, cell in zip(table.head, row, strict=True)}
+        for row in table.cells
     ]
 
 
-def quoted(folder: SweepFolder, grid: Grid, page: Path) -> str:
-    """The text of a Markdown file with the verdict of a decision put into it.
+def quoted(folder: SweepFolder, sentences: Sequence[str], page: Path) -> str:
+    """The text of a Markdown file with the sentences of a verdict put into it.
 
-    It goes between the lines `<!-- verdict of PLAN -->` and `<!-- end -->`, PLAN being the file
-    name of the plan, in the place of what is there.
+    They go between the lines `<!-- verdict of PLAN -->` and `<!-- end -->`, PLAN being the file
+    name of the plan, and replace the text there.
 
     Raises:
         BadInput: There is no such file or place.
@@ -158,24 +166,25 @@ def quoted(folder: SweepFolder, grid: Grid, page: Path) -> str:
     place = re.compile(f"(?<={re.escape(mark)}\n).*?(?=<!-- end -->)", re.DOTALL)
     if place.search(text) is None:
         raise BadInput(f"{page}: no lines {mark} and <!-- end --> in it")
-    verdict = "".join(f"\n{markdown.text(one.text)}\n" for one in verdict_of(grid))
+    verdict = "".join(f"\n{markdown.text(one)}\n" for one in sentences)
     return place.sub(lambda _found: f"{verdict}\n", text, count=1)
 
 
 def markdown_grid(folder: SweepFolder, rule: str) -> str:
-    """A section for a page of Markdown: what a sweep says of the values of one rule.
+    """A section for a page of Markdown: the verdict of a sweep on the values of one rule.
 
     Raises:
         BadInput: The sweep does not vary the rule.
     """
     grid = grid_of(folder, decision_by(folder.plan, rule))
-    shown = _open_part(folder, grid)
     parts = [
         f"## In random runs: {markdown.text(folder.plan['plan']['title'])}",
         markdown.block([f"$ {folder.sweep_command}"], language="console"),
-        *map(markdown.text, headline(folder, grid)),
-        *[one.markdown for one in shown if isinstance(one, Table)],
-        *[markdown.text(one.text) for one in shown if isinstance(one, Note)],
+        *map(markdown.text, headline(folder, verdict_of(grid))),
+        grid_table(grid).markdown,
+        markdown.text(reading_of(folder, grid)),
+        *[one.markdown for one in costs_of(folder, grid) if isinstance(one, Table)],
+        markdown.text(cases_text(folder)),
         f"{markdown.text(folder.drawn)}. Made by {markdown.text(folder.made_by)}.",
     ]
     return "\n\n".join(parts) + "\n"

@@ -1,4 +1,4 @@
-"""Costs of a rule set per run, alone and against another one on the same cases."""
+"""Costs of a rule set per run, by itself and against another one on the same cases."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ class Cost(NamedTuple):
     """A counter that is a cost, under one rule set.
 
     Attributes:
-        runs: Runs that ended.
+        runs: Number of runs that ended.
         mean: Mean over them; None without any.
-        ratio: Mean against that of the baseline; None for the baseline itself, or where it is 0.
+        ratio: Mean divided by that of the baseline; None for the baseline itself, or if that is 0.
         difference: Mean of (this - baseline) over the cases that both ended; None for the baseline.
-        interval: Student's 95 % interval of the difference; None where fewer than two cases differ.
-        differing: Cases in which it is another number than under the baseline.
+        interval: Student's 95 % interval of the difference; None if fewer than two cases differ.
+        differing: Number of cases with another number than under the baseline.
     """
 
     runs: int
@@ -83,3 +83,17 @@ def cost_of(folder: SweepFolder, counter: str, place: int, baseline: int) -> Cos
 
 def _mean(entry: dict[str, Any], counter: str) -> float | None:
     return entry["totals"][counter] / entry["ended"] if entry["ended"] else None
+
+
+def per_pass(folder: SweepFolder, counter: str, place: int, baseline: int) -> float | None:
+    """How much more of a cost there is than under a baseline, per cleaning pass; None without one.
+
+    Args:
+        folder: A sweep, or one environment of it.
+        counter: Name of the counter.
+        place: Place of the rule set.
+        baseline: Place of the one it is compared with.
+    """
+    own, base = (folder.statistics["rule_sets"][one]["totals"] for one in (place, baseline))
+    passes = own["cleanings"]
+    return (own[counter] - base[counter]) / passes if passes else None

@@ -1,8 +1,8 @@
 """The grid of a decision: for each hazard and alternative what searches, runs and stories show.
 
-A unit is one thing that was looked at under every alternative: a search of every schedule of a
-small world, the runs of an environment, a story. So no alternative is judged by what another one
-was spared, and a sentence about units can be checked against the cells (`sim.study.report.claims`).
+A unit is one thing that was examined under every alternative: a search of every schedule of a
+small world, the runs of an environment, a story. So every alternative meets the same tests, and a
+sentence about units can be checked against the cells (`sim.study.report.claims`).
 """
 
 from __future__ import annotations
@@ -25,26 +25,25 @@ from sim.simulate.run import conclusive, run_of
 from sim.study.matrix.matrix import judged
 from sim.study.report.decision import Decision, decision_of, decisions_of
 from sim.study.report.hazards import HAZARDS, hazard_of
-from sim.study.report.rates import judged_runs, rate_text
+from sim.study.report.rates import judged_runs
 from sim.study.report.sweep_folder import SweepFolder
 from sim.study.suite.scenario_files import content_at
-from sim.study.sweep import stats, wording
+from sim.study.sweep import stats
 from sim.study.sweep.plan_matrix import HUNTED
 
 SEARCH, RUNS, STORY = "search", "runs", "story"
 UNCLEAN: Final = "unclean elections"
-"""What is said beside a search whose leaders need not be in sync."""
-NOT_SEARCHED: Final = "not searched"
+"""Written beside a search in which replicas that are not in sync may be elected."""
 TARGETED: Final = "targeted faults"
-"""What readers call the environment of cases with faults that aim at an idle log."""
+"""Title of the environment whose cases have faults that aim at an idle log."""
 PROVEN: Final = "explore/proven.json"
-"""Below the shipped scenarios: what `make explore` found (`sim.study.explore.page`)."""
+"""The results of `make explore`, below the shipped scenarios (`sim.study.explore.page`)."""
 OWN_PROVEN: Final = "proven.json"
-"""In the folder of a sweep: the same with a further alternative (`sim.study.report.further`)."""
+"""The same in the folder of a sweep, with a further alternative (`sim.study.report.further`)."""
 
 
 class Unit(NamedTuple):
-    """A search, an environment of runs or a story: looked at under every alternative.
+    """One search, one environment of runs or one story, examined under every alternative.
 
     Attributes:
         kind: SEARCH, RUNS or STORY.
@@ -57,8 +56,13 @@ class Unit(NamedTuple):
     beside: str = ""
 
     def __str__(self) -> str:
-        """The title with the rules beside it, as in `two_replicas, header, read_end`."""
+        """Returns the title with the other rules, as in `two_replicas, header, read_end`."""
         return f"{self.title}, {self.beside}" if self.beside else self.title
+
+    @property
+    def is_clean_search(self) -> bool:
+        """True for a search in which only replicas in sync are elected."""
+        return self.kind == SEARCH and UNCLEAN not in self.beside
 
     @property
     def title(self) -> str:
@@ -73,16 +77,16 @@ class Finding(NamedTuple):
     Attributes:
         hazard: Name of the hazard.
         alternative: Label of the alternative.
-        unit: Where it was looked at.
-        broken: Whether something of the hazard was violated.
-        invariant: What was violated first; empty for runs, and where nothing was.
-        moves: Of a search, moves of the shortest schedule that violates it; None without one.
-        states: Of a search, how many states its world has.
-        bound: Of a search that was not exhausted, the moves it followed; None for every schedule.
-        runs: Runs that met the hazard.
-        judged: Runs that could have.
+        unit: The search, environment or story.
+        broken: True where an invariant of the hazard was violated.
+        invariant: Name of the invariant that was violated first; empty for runs and without any.
+        moves: Moves of the shortest schedule of a search that violates it; None without one.
+        states: Number of states of the world of a search.
+        bound: Longest schedule, in moves, of a search that was stopped; None if it was exhausted.
+        runs: Number of runs that met the hazard.
+        judged: Number of runs that were judged.
         rule_set: Label of the rule set in the plan of the search or of the sweep.
-        evidence: How to see it: a plan of a search, a command for a run, the file of a story.
+        evidence: The plan of a search, the command for a run, or the file of a story.
     """
 
     hazard: str
@@ -110,8 +114,8 @@ class Grid:
     """All findings of a decision.
 
     Attributes:
-        decision: What is set side by side.
-        findings: What was found; of a unit that an alternative lacks there is none.
+        decision: The alternatives and the evidence that bears on them.
+        findings: One per hazard, alternative and unit; none where an alternative lacks the unit.
         apart: (unit, hazard, alternative, other one) -> cases that met it under the first alone.
     """
 
@@ -136,15 +140,15 @@ class Grid:
 
     @cached_property
     def units(self) -> list[Unit]:
-        """All that was looked at, searches first."""
+        """All searches, environments and stories, in this order."""
         return list(dict.fromkeys(one.unit for one in self.findings))
 
     def labels_of(self, unit: Unit) -> set[str]:
-        """The alternatives under which a unit was looked at."""
+        """The alternatives under which a unit was examined."""
         return {one.alternative for one in self.findings if one.unit == unit}
 
     def shared(self, hazard: str) -> list[Unit]:
-        """The units in which a hazard was looked for under every alternative."""
+        """The units in which every alternative was examined for a hazard."""
         return [
             unit
             for unit in self.units
@@ -164,14 +168,8 @@ class Grid:
             if (hazard, one, unit) in found and found[hazard, one, unit].broken
         ]
 
-    def lines(self, hazard: str, alternative: str) -> list[str]:
-        """A cell in words; that it was not searched is said where others were."""
-        lines = lines_of(self.cell(hazard, alternative))
-        searched = any(unit.kind == SEARCH for unit in self.units)
-        return [line for line in lines if searched or line != NOT_SEARCHED]
-
     def cell(self, hazard: str, alternative: str) -> list[Finding]:
-        """All that is known of a hazard under an alternative."""
+        """All findings on a hazard under an alternative."""
         return [
             one for one in self.findings if (one.hazard, one.alternative) == (hazard, alternative)
         ]
@@ -318,59 +316,6 @@ def violated_in(path: str, values: tuple[tuple[str, Any], ...]) -> tuple[tuple[s
         run_of(case.with_rules(case.rules.with_values(dict(values))), keep_events=False)
     )
     return tuple((one.invariant, one.family) for one in judged(run, case.expect.checked or ()))
-
-
-def lines_of(cell: Sequence[Finding]) -> list[str]:
-    """A cell in words: what searches prove, the rates of runs, the stories that show it."""
-    searched = [one for one in cell if one.unit.kind == SEARCH]
-    lines = ["" if searched else NOT_SEARCHED]
-    for lead, unclean in (("", False), (f"{UNCLEAN}: ", True)):
-        own = [one for one in searched if (UNCLEAN in one.unit.beside) == unclean]
-        lines += [lead + _searched_text(own)] if own else []
-    rates: dict[str, list[Finding]] = {}
-    for one in cell:
-        if one.unit.kind == RUNS:
-            rates.setdefault(one.unit.title, []).append(one)
-    said: dict[str, list[str]] = {}
-    for name, of in rates.items():
-        said.setdefault(_rates_text(of), []).append(name)
-    lines += [f"{', '.join(names)}: {text}" for text, names in said.items()]
-    stories = [one.unit.title for one in cell if one.unit.kind == STORY and one.broken]
-    lines += [f"shown by {', '.join(stories)}"] if stories else []
-    return [line for line in lines if line]
-
-
-def _searched_text(searched: Sequence[Finding]) -> str:
-    """The soonest break of some searches, or how far they looked without one."""
-    broken = [one for one in searched if one.broken]
-    count = len(searched)
-    if broken:
-        first = min(broken, key=lambda one: one.moves or 0)
-        of = f", in {len(broken)} of {count} searches" if count > 1 else ""
-        unit = str(first.unit).removesuffix(f", {UNCLEAN}")
-        return f"breaks after {first.moves} moves ({unit}){of}"
-    bounds = [one.bound for one in searched if one.bound is not None]
-    every = f" of up to {min(bounds)} moves" if bounds else ""
-    most = f"{max(one.states for one in searched):,} states"
-    return (
-        f"no schedule{every} in {count} searches of up to {most}"
-        if count > 1
-        else (f"no schedule{every} of {most}")
-    )
-
-
-def _rates_text(rates: Sequence[Finding]) -> str:
-    """A rate, or the lowest and the highest of several with the rules beside them."""
-    low, high = min(rates, key=lambda one: one.runs), max(rates, key=lambda one: one.runs)
-    if low.runs == high.runs:
-        return rate_text(high.runs, high.judged)
-    ends = f"{wording.count(low.runs)} ({low.unit.beside}) to {wording.count(high.runs)}"
-    limits = stats.Interval(
-        stats.clopper_pearson(low.runs, low.judged).low,
-        stats.clopper_pearson(high.runs, high.judged).high,
-    )
-    of = f"({high.unit.beside}) of {wording.count(high.judged)}"
-    return f"{ends} {of} ({wording.shares(limits)})"
 
 
 def short_name(story: str) -> str:

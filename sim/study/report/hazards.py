@@ -15,15 +15,17 @@ from sim.check.families import (
 
 
 class Hazard(NamedTuple):
-    """A row of a grid.
+    """One way to fail its users, with the violations that count as it.
 
     Attributes:
-        name: Its title.
+        name: Title of its row.
+        phrase: How a sentence of the verdict names it.
         family: Family whose other invariants belong to it, too; empty for none.
         invariants: The invariants whose violations belong to it, whatever their family.
     """
 
     name: str
+    phrase: str
     family: str = ""
     invariants: tuple[str, ...] = ()
 
@@ -31,10 +33,12 @@ class Hazard(NamedTuple):
 HAZARDS: Final = (
     Hazard(
         "offset given twice",
+        "an offset given twice",
         invariants=("no-offset-reuse", "record-offset-uniqueness", "offset-epoch-uniqueness"),
     ),
     Hazard(
         "committed record lost",
+        "the loss of a committed record",
         invariants=(
             "committed-never-lost",
             "committed-replicated",
@@ -45,21 +49,29 @@ HAZARDS: Final = (
     ),
     Hazard(
         "committed offset cut off",
+        "a committed offset cut off",
         invariants=("no-truncation-below-hw", "hw-monotonic", "truncation-below-log-start"),
     ),
-    Hazard("replicas diverge", LOG_DIVERGENCE),
-    Hazard("follower believed too far", invariants=("follower-position-sound",)),
+    Hazard("replicas diverge", "diverging replicas", LOG_DIVERGENCE),
+    Hazard(
+        "follower believed too far",
+        "a follower believed too far",
+        invariants=("follower-position-sound",),
+    ),
     Hazard(
         "log end lost",
+        "the loss of the log end",
         invariants=("leo-convergence", "leo-preservation", "hole-justified"),
     ),
-    Hazard("deleted key returns", DELETED_KEY_RETURNS),
-    Hazard("late write outlives its delete", LATE_WRITE),
-    Hazard("transaction ends otherwise", TRANSACTIONS),
-    Hazard("reader misses something", READERS),
-    Hazard("another rule of the log broken", NO_FAMILY),
+    Hazard("deleted key returns", "the return of a deleted key", DELETED_KEY_RETURNS),
+    Hazard("late write outlives its delete", "a late write outliving its delete", LATE_WRITE),
+    Hazard("transaction ends otherwise", "a transaction that ends otherwise", TRANSACTIONS),
+    Hazard("reader misses something", "a reader that misses something", READERS),
+    Hazard("another rule of the log broken", "another broken rule of the log", NO_FAMILY),
 )
 """All of them, in the order of every grid; each violation belongs to one."""
+PHRASES: Final = {one.name: one.phrase for one in HAZARDS}
+"""Name of a hazard -> how a sentence names it."""
 
 
 def hazard_of(invariant: str, family: str) -> str:

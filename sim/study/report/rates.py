@@ -32,14 +32,14 @@ _ALONE = """
 
 
 class Met(NamedTuple):
-    """In how many runs of a rule set in an environment a hazard was met."""
+    """The number of runs of a rule set in an environment that met a hazard, and the first one."""
 
     runs: int = 0
     first_run: int | None = None
 
 
 class Hazards(NamedTuple):
-    """The hazards that the runs of a sweep met, by places of environments and rule sets.
+    """Counts of the hazards that runs met, by places of environments and rule sets.
 
     Attributes:
         met: (environment, rule set, hazard) -> the runs that met it.
@@ -55,27 +55,34 @@ NO_HAZARDS: Final = Hazards({}, {})
 
 
 def hazards_met(ask: Ask) -> Hazards:
-    """Counts every hazard in the table of a sweep, whose views are those of the statistics."""
+    """Counts every hazard, through the views that the statistics made of the table of a sweep."""
     ask(_ENDANGERED.format(hazard=hazard_in_sql()))
     met = {(row[0], row[1], row[2]): Met(*row[3:]) for row in ask(_MET)}
     return Hazards(met, {(row[0], row[1], row[2], row[3]): row[4] for row in ask(_ALONE)})
 
 
 def measure_of(name: str) -> str:
-    """Where the statistics have a name that a plan is about."""
+    """The measure of the statistics that counts a name which a plan is about."""
     return "family" if name in FAMILIES else "invariant"
 
 
 def judged_runs(entry: Mapping[str, Any]) -> int:
-    """Runs of a rule set that held or violated; the others say nothing either way."""
+    """Number of runs of a rule set with a verdict: those that held or violated."""
     verdicts = entry["counts"]["verdict"]
     return int(verdicts["holds"]["runs"] + verdicts["violated"]["runs"])
+
+
+NO_RUN_JUDGED: Final = "no run was judged"
 
 
 def rate_text(runs: int, judged: int) -> str:
     """A rate with its exact two-sided 95 % interval, as in 120 of 998 (10.1 to 14.2 %)."""
     if not judged:
-        return "no run was judged"
+        return NO_RUN_JUDGED
+    return f"{wording.count(runs)} of {wording.count(judged)} ({interval_text(runs, judged)})"
+
+
+def interval_text(runs: int, judged: int) -> str:
+    """The exact two-sided 95 % interval of a rate; of none its upper end, as in below 0.37 %."""
     limits = stats.clopper_pearson(runs, judged)
-    inside = wording.shares(limits) if runs else f"below {wording.share(limits.high)}"
-    return f"{wording.count(runs)} of {wording.count(judged)} ({inside})"
+    return wording.shares(limits) if runs else f"below {wording.share(limits.high)}"

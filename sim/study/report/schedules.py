@@ -1,49 +1,107 @@
-"""The shortest schedule of each broken cell that a search proves, as a story with its picture."""
+"""The shortest schedules that searches prove, each once, as stories with their pictures."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from sim.diagnose.draw import Case, figure_html
+from sim.diagnose.explain.case import listed
 from sim.files.document import Document
 from sim.files.formats import STORY_FORMAT
 from sim.protocol.rules import Rules
 from sim.simulate.run.stories import run_story
 from sim.simulate.story.format import STORY_DEFAULTS, Story, story_in
-from sim.study.report.grid import SEARCH, UNCLEAN, Finding, Grid, proven_plans, rules_searched
+from sim.study.report.cells import breaks_of
+from sim.study.report.grid import Finding, Grid, proven_plans, rules_searched
 from sim.study.report.parts import Code, Heading, Note, Part, Picture
 from sim.study.report.sweep_folder import SweepFolder
 
+_JUDGING_STEPS = ("quiesce", "check")
+"""Steps at the end of a schedule by which a story has an invariant judged."""
 
-def schedules_of(folder: SweepFolder, grid: Grid) -> Iterator[Part]:
-    """The schedule and the picture of each cell that a search breaks, clean elections first."""
+
+@dataclass
+class Schedule:
+    """A schedule and the broken cells of a grid whose shortest one it is, or begins with.
+
+    Attributes:
+        steps: Its steps as a story has them, a line each.
+        findings: The findings that it shows.
+    """
+
+    steps: Sequence[str]
+    findings: list[Finding] = field(default_factory=list)
+
+    def begins_with(self, moves: Sequence[str]) -> bool:
+        """Returns True if these are its first steps."""
+        return [*self.steps[: len(moves)]] == [*moves]
+
+
+def schedules_of(folder: SweepFolder, grid: Grid) -> list[Schedule]:
+    """The schedules of all cells that a search breaks; one that another begins with is left out."""
     plans = proven_plans(folder.path)
-    for hazard in grid.hazards:
-        for label in grid.alternatives:
-            broken = [
-                one for one in grid.cell(hazard, label) if one.unit.kind == SEARCH and one.broken
-            ]
-            if broken:
-                shortest = min(broken, key=lambda one: (UNCLEAN in one.unit.beside, one.moves or 0))
-                yield Heading(
-                    f"{hazard}, {label}: {shortest.moves} moves, none shorter in that world"
-                )
-                yield from _shown(plans[shortest.unit.name], shortest)
+    cells = [grid.cell(hazard, one) for hazard in grid.hazards for one in grid.alternatives]
+    wanted = [one for cell in cells for one in breaks_of(cell) if one is not None]
+    found: list[Schedule] = []
+    for one in sorted(wanted, key=lambda one: -(one.moves or 0)):
+        steps = _answer(plans, one)["breaks"][one.invariant]["schedule"]
+        moves = [step for step in steps if step not in _JUDGING_STEPS]
+        start = _start(plans, one)
+        begun = (
+            each
+            for each in found
+            if moves and start == _start(plans, each.findings[0]) and each.begins_with(moves)
+        )
+        schedule = next(begun, None) or Schedule(steps)
+        schedule.findings.append(one)
+        found += [schedule] if len(schedule.findings) == 1 else []
+    return found[::-1]
 
 
-def _shown(plan: Mapping[str, Any], found: Finding) -> Iterator[Part]:
-    answer = next(one for one in plan["answers"] if one["label"] == found.rule_set)
-    schedule = answer["breaks"][found.invariant]["schedule"]
-    if not schedule:
-        yield Note("Its moves were not written down; `make explore` does.")
-        return
-    story = story_of(plan, answer["label"], schedule)
-    run = run_story(story, also_check=(found.invariant,))
-    violation = next(one for one in run.violations if one.invariant == found.invariant)
-    yield Note(f"{found.unit}: {found.invariant}: {violation.sentence}")
-    yield Code("\n".join(schedule))
-    yield Picture(figure_html(Case.of(run, violation), unit=run.unit))
+def _start(plans: Mapping[str, Any], found: Finding) -> tuple[Any, ...]:
+    plan = plans[found.unit.name]
+    return plan["replicas"], plan["isr"]
+
+
+def _answer(plans: Mapping[str, Any], found: Finding) -> Mapping[str, Any]:
+    answers: list[dict[str, Any]] = plans[found.unit.name]["answers"]
+    return next(one for one in answers if one["label"] == found.rule_set)
+
+
+def anchors_of(schedules: Sequence[Schedule]) -> dict[Finding, str]:
+    """Each finding with the anchor of its schedule."""
+    numbered = enumerate(schedules, 1)
+    return {one: f"schedule-{number}" for number, each in numbered for one in each.findings}
+
+
+def schedule_parts(folder: SweepFolder, schedules: Sequence[Schedule]) -> Iterator[Part]:
+    """Each schedule under a heading: its steps, what they break, a picture."""
+    plans = proven_plans(folder.path)
+    for number, schedule in enumerate(schedules, 1):
+        longest = schedule.findings[0]
+        yield Heading(f"{longest.unit.name}: {longest.moves} moves", f"schedule-{number}")
+        broken: dict[tuple[str, str], list[str]] = {}
+        for one in schedule.findings:
+            key = str(one.unit), f"{one.hazard} after {one.moves}"
+            broken.setdefault(key, []).append(one.alternative)
+        under: dict[tuple[str, str], list[str]] = {}
+        for (unit, what), labels in broken.items():
+            under.setdefault((unit, listed(labels)), []).append(what)
+        yield Note(
+            " ".join(
+                f"Under {who} ({unit}): {listed(what)}." for (unit, who), what in under.items()
+            )
+        )
+        if not schedule.steps:
+            yield Note("Its moves were not written down; `make explore` does.")
+            continue
+        story = story_of(plans[longest.unit.name], longest.rule_set, [*schedule.steps])
+        run = run_story(story, also_check=(longest.invariant,))
+        violation = next(one for one in run.violations if one.invariant == longest.invariant)
+        yield Code("\n".join(schedule.steps))
+        yield Picture(figure_html(Case.of(run, violation), unit=run.unit))
 
 
 def story_of(plan: Mapping[str, Any], label: str, schedule: list[str]) -> Story:

@@ -1,17 +1,17 @@
-"""Sections of a report: the grid and its costs, then what stands behind them, folded."""
+"""Sections of a report: the costs, then the evidence behind the grid, folded."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
 
 from sim.check.counters import COSTS
 from sim.check.coverage import SITUATIONS
-from sim.files.foreign.documents import json_text
 from sim.protocol.rules.rules import shown
 from sim.study.causes import Causes
 from sim.study.report.causes import pictures
-from sim.study.report.costs import cost_of
+from sim.study.report.cells import rates_table
+from sim.study.report.costs import cost_of, per_pass
 from sim.study.report.grid import (
     RUNS,
     SEARCH,
@@ -22,59 +22,94 @@ from sim.study.report.grid import (
     rules_searched,
 )
 from sim.study.report.hazards import HAZARDS
-from sim.study.report.parts import Code, Note, Part, Picture, Section, Table
-from sim.study.report.rates import judged_runs, rate_text
-from sim.study.report.schedules import schedules_of
+from sim.study.report.parts import Code, Heading, Lines, Note, Part, Picture, Piece, Section, Table
+from sim.study.report.schedules import Schedule, schedule_parts
 from sim.study.report.sweep_folder import SweepFolder
 from sim.study.sweep import wording
-from sim.study.sweep.statistics import VERDICTS
 
-HOW_TO_READ = (
-    "A cell: what a search of every schedule of a small world proves; runs that met it, of those "
-    "judged, with the exact two-sided 95 % interval, from the lowest to the highest rate under the "
-    "rules beside it; the stories that show it. Every alternative met the same writes and faults, "
-    "worlds and stories; numbers in sentences are in the order of the columns. "
-    "sim.open_sweep(DIR).verdict() has a row for each, with its evidence."
+READING: Final = (
+    "In a cell: the fewest moves that break it in a search of every schedule of a small world; "
+    "{runs}; stories that show it. Links lead to the evidence. All alternatives met the same "
+    "worlds, stories, writes and faults."
 )
-CAUSES = (
-    "Failing runs are grouped by the cause of what they violate first. The smallest run is the "
-    "smallest that was found with the same cause; nothing says that there is no smaller one. "
-    "Commands are given from where {folder} is the folder of the sweep; its plan.json alone is "
-    "enough for them."
+CAUSES: Final = (
+    "Runs are grouped by the cause of their first violation. The smallest run is the smallest that "
+    "was found; a smaller one may exist. Commands are given from where {folder} is the folder of "
+    "the sweep."
 )
-COST = (
-    "Mean per run that ended; in brackets against the first alternative on the same cases, with "
-    "Student's two-sided 95 % interval. Left out: costs in which none differs beyond chance."
+CAUSES_MAX: Final = 5
+"""Number of causes that a page shows, those of the most runs; report.json has all."""
+COST: Final = (
+    "Mean per {environment} run; in brackets against the first alternative on the same cases, with "
+    "Student's 95 % interval, under the other rules with which it differs most. Costs that differ "
+    "under no alternative are left out."
+)
+GIGABYTE: Final = 10**9
+AT_A_GIGABYTE: Final = (
+    " A pass keeps at most one record or batch more at the log end, whatever the size of the log: "
+    "the last row is calculated for 1 GB of segments from the bytes per pass."
 )
 
 
-def grid_table(grid: Grid) -> Table:
-    """A row per hazard that something met, a column per alternative."""
-    rows, broken = [], []
-    for at, hazard in enumerate(grid.hazards):
-        cells = [grid.cell(hazard, one) for one in grid.alternatives]
-        lines = [grid.lines(hazard, one) for one in grid.alternatives]
-        rows.append((hazard, *map("\n".join, lines)))
-        broken += [
-            (at, column) for column, cell in enumerate(cells, 1) if any(one.broken for one in cell)
-        ]
-    head = ("hazard", *grid.alternatives)
-    return Table(head, rows, len(head), frozenset(broken), is_grid=True)
+def reading_of(folder: SweepFolder, grid: Grid) -> str:
+    """How to read the cells of a grid."""
+    names = [Unit(RUNS, one.environment).title for one in folder.environments]
+    varied = any(one.beside for one in grid.units if one.kind == RUNS)
+    beside = ", under the other rules with which most do" if varied else ""
+    runs = f"how many runs met it ({', then '.join(names)}{beside})"
+    return READING.format(runs=runs)
 
 
-def costs_table(folder: SweepFolder, grid: Grid) -> Table | None:
+def costs_of(folder: SweepFolder, grid: Grid) -> list[Part]:
     """The costs, in the first environment, in which an alternative differs beyond chance."""
-    rows, one = [], folder.environments[0]
-    for beside, places in _places(folder, grid).items():
-        base = places.get(grid.alternatives[0])
-        if base is None:
-            continue
-        for counter, title in COSTS.items():
-            costs = {name: cost_of(one, counter, at, base) for name, at in places.items()}
+    one, rows = folder.environments[0], []
+    places = {beside: own for beside, own in _places(folder, grid).items() if len(own) > 1}
+    for counter, title in COSTS.items():
+        found = []
+        for beside, own in places.items():
+            base = own.get(grid.alternatives[0])
+            if base is None:
+                continue
+            costs = {name: cost_of(one, counter, at, base) for name, at in own.items()}
             if any(cost.differs for cost in costs.values()):
-                texts = [costs[name].text if name in costs else "-" for name in grid.alternatives]
-                rows.append((f"{title}, {Unit(RUNS, one.environment, beside)}", *texts))
-    return Table(("cost per run", *grid.alternatives), rows) if rows else None
+                most = max(abs(cost.difference or 0) for cost in costs.values())
+                found.append((most, beside, costs))
+        if found:
+            _, beside, costs = max(found, key=lambda each: each[0])
+            texts = [costs[name].text if name in costs else "" for name in grid.alternatives]
+            rows.append((", ".join(filter(None, (title, beside))), *texts))
+    if not rows:
+        return []
+    larger = _at_a_gigabyte(one, grid, places)
+    return [
+        Heading("What it costs"),
+        Table(("cost per run", *grid.alternatives), [*rows, *larger]),
+        Note(COST.format(environment=one.environment) + (AT_A_GIGABYTE if larger else "")),
+    ]
+
+
+def _at_a_gigabyte(
+    folder: SweepFolder, grid: Grid, places: Mapping[str, Mapping[str, int]]
+) -> list[tuple[str, ...]]:
+    """The bytes that a pass leaves more under a fix for the log end, also as a share of 1 GB."""
+    rows: list[tuple[str, ...]] = []
+    if any({*values} != {"fix"} for values in grid.decision.alternatives.values()):
+        return rows
+    first, *others = grid.alternatives
+    more = {
+        beside: [per_pass(folder, "bytes_retained", own[one], own[first]) for one in others]
+        for beside, own in places.items()
+        if {*own} == {*grid.alternatives}
+    }
+    if more:
+        beside = max(more, key=lambda each: max(map(abs, filter(None, more[each])), default=0))
+        texts = [
+            "" if one is None else f"{wording.signed(one)} ({wording.share(abs(one) / GIGABYTE)})"
+            for one in more[beside]
+        ]
+        title = ", ".join(filter(None, ("bytes retained per pass, of 1 GB", beside)))
+        rows.append((title, "", *texts))
+    return rows
 
 
 def _places(folder: SweepFolder, grid: Grid) -> dict[str, dict[str, int]]:
@@ -87,14 +122,29 @@ def _places(folder: SweepFolder, grid: Grid) -> dict[str, dict[str, int]]:
     return found
 
 
-def sections_of_grid(folder: SweepFolder, grid: Grid) -> Iterator[Section]:
+def sections_of_grid(
+    folder: SweepFolder, grid: Grid, schedules: Sequence[Schedule]
+) -> Iterator[Section]:
     """The evidence behind a grid, each section folded."""
-    if any(one.kind == SEARCH for one in grid.units):
-        yield Section("The shortest schedule of each broken cell", [*schedules_of(folder, grid)])
-        yield Section("What was searched", [*_worlds(folder, grid)])
+    if schedules:
+        note = Note(
+            "No schedule of fewer moves breaks it in its world. A hazard that an earlier move "
+            "breaks stands beside the schedule that goes on."
+        )
+        parts = [note, *schedule_parts(folder, schedules)]
+        yield Section("The shortest schedules", parts)
+    rates = rates_table(grid)
+    if rates is not None:
+        note = Note(
+            "With the exact 95 % interval, where most runs met it; "
+            f"{folder.report_command} --json has all, with the command for the first such run."
+        )
+        yield Section("Rates", [rates, note, Note(cases_text(folder))])
     if any(one.kind == STORY for one in grid.units):
-        yield Section("Each story", [_stories(grid)])
-    yield Section("What was not looked at", [*_not_looked_at(folder, grid)])
+        yield Section("Stories, and how many hazards each breaks", [_stories(grid)])
+    if any(one.kind == SEARCH for one in grid.units):
+        yield Section("What was searched", [*_worlds(folder, grid)])
+    yield Section("What was not examined", [*_not_examined(folder, grid)])
 
 
 def _worlds(folder: SweepFolder, grid: Grid) -> Iterator[Part]:
@@ -112,17 +162,17 @@ def _worlds(folder: SweepFolder, grid: Grid) -> Iterator[Part]:
         counts = " to ".join(f"{one:,}" for one in dict.fromkeys((min(states), max(states))))
         every = all(one["exhausted"] for one in plan["answers"])
         counts += "" if every else ", not exhausted"
-        rows.append((name, plan["world"], plan["bounds"], ", ".join(common), counts))
-    yield Table(("search", "world", "at most", "rules", "states"), rows, 5)
+        rows.append((name, f"{plan['world']}; {plan['bounds']}", ", ".join(common), counts))
+    yield Table(("search", "world and budgets", "rules", "states"), rows, 3)
     yield Note(
-        "Each state once, whatever the replicas are called; what a world does not name did not "
-        f"happen there. Rules that no plan names and that differ from the runs: "
+        "States that differ in the names of replicas alone count once. What a world does not name "
+        "did not happen there. Rules that no plan names and that differ from the runs: "
         f"{', '.join(unlike) or 'none'}."
     )
 
 
 def _unlike(folder: SweepFolder, grid: Grid, plan: Mapping[str, Any]) -> list[str]:
-    """The rules that no plan names and that are not in the search as in the runs."""
+    """The rules that no plan names and that differ between the search and the runs."""
     decided = {rule for values in grid.decision.alternatives.values() for rule in values}
     named = {*plan["named"], *decided}
     runs = folder.plan["rule_sets"][0]["rules"]
@@ -131,36 +181,34 @@ def _unlike(folder: SweepFolder, grid: Grid, plan: Mapping[str, Any]) -> list[st
 
 
 def _stories(grid: Grid) -> Table:
-    rows = []
-    for unit in grid.units:
-        if unit.kind != STORY:
-            continue
-        cells = []
-        for label in grid.alternatives:
-            own = [one for one in grid.findings if one.unit == unit and one.alternative == label]
-            cells.append(", ".join(one.hazard for one in own if one.broken) or "holds")
-            evidence = own[0].evidence
-        rows.append((evidence, *cells))
-    return Table(("story", *grid.alternatives), rows, 1 + len(grid.alternatives))
+    rows: list[list[str | Lines]] = []
+    for unit in (one for one in grid.units if one.kind == STORY):
+        hazards = {
+            one: sum(one in grid.breaking(hazard, unit) for hazard in grid.hazards)
+            for one in grid.alternatives
+        }
+        cells = [f"breaks {one}" if one else "holds" for one in hazards.values()]
+        rows.append([[[Piece(unit.name, anchor=unit.title)]], *cells])
+    return Table(("replog run", *grid.alternatives), rows, 1 + len(grid.alternatives))
 
 
-def _not_looked_at(folder: SweepFolder, grid: Grid) -> Iterator[Part]:
+def _not_examined(folder: SweepFolder, grid: Grid) -> Iterator[Part]:
     never = [one.name for one in HAZARDS if one.name not in grid.hazards]
     if never:
-        yield Note(f"Met by nothing that was looked at: {', '.join(never)}.")
+        yield Note(f"Met by no search, run or story: {', '.join(never)}.")
     for kind, what in ((SEARCH, "No search judges"), (STORY, "No story was run for")):
-        looked = {one.hazard for one in grid.findings if one.unit.kind == kind}
-        missing = [one.name for one in HAZARDS if one.name not in looked]
+        judged = {one.hazard for one in grid.findings if one.unit.kind == kind}
+        missing = [one.name for one in HAZARDS if one.name not in judged]
         if missing:
             yield Note(f"{what}: {', '.join(missing)}.")
     partly = [
         f"{unit} ({', '.join(missing)})"
         for unit in grid.units
-        for known in [{one.alternative for one in grid.findings if one.unit == unit}]
+        for known in [grid.labels_of(unit)]
         if (missing := [one for one in grid.alternatives if one not in known])
     ]
     if partly:
-        yield Note(f"Not looked at under every alternative: {'; '.join(partly)}.")
+        yield Note(f"Not examined under every alternative: {'; '.join(partly)}.")
     counts = [one["counts"]["reached"] for one in folder.statistics["rule_sets"]]
     unseen = [name for name in SITUATIONS if not any(name in one for one in counts)]
     if unseen:
@@ -168,87 +216,82 @@ def _not_looked_at(folder: SweepFolder, grid: Grid) -> Iterator[Part]:
 
 
 def cases_text(folder: SweepFolder) -> str:
-    """The cases of an environment, counted over its runs, not read off the plan."""
-    entries, first = folder.statistics["rule_sets"], folder.plan["environments"][0]["name"]
-    counts, runs = entries[0]["counts"], entries[0]["runs"]
-    targeted = counts["hunted"].get("hunted", {"runs": 0})["runs"]
-    totals, ended = entries[0]["totals"], max(1, entries[0]["ended"])
-    share = wording.share(targeted / runs) if targeted else "none"
-    same = "" if folder.environment == first else "the same "
-    told = [
-        f"{Unit(RUNS, folder.environment)}: {same}{wording.counted(runs, 'seed')}",
-        f"{share} with targeted faults",
-        f"{wording.number(totals['outages'] / ended)} outages per case",
-    ]
-    if totals["outages"]:
-        beyond = totals["outages_beyond_retention"] / totals["outages"]
-        told.append(f"{wording.share(beyond)} of them longer than tombstones are retained")
-    if totals["sends"]:
-        told.append(f"{wording.share(totals['late_sends'] / totals['sends'])} of sends late")
-    twins = sum(one["twins"] for one in entries)
-    if twins:
-        changed = wording.count(sum(one["changed"] for one in entries))
-        told.append(f"{changed} of {wording.counted(twins, 'run')} are not as in {first}")
-    return ", ".join(told)
+    """The cases of each environment, counted over its runs rather than taken from the plan."""
+    said = []
+    for one in folder.environments:
+        entry = one.statistics["rule_sets"][0]
+        totals, runs, ended = entry["totals"], entry["runs"], max(1, entry["ended"])
+        targeted = entry["counts"]["hunted"].get("hunted", {"runs": 0})["runs"]
+        parts = [
+            f"{Unit(RUNS, one.environment)}: {wording.counted(runs, 'seed')}",
+            f"{wording.share(targeted / runs) if targeted else 'none'} with targeted faults",
+            f"{wording.number(totals['outages'] / ended)} outages per case",
+        ]
+        if totals["outages"]:
+            beyond = totals["outages_beyond_retention"] / totals["outages"]
+            parts.append(f"{wording.share(beyond)} of them longer than tombstones are retained")
+        if totals["sends"]:
+            parts.append(f"{wording.share(totals['late_sends'] / totals['sends'])} of sends late")
+        said.append(", ".join(parts))
+    return f"Cases, the same draws in each environment: {'; '.join(said)}."
 
 
-def sections_of(folder: SweepFolder, causes: Causes, told: Mapping[str, Any]) -> Iterator[Section]:
-    """The sections about the sweep as a whole; `told` is the result of `causes_content`."""
+def sections_of(
+    folder: SweepFolder, grid: Grid, causes: Causes, described: Mapping[str, Any]
+) -> Iterator[Section]:
+    """The sections about the sweep as a whole; `described` comes from `causes_content`."""
     entries, plan = folder.statistics["rule_sets"], folder.plan["plan"]
     labels = [entry["label"] for entry in entries]
     if plan.get("notes"):
         notes = list(zip(labels, plan["notes"], strict=False))
         yield Section("What each rule set promises", [Table(("rule set", "promise"), notes, 2)])
-    yield Section("Why runs fail", _causes(folder, told, pictures(causes)))
-    verdicts = [
-        (
-            entry["label"],
-            *(wording.count(entry["counts"]["verdict"][name]["runs"]) for name in VERDICTS),
-            rate_text(entry["counts"]["verdict"]["violated"]["runs"], judged_runs(entry)),
-        )
-        for entry in entries
+    yield Section("Why runs fail", _causes(folder, grid, described, pictures(causes)))
+    unjudged: list[Part] = [
+        Table((f"runs, by {measure}", *labels), seen)
+        for measure in ("reason", "error")
+        if (seen := _seen(folder, measure))
     ]
-    head = ("rule set", "held", *VERDICTS[1:], "violated, of those judged")
-    parts: list[Part] = [Table(head, verdicts)]
-    for measure in ("invariant", "reason", "error"):
-        seen = _seen(folder, measure)
-        if seen:
-            parts.append(Table((f"runs, by {measure}", *labels), seen))
-    yield Section("How runs ended", parts)
+    if unjudged:
+        yield Section("Runs without a verdict", unjudged)
     made = (
-        f"{folder.made_by}. The table of runs is a function of plan, count and seed; report.json "
-        "has every number and every rule."
+        f"{folder.made_by}. The same plan, count and seed give the same runs. report.json has the "
+        "plan, every rule and every number."
     )
     commands = Code(f"{folder.sweep_command}\n{folder.report_command}", "console")
-    yield Section(
-        "How this was made", [commands, Note(made), Code(json_text(plan, indent=2), "json")]
-    )
+    yield Section("How this was made", [commands, Note(made)])
 
 
-def _causes(folder: SweepFolder, causes: Mapping[str, Any], drawn: Mapping[str, str]) -> list[Part]:
-    """A row per cause, and the picture of each witness."""
-    labels = [one["label"] for one in folder.plan["rule_sets"]]
+def _causes(
+    folder: SweepFolder, grid: Grid, causes: Mapping[str, Any], drawn: Mapping[str, str]
+) -> list[Part]:
+    """A row for each of the most frequent causes, and the picture of each witness."""
+    alternative = {
+        one["label"]: grid.decision.alternative_of(one["rules"]) for one in folder.plan["rule_sets"]
+    }
+    by_runs = sorted(causes["causes"], key=lambda one: -sum(x["runs"] for x in one["shares"]))
     rows = []
-    for cause in causes["causes"]:
-        runs = dict.fromkeys(labels, 0)
+    for cause in by_runs[:CAUSES_MAX]:
+        runs = dict.fromkeys(grid.alternatives, 0)
         for share in cause["shares"]:
-            runs[share["label"]] += share["runs"]
-        story = "not known" if cause["story"] is None else cause["story"]["path"]
+            label = alternative[share["label"]]
+            if label is not None:
+                runs[label] += share["runs"]
         see = (cause["witness"] or cause["example"])["command"]
-        rows.append((cause["cause"], story, see, *map(wording.count, runs.values())))
+        rows.append((cause["cause"], see, *map(wording.count, runs.values())))
+    left = len(by_runs) - len(rows)
+    more = f" The {left} causes of fewer runs are in report.json." if left else ""
     pictures_of = [
         Section(cause["cause"], [Note(witness["sentence"]), Picture(drawn[cause["cause"]])])
-        for cause in causes["causes"]
-        for witness in [cause["witness"]]
-        if witness
+        for cause in by_runs[:CAUSES_MAX]
+        if (witness := cause["witness"])
     ]
-    table = Table(("cause", "story", "its smallest run", *labels), rows, 3)
-    note = Note(f"{causes['text']}. {CAUSES.format(folder=folder.name)}")
+    table = Table(("cause", "its smallest run", *grid.alternatives), rows, 2)
+    note = Note(f"{causes['text']}. {CAUSES.format(folder=folder.name)}{more}")
     return [note, *([table] if rows else []), *pictures_of]
 
 
 def _seen(folder: SweepFolder, measure: str) -> list[tuple[str, ...]]:
-    """In how many runs each name of a measure was seen, under each rule set; most runs first."""
+    """In how many runs each name of a measure was seen under each rule set, most runs first."""
     counts = [entry["counts"][measure] for entry in folder.statistics["rule_sets"]]
     runs = {
         name: [one.get(name, {"runs": 0})["runs"] for one in counts]
