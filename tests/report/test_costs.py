@@ -17,7 +17,7 @@ def fix(**own: object) -> Cost:
         (fix(interval=Interval(9.0, 11.0)), "60.0 (\u00d71.200, +9.00 to +11.0)", True),
         (fix(interval=Interval(-1.0, 11.0)), "60.0 (\u00d71.200, \u22121.00 to +11.0)", False),
         (fix(differing=1), "60.0 (\u00d71.200, other in 1 case)", False),
-        (fix(differing=0, difference=0.0), "60.0 (the same in every case)", False),
+        (fix(differing=0, difference=0.0), "60.0 (same)", False),
         (fix(ratio=None, interval=Interval(9.0, 11.0)), "60.0 (+9.00 to +11.0)", True),
         (Cost(400, 50.0), "50.0", False),
     ],

@@ -1,4 +1,4 @@
-"""What searches found, as a page of Markdown: how far they looked, one table, the schedules."""
+"""Results of searches as a page of Markdown and as data for reports."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from sim.files.foreign.documents import json_text
 from sim.files.formats import PROVEN_FORMAT
@@ -36,13 +36,12 @@ def budgets_text(plan: Row) -> str:
 
 
 def as_proven(documents: Mapping[str, Row]) -> dict[str, Any]:
-    """All that a report needs of some searches, `format: replog-proven/2`.
+    """The data that reports need of some searches, `format: replog-proven/2`.
 
-    Comparisons of two rule sets are left out, and a plan about a schedule of which two oracles do
-    not say the same.
+    Comparisons of two rule sets are left out, and so is a plan with a disputed schedule.
 
     Args:
-        documents: By the names of their plans, what was explored, as `explored.json` has it.
+        documents: Name of a plan -> its `explored.json`.
     """
     plans = [
         _plan(name, one["plan"], [answer for answer in one["answers"] if "against" not in answer])
@@ -53,7 +52,7 @@ def as_proven(documents: Mapping[str, Row]) -> dict[str, Any]:
 
 
 def _plan(name: str, written: Row, answers: list[Row]) -> dict[str, Any]:
-    """Rules are given where they are not the default ones; `named` are those the plan names."""
+    """A plan with its answers; rules that differ from the default, `named` those it names."""
     named = {*written["rules"], *[rule for one in written["rule_sets"] for rule in one]}
     plan = Plan.model_validate(written)
     rules = {label: rules.differing_from(Rules()) for label, rules in plan.searched()}
@@ -84,7 +83,7 @@ def _same(rule: str, one: Row, other: Row) -> bool:
 
 
 def as_answer(answer: Row) -> dict[str, Any]:
-    """What one search says: how far it looked, and the shortest schedule of each invariant."""
+    """The answer of one search: its states, and the shortest schedule of each invariant."""
     return {
         **{name: answer[name] for name in ("label", "states", "depth", "exhausted")},
         "breaks": {
@@ -94,50 +93,63 @@ def as_answer(answer: Row) -> dict[str, Any]:
     }
 
 
-CURES_MAX = 3
-"""Rule sets under which an invariant holds that are named beside its shortest schedule."""
+CURES_MAX: Final = 3
+"""Number of rule sets under which an invariant holds that are named beside its schedule."""
 BEGIN = "<!-- what follows is written by `make explore` -->"
 Row = Mapping[str, Any]
 
 
 def as_markdown(plan: Row, answers: Sequence[Row]) -> str:
-    """A section for a plan, given as its document has it, and its answers (`as_document`)."""
-    return "\n".join(
-        [f"## {plan['title']}", "", _world(plan), "", *_table(answers), "", *_schedules(answers)]
-    )
+    """A section on a plan with the shortest schedule for each invariant.
+
+    Args:
+        plan: The plan as its document has it.
+        answers: Its answers (`as_document`).
+    """
+    return "\n".join([table_of(plan, answers), "", *_schedules(answers)])
 
 
-def _world(plan: Row) -> str:
-    never = [name for name, most in plan["budgets"].items() if most == 0]
+def table_of(plan: Row, answers: Sequence[Row]) -> str:
+    """A section on a plan: its world and what breaks there, a row for rules that break the same."""
     common = ", ".join(f"{name} {rule_shown(value)}" for name, value in plan["rules"].items())
-    return (
-        f"{world_text(plan)}. {budgets_text(plan)[:1].upper()}{budgets_text(plan)[1:]}. "
-        f"Rules: {common or 'those of stories'}. "
-        f"Not covered: {', '.join(never)}, and whatever the plan does not name, such as lost or "
-        f"late answers. From: {plan['source']}."
+    never = ", ".join(name for name, most in plan["budgets"].items() if most == 0)
+    world = (
+        f"{world_text(plan)}; {budgets_text(plan)}. Rules: {common or 'those of stories'}. Not "
+        f"covered: {never}, and whatever the plan does not name, such as lost or late answers. "
+        f"From: {plan['source']}."
     )
-
-
-def _table(answers: Sequence[Row]) -> Iterator[str]:
-    yield "| rules | states | transitions | moves | every schedule | breaks (after so many moves) |"
-    yield "|---|--:|--:|--:|---|---|"
+    alike: dict[str, list[Row]] = {}
     for one in answers:
-        name = one["label"] + (f", and not {one['against']}" if one.get("against") else "")
         broken = ", ".join(
-            f"{each['invariant']} ({each['steps']}{'; disputed' if 'disputed' in each else ''})"
+            f"{each['invariant']} {each['steps']}{' (disputed)' if 'disputed' in each else ''}"
             for each in one["witnesses"]
         )
-        yield (
-            f"| {name} | {one['states']:,} | {one['transitions']:,} | {one['depth']} "
-            f"| {'yes' if one['exhausted'] else 'no'} | {broken or 'nothing'} |"
-        )
+        alike.setdefault(broken or "nothing", []).append(one)
+    rows = [
+        f"| {'; '.join(map(_name, of))} | {_range(of, 'states')} | {_range(of, 'depth')} "
+        f"| {broken} |"
+        for broken, of in alike.items()
+    ]
+    head = ["| rules | states | longest schedule | breaks, after moves |", "|---|--:|--:|---|"]
+    return "\n".join([f"## {plan['title']}", "", world, "", *head, *rows])
+
+
+def _name(answer: Row) -> str:
+    against = f", and not {answer['against']}" if answer.get("against") else ""
+    stopped = "" if answer["exhausted"] else " (not every schedule)"
+    return f"{answer['label']}{against}{stopped}"
+
+
+def _range(answers: Sequence[Row], name: str) -> str:
+    """A number of several answers, as in 16,573 to 409,352."""
+    numbers = sorted({one[name] for one in answers})
+    return " to ".join(f"{one:,}" for one in dict.fromkeys((numbers[0], numbers[-1])))
 
 
 def _schedules(answers: Sequence[Row]) -> Iterator[str]:
     """The shortest schedule for each invariant, of the first rules that break it.
 
-    Beside it the rules of the same table under which no schedule breaks it: a cure of the hazard,
-    not of this one schedule.
+    Beside it are the rules of the same table under which no schedule breaks the invariant.
     """
     shown: set[str] = set()
     alone = [one for one in answers if not one.get("against")]
@@ -154,8 +166,7 @@ def _schedules(answers: Sequence[Row]) -> Iterator[str]:
             ]
             more = f"; and {len(holding) - CURES_MAX} more" if len(holding) > CURES_MAX else ""
             cured = f"; no schedule breaks it under {'; '.join(holding[:CURES_MAX])}{more}"
-            label = one["label"] + (f", and not {one['against']}" if one.get("against") else "")
-            summary = f"{name} under {label}{cured if holding else ''}"
+            summary = f"{name} under {_name(one)}{cured if holding else ''}"
             yield f"<details><summary>{summary}</summary>"
             yield from ("", "```", *each["schedule"], "```", "", each["sentence"], "", "</details>")
             yield ""
@@ -164,7 +175,7 @@ def _schedules(answers: Sequence[Row]) -> Iterator[str]:
 def main() -> None:
     """`python -m sim.study.explore.page FOLDER PAGE DATA`: all searches below a folder.
 
-    They are one page, and the data that reports show (`sim.study.report.grid`).
+    Writes their tables into the page, and the data that reports show (`sim.study.report.grid`).
     """
     folder, page, data = map(Path, sys.argv[1:4])
     before = read_text(page).partition(BEGIN)[0]
@@ -172,7 +183,7 @@ def main() -> None:
         path.parent.name: json.loads(read_text(path))
         for path in sorted(folder.glob("*/explored.json"))
     }
-    sections = [as_markdown(one["plan"], one["answers"]) for one in found.values()]
+    sections = [table_of(one["plan"], one["answers"]) for one in found.values()]
     page.write_text(f"{before}{BEGIN}\n\n" + "\n\n".join(sections) + "\n", encoding="utf-8")
     data.write_text(json_text(as_proven(found), indent=1) + "\n", encoding="utf-8")
 

@@ -275,7 +275,7 @@ def _outcomes(
 Row = dict[str, str]
 MATRIX_FORMAT = "replog-matrix/1"
 HOLDS = "holds"
-"""Said of an invariant that no scenario violates, and of a scenario that violates none."""
+"""Shown for a scenario that violates no invariant."""
 NEVER_WORSE = "never worse"
 """Said of a value under which no scenario violates what it does not under another value."""
 
@@ -337,7 +337,7 @@ def invariants_table(matrix: Matrix) -> list[Row]:
     values = range(len(matrix.varied.values))
     return [
         {"invariant": name}
-        | _by_value(matrix, [str(matrix.violating(name, 0, at) or HOLDS) for at in values])
+        | _by_value(matrix, [str(matrix.violating(name, 0, at)) for at in values])
         for name in matrix.decided
     ]
 

@@ -79,8 +79,8 @@ def verdict_of(grid: Grid) -> list[Sentence]:
         return []
     differing = _differing_rates(grid)
     many = len(grid.alternatives) > FEW + 1
-    differences = _met_and_not_met(grid) if many else _differences(grid, differing)
-    made = (_prevented(grid, differing), differences, _kept(grid, differing))
+    differences = _met_and_not_met(grid, differing) if many else _differences(grid, differing)
+    made = (_prevented(grid, differing), differences, _kept(grid))
     return [one for one in made if one is not None]
 
 
@@ -189,8 +189,16 @@ def _differences(grid: Grid, differing: Differing) -> Sentence | None:
         each = [f"{one} {phrase} ({at})" for phrase, all_ in told.items() for one, at in all_]
         parts.append(f"in stories {', '.join(each)}")
     if not parts:
-        return Sentence(f"No search, story or rate distinguishes {listed(compared)}.", ())
+        return _undistinguished(grid, listed(compared))
     return _sentence([f"they differ: {parts[0]}", *parts[1:]], claims)
+
+
+def _undistinguished(grid: Grid, labels: str) -> Sentence:
+    kinds = {unit.kind for unit in grid.units}
+    names = {SEARCH: "search", STORY: "story", RUNS: "rate"}
+    *others, last = [name for kind, name in names.items() if kind in kinds]
+    either = f"{', '.join(others)} or {last}" if others else last
+    return Sentence(f"No {either} distinguishes {labels}.", ())
 
 
 def _is_rarer(differing: Differing, one: str, other: str, hazard: str, unit: Unit) -> bool:
@@ -198,8 +206,11 @@ def _is_rarer(differing: Differing, one: str, other: str, hazard: str, unit: Uni
     return (unit, hazard, one, other) in differing
 
 
-def _met_and_not_met(grid: Grid) -> Sentence | None:
-    """Of the hazards whose rates differ most: the alternatives under which nothing meets them."""
+def _met_and_not_met(grid: Grid, differing: Differing) -> Sentence | None:
+    """Of the hazards whose rates differ most: the alternatives under which nothing meets them.
+
+    Alternatives that no search, no story and no rate beyond chance distinguishes are left out.
+    """
     never = {
         hazard: [
             one
@@ -208,7 +219,11 @@ def _met_and_not_met(grid: Grid) -> Sentence | None:
         ]
         for hazard in grid.hazards
     }
-    never = {hazard: labels for hazard, labels in never.items() if labels}
+    never = {
+        hazard: labels
+        for hazard, labels in never.items()
+        if labels and _is_distinguished(grid, differing, hazard)
+    }
     in_order = sorted(never, key=lambda hazard: -_spread(grid, hazard))
     told = []
     for hazard in in_order[:NAMED_MAX]:
@@ -218,10 +233,17 @@ def _met_and_not_met(grid: Grid) -> Sentence | None:
             under = f"under all but {listed(_quoted(never[hazard]))}"
         told.append(f"{PHRASES[hazard]} occurs {under}")
     if not told:
-        return Sentence("Every hazard occurs under each of them.", ())
+        return _undistinguished(grid, "them")
     more = [f"{len(never) - NAMED_MAX} more hazards differ"] if len(never) > NAMED_MAX else []
     claims = tuple(Claim(one, (), tuple(labels), ()) for one, labels in never.items())
     return _sentence([f"they differ: {told[0]}", *told[1:], *more], claims)
+
+
+def _is_distinguished(grid: Grid, differing: Differing, hazard: str) -> bool:
+    """True where a search, a story or a rate beyond chance distinguishes some alternatives."""
+    proven = [one for one in grid.shared(hazard) if one.kind != RUNS]
+    some = any(0 < len(grid.breaking(hazard, one)) < len(grid.alternatives) for one in proven)
+    return some or any(hazard == other for _, other, *_ in differing)
 
 
 def _spread(grid: Grid, hazard: str) -> int:
@@ -233,7 +255,7 @@ def _spread(grid: Grid, hazard: str) -> int:
     return max((max(one) - min(one) for one in runs.values()), default=0)
 
 
-def _kept(grid: Grid, differing: Differing) -> Sentence | None:
+def _kept(grid: Grid) -> Sentence | None:
     """The hazards that every alternative allows: in searches, and in nearly the same runs."""
     everyone = tuple(grid.alternatives)
     claims: list[Claim] = []
@@ -255,27 +277,32 @@ def _kept(grid: Grid, differing: Differing) -> Sentence | None:
 
     with_clean = allowed(clean=True)
     with_unclean = [one for one in allowed(clean=False) if one not in with_clean]
-    changed = {hazard for _, hazard, *_ in differing}
-    same = [
-        (hazard, unit)
-        for hazard, unit in _runs_where(grid, lambda hazard, unit: _are_same(grid, hazard, unit))
-        if hazard not in {*changed, *with_clean}
-    ]
-    claims += [Claim(hazard, everyone, (), (unit,)) for hazard, unit in same]
+    same = [one for one in grid.hazards if one not in with_clean and _is_same(grid, one)]
+    claims += [Claim(hazard, everyone, (), _met_in(grid, hazard)) for hazard in same]
     named = {
         f"{_named(with_clean)} in small worlds": with_clean,
         f"{_named(with_unclean, 1)} with unclean elections": with_unclean,
-        f"as often in runs {_named([hazard for hazard, _ in same], 1)}": same,
+        f"as often in runs {_named(same, 1)}": same,
     }
     parts = [text for text, hazards in named.items() if hazards]
     return _sentence([f"all of them allow {', and '.join(parts)}"] if parts else [], claims)
 
 
-def _are_same(grid: Grid, hazard: str, unit: Unit) -> bool:
-    """True where nearly the same runs meet a hazard under each alternative."""
-    least = min(grid.at(hazard, one, unit).runs for one in grid.alternatives)
-    pairs = permutations(grid.alternatives, 2)
-    return least > 0 and all(grid.apart[unit, hazard, *pair] <= SAME * least for pair in pairs)
+def _met_in(grid: Grid, hazard: str) -> tuple[Unit, ...]:
+    """The environments in which a run met a hazard under some alternative."""
+    shared = (one for one in grid.shared(hazard) if one.kind == RUNS)
+    return tuple(one for one in shared if grid.breaking(hazard, one))
+
+
+def _is_same(grid: Grid, hazard: str) -> bool:
+    """True where nearly the same runs of each environment meet a hazard under all alternatives."""
+    units = _met_in(grid, hazard)
+    for unit in units:
+        least = min(grid.at(hazard, one, unit).runs for one in grid.alternatives)
+        pairs = permutations(grid.alternatives, 2)
+        if not least or any(grid.apart[unit, hazard, *pair] > SAME * least for pair in pairs):
+            return False
+    return bool(units)
 
 
 def _runs_where(grid: Grid, wanted: Callable[[str, Unit], bool]) -> list[tuple[str, Unit]]:

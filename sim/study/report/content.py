@@ -17,11 +17,10 @@ from sim.study.report.cells import grid_table
 from sim.study.report.claims import Sentence, verdict_of
 from sim.study.report.decision import decision_by
 from sim.study.report.grid import RUNS, Grid, Unit, grid_of
-from sim.study.report.parts import Code, Note, Part, Section, Table, text_of
+from sim.study.report.parts import Code, Note, Part, Section, text_of
 from sim.study.report.rates import judged_runs, rate_text
 from sim.study.report.schedules import anchors_of, schedules_of
 from sim.study.report.sections import (
-    cases_text,
     costs_of,
     reading_of,
     sections_of,
@@ -177,14 +176,13 @@ def markdown_grid(folder: SweepFolder, rule: str) -> str:
         BadInput: The sweep does not vary the rule.
     """
     grid = grid_of(folder, decision_by(folder.plan, rule))
+    more = f"{folder.report_command} has the cases, intervals and costs"
     parts = [
         f"## In random runs: {markdown.text(folder.plan['plan']['title'])}",
         markdown.block([f"$ {folder.sweep_command}"], language="console"),
         *map(markdown.text, headline(folder, verdict_of(grid))),
         grid_table(grid).markdown,
         markdown.text(reading_of(folder, grid)),
-        *[one.markdown for one in costs_of(folder, grid) if isinstance(one, Table)],
-        markdown.text(cases_text(folder)),
-        f"{markdown.text(folder.drawn)}. Made by {markdown.text(folder.made_by)}.",
+        markdown.text(f"Made by {folder.made_by}; {more}."),
     ]
     return "\n\n".join(parts) + "\n"

@@ -40,7 +40,7 @@ class Cost(NamedTuple):
         if self.difference is None:
             return mean
         if not self.differing:
-            return f"{mean} (the same in every case)"
+            return f"{mean} (same)"
         limits = f"other in {wording.counted(self.differing, 'case')}"
         if self.interval is not None:
             limits = wording.signed_numbers(self.interval)

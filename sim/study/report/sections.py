@@ -27,11 +27,6 @@ from sim.study.report.schedules import Schedule, schedule_parts
 from sim.study.report.sweep_folder import SweepFolder
 from sim.study.sweep import wording
 
-READING: Final = (
-    "In a cell: the fewest moves that break it in a search of every schedule of a small world; "
-    "{runs}; stories that show it. Links lead to the evidence. All alternatives met the same "
-    "worlds, stories, writes and faults."
-)
 CAUSES: Final = (
     "Runs are grouped by the cause of their first violation. The smallest run is the smallest that "
     "was found; a smaller one may exist. Commands are given from where {folder} is the folder of "
@@ -41,8 +36,8 @@ CAUSES_MAX: Final = 5
 """Number of causes that a page shows, those of the most runs; report.json has all."""
 COST: Final = (
     "Mean per {environment} run; in brackets against the first alternative on the same cases, with "
-    "Student's 95 % interval, under the other rules with which it differs most. Costs that differ "
-    "under no alternative are left out."
+    "Student's 95 % interval (same: in every case), under the other rules with which it differs "
+    "most. Costs that differ under no alternative are left out."
 )
 GIGABYTE: Final = 10**9
 AT_A_GIGABYTE: Final = (
@@ -52,12 +47,18 @@ AT_A_GIGABYTE: Final = (
 
 
 def reading_of(folder: SweepFolder, grid: Grid) -> str:
-    """How to read the cells of a grid."""
+    """How to read the cells of a grid, by the kinds of evidence in it."""
+    kinds = {unit.kind for unit in grid.units}
     names = [Unit(RUNS, one.environment).title for one in folder.environments]
     varied = any(one.beside for one in grid.units if one.kind == RUNS)
     beside = ", under the other rules with which most do" if varied else ""
-    runs = f"how many runs met it ({', then '.join(names)}{beside})"
-    return READING.format(runs=runs)
+    parts = [
+        "the fewest moves that break it in a search of every schedule of a small world",
+        f"how many runs met it ({', then '.join(names)}{beside})",
+        "stories that show it",
+    ]
+    shown = [part for part, kind in zip(parts, (SEARCH, RUNS, STORY), strict=True) if kind in kinds]
+    return f"In a cell: {'; '.join(shown)}. All alternatives met the same of each."
 
 
 def costs_of(folder: SweepFolder, grid: Grid) -> list[Part]:
@@ -107,7 +108,7 @@ def _at_a_gigabyte(
             "" if one is None else f"{wording.signed(one)} ({wording.share(abs(one) / GIGABYTE)})"
             for one in more[beside]
         ]
-        title = ", ".join(filter(None, ("bytes retained per pass, of 1 GB", beside)))
+        title = ", ".join(filter(None, ("more bytes per cleaning pass (of 1 GB)", beside)))
         rows.append((title, "", *texts))
     return rows
 

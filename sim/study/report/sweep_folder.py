@@ -10,7 +10,6 @@ from sim.errors import BadInput
 from sim.files.foreign import shell
 from sim.plugins import as_options
 from sim.study.report.rates import NO_HAZARDS, Hazards, hazards_met
-from sim.study.sweep import wording
 from sim.study.sweep.folder import clear_errors, plan_content
 from sim.study.sweep.statistics import on_duckdb, statistics_of
 from sim.study.sweep.table import open_table
@@ -38,12 +37,6 @@ class SweepFolder:
             replace(self, statistics=own, environment=own["name"])
             for own in self.statistics["environments"]
         )
-
-    @property
-    def drawn(self) -> str:
-        """The seeds of the sweep, and its environments: what its numbers are numbers of."""
-        names = [one["name"] for one in self.plan["environments"]]
-        return wording.drawn(self.plan["count"], names)
 
     @property
     def about(self) -> list[str]:
