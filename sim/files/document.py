@@ -396,12 +396,12 @@ class Fields:
 
 TAG_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9_.-]*$"
 _TAG = re.compile(TAG_PATTERN)
-_OPERATORS = ("and", "or", "not")
+OPERATORS = ("and", "or", "not")
 
 
 def is_tag(word: str) -> bool:
     """Whether a word can be a tag: one that an expression such as `slow and not raft` can name."""
-    return _TAG.fullmatch(word) is not None and word.lower() not in _OPERATORS
+    return _TAG.fullmatch(word) is not None and word.lower() not in OPERATORS
 
 
 def tags_at(value: object, place: Place) -> tuple[str, ...]:
@@ -429,5 +429,5 @@ def tag_problem(item: object) -> str | None:
         return None
     return (
         f"{shown(item)} is no tag; allowed: letters, digits, and . _ - behind the first, "
-        f"but not {', '.join(_OPERATORS[:-1])} or {_OPERATORS[-1]}"
+        f"but not {', '.join(OPERATORS[:-1])} or {OPERATORS[-1]}"
     )

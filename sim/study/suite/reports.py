@@ -30,7 +30,7 @@ def failure_lines(result: CaseResult, *, whole: bool = False) -> list[str]:
     return [*told, f"reproduce: {result.command}"]
 
 
-def found_and_expected(result: CaseResult) -> list[str]:
+def _found_and_expected(result: CaseResult) -> list[str]:
     """The verdict that was expected and the one that came; empty where a file cannot say one."""
     if result.expected is None:
         return []
@@ -42,7 +42,7 @@ def found_and_expected(result: CaseResult) -> list[str]:
     return [f"expected: {_verdict(result.expected)}", f"found: {'; '.join(found)}"]
 
 
-def beside(result: CaseResult, *, whole: bool = False) -> Iterator[str]:
+def _beside(result: CaseResult, *, whole: bool = False) -> Iterator[str]:
     """What is told of a failure as a whole: the records concerned, notes, what replicas held."""
     yield from _first(None if whole else SENTENCES, list(result.why), "records")
     yield from result.notes
@@ -55,7 +55,7 @@ def _what(result: CaseResult, *, whole: bool) -> Iterator[str]:
         return
     told: set[str] = set()
     if result.expected is not None:
-        yield from found_and_expected(result)
+        yield from _found_and_expected(result)
         violated = {violation.invariant for violation in result.outcome.violations}
         told = set(not_as_expected(violated, result.expected, ended=True))
     elif result.reason is not None:
@@ -67,7 +67,7 @@ def _what(result: CaseResult, *, whole: bool) -> Iterator[str]:
         f"{one.invariant} ({unit.format(one.at)}): {one.sentence}" for one in result.unexpected
     ]
     yield from _first(None if whole else SENTENCES, sentences, "violations")
-    yield from beside(result, whole=whole)
+    yield from _beside(result, whole=whole)
 
 
 def _verdict(violated: Iterable[str]) -> str:

@@ -15,7 +15,7 @@ from typing import Any
 
 from sim.errors import BadInput
 from sim.files.atomic import replace_text
-from sim.files.document import Document, is_tag, tags_at
+from sim.files.document import OPERATORS, Document, is_tag, tags_at
 from sim.files.formats import LOG_FORMAT, SCENARIO_FORMAT, STORY_FORMAT
 from sim.files.opening import read_text
 from sim.files.reading import read_document
@@ -26,6 +26,11 @@ KINDS = {STORY_FORMAT: "story", SCENARIO_FORMAT: "timed", LOG_FORMAT: "log"}
 """The tag that each file has by its format."""
 _TOKEN = re.compile(r"\s*(?:([()])|([\w:+\-.\[\]\\/]+))")
 _ALLOWED = "words, and, or, not, parentheses"
+_PARTS = (
+    *(ast.Expression, ast.BoolOp, ast.And, ast.Or, ast.UnaryOp, ast.Not),
+    *(ast.Name, ast.Load),
+)
+"""What a parsed expression may consist of."""
 
 Names = Iterable[str]
 Chooses = Callable[[Names], bool]
@@ -41,7 +46,7 @@ def chooser(expression: str) -> Chooses:
     Raises:
         BadInput: It cannot be read.
     """
-    words: list[str] = []
+    words: dict[str, str] = {}
     source = ""
     position = 0
     expression = expression.strip()
@@ -50,33 +55,25 @@ def chooser(expression: str) -> Chooses:
         if token is None:
             raise BadInput(f"-k {expression}: cannot be read from column {position + 1} on")
         position = token.end()
-        parenthesis, word = token.groups()
-        if parenthesis or word in ("and", "or", "not"):
-            source += f" {parenthesis or word}"
-        else:
-            source += f" _{len(words)}"
-            words.append(word.lower())
+        sign, word = token.groups()
+        if word and word not in OPERATORS:
+            sign = f"_{len(words)}"
+            words[sign] = word.lower()
+        source += f" {sign or word}"
     try:
-        tree = ast.parse(source.strip(), mode="eval").body
-        return _meaning(tree, words)
-    except (SyntaxError, RecursionError):
+        tree = ast.parse(source.strip(), mode="eval")
+        if not all(isinstance(part, _PARTS) for part in ast.walk(tree)):
+            raise SyntaxError
+        meaning = compile(tree, "-k", "eval")
+    except (SyntaxError, RecursionError, MemoryError):
         raise BadInput(f"-k {expression}: cannot be read; allowed: {_ALLOWED}") from None
 
+    def is_meant(names: Names) -> bool:
+        known = [name.lower() for name in names]
+        found = {sign: any(word in name for name in known) for sign, word in words.items()}
+        return bool(eval(meaning, {"__builtins__": {}}, found))  # noqa: S307 - only `_PARTS`
 
-def _meaning(tree: ast.expr, words: list[str]) -> Chooses:
-    match tree:
-        case ast.Name(name):
-            word = words[int(name[1:])]
-            return lambda names: any(word in one.lower() for one in names)
-        case ast.UnaryOp(ast.Not(), operand):
-            inner = _meaning(operand, words)
-            return lambda names: not inner(names)
-        case ast.BoolOp(operator, values):
-            parts = [_meaning(value, words) for value in values]
-            both = all if isinstance(operator, ast.And) else any
-            return lambda names: both(part(names) for part in parts)
-        case _:
-            raise SyntaxError(ast.dump(tree))
+    return is_meant
 
 
 def names_of(path: Path) -> tuple[str, ...]:
