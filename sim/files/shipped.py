@@ -81,8 +81,7 @@ def _by_id(name: str, folder: Path) -> Path | None:
 
 
 def _files(folder: Path) -> Iterator[Path]:
-    """Files that a command can be given: not the schemas."""
+    """Files that a command can be given: all but the schema."""
     for path in sorted(folder.rglob("*")):
-        is_schema = path.name == "schema.json" or path.parent.name == "schemas"
-        if path.suffix in SUFFIXES and not is_schema:
+        if path.suffix in SUFFIXES and path.name != "schema.json":
             yield path

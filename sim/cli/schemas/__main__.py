@@ -1,10 +1,8 @@
-"""`python -m sim.cli.schemas`: writes all schemas anew, from the root of the repository."""
+"""`python -m sim.cli.schemas`: writes the schema anew, from the root of the repository."""
 
 from __future__ import annotations
 
-from pathlib import Path
-
-from sim.cli.schemas.files import write_schemas
+from sim.cli.schemas import SCHEMA_FILE, schema_text
 
 if __name__ == "__main__":
-    write_schemas(Path())
+    SCHEMA_FILE.write_text(schema_text(), encoding="utf-8")
