@@ -1,4 +1,4 @@
-"""scenarios/README.md: each clause's command ends as its row says, and prints those words."""
+"""Each clause's command ends as its row in clauses.yaml says, and prints those words."""
 
 import re
 import shlex
@@ -7,49 +7,30 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+import yaml
 
 from tests.commands import replog
 from tests.sweeps.fakes import simulating_here
 
-PAGE = Path(__file__).parents[2] / "scenarios" / "README.md"
-CLAUSES_OF = PAGE.read_text().partition("## Track record")[0]
+HERE = Path(__file__).parent
+PAGE = HERE.parents[1] / "scenarios" / "README.md"
 KIPS = ("KIP-280", "KIP-534", "KIP-354", "KIP-87", "KIP-630")
-BAR = "\0"
-"""Stands for a bar that belongs to a cell, which Markdown spells with a backslash."""
 
 
 class Clause(NamedTuple):
-    """One row: where a KIP says what, and what shows it."""
+    """Where a KIP says what, a command that shows it, words of its answer and its exit status."""
 
     kip: str
     section: str
     claim: str
     command: str
-    words: tuple[str, ...]
-    status: int
+    words: list[str]
+    status: int = 0
 
 
-def _clause(kip: str, row: str) -> Clause:
-    """One row of a table; the last cell has words in backticks, and `exit N` where it is not 0."""
-    cells = [cell.strip().replace(BAR, "|") for cell in row.replace(r"\|", BAR).split("|")[1:-1]]
-    section, claim, command, says = cells
-    words = tuple(re.findall(r"`([^`]+)`", says))
-    status = re.search(r"exit (\d)", re.sub(r"`[^`]+`", "", says))
-    return Clause(kip, section, claim, command.strip("`"), words, int(status[1]) if status else 0)
-
-
-def _clauses() -> list[Clause]:
-    """All rows, under the KIP of their heading."""
-    found, kip = [], ""
-    for line in CLAUSES_OF.splitlines():
-        if line.startswith("## "):
-            kip = line.removeprefix("## ").partition(":")[0]
-        elif line.startswith("|") and "`replog " in line:
-            found.append(_clause(kip, line))
-    return found
-
-
-CLAUSES = _clauses()
+CLAUSES = [
+    Clause(**one) for one in yaml.safe_load((HERE / "clauses.yaml").read_text(encoding="utf-8"))
+]
 
 
 @cache
@@ -87,7 +68,21 @@ def test_every_kip_has_its_clauses(kip: str) -> None:
     assert [row for row in CLAUSES if row.kip == kip]
 
 
-def test_a_row_without_a_command_that_can_be_run_says_none() -> None:
-    rows = [line for line in CLAUSES_OF.splitlines() if re.match(r"\| (?!section )", line)]
+def test_the_page_links_the_scenario_of_each_clause_in_the_row_of_its_section() -> None:
+    rows: dict[tuple[str, str], str] = {}
+    kip = ""
+    for line in PAGE.read_text(encoding="utf-8").splitlines():
+        if line.startswith("### "):
+            kip = line.removeprefix("### ").partition(":")[0]
+        elif line.startswith("| "):
+            rows[kip, line.split("|")[1].strip()] = line
 
-    assert len(rows) == len(CLAUSES) + sum("| none |" in line for line in rows)
+    for row in CLAUSES:
+        for path in re.findall(r"scenarios/(\S+\.(?:yaml|json))", row.command):
+            assert f"]({path})" in rows[row.kip, row.section], row
+
+
+def test_every_link_of_the_page_leads_to_a_file() -> None:
+    links = re.findall(r"\]\(([^)#]+)", PAGE.read_text(encoding="utf-8"))
+
+    assert [link for link in links if not (PAGE.parent / link).is_file()] == []
